@@ -1,0 +1,349 @@
+"""What the reader knows about commands and environments: tables, no code.
+
+Only what changes reading stands here. A command in none of these tables is reported as
+unknown and read as if it were formatting: its name is dropped, its arguments are text.
+"""
+
+from typing import Final
+
+
+def _names(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
+# ---------------------------------------------------------------- displays
+
+#: Environments whose every row may carry a number.
+ROW_DISPLAYS: Final = _names(
+    "align eqnarray gather flalign alignat xalignat IEEEeqnarray numcases subnumcases dgroup"
+)
+#: Environments that carry one number.
+SINGLE_DISPLAYS: Final = _names("equation multline dmath dseries eqn")
+#: Displays that never carry a number (the starred forms are added below).
+PLAIN_DISPLAYS: Final = _names("displaymath xxalignat eqalign")
+
+NUMBERED_DISPLAYS: Final = ROW_DISPLAYS | SINGLE_DISPLAYS
+UNNUMBERED_DISPLAYS: Final = PLAIN_DISPLAYS | frozenset(
+    f"{name}*" for name in NUMBERED_DISPLAYS | PLAIN_DISPLAYS
+)
+DISPLAYS: Final = NUMBERED_DISPLAYS | UNNUMBERED_DISPLAYS
+#: Mandatory arguments after \begin of a display, which are no mathematics ("alignat{2}").
+DISPLAY_ARGUMENTS: Final = {
+    name + star: 1
+    for name in ("alignat", "xalignat", "xxalignat", "IEEEeqnarray")
+    for star in ("", "*")
+}
+#: Environments around displays that number their rows 2a, 2b, ...
+SUBEQUATIONS: Final = _names("subequations mathletters subeqnarray")
+
+# ---------------------------------------------------------------- environments
+
+#: Not LaTeX inside: skipped to the matching \end before anything else looks at it.
+VERBATIM: Final = _names(
+    "verbatim verbatim* Verbatim BVerbatim LVerbatim SaveVerbatim verbatimtab alltt lstlisting minted "
+    "comment filecontents filecontents* semiverbatim pyconsole pycode luacode luacode* "
+    "spverbatim listing* tcblisting codeblock asy sagesilent sageblock Sinput Soutput "
+    "Schunk dot2tex"
+)
+#: Drawings and data: skipped like verbatim.
+DRAWINGS: Final = _names(
+    "tikzpicture tikzpicture* pgfpicture picture pspicture circuitikz forest axis scope "
+    "pgfonlayer bytefield dependency CCSXML feynmandiagram tikzcd xy overpic psfrags "
+    "dag avm qtree tikz mermaid"
+)
+#: Words inside are not running text; displays inside are still read.
+MUTED: Final = _names(
+    "figure figure* table table* wrapfigure wraptable sidewaystable sidewaysfigure SCfigure "
+    "figwindow floatingfigure marginfigure margintable teaserfigure subfigure subtable "
+    "tabular tabular* tabularx tabulary tabu longtable supertabular xtabular tabbing threeparttable "
+    "longtabu NiceTabular tblr "
+    "algorithmic algorithmic* algorithm algorithm* algorithm2e procedure pseudocode program "
+    "thebibliography bibdiv biblist references authors titlepage icmlauthorlist "
+    "tablenotes TAB keyboard"
+)
+#: Mandatory arguments after \begin{name}, which are no text.
+ENVIRONMENT_ARGUMENTS: Final = {
+    "minipage": 1, "tabular": 1, "tabular*": 2, "tabularx": 2, "tabulary": 2, "longtable": 1,
+    "multicols": 1, "wrapfigure": 2, "wraptable": 2, "adjustbox": 1, "subfigure": 1,
+    "subtable": 1, "restatable": 2, "restatable*": 2, "thebibliography": 1, "list": 2,
+    "thm-restate": 2, "spacing": 1, "adjustwidth": 2, "textblock": 1, "varwidth": 1,
+    "columns": 0, "column": 1, "array": 1, "tabu": 0, "supertabular": 1, "parcolumns": 1,
+    "floatingfigure": 1, "empheq": 0, "otherlanguage": 1, "foreignlanguage": 1, "easylist": 0,
+    "labeling": 1, "addmargin": 1, "mdframed": 0, "frame": 0, "fminipage": 1, "boxedminipage": 1,
+    "lrbox": 1, "NoHyper": 0, "rotate": 1, "turn": 1, "hyphenrules": 1,
+}  # fmt: skip
+#: Environments whose optional argument is text (a theorem's name).
+OPTIONAL_IS_TEXT: Final = _names(
+    "theorem lemma proposition corollary definition remark example proof claim fact conjecture "
+    "assumption property observation thm lem prop cor defn rem"
+)
+
+# ---------------------------------------------------------------- commands in text
+
+HEADINGS: Final = {
+    "part": 0, "chapter": 1, "section": 2, "subsection": 3, "subsubsection": 4,
+    "paragraph": 5, "subparagraph": 6, "addchap": 1, "addsec": 2, "chap": 1,
+}  # fmt: skip
+TITLES: Final = _names("title icmltitle papertitle Title titre aistatstitle mlsystitle")
+#: The sentence that holds one of these refers to the labels named in its argument.
+REFERENCES: Final = _names(
+    "ref eqref cref Cref autoref autorefs vref Vref pageref nameref labelcref crefrange Crefrange "
+    "fref Fref prettyref refeq Autoref hyperref vpageref eqrefs Eqref subref zcref thref "
+    "refrange subeqref"
+)
+#: These make an equation numbered under showonlyrefs / autonum.
+EQUATION_REFERENCES: Final = _names("eqref refeq cref Cref autoref labelcref ref vref crefrange")
+#: Text of their own, placed after the paragraph that holds them: the last argument is read.
+ASIDES: Final = {"footnote": 1, "footnotetext": 1, "caption": 1, "caption*": 1, "captionof": 2,
+                 "sidenote": 1, "marginnote": 1, "marginpar": 1, "captionsetup": 0,
+                 "endnote": 1, "bicaption": 2, "topcaption": 1, "tablefootnote": 1,
+                 "footnotesymbol": 1, "abovecaption": 1, "tabcaption": 1, "figcaption": 1}  # fmt: skip
+
+_DROP_1 = """
+    label cite citep citet citealp citealt citeauthor citeyear citeyearpar citenum citetext
+    Citet Citep Citealp Citealt Citeauthor citealp* parencite textcite footcite autocite
+    Parencite Textcite Autocite smartcite supercite fullcite nocite citeN citeA citeNP
+    citeasnoun shortcite shortciteN onlinecite footfullcite citeyearNP shortciteA
+    newcite citeposs possessivecite citeauthornum notecite citeay cites textcites parencites
+    bibliography bibliographystyle addbibresource printbibliography bibitem
+    includegraphics includesvg includepdf psfig epsfig epsfbox graphicspath DeclareGraphicsExtensions
+    vspace hspace addvspace vskip* pagestyle thispagestyle pagenumbering thanks author authors
+    affil affiliation address institute institution email date dedicatory acmConference
+    icmlauthor icmlaffiliation icmlcorrespondingauthor icmlkeywords icmlsetsymbol icmltitlerunning
+    titlerunning authorrunning runningtitle runningauthor runninghead tocauthor toctitle shorttitle shortauthors
+    markboth markright index glossary gls_ hypersetup usetikzlibrary tikzset pgfplotsset
+    tikzstyle lstset captionsetup setlist geometry color pagecolor rowcolor columncolor
+    cellcolor arrayrulecolor definecolor_ setcitestyle sisetup allowdisplaybreaks_ url path
+    nolinkurl lstinputlisting verbatiminput inputminted lstdefinestyle_ numberline
+    phantom hphantom vphantom ensuremathx usepackage RequirePackage documentclass documentstyle
+    includeonly input_missing theoremstyle newcounter newlength newsavebox newdimen newskip
+    newbox newtoks newcount newdimension hyphenation linespread selectlanguage usefont_
+    fontfamily fontseries fontshape fontencoding bstctlcite protected@write
+    ccsdesc acmDOI acmISBN acmYear acmPrice acmVolume acmNumber acmArticle acmMonth
+    copyrightyear setcopyright authornote authornotemark orcid orcidID city state country
+    postcode streetaddress department institution received editor volume
+    jmlrheading firstpageno ShortHeadings editors ead cortext fntext corref fnref tnoteref tnotetext
+    subject_ pacs PACS msc MSC ams AMS subjclass urladdr curraddr IEEEauthorblockN
+    IEEEauthorblockA IEEEcompsocitemizethanks IEEEpubid IEEEPARstart_ todo TODO_ fixme
+    missingfigure listoftodos hyperlink hypertarget_ pdfbookmark bookmark
+    enlargethispage columnbreak_ needspace input include subfile subfileinclude includestandalone import
+    bibliographyunit crefalias lhead rhead chead lfoot rfoot cfoot fancyhead fancyfoot fancyhf
+    tableofcontents_ vspace* hspace* resizebox_ cmidrule cline hhline midrule_ specialrule_
+    raisetag displaybreak_ nextpage urlstyle theoremheaderfont theorembodyfont
+    AtBeginDocument AtEndDocument excludecomment includecomment specialcomment
+    mathtoolsset counterwithout_ setcounterx refstepcounter stepcounter arraystretch
+    fontsize_ tag usebox sbox DeclareMathVersion mathversion savebox_ aftergroup expandafter_
+    cventry_ inst samethanks authorcr ltx@label
+    """
+#: name -> number of mandatory arguments that are no text (optional ones always go).
+DROP_ARGUMENTS: Final = {name: 1 for name in _DROP_1.split()} | {
+    "textcolor": 1, "colorbox": 1, "fcolorbox": 2, "href": 1, "setlength": 2, "addtolength": 2,
+    "settowidth": 2, "settoheight": 2, "fontsize": 2, "addcontentsline": 3, "addtocontents": 2,
+    "setcounter": 2, "addtocounter": 2, "numberwithin": 2, "counterwithin": 2,
+    "counterwithout": 2, "definecolor": 3, "colorlet": 2, "rule": 2, "raisebox": 1,
+    "resizebox": 2, "scalebox": 1, "rotatebox": 1, "parbox": 1, "makebox": 0, "framebox": 0,
+    "multicolumn": 2, "multirow": 2, "hyperref": 0, "hypertarget": 1, "crefname": 3,
+    "Crefname": 3, "crefrange": 2, "Crefrange": 2, "crefformat": 2, "newtheorem": 2,
+    "newtheorem*": 2, "titleformat": 5, "titlespacing": 4, "titlespacing*": 4,
+    "sethlcolor": 1, "hyperlink": 1, "DeclareMathSymbol": 4, "DeclareSymbolFont": 5,
+    "SetSymbolFont": 5, "DeclareMathAlphabet": 5, "SetMathAlphabet": 6, "lstdefinestyle": 2,
+    "lstdefinelanguage": 2, "pdfbookmark": 2, "foreignlanguage": 1, "newglossaryentry": 2,
+    "newacronym": 3, "DeclareCaptionFormat": 2, "bibinfo": 1, "providecolor": 3,
+    "newfloat": 3, "floatname": 2, "floatstyle": 1, "restylefloat": 1, "setenumerate": 1,
+    "setitemize": 1, "usefont": 4, "pgfmathsetmacro": 2, "fill": 0, "inputminted": 2,
+    "import": 2, "subimport": 2, "stripsep": 0, "adjustbox": 1, "psfrag": 2,
+    "changes": 0, "overfullrule": 0, "specialrule": 3, "footnotemark": 0, "tikz": 1,
+}  # fmt: skip
+#: Followed by a length that is no text ("\vskip 1em plus 2pt").
+LENGTHS: Final = _names(
+    "vskip hskip kern mskip mkern parskip parindent baselineskip hangindent raise lower "
+    "moveleft moveright vspace hsize vsize textwidth textheight columnsep topmargin "
+    "oddsidemargin evensidemargin parsep itemsep topsep abovedisplayskip belowdisplayskip "
+    "abovecaptionskip belowcaptionskip tabcolsep arraycolsep floatsep textfloatsep intextsep "
+    "dbltextfloatsep leftmargin rightmargin partopsep headsep footskip fboxsep fboxrule "
+    "lineskip lineskiplimit jot abovedisplayshortskip belowdisplayshortskip leftskip rightskip "
+    "parfillskip hoffset voffset"
+)
+#: Characters that have a name.
+CHARACTERS: Final = {
+    "ss": "ß", "ae": "æ", "AE": "Æ", "oe": "œ", "OE": "Œ", "o": "ø", "O": "Ø", "aa": "å",
+    "AA": "Å", "l": "ł", "L": "Ł", "i": "ı", "j": "ȷ", "dh": "ð", "DH": "Ð", "th": "þ",
+    "TH": "Þ", "dj": "đ", "DJ": "Đ", "ng": "ŋ", "SS": "SS", "S": "§", "P": "¶",
+    "copyright": "©", "pounds": "£", "dots": "…", "ldots": "…", "textellipsis": "…",
+    "textendash": "–", "textemdash": "—", "textbackslash": " ", "textasciitilde": "~",
+    "textunderscore": "_", "textquoteright": "’", "textquoteleft": "‘", "textquotedblleft": "“",
+    "textquotedblright": "”", "TeX": "TeX", "LaTeX": "LaTeX", "LaTeXe": "LaTeX2e",
+    "BibTeX": "BibTeX", "textregistered": "®", "texttrademark": "™", "textdegree": "°",
+    "guillemotleft": "«", "guillemotright": "»", "textbar": "|", "textless": "<",
+    "textgreater": ">", "euro": "€", "lq": "‘", "rq": "’", "slash": "/", "textdollar": "＄",
+    "textasteriskcentered": "*", "textbullet": "•", "textperiodcentered": "·", "quad": " ",
+    "qquad": " ", "space": " ", "newline": " ", "hfill": " ", "linebreak": " ", "break": " ",
+    "par": "\n\n", "thinspace": " ", "enspace": " ", "nobreakspace": " ", "hskip": " ",
+    "etalchar": "", "cr": " ", "tabularnewline": " ", "hphantom": " ", "textsuperscript": " ",
+}  # fmt: skip
+#: Accent command -> combining character.
+ACCENTS: Final = {
+    "'": "\u0301", "`": "\u0300", "^": "\u0302", '"': "\u0308", "~": "\u0303", "=": "\u0304",
+    ".": "\u0307", "c": "\u0327", "v": "\u030c", "u": "\u0306", "H": "\u030b", "k": "\u0328",
+    "r": "\u030a", "d": "\u0323", "b": "\u0331", "t": "\u0361",
+}  # fmt: skip
+
+#: Commands whose meaning the reader itself knows: authors' and styles' redefinitions of
+#: these are looks, not meaning, and are not followed.
+STRUCTURAL: Final = (
+    frozenset(HEADINGS) | TITLES | REFERENCES | frozenset(ASIDES)
+    | (frozenset(DROP_ARGUMENTS) - _names("todo fixme tag phantom color index state"))
+    | frozenset(CHARACTERS) - _names("P S L O l o th j i t u c d b r v k H aa AA ng")
+    | _names(
+        "begin end item maketitle appendix abstract endabstract nonumber notag document "
+        "enddocument equation endequation align endalign eqnarray endeqnarray displaymath "
+        "proof endproof thebibliography endthebibliography keywords and And AND "
+        "footnotesize small normalsize large Large LARGE huge Huge tiny scriptsize "
+        "textbf textit texttt textrm textsf textsc emph text mbox hbox underline "
+        "bf it rm sf tt sc em frac sqrt sum int prod left right "
+        "table endtable figure endfigure figurename tablename refname bibname contentsname "
+        "abstractname tableofcontents listoffigures listoftables newblock "
+        "newpage clearpage par centering intertext shortintertext"
+    )
+)  # fmt: skip
+
+# ---------------------------------------------------------------- counting
+
+#: Classes in which equations are numbered within chapters.
+CHAPTER_CLASSES: Final = _names(
+    "book report memoir scrbook scrreprt amsbook svmono svmult extbook extreport thesis "
+    "mitthesis ucthesis cambridge7A krantz tufte-book classicthesis MastersDoctoralThesis "
+    "uwthesis now_fnt"
+)
+#: Classes in which equations are numbered within sections.
+SECTION_CLASSES: Final = _names("siamltex siamltex1213 siamart siamart171218 siamart190516 siamonline")
+#: Classes whose sections are printed in Roman numerals.
+ROMAN_CLASSES: Final = _names("IEEEtran revtex4 revtex4-1 revtex4-2 ieeetran IEEEconf")
+
+# ---------------------------------------------------------------- known names
+
+#: Formatting and layout commands that leave their arguments as text: known, nothing to do.
+_TEXT = _names("""
+    addlinespace arabic alph Alph roman Roman fnsymbol bf bfseries bfdefault bigskip boldmath
+    bottomrule toprule midrule hline caption center centering centerline flushleft flushright
+    clearpage cleardoublepage newpage pagebreak nopagebreak nolinebreak linewidth columnwidth
+    paperwidth paperheight em emph enquote expandafter fbox footnotesize frenchspacing
+    frontmatter mainmatter backmatter hfil hfill hss vfil vfill vss hrule vrule hrulefill
+    dotfill ignorespaces unskip indent noindent it itshape item itdefault Large LARGE large
+    huge Huge leavevmode leftline rightline listoffigures listoftables listofalgorithms
+    lowercase uppercase MakeUppercase MakeLowercase maketitle makeatletter makeatother mbox hbox
+    vbox vtop medskip smallskip medbreak smallbreak bigbreak mdseries md newblock normalfont
+    normalsize nonfrenchspacing null onecolumn twocolumn onehalfspacing doublespacing
+    singlespacing protect qed qedhere raggedleft raggedright raggedbottom flushbottom relax rm
+    rmfamily sc scriptsize scshape sf sffamily sl slshape sloppy fussy small so st strut
+    tableofcontents textbf textcircled textit textmd textnormal textrm textsc textsf textsl
+    textsubscript textsuperscript texttt textup theoremstyle tiny today tt ttfamily
+    unboldmath underline uline uwave ul hl upshape vfuzz hfuzz hbadness vbadness tolerance
+    xspace footnoterule global long noalign omit crcr span the thechapter theequation
+    thefigure thefootnote thepage thesection thesubsection thetable theenumi appendix
+    appendixname figurename tablename refname and And AND abstract keywords
+    acknowledgements acknowledgments acknowledgement ack ddots looseness penalty balance
+    lstlistingname proofname chaptername contentsname clubpenalty widowpenalty
+    endfirsthead endhead endfoot endlastfoot emergencystretch hsize ifmmode fi else
+    faGithub newline cleartooddpage noopsort BibitemOpen BibitemShut bibfield bibnamefont
+    textls lettrine lsstyle hyp textquotesingle textasciicircum textasciimacron phantomsection
+    StateX Statex If ElsIf Else EndIf For ForAll EndFor While EndWhile Repeat Until
+    Procedure EndProcedure Function EndFunction Return Require Ensure Comment Input
+    Output Call Loop EndLoop KwIn KwOut KwData KwResult uIf uElse lIf eIf SetKwInOut
+    DontPrintSemicolon SetAlgoLined LinesNumbered STATE REQUIRE ENSURE IF ELSE ELSIF ENDIF
+    FOR FORALL ENDFOR WHILE ENDWHILE REPEAT UNTIL RETURN PRINT COMMENT INPUT OUTPUT AND OR NOT TO
+    algorithmicrequire algorithmicensure value arraystretch baselinestretch jot
+    ensuremath text intertext shortintertext mathtoolsset xdef noexpand string detokenize
+    unexpanded number romannumeral hangafter obeylines obeyspaces null smallcaps acresetall
+    ac acp acf acs acl ACRO gls Gls glspl Glspl acrshort acrlong acrfull
+    """)
+
+#: Mathematics: plain TeX, LaTeX, AMS, mathtools, bm, stmaryrd's commonest.
+_MATH = _names(r"""
+    alpha beta gamma delta epsilon varepsilon zeta eta theta vartheta iota kappa varkappa lambda
+    mu nu xi pi varpi rho varrho sigma varsigma tau upsilon phi varphi chi psi omega omicron
+    digamma Gamma Delta Theta Lambda Xi Pi Sigma Upsilon Phi Psi Omega varGamma varDelta varTheta
+    varLambda varXi varPi varSigma varUpsilon varPhi varPsi varOmega upalpha upbeta upmu uppi
+    aleph beth gimel daleth hbar hslash hslash imath jmath ell wp Re Im partial infty prime
+    backprime emptyset varnothing nabla surd top bot angle measuredangle sphericalangle triangle
+    forall exists nexists neg lnot flat natural sharp clubsuit diamondsuit heartsuit spadesuit
+    complement eth mho Finv Game Bbbk bigstar blacklozenge blacksquare blacktriangle
+    blacktriangledown diagdown diagup lozenge square triangledown vartriangle circledS Box
+    Diamond bigcirc circ bullet cdot cdotp times div pm mp ast star oplus ominus otimes oslash
+    odot dagger ddagger amalg cap cup uplus sqcap sqcup vee wedge lor land setminus wr diamond
+    bigtriangleup bigtriangledown triangleleft triangleright lhd rhd unlhd unrhd smallsetminus
+    Cap Cup doublecap doublecup veebar barwedge doublebarwedge boxminus boxtimes boxdot boxplus
+    divideontimes ltimes rtimes leftthreetimes rightthreetimes curlywedge curlyvee circleddash
+    circledast circledcirc centerdot intercal dotplus
+    leq le geq ge neq ne ll gg lll ggg llless gggtr prec succ preceq succeq sim simeq approx cong
+    equiv doteq propto varpropto asymp subset supset subseteq supseteq subsetneq supsetneq
+    nsubseteq nsupseteq varsubsetneq sqsubset sqsupset sqsubseteq sqsupseteq in notin ni owns
+    vdash dashv Vdash vDash Vvdash models perp mid nmid parallel nparallel bowtie Join smile
+    frown leqslant geqslant lesssim gtrsim lessapprox gtrapprox lessgtr gtrless eqslantless
+    eqslantgtr leqq geqq precsim succsim precapprox succapprox preccurlyeq succcurlyeq
+    thicksim thickapprox backsim backsimeq approxeq triangleq circeq bumpeq Bumpeq doteqdot
+    Doteq risingdotseq fallingdotseq therefore because between pitchfork trianglelefteq
+    trianglerighteq vartriangleleft vartriangleright shortmid shortparallel nless ngtr nleq
+    ngeq nleqslant ngeqslant nprec nsucc npreceq nsucceq nsim ncong lneq gneq lneqq gneqq lnsim
+    gnsim precnsim succnsim nvdash nvDash nVdash nVDash coloneqq eqqcolon coloneq eqcolon
+    Coloneqq colonapprox vcentcolon dblcolon colon mathcolon subseteqq supseteqq Subset Supset
+    leftarrow gets rightarrow to leftrightarrow Leftarrow Rightarrow Leftrightarrow iff implies
+    impliedby mapsto longmapsto longleftarrow longrightarrow longleftrightarrow Longleftarrow
+    Longrightarrow Longleftrightarrow hookleftarrow hookrightarrow leftharpoonup
+    leftharpoondown rightharpoonup rightharpoondown rightleftharpoons leftrightharpoons uparrow
+    downarrow updownarrow Uparrow Downarrow Updownarrow nearrow searrow swarrow nwarrow
+    dashrightarrow dashleftarrow leadsto rightsquigarrow leftrightsquigarrow nleftarrow
+    nrightarrow nLeftarrow nRightarrow nleftrightarrow nLeftrightarrow twoheadrightarrow
+    twoheadleftarrow rightarrowtail leftarrowtail Lsh Rsh curvearrowleft curvearrowright
+    circlearrowleft circlearrowright multimap upharpoonright restriction downdownarrows upuparrows
+    leftleftarrows rightrightarrows leftrightarrows rightleftarrows Lleftarrow Rrightarrow
+    xrightarrow xleftarrow xleftrightarrow xRightarrow xLeftarrow xmapsto xhookrightarrow
+    overrightarrow overleftarrow overleftrightarrow underrightarrow underleftarrow
+    sum prod coprod int iint iiint iiiint idotsint oint oiint bigcap bigcup bigsqcup bigvee
+    bigwedge bigodot bigotimes bigoplus biguplus smallint limits nolimits displaylimits
+    arccos arcsin arctan arg cos cosh cot coth csc deg det dim exp gcd hom inf inj ker lg lim
+    liminf limsup ln log max min Pr proj sec sin sinh sup tan tanh injlim projlim varlimsup
+    varliminf varinjlim varprojlim argmin argmax mod bmod pmod pod operatorname
+    operatornamewithlimits mathop mathbin mathrel mathord mathopen mathclose mathpunct mathinner
+    frac dfrac tfrac cfrac binom dbinom tbinom genfrac over atop choose above brack brace
+    overwithdelims atopwithdelims abovewithdelims sqrt root of
+    hat widehat check widecheck tilde widetilde acute grave dot ddot dddot ddddot breve bar vec
+    mathring overline underline overbrace underbrace overbracket underbracket overset underset
+    stackrel sideset substack subarray prescript overparen underparen cancel bcancel xcancel
+    boxed fbox widebar undertilde
+    left right middle big Big bigg Bigg bigl Bigl biggl Biggl bigr Bigr biggr Biggr bigm Bigm
+    biggm Biggm lbrace rbrace lbrack rbrack langle rangle lvert rvert lVert rVert vert Vert
+    lfloor rfloor lceil rceil lgroup rgroup lmoustache rmoustache ulcorner urcorner llcorner
+    lrcorner backslash llbracket rrbracket arrowvert Arrowvert bracevert lparen rparen
+    mathbf mathbb mathcal mathfrak mathrm mathsf mathtt mathit mathnormal mathscr bm boldsymbol
+    pmb Bbb bold frak cal mit bbm mathbbm mathds mathbfit symbf symbb textstyle displaystyle
+    scriptstyle scriptscriptstyle mathchoice mathstrut smash vphantom hphantom phantom
+    ldots cdots vdots ddots dots dotsb dotsc dotsi dotsm dotso hdots hdotsfor iddots adots
+    quad qquad enspace thinspace medspace thickspace negthinspace negmedspace negthickspace
+    mspace hspace space nobreakspace allowbreak nobreak eqno leqno notag nonumber tag label
+    text textrm textbf textit textsf texttt textsc textnormal mbox hbox not mathllap mathrlap
+    mathclap llap rlap clap shoveleft shoveright intertext shortintertext displaybreak
+    lim lefteqn hfill hline cr noalign vcenter raisebox color textcolor ensuremath degree
+    IEEEnonumber IEEEyesnumber IEEEyessubnumber IEEEeqnarraynumspace yesnumber
+    bra ket braket Bra Ket Braket Set set mathellipsis colonequals eqsim nsupseteqq
+    hspace vspace kern mkern mskip hskip rm bf it sf tt sc em mathbin MoveEqLeft Aboxed
+    ArrowBetweenLines cellcolor middle relax nobreakdash unicode mathsection copyright
+    lightning checkmark maltese yen textregistered ddag dag And S P aa AA longequal
+    llparenthesis rrparenthesis interleave mathbfcal overunderset DOTSB DOTSI bigtimes
+    upsilon nicefrac sfrac slashed
+    """)
+
+#: Handled by the expander, or harmless in a preamble.
+_PREAMBLE = _names("""
+    def gdef edef xdef let futurelet newcommand renewcommand providecommand newenvironment
+    renewenvironment DeclareMathOperator DeclareRobustCommand DeclarePairedDelimiter
+    DeclarePairedDelimiterX newif begin end verb lstinline mintinline input include subfile
+    import csname endcsname catcode endinput newtheorem relax ProvidesPackage newcounter
+    """)
+
+#: Every command name that is not reported as unknown.
+KNOWN: Final = (
+    _TEXT | _MATH | _PREAMBLE | LENGTHS | frozenset(CHARACTERS) | frozenset(ACCENTS)
+    | frozenset(HEADINGS) | TITLES | REFERENCES | frozenset(ASIDES)
+    | frozenset(name.rstrip("*") for name in DROP_ARGUMENTS)
+)  # fmt: skip

@@ -1,0 +1,54 @@
+"""Run a paper's source: from its files to one expanded text with a map back to the source."""
+
+from dataclasses import dataclass
+
+from eqemb.article import Problem
+from eqemb.latex.conditionals import CONDITIONALS, empty_macros
+from eqemb.latex.definitions import DEFINITIONS
+from eqemb.latex.files import Files
+from eqemb.latex.gullet import Budget, Gullet, SourceMap, Stop
+from eqemb.latex.inputs import INPUTS, open_file
+
+ACTIONS = DEFINITIONS | CONDITIONALS | INPUTS
+
+
+@dataclass(slots=True)
+class Expanded:
+    """The expanded source of a paper."""
+
+    text: str
+    """LaTeX with inputs joined, the author's macros expanded and conditionals decided."""
+    body_start: int
+    """Where the document begins in `text`; before it stand the preamble's declarations."""
+    source: SourceMap
+    document_class: str
+    problems: list[Problem]
+    defined: frozenset[str]
+    """Names the author defined, so that what is left of them is not called unknown."""
+    files: list[str]
+
+
+def expand(files: Files, main: str, budget: Budget | None = None) -> Expanded:
+    """Run the paper whose main file is `main`."""
+    gullet = Gullet(files, ACTIONS, budget or Budget())
+    gullet.actions.update(empty_macros())
+    open_file(gullet, main)
+    if "\\begin" not in files.text(main) or "{document}" not in files.text(main):
+        gullet.in_body = True  # a chapter, or a main file that lost its preamble
+    try:
+        gullet.run()
+    except Stop:
+        pass
+    except RecursionError:
+        gullet.problem("macro recursion", detail="nested too deeply")
+    if not gullet.in_body:
+        gullet.problem("no document environment")
+    return Expanded(
+        text=gullet.output(),
+        body_start=gullet.body_start,
+        source=gullet.source_map(),
+        document_class=gullet.document_class,
+        problems=gullet.problems,
+        defined=frozenset(name[1:] for name in gullet.actions if name not in ACTIONS),
+        files=list(dict.fromkeys(gullet.file_names)),
+    )

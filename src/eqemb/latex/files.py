@@ -1,0 +1,152 @@
+"""The files of one paper: decoding, the choice of the main file, finding what is input.
+
+Paths are posix, relative to the paper's own folder. Nothing here reads the disk.
+"""
+
+import posixpath
+import re
+from bisect import bisect_right
+
+_DECLARED = re.compile(
+    rb"\\(?:usepackage|RequirePackage)\s*\[([^\]]*)\]\s*\{[^}]*inputenc[^}]*\}"
+    rb"|\\inputencoding\s*\{([^}]*)\}"
+)
+#: inputenc's names -> Python's. What is not here falls back to Windows-1252.
+_CODECS = {
+    "latin1": "cp1252", "latin9": "iso8859-15", "ansinew": "cp1252", "cp1252": "cp1252",
+    "latin2": "iso8859-2", "cp1250": "cp1250", "latin5": "iso8859-9", "applemac": "mac_roman",
+    "cp1251": "cp1251", "koi8-r": "koi8-r", "cp850": "cp850", "cp437": "cp437",
+    "latin3": "iso8859-3", "latin4": "iso8859-4", "latin10": "iso8859-16",
+}  # fmt: skip
+# Our own marks in a text (see structure.py) must not come from the author.
+_RESERVED = re.compile("[\ufffc\x00\U000f0000-\U0010ffff]")
+_DOCUMENT = re.compile(r"^[^%\n]*\\(?:documentclass|documentstyle)\b", re.MULTILINE)
+_BEGIN = re.compile(r"^[^%\n]*\\begin\s*\{document\}", re.MULTILINE)
+_INCLUDES = re.compile(
+    r"^[^%\n]*?\\(?:input|include|subfile|subfileinclude|import\s*\{[^}]*\})\s*\{?\s*"
+    r"([^\s{}\\]+)",
+    re.MULTILINE,
+)
+_UNLIKELY = re.compile(
+    r"template|sample|example|response|rebuttal|cover|letter|supp|poster|slides|beamer"
+    r"|readme|instructions|changes|diff",
+    re.IGNORECASE,
+)
+
+
+def decode(data: bytes, fallback: str = "cp1252") -> str:
+    """Bytes as text: UTF-8 where it is, else what inputenc declares, else Windows-1252."""
+    if data[:2] in (b"\xff\xfe", b"\xfe\xff"):
+        text = data.decode("utf-16", errors="replace")
+    else:
+        try:
+            text = data.decode("utf-8-sig")
+        except UnicodeDecodeError:
+            text = data.decode(declared_codec(data) or fallback, errors="replace")
+    if "\r" in text:
+        text = text.replace("\r\n", "\n").replace("\r", "\n")
+    return _RESERVED.sub(" ", text) if _RESERVED.search(text) else text
+
+
+def declared_codec(data: bytes) -> str | None:
+    """The codec that the source itself declares by inputenc, if any."""
+    match = _DECLARED.search(data)
+    if match is None:
+        return None
+    name = (match[1] or match[2]).decode("ascii", errors="replace").strip().lower()
+    return _CODECS.get(name)
+
+
+class Files:
+    """The decoded files of one paper, looked up as LaTeX looks them up."""
+
+    def __init__(self, files: dict[str, bytes]) -> None:
+        self._raw = files
+        self._text: dict[str, str] = {}
+        self._lines: dict[str, list[int]] = {}
+        self._fallback = next(
+            (codec for data in files.values() if (codec := declared_codec(data))), "cp1252"
+        )
+        self._by_name: dict[str, list[str]] = {}
+        for path in files:
+            self._by_name.setdefault(posixpath.basename(path).lower(), []).append(path)
+
+    def text(self, path: str) -> str:
+        """The decoded text of one file."""
+        if path not in self._text:
+            self._text[path] = decode(self._raw[path], self._fallback)
+        return self._text[path]
+
+    def line(self, path: str, offset: int) -> int:
+        """The 1-based line of an offset into the decoded text."""
+        starts = self._lines.get(path)
+        if starts is None:
+            starts = [match.end() for match in re.finditer("\n", self.text(path))]
+            self._lines[path] = starts
+        return bisect_right(starts, offset) + 1
+
+    def find(self, name: str, folders: list[str], suffixes: tuple[str, ...]) -> str | None:
+        """The file that `name` means, looked for in `folders` in order, then by name alone.
+
+        Papers are moved about before they are packed, so a path that does not exist falls
+        back to the only file of that name anywhere in the paper.
+        """
+        name = name.strip().strip('"').strip()
+        for folder in folders:
+            for suffix in suffixes:
+                path = posixpath.normpath(posixpath.join(folder, name + suffix))
+                if path in self._raw:
+                    return path
+        for suffix in suffixes:
+            same = self._by_name.get(posixpath.basename(name + suffix).lower(), [])
+            if len(same) == 1:
+                return same[0]
+        return None
+
+    def main(self) -> str | None:
+        """The file that LaTeX would be run on, or None where nothing looks like one."""
+        candidates = [path for path in self._raw if _is_tex(path)]
+        named = self._named_by_readme(candidates)
+        if named is not None:
+            return named
+        with_class = [path for path in candidates if _DOCUMENT.search(self.text(path))]
+        with_begin = [path for path in candidates if _BEGIN.search(self.text(path))]
+        best = [p for p in with_class if p in with_begin] or with_class or with_begin or candidates
+        included = {
+            found
+            for path in candidates
+            for name in _INCLUDES.findall(self.text(path))
+            if (found := self.find(name, ["", posixpath.dirname(path)], ("", ".tex"))) != path
+        }
+        best = [path for path in best if path not in included] or best
+        return max(best, key=self._likelihood, default=None)
+
+    def _likelihood(self, path: str) -> tuple[int, bool, bool, int, str]:
+        """Shallow, with its own .bbl, not named like a template, large; then by name."""
+        stem = posixpath.splitext(path)[0]
+        return (
+            -path.count("/"),
+            stem + ".bbl" in self._raw,
+            not _UNLIKELY.search(posixpath.basename(path)),
+            len(self._raw[path]),
+            path,
+        )
+
+    def _named_by_readme(self, candidates: list[str]) -> str | None:
+        """The file that arXiv's 00README names as top level."""
+        for path in self._raw:
+            if posixpath.basename(path).lower().startswith("00readme"):
+                text = self.text(path)
+                named = re.search(r"(?m)^\s*(\S+)\s+toplevelfile\s*$", text) or re.search(
+                    r"(?s)filename:?\s*[\"']?([^\s\"',]+)[\"']?.{0,80}?toplevel|"
+                    r"toplevel.{0,80}?filename\"?:?\s*[\"']?([^\s\"',]+)",
+                    text,
+                )
+                if named and (name := named[1] or named[named.lastindex or 1]) in candidates:
+                    return name
+        return None
+
+
+def _is_tex(path: str) -> bool:
+    name = posixpath.basename(path).lower()
+    return name.endswith((".tex", ".ltx", ".latex")) or ("." not in name and "readme" not in name)

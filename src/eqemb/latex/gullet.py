@@ -1,0 +1,595 @@
+"""The machine that runs LaTeX source: a stack of texts, a table of actions, one output string.
+
+It copies text through and stops only at control sequences that have an action: the author's
+macros, and the commands handled in definitions.py, conditionals.py and inputs.py. What comes
+out is LaTeX with none of those left, and a map from every output position back to its file.
+
+Budgets count steps, never seconds, so a paper that hits one stops at the same place anywhere.
+"""
+
+import re
+from bisect import bisect_right
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from eqemb.article import Problem
+from eqemb.latex.files import Files
+from eqemb.latex.macros import FALSE, NO_VALUE, TRUE, Macro, Slot, ends_in_word, fill
+
+# Letters of control words; names made by \csname carry their odd characters in the private area.
+TOKEN = re.compile(r"\\(?:[A-Za-z\ue000-\uf8ff]+|.)|%", re.DOTALL)
+TOKEN_AT = re.compile(r"\\(?:[A-Za-z@\ue000-\uf8ff]+|.)|%", re.DOTALL)
+_COMMENT = re.compile(r"(?:%[^\n]*(?:\n[ \t]*|\Z))+(\n)?")
+_SPACE = re.compile(r"(?:[ \t]+|%[^\n]*\n[ \t]*|\n(?![ \t]*\n))*")
+_AFTER_WORD = re.compile(r"[ \t]*(?:\n(?![ \t]*\n)[ \t]*)?")
+_SIMPLE_GROUP = re.compile(r"\{([^{}\\%]*)\}")
+_BRACE = re.compile(r"\\.|[{}]|%[^\n]*", re.DOTALL)
+_BRACKET = re.compile(r"\\.|[{}\]]|%[^\n]*", re.DOTALL)
+_STRIP_COMMENT = re.compile(r"(\\.)|%[^\n]*(?:\n[ \t]*|\Z)", re.DOTALL)
+_NAME = re.compile(r"\s*\{([^{}]*)\}")
+
+Action = Callable[["Gullet", str], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Budget:
+    """How much one paper may ask for."""
+
+    expansions: int = 400_000
+    output: int = 24_000_000
+    depth: int = 240
+    recursion: int = 40
+    group: int = 400_000
+    inputs: int = 4_000
+
+
+class Stop(Exception):  # noqa: N818 - not an error: the document ends here
+    """Raised to end the run: the end of the document, or a budget used up."""
+
+
+class Runaway(Exception):  # noqa: N818
+    """An argument that is not there, or never ends."""
+
+
+@dataclass(slots=True, eq=False)
+class Frame:
+    """One text being read: a file, or the body of a macro."""
+
+    text: str
+    pos: int = 0
+    file: int = -1
+    """Index of the file, -1 in a macro's body."""
+    call: tuple[int, int, int] = (0, 0, 0)
+    """Where the outermost macro call stands: file, start, end."""
+    package: bool = False
+    """In a style file: definitions are taken, nothing is expanded or written."""
+    end: int = -1
+    """Reading pauses here to undo definitions local to a group that closes here."""
+    macro: str = ""
+    counted: int = 0
+    depth: int = 0
+    undo: list[tuple[int, str, "Macro | Action | None"]] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        if self.end < 0:
+            self.end = len(self.text)
+
+
+class Gullet:
+    """Runs one paper's source."""
+
+    def __init__(self, files: Files, actions: dict[str, Action], budget: Budget) -> None:
+        self.files = files
+        self.budget = budget
+        self.actions: dict[str, Macro | Action] = dict(actions)
+        self.builtins = actions
+        self.environments: dict[str, tuple[Macro, Macro]] = {}
+        self.env_arguments: dict[str, list[list[str]]] = {}
+        self.verbatim: set[str] = set()
+        self.flags: dict[str, bool] = {}
+        self.packages: set[str] = set()
+        self.document_class = ""
+        self.problems: list[Problem] = []
+        self.file_names: list[str] = []
+        self.frames: list[Frame] = []
+        self.conditionals = 0
+        self.in_body = False
+        self.body_start = 0
+        self.token = TOKEN
+        self.version = 0
+        self.folders: list[str] = []
+        self.scopes: list[tuple[str, list[tuple[str, Macro | Action | None]]]] = []
+        self._out: list[str] = []
+        self.length = 0
+        self._map: list[tuple[int, int, int, int]] = []
+        self._expansions = 0
+        self._nesting: dict[str, int] = {}
+
+    # ------------------------------------------------------------ the loop
+
+    def run(self, floor: int = 0) -> None:
+        """Read until only `floor` frames are left."""
+        frames, actions = self.frames, self.actions
+        while len(frames) > floor:
+            frame = frames[-1]
+            text, start, end = frame.text, frame.pos, frame.end
+            search, pos, package = self.token.search, start, frame.package
+            while True:
+                match = search(text, pos, end)
+                if match is None:
+                    self.emit(frame, start, end)
+                    self._pause(frame)
+                    break
+                token = match[0]
+                action = actions.get(token)
+                if action is None or (package and action.__class__ is Macro):
+                    pos = match.end()
+                    continue
+                self.emit(frame, start, match.start())
+                frame.pos = match.end()
+                if action.__class__ is Macro:
+                    self.call(action, match.start())  # type: ignore[arg-type]
+                else:
+                    try:
+                        action(self, token)  # type: ignore[operator]
+                    except Runaway:
+                        self.problem("runaway argument", detail=token)
+                break
+
+    def _pause(self, frame: Frame) -> None:
+        """A frame's end, or the end of a group in it that holds local definitions."""
+        if frame.end < len(frame.text):
+            frame.pos = frame.end
+            while frame.undo and frame.undo[-1][0] <= frame.end:
+                _, name, old = frame.undo.pop()
+                self._put(name, old)
+            frame.end = frame.undo[-1][0] if frame.undo else len(frame.text)
+        else:
+            frame.pos = frame.end
+            self.pop()
+
+    def pop(self) -> None:
+        """Leave the innermost frame."""
+        frame = self.frames.pop()
+        for _, name, old in reversed(frame.undo):
+            self._put(name, old)
+        if frame.macro:
+            self._nesting[frame.macro] -= 1
+        if frame.file >= 0:
+            self.folders.pop()
+
+    def expand_string(self, text: str) -> str:
+        """`text` fully expanded, as \\edef and \\csname need it."""
+        saved = self._out, self.length, self._map
+        self._out, self.length, self._map = [], 0, []
+        floor = len(self.frames)
+        try:
+            self.push(text)
+            self.run(floor)
+            return "".join(self._out)
+        finally:
+            del self.frames[floor:]
+            self._out, self.length, self._map = saved
+
+    # ------------------------------------------------------------ output
+
+    def emit(self, frame: Frame, start: int, end: int) -> None:
+        """Copy a piece of a frame to the output."""
+        if start >= end or frame.package:
+            return
+        chunk = frame.text[start:end]
+        if self._out and chunk[0].isalpha() and ends_in_word(self._out[-1]):
+            self._out.append(" ")  # a control word and what a macro put behind it
+            self.length += 1
+        if frame.file >= 0:
+            self._map.append((self.length, frame.file, start, -1))
+        else:
+            self._map.append((self.length, *frame.call))
+        self._out.append(chunk)
+        self.length += len(chunk)
+        if self.length > self.budget.output:
+            self.problem("output budget", detail=f"over {self.budget.output:,} characters")
+            raise Stop
+
+    def write(self, text: str) -> None:
+        """Put text of our own into the output, at the present place of the source."""
+        frame = self.frames[-1]
+        if text and not frame.package:
+            self.emit(Frame(text, call=self._here(frame)), 0, len(text))
+
+    def declare(self, text: str) -> None:
+        """Put a declaration into the output even from within a style file."""
+        frame = self.frames[-1]
+        self.emit(Frame(text, call=self._here(frame)), 0, len(text))
+
+    def output(self) -> str:
+        """All that was written."""
+        return "".join(self._out)
+
+    def _here(self, frame: Frame) -> tuple[int, int, int]:
+        return (frame.file, frame.pos, frame.pos) if frame.file >= 0 else frame.call
+
+    def source_map(self) -> "SourceMap":
+        """Where each part of the output came from."""
+        return SourceMap(self.files, self.file_names, self._map)
+
+    # ------------------------------------------------------------ problems
+
+    def problem(self, cause: str, detail: str = "") -> None:
+        """Note what could not be read, at the present place."""
+        file, line = "", 0
+        for frame in reversed(self.frames):
+            if frame.file >= 0:
+                file = self.file_names[frame.file]
+                line = self.files.line(file, frame.pos)
+                break
+        self.problems.append(Problem(cause, file, line, detail))
+
+    # ------------------------------------------------------------ macros
+
+    def call(self, macro: Macro, start: int) -> None:
+        """Expand one use of a macro whose name has just been read."""
+        frame = self.frames[-1]
+        if macro.name[-1:].isalpha():
+            frame.pos = _AFTER_WORD.match(frame.text, frame.pos).end()  # type: ignore[union-attr]
+        if macro.builtin:
+            self._call_builtin(macro)
+            return
+        self._expansions += 1
+        if self._expansions > self.budget.expansions:
+            self._out_of_budget(macro)
+            return
+        origin = frame if frame.file >= 0 else None
+        try:
+            arguments = self.arguments(macro.slots) if macro.slots else []
+        except Runaway:
+            self.problem("runaway argument", detail=macro.name)
+            return
+        body = fill(macro.template, arguments) if macro.slots else macro.body
+        call = (frame.file, start, origin.pos) if origin else frame.call
+        if not macro.slots and self._is_plain(macro):
+            self.emit(Frame(body, call=call), 0, len(body))
+        else:
+            self.push(body, call=call, macro=macro.name)
+
+    def _is_plain(self, macro: Macro) -> bool:
+        """Whether a body without parameters holds nothing that acts; found out once."""
+        if macro.plain_at != self.version:
+            if any(token in self.actions for token in self.token.findall(macro.body)):
+                return False
+            macro.plain_at = self.version
+        return True
+
+    def _call_builtin(self, macro: Macro) -> None:
+        action = self.builtins.get(macro.builtin)
+        if action is not None:
+            action(self, macro.builtin)
+        else:
+            self.write(macro.builtin)
+
+    def _out_of_budget(self, macro: Macro) -> None:
+        """Too many expansions: from here on the author's macros are left as they stand."""
+        self.problem("expansion budget", detail=macro.name)
+        for name in [n for n, action in self.actions.items() if isinstance(action, Macro)]:
+            del self.actions[name]
+        for frame in self.frames:
+            if frame.file < 0:
+                frame.pos = frame.end = len(frame.text)
+
+    def push(self, text: str, call: tuple[int, int, int] | None = None, macro: str = "") -> None:
+        """Read `text` next, as if it stood here."""
+        frame = self.frames[-1] if self.frames else Frame("")
+        if macro:
+            nesting = self._nesting.get(macro, 0) + 1
+            if nesting > self.budget.recursion or len(self.frames) > self.budget.depth:
+                self.problem("macro recursion", detail=macro)
+                self.actions.pop(macro, None)
+                return
+            self._nesting[macro] = nesting
+        here = call if call is not None else self._here(frame)
+        self.frames.append(Frame(text, call=here, package=frame.package, macro=macro))
+
+    # ------------------------------------------------------------ definitions and scopes
+
+    def define(self, name: str, value: "Macro | Action", *, everywhere: bool = False) -> None:
+        """Give a control sequence a meaning, undone where the group around it ends."""
+        if self.in_body and not everywhere:
+            self._remember(name)
+        self._put(name, value)
+
+    def _put(self, name: str, value: "Macro | Action | None") -> None:
+        self.version += 1
+        if value is None:
+            self.actions.pop(name, None)
+        else:
+            self.actions[name] = value
+
+    def _remember(self, name: str) -> None:
+        old = self.actions.get(name)
+        frame = self.frames[-1]
+        if frame.file >= 0:
+            closing = self._closing_brace(frame)
+            if closing >= 0:
+                frame.undo.append((closing, name, old))
+                frame.undo.sort(key=lambda entry: -entry[0])
+                frame.end = frame.undo[-1][0]
+                return
+        if self.scopes:
+            self.scopes[-1][1].append((name, old))
+
+    def _closing_brace(self, frame: Frame) -> int:
+        """Where the innermost brace group open at the present place closes; -1: none is open.
+
+        Braces are counted from the last place asked about, so that all calls together read
+        the file once.
+        """
+        text, pos = frame.text, frame.pos
+        for brace, sign in (("{", 1), ("}", -1)):
+            plain = text.count(brace, frame.counted, pos)
+            frame.depth += sign * (plain - text.count("\\" + brace, frame.counted, pos))
+        frame.counted = pos
+        if frame.depth <= 0:
+            return -1
+        try:
+            return self._group_end(text, pos, 1) - 1
+        except Runaway:
+            return -1
+
+    def open_scope(self, name: str) -> None:
+        """An environment or \\begingroup opens: definitions from here on are local to it."""
+        self.scopes.append((name, []))
+
+    def close_scope(self, name: str) -> None:
+        """The environment closes; without a matching opening nothing happens."""
+        if not any(opened == name for opened, _ in self.scopes):
+            return
+        while self.scopes:
+            opened, undo = self.scopes.pop()
+            for control, old in reversed(undo):
+                self._put(control, old)
+            if opened == name:
+                return
+
+    # ------------------------------------------------------------ reading arguments
+
+    def arguments(self, slots: tuple[Slot, ...]) -> list[str]:
+        """Read the arguments that `slots` ask for."""
+        values: list[str] = []
+        for slot in slots:
+            if slot.kind == "m":
+                values.append(self.argument())
+            elif slot.kind == "o":
+                given = self.optional()
+                values.append((slot.default or "") if given is None else given)
+            elif slot.kind == "e":
+                values += self._embellishments(slot.first)
+            elif slot.kind == "l":
+                self._literal(slot.first)
+            else:
+                values.append(self._special(slot))
+        return values
+
+    def _special(self, slot: Slot) -> str:
+        if slot.kind == "u":
+            return self.until(slot.first)
+        if slot.kind in "st":
+            return TRUE if self.accept(slot.first or "*") else FALSE
+        if slot.kind == "d":
+            if not self.accept(slot.first):
+                return slot.default or ""
+            return self.until(slot.second)
+        if slot.kind == "g":
+            return self.argument() if self.peek() == "{" else (slot.default or "")
+        return self._body(slot.first)
+
+    def _embellishments(self, marks: str) -> list[str]:
+        found = dict.fromkeys(marks, NO_VALUE)
+        while (mark := self.peek()) and found.get(mark) == NO_VALUE:
+            self.accept(mark)
+            found[mark] = self.argument()
+        return list(found.values())
+
+    def _literal(self, text: str) -> None:
+        frame = self.skip_space() if text.strip() == text else self.frames[-1]
+        if frame.text.startswith(text, frame.pos):
+            frame.pos += len(text)
+
+    def _body(self, name: str) -> str:
+        """All up to the \\end of the environment just opened."""
+        frame = self.frames[-1]
+        depth, at = 1, frame.pos
+        for match in re.compile(r"\\(begin|end)\s*\{" + re.escape(name) + r"\}").finditer(
+            frame.text, at
+        ):
+            depth += 1 if match[1] == "begin" else -1
+            if depth == 0:
+                frame.pos = match.start()
+                return strip_comments(frame.text[at : match.start()])
+        raise Runaway
+
+    def skip_space(self) -> Frame:
+        """Pass over blanks; a macro body that is used up gives way to what called it."""
+        while True:
+            frame = self.frames[-1]
+            frame.pos = _SPACE.match(frame.text, frame.pos).end()  # type: ignore[union-attr]
+            if frame.pos < len(frame.text) or frame.file >= 0 or len(self.frames) == 1:
+                return frame
+            self.pop()
+
+    def peek(self) -> str:
+        """The next character that is not blank."""
+        frame = self.skip_space()
+        return frame.text[frame.pos : frame.pos + 1]
+
+    def accept(self, text: str) -> bool:
+        """Pass over `text` if it comes next."""
+        frame = self.skip_space()
+        if frame.text.startswith(text, frame.pos):
+            frame.pos += len(text)
+            return True
+        return False
+
+    def argument(self) -> str:
+        """One mandatory argument: a group without its braces, or one token."""
+        frame = self.skip_space()
+        text, pos = frame.text, frame.pos
+        if (simple := _SIMPLE_GROUP.match(text, pos)) is not None:
+            frame.pos = simple.end()
+            return simple[1]
+        if pos >= len(text) or text[pos] in "}\n":
+            raise Runaway
+        if text[pos] == "{":
+            end = self._group_end(text, pos + 1, 1)
+            frame.pos = end
+            return strip_comments(text[pos + 1 : end - 1])
+        return self.argument_token()
+
+    def argument_token(self) -> str:
+        """The next token, be it a control sequence, a brace or a character."""
+        frame = self.skip_space()
+        text, pos = frame.text, frame.pos
+        match = self.token.match(text, pos)
+        if match is not None:
+            frame.pos = match.end()
+            if match[0][-1:].isalpha():
+                frame.pos = _AFTER_WORD.match(text, frame.pos).end()  # type: ignore[union-attr]
+            return match[0]
+        frame.pos = pos + 1
+        return text[pos : pos + 1]
+
+    def optional(self) -> str | None:
+        """An optional argument in brackets, or None."""
+        frame = self.skip_space()
+        text, pos = frame.text, frame.pos
+        if not text.startswith("[", pos):
+            return None
+        depth = 0
+        for match in _BRACKET.finditer(text, pos + 1, pos + self.budget.group):
+            token = match[0]
+            if token == "{":
+                depth += 1
+            elif token == "}":
+                depth -= 1
+                if depth < 0:
+                    return None
+            elif token == "]" and depth == 0:
+                frame.pos = match.end()
+                return strip_comments(text[pos + 1 : match.start()])
+        return None
+
+    def until(self, delimiter: str) -> str:
+        """All up to `delimiter` outside braces, which is passed over."""
+        frame = self.frames[-1]
+        while frame.pos >= len(frame.text) and frame.file < 0 and len(self.frames) > 1:
+            self.pop()
+            frame = self.frames[-1]
+        text, start = frame.text, frame.pos
+        if delimiter == " ":
+            stop = re.compile(r"\s").search(text, start)
+            at = stop.start() if stop else -1
+        else:
+            at = text.find(delimiter, start, start + self.budget.group)
+        while at >= 0 and not _balanced(text[start:at]):
+            at = text.find(delimiter, at + len(delimiter), start + self.budget.group)
+        if at < 0:
+            raise Runaway
+        frame.pos = at + len(delimiter)
+        found = strip_comments(text[start:at])
+        whole = _SIMPLE_GROUP.fullmatch(found.strip())
+        return whole[1] if whole else found
+
+    def _group_end(self, text: str, pos: int, depth: int) -> int:
+        """The position behind the brace that closes the group."""
+        for match in _BRACE.finditer(text, pos, pos + self.budget.group):
+            token = match[0]
+            if token == "{":
+                depth += 1
+            elif token == "}":
+                depth -= 1
+                if depth == 0:
+                    return match.end()
+        raise Runaway
+
+    def control_name(self) -> str:
+        """The control sequence to be defined: \\name or {\\name}, with its backslash."""
+        given = self.argument().strip()
+        match = TOKEN_AT.match(given)
+        if match is None:
+            raise Runaway
+        return match[0]
+
+    def environment_name(self) -> str:
+        r"""The name in braces behind \begin or \end."""
+        frame = self.frames[-1]
+        match = _NAME.match(frame.text, frame.pos)
+        if match is not None:
+            frame.pos = match.end()
+            return match[1].strip()
+        return self.argument().strip()
+
+    def skip_comment(self) -> None:
+        """Pass over comment lines; a blank line behind them still ends the paragraph."""
+        frame = self.frames[-1]
+        match = _COMMENT.match(frame.text, frame.pos - 1)
+        if match is not None:
+            frame.pos = match.end()
+            if match[1]:
+                self.write("\n\n")
+
+
+def strip_comments(text: str) -> str:
+    """`text` without its comments."""
+    if "%" not in text:
+        return text
+    return _STRIP_COMMENT.sub(lambda match: match[1] or "", text)
+
+
+def _balanced(text: str) -> bool:
+    depth = 0
+    for match in _BRACE.finditer(text):
+        if match[0] == "{":
+            depth += 1
+        elif match[0] == "}":
+            depth -= 1
+            if depth < 0:
+                return False
+    return depth == 0
+
+
+class SourceMap:
+    """From positions of the expanded text back to files, lines and the text as written."""
+
+    def __init__(
+        self, files: Files, names: list[str], pieces: list[tuple[int, int, int, int]]
+    ) -> None:
+        self._files = files
+        self._names = names
+        self._pieces = pieces
+        self._starts = [piece[0] for piece in pieces]
+
+    def place(self, position: int, *, end: bool = False) -> tuple[str, int]:
+        """File and offset that an output position came from.
+
+        Within a macro's expansion that is the call itself: its start, or with `end` its end.
+        """
+        index = bisect_right(self._starts, position - end) - 1
+        if index < 0:
+            return (self._names[0] if self._names else "", 0)
+        out, file, start, stop = self._pieces[index]
+        name = self._names[file]
+        if stop < 0:
+            return name, start + position - out
+        return name, (stop if end else start)
+
+    def line(self, position: int, *, end: bool = False) -> tuple[str, int]:
+        """File and line that an output position came from."""
+        name, offset = self.place(position, end=end)
+        return name, self._files.line(name, offset)
+
+    def as_written(self, start: int, end: int) -> str | None:
+        """The author's own text of an output range, where it is one piece of one file."""
+        first, a = self.place(start)
+        last, b = self.place(end, end=True)
+        if first != last or a >= b or b - a > 4 * (end - start) + 4000:
+            return None
+        return self._files.text(first)[a:b]

@@ -1,0 +1,179 @@
+"""Counters as LaTeX counts them: sections, theorems, equations, and how a number is printed."""
+
+import re
+
+from eqemb.latex.commands import CHAPTER_CLASSES, ROMAN_CLASSES, SECTION_CLASSES
+
+_LEVELS = {"part": -1, "chapter": 0, "section": 1, "subsection": 2, "subsubsection": 3,
+           "paragraph": 4, "subparagraph": 5}  # fmt: skip
+_ORDER = ("part", "chapter", "section", "subsection", "subsubsection", "paragraph", "subparagraph")
+_RAW_FORMAT = re.compile(r"\\@?(arabic|roman|Roman|alph|Alph)\s*(?:\\c@([A-Za-z]+)|\{([^{}]*)\})")
+_THE = re.compile(r"\\the([A-Za-z]+)")
+_LEFT_OVER = re.compile(r"\\[A-Za-z@]+\*?|[{}$~\s]")
+_VALUE = re.compile(r"\\value\{([^{}]*)\}|\\c@([A-Za-z]+)|-?\d+")
+
+
+class Numbering:
+    """The state of a document's counters."""
+
+    def __init__(self, document_class: str) -> None:
+        classes = set(document_class.split())
+        self.chapters = bool(classes & CHAPTER_CLASSES)
+        self.counters: dict[str, int] = {}
+        self.parents: dict[str, str] = {}
+        self.shared: dict[str, str] = {}
+        self.theorems: dict[str, str] = {}
+        self.formats = {"equation": r"\arabic{equation}", "part": r"\Roman{part}"}
+        self.depth = 2 if self.chapters else 3
+        self.in_matter = True
+        self._inside: list[str] = []
+        """Numbers of the groups (subequations) that are open."""
+        self._letters: list[int] = []
+        self._section_formats(roman=bool(classes & ROMAN_CLASSES))
+        if self.chapters:
+            self.within("equation", "chapter")
+        elif classes & SECTION_CLASSES:
+            self.within("equation", "section")
+
+    def _section_formats(self, *, roman: bool) -> None:
+        style = "Roman" if roman else "arabic"
+        top = "chapter" if self.chapters else "section"
+        self.formats[top] = rf"\{style}{{{top}}}"
+        for upper, lower in zip(_ORDER[1:], _ORDER[2:], strict=False):
+            if lower != top and not (upper == "chapter" and not self.chapters):
+                self.formats[lower] = rf"\the{upper}.\arabic{{{lower}}}"
+                self.parents[lower] = upper
+
+    # ------------------------------------------------------------ counters
+
+    def step(self, name: str) -> None:
+        """Count one up; what is counted within it starts again."""
+        name = self.shared.get(name, name)
+        self.counters[name] = self.counters.get(name, 0) + 1
+        self._reset_below(name)
+
+    def _reset_below(self, name: str) -> None:
+        for child in [c for c, parent in self.parents.items() if parent == name]:
+            if self.counters.get(child):
+                self.counters[child] = 0
+                self._reset_below(child)
+
+    def value(self, name: str) -> int:
+        """The present value of a counter."""
+        return self.counters.get(self.shared.get(name, name), 0)
+
+    def set(self, name: str, expression: str, *, add: bool = False) -> None:
+        r"""\setcounter and \addtocounter; an expression of \value and numbers."""
+        name = self.shared.get(name, name)
+        if name == "secnumdepth":
+            self.depth = self._evaluate(expression)
+        else:
+            base = self.counters.get(name, 0) if add else 0
+            self.counters[name] = base + self._evaluate(expression)
+
+    def _evaluate(self, expression: str) -> int:
+        match = _VALUE.search(expression)
+        if match is None:
+            return 0
+        if match[1] or match[2]:
+            return self.value(match[1] or match[2])
+        return int(match[0][:9])
+
+    def within(self, child: str, parent: str, *, printed: bool = True) -> None:
+        r"""\numberwithin and \counterwithin; \@addtoreset where only the counting is meant."""
+        self.parents[child] = parent
+        if printed:
+            self.formats[child] = rf"\the{parent}.\arabic{{{child}}}"
+
+    def without(self, child: str) -> None:
+        r"""\counterwithout."""
+        self.parents.pop(child, None)
+        self.formats[child] = rf"\arabic{{{child}}}"
+
+    def theorem(self, name: str, shared: str, within: str) -> None:
+        r"""\newtheorem{name}[shared]{..}[within]."""
+        self.theorems[name] = shared or name
+        if within:
+            self.parents[name] = within
+
+    def share(self, alias: str, counter: str) -> None:
+        r"""\let\c@alias\c@counter."""
+        if alias != counter:
+            self.shared[alias] = counter
+
+    def heading(self, name: str) -> None:
+        """A numbered heading."""
+        if self.in_matter and _LEVELS.get(name, 9) <= self.depth:
+            self.step(name)
+
+    def appendix(self) -> None:
+        r"""\appendix: headings start again, as letters."""
+        top = "chapter" if self.chapters else "section"
+        self.counters[top] = 0
+        self.formats[top] = rf"\Alph{{{top}}}"
+        self._reset_below(top)
+
+    # ------------------------------------------------------------ printing
+
+    def printed(self, name: str, depth: int = 0) -> str:
+        r"""What \the<name> prints."""
+        template = self.formats.get(name, rf"\arabic{{{name}}}")
+        if depth > 8:  # a format that mentions itself
+            return ""
+        if name == "equation" and template == r"\thechapter.\arabic{equation}":
+            template = template if self.value("chapter") > 0 else r"\arabic{equation}"
+        text = _RAW_FORMAT.sub(
+            lambda match: _style(match[1], self.value(match[2] or match[3])), template
+        )
+        text = _THE.sub(lambda match: self.printed(match[1], depth + 1), text)
+        return _LEFT_OVER.sub("", text)
+
+    def next_equation(self) -> str:
+        """Count an equation and give its printed number."""
+        if self._inside:
+            self._letters[-1] += 1
+            return self._inside[-1] + _style("alph", self._letters[-1])
+        self.step("equation")
+        return self.printed("equation")
+
+    def open_group(self) -> None:
+        """Subequations begin: one number for the group, letters inside."""
+        self.step("equation")
+        self._inside.append(self.printed("equation"))
+        self._letters.append(0)
+
+    def close_group(self) -> None:
+        """Subequations end."""
+        if self._inside:
+            self._inside.pop()
+            self._letters.pop()
+
+    @property
+    def group(self) -> str:
+        """The number of the open group, empty outside one."""
+        return self._inside[-1] if self._inside else ""
+
+
+def _style(style: str, value: int) -> str:
+    if style == "arabic":
+        return str(value)
+    if style in ("roman", "Roman"):
+        text = _roman(value)
+        return text if style == "Roman" else text.lower()
+    if not 0 < value <= 26:
+        return str(value)
+    return chr((64 if style == "Alph" else 96) + value)
+
+
+def _roman(value: int) -> str:
+    if not 0 < value < 4000:
+        return str(value)
+    text = ""
+    for number, letters in (
+        (1000, "M"), (900, "CM"), (500, "D"), (400, "CD"), (100, "C"), (90, "XC"),
+        (50, "L"), (40, "XL"), (10, "X"), (9, "IX"), (5, "V"), (4, "IV"), (1, "I"),
+    ):  # fmt: skip
+        while value >= number:
+            text += letters
+            value -= number
+    return text

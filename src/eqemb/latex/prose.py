@@ -1,0 +1,64 @@
+"""Running text: from pieces of LaTeX text to clean sentences.
+
+Marks in a text under construction (private-use characters, kept out of sources by files.py):
+one character for each equation, one for each reference, and a forced sentence break.
+"""
+
+import re
+import unicodedata
+
+EQUATION_BASE = 0x100000
+REFERENCE_BASE = 0xF0000
+MARKS = 0xFFFD  # how many of each kind there can be
+BREAK = "\x1e"
+EQUATIONS = re.compile("[\U00100000-\U0010fffd]")
+REFERENCES = re.compile("[\U000f0000-\U000ffffd]")
+
+_CHARACTERS = str.maketrans({"{": None, "}": None, "~": " ", "\u00ad": None, "\u200b": None})
+_LIGATURES = (("---", "—"), ("--", "–"), ("``", "“"), ("''", "”"))
+_STOP = re.compile(rf"[.!?][\"')\]”’}}]*\s+|\s*{BREAK}\s*")
+_ABBREVIATION = re.compile(
+    r"(?:\b(?:e\.?g|i\.?e|cf|vs|resp|al|etc|viz|ca|approx|w\.?r\.?t|s\.?t|a\.?k\.?a|i\.?i\.?d|"
+    r"[Ff]igs?|[Ee]qs?|[Ee]qns?|[Ss]ecs?|[Ss]ect|[Cc]haps?|[Cc]h|[Tt]abs?|[Tt]hms?|[Ll]em|[Pp]rop|"
+    r"[Cc]or|[Dd]ef|[Rr]em|[Aa]lgs?|[Aa]lg|[Rr]efs?|[Aa]pp|[Nn]os?|[Vv]ol|[Pp]p|[Dd]r|[Pp]rof|"
+    r"Mr|Mrs|Ms|St|Jr|Inc|Ltd|Univ|Dept|ed|eds|et|incl|max|min|[A-Z]))\.$"
+)
+_LOWER_NEXT = re.compile(r"[a-zà-öø-ÿ,;:)]")
+
+
+def accented(mark: str, letter: str) -> str:
+    """A letter with an accent, as one character where there is one."""
+    base = {"ı": "i", "ȷ": "j"}.get(letter, letter)
+    return unicodedata.normalize("NFC", base[:1] + mark + base[1:])
+
+
+def clean(pieces: list[str]) -> str:
+    """Pieces of text as one line: braces gone, dashes and quotes as characters, blanks folded."""
+    text = "".join(pieces).translate(_CHARACTERS)
+    for written, character in _LIGATURES:
+        if written in text:
+            text = text.replace(written, character)
+    return " ".join(text.split(None)) if BREAK not in text else _fold(text)
+
+
+def _fold(text: str) -> str:
+    return BREAK.join(" ".join(part.split()) for part in text.split(BREAK))
+
+
+def sentences(text: str) -> list[str]:
+    """Cut one clean paragraph into sentences."""
+    found: list[str] = []
+    start = 0
+    for match in _STOP.finditer(text):
+        if match[0].strip() != BREAK:
+            before = text[max(0, match.start() - 12) : match.start() + 1]
+            if text[match.start()] == "." and _ABBREVIATION.search(before):
+                continue
+            if _LOWER_NEXT.match(text, match.end()):
+                continue
+        if sentence := text[start : match.end()].strip(" " + BREAK):
+            found.append(sentence)
+        start = match.end()
+    if sentence := text[start:].strip(" " + BREAK):
+        found.append(sentence)
+    return found

@@ -1,0 +1,151 @@
+"""Read one LaTeX source into an `Article`: files, expansion, walk, and the threads tied."""
+
+import re
+from collections import Counter
+from typing import Protocol
+
+from eqemb.article import EQUATION_MARK, Article, Equation, Problem
+from eqemb.errors import SourceError
+from eqemb.latex.commands import KNOWN
+from eqemb.latex.expand import Expanded, expand
+from eqemb.latex.files import Files
+from eqemb.latex.prose import EQUATION_BASE, EQUATIONS, REFERENCE_BASE, REFERENCES, sentences
+from eqemb.latex.structure import Found, Structure, Walker
+
+_COMMAND = re.compile(r"\\([A-Za-z]+)")
+_BRACES = str.maketrans({"\ue100": "{", "\ue101": "}"})
+
+
+class Opened(Protocol):
+    """What reading needs of a source (see sources.py)."""
+
+    name: str
+    origin: str
+    collection: str
+    files: dict[str, bytes]
+    main: str | None
+    problems: list[Problem]
+
+
+def read_latex(source: Opened) -> Article:
+    """The article that a LaTeX source holds."""
+    files = Files(source.files)
+    main = source.main or files.main()
+    if main is None:
+        raise SourceError("no TeX file", f"{len(source.files)} files")
+    expanded = expand(files, main)
+    found = Walker(expanded).run(expanded.body_start)
+    article = Article(
+        source.name,
+        source.origin,
+        source.collection,
+        title=_without_marks(found.title),
+        main_file=main,
+        sections=[_without_marks(title) for title in found.sections],
+        problems=[*source.problems, *expanded.problems, *found.problems],
+        unknown_macros=_unknown(expanded),
+        displays_opened=found.opened,
+        displays_lost=found.lost,
+        source_bytes=sum(len(source.files[path]) for path in expanded.files),
+    )
+    _tie(article, found, expanded)
+    return article
+
+
+def _unknown(expanded: Expanded) -> dict[str, int]:
+    """Commands of the document that neither the author nor we know, by frequency."""
+    counts = Counter(_COMMAND.findall(expanded.text, expanded.body_start))
+    return {
+        name: count
+        for name, count in sorted(counts.items())
+        if name not in KNOWN and name not in expanded.defined and not name.startswith("end")
+    }
+
+
+def _without_marks(text: str) -> str:
+    text = REFERENCES.sub("", EQUATIONS.sub("", text)).translate(_BRACES)
+    return " ".join(text.split())
+
+
+def _tie(article: Article, found: Structure, expanded: Expanded) -> None:
+    """Put equations and references where the text has their marks."""
+    equations = [_equation(article.name, item, expanded) for item in found.equations]
+    targets = _targets(found, equations)
+    shown = _shown_numbers(found, equations)
+    lines: list[str] = []
+    breaks: set[int] = set()
+    for paragraph in [found.title, *found.paragraphs] if found.title else found.paragraphs:
+        lines += sentences(paragraph)
+        breaks.add(len(lines))
+    numbers = [shown.get(label, "") for label in found.references]
+    rendered = [_render(line, numbers) for line in lines]
+    for index, line in enumerate(lines):
+        for mark in EQUATIONS.findall(line):
+            equation = equations[ord(mark) - EQUATION_BASE]
+            equation.ordinal = len(article.equations) + 1
+            article.equations.append(equation)
+            around = rendered[max(0, index - 1) : index + 2]
+            equation.context = " ".join(around).replace(EQUATION_MARK, "[equation]")
+        for mark in REFERENCES.findall(line):
+            for equation in targets.get(found.references[ord(mark) - REFERENCE_BASE], ()):
+                sentence = rendered[index].replace(EQUATION_MARK, "[equation]")
+                if sentence not in equation.references:
+                    equation.references.append(sentence)
+    article.text = _joined(rendered, breaks)
+
+
+def _equation(name: str, found: Found, expanded: Expanded) -> Equation:
+    file, line = expanded.source.line(found.start)
+    _, end_line = expanded.source.line(found.end, end=True)
+    written = expanded.source.as_written(found.start, found.end)
+    return Equation(
+        name,
+        ordinal=0,
+        numbered=found.numbered,
+        number=found.number,
+        labels=found.labels,
+        environment=found.environment,
+        display=found.display,
+        latex=found.latex if written is None else written.strip(),
+        expanded=found.latex,
+        file=file,
+        line=line,
+        end_line=max(line, end_line),
+        section=_without_marks(found.section),
+    )
+
+
+def _targets(found: Structure, equations: list[Equation]) -> dict[str, list[Equation]]:
+    """Label -> the equations it names; the label of subequations names them all."""
+    targets: dict[str, list[Equation]] = {}
+    for item, equation in zip(found.equations, equations, strict=True):
+        for label in equation.labels:
+            targets.setdefault(label, []).append(equation)
+        for label, (group, _) in found.group_labels.items():
+            if group == item.group:
+                targets.setdefault(label, []).append(equation)
+    return targets
+
+
+def _shown_numbers(found: Structure, equations: list[Equation]) -> dict[str, str]:
+    """Label -> what a reference to it prints, guarded as mathematics: it is no word."""
+    shown = {label: f"${number}$" for label, (_, number) in found.group_labels.items()}
+    for equation in equations:
+        for label in equation.labels:
+            if equation.number is not None:
+                shown[label] = f"${equation.number}$"
+    return shown
+
+
+def _render(line: str, numbers: list[str]) -> str:
+    """A sentence with its references printed and its equations as placeholders."""
+    line = EQUATIONS.sub(EQUATION_MARK, line)
+    line = REFERENCES.sub(lambda mark: numbers[ord(mark[0]) - REFERENCE_BASE], line)
+    return line.translate(_BRACES)
+
+
+def _joined(lines: list[str], breaks: set[int]) -> str:
+    """One sentence a line, a blank line between paragraphs."""
+    return "".join(
+        line + ("\n\n" if index + 1 in breaks else "\n") for index, line in enumerate(lines)
+    )

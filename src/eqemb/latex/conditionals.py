@@ -20,7 +20,11 @@ _PRIMITIVES = frozenset(
 )
 _TRUE = frozenset(("iftrue", "ifpdf", "ifpdftex", "ifPDFTeX"))
 _FALSE = frozenset("iffalse ifxetex ifluatex ifXeTeX ifLuaTeX ifeof if@tempswa iftutex".split())
-_NUMBERS = re.compile(r"\s*(\\pdfoutput|-?\d+)\s*([<>=])\s*(\\z@|\\@ne|-?\d+)(?:\\relax|\s)?")
+_NUMBERS = re.compile(
+    r"\s*(\\[A-Za-z@]+|-?\d+)\s*([<>=])\s*(\\[A-Za-z@]+|-?\d+)(?:\\relax|\s)?"
+)
+_ASSIGNED = re.compile(r"\s*(?:=|by)?\s*(-?\d+|\\[A-Za-z@]+)\s?")
+_CONSTANTS = {r"\pdfoutput": 1, r"\z@": 0, r"\@ne": 1, r"\tw@": 2, r"\thr@@": 3, r"\m@ne": -1}
 _CASE = re.compile(r"\s*(\d+)\s?")
 
 
@@ -117,13 +121,60 @@ def _ifnum(gullet: Gullet, token: str) -> None:
     del token
     frame = gullet.skip_space()
     match = _NUMBERS.match(frame.text, frame.pos)
-    if match is None:
+    left = _integer(gullet, match[1]) if match else None
+    right = _integer(gullet, match[3]) if match else None
+    if match is None or left is None or right is None:
         _decide(gullet, None)
         return
     frame.pos = match.end()
-    named = {r"\pdfoutput": "1", r"\z@": "0", r"\@ne": "1"}
-    left, right = (int(named.get(text, text)) for text in (match[1], match[3]))
     _decide(gullet, {"<": left < right, ">": left > right, "=": left == right}[match[2]])
+
+
+def _integer(gullet: Gullet, text: str) -> int | None:
+    """A number written out, a register, or one of TeX's constants; None where it is neither."""
+    if text.startswith("\\"):
+        return gullet.registers.get(text, _CONSTANTS.get(text))
+    return int(text[:9])
+
+
+def _new_register(gullet: Gullet, token: str) -> None:
+    r"""\newcount\n: its name assigns from here on."""
+    del token
+    name = gullet.control_name()
+    gullet.registers[name] = 0
+    gullet.actions[name] = _assign
+
+
+def _assign(gullet: Gullet, token: str) -> None:
+    """A register's name: an assignment to it."""
+    gullet.registers[token] = _operand(gullet)
+
+
+def _operand(gullet: Gullet) -> int:
+    frame = gullet.skip_space()
+    match = _ASSIGNED.match(frame.text, frame.pos)
+    if match is None:
+        return 0
+    frame.pos = match.end()
+    return _integer(gullet, match[1]) or 0
+
+
+def _advance(gullet: Gullet, token: str) -> None:
+    del token
+    name = gullet.argument_token()
+    change = _operand(gullet)
+    gullet.registers[name] = gullet.registers.get(name, 0) + change
+
+
+def _show_register(gullet: Gullet, token: str) -> None:
+    r"""\the\n, \number\n; \the of anything else stays."""
+    frame = gullet.skip_space()
+    match = _ASSIGNED.match(frame.text, frame.pos)
+    if match is None or match[1] not in gullet.registers:
+        gullet.write(token + " ")
+        return
+    frame.pos = match.end(1)
+    gullet.write(str(gullet.registers[match[1]]))
 
 
 def _ifcase(gullet: Gullet, token: str) -> None:
@@ -286,6 +337,8 @@ CONDITIONALS: dict[str, Action] = {
     r"\ifdefined": _ifdefined, r"\ifcsname": _ifdefined,
     r"\else": _else, r"\or": _else, r"\fi": _fi, r"\newif": _newif,
     r"\ifthenelse": _ifthenelse,
+    r"\newcount": _new_register, r"\advance": _advance,
+    **dict.fromkeys((r"\the", r"\number"), _show_register),
     **dict.fromkeys((r"\ifbool", r"\iftoggle"), _named_flag),
     **dict.fromkeys((r"\newbool", r"\newtoggle", r"\newboolean", r"\providebool"),
                     _new_named_flag),

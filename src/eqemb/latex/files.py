@@ -27,6 +27,7 @@ _INCLUDES = re.compile(
     r"([^\s{}\\]+)",
     re.MULTILINE,
 )
+_SUPPLEMENT = re.compile(r"supp|append|(?:^|[-_])si\b", re.IGNORECASE)
 _UNLIKELY = re.compile(
     r"template|sample|example|response|rebuttal|cover|letter|supp|poster|slides|beamer"
     r"|readme|instructions|changes|diff",
@@ -89,7 +90,7 @@ class Files:
         """The file that `name` means, looked for in `folders` in order, then by name alone.
 
         Papers are moved about before they are packed, so a path that does not exist falls
-        back to the only file of that name anywhere in the paper.
+        back to the only file of that name whose folders do not contradict it.
         """
         name = name.strip().strip('"').strip()
         for folder in folders:
@@ -98,8 +99,9 @@ class Files:
                 if path in self._raw:
                     return path
         for suffix in suffixes:
-            same = self._by_name.get(posixpath.basename(name + suffix).lower(), [])
-            if len(same) == 1:
+            wanted = posixpath.normpath(name + suffix)
+            same = self._by_name.get(posixpath.basename(wanted).lower(), [])
+            if len(same) == 1 and _agree(same[0], wanted):
                 return same[0]
         return None
 
@@ -111,15 +113,39 @@ class Files:
             return named
         with_class = [path for path in candidates if _DOCUMENT.search(self.text(path))]
         with_begin = [path for path in candidates if _BEGIN.search(self.text(path))]
-        best = [p for p in with_class if p in with_begin] or with_class or with_begin or candidates
-        included = {
-            found
-            for path in candidates
-            for name in _INCLUDES.findall(self.text(path))
-            if (found := self.find(name, ["", posixpath.dirname(path)], ("", ".tex"))) != path
-        }
-        best = [path for path in best if path not in included] or best
-        return max(best, key=self._likelihood, default=None)
+        best = [p for p in with_class if p in with_begin] or with_begin or with_class
+        if not best:  # chapters and notes without a preamble: the largest
+            return max(candidates, key=lambda path: (len(self._raw[path]), path), default=None)
+        included_by = self._included_by(candidates)
+        best = [path for path in best if path not in included_by] or best
+        return _outermost(max(best, key=self._likelihood), included_by)
+
+    def supplements(self, main: str, used: list[str]) -> list[str]:
+        """Further documents of the paper that are named as its supplement or appendix."""
+        return [
+            path
+            for path in sorted(self._raw)
+            if _is_tex(path)
+            and path != main
+            and path not in used
+            and _SUPPLEMENT.search(posixpath.basename(path))
+            and _DOCUMENT.search(self.text(path))
+            and _BEGIN.search(self.text(path))
+        ]
+
+    def unused(self, used: list[str]) -> list[str]:
+        """TeX files that no document of the paper took in."""
+        return [path for path in sorted(self._raw) if _is_tex(path) and path not in used]
+
+    def _included_by(self, candidates: list[str]) -> dict[str, str]:
+        """File -> a file that inputs it."""
+        included: dict[str, str] = {}
+        for path in candidates:
+            for name in _INCLUDES.findall(self.text(path)):
+                found = self.find(name, ["", posixpath.dirname(path)], ("", ".tex"))
+                if found is not None and found != path:
+                    included.setdefault(found, path)
+        return included
 
     def _likelihood(self, path: str) -> tuple[int, bool, bool, int, str]:
         """Shallow, with its own .bbl, not named like a template, large; then by name."""
@@ -145,6 +171,21 @@ class Files:
                 if named and (name := named[1] or named[named.lastindex or 1]) in candidates:
                     return name
         return None
+
+
+def _agree(path: str, wanted: str) -> bool:
+    """Whether one path ends with the other: the same file seen from another folder."""
+    longer, shorter = sorted((path.lower(), wanted.lower().lstrip("./")), key=len, reverse=True)
+    return longer == shorter or longer.endswith("/" + shorter)
+
+
+def _outermost(path: str, included_by: dict[str, str]) -> str:
+    """Where the preamble is an input itself, the file that LaTeX is run on is the one around."""
+    for _ in range(10):
+        if path not in included_by:
+            return path
+        path = included_by[path]
+    return path
 
 
 def _is_tex(path: str) -> bool:

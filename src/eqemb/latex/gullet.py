@@ -87,6 +87,7 @@ class Gullet:
         self.env_arguments: dict[str, list[list[str]]] = {}
         self.verbatim: set[str] = set()
         self.flags: dict[str, bool] = {}
+        self.registers: dict[str, int] = {}
         self.packages: set[str] = set()
         self.document_class = ""
         self.problems: list[Problem] = []

@@ -9,8 +9,9 @@ from eqemb.errors import SourceError
 from eqemb.latex.commands import KNOWN
 from eqemb.latex.expand import Expanded, expand
 from eqemb.latex.files import Files
+from eqemb.latex.gullet import strip_comments
 from eqemb.latex.prose import EQUATION_BASE, EQUATIONS, REFERENCE_BASE, REFERENCES, sentences
-from eqemb.latex.structure import Found, Structure, Walker
+from eqemb.latex.structure import Found, Structure, Walker, count_displays
 
 _COMMAND = re.compile(r"\\([A-Za-z]+)")
 _BRACES = str.maketrans({"\ue100": "{", "\ue101": "}"})
@@ -33,23 +34,32 @@ def read_latex(source: Opened) -> Article:
     main = source.main or files.main()
     if main is None:
         raise SourceError("no TeX file", f"{len(source.files)} files")
+    article = Article(source.name, source.origin, source.collection, main_file=main)
+    article.problems += source.problems
+    used = _add_document(article, files, main)
+    for path in files.supplements(main, used):
+        used += _add_document(article, files, path)
+    for path in files.unused(used):
+        displays = count_displays(strip_comments(files.text(path)))
+        if displays:
+            article.problems.append(Problem("file not used", path, 0, f"{displays} displays"))
+    article.source_bytes = sum(len(source.files[path]) for path in dict.fromkeys(used))
+    return article
+
+
+def _add_document(article: Article, files: Files, main: str) -> list[str]:
+    """Read one document into the article; the files it took."""
     expanded = expand(files, main)
     found = Walker(expanded).run(expanded.body_start)
-    article = Article(
-        source.name,
-        source.origin,
-        source.collection,
-        title=_without_marks(found.title),
-        main_file=main,
-        sections=[_without_marks(title) for title in found.sections],
-        problems=[*source.problems, *expanded.problems, *found.problems],
-        unknown_macros=_unknown(expanded),
-        displays_opened=found.opened,
-        displays_lost=found.lost,
-        source_bytes=sum(len(source.files[path]) for path in expanded.files),
-    )
+    article.title = article.title or _without_marks(found.title)
+    article.sections += [_without_marks(title) for title in found.sections]
+    article.problems += [*expanded.problems, *found.problems]
+    for name, count in _unknown(expanded).items():
+        article.unknown_macros[name] = article.unknown_macros.get(name, 0) + count
+    article.displays_opened += found.opened
+    article.displays_lost += found.lost
     _tie(article, found, expanded)
-    return article
+    return expanded.files
 
 
 def _unknown(expanded: Expanded) -> dict[str, int]:
@@ -69,7 +79,10 @@ def _without_marks(text: str) -> str:
 
 def _tie(article: Article, found: Structure, expanded: Expanded) -> None:
     """Put equations and references where the text has their marks."""
+    earlier = max((equation.display for equation in article.equations), default=0)
     equations = [_equation(article.name, item, expanded) for item in found.equations]
+    for equation in equations:
+        equation.display += earlier
     targets = _targets(found, equations)
     shown = _shown_numbers(found, equations)
     lines: list[str] = []
@@ -91,7 +104,7 @@ def _tie(article: Article, found: Structure, expanded: Expanded) -> None:
                 sentence = rendered[index].replace(EQUATION_MARK, "[equation]")
                 if sentence not in equation.references:
                     equation.references.append(sentence)
-    article.text = _joined(rendered, breaks)
+    article.text += _joined(rendered, breaks)
 
 
 def _equation(name: str, found: Found, expanded: Expanded) -> Equation:

@@ -52,23 +52,35 @@ _REFERENCED = re.compile(
 #: The independent count: openings of displays, by no other rule than their names.
 _OPENING = re.compile(
     r"\\begin\{(?:" + "|".join(re.escape(name) for name in sorted(DISPLAYS)) + r"|empheq)\}"
-    r"|\\\\|\\\[|\\[$]|\$\$", re.DOTALL
+    r"|\\\\|\\\[|\\[$]|\$\$?|\n[ \t]*\n"
 )  # fmt: skip
 _FENCE = re.compile(r"\\begin\{empheq\}(?:\[[^\]]*\])?\{(\w+\*?)(?:=[^{}]*)?\}")
 _MATH_LABEL = re.compile(r"\\label\s*\{[^{}]*\}|\n\s*|\$")
 _LABEL_OPTION = re.compile(r"label\s*=\s*\{?([^{},\]]+)")
 
 
+def _depth(text: str) -> int:
+    """Braces opened and not closed."""
+    opened = text.count("{") - text.count("\\{")
+    return opened - (text.count("}") - text.count("\\}"))
+
+
 def count_displays(text: str, start: int = 0, end: int | None = None) -> int:
     r"""Displays opened in a text, counted by names alone: \begin{..}, \[ and every second $$."""
-    dollars = displays = 0
+    displays, inline, dollars = 0, False, False
     for match in _OPENING.finditer(text, start, len(text) if end is None else end):
         token = match[0]
-        if token == "$$":
-            dollars += 1
+        if token == "$":
+            inline = not inline
+        elif token == "$$":
+            if not inline:  # within $..$ it closes one and opens the next
+                displays += not dollars
+                dollars = not dollars
+        elif token[0] == "\n":
+            inline = False  # a blank line: a stray dollar goes no further
         elif token not in ("\\\\", "\\$"):
             displays += 1
-    return displays + (dollars + 1) // 2
+    return displays
 
 
 @dataclass(slots=True)
@@ -131,7 +143,7 @@ class Walker:
         self._muted = 1
         self.walk(0, start)
         self._muted, self._open, self._pieces, self._asides = 0, [], [], []
-        self.found.lost = 0  # what a preamble holds is no display of the document
+        self.found = Structure(title=self.found.title)  # a preamble holds no equations
         self.walk(start, len(self.text))
         self.paragraph()
         self.found.opened = count_displays(self.text, start)
@@ -375,7 +387,7 @@ class Walker:
                 break
             close = match.end()
             inside = text[pos : close - 1]
-            if "{" not in inside or inside.count("{") <= inside.count("}"):
+            if "{" not in inside or _depth(inside) <= 0:
                 if _BLANK_LINE.search(inside):
                     break
                 self._math(pos, close - 1)

@@ -6,6 +6,7 @@ read. In mathematics that is the right branch of \ifmmode, the commonest of them
 
 import re
 
+from eqemb.latex.commands import KNOWN
 from eqemb.latex.definitions import csname, is_defined, mangle
 from eqemb.latex.gullet import Action, Frame, Gullet
 from eqemb.latex.macros import FALSE, NO_VALUE, TRUE, Macro, make
@@ -141,8 +142,9 @@ def _new_register(gullet: Gullet, token: str) -> None:
     r"""\newcount\n: its name assigns from here on."""
     del token
     name = gullet.control_name()
-    gullet.registers[name] = 0
-    gullet.actions[name] = _assign
+    if name[1:] not in KNOWN:
+        gullet.registers[name] = 0
+        gullet.actions[name] = _assign
 
 
 def _assign(gullet: Gullet, token: str) -> None:

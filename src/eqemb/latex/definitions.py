@@ -3,7 +3,7 @@ r"""Actions of the commands that define: \newcommand, \def, \let, \newenvironmen
 import re
 
 from eqemb.latex.commands import DISPLAYS, KNOWN, MUTED, STRUCTURAL, VERBATIM
-from eqemb.latex.gullet import TOKEN_AT, Action, Gullet
+from eqemb.latex.gullet import TOKEN_AT, Action, Gullet, Runaway
 from eqemb.latex.macros import (
     MANDATORY,
     Macro,
@@ -61,16 +61,28 @@ def _def(gullet: Gullet, token: str) -> None:
     if match is None:
         return
     frame.pos = match.end()
-    opening = frame.text.find("{", frame.pos)
-    if opening < 0 or opening - frame.pos > 200:
-        return
-    parameters = frame.text[frame.pos : opening]
-    frame.pos = opening
+    parameters = _parameter_text(gullet)
     body = gullet.argument()
     if token in (r"\edef", r"\xdef"):
         body = gullet.expand_string(body)
     macro = make(match[0], def_slots(parameters.strip()), body)
     _set(gullet, match[0], macro, everywhere=token in (r"\gdef", r"\xdef"))
+
+
+def _parameter_text(gullet: Gullet) -> str:
+    """What stands between the name and the body; \\expandafter leaves it in an outer frame."""
+    text = ""
+    while True:
+        frame = gullet.frames[-1]
+        opening = frame.text.find("{", frame.pos, frame.pos + 200)
+        if opening >= 0:
+            text += frame.text[frame.pos : opening]
+            frame.pos = opening
+            return text
+        if frame.file >= 0 or len(gullet.frames) == 1:
+            raise Runaway
+        text += frame.text[frame.pos :]
+        gullet.pop()
 
 
 def _let(gullet: Gullet, token: str) -> None:

@@ -30,18 +30,9 @@ class Expanded:
 
 def expand(files: Files, main: str, budget: Budget | None = None) -> Expanded:
     """Run the paper whose main file is `main`."""
-    gullet = Gullet(files, ACTIONS, budget or Budget())
-    gullet.actions.update(empty_macros())
-    open_file(gullet, main)
-    if "\\begin" not in files.text(main) or "{document}" not in files.text(main):
-        gullet.in_body = True  # a chapter, or a main file that lost its preamble
-    try:
-        gullet.run()
-    except Stop:
-        pass
-    except RecursionError:
-        gullet.problem("macro recursion", detail="nested too deeply")
-    if not gullet.in_body:
+    gullet = _run(files, main, budget or Budget(), in_body=False)
+    if not gullet.in_body:  # a chapter, or a main file that lost its preamble: all is text
+        gullet = _run(files, main, budget or Budget(), in_body=True)
         gullet.problem("no document environment")
     return Expanded(
         text=gullet.output(),
@@ -52,3 +43,17 @@ def expand(files: Files, main: str, budget: Budget | None = None) -> Expanded:
         defined=frozenset(name[1:] for name in gullet.actions if name not in ACTIONS),
         files=list(dict.fromkeys(gullet.file_names)),
     )
+
+
+def _run(files: Files, main: str, budget: Budget, *, in_body: bool) -> Gullet:
+    gullet = Gullet(files, ACTIONS, budget)
+    gullet.actions.update(empty_macros())
+    gullet.in_body = in_body
+    open_file(gullet, main)
+    try:
+        gullet.run()
+    except Stop:
+        pass
+    except RecursionError:
+        gullet.problem("macro recursion", detail="nested too deeply")
+    return gullet

@@ -114,7 +114,7 @@ class Gullet:
         while len(frames) > floor:
             frame = frames[-1]
             text, start, end = frame.text, frame.pos, frame.end
-            search, pos, package = self.token.search, start, frame.package
+            search, pos, package = self.token_of(frame).search, start, frame.package
             while True:
                 match = search(text, pos, end)
                 if match is None:
@@ -136,6 +136,10 @@ class Gullet:
                     except Runaway:
                         self.problem("runaway argument", detail=token)
                 break
+
+    def token_of(self, frame: Frame) -> re.Pattern[str]:
+        """How control words are cut: bodies and style files were written with @ as a letter."""
+        return TOKEN_AT if frame.package or frame.file < 0 else self.token
 
     def _pause(self, frame: Frame) -> None:
         """A frame's end, or the end of a group in it that holds local definitions."""
@@ -218,6 +222,8 @@ class Gullet:
 
     def problem(self, cause: str, detail: str = "") -> None:
         """Note what could not be read, at the present place."""
+        if not self.in_body and cause == "runaway argument":
+            return  # a preamble hands commands about without their arguments
         file, line = "", 0
         for frame in reversed(self.frames):
             if frame.file >= 0:
@@ -256,7 +262,7 @@ class Gullet:
     def _is_plain(self, macro: Macro) -> bool:
         """Whether a body without parameters holds nothing that acts; found out once."""
         if macro.plain_at != self.version:
-            if any(token in self.actions for token in self.token.findall(macro.body)):
+            if any(token in self.actions for token in TOKEN_AT.findall(macro.body)):
                 return False
             macro.plain_at = self.version
         return True
@@ -449,7 +455,7 @@ class Gullet:
         """The next token, be it a control sequence, a brace or a character."""
         frame = self.skip_space()
         text, pos = frame.text, frame.pos
-        match = self.token.match(text, pos)
+        match = self.token_of(frame).match(text, pos)
         if match is not None:
             frame.pos = match.end()
             if match[0][-1:].isalpha():

@@ -365,6 +365,11 @@ def _noexpand(gullet: Gullet, token: str) -> None:
     gullet.write(gullet.argument_token())
 
 
+def _roman(gullet: Gullet, token: str) -> None:
+    del token
+    gullet.write("\\rm ")
+
+
 INPUTS: dict[str, Action] = {
     **dict.fromkeys((r"\input", r"\include", r"\@input", r"\@@input", r"\subfile",
                      r"\subfileinclude", r"\includestandalone", r"\loadgeometry_"), _input),
@@ -391,6 +396,6 @@ INPUTS: dict[str, Action] = {
     **dict.fromkeys((r"\begingroup", r"\endgroup", r"\bgroup", r"\egroup"), _group),
     **dict.fromkeys((r"\relax", r"\protect", r"\leavevmode", r"\ignorespaces", r"\unskip",
                      r"\ignorespacesafterend", r"\nobreak"), _nothing),
-    r"\noexpand": _noexpand,
+    r"\noexpand": _noexpand, r"\operator@font": _roman,
 }  # fmt: skip
 __all__ = ["INPUTS", "Problem", "Runaway", "open_file"]

@@ -23,6 +23,7 @@ _ABBREVIATION = re.compile(
     r"[Cc]or|[Dd]ef|[Rr]em|[Aa]lgs?|[Aa]lg|[Rr]efs?|[Aa]pp|[Nn]os?|[Vv]ol|[Pp]p|[Dd]r|[Pp]rof|"
     r"Mr|Mrs|Ms|St|Jr|Inc|Ltd|Univ|Dept|ed|eds|et|incl|max|min|[A-Z]))\.$"
 )
+_TIDY = re.compile(r" ?\([\s,;]*\)| ?\[[\s,;]*\]| (?=[.,;:?!](?:\s|$))")
 _LOWER_NEXT = re.compile(r"[a-zà-öø-ÿ,;:)]")
 
 
@@ -38,7 +39,9 @@ def clean(pieces: list[str]) -> str:
     for written, character in _LIGATURES:
         if written in text:
             text = text.replace(written, character)
-    return " ".join(text.split(None)) if BREAK not in text else _fold(text)
+    text = " ".join(text.split()) if BREAK not in text else _fold(text)
+    # what a citation or a reference leaves behind: "model .", "attention ()"
+    return _TIDY.sub("", text)
 
 
 def _fold(text: str) -> str:

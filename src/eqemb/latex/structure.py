@@ -56,6 +56,7 @@ _OPENING = re.compile(
 )  # fmt: skip
 _FENCE = re.compile(r"\\begin\{empheq\}(?:\[[^\]]*\])?\{(\w+\*?)(?:=[^{}]*)?\}")
 _MATH_LABEL = re.compile(r"\\label\s*\{[^{}]*\}|\n\s*|\$")
+_ENDS_SENTENCE = re.compile(r"(?<!\\right)(?<!\\left)\.[\s}\\,;:!]*(?:\\end\{\w+\*?\}\s*)*$")
 _LABEL_OPTION = re.compile(r"label\s*=\s*\{?([^{},\]]+)")
 
 
@@ -523,7 +524,7 @@ class Walker:
             )
         )  # fmt: skip
         muted, self._muted = self._muted, 0
-        ends = "." if text.rstrip("\\,;:!} ").endswith(".") else ""
+        ends = "." if _ENDS_SENTENCE.search(text) else ""
         mark = " " + chr(EQUATION_BASE + index) + ends + " "
         if muted:
             self._asides.append(mark.strip())

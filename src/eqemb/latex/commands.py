@@ -207,6 +207,17 @@ STRUCTURAL: Final = (
     )
 )  # fmt: skip
 
+#: Packages of LaTeX's own distribution that papers carry copies of: programs, not notation.
+STANDARD_PACKAGES: Final = _names(
+    "acronym algorithm algorithmic algorithm2e algpseudocode algorithmicx amsmath amssymb amsthm "
+    "appendix authblk bbm bm booktabs breqn caption cleveref cite color comment csquotes dsfont "
+    "enumitem environ epsfig etoolbox fancyhdr fancyvrb float fullpage geometry glossaries graphicx "
+    "hyperref lastpage listings lineno mathtools microtype minted multirow natbib nicefrac "
+    "pgfplots setspace stmaryrd subcaption subfig subfigure subfiles tcolorbox thmtools thm-restate "
+    "tikz times titlesec titling todonotes url wrapfig xcolor xparse xspace xstring xy soul ulem "
+    "deluxetable lgrind psfrag pstricks chngcntr autonum apacite chicago mdframed framed"
+)
+
 # ---------------------------------------------------------------- counting
 
 #: Classes in which equations are numbered within chapters.

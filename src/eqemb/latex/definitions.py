@@ -19,6 +19,13 @@ from eqemb.latex.macros import (
 _COUNTER_FORMAT = re.compile(
     r"\\the(?:equation|parentequation|section|subsection|subsubsection|chapter|part|appendix)$"
 )
+#: What a style file does with pages, files and boxes is a program, not notation: not followed.
+_PROGRAM = re.compile(
+    r"\\(?:@esphack|@bsphack|immediate|write|csname|expandafter|setbox|hb@xt@|vskip|vspace|vbox"
+    r"|advance|futurelet|@for|@tempa|@tempb|clearpage|newpage|if@|protected@|@gobble|@secondoftwo"
+    r"|@firstoftwo|refstepcounter|addcontentsline|hsize|parbox|setlength|typeout|PackageError"
+    r"|@latex|@mkboth|@startsection|@starttoc|thispagestyle|par|noindent|hrule|vrule)(?![A-Za-z])"
+)
 _PROTECTED_ENVIRONMENTS = DISPLAYS | VERBATIM | MUTED | {"document", "subequations", "abstract"}
 
 
@@ -33,8 +40,8 @@ def _set(gullet: Gullet, name: str, macro: Macro, *, everywhere: bool = False) -
         gullet.declare(rf"\renewcommand{{{name}}}{{{macro.body}}}")
     elif name[1:] in STRUCTURAL or (name in gullet.builtins and name != r"\xspace"):
         return
-    elif gullet.frames[-1].package and name[1:] in KNOWN:
-        return  # a style file's idea of LaTeX's own commands is looks, not meaning
+    elif gullet.frames[-1].package and (name[1:] in KNOWN or _PROGRAM.search(macro.body)):
+        gullet.style_names.add(name[1:])
     else:
         gullet.define(name, macro, everywhere=everywhere)
 
@@ -157,7 +164,7 @@ def _environment(gullet: Gullet, token: str) -> None:
 def _set_environment(gullet: Gullet, name: str, begin: Macro, end: str) -> None:
     if name in _PROTECTED_ENVIRONMENTS:
         return
-    if gullet.frames[-1].package and name in KNOWN:
+    if gullet.frames[-1].package and (name in KNOWN or _PROGRAM.search(begin.body + end)):
         return
     if re.search(r"\\(?:comment|verbatim|lstlisting)\b", begin.body):
         gullet.verbatim.add(name)

@@ -23,7 +23,7 @@ class Expanded:
     source: SourceMap
     document_class: str
     problems: list[Problem]
-    defined: frozenset[str]
+    defined: set[str]
     """Names the author defined, so that what is left of them is not called unknown."""
     files: list[str]
 
@@ -40,7 +40,7 @@ def expand(files: Files, main: str, budget: Budget | None = None) -> Expanded:
         source=gullet.source_map(),
         document_class=gullet.document_class,
         problems=gullet.problems,
-        defined=frozenset(name[1:] for name in gullet.actions if name not in ACTIONS),
+        defined=gullet.style_names.union(n[1:] for n in gullet.actions if n not in ACTIONS),
         files=list(dict.fromkeys(gullet.file_names)),
     )
 

@@ -89,6 +89,8 @@ class Gullet:
         self.flags: dict[str, bool] = {}
         self.registers: dict[str, int] = {}
         self.packages: set[str] = set()
+        self.style_names: set[str] = set()
+        """Commands that a style file defines and that are not followed."""
         self.document_class = ""
         self.problems: list[Problem] = []
         self.file_names: list[str] = []

@@ -4,7 +4,7 @@ import posixpath
 import re
 
 from eqemb.article import Problem
-from eqemb.latex.commands import DISPLAYS, DRAWINGS, VERBATIM
+from eqemb.latex.commands import DISPLAYS, DRAWINGS, STANDARD_PACKAGES, VERBATIM
 from eqemb.latex.gullet import TOKEN, TOKEN_AT, Action, Frame, Gullet, Runaway, Stop
 from eqemb.latex.macros import Macro, fill
 
@@ -89,7 +89,7 @@ def _package(gullet: Gullet, token: str) -> None:
         if name == "autonum":
             gullet.declare(r"\mathtoolsset{showonlyrefs}")
         path = _find(gullet, name, (".sty",))
-        if path is not None:
+        if path is not None and name not in STANDARD_PACKAGES:
             open_file(gullet, path, package=True)
     if token == r"\usepackage" and "showonlyrefs" in options:
         gullet.declare(r"\mathtoolsset{showonlyrefs}")

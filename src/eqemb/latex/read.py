@@ -10,11 +10,17 @@ from eqemb.latex.commands import KNOWN
 from eqemb.latex.expand import Expanded, expand
 from eqemb.latex.files import Files
 from eqemb.latex.gullet import strip_comments
-from eqemb.latex.prose import EQUATION_BASE, EQUATIONS, REFERENCE_BASE, REFERENCES, sentences
+from eqemb.latex.prose import (
+    EQUATION_BASE,
+    EQUATIONS,
+    REFERENCE_BASE,
+    REFERENCES,
+    sentences,
+    unprotect,
+)
 from eqemb.latex.structure import Found, Structure, Walker, count_displays
 
 _COMMAND = re.compile(r"\\([A-Za-z]+)")
-_BRACES = str.maketrans({"\ue100": "{", "\ue101": "}"})
 
 
 class Opened(Protocol):
@@ -73,8 +79,8 @@ def _unknown(expanded: Expanded) -> dict[str, int]:
 
 
 def _without_marks(text: str) -> str:
-    text = REFERENCES.sub("", EQUATIONS.sub("", text)).translate(_BRACES)
-    return " ".join(text.split())
+    text = REFERENCES.sub("", EQUATIONS.sub("", text))
+    return " ".join(unprotect(text).split())
 
 
 def _tie(article: Article, found: Structure, expanded: Expanded) -> None:
@@ -154,7 +160,7 @@ def _render(line: str, numbers: list[str]) -> str:
     """A sentence with its references printed and its equations as placeholders."""
     line = EQUATIONS.sub(EQUATION_MARK, line)
     line = REFERENCES.sub(lambda mark: numbers[ord(mark[0]) - REFERENCE_BASE], line)
-    return line.translate(_BRACES)
+    return unprotect(line)
 
 
 def _joined(lines: list[str], breaks: set[int]) -> str:

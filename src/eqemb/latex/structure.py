@@ -31,7 +31,7 @@ from eqemb.latex.commands import (
 from eqemb.latex.displays import Row, group_end, read_row, split_rows
 from eqemb.latex.expand import Expanded
 from eqemb.latex.numbering import Numbering
-from eqemb.latex.prose import BREAK, EQUATION_BASE, MARKS, REFERENCE_BASE, accented, clean
+from eqemb.latex.prose import BREAK, EQUATION_BASE, MARKS, REFERENCE_BASE, accented, clean, protect
 
 _TOKEN = re.compile(
     r"\\([A-Za-z@\ue000-\uf8ff]+)|\\(.)|\$\$?|\n[ \t]*\n\s*", re.DOTALL
@@ -399,7 +399,7 @@ class Walker:
     def _math(self, start: int, end: int) -> None:
         if not self._muted:
             inside = _MATH_LABEL.sub(" ", self.text[start:end]).strip()
-            self._pieces.append(f"${inside}$".translate(_PROTECT))
+            self._pieces.append(protect(f"${inside}$"))
 
     # ------------------------------------------------------------ displays
 
@@ -538,7 +538,6 @@ class Walker:
         return 0 if equations and equations[-1].display == self._displays else 1
 
 
-_PROTECT = str.maketrans({"{": "\ue100", "}": "\ue101", "~": " "})
 Command = Callable[[Walker, re.Match[str], int], int]
 
 

@@ -5,9 +5,9 @@
 is written to disk, and every decompression is bounded while it happens. The fixed causes of
 what is skipped or left out stand in `CAUSES` and `PROBLEMS`.
 
-The tar and zip readers are our own, and small: `tarfile` can loop on a negative size (fixed in
-late 2025) and reads extended headers of any length; `zipfile` builds the whole directory before
-one can count it and takes a bzip2 member apart without a bound.
+The tar and zip readers are our own, and small: `tarfile` follows negative sizes backwards (for
+ever, on Python 3.11.7) and reads extended headers of any length; `zipfile` builds the whole
+directory before one can count it and takes a bzip2 member apart without a bound.
 
 Left to others: which file of an archive is the main one, decoding to text, and joining the
 files (`latex`); reading unarXive's JSON.
@@ -26,18 +26,21 @@ import sys
 import zlib
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 
 from eqemb.article import Problem
 from eqemb.errors import SourceError, UsageError
 
+_OTHER_FORMS = ("pdf only", "postscript only", "dvi only", "word processor file")
+_NO_PAPER = ("html only", "no TeX", "empty")
 #: Why a source is no article: the causes of `Found.cause` and of the `SourceError`s of `load`.
 CAUSES = (
-    *("pdf only", "postscript only", "dvi only", "word processor file", "html only"),
-    *("no TeX", "empty", "withdrawn", "unreadable", "broken archive", "broken record"),
-    *("unsupported archive", "encrypted", "archive bomb", "too large"),
+    *_OTHER_FORMS,
+    *_NO_PAPER,
+    *("withdrawn", "unreadable", "broken archive", "broken record", "unsupported archive"),
+    *("encrypted", "archive bomb", "too large"),
 )
 #: What an article may lack: the causes of `Source.problems`.
 PROBLEMS = (
@@ -59,6 +62,11 @@ class Limits:
     """Decompressed to compressed, looked at once past 10 MB."""
     depth: int = 3
     """Archives in archives."""
+
+    def __post_init__(self) -> None:
+        for limit in fields(self):
+            if (value := getattr(self, limit.name)) < 1:
+                raise UsageError(f"limit {limit.name} is {value}: it has to be at least 1")
 
 
 DEFAULTS = Limits()
@@ -107,12 +115,17 @@ def discover(paths: Iterable[str | Path], limits: Limits = DEFAULTS) -> Iterator
 
     A path that does not exist is a `UsageError` at once, before anything is listed.
     """
-    given = list({os.path.realpath(path): Path(path) for path in paths}.values())
-    for path in given:
-        if not path.is_dir() and not path.is_file():
+    given: dict[str, Path] = {}
+    for path in map(Path, paths):
+        try:
+            is_there = path.is_dir() or path.is_file()
+        except OSError:  # within a folder that may not be entered
+            is_there = False
+        if not is_there:
             raise UsageError(f"nothing to read at {path}: give a file or a folder that exists")
+        given.setdefault(os.path.realpath(path), path)
     finder = _Finder(limits)
-    return (found for path in given for found in finder.given(path))
+    return (found for path in given.values() for found in finder.given(path))
 
 
 def load(found: Found, limits: Limits = DEFAULTS) -> Source:
@@ -190,17 +203,21 @@ def _bare(name: str) -> str:
     return name
 
 
+def _is_paper(path: str) -> bool:
+    return _suffix(path) in _PAPER_SUFFIXES
+
+
 def _is_archive_name(name: str) -> bool:
     """Whether the name is that of a packed paper, as against a packed figure (`a.eps.gz`)."""
-    name = posixpath.basename(name)
-    inner = _suffix(_bare(name))
-    return _suffix(name) in _ARCHIVE_SUFFIXES and inner not in _NEVER and inner != ".txt"
+    stem, suffix = posixpath.splitext(name)
+    is_figure = _suffix(stem) in _NEVER or _suffix(stem) in {*_OTHER_PAPER_SUFFIXES, ".txt"}
+    return suffix.lower() in _ARCHIVE_SUFFIXES and not is_figure
 
 
 def _is_meant(name: str) -> bool:
     """Whether someone meant the file as a paper, so that not reading it is worth a word."""
-    suffixes = (*_PAPER_SUFFIXES, *_OTHER_PAPER_SUFFIXES)
-    return _is_archive_name(name) or _suffix(name) in suffixes
+    is_other = _suffix(name) in _OTHER_PAPER_SUFFIXES
+    return _is_archive_name(name) or _is_paper(name) or is_other
 
 
 def _is_hidden(path: str) -> bool:
@@ -217,8 +234,8 @@ def _is_wanted(path: str) -> bool | None:
 
 
 def _shown(path: str) -> str:
-    """A path as text that any encoding can carry."""
-    return os.fsencode(path).decode("utf-8", "replace")
+    """A path as text that UTF-8 can carry."""
+    return path.encode("utf-8", "surrogatepass").decode("utf-8", "replace")
 
 
 def _arxiv_id(parts: tuple[str, ...]) -> tuple[str, str]:
@@ -334,13 +351,21 @@ class _Meter:
         self.limits = limits
         self._is_container = is_container
         self._bytes = 0
+        self._kept = 0
         self._members = 0
 
     def spend(self, size: int) -> None:
+        """Bytes decompressed."""
         self._bytes += size
         if self._bytes > self.limits.paper_bytes and not self._is_container:
             detail = f"more than {self.limits.paper_bytes:,} bytes when decompressed"
             raise SourceError("too large", detail)
+
+    def keep(self, size: int) -> None:
+        """Bytes held in memory; they may come from disk as they are."""
+        self._kept += size
+        if self._kept > self.limits.paper_bytes:
+            raise SourceError("too large", f"more than {self.limits.paper_bytes:,} bytes of TeX")
 
     def member(self) -> None:
         self._members += 1
@@ -451,6 +476,7 @@ _HEAD = re.compile(
     rb"\\(?:document(?:class|style)(?!\s*(?:\[[^]]{0,500}\])?\s*\{standalone\})\b|begin\s*\{document\}"
     rb"|magnification\b|bye\b)"
 )
+_MOST_MATCHES = 5_000
 _COMMENT = re.compile(rb"(?<!\\)(?:\\\\)*%")
 _CONTROLS = bytes(set(range(32)) - set(b"\t\n\v\f\r\x1a\x1b"))
 
@@ -483,7 +509,8 @@ def _is_live(text: bytes, at: int) -> bool:
 
 def _has_head(text: bytes) -> bool:
     r"""Whether a document begins here: an uncommented `\documentclass` or its like."""
-    return any(_is_live(text, match.start()) for match in _HEAD.finditer(text))
+    matches = itertools.islice(_HEAD.finditer(text), _MOST_MATCHES)
+    return any(_is_live(text, match.start()) for match in matches)
 
 
 def _identify(head: bytes) -> str:
@@ -598,7 +625,7 @@ def _tar_number(raw: bytes) -> int:
     """A number of a tar header: octal, or binary where its first bit is set."""
     if raw[0] == 0x80:
         return int.from_bytes(raw[1:], "big")
-    return int(raw.strip(b" \0") or b"0", 8)
+    return int(raw.split(b"\0")[0].strip() or b"0", 8)
 
 
 def _tar_header(block: bytes) -> _TarHeader | None:
@@ -766,10 +793,10 @@ def _load_file(source: Source, file: BinaryIO, limits: Limits) -> None:
     meter = _Meter(limits)
     content = _look(file, meter)
     if content.what == "tex":
-        _keep_single(source, content, limits)
+        _keep_single(source, content, limits.file_bytes)
     elif content.what in {"tar", "zip"}:
         for member in _members(content, meter):
-            _take(source, member, limits)
+            _take(source, member, meter)
     else:
         raise SourceError(content.what, content.stream.fault)
     fault = content.stream.fault
@@ -777,10 +804,6 @@ def _load_file(source: Source, file: BinaryIO, limits: Limits) -> None:
         _give_up(source, fault)
     if fault and not any(problem.cause == "truncated archive" for problem in source.problems):
         source.problems.append(Problem("truncated archive", detail=fault))
-
-
-def _is_paper(path: str) -> bool:
-    return _suffix(path) in _PAPER_SUFFIXES
 
 
 def _give_up(source: Source, fault: str) -> None:
@@ -795,18 +818,18 @@ def _give_up(source: Source, fault: str) -> None:
     raise SourceError("no TeX", "no file in it looks like TeX")
 
 
-def _keep_single(source: Source, content: _Content, limits: Limits) -> None:
+def _keep_single(source: Source, content: _Content, most: int) -> None:
     """Keep the one text of a one-file paper, under the name it had if that is known."""
     name = content.title or posixpath.basename(source.origin.rpartition("!")[2])
     name = name if _is_paper(name) else f"{_bare(name)}.tex"
-    data = content.stream.read(limits.file_bytes + 1)
-    if len(data) > limits.file_bytes:
-        raise SourceError("too large", f"a text of more than {limits.file_bytes:,} bytes")
+    data = content.stream.read(most + 1)
+    if len(data) > most:
+        raise SourceError("too large", f"a text of more than {most:,} bytes")
     source.main = name
     source.files[name] = data
 
 
-def _take(source: Source, member: _Member, limits: Limits) -> None:
+def _take(source: Source, member: _Member, meter: _Meter) -> None:
     """Keep a member of an archive where it is TeX; note what is refused."""
     path = _safe_path(member.name)
     if path is None or member.kind not in {"file", "folder"}:
@@ -817,21 +840,22 @@ def _take(source: Source, member: _Member, limits: Limits) -> None:
         if wanted is not False and member.trouble:
             source.problems.append(Problem(member.trouble, path))
         elif wanted or (wanted is None and _identify(member.stream.peek(_SIP)) == "tex"):
-            _keep(source, path, member.stream, limits)
+            _keep(source, path, member.stream, meter)
 
 
-def _keep(source: Source, path: str, stream: _Stream, limits: Limits) -> None:
+def _keep(source: Source, path: str, stream: _Stream, meter: _Meter) -> None:
     """Keep one text, or note why not; it is read only as far as the limit."""
     if not _is_text(stream.peek(_SIP)):
         source.problems.append(Problem("not text", path))
         return
-    data = stream.read(limits.file_bytes + 1)
-    if len(data) > limits.file_bytes:
+    data = stream.read(meter.limits.file_bytes + 1)
+    if len(data) > meter.limits.file_bytes:
         source.problems.append(Problem("file too large", path))
         return
     if stream.fault:
         source.problems.append(Problem("truncated archive", path, detail=stream.fault))
     if data or not stream.fault:
+        meter.keep(len(data))
         source.files[path] = data
 
 
@@ -846,12 +870,11 @@ def _load_folder(source: Source, found: Found, limits: Limits) -> None:
         name = posixpath.relpath(path, home or ".")
         try:
             with _open(f"{found.path}/{path}") as file:
-                _keep(source, name, _Stream(_pieces(file)), limits)
+                _keep(source, name, _Stream(_pieces(file)), meter)
         except OSError as error:
             if path == found.root:
                 raise
             source.problems.append(Problem("unreadable file", name, detail=str(error.strerror)))
-        meter.spend(len(source.files.get(name, b"")))
     if source.main not in source.files:
         _give_up(source, "")
 
@@ -874,6 +897,7 @@ class _Place:
     """Why its bytes could not be had."""
 
 
+_NEARBY = 5_000  # files looked at around a TeX file that is given by itself
 _CONTAINER_CAUSES = {
     "encrypted member": "encrypted",
     "unsupported compression": "unsupported archive",
@@ -906,7 +930,7 @@ class _Finder:
         if any(use.startswith("../") for use in text.uses):
             top, root = f"{top}/..", f"{path.parent.resolve().name}/{root}"
         if top not in self._folders:
-            self._folders[top] = _Folder(top, self._limits, most=self._limits.members)
+            self._folders[top] = _Folder(top, self._limits, most=_NEARBY)
         folder = self._folders[top]
         folder.add_root(root)
         return self._loose(folder, root, replace(place, path=top))
@@ -916,9 +940,11 @@ class _Finder:
         is_one = len(folder.roots) == 1 and not any(map(_is_archive_name, folder.files))
         for path in folder.files:
             if path in folder.roots:
-                parts = (name,) if is_one else folder.parts(path)
-                collection = _shown(folder.collection(path))
-                yield self._loose(folder, path, _Place(folder.top, _shown(path), parts, collection))
+                place = _Place(folder.top, _shown(path), (name,))
+                if not is_one:
+                    parts, collection = folder.parts(path), _shown(folder.collection(path))
+                    place = replace(place, parts=parts, collection=collection)
+                yield self._loose(folder, path, place)
             elif path in folder.bad:
                 yield self._skipped(self._place(folder, path), folder.bad[path])
             elif path not in folder.texts and _suffix(path) not in _NEVER:
@@ -927,7 +953,7 @@ class _Finder:
                     if _is_worth(found, path, is_beside=is_beside):
                         yield found
         for path, reason in folder.failed:
-            yield self._skipped(self._place(folder, path), "unreadable", reason)
+            yield self._skipped(self._place(folder, path or "."), "unreadable", reason)
 
     def _place(self, folder: "_Folder", path: str) -> _Place:
         parts = tuple(path.split("/"))
@@ -967,29 +993,33 @@ class _Finder:
         """Whether an archive holds papers; its first bytes say so, or all its names must."""
         meter = _Meter(self._limits, is_container=True)
         if content.what == "zip":
-            return _holds_papers(_file_paths(_members(content, meter)))
+            return _holds_papers(_members(content, meter), self._limits)
         ahead = _Stream(iter([content.stream.peek(_CHUNK)]))
         paths = list(_file_paths(_tar_members(ahead)))
         if any(map(_is_wanted, paths)) or not any(map(_is_packed, paths)):
             return False
         if any(_is_archive_name(path) and any(_arxiv_id((path,))) for path in paths):
             return True
-        return _holds_papers(_file_paths(_members(_look(file, meter), meter)))
+        return _holds_papers(_members(_look(file, meter), meter), self._limits)
 
     def _in_container(self, file: BinaryIO, place: _Place) -> Iterator[Found]:
         """The papers of a container; where it holds one file only, that has the outer name."""
         if place.depth >= self._limits.depth:
             raise SourceError("archive bomb", f"archives nested over {self._limits.depth} deep")
         content = _look(file, _Meter(self._limits, is_container=True))
-        held, count = None, 0
-        for child in self._children(content, place):
-            if held:
-                yield from self._in_file(held)
-            held, count = child, count + 1
+        held, count, failure = None, 0, None
+        try:
+            for child in self._children(content, place):
+                if held:
+                    yield from self._in_file(held)
+                held, count = child, count + 1
+        except SourceError as error:
+            failure = error
         if held:
-            yield from self._in_file(replace(held, parts=place.parts) if count == 1 else held)
-        if content.stream.fault:
-            yield self._skipped(place, "broken archive", content.stream.fault)
+            is_one = count == 1 and not failure
+            yield from self._in_file(replace(held, parts=place.parts) if is_one else held)
+        if failure:
+            raise failure
 
     def _children(self, content: _Content, place: _Place) -> Iterator[_Place]:
         """The files of a container that may be papers, each with its bytes."""
@@ -1009,6 +1039,8 @@ class _Finder:
             yield replace(
                 place, origin=origin, parts=parts, data=data, depth=place.depth + 1, cause=cause
             )
+        if content.stream.fault:
+            raise SourceError("broken archive", content.stream.fault)
 
     def _records(self, stream: _Stream, place: _Place) -> Iterator[Found]:
         """The papers of unarXive's format, one a line."""
@@ -1016,15 +1048,14 @@ class _Finder:
         while line := stream.line(most):
             number += 1
             here = replace(place, origin=f"{place.origin}!{number}", data=line)
-            name = _paper_id(line)
             if len(line) > most:
                 yield self._skipped(here, "too large", f"a line of more than {most:,} bytes")
-            elif name:
+            elif name := _paper_id(line):
                 yield replace(self._found(replace(here, parts=(name,)), "data"), form="unarxive")
             elif line.strip():
-                yield self._skipped(here, "broken record", f"line {number} has no paper_id")
+                yield self._skipped(here, "broken record", f"line {number} is no paper")
         if stream.fault:
-            yield self._skipped(place, "broken archive", stream.fault)
+            raise SourceError("broken archive", stream.fault)
 
     def _found(self, place: _Place, kind: str) -> Found:
         name = self._names.claim(place.parts)
@@ -1040,8 +1071,9 @@ class _Finder:
 
 
 _PDF_ID = re.compile(rf"(?:.*/)?(?:{_NEW_ID.pattern}|{_OLD_ID.pattern})\.pdf")
-_CARRIERS = frozenset((*_ENGINES, "tar", "zip", *CAUSES[:4]))
-_PAPER_ID = re.compile(rb'\s*\{\s*"paper_id"\s*:\s*"([\w./-]+)"\s*,')
+_NOTE = re.compile(r"(?i)readme|licen[cs]e|copying|.*\.(?:md|rst|txt|html|json|csv|tsv|xml)$")
+_CARRIERS = frozenset((*_ENGINES, "tar", "zip", *_OTHER_FORMS))
+_PAPER_ID = re.compile(rb'\s*\{\s*"paper_id"\s*:\s*"([0-9A-Za-z./-]+)"\s*,')
 
 
 def _is_packed(path: str) -> bool:
@@ -1056,14 +1088,14 @@ def _file_paths(members: Iterable[_Member]) -> Iterator[str]:
             yield path
 
 
-def _holds_papers(paths: Iterable[str]) -> bool:
+def _holds_papers(members: Iterable[_Member], limits: Limits) -> bool:
     """Whether an archive is a container of papers: packed ones outnumber the rest, no TeX."""
     packed = others = 0
-    for path in paths:
+    for path in _file_paths(itertools.islice(members, limits.members)):
         if _is_wanted(path):
             return False
         packed += _is_packed(path)
-        others += not _is_meant(path)
+        others += not (_is_meant(path) or _NOTE.match(posixpath.basename(path)))
         if packed > 50 + others:
             break
     return packed > others
@@ -1075,20 +1107,22 @@ def _is_worth(found: Found, path: str, *, is_beside: bool) -> bool:
     A file of unknown content is no paper unless its name says so; a PDF, and whatever else has
     no TeX in it, is the figure or the output of the TeX it lies beside.
     """
-    if found.cause in {"no TeX", "empty", "html only"} and not _is_meant(path):
-        return False
-    return not (is_beside and found.cause in CAUSES[:7])
+    if not found.cause or _is_archive_name(path) or _is_paper(path):
+        return True
+    if found.cause in _NO_PAPER:
+        return _is_meant(path) and not is_beside
+    return not (is_beside and found.cause in _OTHER_FORMS)
 
 
 def _paper_id(line: bytes) -> str:
-    """The identifier in a line of unarXive, '' where it is none."""
+    """The identifier in a line of unarXive, '' where it is no whole record."""
     if match := _PAPER_ID.match(line):
-        return match[1].decode()
+        return match[1].decode() if line.rstrip().endswith(b"}") else ""
     try:
         name = json.loads(line)["paper_id"]
     except (ValueError, TypeError, KeyError, RecursionError):
         return ""
-    return str(name)
+    return name if isinstance(name, str) else ""
 
 
 # -- loose files: which of a folder's TeX files are papers, and which are parts
@@ -1098,7 +1132,6 @@ _USE = re.compile(
     rb"|RequirePackage|documentclass|LoadClass|(?:sub)?(?:import|inputfrom|includefrom))\b\s*"
     rb"(?:\[[^]]{0,500}\]\s*)?(?:\{([^{}]{0,300})\}(?:\s*\{([^{}]{0,300})\})?|([^][\s{}\\%]{1,300}))"
 )
-_MOST_USES = 5_000
 _MACRO = re.compile(r"\\[A-Za-z@]+|#\d|[{}]")
 _USE_SUFFIXES = {
     **dict.fromkeys((b"usepackage", b"RequirePackage"), ".sty"),
@@ -1118,14 +1151,9 @@ class _Text(NamedTuple):
     """Why it cannot be a paper."""
 
 
-def _read(path: str, most: int) -> bytes:
-    with _open(path) as file:
-        return file.read(most)
-
-
 def _uses(text: bytes) -> Iterator[str]:
     r"""The files that `\input` and its like ask for, where they are not commented out."""
-    for match in itertools.islice(_USE.finditer(text), _MOST_USES):
+    for match in itertools.islice(_USE.finditer(text), _MOST_MATCHES):
         if _is_live(text, match.start()):
             name = _text(match[2] or match[4] or b"")
             if match[3] and match[1].endswith((b"import", b"from")):
@@ -1137,16 +1165,30 @@ def _uses(text: bytes) -> Iterator[str]:
 def _read_text(path: str, limits: Limits) -> _Text | None:
     """What a file says, None where it is no TeX as it stands."""
     try:
-        data = _read(path, limits.file_bytes)
+        with _open(path) as file:
+            head = file.read(_CHUNK)
+            what = _identify(head)
+            is_named = _is_wanted(path) and what in _PLAIN and _is_text(head)
+            if what != "tex" and not is_named:
+                return None
+            data = head + file.read(limits.file_bytes - len(head))
     except OSError:
         return _Text(has_head=False, uses=(), cause="unreadable") if _is_paper(path) else None
-    what = _identify(data[:_CHUNK])
-    is_named = bool(_is_wanted(path))
-    if what != "tex" and not (is_named and what in _PLAIN and _is_text(data[:_CHUNK])):
-        return None
     is_main = _is_paper(path) or not _suffix(path) or any(_arxiv_id((posixpath.basename(path),)))
     cause = "" if data.strip() else "empty"
     return _Text(is_main and _has_head(data), tuple(dict.fromkeys(_uses(data))), cause)
+
+
+def _entry_kind(entry: "os.DirEntry[str]") -> str:
+    """'file' (also through a link), 'folder', or '' for what is passed over."""
+    try:
+        if _is_hidden(entry.name):
+            return ""
+        if entry.is_dir(follow_symlinks=False):
+            return "folder"
+        return "file" if entry.is_file() else ""
+    except OSError:  # a link that leads to itself
+        return ""
 
 
 def _walk(top: str, most: int) -> tuple[list[str], list[tuple[str, str]]]:
@@ -1161,17 +1203,22 @@ def _walk(top: str, most: int) -> tuple[list[str], list[tuple[str, str]]]:
         here = queue.popleft()
         try:
             with os.scandir(f"{top}/{here}") as entries:
-                for entry in sorted(entries, key=lambda entry: entry.name):
-                    path = f"{here}/{entry.name}" if here else entry.name
-                    if _is_hidden(entry.name):
-                        continue
-                    if entry.is_dir(follow_symlinks=False):
-                        queue.append(path)
-                    elif entry.is_file():
-                        files.append(path)
+                listed = sorted((entry.name, _entry_kind(entry)) for entry in entries)
         except OSError as error:
             failed.append((here, error.strerror or str(error)))
+            continue
+        for name, kind in listed:
+            path = f"{here}/{name}" if here else name
+            if kind == "folder":
+                queue.append(path)
+            elif kind == "file":
+                files.append(path)
     return sorted(files, key=lambda path: path.split("/")), failed
+
+
+def _group(folder: str) -> str:
+    """The folder of the top in which a folder lies."""
+    return folder.split("/", 1)[0]
 
 
 def _upward(folder: str) -> list[str]:
@@ -1188,16 +1235,23 @@ class _Folder:
         self._limits = limits
         self.files, self.failed = _walk(top, most)
         self.texts: dict[str, _Text] = {}
-        self._by_name: dict[str, list[str]] = {}
+        self._known: set[str] = set()
+        self._by_name: dict[tuple[str | None, str], list[str]] = {}
         for path in self.files:
             self._add(path)
-        self.roots, self.bad = self._find_roots()
+        self.bad: dict[str, str] = {}
+        self.roots = self._tops([path for path, text in self.texts.items() if text.has_head])
+        self._settle()
+        self._find_more_roots()
         self._settle()
 
     def _add(self, path: str) -> None:
         """Read what a file says, where it may be TeX."""
         if _is_wanted(path) is not False:
-            self._by_name.setdefault(posixpath.basename(path), []).append(path)
+            self._known.add(path)
+            folder, name = posixpath.split(path)
+            for group in (_group(folder), None):
+                self._by_name.setdefault((group, name), []).append(path)
             if text := _read_text(f"{self.top}/{path}", self._limits):
                 self.texts[path] = text
 
@@ -1209,23 +1263,27 @@ class _Folder:
             self.roots.add(path)
             self._settle()
 
-    def _find_roots(self) -> tuple[set[str], dict[str, str]]:
-        """The main files, and the causes of those that could not be judged.
+    def _find_more_roots(self) -> None:
+        """Of texts that are no part of a paper: which are papers, and which cannot be judged.
 
-        A main file begins a document and is no part of another. Where none is at the top, each
-        folder of the top that has none gives instead its files that are no part of another.
+        Where no document begins in a folder of the top, nor at the top itself, those of its
+        files are papers that are no part of another.
         """
-        roots = self._tops([path for path, text in self.texts.items() if text.has_head])
-        parts = set().union(*(self._reach([root]) for root in roots))
-        rest = [path for path in self.texts if _is_paper(path) and path not in parts]
-        bad = {path: cause for path in rest if (cause := self.texts[path].cause)}
-        homes = {root.rpartition("/")[0].split("/")[0] for root in roots}
+        asked_for = set().union(*(self._reach([root]) for root in self.roots))
+        parts = set().union(*map(self.files_of, self.roots))
+        homes = {_group(posixpath.dirname(root)) for root in self.roots}
         groups: dict[str, list[str]] = {}
-        for path in rest:
-            group = path.rpartition("/")[0].split("/")[0]
-            if path not in bad and not homes & {"", group}:
+        for path in self.texts:
+            group = _group(posixpath.dirname(path))
+            if not _is_paper(path) or path in asked_for:
+                continue
+            if cause := self.texts[path].cause:
+                is_among_papers = path not in parts or self._here[posixpath.dirname(path)] > 1
+                if cause != "empty" or is_among_papers:  # else an empty part that is not used
+                    self.bad[path] = cause
+            elif path not in parts and not homes & {"", group}:
                 groups.setdefault(group, []).append(path)
-        return roots.union(*map(self._tops, groups.values())), bad
+        self.roots = self.roots.union(*map(self._tops, groups.values()))
 
     def _tops(self, paths: list[str]) -> set[str]:
         """Those that no other of `paths` leads to; of a ring, the first."""
@@ -1255,25 +1313,38 @@ class _Folder:
     def _targets(self, use: str, folders: list[str]) -> Iterator[str]:
         """The file meant by a name; where macros hide its folder, all that it may be."""
         tail = _MACRO.split(use)[-1].lstrip("/ ")
-        if not tail:
-            return
-        for suffix in (".tex", "", ".ltx"):
-            same_name = self._by_name.get(posixpath.basename(tail) + suffix, ())
+        for suffix in (".tex", "", ".ltx") if tail else ():
             if tail != use:
-                end = f"/{tail}{suffix}"
-                yield from (path for path in same_name if f"/{path}".endswith(end))
-            elif same_name:
-                paths = (posixpath.normpath(posixpath.join(at, use)) + suffix for at in folders)
-                if found := next((path for path in paths if path in same_name), None):
-                    yield found
+                yield from self._alike(tail + suffix, folders[1])
+                continue
+            for folder in folders:
+                path = posixpath.normpath(posixpath.join(folder, use)) + suffix
+                if path in self._known:
+                    yield path
                     return
+
+    def _alike(self, tail: str, folder: str) -> list[str]:
+        """The parts whose path ends so: in the same folder of the top, else anywhere; a few."""
+        for group in (_group(folder), None):
+            paths = self._by_name.get((group, posixpath.basename(tail)), ())[:1000]
+            paths = [path for path in paths if f"/{path}".endswith(f"/{tail}")]
+            if alike := [path for path in paths if not self._has_head(path)]:
+                return alike[:20]
+        return []
+
+    def _has_head(self, path: str) -> bool:
+        return path in self.texts and self.texts[path].has_head
 
     def _settle(self) -> None:
         """Count the main files of each folder, and give every part to the nearest above it."""
         homes = [posixpath.dirname(root) for root in self.roots]
         self._here = Counter(homes)
         self._beneath = Counter(folder for home in homes for folder in _upward(home))
-        self._text_folders = {posixpath.dirname(path) for path in self.texts if _is_paper(path)}
+        self._text_folders = {
+            posixpath.dirname(path)
+            for path, text in self.texts.items()
+            if _is_paper(path) and not text.cause
+        }
         self._own: dict[str, list[str]] = {}
         for path in self.files:
             if path not in self.roots and (_is_wanted(path) or path in self.texts):
@@ -1300,7 +1371,7 @@ class _Folder:
         folder = posixpath.dirname(root)
         if self._here[folder] == 1:
             folder = posixpath.dirname(folder)
-        return folder.split("/")[0]
+        return _group(folder)
 
     def has_text_above(self, path: str) -> bool:
         """Whether TeX lies beside a file or in a folder above it."""

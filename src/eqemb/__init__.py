@@ -1,3 +1,24 @@
 """eqemb: learn what equations mean from the text around them."""
 
+from typing import Any
+
 __version__ = "0.1.0"
+
+#: Public name -> module that holds it. Loaded when first asked for: `import eqemb` is instant.
+_PUBLIC = {
+    "Article": "eqemb.article",
+    "Equation": "eqemb.article",
+    "EqembError": "eqemb.errors",
+    "Library": "eqemb.library",
+    "read_articles": "eqemb.reading",
+    "read_library": "eqemb.reading",
+}
+__all__ = ["Article", "EqembError", "Equation", "Library", "read_articles", "read_library"]
+
+
+def __getattr__(name: str) -> Any:
+    if name in _PUBLIC:
+        from importlib import import_module
+
+        return getattr(import_module(_PUBLIC[name]), name)
+    raise AttributeError(f"module 'eqemb' has no attribute {name!r}")

@@ -1,0 +1,312 @@
+"""The command line: parse, call one function of the library, print.
+
+Data goes to stdout, talk to stderr. Exit codes: 0 done, 1 failed, 2 usage, 3 a threshold that
+was asked for was missed. Commands import what they need, so that --help starts at once.
+"""
+
+import json
+import os
+import sys
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from eqemb import __version__
+from eqemb.errors import EqembError, ThresholdError, UsageError
+
+app = typer.Typer(
+    help="Learn what equations mean from the text around them.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+)
+
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON object on stdout.")]
+LibraryPath = Annotated[Path, typer.Argument(metavar="LIBRARY", help="A library folder.")]
+
+
+@app.callback(invoke_without_command=True)
+def _root(
+    version: Annotated[bool, typer.Option("--version", help="Print the version.")] = False,  # noqa: FBT002
+) -> None:
+    if version:
+        print(f"eqemb {__version__}")
+        raise typer.Exit
+
+
+@app.command()
+def read(
+    paths: Annotated[list[Path], typer.Argument(metavar="PATHS...", help="Papers: folders, .tex, .gz, .tar, .tar.gz, .zip, arXiv month tars, unarXive JSONL.")],
+    output: Annotated[Path, typer.Option("-o", "--output", metavar="LIBRARY", help="The library folder to write.")],
+    jobs: Annotated[int | None, typer.Option("--jobs", min=1, max=256, help="Processes; all cores by default. The library is the same for any number.")] = None,
+    resume: Annotated[bool, typer.Option("--resume", help="Go on with a reading that was interrupted.")] = False,  # noqa: FBT002
+    strict: Annotated[float | None, typer.Option("--strict", metavar="SHARE", min=0.0, max=1.0, help="Exit 3 if less than this share of displays, or of LaTeX papers, was read.")] = None,
+    as_json: Json = False,  # noqa: FBT002
+) -> None:  # fmt: skip
+    """Read papers into a library: words and equations in order, and a report of what was lost."""
+    import time
+
+    from eqemb.reading import read_library
+
+    started = time.perf_counter()
+    with _Talk() as talk:
+        library = read_library(paths, output, jobs=jobs, resume=resume, progress=talk.progress)
+    with library:
+        report = library.report
+    seconds = time.perf_counter() - started
+    if as_json:
+        print(json.dumps(_read_summary(report, seconds)))
+    else:
+        _print_summary(report, output, seconds)
+    if report["articles"] == 0:
+        raise EqembError(f"no article could be read from {', '.join(map(str, paths))}: {_why(report)}")
+    _check_strict(report["coverage"], strict)
+
+
+def _read_summary(report: dict[str, Any], seconds: float) -> dict[str, Any]:
+    return {
+        "articles": report["articles"],
+        "partial": report["partial"],
+        "skipped": report["skipped"]["total"],
+        "equations": report["equations"],
+        "words": report["words"],
+        "seconds": round(seconds, 3),
+        "sha256": report["sha256"],
+    }
+
+
+def _why(report: dict[str, Any]) -> str:
+    causes = report["skipped"]["causes"]
+    if not causes:
+        return "no file there looks like a paper; give a folder of .tex, .gz, .tar.gz or .zip files"
+    return "; ".join(f"{count} {cause}" for cause, count in causes.items())
+
+
+def _check_strict(coverage: dict[str, Any], strict: float | None) -> None:
+    if strict is None:
+        return
+    for what in ("displays", "papers"):
+        if coverage[what] < strict:
+            raise ThresholdError(
+                f"{coverage[what]:.2%} of {what} read, {strict:.2%} asked for; the report says why"
+            )
+
+
+def _print_summary(report: dict[str, Any], output: Path, seconds: float) -> None:
+    equations, coverage = report["equations"], report["coverage"]
+    unknown = equations.get("numbering_unknown")
+    rows = [
+        ("papers read", f"{report['articles']:,}", f"{report['partial']:,} of them in part"),
+        ("skipped", f"{report['skipped']['total']:,}", _causes(report["skipped"]["causes"])),
+        ("numbered equations", f"{equations['numbered']:,}", ""),
+        ("unnumbered displays", f"{equations['unnumbered']:,}", ""),
+        *([("numbering unknown", f"{unknown:,}", "the source does not say")] if unknown else []),
+        ("displays lost", f"{equations['lost']:,}", f"{coverage['displays']:.2%} accounted for"),
+        ("words", f"{report['words']:,}", ""),
+        ("near-duplicates", f"{len(report['clusters']):,}", "groups of documents"),
+    ]
+    for name, value, note in rows:
+        print(f"{name:20}{value:>12}  {note}".rstrip())
+    worst = [p for p in report["problems"] if p["cause"] != "file not used"][:5]
+    if worst:
+        print("\nnot read, or not surely:")
+        for problem in worst:
+            print(f"  {problem['cause']:28}{problem['count']:>6,}  in {problem['articles']:,} papers")
+    size = report["source_bytes"] / 1e6
+    _say(f"{size:.1f} MB of LaTeX in {seconds:.1f} s; the whole account: {output / 'report.html'}")
+    _say(f"next: eqemb info {output}")
+
+
+def _causes(causes: dict[str, int]) -> str:
+    shown = ", ".join(f"{count} {cause}" for cause, count in list(causes.items())[:4])
+    return shown + (", ..." if len(causes) > 4 else "")
+
+
+@app.command()
+def info(library: LibraryPath, as_json: Json = False) -> None:  # noqa: FBT002
+    """Print the counts of a library."""
+    from eqemb.library import Library
+
+    with Library.open(library) as opened:
+        report = opened.report
+    keys = ("articles", "partial", "skipped", "equations", "words", "coverage", "collections",
+            "clusters", "sha256", "version", "format")  # fmt: skip
+    if as_json:
+        print(json.dumps({key: report[key] for key in keys}))
+        return
+    print(f"{'collection':20}{'articles':>10}{'words':>12}{'equations':>11}{'numbered':>10}")
+    for name, counts in report["collections"].items():
+        print(
+            f"{name or '(none)':20}{counts['articles']:>10,}{counts['words']:>12,}"
+            f"{counts['equations']:>11,}{counts['numbered']:>10,}"
+        )
+    print(
+        f"\n{report['articles']:,} articles ({report['partial']:,} in part), "
+        f"{report['skipped']['total']:,} sources skipped, "
+        f"{report['coverage']['displays']:.2%} of displays accounted for"
+    )
+    print(f"content {report['sha256']}")
+    _say(f"the whole account: {library / 'report.html'}")
+
+
+@app.command()
+def show(
+    library: LibraryPath,
+    article: Annotated[str, typer.Argument(metavar="ARTICLE", help="An article's name.")],
+    as_json: Json = False,  # noqa: FBT002
+) -> None:
+    """Print an article as it was read: its text, and its equations where they stand."""
+    from eqemb.library import Library
+
+    with Library.open(library) as opened:
+        found = opened.article(article)
+    if as_json:
+        print(json.dumps(_article_json(found), ensure_ascii=False))
+        return
+    print(f"{found.title or '(no title)'}\n{found.name} · {found.origin} · {found.main_file}\n")
+    print(_article_text(found))
+    for problem in found.problems:
+        _say(f"{problem.cause}: {problem.file}:{problem.line} {problem.detail}".rstrip())
+
+
+def _article_json(article: Any) -> dict[str, Any]:
+    keys = ("id", "number", "label", "latex", "expanded", "file", "line", "numbered", "section",
+            "context", "references")  # fmt: skip
+    return {
+        "article": article.name,
+        "title": article.title,
+        "equations": [{key: getattr(e, key) for key in keys} for e in article.equations],
+    }
+
+
+def _article_text(article: Any) -> str:
+    """The text with each equation on a line of its own."""
+    from eqemb.article import EQUATION_MARK
+
+    pieces = article.text.rstrip().split(EQUATION_MARK)
+    shown = [pieces[0]]
+    for equation, piece in zip(article.equations, pieces[1:], strict=True):
+        number = f"({equation.number})" if equation.number is not None else f"#{equation.ordinal}"
+        place = f"{equation.file}:{equation.line}"
+        label = f"  {equation.label}" if equation.label else ""
+        shown.append(f"\n    {number:8} {equation.expanded}\n             {place}{label}\n")
+        shown.append(piece.lstrip(" "))
+    return "".join(shown)
+
+
+@app.command()
+def demo(
+    output: Annotated[Path | None, typer.Option("-o", "--output", metavar="LIBRARY", help="Keep the library here.")] = None,
+    as_json: Json = False,  # noqa: FBT002
+) -> None:  # fmt: skip
+    """Read the articles that come with eqemb and print their equations."""
+    import tempfile
+
+    from eqemb.library import Library
+    from eqemb.reading import read_library
+
+    papers = Path(__file__).parent / "demo"
+    with tempfile.TemporaryDirectory() as scratch:
+        folder = output or Path(scratch) / "library"
+        with _Talk() as talk:
+            library: Library = read_library([papers], folder, progress=talk.progress)
+        with library:
+            articles, report = list(library.articles()), library.report
+    if as_json:
+        print(json.dumps([_article_json(article) for article in articles], ensure_ascii=False))
+        return
+    for article in articles:
+        print(f"{article.title}  ({article.name})")
+        for equation in article.equations:
+            number = f"({equation.number})" if equation.number is not None else "-"
+            print(f"  {number:>7}  {_short(equation.expanded, 86)}")
+        print()
+    equations = report["equations"]
+    print(
+        f"{report['articles']} articles, {report['words']:,} words, {equations['numbered']} numbered "
+        f"and {equations['unnumbered']} unnumbered equations, {equations['lost']} lost"
+    )
+    _say("next, your own papers: eqemb read PAPERS -o library")
+
+
+def _short(text: str, width: int) -> str:
+    return text if len(text) <= width else text[: width - 1] + "…"
+
+
+# ---------------------------------------------------------------- talk
+
+
+def _say(text: str) -> None:
+    print(text, file=sys.stderr)
+
+
+class _Talk:
+    """A progress line on stderr, only where somebody watches."""
+
+    def __init__(self) -> None:
+        self._bar: Any = None
+        self._task: Any = None
+
+    def __enter__(self) -> "_Talk":
+        if sys.stderr.isatty():
+            from rich.console import Console
+            from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
+            self._bar = Progress(
+                SpinnerColumn(),
+                TextColumn("{task.completed:,.0f} papers, {task.fields[rate]:.0f}/s,"),
+                TextColumn("{task.fields[equations]:,} equations, {task.fields[skipped]:,} skipped"),
+                TimeElapsedColumn(),
+                TextColumn("{task.fields[name]}"),
+                console=Console(stderr=True),
+                transient=True,
+            )
+            self._bar.start()
+            self._task = self._bar.add_task(
+                "", total=None, rate=0.0, equations=0, skipped=0, name=""
+            )
+        return self
+
+    def progress(self, state: Any) -> None:
+        """Show the state of a reading."""
+        if self._bar is not None:
+            elapsed = self._bar.tasks[0].elapsed or 1e-9
+            self._bar.update(
+                self._task,
+                completed=state.done,
+                rate=state.done / elapsed,
+                equations=state.equations,
+                skipped=state.skipped,
+                name=_short(state.name, 40),
+            )
+
+    def __exit__(self, *_: object) -> None:
+        if self._bar is not None:
+            self._bar.stop()
+
+
+def main() -> None:
+    """Run the command line; every failure is one sentence and an exit code."""
+    try:
+        app()
+    except EqembError as error:
+        _say(f"eqemb: {error}")
+        sys.exit(error.exit_code)
+    except KeyboardInterrupt:
+        _say("eqemb: interrupted; what was read is kept, go on with --resume")
+        sys.exit(130)
+    except BrokenPipeError:
+        # the reader of our output has gone (| head): no more to say
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(0)
+    except PermissionError as error:
+        _say(f"eqemb: no permission for {error.filename}")
+        sys.exit(1)
+    except OSError as error:
+        _say(f"eqemb: {error.strerror or error}{f': {error.filename}' if error.filename else ''}")
+        sys.exit(1)
+
+
+__all__ = ["UsageError", "app", "main"]

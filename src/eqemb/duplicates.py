@@ -1,0 +1,128 @@
+"""Near-duplicate documents: those that share more than a fifth of their 8-word runs.
+
+Every run of 8 words is hashed to 64 bits; one hash in four is kept, chosen by the hash itself,
+so that what two documents share is in both samples or in neither. Sorting the sampled hashes
+finds what is shared in near-linear time; they are sorted range by range, so that memory stays
+bounded however many documents there are.
+"""
+
+import zlib
+from collections.abc import Callable, Iterable, Iterator
+
+import numpy as np
+from numpy.typing import NDArray
+
+Hashes = NDArray[np.uint64]
+
+RUN = 8
+SHARE = 0.2
+_SAMPLE = np.uint64(3)  # kept where the two lowest bits are zero: one in four
+_FEWEST = 16  # sampled runs below which a document is too short to judge
+_MOST = 64  # a run in more documents than this is boilerplate (a licence, a header)
+_PART = 8_000_000  # hashes sorted at a time
+_MULTIPLIER = 0x9E3779B97F4A7C15
+#: _MULTIPLIER ** k mod 2**64: the weight of the k-th word of a run.
+_WEIGHTS = [pow(_MULTIPLIER, k + 1, 1 << 64) for k in range(RUN)]
+
+_words: dict[str, int] = {}
+
+
+def sketch(words: list[str]) -> Hashes:
+    """The sampled hashes of a document's 8-word runs, sorted, each once."""
+    if len(words) < RUN:
+        return np.empty(0, np.uint64)
+    hashed = np.fromiter((_word(word) for word in words), np.uint64, len(words))
+    runs = len(words) - RUN + 1
+    total = np.zeros(runs, np.uint64)
+    for k, weight in enumerate(_WEIGHTS):
+        total += hashed[k : k + runs] * np.uint64(weight)
+    total ^= total >> np.uint64(31)
+    total *= np.uint64(0xBF58476D1CE4E5B9)
+    total ^= total >> np.uint64(29)
+    return np.unique(total[(total & _SAMPLE) == 0])
+
+
+def _word(word: str) -> int:
+    """A hash of a word, the same in every process (unlike `hash`)."""
+    value = _words.get(word)
+    if value is None:
+        if len(_words) > 300_000:
+            _words.clear()
+        value = _words[word] = zlib.crc32(word.lower().encode()) + 1
+    return value
+
+
+def clusters(sizes: list[int], sketches: Callable[[], Iterable[Hashes]]) -> list[list[int]]:
+    """Groups of documents, by index, each linked by shared runs to another of its group.
+
+    `sizes` are the lengths of the sketches; `sketches()` yields them in order and is called
+    once for each part of the hash range.
+    """
+    shared = _shared_runs(sizes, sketches)
+    linked: dict[int, int] = {}
+    for (first, second), count in sorted(shared.items()):
+        if count > SHARE * min(sizes[first], sizes[second]):
+            _join(linked, first, second)
+    groups: dict[int, list[int]] = {}
+    for document in sorted(linked):
+        groups.setdefault(_root(linked, document), []).append(document)
+    return sorted(groups.values())
+
+
+def _shared_runs(
+    sizes: list[int], sketches: Callable[[], Iterable[Hashes]]
+) -> dict[tuple[int, int], int]:
+    """How many sampled runs each pair of documents shares."""
+    parts = max(1, -(-sum(sizes) // _PART))
+    edges = [(part << 64) // parts for part in range(parts + 1)]
+    shared: dict[tuple[int, int], int] = {}
+    for low, high in zip(edges, edges[1:], strict=False):
+        hashes, owners = _part_of(sizes, sketches(), low, high - 1)
+        for first, second, count in _pairs(hashes, owners, len(sizes)):
+            shared[first, second] = shared.get((first, second), 0) + count
+    return shared
+
+
+def _part_of(
+    sizes: list[int], sketches: Iterable[Hashes], low: int, last: int
+) -> tuple[Hashes, NDArray[np.int64]]:
+    """The hashes between two bounds with the documents they are of."""
+    hashes, owners = [np.empty(0, np.uint64)], [np.empty(0, np.int64)]
+    for document, (size, found) in enumerate(zip(sizes, sketches, strict=True)):
+        if size >= _FEWEST:
+            start = int(np.searchsorted(found, np.uint64(low), side="left"))
+            stop = int(np.searchsorted(found, np.uint64(last), side="right"))
+            hashes.append(found[start:stop])
+            owners.append(np.full(stop - start, document, np.int64))
+    return np.concatenate(hashes), np.concatenate(owners)
+
+
+def _pairs(
+    hashes: Hashes, owners: NDArray[np.int64], documents: int
+) -> Iterator[tuple[int, int, int]]:
+    """Pairs of documents that share runs, and how many."""
+    order = np.argsort(hashes, kind="stable")
+    hashes, owners = hashes[order], owners[order]
+    starts = np.flatnonzero(np.r_[True, hashes[1:] != hashes[:-1]]) if len(hashes) else order
+    counts = np.diff(np.r_[starts, len(hashes)])
+    codes = [np.empty(0, np.int64)]
+    for size in range(2, _MOST + 1):
+        first = starts[counts == size]
+        if len(first):
+            group = owners[first[:, None] + np.arange(size)]
+            left, right = np.triu_indices(size, 1)
+            codes.append((group[:, left] * documents + group[:, right]).ravel())
+    values, totals = np.unique(np.concatenate(codes), return_counts=True)
+    for code, total in zip(values.tolist(), totals.tolist(), strict=True):
+        yield code // documents, code % documents, total
+
+
+def _root(linked: dict[int, int], document: int) -> int:
+    while linked.setdefault(document, document) != document:
+        document = linked[document]
+    return document
+
+
+def _join(linked: dict[int, int], first: int, second: int) -> None:
+    low, high = sorted((_root(linked, first), _root(linked, second)))
+    linked[high] = low

@@ -1,0 +1,173 @@
+"""A library on disk: a folder whose library.json names the generation that is current.
+
+    library.json          format and current generation; the only file that is ever switched
+    generations/N/        records.sqlite, report.json, report.html, run.json of one reading
+    report.json, .html    copies of the current report, for people
+
+The generation after the current one is the reading under way, or one that was interrupted. It
+is taken by writing library.json anew, by rename, so that after a kill at any moment the library
+is the old one or the new one.
+"""
+
+import contextlib
+import json
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from eqemb.article import Article
+from eqemb.errors import EqembError, UsageError
+from eqemb.records import FORMAT, Records, open_records
+
+try:
+    import fcntl
+except ImportError:  # Windows: two readers of one library are not kept apart
+    fcntl = None  # type: ignore[assignment]
+
+
+def write_atomically(path: Path, text: str) -> None:
+    """Write a file whole or not at all: temporary name, fsync, rename."""
+    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    try:
+        with os.fdopen(handle, "w", encoding="utf-8") as file:
+            file.write(text)
+            file.flush()
+            os.fsync(file.fileno())
+        os.chmod(name, 0o644)
+        os.replace(name, path)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            os.unlink(name)
+        raise
+    sync_folder(path.parent)
+
+
+def sync_folder(folder: Path) -> None:
+    """Make renames in a folder durable, where the system can."""
+    if hasattr(os, "O_DIRECTORY"):
+        handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)
+
+
+def to_json(value: Any) -> str:
+    """JSON as we write it to files: stable and readable."""
+    return json.dumps(value, ensure_ascii=False, indent=1) + "\n"
+
+
+class Library:
+    """A finished library, opened for reading."""
+
+    def __init__(self, folder: Path, generation: Path) -> None:
+        self.folder = folder
+        self.generation = generation
+        self.records: Records = open_records(generation / "records.sqlite")
+
+    @classmethod
+    def open(cls, folder: str | Path) -> "Library":
+        """Open the library in a folder."""
+        folder = Path(folder)
+        state = read_state(folder)
+        if state is None:
+            hint = (
+                "its reading was not finished: run the same `eqemb read` with --resume"
+                if (folder / "generations").is_dir()
+                else "make one with `eqemb read PAPERS -o LIBRARY`"
+            )
+            raise UsageError(f"no library at {folder}: {hint}")
+        return cls(folder, folder / "generations" / str(state["generation"]))
+
+    @property
+    def report(self) -> dict[str, Any]:
+        """What was read and what was not."""
+        try:
+            loaded: dict[str, Any] = json.loads((self.generation / "report.json").read_text("utf-8"))
+        except (OSError, ValueError) as error:
+            raise EqembError(f"{self.folder} has no readable report ({error})") from None
+        return loaded
+
+    def articles(self) -> Iterator[Article]:
+        """Every article, in order."""
+        for name in self.records.names():
+            article = self.records.article(name)
+            if article is not None:
+                yield article
+
+    def article(self, name: str) -> Article:
+        """One article by name; a name that is not there is answered with near ones."""
+        found = self.records.article(name)
+        if found is None:
+            import difflib
+
+            names = self.records.names()
+            near = [n for n in names if n.rsplit("/", 1)[-1] == name] or difflib.get_close_matches(
+                name, names, n=3, cutoff=0.5
+            )
+            hint = f"did you mean {', '.join(near)}?" if near else "`eqemb info` lists collections"
+            raise UsageError(f"no article {name!r} in {self.folder}: {hint}")
+        return found
+
+    def close(self) -> None:
+        """Let go of the files."""
+        self.records.close()
+
+    def __enter__(self) -> "Library":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+def read_state(folder: Path) -> dict[str, Any] | None:
+    """What library.json says, None where there is none."""
+    try:
+        state: dict[str, Any] = json.loads((folder / "library.json").read_text("utf-8"))
+        number = state["format"]
+    except FileNotFoundError:
+        return None
+    except NotADirectoryError:
+        raise UsageError(f"{folder} is a file, not a library folder") from None
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise EqembError(f"{folder / 'library.json'} cannot be read ({error})") from None
+    if number != FORMAT:
+        what = "a newer" if isinstance(number, int) and number > FORMAT else "another"
+        raise EqembError(
+            f"{folder} has library format {number}, this version of eqemb reads {FORMAT}: "
+            f"it was made by {what} version; read the papers again or use that version"
+        )
+    return state
+
+
+@contextlib.contextmanager
+def locked(folder: Path) -> Iterator[None]:
+    """Hold a library for writing; a second writer is told so."""
+    with open(folder / ".lock", "w", encoding="utf-8") as file:
+        if fcntl is not None:
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except OSError:
+                raise EqembError(f"{folder} is being written by another eqemb; wait for it") from None
+        yield
+
+
+def next_generation(folder: Path) -> Path:
+    """Where the generation after the current one is written, or is being written."""
+    state = read_state(folder)
+    return folder / "generations" / str(state["generation"] + 1 if state else 1)
+
+
+def switch(folder: Path, generation: Path) -> None:
+    """Take a finished generation as the current one; older ones go afterwards."""
+    sync_folder(generation)
+    state = {"format": FORMAT, "generation": int(generation.name)}
+    write_atomically(folder / "library.json", to_json(state))
+    for name in ("report.json", "report.html"):
+        write_atomically(folder / name, (generation / name).read_text("utf-8"))
+    for old in generation.parent.iterdir():
+        if old != generation:
+            shutil.rmtree(old, ignore_errors=True)

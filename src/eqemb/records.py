@@ -1,0 +1,263 @@
+"""The records of a library: every article, equation and loss, in one SQLite file.
+
+A `Record` is an article as rows, made by the process that read it and only inserted by the one
+that writes. Rows stand in the order in which the sources were found. Each record carries a
+digest of its content, and the digest of a library is the digest of those in order: seconds and
+paths of the machine do not enter it.
+"""
+
+import hashlib
+import json
+import sqlite3
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Any
+
+from eqemb.article import Article, Equation, Problem
+from eqemb.errors import EqembError
+
+#: Raised whenever what is stored, or what decides that two equations are the same, changes.
+FORMAT = 1
+
+_SCHEMA = """
+CREATE TABLE sources (
+    id INTEGER PRIMARY KEY, name TEXT NOT NULL, origin TEXT NOT NULL, collection TEXT NOT NULL,
+    status TEXT NOT NULL, cause TEXT NOT NULL, detail TEXT NOT NULL, digest BLOB NOT NULL,
+    seconds REAL NOT NULL, cluster INTEGER);
+CREATE INDEX sources_name ON sources (name);
+CREATE TABLE articles (
+    id INTEGER PRIMARY KEY, title TEXT, main_file TEXT, text TEXT, sections TEXT, words INTEGER,
+    displays INTEGER, opened INTEGER, lost INTEGER, bytes INTEGER, sketch BLOB);
+CREATE TABLE equations (
+    article INTEGER NOT NULL, ordinal INTEGER NOT NULL, numbered INTEGER, number TEXT,
+    labels TEXT, environment TEXT, display INTEGER, latex TEXT, expanded TEXT, file TEXT,
+    line INTEGER, end_line INTEGER, section TEXT, context TEXT, "references" TEXT,
+    PRIMARY KEY (article, ordinal)) WITHOUT ROWID;
+CREATE TABLE problems (
+    article INTEGER NOT NULL, cause TEXT, file TEXT, line INTEGER, detail TEXT);
+CREATE TABLE unknown_macros (article INTEGER NOT NULL, macro TEXT, count INTEGER);
+"""
+_EQUATION = [field.name for field in fields(Equation) if field.name != "article"]
+_JSON = frozenset(("labels", "references"))
+#: A paper with one of these was read in part: something of it is not in the library.
+PARTIAL = frozenset((
+    "missing input", "recursive input", "input budget", "expansion budget", "output budget",
+    "macro recursion", "unclosed conditional", "unclosed environment", "truncated archive",
+    "file too large", "unsafe member", "encrypted member", "unsupported compression",
+    "unreadable file", "not text", "formula missing",
+))  # fmt: skip
+
+
+@dataclass(slots=True)
+class Record:
+    """One source as rows: an article read wholly or in part, or a source that was skipped."""
+
+    name: str
+    origin: str
+    collection: str
+    status: str
+    """"read", "partial" or "skipped"."""
+    cause: str = ""
+    detail: str = ""
+    digest: bytes = b""
+    seconds: float = 0.0
+    article: tuple[Any, ...] | None = None
+    equations: tuple[tuple[Any, ...], ...] = ()
+    problems: tuple[tuple[str, str, int, str], ...] = ()
+    unknown: tuple[tuple[str, int], ...] = ()
+
+    def seal(self) -> "Record":
+        """Compute the digest of the content."""
+        content = (
+            self.name, self.origin, self.collection, self.status, self.cause, self.detail,
+            None if self.article is None else self.article[:-1],
+            self.equations, self.problems, self.unknown,
+        )  # fmt: skip
+        text = json.dumps(content, ensure_ascii=True, separators=(",", ":"))
+        self.digest = hashlib.sha256(text.encode()).digest()
+        return self
+
+
+def skipped(name: str, origin: str, collection: str, cause: str, detail: str) -> Record:
+    """The record of a source that is no article."""
+    return Record(name, origin, collection, "skipped", cause, _storable(detail)).seal()
+
+
+def from_article(article: Article, words: int, sketch: bytes) -> Record:
+    """An article as rows."""
+    lost = [p for p in article.problems if p.cause.startswith("lost:") or p.cause in PARTIAL]
+    equations = tuple(
+        tuple(_column(equation, name) for name in _EQUATION) for equation in article.equations
+    )
+    row = (
+        _storable(article.title), article.main_file, _storable(article.text),
+        _storable(json.dumps(article.sections, ensure_ascii=False)), words,
+        len({equation.display for equation in article.equations}), article.displays_opened,
+        article.displays_lost, article.source_bytes, sketch,
+    )  # fmt: skip
+    return Record(
+        article.name,
+        article.origin,
+        article.collection,
+        "partial" if lost else "read",
+        article=row,
+        equations=equations,
+        problems=tuple((p.cause, p.file, p.line, _storable(p.detail)) for p in article.problems),
+        unknown=tuple(sorted(article.unknown_macros.items())),
+    ).seal()
+
+
+def _column(equation: Equation, name: str) -> Any:
+    value = getattr(equation, name)
+    if name in _JSON:
+        return _storable(json.dumps(value, ensure_ascii=False))
+    return _storable(value) if isinstance(value, str) else value
+
+
+def _storable(text: str) -> str:
+    """Text that SQLite can hold: a lone surrogate cannot be encoded."""
+    return text.encode("utf-8", "replace").decode() if not text.isascii() else text
+
+
+class Records:
+    """The SQLite file: written in order, read at random."""
+
+    def __init__(self, path: Path, *, write: bool = False) -> None:
+        self.path = path
+        if write:
+            self._db = sqlite3.connect(path, isolation_level=None)
+            self._db.execute("PRAGMA journal_mode=WAL")
+            self._db.execute("PRAGMA synchronous=NORMAL")
+            if not self._has_tables():
+                self._db.executescript(f"BEGIN; {_SCHEMA} COMMIT;")
+        else:
+            self._db = sqlite3.connect(f"file:{_quoted(path)}?mode=ro&immutable=1", uri=True)
+        self._written = self.count()
+        self._open = False
+
+    def _has_tables(self) -> bool:
+        return self._db.execute("SELECT 1 FROM sqlite_master LIMIT 1").fetchone() is not None
+
+    # ------------------------------------------------------------ writing
+
+    def add(self, record: Record) -> None:
+        """Write one record; durable after the next `commit`."""
+        if not self._open:
+            self._db.execute("BEGIN")
+            self._open = True
+        key = self._written
+        self._db.execute(
+            "INSERT INTO sources VALUES (?,?,?,?,?,?,?,?,?,NULL)",
+            (
+                key, record.name, record.origin, record.collection, record.status,
+                record.cause, record.detail, record.digest, record.seconds,
+            ),
+        )  # fmt: skip
+        if record.article is not None:
+            marks = ",".join("?" * (len(record.article) + 1))
+            self._db.execute(f"INSERT INTO articles VALUES ({marks})", (key, *record.article))
+        marks = ",".join("?" * (len(_EQUATION) + 1))
+        self._db.executemany(
+            f"INSERT INTO equations VALUES ({marks})", ((key, *row) for row in record.equations)
+        )
+        self._db.executemany(
+            "INSERT INTO problems VALUES (?,?,?,?,?)", ((key, *row) for row in record.problems)
+        )
+        self._db.executemany(
+            "INSERT INTO unknown_macros VALUES (?,?,?)", ((key, *row) for row in record.unknown)
+        )
+        self._written += 1
+
+    def commit(self) -> None:
+        """Make all that was added durable."""
+        if self._open:
+            self._db.execute("COMMIT")
+            self._open = False
+
+    def set_clusters(self, clusters: Iterable[list[int]]) -> None:
+        """Note which sources are near-duplicates of one another."""
+        self._db.execute("BEGIN")
+        self._db.execute("UPDATE sources SET cluster = NULL")
+        for number, members in enumerate(clusters, 1):
+            self._db.executemany(
+                "UPDATE sources SET cluster = ? WHERE id = ?", ((number, key) for key in members)
+            )
+        self._db.execute("COMMIT")
+
+    def finish(self) -> None:
+        """Close the file as one that can be read in place."""
+        self.commit()
+        self._db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        self._db.execute("PRAGMA journal_mode=DELETE")
+        self._db.close()
+
+    def close(self) -> None:
+        """Let go of the file."""
+        self._db.close()
+
+    # ------------------------------------------------------------ reading
+
+    def count(self) -> int:
+        """Sources written so far."""
+        return int(self._db.execute("SELECT COUNT(*) FROM sources").fetchone()[0])
+
+    def rows(self, query: str, *values: Any) -> Iterator[tuple[Any, ...]]:
+        """The rows of a query of our own."""
+        return iter(self._db.execute(query, values))
+
+    def sha256(self) -> str:
+        """The digest of the content, in order."""
+        total = hashlib.sha256(f"eqemb records {FORMAT}\n".encode())
+        for digest, cluster in self.rows("SELECT digest, cluster FROM sources ORDER BY id"):
+            total.update(digest + str(cluster).encode())
+        return total.hexdigest()
+
+    def names(self) -> list[str]:
+        """The names of the articles, in order."""
+        query = "SELECT name FROM sources WHERE status != 'skipped' ORDER BY id"
+        return [row[0] for row in self.rows(query)]
+
+    def article(self, name: str) -> Article | None:
+        """One article as it was read, None where there is none of that name."""
+        query = (
+            "SELECT s.id, s.name, origin, collection, title, main_file, text, sections, opened,"
+            " lost, bytes FROM sources s JOIN articles a ON a.id = s.id WHERE s.name = ?"
+        )
+        row = next(self.rows(query, name), None)
+        if row is None:
+            return None
+        key = row[0]
+        found = Article(
+            row[1], row[2], row[3], title=row[4], main_file=row[5], text=row[6],
+            sections=json.loads(row[7]), displays_opened=row[8], displays_lost=row[9],
+            source_bytes=row[10],
+        )  # fmt: skip
+        found.equations = list(self._equations(key, name))
+        query = "SELECT cause, file, line, detail FROM problems WHERE article = ?"
+        found.problems = [Problem(*problem) for problem in self.rows(query, key)]
+        query = "SELECT macro, count FROM unknown_macros WHERE article = ?"
+        found.unknown_macros = dict(self.rows(query, key))  # type: ignore[arg-type]
+        return found
+
+    def _equations(self, key: int, name: str) -> Iterator[Equation]:
+        columns = ", ".join(f'"{column}"' for column in _EQUATION)
+        query = f"SELECT {columns} FROM equations WHERE article = ? ORDER BY ordinal"
+        for row in self.rows(query, key):
+            values = dict(zip(_EQUATION, row, strict=True))
+            values |= {column: json.loads(values[column]) for column in _JSON}
+            if values["numbered"] is not None:
+                values["numbered"] = bool(values["numbered"])
+            yield Equation(name, **values)
+
+
+def _quoted(path: Path) -> str:
+    return str(path.resolve()).replace("%", "%25").replace("?", "%3f").replace("#", "%23")
+
+
+def open_records(path: Path) -> Records:
+    """The records of a library that is already there."""
+    try:
+        return Records(path)
+    except sqlite3.Error as error:
+        raise EqembError(f"cannot read {path}: {error}; build the library anew") from None

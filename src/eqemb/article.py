@@ -14,9 +14,7 @@ from dataclasses import dataclass, field
 EQUATION_MARK = "\ufffc"
 
 # A word: letters and digits, with inner hyphens, apostrophes and dots kept ("f-measure", "e.g").
-_TOKEN = re.compile(
-    rf"\$[^$]*\$|({EQUATION_MARK})|([^\W_]+(?:[-'\u2019\u2010\u2011.][^\W_]+)*)"
-)
+_TOKEN = re.compile(rf"\$[^$]*\$|({EQUATION_MARK})|([^\W_]+(?:[-'\u2019\u2010\u2011.][^\W_]+)*)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +33,7 @@ class Equation:
 
     article: str
     ordinal: int
-    """1-based among all equations of the article, numbered or not; `ARTICLE#ordinal` is its name."""
+    """1-based among all equations of the article; its name is `ARTICLE#ordinal`."""
     numbered: bool | None
     """None where the source format does not say (unarXive)."""
     number: str | None

@@ -8,7 +8,7 @@ import json
 import os
 import sys
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Self
 
 import typer
 
@@ -29,7 +29,7 @@ LibraryPath = Annotated[Path, typer.Argument(metavar="LIBRARY", help="A library 
 
 @app.callback(invoke_without_command=True)
 def _root(
-    version: Annotated[bool, typer.Option("--version", help="Print the version.")] = False,  # noqa: FBT002
+    version: Annotated[bool, typer.Option("--version", help="Print the version.")] = False,
 ) -> None:
     if version:
         print(f"eqemb {__version__}")
@@ -38,13 +38,35 @@ def _root(
 
 @app.command()
 def read(
-    paths: Annotated[list[Path], typer.Argument(metavar="PATHS...", help="Papers: folders, .tex, .gz, .tar, .tar.gz, .zip, arXiv month tars, unarXive JSONL.")],
-    output: Annotated[Path, typer.Option("-o", "--output", metavar="LIBRARY", help="The library folder to write.")],
-    jobs: Annotated[int | None, typer.Option("--jobs", min=1, max=256, help="Processes; all cores by default. The library is the same for any number.")] = None,
-    resume: Annotated[bool, typer.Option("--resume", help="Go on with a reading that was interrupted.")] = False,  # noqa: FBT002
-    strict: Annotated[float | None, typer.Option("--strict", metavar="SHARE", min=0.0, max=1.0, help="Exit 3 if less than this share of displays, or of LaTeX papers, was read.")] = None,
-    as_json: Json = False,  # noqa: FBT002
-) -> None:  # fmt: skip
+    paths: Annotated[
+        list[Path],
+        typer.Argument(
+            metavar="PATHS...",
+            help="Folders, .tex, .gz, .tar, .tar.gz, .zip, arXiv month tars, unarXive JSONL.",
+        ),
+    ],
+    output: Annotated[
+        Path, typer.Option("-o", "--output", metavar="LIBRARY", help="The folder to write.")
+    ],
+    jobs: Annotated[
+        int | None,
+        typer.Option("--jobs", min=1, max=256, help="Processes; any number gives the same bytes."),
+    ] = None,
+    resume: Annotated[
+        bool, typer.Option("--resume", help="Go on with a reading that was interrupted.")
+    ] = False,
+    strict: Annotated[
+        float | None,
+        typer.Option(
+            "--strict",
+            metavar="SHARE",
+            min=0.0,
+            max=1.0,
+            help="Exit 3 if less than this share of displays, or of LaTeX papers, was read.",
+        ),
+    ] = None,
+    as_json: Json = False,
+) -> None:
     """Read papers into a library: words and equations in order, and a report of what was lost."""
     import time
 
@@ -61,7 +83,9 @@ def read(
     else:
         _print_summary(report, output, seconds)
     if report["articles"] == 0:
-        raise EqembError(f"no article could be read from {', '.join(map(str, paths))}: {_why(report)}")
+        raise EqembError(
+            f"no article could be read from {', '.join(map(str, paths))}: {_why(report)}"
+        )
     _check_strict(report["coverage"], strict)
 
 
@@ -113,7 +137,9 @@ def _print_summary(report: dict[str, Any], output: Path, seconds: float) -> None
     if worst:
         print("\nnot read, or not surely:")
         for problem in worst:
-            print(f"  {problem['cause']:28}{problem['count']:>6,}  in {problem['articles']:,} papers")
+            print(
+                f"  {problem['cause']:28}{problem['count']:>6,}  in {problem['articles']:,} papers"
+            )
     size = report["source_bytes"] / 1e6
     _say(f"{size:.1f} MB of LaTeX in {seconds:.1f} s; the whole account: {output / 'report.html'}")
     _say(f"next: eqemb info {output}")
@@ -125,7 +151,7 @@ def _causes(causes: dict[str, int]) -> str:
 
 
 @app.command()
-def info(library: LibraryPath, as_json: Json = False) -> None:  # noqa: FBT002
+def info(library: LibraryPath, as_json: Json = False) -> None:
     """Print the counts of a library."""
     from eqemb.library import Library
 
@@ -155,7 +181,7 @@ def info(library: LibraryPath, as_json: Json = False) -> None:  # noqa: FBT002
 def show(
     library: LibraryPath,
     article: Annotated[str, typer.Argument(metavar="ARTICLE", help="An article's name.")],
-    as_json: Json = False,  # noqa: FBT002
+    as_json: Json = False,
 ) -> None:
     """Print an article as it was read: its text, and its equations where they stand."""
     from eqemb.library import Library
@@ -198,9 +224,11 @@ def _article_text(article: Any) -> str:
 
 @app.command()
 def demo(
-    output: Annotated[Path | None, typer.Option("-o", "--output", metavar="LIBRARY", help="Keep the library here.")] = None,
-    as_json: Json = False,  # noqa: FBT002
-) -> None:  # fmt: skip
+    output: Annotated[
+        Path | None, typer.Option("-o", "--output", metavar="LIBRARY", help="Keep it here.")
+    ] = None,
+    as_json: Json = False,
+) -> None:
     """Read the articles that come with eqemb and print their equations."""
     import tempfile
 
@@ -225,8 +253,8 @@ def demo(
         print()
     equations = report["equations"]
     print(
-        f"{report['articles']} articles, {report['words']:,} words, {equations['numbered']} numbered "
-        f"and {equations['unnumbered']} unnumbered equations, {equations['lost']} lost"
+        f"{report['articles']} articles, {report['words']:,} words, {equations['numbered']} "
+        f"numbered and {equations['unnumbered']} unnumbered equations, {equations['lost']} lost"
     )
     _say("next, your own papers: eqemb read PAPERS -o library")
 
@@ -249,7 +277,7 @@ class _Talk:
         self._bar: Any = None
         self._task: Any = None
 
-    def __enter__(self) -> "_Talk":
+    def __enter__(self) -> Self:
         if sys.stderr.isatty():
             from rich.console import Console
             from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
@@ -257,7 +285,9 @@ class _Talk:
             self._bar = Progress(
                 SpinnerColumn(),
                 TextColumn("{task.completed:,.0f} papers, {task.fields[rate]:.0f}/s,"),
-                TextColumn("{task.fields[equations]:,} equations, {task.fields[skipped]:,} skipped"),
+                TextColumn(
+                    "{task.fields[equations]:,} equations, {task.fields[skipped]:,} skipped"
+                ),
                 TimeElapsedColumn(),
                 TextColumn("{task.fields[name]}"),
                 console=Console(stderr=True),

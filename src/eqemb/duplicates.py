@@ -8,6 +8,7 @@ bounded however many documents there are.
 
 import zlib
 from collections.abc import Callable, Iterable, Iterator
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -76,7 +77,7 @@ def _shared_runs(
     parts = max(1, -(-sum(sizes) // _PART))
     edges = [(part << 64) // parts for part in range(parts + 1)]
     shared: dict[tuple[int, int], int] = {}
-    for low, high in zip(edges, edges[1:], strict=False):
+    for low, high in pairwise(edges):
         hashes, owners = _part_of(sizes, sketches(), low, high - 1)
         for first, second, count in _pairs(hashes, owners, len(sizes)):
             shared[first, second] = shared.get((first, second), 0) + count

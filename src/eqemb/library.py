@@ -10,13 +10,14 @@ is the old one or the new one.
 """
 
 import contextlib
+import difflib
 import json
 import os
 import shutil
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from eqemb.article import Article
 from eqemb.errors import EqembError, UsageError
@@ -36,11 +37,10 @@ def write_atomically(path: Path, text: str) -> None:
             file.write(text)
             file.flush()
             os.fsync(file.fileno())
-        os.chmod(name, 0o644)
-        os.replace(name, path)
+        Path(name).chmod(0o644)
+        Path(name).replace(path)
     except BaseException:
-        with contextlib.suppress(OSError):
-            os.unlink(name)
+        Path(name).unlink(missing_ok=True)
         raise
     sync_folder(path.parent)
 
@@ -86,7 +86,9 @@ class Library:
     def report(self) -> dict[str, Any]:
         """What was read and what was not."""
         try:
-            loaded: dict[str, Any] = json.loads((self.generation / "report.json").read_text("utf-8"))
+            loaded: dict[str, Any] = json.loads(
+                (self.generation / "report.json").read_text("utf-8")
+            )
         except (OSError, ValueError) as error:
             raise EqembError(f"{self.folder} has no readable report ({error})") from None
         return loaded
@@ -102,8 +104,6 @@ class Library:
         """One article by name; a name that is not there is answered with near ones."""
         found = self.records.article(name)
         if found is None:
-            import difflib
-
             names = self.records.names()
             near = [n for n in names if n.rsplit("/", 1)[-1] == name] or difflib.get_close_matches(
                 name, names, n=3, cutoff=0.5
@@ -116,7 +116,7 @@ class Library:
         """Let go of the files."""
         self.records.close()
 
-    def __enter__(self) -> "Library":
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -146,12 +146,14 @@ def read_state(folder: Path) -> dict[str, Any] | None:
 @contextlib.contextmanager
 def locked(folder: Path) -> Iterator[None]:
     """Hold a library for writing; a second writer is told so."""
-    with open(folder / ".lock", "w", encoding="utf-8") as file:
+    with (folder / ".lock").open("w", encoding="utf-8") as file:
         if fcntl is not None:
             try:
                 fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except OSError:
-                raise EqembError(f"{folder} is being written by another eqemb; wait for it") from None
+                raise EqembError(
+                    f"{folder} is being written by another eqemb; wait for it"
+                ) from None
         yield
 
 

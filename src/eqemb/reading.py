@@ -12,6 +12,7 @@ import logging
 import os
 import platform
 import shutil
+import sqlite3
 import subprocess
 import sys
 import threading
@@ -235,16 +236,16 @@ def read_library(
     with locked(folder):
         generation = next_generation(folder)
         settings = {"format": FORMAT, "version": __version__, "limits": asdict(limits)}
-        done = _prepare(generation, settings | {"paths": given}, resume=resume)
+        _prepare(generation, settings | {"paths": given}, resume=resume)
         records = Records(generation / "records.sqlite", write=True)
+        done = records.count()
         try:
-            done = records.count() if done else 0
-            tasks = _skip_done(tasks, records, folder) if done else tasks
+            tasks = _skip_done(tasks, records, folder)
             pool = _Pool(tasks, jobs or os.cpu_count() or 1, limits, stops)
             _write(records, pool, progress)
             _find_clusters(records)
             sha256 = records.sha256()
-        except sqlite_errors() as error:
+        except sqlite3.Error as error:
             raise EqembError(f"cannot write {generation}: {error}; is the disk full?") from None
         finally:
             records.commit()
@@ -264,13 +265,6 @@ def read_library(
     return Library.open(folder)
 
 
-def sqlite_errors() -> tuple[type[Exception], ...]:
-    """What SQLite raises; imported late, as only writers need it."""
-    import sqlite3
-
-    return (sqlite3.OperationalError, sqlite3.DatabaseError)
-
-
 def _make_folder(folder: Path) -> None:
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -278,14 +272,13 @@ def _make_folder(folder: Path) -> None:
         raise UsageError(f"{folder} is a file: give a folder for the library") from None
     except OSError as error:
         raise EqembError(f"cannot make the folder {folder}: {error.strerror}") from None
-    ours = {"library.json", "generations", ".lock"}
-    if not (folder / "library.json").exists() and not (folder / "generations").exists():
-        if any(path.name not in ours for path in folder.iterdir()):
-            raise UsageError(f"{folder} holds other files: give a new or empty folder for the library")
+    names = {path.name for path in folder.iterdir()}
+    if names - {".lock"} and not names & {"library.json", "generations"}:
+        raise UsageError(f"{folder} holds other files: give a new or empty folder for the library")
 
 
-def _prepare(generation: Path, settings: dict[str, Any], *, resume: bool) -> bool:
-    """Make the folder of a reading; whether an interrupted one is there to go on with."""
+def _prepare(generation: Path, settings: dict[str, Any], *, resume: bool) -> None:
+    """Make the folder of a reading, or leave that of an interrupted one as it is."""
     path = generation / "settings.json"
     if generation.exists() and resume and path.exists():
         before = json.loads(path.read_text("utf-8"))
@@ -294,11 +287,10 @@ def _prepare(generation: Path, settings: dict[str, Any], *, resume: bool) -> boo
                 "cannot resume: the interrupted reading had other papers, limits or another "
                 "version; start again without --resume"
             )
-        return True
+        return
     shutil.rmtree(generation, ignore_errors=True)
     generation.mkdir(parents=True)
     write_atomically(path, to_json(settings))
-    return False
 
 
 def _skip_done(tasks: Iterator[Found], records: Records, folder: Path) -> Iterator[Found]:

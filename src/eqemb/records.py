@@ -237,7 +237,7 @@ class Records:
         query = "SELECT cause, file, line, detail FROM problems WHERE article = ?"
         found.problems = [Problem(*problem) for problem in self.rows(query, key)]
         query = "SELECT macro, count FROM unknown_macros WHERE article = ?"
-        found.unknown_macros = dict(self.rows(query, key))  # type: ignore[arg-type]
+        found.unknown_macros = dict(self.rows(query, key))
         return found
 
     def _equations(self, key: int, name: str) -> Iterator[Equation]:

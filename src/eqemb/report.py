@@ -20,13 +20,13 @@ _EXAMPLES = 5
 def make_report(records: Records, settings: dict[str, Any]) -> dict[str, Any]:
     """Every count of a reading, with examples."""
     one = records.rows
-    statuses = dict(one("SELECT status, COUNT(*) FROM sources GROUP BY status"))  # type: ignore[arg-type]
+    statuses = dict(one("SELECT status, COUNT(*) FROM sources GROUP BY status"))
     causes = dict(
         one(
             "SELECT cause, COUNT(*) FROM sources WHERE status = 'skipped'"
             " GROUP BY cause ORDER BY COUNT(*) DESC, cause"
         )
-    )  # type: ignore[arg-type]
+    )
     words, opened, lost, size = next(
         one(
             "SELECT COALESCE(SUM(words), 0), COALESCE(SUM(opened), 0), COALESCE(SUM(lost), 0),"
@@ -70,7 +70,7 @@ def _share(part: int, whole: int) -> float:
 
 def _equations(records: Records) -> dict[str, int]:
     query = "SELECT numbered, COUNT(*) FROM equations GROUP BY numbered"
-    counts = dict(records.rows(query))  # type: ignore[arg-type]
+    counts = dict(records.rows(query))
     found = {"numbered": counts.get(1, 0), "unnumbered": counts.get(0, 0)}
     return found | ({"numbering_unknown": counts[None]} if None in counts else {})
 
@@ -207,9 +207,7 @@ def _e(value: object) -> str:
 
 
 def _examples(examples: list[dict[str, Any]]) -> list[str]:
-    return [
-        f"{e['article']} {e['file']}:{e['line']} {e['detail']}".rstrip() for e in examples[:5]
-    ]
+    return [f"{e['article']} {e['file']}:{e['line']} {e['detail']}".rstrip() for e in examples[:5]]
 
 
 def _table(title: str, heads: list[str], rows: list[list[Any]]) -> str:

@@ -21,7 +21,7 @@ def read_unarxive(name: str, origin: str, collection: str, line: bytes) -> Artic
     try:
         record = json.loads(line)
         paragraphs = [record["abstract"] or {}, *record["body_text"]]
-        entries = record["ref_entries"]
+        entries = dict(record["ref_entries"])
         title = " ".join(str(record["metadata"]["title"]).split())
     except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise SourceError("broken record", f"not an unarXive paper ({error!r})"[:200]) from None
@@ -74,7 +74,7 @@ def _paragraph(
 
 
 def _latex(entries: dict[str, Any], key: str) -> str | None:
-    entry = entries.get(key) if isinstance(entries, dict) else None
+    entry = entries.get(key)
     latex = entry.get("latex") if isinstance(entry, dict) else None
     return latex if isinstance(latex, str) and latex.strip() else None
 

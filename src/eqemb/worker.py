@@ -20,6 +20,11 @@ from eqemb.records import Record, from_article, skipped
 from eqemb.sources import Found, Limits, load
 from eqemb.unarxive import read_unarxive
 
+try:
+    import resource
+except ImportError:  # Windows: the wall clock alone stands behind the budgets
+    resource = None  # type: ignore[assignment]
+
 _LENGTH = struct.Struct("<Q")
 
 
@@ -69,9 +74,9 @@ def receive(stream: BinaryIO) -> Any:
 
 def _limit_memory(most: int) -> None:
     """Let a paper that asks for too much memory fail alone, where the system can."""
-    with contextlib.suppress(ImportError, ValueError, OSError):
-        import resource
-
+    if resource is None:
+        return
+    with contextlib.suppress(ValueError, OSError):
         _, hard = resource.getrlimit(resource.RLIMIT_AS)
         ceiling = most if hard == resource.RLIM_INFINITY else min(most, hard)
         resource.setrlimit(resource.RLIMIT_AS, (ceiling, hard))

@@ -2,8 +2,8 @@
 
 Every run of 8 words is hashed to 64 bits; one hash in four is kept, chosen by the hash itself,
 so that what two documents share is in both samples or in neither. Sorting the sampled hashes
-finds what is shared in near-linear time; they are sorted range by range, so that memory stays
-bounded however many documents there are.
+finds what is shared in near-linear time; they are sorted range by range, and sampled more
+thinly in a very large library, so that time and memory stay bounded.
 """
 
 import zlib
@@ -20,7 +20,8 @@ SHARE = 0.2
 _SAMPLE = np.uint64(3)  # kept where the two lowest bits are zero: one in four
 _FEWEST = 16  # sampled runs below which a document is too short to judge
 _MOST = 64  # a run in more documents than this is boilerplate (a licence, a header)
-_PART = 8_000_000  # hashes sorted at a time
+_PART = 1_000_000  # hashes sorted, and pairs counted, at a time
+_TOTAL = 32_000_000  # hashes compared at most: beyond, one in 8, 16, ... is looked at
 _MULTIPLIER = 0x9E3779B97F4A7C15
 #: _MULTIPLIER ** k mod 2**64: the weight of the k-th word of a run.
 _WEIGHTS = [pow(_MULTIPLIER, k + 1, 1 << 64) for k in range(RUN)]
@@ -59,7 +60,11 @@ def clusters(sizes: list[int], sketches: Callable[[], Iterable[Hashes]]) -> list
     `sizes` are the lengths of the sketches; `sketches()` yields them in order and is called
     once for each part of the hash range.
     """
-    shared = _shared_runs(sizes, sketches)
+    mask = int(_SAMPLE)
+    while sum(sizes) > _TOTAL:
+        mask = 2 * mask + 1
+        sizes = [int(np.count_nonzero((found & np.uint64(mask)) == 0)) for found in sketches()]
+    shared = _shared_runs(sizes, sketches, np.uint64(mask))
     linked: dict[int, int] = {}
     for (first, second), count in sorted(shared.items()):
         if count > SHARE * min(sizes[first], sizes[second]):
@@ -71,30 +76,31 @@ def clusters(sizes: list[int], sketches: Callable[[], Iterable[Hashes]]) -> list
 
 
 def _shared_runs(
-    sizes: list[int], sketches: Callable[[], Iterable[Hashes]]
+    sizes: list[int], sketches: Callable[[], Iterable[Hashes]], mask: np.uint64
 ) -> dict[tuple[int, int], int]:
     """How many sampled runs each pair of documents shares."""
     parts = max(1, -(-sum(sizes) // _PART))
     edges = [(part << 64) // parts for part in range(parts + 1)]
     shared: dict[tuple[int, int], int] = {}
     for low, high in pairwise(edges):
-        hashes, owners = _part_of(sizes, sketches(), low, high - 1)
+        hashes, owners = _part_of(sizes, sketches(), mask, (low, high - 1))
         for first, second, count in _pairs(hashes, owners, len(sizes)):
             shared[first, second] = shared.get((first, second), 0) + count
     return shared
 
 
 def _part_of(
-    sizes: list[int], sketches: Iterable[Hashes], low: int, last: int
+    sizes: list[int], sketches: Iterable[Hashes], mask: np.uint64, bounds: tuple[int, int]
 ) -> tuple[Hashes, NDArray[np.int64]]:
     """The hashes between two bounds with the documents they are of."""
     hashes, owners = [np.empty(0, np.uint64)], [np.empty(0, np.int64)]
     for document, (size, found) in enumerate(zip(sizes, sketches, strict=True)):
         if size >= _FEWEST:
-            start = int(np.searchsorted(found, np.uint64(low), side="left"))
-            stop = int(np.searchsorted(found, np.uint64(last), side="right"))
-            hashes.append(found[start:stop])
-            owners.append(np.full(stop - start, document, np.int64))
+            start = int(np.searchsorted(found, np.uint64(bounds[0]), side="left"))
+            stop = int(np.searchsorted(found, np.uint64(bounds[1]), side="right"))
+            kept = found[start:stop][(found[start:stop] & mask) == 0]
+            hashes.append(kept)
+            owners.append(np.full(len(kept), document, np.int64))
     return np.concatenate(hashes), np.concatenate(owners)
 
 
@@ -106,16 +112,16 @@ def _pairs(
     hashes, owners = hashes[order], owners[order]
     starts = np.flatnonzero(np.r_[True, hashes[1:] != hashes[:-1]]) if len(hashes) else order
     counts = np.diff(np.r_[starts, len(hashes)])
-    codes = [np.empty(0, np.int64)]
     for size in range(2, _MOST + 1):
         first = starts[counts == size]
-        if len(first):
-            group = owners[first[:, None] + np.arange(size)]
-            left, right = np.triu_indices(size, 1)
-            codes.append((group[:, left] * documents + group[:, right]).ravel())
-    values, totals = np.unique(np.concatenate(codes), return_counts=True)
-    for code, total in zip(values.tolist(), totals.tolist(), strict=True):
-        yield code // documents, code % documents, total
+        left, right = np.triu_indices(size, 1)
+        step = max(1, _PART // len(left))
+        for at in range(0, len(first), step):
+            group = owners[first[at : at + step, None] + np.arange(size)]
+            codes = (group[:, left] * documents + group[:, right]).ravel()
+            values, totals = np.unique(codes, return_counts=True)
+            for code, total in zip(values.tolist(), totals.tolist(), strict=True):
+                yield code // documents, code % documents, total
 
 
 def _root(linked: dict[int, int], document: int) -> int:

@@ -1,0 +1,269 @@
+"""Loose files: which of a folder's TeX files are papers, and which are parts of them.
+
+Packed papers in the folder are left to `discovery`.
+"""
+
+import os
+import posixpath
+import re
+import sys
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import NamedTuple
+
+from eqemb.sources.content import has_head, identify, is_text, live_matches
+from eqemb.sources.found import Found, Limits
+from eqemb.sources.names import (
+    arxiv_id,
+    decoded,
+    is_hidden,
+    is_paper,
+    is_wanted,
+    says_nothing,
+    shown,
+    suffix,
+)
+from eqemb.sources.streams import CHUNK
+
+_USE = re.compile(
+    rb"\\(input|include|subfile|subfileinclude|includestandalone|InputIfFileExists|usepackage"
+    rb"|RequirePackage|documentclass|LoadClass|(?:sub)?(?:import|inputfrom|includefrom))\b\s*"
+    rb"(?:\[[^]]{0,500}\]\s*)?(?:\{([^{}]{0,300})\}(?:\s*\{([^{}]{0,300})\})?|([^][\s{}\\%]{1,300}))"
+)
+_MACRO = re.compile(r"\\[A-Za-z@]+|#\d|[{}]")
+_USE_SUFFIXES = {
+    **dict.fromkeys((b"usepackage", b"RequirePackage"), ".sty"),
+    **dict.fromkeys((b"documentclass", b"LoadClass"), ".cls"),
+}
+_PLAIN = frozenset(("no TeX", "empty", "withdrawn"))
+
+
+class Text(NamedTuple):
+    """What one loose file says."""
+
+    has_head: bool
+    """Whether a document begins in it."""
+    uses: tuple[str, ...]
+    """The files it asks for, as written."""
+    cause: str = ""
+    """Why it cannot be a paper."""
+
+
+def read_text(path: str, limits: Limits) -> Text | None:
+    """What a file says, None where it is no TeX as it stands."""
+    try:
+        with Path(path).open("rb") as file:
+            head = file.read(CHUNK)
+            what = identify(head)
+            is_named = is_wanted(path) and what in _PLAIN and is_text(head)
+            if what != "tex" and not is_named:
+                return None
+            data = head + file.read(limits.file_bytes - len(head))
+    except OSError:
+        return Text(has_head=False, uses=(), cause="unreadable") if is_paper(path) else None
+    is_main = is_paper(path) or not suffix(path) or any(arxiv_id(path))
+    cause = "" if data.strip() else "empty"
+    return Text(is_main and has_head(data), tuple(dict.fromkeys(_uses(data))), cause)
+
+
+def _uses(text: bytes) -> Iterator[str]:
+    r"""The files that `\input` and its like ask for."""
+    for match in live_matches(_USE, text):
+        name = decoded(match[2] or match[4] or b"")
+        if match[3] and match[1].endswith((b"import", b"from")):
+            name = f"{name}/{decoded(match[3])}"
+        end = _USE_SUFFIXES.get(match[1], "")
+        yield from (part.strip('" \t\r\n') + end for part in name.split(","))
+
+
+def _entry_kind(entry: "os.DirEntry[str]") -> str:
+    """'file' (also through a link), 'folder', or '' for what is passed over."""
+    try:
+        if entry.is_dir(follow_symlinks=False):
+            return "folder"
+        return "file" if entry.is_file() else ""
+    except OSError:  # a link that leads to itself
+        return ""
+
+
+def _walk(top: str, most: int) -> tuple[list[str], list[tuple[str, str]]]:
+    """All files below a folder sorted by path, and the folders that could not be listed.
+
+    Links to folders are not followed. Nearer folders come first, where `most` cuts it short.
+    """
+    files: list[str] = []
+    failed: list[tuple[str, str]] = []
+    folders = [""]
+    for here in folders:  # it grows
+        if len(files) >= most:
+            break
+        try:
+            with os.scandir(f"{top}/{here}") as entries:
+                visible = [entry for entry in entries if not is_hidden(entry.name)]
+                listed = sorted((f"{here}{entry.name}", _entry_kind(entry)) for entry in visible)
+        except OSError as error:
+            failed.append((here.rstrip("/") or ".", error.strerror or str(error)))
+            continue
+        files += [path for path, kind in listed if kind == "file"]
+        folders += [f"{path}/" for path, kind in listed if kind == "folder"]
+    return sorted(files, key=lambda path: path.split("/")), failed
+
+
+def _group(folder: str) -> str:
+    """The folder of the top in which a folder lies."""
+    return folder.split("/", 1)[0]
+
+
+def _upward(path: str) -> list[str]:
+    """The folders above a path, the nearest first; the top is ''."""
+    parts = path.split("/")
+    return ["/".join(parts[:end]) for end in range(len(parts) - 1, -1, -1)]
+
+
+class Folder:
+    """The loose TeX of a folder: who includes whom, and hence which files are papers."""
+
+    def __init__(self, top: str, limits: Limits, most: int = sys.maxsize) -> None:
+        self.top = top
+        self._limits = limits
+        self.files, self.failed = _walk(top, most)
+        self.texts: dict[str, Text] = {}
+        self.bad: dict[str, str] = {}
+        self._known: set[str] = set()
+        self._by_name: dict[tuple[str | None, str], list[str]] = {}
+        for path in self.files:
+            self._add(path)
+        self._heads = {path: text for path, text in self.texts.items() if text.has_head}
+        self.roots = self._tops(list(self._heads))
+        self._settle()
+        self._find_more_roots()
+        self._settle()
+
+    def _add(self, path: str) -> None:
+        """Read what a file says, where it may be TeX."""
+        if is_wanted(path) is not False:
+            self._known.add(path)
+            folder, name = posixpath.split(path)
+            for group in (_group(folder), None):
+                self._by_name.setdefault((group, name), []).append(path)
+            if text := read_text(f"{self.top}/{path}", self._limits):
+                self.texts[path] = text
+
+    def add_root(self, path: str) -> None:
+        """Take a file as a paper because someone said so."""
+        if path not in self.roots:
+            if path not in self.texts:
+                self._add(path)
+            self.roots.add(path)
+            self._settle()
+
+    def _find_more_roots(self) -> None:
+        """Of texts that are no part of a paper: which are papers, and which cannot be judged.
+
+        Where no document begins in a folder of the top, nor at the top itself, those of its
+        files are papers that are no part of another.
+        """
+        asked_for = set().union(*(self._reach([root]) for root in self.roots))
+        parts = set().union(*map(self.files_of, self.roots))
+        homes = {_group(posixpath.dirname(root)) for root in self.roots}
+        groups: dict[str, list[str]] = {}
+        for path, text in self.texts.items():
+            folder = posixpath.dirname(path)
+            if not is_paper(path) or path in asked_for:
+                continue
+            if text.cause:
+                is_unused_part = path in parts and self._here[folder] <= 1
+                if text.cause != "empty" or not is_unused_part:
+                    self.bad[path] = text.cause
+            elif path not in parts and not homes & {"", _group(folder)}:
+                groups.setdefault(_group(folder), []).append(path)
+        self.roots = self.roots.union(*map(self._tops, groups.values()))
+
+    def _tops(self, paths: list[str]) -> set[str]:
+        """Those that no other of `paths` leads to; of a ring, the first."""
+        reached = {path: self._reach([path]) for path in paths}
+        tops = set(paths).difference(*(reached[path] - {path} for path in paths))
+        covered = set().union(*(reached[path] for path in tops))
+        for path in paths:
+            if path not in covered:
+                tops.add(path)
+                covered |= reached[path]
+        return tops
+
+    def _reach(self, starts: list[str]) -> set[str]:
+        """The files that the first of `starts` as the main file, and the others, lead to."""
+        home = posixpath.dirname(starts[0])
+        reached, queue = set(starts), list(starts)
+        while queue:
+            path = queue.pop()
+            folders = [home, *_upward(path)]
+            for use in self.texts[path].uses if path in self.texts else ():
+                targets = set(self._targets(use, folders)) - reached
+                reached |= targets
+                queue.extend(targets)
+        return reached
+
+    def _targets(self, use: str, folders: list[str]) -> Iterator[str]:
+        """The file meant by a name; where macros hide its folder, all that it may be."""
+        tail = _MACRO.split(use)[-1].lstrip("/ ")
+        for end in (".tex", "", ".ltx") if tail else ():
+            if tail != use:
+                yield from self._alike(tail + end, folders[1])
+                continue
+            for folder in folders:
+                path = posixpath.normpath(posixpath.join(folder, use)) + end
+                if path in self._known:
+                    yield path
+                    return
+
+    def _alike(self, tail: str, folder: str) -> list[str]:
+        """The parts whose path ends so: in the same folder of the top, else anywhere; a few."""
+        for group in (_group(folder), None):
+            paths = self._by_name.get((group, posixpath.basename(tail)), ())[:1000]
+            paths = [path for path in paths if f"/{path}".endswith(f"/{tail}")]
+            if alike := [path for path in paths if path not in self._heads]:
+                return alike[:20]
+        return []
+
+    def _settle(self) -> None:
+        """Count the main files of each folder, and give every part to the nearest above it."""
+        self._here = Counter(map(posixpath.dirname, self.roots))
+        self._beneath = Counter(folder for root in self.roots for folder in _upward(root))
+        self._text_folders = {
+            posixpath.dirname(path)
+            for path, text in self.texts.items()
+            if is_paper(path) and not text.cause
+        }
+        self._own: dict[str, list[str]] = {}
+        for path in self.files:
+            if path not in self.roots and (is_wanted(path) or path in self.texts):
+                owner = next((folder for folder in _upward(path) if folder in self._here), None)
+                if owner is not None:
+                    self._own.setdefault(owner, []).append(path)
+
+    def files_of(self, root: str) -> tuple[str, ...]:
+        """A paper's files: those of its folder and below, and whatever they lead to."""
+        reached = self._reach([root, *self._own.get(posixpath.dirname(root), [])])
+        return tuple(sorted(reached, key=lambda path: path.split("/")))
+
+    def find(self, path: str) -> Found:
+        """A file as found, a paper with all its files; where its name is due, a path stands yet."""
+        folder = posixpath.dirname(path)
+        if path in self.roots and self._here[folder] == 1:  # it is the paper's own
+            folder = posixpath.dirname(folder)
+        found = Found(path, shown(path), shown(_group(folder)), "file", f"{self.top}/{path}")
+        if path not in self.roots:
+            return found
+        above = [folder for folder in _upward(path) if self._beneath[folder] == 1]
+        own = posixpath.dirname(path)
+        if own not in above or not own or not says_nothing(path):
+            own = path
+        name = next((folder for folder in above if any(arxiv_id(folder))), own)
+        files = self.files_of(path)
+        return replace(found, name=name, kind="folder", path=self.top, root=path, files=files)
+
+    def has_text_above(self, path: str) -> bool:
+        """Whether TeX lies beside a file or in a folder above it."""
+        return not self._text_folders.isdisjoint(_upward(path))

@@ -1,0 +1,118 @@
+"""Open one paper: keep its TeX files in memory, and note what it lacks.
+
+Which files those are by name and by content, `names` and `content` say.
+"""
+
+import posixpath
+from pathlib import Path
+from typing import BinaryIO
+
+from eqemb.article import Problem
+from eqemb.errors import SourceError
+from eqemb.sources.archives import Member
+from eqemb.sources.content import identify, is_text, look
+from eqemb.sources.found import DEFAULTS, WHOLE, Found, Limits, Source
+from eqemb.sources.names import bare, is_hidden, is_paper, is_wanted, safe_path
+from eqemb.sources.streams import SIP, Meter, Stream, whole
+
+
+def load(found: Found, limits: Limits = DEFAULTS) -> Source:
+    """Open one paper; a `SourceError` says why it cannot be had."""
+    if found.cause:
+        raise SourceError(found.cause, found.detail)
+    source = Source(found.name, found.origin, found.collection, found.form)
+    try:
+        if found.kind == "folder":
+            _load_folder(source, found, Meter(limits))
+        elif found.form == "unarxive":
+            source.main = f"{posixpath.basename(found.name)}.json"
+            source.files[source.main] = found.data or b""
+        else:
+            with found.open() as file:
+                _load_file(source, file, Meter(limits))
+    except OSError as error:
+        raise SourceError("unreadable", error.strerror or str(error)) from error
+    return source
+
+
+def _load_file(source: Source, file: BinaryIO, meter: Meter) -> None:
+    """Fill a source from one file: an archive, or a single text under the name it had if known."""
+    content = look(file, meter)
+    if content.is_archive:
+        for member in content.members():
+            _take(source, member, meter)
+    elif content.what == "tex":
+        name = content.title or posixpath.basename(source.origin.rpartition("!")[2])
+        source.main = name if is_paper(name) else f"{bare(name)}.tex"
+        _keep(source, source.main, content.stream, meter)
+    else:
+        raise SourceError(content.what, content.stream.fault)
+    fault = content.stream.fault
+    if fault and not any(problem.cause == "truncated archive" for problem in source.problems):
+        source.problems.append(Problem("truncated archive", detail=fault))
+    if not any(is_wanted(path) is None or is_paper(path) for path in source.files):
+        raise _no_text(source)
+
+
+def _load_folder(source: Source, found: Found, meter: Meter) -> None:
+    """Fill a source from loose files; all but the main one may fail."""
+    if len(found.files) > meter.limits.members:
+        raise SourceError("too large", f"more than {meter.limits.members:,} files")
+    home = posixpath.dirname(found.root) or "."
+    source.main = posixpath.basename(found.root)
+    for path in found.files:
+        name = posixpath.relpath(path, home)
+        try:
+            with Path(found.path, path).open("rb") as file:
+                _keep(source, name, whole(file), meter)
+        except OSError as error:
+            if path == found.root:
+                raise
+            source.problems.append(Problem("unreadable file", name, detail=str(error.strerror)))
+    if source.main not in source.files:
+        raise _no_text(source)
+
+
+def _no_text(source: Source) -> SourceError:
+    """Why there is no text in a source: the gravest of its problems."""
+    for cause in WHOLE:
+        for problem in source.problems:
+            if problem.cause == cause:
+                return SourceError(WHOLE[cause], problem.detail or problem.file)
+    return SourceError("no TeX", "no file in it looks like TeX")
+
+
+def _take(source: Source, member: Member, meter: Meter) -> None:
+    """Keep a member of an archive where it is TeX; note what is refused."""
+    path = safe_path(member.name)
+    if path is None:
+        detail = "its path leaves the archive"
+        source.problems.append(Problem("unsafe member", member.name, detail=detail))
+        return
+    wanted = is_wanted(path)
+    if not path or member.kind == "folder" or wanted is False or is_hidden(path):
+        return
+    if member.kind != "file":
+        if wanted:  # by its name: a figure is not ours to miss
+            detail = f"a {member.kind}, not a file"
+            source.problems.append(Problem("unsafe member", path, detail=detail))
+    elif member.trouble:
+        source.problems.append(Problem(member.trouble, path))
+    elif wanted or identify(member.stream.peek(SIP)) == "tex":
+        _keep(source, path, member.stream, meter)
+
+
+def _keep(source: Source, path: str, stream: Stream, meter: Meter) -> None:
+    """Keep one text, or note why not; it is read only as far as the limit."""
+    if not is_text(stream.peek(SIP)):
+        source.problems.append(Problem("not text", path))
+        return
+    data = stream.read(meter.limits.file_bytes + 1)
+    if len(data) > meter.limits.file_bytes:
+        source.problems.append(Problem("file too large", path))
+        return
+    if stream.fault:
+        source.problems.append(Problem("truncated archive", path, detail=stream.fault))
+    if data or not stream.fault:
+        meter.count("bytes kept", len(data))
+        source.files[path] = data

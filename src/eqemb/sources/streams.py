@@ -1,0 +1,155 @@
+"""Bytes one after the other, decompressed within bounds; never more at once than asked for.
+
+What the bytes are is left to `archives` and `content`.
+"""
+
+import bz2
+import lzma
+import zlib
+from collections import Counter
+from collections.abc import Callable, Iterator
+from typing import Any, BinaryIO
+
+from eqemb.errors import SourceError
+from eqemb.sources.found import Limits
+
+CHUNK = 1 << 16
+SIP = 1 << 14  # compressed bytes at a time: small, so that a ratio is seen early
+_RATIO_FROM = 10_000_000
+_DAMAGE = (zlib.error, lzma.LZMAError, EOFError, OSError, ValueError, OverflowError)
+
+#: The first bytes of each compression, and what undoes it.
+ENGINES: dict[str, tuple[bytes, Callable[[], Any]]] = {
+    "gzip": (b"\x1f\x8b", lambda: zlib.decompressobj(31)),
+    "bzip2": (b"BZh", bz2.BZ2Decompressor),
+    "xz": (b"\xfd7zXZ\0", lambda: lzma.LZMADecompressor(lzma.FORMAT_XZ, memlimit=128 << 20)),
+    "deflate": (b"", lambda: zlib.decompressobj(-15)),
+}
+
+
+class Stream:
+    """Pieces of bytes read as one file with a look ahead; damage ends it and stays in `fault`."""
+
+    __slots__ = ("_at", "_buffer", "_pieces", "fault")
+
+    def __init__(self, pieces: Iterator[bytes]) -> None:
+        self._pieces = pieces
+        self._buffer = b""
+        self._at = 0
+        self.fault = ""
+
+    def _more(self) -> bytes:
+        """The next piece with anything in it; b"" at the end."""
+        try:
+            return next(filter(None, self._pieces), b"")
+        except _DAMAGE as error:
+            self.fault = str(error) or type(error).__name__
+            return b""
+
+    def peek(self, size: int) -> bytes:
+        """The next `size` bytes (fewer at the end), left where they are."""
+        if len(self._buffer) - self._at < size:
+            self.unread(self.read(size))
+        return self._buffer[self._at : self._at + size]
+
+    def read(self, size: int) -> bytes:
+        """The next `size` bytes, fewer only at the end."""
+        have = self._buffer[self._at : self._at + size]
+        self._at += len(have)
+        parts, need = [have], size - len(have)
+        while need > 0 and (piece := self._more()):
+            parts.append(piece[:need])
+            self._buffer, self._at = piece, min(need, len(piece))
+            need -= len(piece)
+        return b"".join(parts)
+
+    def unread(self, data: bytes) -> None:
+        """Put back what was read too much."""
+        self._buffer = data + self._buffer[self._at :]
+        self._at = 0
+
+    def line(self, most: int) -> bytes:
+        """The next line, b"" at the end; of one longer than `most`, its first `most` + 1 bytes."""
+        parts, size = [], 0
+        while True:
+            end = self._buffer.find(b"\n", self._at) + 1
+            part = self._buffer[self._at : end or None]
+            parts.append(part[: max(0, most + 1 - size)])
+            size += len(part)
+            self._at += len(part)
+            if end or not (piece := self._more()):
+                return b"".join(parts)
+            self._buffer, self._at = piece, 0
+
+
+class Meter:
+    """Counts what one paper costs, and stops it where a limit is passed.
+
+    A container of papers is streamed and may be of any size: what is kept and its ratio count.
+    """
+
+    def __init__(self, limits: Limits, *, is_container: bool = False) -> None:
+        self.limits = limits
+        self._free = {"members", "bytes decompressed"} if is_container else set()
+        self._counts: Counter[str] = Counter()
+
+    def count(self, what: str, size: int = 1) -> None:
+        """So many more "members", "bytes decompressed" or "bytes kept" in memory."""
+        self._counts[what] += size
+        cause, most = "too large", self.limits.paper_bytes
+        if what == "members":
+            cause, most = "archive bomb", self.limits.members
+        if self._counts[what] > most and what not in self._free:
+            raise SourceError(cause, f"more than {most:,} {what}")
+
+    def ratio(self, given: int, taken: int) -> None:
+        """Bytes made of so many compressed ones."""
+        if given > _RATIO_FROM and given > taken * self.limits.ratio:
+            detail = f"decompresses to more than {self.limits.ratio} times its size"
+            raise SourceError("archive bomb", detail)
+
+
+def whole(file: BinaryIO) -> Stream:
+    """A file from where it stands to its end."""
+    return Stream(iter(lambda: file.read(CHUNK), b""))
+
+
+def part(stream: Stream, size: int) -> Iterator[bytes]:
+    """The next `size` bytes of a stream."""
+    while size > 0:
+        piece = stream.read(min(size, CHUNK))
+        if not piece:
+            raise EOFError(stream.fault or "the archive ends too early")
+        size -= len(piece)
+        yield piece
+
+
+def _decompress(engine: Any, data: bytes) -> Iterator[bytes]:
+    """All that `data` decompresses to, a chunk at a time (zlib hands back what it did not use)."""
+    is_full = True
+    while is_full and not engine.eof:
+        piece = engine.decompress(data, CHUNK)
+        yield piece
+        is_full = len(piece) == CHUNK
+        data = getattr(engine, "unconsumed_tail", b"")
+
+
+def inflate(source: Stream, form: str, meter: Meter) -> Iterator[bytes]:
+    """A compressed stream opened, with those that follow it in the same file (gzip allows it)."""
+    magic, make = ENGINES[form]
+    engine, taken, given = make(), 0, 0
+    while data := source.read(SIP):
+        taken += len(data)
+        for piece in _decompress(engine, data):
+            given += len(piece)
+            meter.count("bytes decompressed", len(piece))
+            meter.ratio(given, taken)
+            yield piece
+        if engine.eof:
+            source.unread(engine.unused_data)
+            taken -= len(engine.unused_data)
+            if not magic or source.peek(len(magic)) != magic:
+                return
+            meter.count("members")
+            engine = make()
+    raise EOFError(source.fault or "the compressed data end too early")

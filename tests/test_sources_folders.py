@@ -1,0 +1,248 @@
+"""Of loose files, those are papers in which a document begins and that no other includes."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from eqemb.errors import UsageError
+from eqemb.sources import discover, load
+from packing import PAPER, PART, PDF, POSTSCRIPT, gz, names, only, put, skipped
+
+
+def test_folder_that_is_one_paper_has_its_name(tmp_path: Path) -> None:
+    """A folder with one main file is one article; pictures and parts are no sources."""
+    put(
+        tmp_path / "thesis",
+        {
+            "main.tex": PAPER + b"\\input{ch/one}",
+            "ch/one.tex": PART,
+            "ch/two.tex": PART,
+            "main.pdf": PDF,
+            "fig/plot.pdf": PDF,
+            "fig/old.eps.gz": gz(POSTSCRIPT),
+            "my.sty": b"\\def\\x{}",
+            "refs.bib": b"@a{}",
+            "notes.md": b"x",
+            "Makefile": b"all:",
+        },
+    )
+    found = only(tmp_path / "thesis")
+    assert (found.name, found.root, found.collection) == ("thesis", "main.tex", "")
+    source = load(found)
+    assert source.main == "main.tex"
+    assert set(source.files) == {"main.tex", "ch/one.tex", "ch/two.tex", "my.sty"}
+
+
+def test_folder_named_dot_has_the_name_of_the_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """`eqemb read .` in a paper's folder names the paper by the folder."""
+    put(tmp_path / "mine", {"src/main.tex": PAPER})
+    monkeypatch.chdir(tmp_path / "mine")
+    found = only(".")
+    assert (found.name, found.collection) == ("mine", "")
+    assert list(load(found).files) == ["main.tex"]
+
+
+def test_two_main_files_in_one_folder_are_two_papers(tmp_path: Path) -> None:
+    """Both share the parts, neither has the other."""
+    put(tmp_path, {"a.tex": PAPER, "b.tex": PAPER, "part.tex": PART, "x.sty": b""})
+    first, second = discover([tmp_path])
+    assert [first.name, second.name] == ["a", "b"]
+    assert set(load(first).files) == {"a.tex", "part.tex", "x.sty"}
+    assert set(load(second).files) == {"b.tex", "part.tex", "x.sty"}
+
+
+def test_folders_of_papers_are_papers_each(tmp_path: Path) -> None:
+    """Unpacked papers side by side: named by path, own folders are no collections."""
+    put(tmp_path, {"a/main.tex": PAPER, "a/s.tex": PART, "b/main.tex": PAPER, "nlp/c/d.tex": PAPER})
+    found = list(discover([tmp_path]))
+    assert [item.name for item in found] == ["a", "b", "nlp/c/d"]
+    assert [item.collection for item in found] == ["", "", "nlp"]
+    assert set(load(found[0]).files) == {"main.tex", "s.tex"}
+    assert set(load(found[1]).files) == {"main.tex"}
+
+
+def test_folder_named_by_an_arxiv_id_names_its_paper(tmp_path: Path) -> None:
+    """An unpacked download keeps its identifier, unless the folder holds two papers."""
+    put(
+        tmp_path,
+        {"1803.09123v2/ms.tex": PAPER, "1706.03762/a.tex": PAPER, "1706.03762/b.tex": PAPER},
+    )
+    assert names(tmp_path) == ["1706.03762/a", "1706.03762/b", "1803.09123"]
+
+
+@pytest.mark.parametrize(
+    "use",
+    [
+        *(rb"\input{part}", rb"\input part ", rb"\include{part}", rb"\subfile{part.tex}"),
+        *(rb"\import{./}{part}", rb'\input{"part.tex"}', rb"\InputIfFileExists{part}{}{}"),
+    ],
+)
+def test_text_that_another_includes_is_no_paper(tmp_path: Path, use: bytes) -> None:
+    r"""Even with a `\documentclass` of its own, a part is a part."""
+    put(tmp_path, {"x/main.tex": PAPER + use, "x/part.tex": PAPER, "y/z.tex": PAPER})
+    assert names(tmp_path) == ["x", "y/z"]
+    assert set(load(next(discover([tmp_path]))).files) == {"main.tex", "part.tex"}
+
+
+def test_commented_commands_do_not_count(tmp_path: Path) -> None:
+    r"""A `%` before `\documentclass` or `\input` takes it back, an escaped one does not."""
+    put(
+        tmp_path,
+        {
+            "a.tex": PAPER + b"% \\input{b}\n",
+            "b.tex": PAPER,
+            "c.tex": b"% \\documentclass{article}\nwords",
+            "d.tex": PAPER + b"5\\% \\input{e}\n",
+            "e.tex": PAPER,
+        },
+    )
+    assert names(tmp_path) == ["a", "b", "d"]
+
+
+def test_pictures_of_the_class_standalone_are_no_papers(tmp_path: Path) -> None:
+    """A tikz picture compiled by itself is a figure."""
+    picture = b"\\documentclass[tikz]{standalone}\n\\draw;"
+    put(tmp_path, {"main.tex": PAPER, "fig/a.tex": picture})
+    assert names(tmp_path) == [tmp_path.name]
+
+
+def test_texts_without_documentclass_are_papers_where_there_is_no_other(tmp_path: Path) -> None:
+    """A folder without a main file gives the files that no other includes."""
+    put(
+        tmp_path,
+        {"x/a.tex": PART + b"\\input{b}", "x/b.tex": PART, "y/main.tex": PAPER, "y/n.tex": PART},
+    )
+    found = list(discover([tmp_path]))
+    assert [item.name for item in found] == ["x/a", "y"]
+    assert set(load(found[0]).files) == {"a.tex", "b.tex"}
+
+
+def test_texts_that_include_each_other_give_one_paper(tmp_path: Path) -> None:
+    """Of a ring the first is the paper."""
+    put(tmp_path, {"a.tex": PAPER + b"\\input{b}", "b.tex": PAPER + b"\\input{a}", "c.tex": PAPER})
+    assert names(tmp_path) == ["a", "c"]
+
+
+def test_inputs_from_the_parent_folder_come_along(tmp_path: Path) -> None:
+    """Shared macros beside the paper's folder, named outright, by macro, or by the folder above."""
+    put(
+        tmp_path,
+        {
+            "paper/main.tex": PAPER + b"\\input{../common/macros}\\usepackage{../sty/my}",
+            "paper/sec/a.tex": b"\\input{\\shared/notation}",
+            "common/macros.tex": b"\\input{common/deep}",
+            "common/deep.tex": PART,
+            "sty/my.sty": b"",
+            "shared/notation.tex": PART,
+            "other/main.tex": PAPER,
+            "other/x.tex": PART,
+        },
+    )
+    other, paper = discover([tmp_path])
+    assert [other.name, paper.name] == ["other", "paper"]
+    assert set(load(paper).files) == {
+        *("main.tex", "sec/a.tex", "../common/macros.tex", "../common/deep.tex"),
+        *("../sty/my.sty", "../shared/notation.tex"),
+    }
+    assert set(load(other).files) == {"main.tex", "x.tex"}
+
+
+def test_inputs_never_leave_the_given_folder(tmp_path: Path) -> None:
+    """What a text asks for outside of what was given is not opened."""
+    put(
+        tmp_path,
+        {"secret.tex": PART, "in/main.tex": PAPER + b"\\input{../secret}\\input{/etc/passwd}"},
+    )
+    assert only(tmp_path / "in").files == ("main.tex",)
+
+
+def test_paper_below_a_paper_keeps_to_itself(tmp_path: Path) -> None:
+    """A supplement with its own main file and parts is a paper apart."""
+    put(tmp_path, {"main.tex": PAPER, "a.tex": PART, "supp/supp.tex": PAPER, "supp/b.tex": PART})
+    main, supplement = discover([tmp_path])
+    assert set(load(main).files) == {"main.tex", "a.tex"}
+    assert set(load(supplement).files) == {"supp.tex", "b.tex"}
+
+
+def test_tex_file_given_by_itself_brings_what_it_includes(tmp_path: Path) -> None:
+    """Its folder is searched for its parts, and the one above where it asks; it may be a part."""
+    put(
+        tmp_path,
+        {
+            "p/main.tex": PAPER + b"\\input{ch/a}",
+            "p/ch/a.tex": PART,
+            "p/other.tex": PAPER,
+            "q/main.tex": PAPER + b"\\input{../common}",
+            "common.tex": PART,
+            ".hidden.tex": PAPER,
+        },
+    )
+    first, second, third = discover(
+        [tmp_path / name for name in ("p/main.tex", "q/main.tex", ".hidden.tex")]
+    )
+    assert (first.name, first.origin) == ("main", (tmp_path / "p/main.tex").as_posix())
+    assert set(load(first).files) == {"main.tex", "ch/a.tex"}
+    assert second.name == "main~2"
+    assert set(load(second).files) == {"main.tex", "../common.tex"}
+    assert load(third).main == ".hidden.tex"
+    assert names(tmp_path / "p/ch/a.tex") == ["a"]
+
+
+def test_plain_texts_without_suffix_are_papers_where_a_document_begins(tmp_path: Path) -> None:
+    """Old papers lie about without a suffix; notes and Makefiles do too."""
+    put(
+        tmp_path,
+        {"hep-th9901001": PAPER, "0704.0001": PAPER, "README": b"use \\input", "n.txt": PAPER},
+    )
+    assert names(tmp_path) == ["0704.0001", "hep-th/9901001"]
+
+
+def test_empty_part_of_a_paper_is_not_counted(tmp_path: Path) -> None:
+    """An empty file in the folder of one paper is a part; among papers it was meant as one."""
+    put(tmp_path, {"a/m.tex": PAPER, "a/s.tex": b"", "b/m.tex": PAPER, "b/n.tex": PAPER})
+    put(tmp_path, {"b/o.tex": b"\n"})
+    assert skipped(tmp_path) == {"b/o.tex": "empty"}
+
+
+def test_hidden_files_and_linked_folders_are_passed_over(tmp_path: Path) -> None:
+    """Links to folders may loop; links to files are followed, links to themselves are nothing."""
+    put(
+        tmp_path,
+        {
+            "a/p.gz": gz(PAPER),
+            ".git/q.gz": gz(PAPER),
+            "__MACOSX/r.gz": gz(PAPER),
+            ".s.gz": gz(PAPER),
+        },
+    )
+    (tmp_path / "a" / "loop").symlink_to(tmp_path)
+    (tmp_path / "link.gz").symlink_to(tmp_path / "a" / "p.gz")
+    (tmp_path / "self.gz").symlink_to("self.gz")
+    (tmp_path / "gone.gz").symlink_to("nothing.gz")
+    assert names(tmp_path) == ["a/p", "link"]
+
+
+def test_pipes_are_not_opened(tmp_path: Path) -> None:
+    """A named pipe in a folder would wait for ever."""
+    os.mkfifo(tmp_path / "pipe.gz")
+    assert list(discover([tmp_path])) == []
+    with pytest.raises(UsageError, match=r"pipe\.gz"):
+        discover([tmp_path / "pipe.gz"])
+
+
+def test_unreadable_folder_is_counted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A folder that may not be listed is reported, its neighbours are read."""
+    put(tmp_path, {"a/p.gz": gz(PAPER), "b/q.gz": gz(PAPER)})
+    scandir = os.scandir
+
+    def refuse(path: str) -> object:
+        if path.rstrip("/").endswith("/a"):
+            raise PermissionError(13, "Permission denied", path)
+        return scandir(path)
+
+    monkeypatch.setattr(os, "scandir", refuse)
+    assert names(tmp_path) == ["b/q"]
+    assert skipped(tmp_path) == {"a": "unreadable"}

@@ -1,0 +1,162 @@
+"""A paper is opened in memory, within its limits, with a note of everything it lacks."""
+
+import csv
+import os
+import pickle
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from eqemb.errors import SourceError, UsageError
+from eqemb.sources import Limits, discover, load
+from packing import (
+    PAPER,
+    PART,
+    PDF,
+    RECORD,
+    gz,
+    lines,
+    lock,
+    month,
+    only,
+    opened,
+    problems,
+    put,
+    refused,
+    tar,
+    zipped,
+)
+
+
+@pytest.mark.parametrize("name", ["hep-th9901001.gz", "0704.0001", "paper", "paper.tex.gz"])
+def test_gzip_of_one_text_is_a_paper(tmp_path: Path, name: str) -> None:
+    """One-file papers of arXiv come as gzip with or without a suffix."""
+    put(tmp_path, {name: gz(PAPER)})
+    source = load(only(tmp_path))
+    assert list(source.files.values()) == [PAPER]
+    assert source.main in source.files
+    assert source.main.endswith(".tex")
+
+
+def test_gzip_header_gives_the_file_its_name() -> None:
+    """The name in a gzip header is kept for the people who read the report."""
+    assert opened(gz(PAPER, "ms.tex")).main == "ms.tex"
+    assert opened(gz(PAPER, "old_paper")).main == "old_paper.tex"
+    assert opened(gz(PAPER)).main == "paper.tex"
+
+
+def test_archive_without_tex_is_refused() -> None:
+    """Figures and a style alone make no paper."""
+    assert refused(gz(tar({"a.pdf": PDF, "x.sty": b"\\def\\x{}", "data": b"1 2 3"}))) == "no TeX"
+    assert refused(zipped({"a.png": b"\x89PNG"})) == "no TeX"
+
+
+def test_binary_content_under_a_tex_name_is_noted() -> None:
+    """A `.tex` that is no text is left out and named."""
+    source = opened(gz(tar({"a.tex": PAPER, "b.tex": bytes(range(32)) * 10})))
+    assert problems(source) == [("not text", "b.tex")]
+    assert list(source.files) == ["a.tex"]
+
+
+def test_latin1_utf16_and_bom_pass_as_bytes() -> None:
+    """Decoding is left to the reader: bytes come out as they went in."""
+    files = {"a.tex": PAPER + b"\xe9\xe8", "b.tex": PAPER.decode().encode("utf-16"), "c.tex": b""}
+    assert opened(gz(tar(files))).files == files
+
+
+def test_hidden_members_are_passed_over() -> None:
+    """What macOS and git leave in archives is not the author's."""
+    files = {"./a.tex": PAPER, "__MACOSX/._a.tex": b"\0\5\26", "._a.tex": b"\0", ".git/b.tex": PART}
+    source = opened(gz(tar(files)))
+    assert list(source.files) == ["a.tex"]
+    assert source.problems == []
+
+
+def test_kept_text_over_the_total_is_too_large() -> None:
+    """A tar that is not compressed cannot bring more text than is allowed."""
+    data = tar({f"{n}.tex": PAPER + b"x" * 900 for n in range(5)})
+    assert refused(data, Limits(paper_bytes=3000)) == "too large"
+
+
+@pytest.mark.parametrize("pack", [tar, zipped])
+def test_file_over_its_limit_is_left_out(pack: Callable[[dict[str, bytes]], bytes]) -> None:
+    """One text that is too large is named, the rest is read."""
+    source = opened(pack({"big.tex": b"x" * 5000, "a.tex": PAPER}), Limits(file_bytes=1000))
+    assert problems(source) == [("file too large", "big.tex")]
+    assert list(source.files) == ["a.tex"]
+    assert refused(pack({"big.tex": b"x" * 5000}), Limits(file_bytes=1000)) == "too large"
+    assert refused(gz(PAPER), Limits(file_bytes=10)) == "too large"
+
+
+def test_file_that_becomes_unreadable_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Between finding and opening anything may happen to a file."""
+    put(tmp_path, {"a.gz": gz(PAPER), "p/m.tex": PAPER, "p/s.tex": PART})
+    archive, paper = discover([tmp_path])
+    lock(monkeypatch, "s.tex")
+    assert problems(load(paper)) == [("unreadable file", "s.tex")]
+    lock(monkeypatch, "a.gz", "m.tex")
+    for found in (archive, paper):
+        with pytest.raises(SourceError, match="unreadable: Permission denied"):
+            load(found)
+
+
+def test_folder_paper_keeps_to_the_limits(tmp_path: Path) -> None:
+    """Loose files count like the members of an archive."""
+    put(tmp_path, {"m.tex": PAPER, "a.tex": b"x" * 900, "b.tex": b"x" * 900})
+    found = only(tmp_path)
+    with pytest.raises(SourceError, match="too large"):
+        load(found, Limits(members=2))
+    with pytest.raises(SourceError, match="too large"):
+        load(found, Limits(paper_bytes=1000))
+    assert problems(load(found, Limits(file_bytes=500))) == [
+        *(("file too large", "a.tex"), ("file too large", "b.tex"))
+    ]
+    with pytest.raises(SourceError, match="too large"):
+        load(found, Limits(file_bytes=10))
+
+
+def test_finds_travel_between_processes(tmp_path: Path) -> None:
+    """A find is the same after pickling and opens the same."""
+    put(
+        tmp_path,
+        {"a/m.tex": PAPER, "b.gz": gz(PAPER), "c.tar": tar(month()), "d.jsonl": lines(RECORD)},
+    )
+    for found in discover([tmp_path]):
+        again = pickle.loads(pickle.dumps(found))  # noqa: S301 - our own bytes
+        assert again == found
+        if not found.cause:
+            assert load(again) == load(found)
+
+
+def test_nothing_is_written_to_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Archives are opened in memory, also those in archives."""
+    put(tmp_path, {"a.zip": zipped({"b.tar.gz": gz(tar({"c.tex": PAPER}))})})
+    before = sorted(tmp_path.rglob("*"))
+    monkeypatch.setattr("tempfile.mkstemp", pytest.fail)
+    load(only(tmp_path))
+    assert sorted(tmp_path.rglob("*")) == before
+
+
+def test_limits_are_checked_when_given() -> None:
+    """A limit below one is a mistake of the caller."""
+    with pytest.raises(UsageError, match="limit ratio is 0"):
+        Limits(ratio=0)
+
+
+CORPORA = os.environ.get("EQEMB_CORPORA", "")
+
+
+@pytest.mark.skipif(not CORPORA, reason="EQEMB_CORPORA does not name a folder of real papers")
+def test_every_paper_of_the_corpora_opens() -> None:
+    """All documents of the manifest are found in their collections and hold their main file."""
+    manifest = Path(CORPORA, "MANIFEST.tsv").read_text(encoding="utf-8").splitlines()
+    rows = list(csv.DictReader(manifest, delimiter="\t", quoting=csv.QUOTE_NONE))
+    found = {(item.collection, Path(item.origin).name): item for item in discover([CORPORA])}
+    assert len(rows) == len(found)
+    for row in rows:
+        source = load(found[row["collection"], row["file"]])
+        assert row["main"] in source.files
+        assert source.problems == []

@@ -45,7 +45,21 @@ _FORBIDDEN = re.compile(r"[#():\x00-\x1f\x7f]")
 
 
 _MAIN_NAMES = frozenset(
-    "main ms paper article manuscript root arxiv draft document master thesis report final".split()
+    [
+        "main",
+        "ms",
+        "paper",
+        "article",
+        "manuscript",
+        "root",
+        "arxiv",
+        "draft",
+        "document",
+        "master",
+        "thesis",
+        "report",
+        "final",
+    ]
 )
 
 

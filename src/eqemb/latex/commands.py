@@ -7,20 +7,21 @@ unknown and read as if it were formatting: its name is dropped, its arguments ar
 from typing import Final
 
 
-def _names(text: str) -> frozenset[str]:
+def names(text: str) -> frozenset[str]:
+    """The names in a text, as a set."""
     return frozenset(text.split())
 
 
 # ---------------------------------------------------------------- displays
 
 #: Environments whose every row may carry a number.
-ROW_DISPLAYS: Final = _names(
-    "align eqnarray gather flalign alignat xalignat IEEEeqnarray numcases subnumcases dgroup"
+ROW_DISPLAYS: Final = names(
+    "align eqnarray gather flalign alignat xalignat IEEEeqnarray numcases subnumcases subeqnarray"
 )
 #: Environments that carry one number.
-SINGLE_DISPLAYS: Final = _names("equation multline dmath dseries eqn")
+SINGLE_DISPLAYS: Final = names("equation multline dmath dseries eqn")
 #: Displays that never carry a number (the starred forms are added below).
-PLAIN_DISPLAYS: Final = _names("displaymath xxalignat eqalign")
+PLAIN_DISPLAYS: Final = names("displaymath xxalignat eqalign")
 
 NUMBERED_DISPLAYS: Final = ROW_DISPLAYS | SINGLE_DISPLAYS
 UNNUMBERED_DISPLAYS: Final = PLAIN_DISPLAYS | frozenset(
@@ -33,33 +34,34 @@ DISPLAY_ARGUMENTS: Final = {
     for name in ("alignat", "xalignat", "xxalignat", "IEEEeqnarray")
     for star in ("", "*")
 }
-#: Environments around displays that number their rows 2a, 2b, ...
-SUBEQUATIONS: Final = _names("subequations mathletters subeqnarray")
+#: Displays that number their own rows 2a, 2b, ...
+GROUP_DISPLAYS: Final = names("subeqnarray subnumcases")
+#: Environments around displays that do so.
+SUBEQUATIONS: Final = names("subequations mathletters dgroup") | GROUP_DISPLAYS
 
 # ---------------------------------------------------------------- environments
 
 #: Not LaTeX inside: skipped to the matching \end before anything else looks at it.
-VERBATIM: Final = _names(
-    "verbatim verbatim* Verbatim BVerbatim LVerbatim SaveVerbatim verbatimtab alltt lstlisting minted "
-    "comment filecontents filecontents* semiverbatim pyconsole pycode luacode luacode* "
-    "spverbatim listing* tcblisting codeblock asy sagesilent sageblock Sinput Soutput "
-    "Schunk dot2tex"
+VERBATIM: Final = names(
+    "verbatim verbatim* Verbatim BVerbatim LVerbatim SaveVerbatim verbatimtab alltt lstlisting "
+    "minted comment filecontents filecontents* semiverbatim pyconsole pycode luacode luacode* "
+    "spverbatim listing* tcblisting codeblock asy sagesilent sageblock Sinput Soutput Schunk "
+    "dot2tex"
 )
 #: Drawings and data: skipped like verbatim.
-DRAWINGS: Final = _names(
+DRAWINGS: Final = names(
     "tikzpicture tikzpicture* pgfpicture picture pspicture circuitikz forest axis scope "
     "pgfonlayer bytefield dependency CCSXML feynmandiagram tikzcd xy overpic psfrags "
     "dag avm qtree tikz mermaid"
 )
 #: Words inside are not running text; displays inside are still read.
-MUTED: Final = _names(
+MUTED: Final = names(
     "figure figure* table table* wrapfigure wraptable sidewaystable sidewaysfigure SCfigure "
-    "figwindow floatingfigure marginfigure margintable teaserfigure subfigure subtable "
-    "tabular tabular* tabularx tabulary tabu longtable supertabular xtabular tabbing threeparttable "
-    "longtabu NiceTabular tblr "
-    "algorithmic algorithmic* algorithm algorithm* algorithm2e procedure pseudocode program "
-    "thebibliography bibdiv biblist references authors titlepage icmlauthorlist "
-    "tablenotes TAB keyboard"
+    "figwindow floatingfigure marginfigure margintable teaserfigure subfigure subtable tabular "
+    "tabular* tabularx tabulary tabu longtable supertabular xtabular tabbing threeparttable "
+    "longtabu NiceTabular tblr algorithmic algorithmic* algorithm algorithm* algorithm2e "
+    "procedure pseudocode program thebibliography bibdiv biblist references authors titlepage "
+    "icmlauthorlist tablenotes TAB keyboard"
 )
 #: Mandatory arguments after \begin{name}, which are no text.
 ENVIRONMENT_ARGUMENTS: Final = {
@@ -73,10 +75,13 @@ ENVIRONMENT_ARGUMENTS: Final = {
     "lrbox": 1, "NoHyper": 0, "rotate": 1, "turn": 1, "hyphenrules": 1,
 }  # fmt: skip
 #: Environments whose optional argument is text (a theorem's name).
-OPTIONAL_IS_TEXT: Final = _names(
+OPTIONAL_IS_TEXT: Final = names(
     "theorem lemma proposition corollary definition remark example proof claim fact conjecture "
     "assumption property observation thm lem prop cor defn rem"
 )
+
+#: Statements and lists: sentences do not run into them or out of them.
+SEPARATE: Final = OPTIONAL_IS_TEXT | names("abstract itemize enumerate description quotation")
 
 # ---------------------------------------------------------------- commands in text
 
@@ -84,80 +89,72 @@ HEADINGS: Final = {
     "part": 0, "chapter": 1, "section": 2, "subsection": 3, "subsubsection": 4,
     "paragraph": 5, "subparagraph": 6, "addchap": 1, "addsec": 2, "chap": 1,
 }  # fmt: skip
-TITLES: Final = _names("title icmltitle papertitle Title titre aistatstitle mlsystitle")
+TITLES: Final = names("title icmltitle papertitle Title titre aistatstitle mlsystitle")
 #: The sentence that holds one of these refers to the labels named in its argument.
-REFERENCES: Final = _names(
+REFERENCES: Final = names(
     "ref eqref cref Cref autoref autorefs vref Vref pageref nameref labelcref crefrange Crefrange "
     "fref Fref prettyref refeq Autoref hyperref vpageref eqrefs Eqref subref zcref thref "
     "refrange subeqref"
 )
 #: These make an equation numbered under showonlyrefs / autonum.
-EQUATION_REFERENCES: Final = _names("eqref refeq cref Cref autoref labelcref ref vref crefrange")
+EQUATION_REFERENCES: Final = names("eqref refeq cref Cref autoref labelcref ref vref crefrange")
 #: Text of their own, placed after the paragraph that holds them: the last argument is read.
-ASIDES: Final = {"footnote": 1, "footnotetext": 1, "caption": 1, "caption*": 1, "captionof": 2,
-                 "sidenote": 1, "marginnote": 1, "marginpar": 1, "captionsetup": 0,
-                 "endnote": 1, "bicaption": 2, "topcaption": 1, "tablefootnote": 1,
-                 "footnotesymbol": 1, "abovecaption": 1, "tabcaption": 1, "figcaption": 1}  # fmt: skip
+ASIDES: Final = {
+    "footnote": 1, "footnotetext": 1, "caption": 1, "captionof": 2, "sidenote": 1, "marginnote": 1,
+    "marginpar": 1, "endnote": 1, "bicaption": 2, "topcaption": 1, "tablefootnote": 1,
+    "abovecaption": 1, "tabcaption": 1, "figcaption": 1,
+}  # fmt: skip
 
 _DROP_1 = """
-    label cite citep citet citealp citealt citeauthor citeyear citeyearpar citenum citetext
-    Citet Citep Citealp Citealt Citeauthor citealp* parencite textcite footcite autocite
-    Parencite Textcite Autocite smartcite supercite fullcite nocite citeN citeA citeNP
-    citeasnoun shortcite shortciteN onlinecite footfullcite citeyearNP shortciteA
-    newcite citeposs possessivecite citeauthornum notecite citeay cites textcites parencites
-    bibliography bibliographystyle addbibresource printbibliography bibitem
-    includegraphics includesvg includepdf psfig epsfig epsfbox graphicspath DeclareGraphicsExtensions
-    vspace hspace addvspace vskip* pagestyle thispagestyle pagenumbering thanks author authors
-    affil affiliation address institute institution email date dedicatory acmConference
-    icmlauthor icmlaffiliation icmlcorrespondingauthor icmlkeywords icmlsetsymbol icmltitlerunning
-    titlerunning authorrunning runningtitle runningauthor runninghead tocauthor toctitle shorttitle shortauthors
-    markboth markright index glossary gls_ hypersetup usetikzlibrary tikzset pgfplotsset
+    cite citep citet citealp citealt citeauthor citeyear citeyearpar citenum citetext Citet
+    Citep Citealp Citealt Citeauthor parencite textcite footcite autocite Parencite Textcite
+    Autocite smartcite supercite fullcite nocite citeN citeA citeNP citeasnoun shortcite
+    shortciteN onlinecite footfullcite citeyearNP shortciteA newcite citeposs possessivecite
+    citeauthornum notecite citeay cites textcites parencites bibliography bibliographystyle
+    addbibresource printbibliography bibitem includegraphics includesvg includepdf psfig epsfig
+    epsfbox graphicspath DeclareGraphicsExtensions vspace hspace addvspace pagestyle
+    thispagestyle pagenumbering thanks author authors affil affiliation address institute
+    institution email date dedicatory acmConference icmlauthor icmlaffiliation
+    icmlcorrespondingauthor icmlkeywords icmlsetsymbol icmltitlerunning titlerunning
+    authorrunning runningtitle runningauthor runninghead tocauthor toctitle shorttitle
+    shortauthors markboth markright index glossary hypersetup usetikzlibrary tikzset pgfplotsset
     tikzstyle lstset captionsetup setlist geometry color pagecolor rowcolor columncolor
-    cellcolor arrayrulecolor definecolor_ setcitestyle sisetup allowdisplaybreaks_ url path
-    nolinkurl lstinputlisting verbatiminput inputminted lstdefinestyle_ numberline
-    phantom hphantom vphantom ensuremathx usepackage RequirePackage documentclass documentstyle
-    includeonly input_missing theoremstyle newcounter newlength newsavebox newdimen newskip
-    newbox newtoks newcount newdimension hyphenation linespread selectlanguage usefont_
-    fontfamily fontseries fontshape fontencoding bstctlcite protected@write
-    ccsdesc acmDOI acmISBN acmYear acmPrice acmVolume acmNumber acmArticle acmMonth
-    copyrightyear setcopyright authornote authornotemark orcid orcidID city state country
-    postcode streetaddress department institution received editor volume
-    jmlrheading firstpageno ShortHeadings editors ead cortext fntext corref fnref tnoteref tnotetext
-    subject_ pacs PACS msc MSC ams AMS subjclass urladdr curraddr IEEEauthorblockN
-    IEEEauthorblockA IEEEcompsocitemizethanks IEEEpubid IEEEPARstart_ todo TODO_ fixme
-    missingfigure listoftodos hyperlink hypertarget_ pdfbookmark bookmark
-    enlargethispage columnbreak_ needspace input include subfile subfileinclude includestandalone import
+    cellcolor arrayrulecolor setcitestyle sisetup url path nolinkurl lstinputlisting
+    verbatiminput numberline phantom vphantom usepackage RequirePackage documentclass
+    documentstyle includeonly theoremstyle newcounter newlength newsavebox newdimen newskip
+    newbox newtoks newcount newdimension hyphenation linespread selectlanguage fontfamily
+    fontseries fontshape fontencoding bstctlcite protected@write ccsdesc acmDOI acmISBN acmYear
+    acmPrice acmVolume acmNumber acmArticle acmMonth copyrightyear setcopyright authornote
+    authornotemark orcid orcidID city state country postcode streetaddress department received
+    editor volume jmlrheading firstpageno ShortHeadings editors ead cortext fntext corref fnref
+    tnoteref tnotetext pacs PACS msc MSC ams AMS subjclass urladdr curraddr IEEEauthorblockN
+    IEEEauthorblockA IEEEcompsocitemizethanks IEEEpubid todo fixme missingfigure listoftodos
+    bookmark enlargethispage needspace input include subfile subfileinclude includestandalone
     bibliographyunit crefalias lhead rhead chead lfoot rfoot cfoot fancyhead fancyfoot fancyhf
-    tableofcontents_ vspace* hspace* resizebox_ cmidrule cline hhline midrule_ specialrule_
-    raisetag displaybreak_ nextpage urlstyle theoremheaderfont theorembodyfont
-    AtBeginDocument AtEndDocument excludecomment includecomment specialcomment
-    mathtoolsset counterwithout_ setcounterx refstepcounter stepcounter arraystretch
-    fontsize_ tag usebox sbox DeclareMathVersion mathversion savebox_ aftergroup expandafter_
-    cventry_ inst samethanks authorcr ltx@label
+    cmidrule cline hhline raisetag nextpage urlstyle theoremheaderfont theorembodyfont
+    AtBeginDocument AtEndDocument excludecomment includecomment specialcomment arraystretch tag
+    usebox sbox DeclareMathVersion mathversion aftergroup inst samethanks authorcr ltx@label
     """
 #: name -> number of mandatory arguments that are no text (optional ones always go).
-DROP_ARGUMENTS: Final = {name: 1 for name in _DROP_1.split()} | {
+DROP_ARGUMENTS: Final = dict.fromkeys(_DROP_1.split(), 1) | {
     "textcolor": 1, "colorbox": 1, "fcolorbox": 2, "href": 1, "setlength": 2, "addtolength": 2,
     "settowidth": 2, "settoheight": 2, "fontsize": 2, "addcontentsline": 3, "addtocontents": 2,
-    "setcounter": 2, "addtocounter": 2, "numberwithin": 2, "counterwithin": 2,
-    "counterwithout": 2, "definecolor": 3, "colorlet": 2, "rule": 2, "raisebox": 1,
-    "resizebox": 2, "scalebox": 1, "rotatebox": 1, "parbox": 1, "makebox": 0, "framebox": 0,
-    "multicolumn": 2, "multirow": 2, "hyperref": 0, "hypertarget": 1, "crefname": 3,
-    "Crefname": 3, "crefrange": 2, "Crefrange": 2, "crefformat": 2, "newtheorem": 2,
-    "newtheorem*": 2, "titleformat": 5, "titlespacing": 4, "titlespacing*": 4,
-    "sethlcolor": 1, "hyperlink": 1, "DeclareMathSymbol": 4, "DeclareSymbolFont": 5,
-    "SetSymbolFont": 5, "DeclareMathAlphabet": 5, "SetMathAlphabet": 6, "lstdefinestyle": 2,
-    "lstdefinelanguage": 2, "pdfbookmark": 2, "foreignlanguage": 1, "newglossaryentry": 2,
-    "newacronym": 3, "DeclareCaptionFormat": 2, "bibinfo": 1, "providecolor": 3,
-    "newfloat": 3, "floatname": 2, "floatstyle": 1, "restylefloat": 1, "setenumerate": 1,
-    "setitemize": 1, "usefont": 4, "pgfmathsetmacro": 2, "fill": 0, "inputminted": 2,
-    "import": 2, "subimport": 2, "stripsep": 0, "adjustbox": 1, "psfrag": 2,
+    "definecolor": 3, "colorlet": 2, "rule": 2, "raisebox": 1, "resizebox": 2, "scalebox": 1,
+    "rotatebox": 1, "parbox": 1, "makebox": 0, "framebox": 0, "multicolumn": 2, "multirow": 2,
+    "hypertarget": 1, "crefname": 3, "Crefname": 3, "crefformat": 2, "titleformat": 5,
+    "titlespacing": 4, "sethlcolor": 1, "hyperlink": 1, "DeclareMathSymbol": 4,
+    "DeclareSymbolFont": 5, "SetSymbolFont": 5, "DeclareMathAlphabet": 5, "SetMathAlphabet": 6,
+    "lstdefinestyle": 2, "lstdefinelanguage": 2, "pdfbookmark": 2, "foreignlanguage": 1,
+    "newglossaryentry": 2, "newacronym": 3, "DeclareCaptionFormat": 2, "bibinfo": 1,
+    "providecolor": 3, "newfloat": 3, "floatname": 2, "floatstyle": 1, "restylefloat": 1,
+    "setenumerate": 1, "setitemize": 1, "usefont": 4, "pgfmathsetmacro": 2, "fill": 0,
+    "inputminted": 2, "import": 2, "subimport": 2, "stripsep": 0, "adjustbox": 1, "psfrag": 2,
     "changes": 0, "overfullrule": 0, "specialrule": 3, "footnotemark": 0, "tikz": 1,
 }  # fmt: skip
 #: Followed by a length that is no text ("\vskip 1em plus 2pt").
-LENGTHS: Final = _names(
+LENGTHS: Final = names(
     "vskip hskip kern mskip mkern parskip parindent baselineskip hangindent raise lower "
-    "moveleft moveright vspace hsize vsize textwidth textheight columnsep topmargin "
+    "moveleft moveright hsize vsize textwidth textheight columnsep topmargin "
     "oddsidemargin evensidemargin parsep itemsep topsep abovedisplayskip belowdisplayskip "
     "abovecaptionskip belowcaptionskip tabcolsep arraycolsep floatsep textfloatsep intextsep "
     "dbltextfloatsep leftmargin rightmargin partopsep headsep footskip fboxsep fboxrule "
@@ -178,7 +175,7 @@ CHARACTERS: Final = {
     "textgreater": ">", "euro": "€", "lq": "‘", "rq": "’", "slash": "/", "textdollar": "＄",
     "textasteriskcentered": "*", "textbullet": "•", "textperiodcentered": "·", "quad": " ",
     "qquad": " ", "space": " ", "newline": " ", "hfill": " ", "linebreak": " ", "break": " ",
-    "par": "\n\n", "thinspace": " ", "enspace": " ", "nobreakspace": " ", "hskip": " ",
+    "par": "\n\n", "thinspace": " ", "enspace": " ", "nobreakspace": " ",
     "etalchar": "", "cr": " ", "tabularnewline": " ", "hphantom": " ", "textsuperscript": " ",
 }  # fmt: skip
 #: Accent command -> combining character.
@@ -192,10 +189,10 @@ ACCENTS: Final = {
 #: these are looks, not meaning, and are not followed.
 STRUCTURAL: Final = (
     frozenset(HEADINGS) | TITLES | REFERENCES | frozenset(ASIDES)
-    | (frozenset(DROP_ARGUMENTS) - _names("todo fixme tag phantom color index state"))
-    | frozenset(CHARACTERS) - _names("P S L O l o th j i t u c d b r v k H aa AA ng")
-    | _names(
-        "begin end item maketitle appendix abstract endabstract nonumber notag document "
+    | (frozenset(DROP_ARGUMENTS) - names("todo fixme tag phantom color index state"))
+    | frozenset(CHARACTERS) - names("P S L O l o th j i t u c d b r v k H aa AA ng")
+    | names(
+        "begin end item label maketitle appendix abstract endabstract nonumber notag document "
         "enddocument equation endequation align endalign eqnarray endeqnarray displaymath "
         "proof endproof thebibliography endthebibliography keywords and And AND "
         "footnotesize small normalsize large Large LARGE huge Huge tiny scriptsize "
@@ -208,33 +205,36 @@ STRUCTURAL: Final = (
 )  # fmt: skip
 
 #: Packages of LaTeX's own distribution that papers carry copies of: programs, not notation.
-STANDARD_PACKAGES: Final = _names(
+STANDARD_PACKAGES: Final = names(
     "acronym algorithm algorithmic algorithm2e algpseudocode algorithmicx amsmath amssymb amsthm "
     "appendix authblk bbm bm booktabs breqn caption cleveref cite color comment csquotes dsfont "
-    "enumitem environ epsfig etoolbox fancyhdr fancyvrb float fullpage geometry glossaries graphicx "
-    "hyperref lastpage listings lineno mathtools microtype minted multirow natbib nicefrac "
-    "pgfplots setspace stmaryrd subcaption subfig subfigure subfiles tcolorbox thmtools thm-restate "
-    "tikz times titlesec titling todonotes url wrapfig xcolor xparse xspace xstring xy soul ulem "
-    "deluxetable lgrind psfrag pstricks chngcntr autonum apacite chicago mdframed framed"
+    "enumitem environ epsfig etoolbox fancyhdr fancyvrb float fullpage geometry glossaries "
+    "graphicx hyperref lastpage listings lineno mathtools microtype minted multirow natbib "
+    "nicefrac pgfplots setspace stmaryrd subcaption subfig subfigure subfiles tcolorbox thmtools "
+    "thm-restate tikz times titlesec titling todonotes url wrapfig xcolor xparse xspace xstring "
+    "xy soul ulem deluxetable lgrind psfrag pstricks chngcntr autonum apacite chicago mdframed "
+    "framed"
 )
 
 # ---------------------------------------------------------------- counting
 
 #: Classes in which equations are numbered within chapters.
-CHAPTER_CLASSES: Final = _names(
+CHAPTER_CLASSES: Final = names(
     "book report memoir scrbook scrreprt amsbook svmono svmult extbook extreport thesis "
     "mitthesis ucthesis cambridge7A krantz tufte-book classicthesis MastersDoctoralThesis "
     "uwthesis now_fnt"
 )
 #: Classes in which equations are numbered within sections.
-SECTION_CLASSES: Final = _names("siamltex siamltex1213 siamart siamart171218 siamart190516 siamonline")
+SECTION_CLASSES: Final = names(
+    "siamltex siamltex1213 siamart siamart171218 siamart190516 siamonline"
+)
 #: Classes whose sections are printed in Roman numerals.
-ROMAN_CLASSES: Final = _names("IEEEtran revtex4 revtex4-1 revtex4-2 ieeetran IEEEconf")
+ROMAN_CLASSES: Final = names("IEEEtran revtex4 revtex4-1 revtex4-2 ieeetran IEEEconf")
 
 # ---------------------------------------------------------------- known names
 
 #: Formatting and layout commands that leave their arguments as text: known, nothing to do.
-_TEXT = _names("""
+_TEXT = names("""
     addlinespace arabic alph Alph roman Roman fnsymbol bf bfseries bfdefault bigskip boldmath
     bottomrule toprule midrule hline caption center centering centerline flushleft flushright
     clearpage cleardoublepage newpage pagebreak nopagebreak nolinebreak linewidth columnwidth
@@ -270,7 +270,7 @@ _TEXT = _names("""
     """)
 
 #: Mathematics: plain TeX, LaTeX, AMS, mathtools, bm, stmaryrd's commonest.
-_MATH = _names(r"""
+_MATH = names(r"""
     alpha beta gamma delta epsilon varepsilon zeta eta theta vartheta iota kappa varkappa lambda
     mu nu xi pi varpi rho varrho sigma varsigma tau upsilon phi varphi chi psi omega omicron
     digamma Gamma Delta Theta Lambda Xi Pi Sigma Upsilon Phi Psi Omega varGamma varDelta varTheta
@@ -345,16 +345,17 @@ _MATH = _names(r"""
     """)
 
 #: Handled by the expander, or harmless in a preamble.
-_PREAMBLE = _names("""
+_PREAMBLE = names("""
     def gdef edef xdef let futurelet newcommand renewcommand providecommand newenvironment
     renewenvironment DeclareMathOperator DeclareRobustCommand DeclarePairedDelimiter
     DeclarePairedDelimiterX newif begin end verb lstinline mintinline input include subfile
     import csname endcsname catcode endinput newtheorem relax ProvidesPackage newcounter
+    setcounter addtocounter stepcounter refstepcounter numberwithin counterwithin counterwithout
     """)
 
 #: Every command name that is not reported as unknown.
 KNOWN: Final = (
     _TEXT | _MATH | _PREAMBLE | LENGTHS | frozenset(CHARACTERS) | frozenset(ACCENTS)
     | frozenset(HEADINGS) | TITLES | REFERENCES | frozenset(ASIDES)
-    | frozenset(name.rstrip("*") for name in DROP_ARGUMENTS)
+    | frozenset(DROP_ARGUMENTS)
 )  # fmt: skip

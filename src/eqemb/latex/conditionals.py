@@ -3,27 +3,26 @@ r"""Actions of the commands that decide: \if..., \ifthenelse, \@ifnextchar and t
 The rule for what cannot be decided here (\ifmmode, \ifdim, unknown tests): the first branch is
 read. In mathematics that is the right branch of \ifmmode, the commonest of them.
 """
+# ruff: noqa: S105 - a token of TeX is no password
 
 import re
 
-from eqemb.latex.commands import KNOWN
+from eqemb.latex.commands import KNOWN, names
 from eqemb.latex.definitions import csname, is_defined, mangle
 from eqemb.latex.gullet import Action, Frame, Gullet
 from eqemb.latex.macros import FALSE, NO_VALUE, TRUE, Macro, make
 
-_WORD = re.compile(r"\\([A-Za-z@]+)|\\.|%[^\n]*", re.DOTALL)
+_WORD = re.compile(r"\\([A-Za-z@]+)[ \t]*|\\.|%[^\n]*", re.DOTALL)
 #: TeX's and LaTeX's own conditionals: they nest, and end with \fi.
-_PRIMITIVES = frozenset(
+_PRIMITIVES = names(
     "if ifcat ifnum ifdim ifodd ifvmode ifhmode ifmmode ifinner ifvoid ifhbox ifvbox ifx ifeof "
     "iftrue iffalse ifcase ifdefined ifcsname iffontchar ifpdf ifxetex ifluatex ifpdftex "
     "ifPDFTeX ifXeTeX ifLuaTeX iftutex ifTUTeX if@twocolumn if@twoside if@compatibility "
-    "if@filesw if@tempswa if@mainmatter if@openright if@titlepage".split()
+    "if@filesw if@tempswa if@mainmatter if@openright if@titlepage"
 )
 _TRUE = frozenset(("iftrue", "ifpdf", "ifpdftex", "ifPDFTeX"))
-_FALSE = frozenset("iffalse ifxetex ifluatex ifXeTeX ifLuaTeX ifeof if@tempswa iftutex".split())
-_NUMBERS = re.compile(
-    r"\s*(\\[A-Za-z@]+|-?\d+)\s*([<>=])\s*(\\[A-Za-z@]+|-?\d+)(?:\\relax|\s)?"
-)
+_FALSE = names("iffalse ifxetex ifluatex ifXeTeX ifLuaTeX ifeof if@tempswa iftutex")
+_NUMBERS = re.compile(r"\s*(\\[A-Za-z@]+|-?\d+)\s*([<>=])\s*(\\[A-Za-z@]+|-?\d+)(?:\\relax|\s)?")
 _ASSIGNED = re.compile(r"\s*(?:=|by)?\s*(-?\d+|\\[A-Za-z@]+)\s?")
 _CONSTANTS = {r"\pdfoutput": 1, r"\z@": 0, r"\@ne": 1, r"\tw@": 2, r"\thr@@": 3, r"\m@ne": -1}
 _CASE = re.compile(r"\s*(\d+)\s?")
@@ -77,15 +76,13 @@ def _leave(gullet: Gullet, frame: Frame) -> bool:
     return True
 
 
-def _else(gullet: Gullet, token: str) -> None:
-    del token
+def _else(gullet: Gullet, _: str) -> None:
     if gullet.conditionals > 0:
         gullet.conditionals -= 1
         skip_branch(gullet, stop_at_else=False)
 
 
-def _fi(gullet: Gullet, token: str) -> None:
-    del token
+def _fi(gullet: Gullet, _: str) -> None:
     gullet.conditionals = max(0, gullet.conditionals - 1)
 
 
@@ -94,8 +91,7 @@ def _known(gullet: Gullet, token: str) -> None:
     _decide(gullet, True if name in _TRUE else False if name in _FALSE else None)
 
 
-def _ifx(gullet: Gullet, token: str) -> None:
-    del token
+def _ifx(gullet: Gullet, _: str) -> None:
     first, second = gullet.argument_token(), gullet.argument_token()
     _decide(gullet, _same(gullet, first, second))
 
@@ -111,15 +107,13 @@ def _same(gullet: Gullet, first: str, second: str) -> bool:
     return False
 
 
-def _if(gullet: Gullet, token: str) -> None:
-    del token
+def _if(gullet: Gullet, _: str) -> None:
     first, second = gullet.argument_token(), gullet.argument_token()
     literal = not (first + second).startswith("\\") and "\\" not in second
     _decide(gullet, first == second if literal else None)
 
 
-def _ifnum(gullet: Gullet, token: str) -> None:
-    del token
+def _ifnum(gullet: Gullet, _: str) -> None:
     frame = gullet.skip_space()
     match = _NUMBERS.match(frame.text, frame.pos)
     left = _integer(gullet, match[1]) if match else None
@@ -138,9 +132,8 @@ def _integer(gullet: Gullet, text: str) -> int | None:
     return int(text[:9])
 
 
-def _new_register(gullet: Gullet, token: str) -> None:
+def _new_register(gullet: Gullet, _: str) -> None:
     r"""\newcount\n: its name assigns from here on."""
-    del token
     name = gullet.control_name()
     if name[1:] not in KNOWN:
         gullet.registers[name] = 0
@@ -161,8 +154,7 @@ def _operand(gullet: Gullet) -> int:
     return _integer(gullet, match[1]) or 0
 
 
-def _advance(gullet: Gullet, token: str) -> None:
-    del token
+def _advance(gullet: Gullet, _: str) -> None:
     name = gullet.argument_token()
     change = _operand(gullet)
     gullet.registers[name] = gullet.registers.get(name, 0) + change
@@ -179,15 +171,14 @@ def _show_register(gullet: Gullet, token: str) -> None:
     gullet.write(str(gullet.registers[match[1]]))
 
 
-def _ifcase(gullet: Gullet, token: str) -> None:
-    del token
+def _ifcase(gullet: Gullet, _: str) -> None:
     frame = gullet.skip_space()
     match = _CASE.match(frame.text, frame.pos)
     gullet.conditionals += 1
     if match is None:
         return
     frame.pos = match.end()
-    for _ in range(int(match[1])):
+    for _case in range(int(match[1][:9])):
         ended = skip_branch(gullet, stop_at_else=True)
         if ended != "or":
             gullet.conditionals -= ended == "fi"
@@ -195,15 +186,11 @@ def _ifcase(gullet: Gullet, token: str) -> None:
 
 
 def _ifdefined(gullet: Gullet, token: str) -> None:
-    if token == r"\ifcsname":
-        name = csname(gullet)
-    else:
-        name = gullet.argument_token()
+    name = csname(gullet) if token == r"\ifcsname" else gullet.argument_token()
     _decide(gullet, is_defined(gullet, name))
 
 
-def _newif(gullet: Gullet, token: str) -> None:
-    del token
+def _newif(gullet: Gullet, _: str) -> None:
     name = gullet.control_name()[1:]
     if not name.startswith("if") or name in _PRIMITIVES:
         return
@@ -232,8 +219,7 @@ def _choose(gullet: Gullet, truth: bool | None) -> None:  # noqa: FBT001
     gullet.push(otherwise if truth is False else then)
 
 
-def _ifthenelse(gullet: Gullet, token: str) -> None:
-    del token
+def _ifthenelse(gullet: Gullet, _: str) -> None:
     test = gullet.argument()
     _choose(gullet, _test(gullet, test))
 
@@ -260,14 +246,12 @@ def _test(gullet: Gullet, test: str) -> bool | None:
     return None
 
 
-def _named_flag(gullet: Gullet, token: str) -> None:
+def _named_flag(gullet: Gullet, _: str) -> None:
     r"""\ifbool{x}, \iftoggle{x} with two branches."""
-    del token
     _choose(gullet, gullet.flags.get("if" + gullet.argument().strip()))
 
 
-def _new_named_flag(gullet: Gullet, token: str) -> None:
-    del token
+def _new_named_flag(gullet: Gullet, _: str) -> None:
     _new_flag(gullet, "if" + gullet.argument().strip(), value=False)
 
 
@@ -294,14 +278,12 @@ def _ifloaded(gullet: Gullet, token: str) -> None:
     _choose(gullet, name in loaded)
 
 
-def _ifstar(gullet: Gullet, token: str) -> None:
-    del token
+def _ifstar(gullet: Gullet, _: str) -> None:
     then, otherwise = gullet.argument(), gullet.argument()
     gullet.push(then if gullet.accept("*") else otherwise)
 
 
-def _ifnextchar(gullet: Gullet, token: str) -> None:
-    del token
+def _ifnextchar(gullet: Gullet, _: str) -> None:
     wanted, then, otherwise = gullet.argument_token(), gullet.argument(), gullet.argument()
     frame = gullet.skip_space()
     gullet.push(then if frame.text.startswith(wanted, frame.pos) else otherwise)

@@ -1,4 +1,5 @@
 r"""Actions of the commands that define: \newcommand, \def, \let, \newenvironment and their kin."""
+# ruff: noqa: S105 - a token of TeX is no password
 
 import re
 
@@ -12,6 +13,7 @@ from eqemb.latex.macros import (
     def_slots,
     make,
     newcommand_slots,
+    xargs_slots,
     xparse_slots,
 )
 
@@ -54,12 +56,15 @@ def _newcommand(gullet: Gullet, token: str) -> None:
     body = gullet.argument()
     if token == r"\providecommand" and is_defined(gullet, name):
         return
-    slots = newcommand_slots(_number(count), default)
+    if token.endswith("x"):
+        slots = xargs_slots(_number(count), default or "")
+    else:
+        slots = newcommand_slots(_number(count), default)
     _set(gullet, name, make(name, slots, body))
 
 
 def _number(text: str | None) -> int:
-    return int(text) if text is not None and text.strip() in set("123456789") else 0
+    return int(text.strip()) if text is not None and text.strip() in set("123456789") else 0
 
 
 def _def(gullet: Gullet, token: str) -> None:
@@ -77,7 +82,7 @@ def _def(gullet: Gullet, token: str) -> None:
 
 
 def _parameter_text(gullet: Gullet) -> str:
-    """What stands between the name and the body; \\expandafter leaves it in an outer frame."""
+    r"""What stands between the name and the body; \expandafter leaves it in an outer frame."""
     text = ""
     while True:
         frame = gullet.frames[-1]
@@ -92,8 +97,7 @@ def _parameter_text(gullet: Gullet) -> str:
         gullet.pop()
 
 
-def _let(gullet: Gullet, token: str) -> None:
-    del token
+def _let(gullet: Gullet, _: str) -> None:
     name = gullet.control_name()
     gullet.accept("=")
     target = gullet.argument()
@@ -111,9 +115,8 @@ def _let(gullet: Gullet, token: str) -> None:
         gullet.define(name, alias(name, target))
 
 
-def _math_operator(gullet: Gullet, token: str) -> None:
+def _math_operator(gullet: Gullet, _: str) -> None:
     star = "*" if gullet.accept("*") else ""
-    del token
     name = gullet.control_name()
     body = gullet.argument()
     gullet.define(name, make(name, (), rf"\operatorname{star}{{{body}}}"))
@@ -129,12 +132,16 @@ def _paired_delimiter(gullet: Gullet, token: str) -> None:
     else:
         left, right = gullet.argument(), gullet.argument()
         body = gullet.argument() if token.endswith("X") else "#1"
-    shifted = re.sub(r"#(\d)", lambda match: f"#{int(match[1]) + 2}", body)
-    around = [re.sub(r"#(\d)", lambda m: f"#{int(m[1]) + 2}", text) for text in (before, after)]
-    body = (
-        rf"\IfBooleanTF{{#1}}{{{around[0]}\left{left} {shifted}\right{right} {around[1]}}}"
-        rf"{{{around[0]}#2{left} {shifted}#2{right} {around[1]}}}"
-    ).replace(r"\delimsize", r"\middle")
+    before, after, body = (
+        re.sub(r"#(\d)", lambda match: f"#{int(match[1]) + 2}", text)
+        for text in (before, after, body)
+    )
+    # the group keeps what the body defines (\given) from what follows
+    growing = rf"{before}\left{left} {body}\right{right} {after}".replace(r"\delimsize", r"\middle")
+    sized = rf"{before}#2{left} {body}#2{right} {after}".replace(r"\delimsize", "#2")
+    body = rf"\IfBooleanTF{{#1}}{{{growing}}}{{{sized}}}"
+    if "\\def" in body or "command" in body:
+        body = rf"\begingroup {body}\endgroup "
     slots = (Slot("s"), Slot("o", default=""), *(MANDATORY,) * count)
     gullet.define(name, make(name, slots, body))
 
@@ -171,9 +178,8 @@ def _set_environment(gullet: Gullet, name: str, begin: Macro, end: str) -> None:
     gullet.environments[name] = (begin, make(name, begin.slots, end))
 
 
-def _new_environ(gullet: Gullet, token: str) -> None:
+def _new_environ(gullet: Gullet, _: str) -> None:
     r"""\NewEnviron{name}[n][default]{code with \BODY}[final]."""
-    del token
     name = gullet.argument().strip()
     count = gullet.optional()
     slots = newcommand_slots(_number(count), gullet.optional() if count else None)
@@ -185,7 +191,7 @@ def _new_environ(gullet: Gullet, token: str) -> None:
 
 
 def _verbatim_environment(gullet: Gullet, token: str) -> None:
-    r"""\excludecomment{x}, \lstnewenvironment{x}, \DefineVerbatimEnvironment{x}: not LaTeX inside."""
+    r"""\excludecomment{x}, \lstnewenvironment{x}: not LaTeX inside."""
     name = gullet.argument().strip()
     if token == r"\includecomment":
         gullet.verbatim.discard(name)
@@ -198,7 +204,7 @@ def _verbatim_environment(gullet: Gullet, token: str) -> None:
         gullet.argument(), gullet.argument()
 
 
-def _theorem(gullet: Gullet, token: str) -> None:
+def _theorem(gullet: Gullet, _: str) -> None:
     r"""\newtheorem{name}[counter]{Title}[within]: kept for the counters."""
     star = gullet.accept("*")
     name = gullet.argument()
@@ -207,7 +213,20 @@ def _theorem(gullet: Gullet, token: str) -> None:
     within = gullet.optional()
     if not star:
         gullet.declare(rf"\newtheorem{{{name}}}[{shared or ''}][{within or ''}]")
-    del token
+
+
+def _declare_theorem(gullet: Gullet, _: str) -> None:
+    r"""The \declaretheorem[sibling=counter, numberwithin=counter]{name,name} of thmtools."""
+    options = gullet.optional() or ""
+    names = gullet.argument()
+    options += "," + (gullet.optional() or "")
+    if re.search(r"numbered\s*=\s*(?:no|false|unless)", options):
+        return
+    shared = re.search(r"(?:sibling|numberlike|sharenumber)\s*=\s*(\w+)", options)
+    within = re.search(r"(?:parent|(?:number)?within)\s*=\s*(\w+)", options)
+    for name in names.split(","):
+        counters = f"[{shared[1] if shared else ''}][{within[1] if within else ''}]"
+        gullet.declare(rf"\newtheorem{{{name.strip()}}}{counters}")
 
 
 def _declaration(count: int) -> Action:
@@ -223,32 +242,49 @@ def _declaration(count: int) -> Action:
 
 
 def _for_each(gullet: Gullet, token: str) -> None:
-    r"""\foreach \x in {a,b,...,z}{body} and \forcsvlist{\do}{a,b}: authors define alphabets so."""
-    if token == r"\forcsvlist":
-        command, items = gullet.argument(), gullet.argument().split(",")
-        gullet.push("".join(f"{command}{{{item.strip()}}}" for item in items[:200]))
-        return
+    r"""\foreach \x in {a,b,...,z}{body}: authors define alphabets so."""
     if gullet.in_body:
         gullet.write(token)
         return
     variable = gullet.argument()
-    if not gullet.accept("in"):
+    if gullet.accept("in"):
+        _repeat(gullet, variable, _items(gullet.argument()), gullet.argument())
+
+
+def _for(gullet: Gullet, token: str) -> None:
+    r"""\@for\x:=a,b\do{body}, and \@tfor over tokens."""
+    variable = gullet.argument_token()
+    if gullet.in_body or not (gullet.accept(":=") or gullet.accept(":")):
         return
-    items = _items(gullet.argument())
-    body = gullet.argument()
+    gullet.accept("=")
+    given = gullet.expand_string(gullet.until(r"\do"))
+    items = given.split(",") if token == r"\@for" else [c for c in given if not c.isspace()]
+    _repeat(gullet, variable, [item.strip() for item in items], gullet.argument())
+
+
+def _repeat(gullet: Gullet, variable: str, items: list[str], body: str) -> None:
+    """Read a body once for each item."""
     pattern = re.compile(re.escape(variable) + r"(?![A-Za-z])\s?")
-    gullet.push("".join(pattern.sub(lambda _, item=item: item, body) for item in items[:200]))
+    items = items[: 200 if gullet.afford(len(items), variable) else 0]
+    gullet.push("".join(pattern.sub(item.replace("\\", r"\\"), body) for item in items))
+
+
+def _csv_list(gullet: Gullet, token: str) -> None:
+    r"""The \forcsvlist{\command}{a,b}; \docsvlist{a,b} for \do (etoolbox)."""
+    command = r"\do" if token == r"\docsvlist" else gullet.argument()
+    items = gullet.argument().split(",")
+    gullet.push("".join(f"{command}{{{item.strip()}}}" for item in items[:200]))
 
 
 def _items(text: str) -> list[str]:
-    """The list of a \\foreach, with "A,...,Z" written out."""
+    r"""The list of a \foreach, with "A,...,Z" written out."""
     items = [item.strip() for item in text.split(",")]
     if "..." in items and (at := items.index("...")) > 0 and at + 1 < len(items):
         first, last = items[at - 1], items[at + 1]
         if len(first) == len(last) == 1 and first < last and ord(last) - ord(first) < 100:
             middle = [chr(code) for code in range(ord(first) + 1, ord(last))]
             return items[:at] + middle + items[at + 1 :]
-        if first.isdigit() and last.isdigit() and int(last) - int(first) < 100:
+        if first.isdecimal() and last.isdecimal() and int(last) - int(first) < 100:
             middle = [str(number) for number in range(int(first) + 1, int(last))]
             return items[:at] + middle + items[at + 1 :]
     return items
@@ -264,14 +300,26 @@ def _private(character: str) -> str:
     return chr(0xE000 + ord(character) % 0x1800)
 
 
-def _csname(gullet: Gullet, token: str) -> None:
-    del token
+def _csname(gullet: Gullet, _: str) -> None:
     gullet.push(csname(gullet) + " ")
 
 
 def csname(gullet: Gullet) -> str:
     r"""Read up to \endcsname, give the control sequence of that name."""
     return mangle(gullet.expand_string(gullet.until(r"\endcsname")).strip())
+
+
+def _named_definition(gullet: Gullet, token: str) -> None:
+    r"""\@namedef{name}{body} and etoolbox's \csdef."""
+    name = mangle(gullet.expand_string(gullet.argument()).strip())
+    parameters = _parameter_text(gullet)
+    body = gullet.argument()
+    _set(gullet, name, make(name, def_slots(parameters), body), everywhere=token == r"\csgdef")
+
+
+def _use_name(gullet: Gullet, _: str) -> None:
+    r"""\@nameuse{name} and etoolbox's \csuse."""
+    gullet.push(mangle(gullet.expand_string(gullet.argument()).strip()) + " ")
 
 
 def _expandafter(gullet: Gullet, token: str) -> None:
@@ -295,13 +343,11 @@ def _expandafter(gullet: Gullet, token: str) -> None:
     gullet.push(first + (" " if first[-1:].isalpha() else ""))
 
 
-def _skip_prefix(gullet: Gullet, token: str) -> None:
+def _skip_prefix(_gullet: Gullet, _token: str) -> None:
     r"""\long, \global, \protected: the definition that follows is handled as it is."""
-    del gullet, token
 
 
-def _global(gullet: Gullet, token: str) -> None:
-    del token
+def _global(gullet: Gullet, _: str) -> None:
     frame = gullet.skip_space()
     for local, everywhere in ((r"\def", r"\gdef"), (r"\edef", r"\xdef")):
         if re.compile(re.escape(local) + r"(?![A-Za-z])").match(frame.text, frame.pos):
@@ -315,7 +361,7 @@ DEFINITIONS: dict[str, Action] = {
         (
             r"\newcommand", r"\renewcommand", r"\providecommand", r"\DeclareRobustCommand",
             r"\newrobustcmd", r"\renewrobustcmd", r"\providerobustcmd", r"\DeclareTextFontCommand",
-            r"\declarecommand", r"\newcommandx", r"\DeclareRobustCmd",
+            r"\declarecommand", r"\newcommandx", r"\renewcommandx", r"\providecommandx",
         ),
         _newcommand,
     ),
@@ -353,11 +399,16 @@ DEFINITIONS: dict[str, Action] = {
         ),
         _verbatim_environment,
     ),
-    **dict.fromkeys((r"\newtheorem", r"\spnewtheorem", r"\declaretheorem_"), _theorem),
+    **dict.fromkeys((r"\newtheorem", r"\spnewtheorem"), _theorem),
+    r"\declaretheorem": _declare_theorem,
     **dict.fromkeys((r"\numberwithin", r"\counterwithin", r"\counterwithout"), _declaration(2)),
     **dict.fromkeys((r"\setcounter", r"\addtocounter", r"\@addtoreset"), _declaration(2)),
     **dict.fromkeys((r"\stepcounter", r"\refstepcounter", r"\mathtoolsset"), _declaration(1)),
-    **dict.fromkeys((r"\foreach", r"\forcsvlist"), _for_each),
+    r"\foreach": _for_each,
+    **dict.fromkeys((r"\@for", r"\@tfor"), _for),
+    **dict.fromkeys((r"\forcsvlist", r"\docsvlist"), _csv_list),
+    **dict.fromkeys((r"\@namedef", r"\csdef", r"\csgdef"), _named_definition),
+    **dict.fromkeys((r"\@nameuse", r"\csuse"), _use_name),
     r"\csname": _csname,
     r"\expandafter": _expandafter,
 }  # fmt: skip

@@ -1,23 +1,40 @@
 r"""One display: its rows, and for each row the labels, tags and number marks in it.
 
-Works on positions in the expanded text and decides nothing about numbers; structure.py does.
+Works on positions in the expanded text and decides nothing about numbers; walker.py does.
 """
+# ruff: noqa: S105 - a token of TeX is no password
 
 import re
 from dataclasses import dataclass, field
 
+from eqemb.latex.commands import DISPLAYS
+
 _ROW_TOKEN = re.compile(
-    r"\\\\|\\cr(?![A-Za-z])|\\begin\s*\{|\\end\s*\{|\\.|[{}]", re.DOTALL
+    r"\\\\|\\cr(?![A-Za-z])|\\begin\s*\{|\\end\s*\{|\\(?:short)?intertext\s*(?=\{)|\\.|[{}]",
+    re.DOTALL,
 )
 _ROW_END = re.compile(r"\*?(?:\[\s*(?:-?[\d.]+\s*[A-Za-z]{2}|-?[\d.]*\\[A-Za-z]+)\s*\])?")
 _MARK = re.compile(
-    r"\\(?:(label)\s*\{([^{}]*)\}|(tag)(\*?)\s*\{|(nonumber|notag|IEEEnonumber|nn|numberless)"
-    r"|(IEEEyesnumber|IEEEyessubnumber|yesnumber)|(intertext|shortintertext)\s*\{|"
-    r"(l?eqno)(?![A-Za-z])\s*|(displaybreak|allowdisplaybreaks|raisetag|IEEEeqnarraynumspace"
-    r"|qedhere|ltx@label))(?![A-Za-z@])"
-    r"(?:(?<=break)\s*\[\d\]|(?<=raisetag)\s*\{[^{}]*\})?"
+    r"\\(?:(?:ltx@)?label\s*\{(?P<label>[^{}]*)\}"
+    r"|(?P<tag>tag\*?\s*\{)"
+    r"|(?P<prose>(?:short)?intertext\s*\{)"
+    r"|(?P<note>footnote(?:text)?\s*(?:\[[^\]]*\])?\s*\{)"
+    r"|[cC]ite[A-Za-z]*\*?\s*(?:\[[^\]]*\]\s*)*\{[^{}]*\}"
+    r"|raisetag\s*\{[^{}]*\}"
+    r"|displaybreak\s*\[\d\]"
+    r"|(?:(?P<unnumbered>nonumber|notag|IEEEnonumber|nn|numberless)"
+    r"|(?P<numbered>IEEEyesnumber|IEEEyessubnumber|yesnumber)"
+    r"|(?P<eqno>l?eqno\s*)"
+    r"|displaybreak|allowdisplaybreaks|IEEEeqnarraynumspace|qedhere|footnotemark"
+    r")(?![A-Za-z@]))"
 )
 _BRACES = re.compile(r"\\.|[{}]", re.DOTALL)
+_DISPLAY = r"\{(?:" + "|".join(re.escape(name) for name in sorted(DISPLAYS)) + r"|empheq)\}"
+#: Where a display opens or closes by its name: no formula in running text reaches beyond.
+EDGE = re.compile(rf"\\(?:begin|end){_DISPLAY}|(?<!\\)\\[\[\]]")
+_NAMED = re.compile(rf"(\\begin{_DISPLAY}|\\\[)|\\\\")
+#: The independent count: openings of displays, by no other rule than their names.
+_OPENING = re.compile(rf"(\\begin{_DISPLAY}|\\\[)|\\end{_DISPLAY}|\\\\|\\[$\]]|\$\$?|\n[ \t]*\n")
 
 
 @dataclass(slots=True)
@@ -29,12 +46,43 @@ class Row:
     labels: list[str] = field(default_factory=list)
     tag: str | None = None
     unnumbered: bool = False
-    """It says so itself: \\nonumber or \\notag."""
+    r"""It says so itself: \nonumber or \notag."""
     numbered: bool = False
-    """It says so itself, in a starred display: \\IEEEyesnumber."""
+    r"""It says so itself, in a starred display: \IEEEyesnumber."""
     prose: list[tuple[int, int]] = field(default_factory=list)
-    """Where \\intertext stands in it."""
+    r"""Where \intertext stands in it."""
+    notes: list[tuple[int, int]] = field(default_factory=list)
+    """Where footnotes stand in it."""
     latex: str = ""
+
+
+def may_hold_edge(formula: str) -> bool:
+    """Whether it is worth searching for an EDGE: a cheap test that is nearly always false."""
+    return "\\[" in formula or "\\]" in formula or "\\begin" in formula or "\\end" in formula
+
+
+def count_displays(text: str, start: int = 0, end: int | None = None) -> int:
+    r"""Displays opened in a text, counted by names alone: \begin{..}, \[ and every second $$."""
+    displays, inline, dollars = 0, False, False
+    end = len(text) if end is None else end
+    if text.find("$$", start, end) < 0:  # most ranges: only names count
+        if text.find("\\begin{", start, end) < 0 and text.find("\\[", start, end) < 0:
+            return 0
+        return sum(match[1] is not None for match in _NAMED.finditer(text, start, end))
+    while match := _OPENING.search(text, start, end):
+        token, start = match[0], match.end()
+        if token == "$" or (token == "$$" and inline):
+            inline = not inline
+            start = match.start() + 1  # "$a$$b$": one closes and the next opens
+        elif token == "$$":
+            displays += not dollars
+            dollars = not dollars
+        elif token[0] == "\n":
+            inline = False  # a blank line: a stray dollar goes no further
+        elif token not in ("\\\\", "\\$"):
+            displays += match[1] is not None
+            inline = dollars = False
+    return displays
 
 
 def group_end(text: str, pos: int, limit: int) -> int:
@@ -52,22 +100,26 @@ def group_end(text: str, pos: int, limit: int) -> int:
 
 def split_rows(text: str, start: int, end: int) -> list[tuple[int, int]]:
     r"""Where the rows of a display stand: cut at \\ outside braces and inner environments."""
-    if text.find("\\\\", start, end) < 0 and text.find("\\cr", start, end) < 0:
+    if all(text.find(mark, start, end) < 0 for mark in ("\\\\", "\\cr", "intertext")):
         return [(start, end)]
     rows = []
     depth, row_start = 0, start
     for match in _ROW_TOKEN.finditer(text, start, end):
         token = match[0]
-        if token == "{" or token.startswith("\\begin"):
+        if token == "{":
             depth += 1
-        elif token == "}" or token.startswith("\\end"):
+        elif token == "}":
             depth -= 1
+        elif token.startswith("\\begin"):
+            depth += 2  # the environment, and the brace of its name
+        elif token.startswith("\\end"):
+            pass  # the environment closed and the brace of its name opened
         elif depth == 0 and token in ("\\\\", "\\cr"):
             rows.append((row_start, match.start()))
             row_start = _ROW_END.match(text, match.end(), end).end()  # type: ignore[union-attr]
-        # \begin{x} and its own closing brace: the brace was counted with \begin
-        if token.startswith(("\\begin", "\\end")):
-            depth += 1
+        elif depth == 0 and "intertext" in token and text[row_start : match.start()].strip():
+            rows.append((row_start, match.start()))  # amsmath ends the row before it
+            row_start = match.start()
     rows.append((row_start, end))
     return rows
 
@@ -89,23 +141,22 @@ def read_row(text: str, start: int, end: int) -> Row:
 
 def _take_mark(text: str, match: re.Match[str], row: Row, end: int) -> int:
     """Note one mark in the row; where reading goes on."""
-    if match[1]:
-        row.labels.append(match[2].strip())
-    elif match[3]:
-        close = group_end(text, match.end(), end)
-        row.tag = _plain(text[match.end() : close])
-        return min(close + 1, end)
-    elif match[5]:
+    if match["label"] is not None:
+        row.labels.append(match["label"].strip())
+    elif match["unnumbered"]:
         row.unnumbered = True
-    elif match[6]:
+    elif match["numbered"]:
         row.numbered = True
-    elif match[7]:
-        close = group_end(text, match.end(), end)
-        row.prose.append((match.end(), close))
-        return min(close + 1, end)
-    elif match[8]:
+    elif match["eqno"]:
         row.tag = _plain(text[match.end() : end]).strip("()")
         return end
+    elif match["tag"] or match["prose"] or match["note"]:
+        close = group_end(text, match.end(), end)
+        if match["tag"]:
+            row.tag = _plain(text[match.end() : close])
+        else:
+            (row.prose if match["prose"] else row.notes).append((match.end(), close))
+        return min(close + 1, end)
     return match.end()
 
 
@@ -113,4 +164,4 @@ def _plain(text: str) -> str:
     """A tag as it prints, nearly: without commands, braces and dollar signs."""
     known = {"\\ast": "*", "\\star": "⋆", "\\dagger": "†", "\\ddagger": "‡", "\\prime": "'"}
     text = re.sub(r"\\[A-Za-z]+", lambda match: known.get(match[0], ""), text)
-    return re.sub(r"[{}$\s]", "", text).strip()
+    return " ".join(re.sub(r"[{}$]", "", text.replace("~", " ")).split())

@@ -27,6 +27,13 @@ _INCLUDES = re.compile(
     r"([^\s{}\\]+)",
     re.MULTILINE,
 )
+#: arXiv's 00README: "paper.tex toplevelfile", or YAML and JSON with filename and usage.
+_OLD_README = re.compile(r"^\s*(\S+)\s+toplevelfile\s*$", re.MULTILINE)
+_FILENAME = r"filename[\"']?\s*:\s*[\"']?([^\s\"',]+)"
+_NEW_README = re.compile(
+    rf"{_FILENAME}(?:(?!filename).){{0,80}}?toplevel|toplevel(?:(?!usage).){{0,80}}?{_FILENAME}",
+    re.DOTALL,
+)
 _SUPPLEMENT = re.compile(r"supp|append|(?:^|[-_])si\b", re.IGNORECASE)
 _UNLIKELY = re.compile(
     r"template|sample|example|response|rebuttal|cover|letter|supp|poster|slides|beamer"
@@ -163,12 +170,8 @@ class Files:
         for path in self._raw:
             if posixpath.basename(path).lower().startswith("00readme"):
                 text = self.text(path)
-                named = re.search(r"(?m)^\s*(\S+)\s+toplevelfile\s*$", text) or re.search(
-                    r"(?s)filename:?\s*[\"']?([^\s\"',]+)[\"']?.{0,80}?toplevel|"
-                    r"toplevel.{0,80}?filename\"?:?\s*[\"']?([^\s\"',]+)",
-                    text,
-                )
-                if named and (name := named[1] or named[named.lastindex or 1]) in candidates:
+                named = _OLD_README.search(text) or _NEW_README.search(text)
+                if named and (name := named[named.lastindex or 1]) in candidates:
                     return name
         return None
 

@@ -6,15 +6,16 @@ out is LaTeX with none of those left, and a map from every output position back 
 
 Budgets count steps, never seconds, so a paper that hits one stops at the same place anywhere.
 """
+# ruff: noqa: S105 - a token of TeX is no password
 
 import re
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from eqemb.article import Problem
 from eqemb.latex.files import Files
-from eqemb.latex.macros import FALSE, NO_VALUE, TRUE, Macro, Slot, ends_in_word, fill
+from eqemb.latex.macros import FALSE, NO_VALUE, TRUE, Macro, Slot, ends_in_word, fill, template
 
 # Letters of control words; names made by \csname carry their odd characters in the private area.
 TOKEN = re.compile(r"\\(?:[A-Za-z\ue000-\uf8ff]+|.)|%", re.DOTALL)
@@ -33,14 +34,19 @@ Action = Callable[["Gullet", str], None]
 
 @dataclass(frozen=True, slots=True)
 class Budget:
-    """How much one paper may ask for."""
+    """How much one paper may ask for, several times what any of 562 real papers does."""
 
-    expansions: int = 400_000
+    expansions: int = 50_000
+    """And one more for every four characters of its files; the densest paper has one for 16."""
     output: int = 24_000_000
     depth: int = 240
     recursion: int = 40
     group: int = 400_000
     inputs: int = 4_000
+    pushed: int = 16_000_000
+    """Characters of macro bodies with their arguments in place, all together."""
+    wasted: int = 4_000_000
+    """Characters read in search of an end that is not there."""
 
 
 class Stop(Exception):  # noqa: N818 - not an error: the document ends here
@@ -66,9 +72,13 @@ class Frame:
     end: int = -1
     """Reading pauses here to undo definitions local to a group that closes here."""
     macro: str = ""
+    undo: list[tuple[int, dict[str, "Macro | Action | None"]]] = field(default_factory=list)
+    """Groups with local definitions, inner ones last: where each closes, what held before."""
     counted: int = 0
     depth: int = 0
-    undo: list[tuple[int, str, "Macro | Action | None"]] = field(default_factory=list)
+    """Braces open at `counted`, roughly: comments are not looked at."""
+    groups: tuple[list[int], list[int]] | None = None
+    """Every brace, and where the innermost group open behind it closes (-1: none is)."""
 
     def __post_init__(self) -> None:
         if self.end < 0:
@@ -101,11 +111,18 @@ class Gullet:
         self.token = TOKEN
         self.version = 0
         self.folders: list[str] = []
-        self.scopes: list[tuple[str, list[tuple[str, Macro | Action | None]]]] = []
+        self.scopes: list[tuple[str, dict[str, Macro | Action | None]]] = []
+        """Environments that are open, with what their local definitions replaced."""
         self._out: list[str] = []
         self.length = 0
         self._map: list[tuple[int, int, int, int]] = []
+        self.allowance = budget.expansions
+        """Expansions that the files read so far allow."""
         self._expansions = 0
+        self._pushed = 0
+        self._exhausted = False
+        self._wasted = 0
+        self._reach = budget.group
         self._nesting: dict[str, int] = {}
 
     # ------------------------------------------------------------ the loop
@@ -131,8 +148,10 @@ class Gullet:
                 self.emit(frame, start, match.start())
                 frame.pos = match.end()
                 if action.__class__ is Macro:
-                    self.call(action, match.start())  # type: ignore[arg-type]
+                    self.call(action, match.start())
                 else:
+                    if token[-1].isalpha():
+                        frame.pos = _AFTER_WORD.match(text, frame.pos).end()  # type: ignore[union-attr]
                     try:
                         action(self, token)  # type: ignore[operator]
                     except Runaway:
@@ -148,8 +167,7 @@ class Gullet:
         if frame.end < len(frame.text):
             frame.pos = frame.end
             while frame.undo and frame.undo[-1][0] <= frame.end:
-                _, name, old = frame.undo.pop()
-                self._put(name, old)
+                self._restore(frame.undo.pop()[1])
             frame.end = frame.undo[-1][0] if frame.undo else len(frame.text)
         else:
             frame.pos = frame.end
@@ -158,15 +176,15 @@ class Gullet:
     def pop(self) -> None:
         """Leave the innermost frame."""
         frame = self.frames.pop()
-        for _, name, old in reversed(frame.undo):
-            self._put(name, old)
+        for _, meanings in reversed(frame.undo):
+            self._restore(meanings)
         if frame.macro:
             self._nesting[frame.macro] -= 1
         if frame.file >= 0:
             self.folders.pop()
 
     def expand_string(self, text: str) -> str:
-        """`text` fully expanded, as \\edef and \\csname need it."""
+        r"""`text` fully expanded, as \edef and \csname need it."""
         saved = self._out, self.length, self._map
         self._out, self.length, self._map = [], 0, []
         floor = len(self.frames)
@@ -244,9 +262,8 @@ class Gullet:
         if macro.builtin:
             self._call_builtin(macro)
             return
-        self._expansions += 1
-        if self._expansions > self.budget.expansions:
-            self._out_of_budget(macro)
+        if not self.afford(1, macro.name):
+            self._leave_macros()
             return
         origin = frame if frame.file >= 0 else None
         try:
@@ -254,12 +271,38 @@ class Gullet:
         except Runaway:
             self.problem("runaway argument", detail=macro.name)
             return
+        if not self._affordable(macro, arguments):
+            self._leave_macros()
+            return
         body = fill(macro.template, arguments) if macro.slots else macro.body
         call = (frame.file, start, origin.pos) if origin else frame.call
         if not macro.slots and self._is_plain(macro):
             self.emit(Frame(body, call=call), 0, len(body))
         else:
             self.push(body, call=call, macro=macro.name)
+
+    def afford(self, count: int, what: str) -> bool:
+        """Count expansions that are about to be made, and say whether the budget allows them."""
+        self._expansions += count
+        if self._expansions > self.allowance:
+            self._exhaust(what)
+        return not self._exhausted
+
+    def _affordable(self, macro: Macro, arguments: list[str]) -> bool:
+        """Count the characters that an expansion makes, before it makes them."""
+        size = len(macro.body)
+        if arguments:
+            size += len(macro.template) * max(map(len, arguments))
+        self._pushed += size
+        if self._pushed > self.budget.pushed:
+            self._exhaust(macro.name)
+        return not self._exhausted
+
+    def _exhaust(self, what: str) -> None:
+        """The budget is used up: said once."""
+        if not self._exhausted:
+            self._exhausted = True
+            self.problem("expansion budget", detail=what)
 
     def _is_plain(self, macro: Macro) -> bool:
         """Whether a body without parameters holds nothing that acts; found out once."""
@@ -276,9 +319,8 @@ class Gullet:
         else:
             self.write(macro.builtin)
 
-    def _out_of_budget(self, macro: Macro) -> None:
+    def _leave_macros(self) -> None:
         """Too many expansions: from here on the author's macros are left as they stand."""
-        self.problem("expansion budget", detail=macro.name)
         for name in [n for n, action in self.actions.items() if isinstance(action, Macro)]:
             del self.actions[name]
         for frame in self.frames:
@@ -313,49 +355,36 @@ class Gullet:
         else:
             self.actions[name] = value
 
+    def _restore(self, meanings: "dict[str, Macro | Action | None]") -> None:
+        """A group closes: what was defined in it means again what it meant before."""
+        for name, old in meanings.items():
+            self._put(name, old)
+
     def _remember(self, name: str) -> None:
+        """Note what `name` means before it is defined in the innermost group around."""
         old = self.actions.get(name)
-        frame = self.frames[-1]
-        if frame.file >= 0:
-            closing = self._closing_brace(frame)
+        for frame in reversed(self.frames):
+            closing = _closing_brace(frame)
             if closing >= 0:
-                frame.undo.append((closing, name, old))
-                frame.undo.sort(key=lambda entry: -entry[0])
-                frame.end = frame.undo[-1][0]
+                if not frame.undo or frame.undo[-1][0] > closing:
+                    frame.undo.append((closing, {}))
+                    frame.end = closing
+                frame.undo[-1][1].setdefault(name, old)
                 return
         if self.scopes:
-            self.scopes[-1][1].append((name, old))
-
-    def _closing_brace(self, frame: Frame) -> int:
-        """Where the innermost brace group open at the present place closes; -1: none is open.
-
-        Braces are counted from the last place asked about, so that all calls together read
-        the file once.
-        """
-        text, pos = frame.text, frame.pos
-        for brace, sign in (("{", 1), ("}", -1)):
-            plain = text.count(brace, frame.counted, pos)
-            frame.depth += sign * (plain - text.count("\\" + brace, frame.counted, pos))
-        frame.counted = pos
-        if frame.depth <= 0:
-            return -1
-        try:
-            return self._group_end(text, pos, 1) - 1
-        except Runaway:
-            return -1
+            self.scopes[-1][1].setdefault(name, old)
 
     def open_scope(self, name: str) -> None:
-        """An environment or \\begingroup opens: definitions from here on are local to it."""
-        self.scopes.append((name, []))
+        r"""An environment or \begingroup opens: definitions from here on are local to it."""
+        self.scopes.append((name, {}))
 
     def close_scope(self, name: str) -> None:
         """The environment closes; without a matching opening nothing happens."""
         if not any(opened == name for opened, _ in self.scopes):
             return
         while self.scopes:
-            opened, undo = self.scopes.pop()
-            for control, old in reversed(undo):
-                self._put(control, old)
+            opened, meanings = self.scopes.pop()
+            self._restore(meanings)
             if opened == name:
                 return
 
@@ -370,12 +399,16 @@ class Gullet:
             elif slot.kind == "o":
                 given = self.optional()
                 values.append((slot.default or "") if given is None else given)
+                if given is None and "#" in values[-1]:  # O{#1}: as another argument
+                    values[-1] = fill(template(values[-1]), values)
             elif slot.kind == "e":
                 values += self._embellishments(slot.first)
             elif slot.kind == "l":
                 self._literal(slot.first)
             else:
                 values.append(self._special(slot))
+            if slot.split:
+                values[-1] = slot.cut(values[-1])
         return values
 
     def _special(self, slot: Slot) -> str:
@@ -404,7 +437,7 @@ class Gullet:
             frame.pos += len(text)
 
     def _body(self, name: str) -> str:
-        """All up to the \\end of the environment just opened."""
+        r"""All up to the \end of the environment just opened."""
         frame = self.frames[-1]
         depth, at = 1, frame.pos
         for match in re.compile(r"\\(begin|end)\s*\{" + re.escape(name) + r"\}").finditer(
@@ -414,7 +447,7 @@ class Gullet:
             if depth == 0:
                 frame.pos = match.start()
                 return strip_comments(frame.text[at : match.start()])
-        raise Runaway
+        raise self.runaway(at, len(frame.text))
 
     def skip_space(self) -> Frame:
         """Pass over blanks; a macro body that is used up gives way to what called it."""
@@ -448,7 +481,7 @@ class Gullet:
         if pos >= len(text) or text[pos] in "}\n":
             raise Runaway
         if text[pos] == "{":
-            end = self._group_end(text, pos + 1, 1)
+            end = self._group_end(text, pos + 1)
             frame.pos = end
             return strip_comments(text[pos + 1 : end - 1])
         return self.argument_token()
@@ -473,7 +506,7 @@ class Gullet:
         if not text.startswith("[", pos):
             return None
         depth = 0
-        for match in _BRACKET.finditer(text, pos + 1, pos + self.budget.group):
+        for match in _BRACKET.finditer(text, pos + 1, pos + self._reach):
             token = match[0]
             if token == "{":
                 depth += 1
@@ -484,6 +517,7 @@ class Gullet:
             elif token == "]" and depth == 0:
                 frame.pos = match.end()
                 return strip_comments(text[pos + 1 : match.start()])
+        self.runaway(pos, len(text))
         return None
 
     def until(self, delimiter: str) -> str:
@@ -493,23 +527,18 @@ class Gullet:
             self.pop()
             frame = self.frames[-1]
         text, start = frame.text, frame.pos
-        if delimiter == " ":
-            stop = re.compile(r"\s").search(text, start)
-            at = stop.start() if stop else -1
-        else:
-            at = text.find(delimiter, start, start + self.budget.group)
-        while at >= 0 and not _balanced(text[start:at]):
-            at = text.find(delimiter, at + len(delimiter), start + self.budget.group)
+        at = _outside_braces(text, delimiter, start, start + self._reach)
         if at < 0:
-            raise Runaway
+            raise self.runaway(start, len(text))
         frame.pos = at + len(delimiter)
         found = strip_comments(text[start:at])
         whole = _SIMPLE_GROUP.fullmatch(found.strip())
         return whole[1] if whole else found
 
-    def _group_end(self, text: str, pos: int, depth: int) -> int:
-        """The position behind the brace that closes the group."""
-        for match in _BRACE.finditer(text, pos, pos + self.budget.group):
+    def _group_end(self, text: str, pos: int) -> int:
+        """The position behind the brace that closes the group whose inside starts at `pos`."""
+        depth = 1
+        for match in _BRACE.finditer(text, pos, pos + self._reach):
             token = match[0]
             if token == "{":
                 depth += 1
@@ -517,10 +546,21 @@ class Gullet:
                 depth -= 1
                 if depth == 0:
                     return match.end()
-        raise Runaway
+        raise self.runaway(pos, len(text))
+
+    def runaway(self, start: int, end: int) -> Runaway:
+        """The error of an argument without an end; who asks too often looks less far."""
+        self._wasted += min(end - start, self._reach)
+        if self._wasted > self.budget.wasted:
+            if self._reach == self.budget.group:
+                self.problem("scan budget", detail=f"over {self.budget.wasted:,} characters")
+                self._reach = 20_000
+            elif self._wasted > 2 * self.budget.wasted:
+                raise Stop
+        return Runaway()
 
     def control_name(self) -> str:
-        """The control sequence to be defined: \\name or {\\name}, with its backslash."""
+        r"""The control sequence to be defined: \name or {\name}, with its backslash."""
         given = self.argument().strip()
         match = TOKEN_AT.match(given)
         if match is None:
@@ -553,16 +593,67 @@ def strip_comments(text: str) -> str:
     return _STRIP_COMMENT.sub(lambda match: match[1] or "", text)
 
 
-def _balanced(text: str) -> bool:
-    depth = 0
+def _outside_braces(text: str, delimiter: str, start: int, end: int) -> int:
+    """Where `delimiter` stands next outside braces, as a token of its own; -1 if nowhere."""
+    pattern = re.compile(r"\s" if delimiter == " " else _as_token(delimiter))
+    depth, counted = 0, start
+    for match in pattern.finditer(text, start, end):
+        for brace in _BRACE.finditer(text, counted, match.start()):
+            if brace[0] == "{":
+                depth += 1
+            elif brace[0] == "}":
+                depth -= 1
+                if depth < 0:
+                    return -1
+        counted = match.start()
+        if depth == 0:
+            return counted
+    return -1
+
+
+def _as_token(delimiter: str) -> str:
+    r"""A pattern that finds "." but not "\.", and "\end" but not "\endgroup"."""
+    before = "" if delimiter.startswith("\\") else r"(?<!(?<!\\)\\)"
+    return before + re.escape(delimiter) + ("(?![A-Za-z@])" if ends_in_word(delimiter) else "")
+
+
+def _closing_brace(frame: Frame) -> int:
+    """Where the innermost brace group open at the present place closes; -1: none is open.
+
+    The braces of a text are matched once, when first needed: most definitions stand in none.
+    """
+    text, counted, pos = frame.text, frame.counted, frame.pos
+    for brace, sign in (("{", 1), ("}", -1)):
+        plain = text.count(brace, counted, pos)
+        frame.depth += sign * (plain - text.count("\\" + brace, counted, pos))
+    frame.counted = pos
+    if frame.depth <= 0:
+        return -1
+    if frame.groups is None:
+        frame.groups = _match_braces(frame.text)
+    braces, closings = frame.groups
+    index = bisect_left(braces, frame.pos) - 1
+    return closings[index] if index >= 0 else -1
+
+
+def _match_braces(text: str) -> tuple[list[int], list[int]]:
+    """Every brace, and where the innermost closed group around what follows it closes."""
+    braces: list[int] = []
+    around: list[int] = []
+    """For each brace the index of the brace that opens the group around what follows."""
+    closes: dict[int, int] = {}
+    opened: list[int] = []
     for match in _BRACE.finditer(text):
         if match[0] == "{":
-            depth += 1
+            opened.append(len(braces))
         elif match[0] == "}":
-            depth -= 1
-            if depth < 0:
-                return False
-    return depth == 0
+            if opened:
+                closes[opened.pop()] = match.start()
+        else:
+            continue
+        braces.append(match.start())
+        around.append(opened[-1] if opened else -1)
+    return braces, [closes.get(index, -1) for index in around]
 
 
 class SourceMap:

@@ -1,4 +1,5 @@
-r"""Actions of the commands that bring text in or take it out: \input, packages, verbatim, \begin."""
+r"""Actions of the commands that bring text in or take it out: \input, packages, \begin, \verb."""
+# ruff: noqa: S105 - a token of TeX is no password
 
 import posixpath
 import re
@@ -6,7 +7,7 @@ import re
 from eqemb.article import Problem
 from eqemb.latex.commands import DISPLAYS, DRAWINGS, STANDARD_PACKAGES, VERBATIM
 from eqemb.latex.gullet import TOKEN, TOKEN_AT, Action, Frame, Gullet, Runaway, Stop
-from eqemb.latex.macros import Macro, fill
+from eqemb.latex.macros import MANDATORY, Macro, fill
 
 _TEX = ("", ".tex", ".ltx", ".TEX")
 _BARE_NAME = re.compile(r"[ \t]*([^\s{}\\%]+)")
@@ -27,6 +28,7 @@ def open_file(gullet: Gullet, path: str, *, package: bool = False) -> None:
         gullet.problem("input budget", detail=path)
         return
     text = gullet.files.text(path)
+    gullet.allowance += len(text) // 4
     gullet.file_names.append(path)
     gullet.folders.append(posixpath.dirname(path))
     package = package or (bool(gullet.frames) and gullet.frames[-1].package)
@@ -63,8 +65,7 @@ def _read(gullet: Gullet, name: str, folder: str = "") -> None:
     open_file(gullet, path)
 
 
-def _import(gullet: Gullet, token: str) -> None:
-    del token
+def _import(gullet: Gullet, _: str) -> None:
     gullet.accept("*")
     folder, name = gullet.expand_string(gullet.argument()), gullet.expand_string(gullet.argument())
     _read(gullet, name, folder.strip())
@@ -83,8 +84,7 @@ def _package(gullet: Gullet, token: str) -> None:
     options = gullet.optional() or ""
     names = gullet.argument()
     gullet.optional()
-    for name in reversed(names.split(",")):
-        name = name.strip()
+    for name in map(str.strip, reversed(names.split(","))):
         gullet.packages.add(name)
         if name == "autonum":
             gullet.declare(r"\mathtoolsset{showonlyrefs}")
@@ -140,8 +140,7 @@ def _parent_preamble(gullet: Gullet, parent: str) -> None:
     gullet.frames[-1].end = len(gullet.frames[-1].text)
 
 
-def _end_input(gullet: Gullet, token: str) -> None:
-    del token
+def _end_input(gullet: Gullet, _: str) -> None:
     while gullet.frames[-1].file < 0 and len(gullet.frames) > 1:
         gullet.pop()
     gullet.frames[-1].pos = gullet.frames[-1].end = len(gullet.frames[-1].text)
@@ -150,9 +149,7 @@ def _end_input(gullet: Gullet, token: str) -> None:
 # ---------------------------------------------------------------- environments
 
 
-def _begin(gullet: Gullet, token: str) -> None:
-    del token
-    frame = gullet.frames[-1]
+def _begin(gullet: Gullet, _: str) -> None:
     name = gullet.environment_name()
     if name == "document":
         _begin_document(gullet)
@@ -160,8 +157,7 @@ def _begin(gullet: Gullet, token: str) -> None:
         _skip_verbatim(gullet, name)
     elif name in gullet.environments:
         gullet.open_scope(name)
-        begin, _ = gullet.environments[name]
-        _call_half(gullet, begin)
+        _call_half(gullet, gullet.environments[name][0])
     elif _is_command_pair(gullet, name):
         gullet.open_scope(name)
         gullet.push("\\" + name + " ")
@@ -169,7 +165,6 @@ def _begin(gullet: Gullet, token: str) -> None:
         if name not in DISPLAYS:
             gullet.open_scope(name)
         gullet.write(f"\\begin{{{name}}}")
-    del frame
 
 
 def _is_command_pair(gullet: Gullet, name: str) -> bool:
@@ -187,13 +182,12 @@ def _call_half(gullet: Gullet, half: Macro) -> None:
     gullet.push(fill(half.template, arguments), call=call, macro=half.name)
 
 
-def _end(gullet: Gullet, token: str) -> None:
-    del token
+def _end(gullet: Gullet, _: str) -> None:
     name = gullet.environment_name()
     if name == "document":
         _end_document(gullet)
     elif name in gullet.environments:
-        _, end = gullet.environments[name]
+        end = gullet.environments[name][1]
         stack = gullet.env_arguments.get(name) or [[]]
         gullet.push(fill(end.template, stack.pop()) + rf"\endscope{{{name}}}", macro=name)
     elif _is_command_pair(gullet, name):
@@ -203,8 +197,7 @@ def _end(gullet: Gullet, token: str) -> None:
         gullet.close_scope(name)
 
 
-def _end_scope(gullet: Gullet, token: str) -> None:
-    del token
+def _end_scope(gullet: Gullet, _: str) -> None:
     gullet.close_scope(gullet.argument())
 
 
@@ -247,8 +240,7 @@ def _display_command(name: str, *, closing: bool) -> Action:
     r"""\equation ... \endequation, as in \def\be{\equation}."""
     text = f"\\{'end' if closing else 'begin'}{{{name}}}"
 
-    def action(gullet: Gullet, token: str) -> None:
-        del token
+    def action(gullet: Gullet, _: str) -> None:
         gullet.write(text)
 
     return action
@@ -257,8 +249,7 @@ def _display_command(name: str, *, closing: bool) -> Action:
 # ---------------------------------------------------------------- pieces that are not LaTeX
 
 
-def _comment(gullet: Gullet, token: str) -> None:
-    del token
+def _comment(gullet: Gullet, _: str) -> None:
     gullet.skip_comment()
 
 
@@ -296,8 +287,7 @@ def _url(gullet: Gullet, token: str) -> None:
         gullet.write(" ")
 
 
-def _catcode(gullet: Gullet, token: str) -> None:
-    del token
+def _catcode(gullet: Gullet, _: str) -> None:
     frame = gullet.frames[-1]
     match = _CATCODE.match(frame.text, frame.pos)
     if match is not None:
@@ -310,8 +300,7 @@ def _at_letter(gullet: Gullet, token: str) -> None:
     gullet.token = TOKEN_AT if token == r"\makeatletter" else TOKEN
 
 
-def _expl(gullet: Gullet, token: str) -> None:
-    del token
+def _expl(gullet: Gullet, _: str) -> None:
     frame = gullet.frames[-1]
     at = frame.text.find(r"\ExplSyntaxOff", frame.pos)
     if not frame.package:
@@ -319,13 +308,10 @@ def _expl(gullet: Gullet, token: str) -> None:
     frame.pos = at if at >= 0 else len(frame.text)
 
 
-def _xspace(gullet: Gullet, token: str) -> None:
-    del token
+def _xspace(gullet: Gullet, _: str) -> None:
     for frame in reversed(gullet.frames):
         if frame.pos < len(frame.text):
-            if frame.text[frame.pos] not in ".,:;!?)]}/-'~ \n\\":
-                gullet.write(" ")
-            elif frame.text[frame.pos] == "\\":
+            if frame.text[frame.pos] not in ".,:;!?)]}/-'~ \n":
                 gullet.write(" ")
             return
 
@@ -333,19 +319,16 @@ def _xspace(gullet: Gullet, token: str) -> None:
 def _drop(count: int) -> Action:
     """Pass over a command and its arguments."""
 
-    def action(gullet: Gullet, token: str) -> None:
-        del token
+    def action(gullet: Gullet, _: str) -> None:
         gullet.accept("*")
         gullet.optional()
-        for _ in range(count):
-            gullet.argument()
+        gullet.arguments((MANDATORY,) * count)
 
     return action
 
 
-def _inline(gullet: Gullet, token: str) -> None:
+def _inline(gullet: Gullet, _: str) -> None:
     r"""\AtBeginDocument{..} and such: read the argument here."""
-    del token
     gullet.push(gullet.argument())
 
 
@@ -356,23 +339,21 @@ def _group(gullet: Gullet, token: str) -> None:
         gullet.close_scope("{")
 
 
-def _nothing(gullet: Gullet, token: str) -> None:
-    del gullet, token
+def _nothing(_gullet: Gullet, _token: str) -> None:
+    r"""\relax and its like."""
 
 
-def _noexpand(gullet: Gullet, token: str) -> None:
-    del token
+def _noexpand(gullet: Gullet, _: str) -> None:
     gullet.write(gullet.argument_token())
 
 
-def _roman(gullet: Gullet, token: str) -> None:
-    del token
+def _roman(gullet: Gullet, _: str) -> None:
     gullet.write("\\rm ")
 
 
 INPUTS: dict[str, Action] = {
     **dict.fromkeys((r"\input", r"\include", r"\@input", r"\@@input", r"\subfile",
-                     r"\subfileinclude", r"\includestandalone", r"\loadgeometry_"), _input),
+                     r"\subfileinclude", r"\includestandalone"), _input),
     **dict.fromkeys((r"\import", r"\subimport", r"\includefrom", r"\inputfrom",
                      r"\subinputfrom", r"\subincludefrom"), _import),
     **dict.fromkeys((r"\IfFileExists", r"\InputIfFileExists"), _if_file_exists),

@@ -29,6 +29,18 @@ class Slot(NamedTuple):
     first: str = ""
     second: str = ""
     default: str | None = None
+    split: str = ""
+    r"""\SplitArgument: the value is handed on cut at this token."""
+    parts: int = 0
+    """Into how many pieces; 0: as many as there are."""
+
+    def cut(self, value: str) -> str:
+        """The pieces of a value that is to be split, each in braces."""
+        if not self.split or value == NO_VALUE:
+            return value
+        pieces = value.split(self.split, self.parts - 1)
+        pieces += [NO_VALUE] * (self.parts - len(pieces))
+        return "".join(f"{{{piece.strip()}}}" for piece in pieces)
 
 
 MANDATORY = Slot("m")
@@ -43,19 +55,19 @@ class Macro:
     body: str
     template: tuple[str | int, ...]
     builtin: str = ""
-    """Set by \\let to a command of LaTeX's own: the meaning before any redefinition."""
+    r"""Set by \let to a command of LaTeX's own: the meaning before any redefinition."""
     plain_at: int = -1
     """The version of the macro table at which the body was found to hold nothing to expand."""
 
     def same(self, other: "Macro") -> bool:
-        """Equal in the sense of \\ifx."""
+        r"""Equal in the sense of \ifx."""
         mine = (self.slots, self.body, self.builtin)
         return mine == (other.slots, other.body, other.builtin)
 
 
 def make(name: str, slots: tuple[Slot, ...], body: str) -> Macro:
     """A macro with its body cut at its parameters."""
-    return Macro(name, slots, body, _template(body))
+    return Macro(name, slots, body, template(body))
 
 
 def alias(name: str, target: str) -> Macro:
@@ -68,7 +80,8 @@ def ends_in_word(text: str) -> bool:
     return bool(_WORD_TAIL.search(text[-1:])) and bool(_ENDS_IN_WORD.search(text[-60:]))
 
 
-def _template(body: str) -> tuple[str | int, ...]:
+def template(body: str) -> tuple[str | int, ...]:
+    """A body cut at its parameters."""
     if "#" not in body:
         return (body,)
     parts: list[str | int] = []
@@ -85,11 +98,11 @@ def _template(body: str) -> tuple[str | int, ...]:
     return tuple(part for part in parts if part != "")
 
 
-def fill(template: tuple[str | int, ...], arguments: list[str]) -> str:
+def fill(parts: tuple[str | int, ...], arguments: list[str]) -> str:
     """The body with its arguments in place."""
     pieces: list[str] = []
     after_word = False
-    for part in template:
+    for part in parts:
         piece = part if isinstance(part, str) else _argument(arguments, part)
         if not piece:
             continue
@@ -111,25 +124,39 @@ def newcommand_slots(count: int, default: str | None) -> tuple[Slot, ...]:
     return (Slot("o", default=default), *(MANDATORY,) * (count - 1))
 
 
+def xargs_slots(count: int, defaults: str) -> tuple[Slot, ...]:
+    r"""Slots of \newcommandx{..}[count][1=x, 3=y]: optional where a default is named."""
+    named = {
+        int(match[1]): match[2].strip()
+        for match in re.finditer(r"([1-9])\s*=((?:[^{},]|\{[^{}]*\})*)", defaults)
+    }
+    return tuple(
+        Slot("o", default=named[n].removeprefix("{").removesuffix("}")) if n in named else MANDATORY
+        for n in range(1, count + 1)
+    )
+
+
 def def_slots(parameters: str) -> tuple[Slot, ...]:
     r"""Slots of a \def's parameter text: "#1#2", "(#1,#2)", "#1\end"."""
     pieces = re.split(r"#([1-9])", parameters)
     slots = [Slot("l", pieces[0])] if pieces[0].strip() else []
-    for delimiter in pieces[2::2]:
-        if delimiter.endswith("#"):  # "#1#{": up to the brace, which stays
-            delimiter = delimiter[:-1]
+    for written in pieces[2::2]:
+        delimiter = written.removesuffix("#")  # "#1#{": up to the brace, which stays
         kept = delimiter if delimiter.strip() else delimiter[:1] and " "
         slots.append(Slot("u", kept) if kept else MANDATORY)
     return tuple(slots)
 
 
 _SPEC = re.compile(
-    r"\s*(?:[+!]|>\s*\{(?:[^{}]|\{[^{}]*\})*\})*\s*"
+    r"\s*(?:[+!]|>\s*\{(?P<processor>(?:[^{}]|\{[^{}]*\})*)\}|\s)*"
     r"(?:(?P<simple>[mosvbg])|O\s*\{(?P<O>(?:[^{}]|\{[^{}]*\})*)\}|G\s*\{(?P<G>[^{}]*)\}"
     r"|t\s*(?P<t>\\[A-Za-z]+|.)|[dr]\s*(?P<d1>.)\s*(?P<d2>.)"
     r"|[DR]\s*(?P<D1>.)\s*(?P<D2>.)\s*\{(?P<Dd>(?:[^{}]|\{[^{}]*\})*)\}"
     r"|e\s*\{(?P<e>[^{}]*)\}|E\s*\{(?P<E>[^{}]*)\}\s*\{(?:[^{}]|\{[^{}]*\})*\})"
 )
+
+
+_SPLIT = re.compile(r"\\Split(?:Argument\s*\{\s*(\d)\s*\}|List)\s*\{([^{}]+)\}")
 
 
 def xparse_slots(spec: str) -> tuple[Slot, ...]:
@@ -139,6 +166,9 @@ def xparse_slots(spec: str) -> tuple[Slot, ...]:
     while match := _SPEC.match(spec, at):
         at = match.end()
         slots += _xparse_slot(match)
+        if split := _SPLIT.search(match["processor"] or ""):
+            parts = int(split[1]) + 1 if split[1] else 0
+            slots[-1] = slots[-1]._replace(split=split[2].strip() or split[2], parts=parts)
     return tuple(slots)
 
 

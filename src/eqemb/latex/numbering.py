@@ -1,6 +1,7 @@
 """Counters as LaTeX counts them: sections, theorems, equations, and how a number is printed."""
 
 import re
+from itertools import pairwise
 
 from eqemb.latex.commands import CHAPTER_CLASSES, ROMAN_CLASSES, SECTION_CLASSES
 
@@ -39,7 +40,7 @@ class Numbering:
         style = "Roman" if roman else "arabic"
         top = "chapter" if self.chapters else "section"
         self.formats[top] = rf"\{style}{{{top}}}"
-        for upper, lower in zip(_ORDER[1:], _ORDER[2:], strict=False):
+        for upper, lower in pairwise(_ORDER[1:]):
             if lower != top and not (upper == "chapter" and not self.chapters):
                 self.formats[lower] = rf"\the{upper}.\arabic{{{lower}}}"
                 self.parents[lower] = upper
@@ -115,17 +116,18 @@ class Numbering:
 
     # ------------------------------------------------------------ printing
 
-    def printed(self, name: str, depth: int = 0) -> str:
-        r"""What \the<name> prints."""
-        template = self.formats.get(name, rf"\arabic{{{name}}}")
-        if depth > 8:  # a format that mentions itself
+    def printed(self, name: str, inside: tuple[str, ...] = ()) -> str:
+        r"""What \the<name> prints; a format that mentions itself prints nothing there."""
+        if name in inside:
             return ""
-        if name == "equation" and template == r"\thechapter.\arabic{equation}":
-            template = template if self.value("chapter") > 0 else r"\arabic{equation}"
+        template = self.formats.get(name, rf"\arabic{{{name}}}")
+        if template == r"\thechapter.\arabic{equation}" and self.value("chapter") <= 0:
+            template = r"\arabic{equation}"
         text = _RAW_FORMAT.sub(
             lambda match: _style(match[1], self.value(match[2] or match[3])), template
         )
-        text = _THE.sub(lambda match: self.printed(match[1], depth + 1), text)
+        # at most four: formats that mention each other many times would fill the memory
+        text = _THE.sub(lambda match: self.printed(match[1], (*inside, name)), text, count=4)
         return _LEFT_OVER.sub("", text)
 
     def next_equation(self) -> str:

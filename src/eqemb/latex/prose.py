@@ -58,7 +58,11 @@ def clean(pieces: list[str]) -> str:
     for written, character in _CHARACTERS:
         text = text.replace(written, character)
     text = " ".join(text.split()) if BREAK not in text else _fold(text)
-    # what a citation or a reference leaves behind: "model .", "attention ()"
+    return tidy(text)
+
+
+def tidy(text: str) -> str:
+    """Without what a citation or a reference leaves behind: "model .", "attention ()"."""
     return _TIDY.sub("", text)
 
 
@@ -71,7 +75,7 @@ def sentences(text: str) -> list[str]:
     found: list[str] = []
     start = 0
     for match in _STOP.finditer(text):
-        if match[0].strip() != BREAK:
+        if BREAK not in match[0]:  # str.strip would take it for a blank
             before = text[max(0, match.start() - 12) : match.start() + 1]
             if text[match.start()] == "." and _ABBREVIATION.search(before):
                 continue

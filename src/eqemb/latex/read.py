@@ -7,6 +7,7 @@ from typing import Protocol
 from eqemb.article import EQUATION_MARK, Article, Equation, Problem
 from eqemb.errors import SourceError
 from eqemb.latex.commands import KNOWN
+from eqemb.latex.displays import count_displays
 from eqemb.latex.expand import Expanded, expand
 from eqemb.latex.files import Files
 from eqemb.latex.gullet import strip_comments
@@ -16,15 +17,17 @@ from eqemb.latex.prose import (
     REFERENCE_BASE,
     REFERENCES,
     sentences,
+    tidy,
     unprotect,
 )
-from eqemb.latex.structure import Found, Structure, Walker, count_displays
+from eqemb.latex.structure import Walker
+from eqemb.latex.walker import Found, Structure
 
-_COMMAND = re.compile(r"\\([A-Za-z]+)")
+_COMMAND = re.compile(r"\\\\|\\([A-Za-z]+)")
 
 
 class Opened(Protocol):
-    """What reading needs of a source (see sources.py)."""
+    """What reading needs of a source (see sources)."""
 
     name: str
     origin: str
@@ -74,7 +77,10 @@ def _unknown(expanded: Expanded) -> dict[str, int]:
     return {
         name: count
         for name, count in sorted(counts.items())
-        if name not in KNOWN and name not in expanded.defined and not name.startswith("end")
+        if name
+        and name not in KNOWN
+        and name not in expanded.defined
+        and not name.startswith("end")
     }
 
 
@@ -99,14 +105,16 @@ def _tie(article: Article, found: Structure, expanded: Expanded) -> None:
     numbers = [shown.get(label, "") for label in found.references]
     rendered = [_render(line, numbers) for line in lines]
     for index, line in enumerate(lines):
+        labels = [found.references[ord(mark) - REFERENCE_BASE] for mark in REFERENCES.findall(line)]
         for mark in EQUATIONS.findall(line):
             equation = equations[ord(mark) - EQUATION_BASE]
             equation.ordinal = len(article.equations) + 1
             article.equations.append(equation)
             around = rendered[max(0, index - 1) : index + 2]
             equation.context = " ".join(around).replace(EQUATION_MARK, "[equation]")
-        for mark in REFERENCES.findall(line):
-            for equation in targets.get(found.references[ord(mark) - REFERENCE_BASE], ()):
+            labels += found.equations[ord(mark) - EQUATION_BASE].refers
+        for label in labels:
+            for equation in targets.get(label, ()):
                 sentence = rendered[index].replace(EQUATION_MARK, "[equation]")
                 if sentence not in equation.references:
                     equation.references.append(sentence)
@@ -137,12 +145,12 @@ def _equation(name: str, found: Found, expanded: Expanded) -> Equation:
 def _targets(found: Structure, equations: list[Equation]) -> dict[str, list[Equation]]:
     """Label -> the equations it names; the label of subequations names them all."""
     targets: dict[str, list[Equation]] = {}
+    of_group: dict[int, list[str]] = {}
+    for label, (group, _) in found.group_labels.items():
+        of_group.setdefault(group, []).append(label)
     for item, equation in zip(found.equations, equations, strict=True):
-        for label in equation.labels:
+        for label in equation.labels + of_group.get(item.group, []):
             targets.setdefault(label, []).append(equation)
-        for label, (group, _) in found.group_labels.items():
-            if group == item.group:
-                targets.setdefault(label, []).append(equation)
     return targets
 
 
@@ -159,7 +167,9 @@ def _shown_numbers(found: Structure, equations: list[Equation]) -> dict[str, str
 def _render(line: str, numbers: list[str]) -> str:
     """A sentence with its references printed and its equations as placeholders."""
     line = EQUATIONS.sub(EQUATION_MARK, line)
-    line = REFERENCES.sub(lambda mark: numbers[ord(mark[0]) - REFERENCE_BASE], line)
+    if REFERENCES.search(line):
+        line = REFERENCES.sub(lambda mark: numbers[ord(mark[0]) - REFERENCE_BASE], line)
+        line = tidy(" ".join(line.split()))
     return unprotect(line)
 
 

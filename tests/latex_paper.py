@@ -1,0 +1,75 @@
+r"""Small papers for the tests of `eqemb.latex`: from a few lines of LaTeX to an `Article`.
+
+`read(body)` reads a whole document around a body; `read_files` a source of several files;
+`expanded(r"\x")` gives what becomes of one formula.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from eqemb.article import Article, Equation, Problem
+from eqemb.latex import read_latex
+
+
+@dataclass
+class Paper:
+    """A source as `read_latex` wants it, made of texts or bytes."""
+
+    files: dict[str, bytes]
+    main: str | None = None
+    name: str = "paper"
+    origin: str = "here"
+    collection: str = "tests"
+    problems: list[Problem] = field(default_factory=list)
+
+
+def read_files(files: Mapping[str, str | bytes], main: str | None = None) -> Article:
+    """Read a source of several files."""
+    data = {path: text.encode() if isinstance(text, str) else text for path, text in files.items()}
+    return read_latex(Paper(data, main))
+
+
+def document(body: str, preamble: str = "", document_class: str = "article") -> str:
+    """A main file; the body starts on its fourth line."""
+    return (
+        f"\\documentclass{{{document_class}}}\n{preamble}\n\\begin{{document}}\n"
+        f"{body}\n\\end{{document}}\n"
+    )
+
+
+def read(
+    body: str,
+    preamble: str = "",
+    document_class: str = "article",
+    files: Mapping[str, str | bytes] | None = None,
+) -> Article:
+    """Read a document with this body, and further files beside it."""
+    return read_files({"main.tex": document(body, preamble, document_class), **(files or {})})
+
+
+def expanded(formula: str, preamble: str = "") -> str:
+    """What one formula becomes under the definitions of a preamble."""
+    article = read(f"\\[{formula}\\]", preamble)
+    assert article.problems == []
+    (equation,) = article.equations
+    return equation.expanded
+
+
+def text(body: str, preamble: str = "") -> str:
+    """The running text of a body, without the line ends at its end."""
+    return read(body, preamble).text.strip()
+
+
+def numbers(article: Article) -> list[str | None]:
+    """The printed numbers in order, None for a display without one."""
+    return [equation.number for equation in article.equations]
+
+
+def by_label(article: Article) -> dict[str, Equation]:
+    """Equations by their first label."""
+    return {equation.label: equation for equation in article.equations if equation.label}
+
+
+def causes(article: Article) -> list[str]:
+    """What was reported, in order."""
+    return [problem.cause for problem in article.problems]

@@ -13,8 +13,10 @@ from dataclasses import dataclass, field
 #: Stands in an article's text where an equation stands (U+FFFC, object replacement character).
 EQUATION_MARK = "\ufffc"
 
-# A word: letters and digits, with inner hyphens, apostrophes and dots kept ("f-measure", "e.g").
-_TOKEN = re.compile(rf"\$[^$]*\$|({EQUATION_MARK})|([^\W_]+(?:[-'\u2019\u2010\u2011.][^\W_]+)*)")
+# A word: letters (with accents as characters of their own, too) and digits, with inner hyphens,
+# apostrophes and dots kept ("f-measure", "e.g").
+_PART = r"[^\W_]+(?:[\u0300-\u036f]+[^\W_]*)*"
+_TOKEN = re.compile(rf"\$[^$]*\$|({EQUATION_MARK})|({_PART}(?:[-'\u2019\u2010\u2011.]{_PART})*)")
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,16 +6,44 @@ was asked for was missed. Commands import what they need, so that --help starts 
 
 import json
 import os
+import re
 import sys
 from pathlib import Path
-from typing import Annotated, Any, Self
+from typing import Annotated, Any, NoReturn, Self
 
 import typer
+from typer.core import TyperGroup
 
 from eqemb import __version__
-from eqemb.errors import EqembError, ThresholdError, UsageError
+from eqemb.errors import EqembError, ThresholdError
+
+
+class _Commands(TyperGroup):
+    """The commands; every failure of one is a sentence on stderr and an exit code."""
+
+    def invoke(self, ctx: Any) -> Any:
+        """Run a command."""
+        try:
+            result = super().invoke(ctx)
+            sys.stdout.flush()  # what cannot be written shows here, not when all is over
+        except EqembError as error:
+            _fail(str(error), error.exit_code)
+        except KeyboardInterrupt:
+            kept = "; what was read is kept, go on with --resume"
+            _fail(f"interrupted{kept if ctx.invoked_subcommand == 'read' else ''}", 130)
+        except BrokenPipeError:
+            # the reader of our output has gone (| head): no more to say
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            sys.exit(0)
+        except OSError as error:
+            if error.filename is None:
+                _fail(error.strerror or str(error), 1)
+            _fail(f"{error.filename}: {error.strerror}", 1)
+        return result
+
 
 app = typer.Typer(
+    cls=_Commands,
     help="Learn what equations mean from the text around them.",
     no_args_is_help=True,
     add_completion=False,
@@ -71,6 +99,7 @@ def read(
     import time
 
     from eqemb.reading import read_library
+    from eqemb.report import why_none
 
     started = time.perf_counter()
     with _Talk() as talk:
@@ -79,12 +108,12 @@ def read(
         report = library.report
     seconds = time.perf_counter() - started
     if as_json:
-        print(json.dumps(_read_summary(report, seconds)))
+        _print_json(_read_summary(report, seconds))
     else:
         _print_summary(report, output, seconds)
     if report["articles"] == 0:
         raise EqembError(
-            f"no article could be read from {', '.join(map(str, paths))}: {_why(report)}"
+            f"no article could be read from {', '.join(map(str, paths))}: {why_none(report)}"
         )
     _check_strict(report["coverage"], strict)
 
@@ -101,24 +130,22 @@ def _read_summary(report: dict[str, Any], seconds: float) -> dict[str, Any]:
     }
 
 
-def _why(report: dict[str, Any]) -> str:
-    causes = report["skipped"]["causes"]
-    if not causes:
-        return "no file there looks like a paper; give a folder of .tex, .gz, .tar.gz or .zip files"
-    return "; ".join(f"{count} {cause}" for cause, count in causes.items())
-
-
 def _check_strict(coverage: dict[str, Any], strict: float | None) -> None:
+    from eqemb.report import percent
+
     if strict is None:
         return
     for what in ("displays", "papers"):
         if coverage[what] < strict:
             raise ThresholdError(
-                f"{coverage[what]:.2%} of {what} read, {strict:.2%} asked for; the report says why"
+                f"{percent(coverage[what])} of {what} read, {percent(strict)} asked for; "
+                "the report says why"
             )
 
 
 def _print_summary(report: dict[str, Any], output: Path, seconds: float) -> None:
+    from eqemb.report import percent
+
     equations, coverage = report["equations"], report["coverage"]
     unknown = equations.get("numbering_unknown")
     rows = [
@@ -127,7 +154,7 @@ def _print_summary(report: dict[str, Any], output: Path, seconds: float) -> None
         ("numbered equations", f"{equations['numbered']:,}", ""),
         ("unnumbered displays", f"{equations['unnumbered']:,}", ""),
         *([("numbering unknown", f"{unknown:,}", "the source does not say")] if unknown else []),
-        ("displays lost", f"{equations['lost']:,}", f"{coverage['displays']:.2%} accounted for"),
+        ("displays lost", f"{equations['lost']:,}", f"{percent(coverage['displays'])} read"),
         ("words", f"{report['words']:,}", ""),
         ("near-duplicates", f"{len(report['clusters']):,}", "groups of documents"),
     ]
@@ -154,24 +181,25 @@ def _causes(causes: dict[str, int]) -> str:
 def info(library: LibraryPath, as_json: Json = False) -> None:
     """Print the counts of a library."""
     from eqemb.library import Library
+    from eqemb.report import percent
 
     with Library.open(library) as opened:
         report = opened.report
     keys = ("articles", "partial", "skipped", "equations", "words", "coverage", "collections",
             "clusters", "sha256", "version", "format")  # fmt: skip
     if as_json:
-        print(json.dumps({key: report[key] for key in keys}))
+        _print_json({key: report[key] for key in keys})
         return
     print(f"{'collection':20}{'articles':>10}{'words':>12}{'equations':>11}{'numbered':>10}")
     for name, counts in report["collections"].items():
         print(
-            f"{name or '(none)':20}{counts['articles']:>10,}{counts['words']:>12,}"
+            f"{_harmless(name) or '(none)':20}{counts['articles']:>10,}{counts['words']:>12,}"
             f"{counts['equations']:>11,}{counts['numbered']:>10,}"
         )
     print(
         f"\n{report['articles']:,} articles ({report['partial']:,} in part), "
         f"{report['skipped']['total']:,} sources skipped, "
-        f"{report['coverage']['displays']:.2%} of displays accounted for"
+        f"{percent(report['coverage']['displays'])} of displays read"
     )
     print(f"content {report['sha256']}")
     _say(f"the whole account: {library / 'report.html'}")
@@ -185,16 +213,17 @@ def show(
 ) -> None:
     """Print an article as it was read: its text, and its equations where they stand."""
     from eqemb.library import Library
+    from eqemb.report import place
 
     with Library.open(library) as opened:
         found = opened.article(article)
     if as_json:
-        print(json.dumps(_article_json(found), ensure_ascii=False))
+        _print_json(_article_json(found))
         return
-    print(f"{found.title or '(no title)'}\n{found.name} · {found.origin} · {found.main_file}\n")
-    print(_article_text(found))
+    head = f"{found.title or '(no title)'}\n{found.name} · {found.origin} · {found.main_file}\n"
+    print(_harmless(f"{head}\n{_article_text(found)}"))
     for problem in found.problems:
-        _say(f"{problem.cause}: {problem.file}:{problem.line} {problem.detail}".rstrip())
+        _say(f"{problem.cause}: {place(problem.file, problem.line)} {problem.detail}".rstrip())
 
 
 def _article_json(article: Any) -> dict[str, Any]:
@@ -243,7 +272,8 @@ def demo(
         with library:
             articles, report = list(library.articles()), library.report
     if as_json:
-        print(json.dumps([_article_json(article) for article in articles], ensure_ascii=False))
+        for article in articles:
+            _print_json(_article_json(article))
         return
     for article in articles:
         print(f"{article.title}  ({article.name})")
@@ -267,7 +297,21 @@ def _short(text: str, width: int) -> str:
 
 
 def _say(text: str) -> None:
-    print(text, file=sys.stderr)
+    print(_harmless(text), file=sys.stderr)
+
+
+def _fail(sentence: str, code: int) -> NoReturn:
+    _say(f"eqemb: {sentence}")
+    sys.exit(code)
+
+
+def _harmless(text: str) -> str:
+    """Text of papers as a terminal may have it: no control characters."""
+    return re.sub(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]", " ", text)
+
+
+def _print_json(value: Any) -> None:
+    print(json.dumps(value, ensure_ascii=sys.stdout.encoding.lower() != "utf-8"))
 
 
 class _Talk:
@@ -289,7 +333,7 @@ class _Talk:
                     "{task.fields[equations]:,} equations, {task.fields[skipped]:,} skipped"
                 ),
                 TimeElapsedColumn(),
-                TextColumn("{task.fields[name]}"),
+                TextColumn("{task.fields[name]}", markup=False),
                 console=Console(stderr=True),
                 transient=True,
             )
@@ -318,25 +362,11 @@ class _Talk:
 
 
 def main() -> None:
-    """Run the command line; every failure is one sentence and an exit code."""
-    try:
-        app()
-    except EqembError as error:
-        _say(f"eqemb: {error}")
-        sys.exit(error.exit_code)
-    except KeyboardInterrupt:
-        _say("eqemb: interrupted; what was read is kept, go on with --resume")
-        sys.exit(130)
-    except BrokenPipeError:
-        # the reader of our output has gone (| head): no more to say
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        sys.exit(0)
-    except PermissionError as error:
-        _say(f"eqemb: no permission for {error.filename}")
-        sys.exit(1)
-    except OSError as error:
-        _say(f"eqemb: {error.strerror or error}{f': {error.filename}' if error.filename else ''}")
-        sys.exit(1)
-
-
-__all__ = ["UsageError", "app", "main"]
+    """Run the command line."""
+    for name in ("stdout", "stderr"):
+        stream = getattr(sys, name)
+        if stream is None:  # closed by whoever started us
+            setattr(sys, name, Path(os.devnull).open("w"))  # noqa: SIM115 - to the end
+        else:
+            stream.reconfigure(errors="backslashreplace")
+    app(prog_name="eqemb")

@@ -14,12 +14,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 Hashes = NDArray[np.uint64]
+Integers = NDArray[np.int64]
 
 RUN = 8
 SHARE = 0.2
 _SAMPLE = np.uint64(3)  # kept where the two lowest bits are zero: one in four
 _FEWEST = 16  # sampled runs below which a document is too short to judge
-_MOST = 64  # a run in more documents than this is boilerplate (a licence, a header)
+#: In a run of more documents than this (a licence, or many copies) only neighbours are paired:
+#: what all of them share then counts for a chain of pairs, and costs no more than it is long.
+_MANY = 64
 _PART = 1_000_000  # hashes sorted, and pairs counted, at a time
 _TOTAL = 32_000_000  # hashes compared at most: beyond, one in 8, 16, ... is looked at
 _MULTIPLIER = 0x9E3779B97F4A7C15
@@ -60,15 +63,19 @@ def clusters(sizes: list[int], sketches: Callable[[], Iterable[Hashes]]) -> list
     `sizes` are the lengths of the sketches; `sketches()` yields them in order and is called
     once for each part of the hash range.
     """
+    if not sizes:
+        return []
     mask = int(_SAMPLE)
     while sum(sizes) > _TOTAL:
         mask = 2 * mask + 1
         sizes = [int(np.count_nonzero((found & np.uint64(mask)) == 0)) for found in sketches()]
-    shared = _shared_runs(sizes, sketches, np.uint64(mask))
+    codes, shared = _shared_runs(sizes, sketches, np.uint64(mask))
+    first, second = np.divmod(codes, len(sizes))
+    lengths = np.array(sizes)
+    near = shared > SHARE * np.minimum(lengths[first], lengths[second])
     linked: dict[int, int] = {}
-    for (first, second), count in sorted(shared.items()):
-        if count > SHARE * min(sizes[first], sizes[second]):
-            _join(linked, first, second)
+    for pair in zip(first[near].tolist(), second[near].tolist(), strict=True):
+        _join(linked, *pair)
     groups: dict[int, list[int]] = {}
     for document in sorted(linked):
         groups.setdefault(_root(linked, document), []).append(document)
@@ -77,51 +84,64 @@ def clusters(sizes: list[int], sketches: Callable[[], Iterable[Hashes]]) -> list
 
 def _shared_runs(
     sizes: list[int], sketches: Callable[[], Iterable[Hashes]], mask: np.uint64
-) -> dict[tuple[int, int], int]:
-    """How many sampled runs each pair of documents shares."""
+) -> tuple[Integers, Integers]:
+    """Pairs of documents, as `first * documents + second`, and how many sampled runs they share."""
     parts = max(1, -(-sum(sizes) // _PART))
     edges = [(part << 64) // parts for part in range(parts + 1)]
-    shared: dict[tuple[int, int], int] = {}
+    codes, counts = np.empty(0, np.int64), np.empty(0, np.int64)
     for low, high in pairwise(edges):
         hashes, owners = _part_of(sizes, sketches(), mask, (low, high - 1))
-        for first, second, count in _pairs(hashes, owners, len(sizes)):
-            shared[first, second] = shared.get((first, second), 0) + count
-    return shared
+        for more in _batches(_pairs(hashes, owners, len(sizes))):
+            merged, at = np.unique(np.concatenate((codes, more)), return_inverse=True)
+            total = np.bincount(at[len(codes) :], minlength=len(merged))
+            total[at[: len(codes)]] += counts
+            codes, counts = merged, total
+    return codes, counts
 
 
 def _part_of(
     sizes: list[int], sketches: Iterable[Hashes], mask: np.uint64, bounds: tuple[int, int]
-) -> tuple[Hashes, NDArray[np.int64]]:
+) -> tuple[Hashes, NDArray[np.int32]]:
     """The hashes between two bounds with the documents they are of."""
-    hashes, owners = [np.empty(0, np.uint64)], [np.empty(0, np.int64)]
+    hashes, owners = [np.empty(0, np.uint64)], [np.empty(0, np.int32)]
     for document, (size, found) in enumerate(zip(sizes, sketches, strict=True)):
         if size >= _FEWEST:
             start = int(np.searchsorted(found, np.uint64(bounds[0]), side="left"))
             stop = int(np.searchsorted(found, np.uint64(bounds[1]), side="right"))
             kept = found[start:stop][(found[start:stop] & mask) == 0]
             hashes.append(kept)
-            owners.append(np.full(len(kept), document, np.int64))
+            owners.append(np.full(len(kept), document, np.int32))
     return np.concatenate(hashes), np.concatenate(owners)
 
 
-def _pairs(
-    hashes: Hashes, owners: NDArray[np.int64], documents: int
-) -> Iterator[tuple[int, int, int]]:
-    """Pairs of documents that share runs, and how many."""
+def _pairs(hashes: Hashes, owners: NDArray[np.int32], documents: int) -> Iterator[Integers]:
+    """The pairs of documents that share each run, all of them or, of a run in many, neighbours."""
     order = np.argsort(hashes, kind="stable")
     hashes, owners = hashes[order], owners[order]
-    starts = np.flatnonzero(np.r_[True, hashes[1:] != hashes[:-1]]) if len(hashes) else order
-    counts = np.diff(np.r_[starts, len(hashes)])
-    for size in range(2, _MOST + 1):
-        first = starts[counts == size]
-        left, right = np.triu_indices(size, 1)
+    starts = np.flatnonzero(np.diff(hashes, prepend=~hashes[:1]))
+    lengths = np.diff(starts, append=len(hashes))
+    for length in np.unique(lengths[lengths > 1]).tolist():
+        if length <= _MANY:
+            left, right = np.triu_indices(length, 1)
+        else:
+            left, right = np.arange(length - 1), np.arange(1, length)
+        first = starts[lengths == length]
         step = max(1, _PART // len(left))
         for at in range(0, len(first), step):
-            group = owners[first[at : at + step, None] + np.arange(size)]
-            codes = (group[:, left] * documents + group[:, right]).ravel()
-            values, totals = np.unique(codes, return_counts=True)
-            for code, total in zip(values.tolist(), totals.tolist(), strict=True):
-                yield code // documents, code % documents, total
+            group = owners[first[at : at + step, None] + np.arange(length)].astype(np.int64)
+            yield (group[:, left] * documents + group[:, right]).ravel()
+
+
+def _batches(arrays: Iterable[Integers]) -> Iterator[Integers]:
+    """Small arrays joined to large ones."""
+    waiting: list[Integers] = []
+    for array in arrays:
+        waiting.append(array)
+        if sum(map(len, waiting)) >= _PART:
+            yield np.concatenate(waiting)
+            waiting = []
+    if waiting:
+        yield np.concatenate(waiting)
 
 
 def _root(linked: dict[int, int], document: int) -> int:

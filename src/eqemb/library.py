@@ -14,7 +14,7 @@ import difflib
 import json
 import os
 import shutil
-import tempfile
+import sqlite3
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Self
@@ -25,22 +25,28 @@ from eqemb.records import FORMAT, Records, open_records
 
 try:
     import fcntl
-except ImportError:  # Windows: two readers of one library are not kept apart
+except ImportError:  # Windows: two writers of one library are not kept apart
     fcntl = None  # type: ignore[assignment]
+
+#: All that a library's folder can hold before its first generation is taken; .lock comes first.
+_BEFORE_SWITCH = frozenset((".lock", "generations", ".library.json.new"))
 
 
 def write_atomically(path: Path, text: str) -> None:
-    """Write a file whole or not at all: temporary name, fsync, rename."""
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    """Write a file whole or not at all: another name, fsync, rename.
+
+    The other name is always the same, so that kills leave no litter: hold the library's lock.
+    """
+    new = path.with_name(f".{path.name}.new")
     try:
-        with os.fdopen(handle, "w", encoding="utf-8") as file:
+        # half a character of a foreign file name becomes an escape, which JSON reads back
+        with new.open("w", encoding="utf-8", errors="backslashreplace") as file:
             file.write(text)
             file.flush()
             os.fsync(file.fileno())
-        Path(name).chmod(0o644)
-        Path(name).replace(path)
+        new.replace(path)
     except BaseException:
-        Path(name).unlink(missing_ok=True)
+        new.unlink(missing_ok=True)
         raise
     sync_folder(path.parent)
 
@@ -119,28 +125,33 @@ class Library:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, *_: object) -> None:
+    def __exit__(self, _kind: object, error: object, _trace: object) -> None:
         self.close()
+        if isinstance(error, sqlite3.Error):
+            raise EqembError(f"{self.folder} is damaged ({error}): read the papers again") from None
 
 
-def read_state(folder: Path) -> dict[str, Any] | None:
+def read_state(folder: Path) -> dict[str, int] | None:
     """What library.json says, None where there is none."""
     try:
-        state: dict[str, Any] = json.loads((folder / "library.json").read_text("utf-8"))
+        state = json.loads((folder / "library.json").read_text("utf-8"))
         number = state["format"]
+        if number == FORMAT:
+            return {"format": number, "generation": int(state["generation"])}
     except FileNotFoundError:
         return None
     except NotADirectoryError:
         raise UsageError(f"{folder} is a file, not a library folder") from None
     except (OSError, ValueError, KeyError, TypeError) as error:
-        raise EqembError(f"{folder / 'library.json'} cannot be read ({error})") from None
-    if number != FORMAT:
-        what = "a newer" if isinstance(number, int) and number > FORMAT else "another"
         raise EqembError(
-            f"{folder} has library format {number}, this version of eqemb reads {FORMAT}: "
-            f"it was made by {what} version; read the papers again or use that version"
-        )
-    return state
+            f"{folder / 'library.json'} is not a library's ({error!r}): read the papers again, "
+            "into another folder"
+        ) from None
+    what = "a newer" if isinstance(number, int) and number > FORMAT else "another"
+    raise EqembError(
+        f"{folder} has library format {number}, this version of eqemb reads {FORMAT}: "
+        f"it was made by {what} version; read the papers again or use that version"
+    )
 
 
 @contextlib.contextmanager
@@ -157,6 +168,20 @@ def locked(folder: Path) -> Iterator[None]:
         yield
 
 
+def make_folder(folder: Path) -> None:
+    """Make the folder of a library; one that holds anything but a library is refused."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except FileExistsError:
+        raise UsageError(f"{folder} is a file: give a folder for the library") from None
+    except OSError as error:
+        raise EqembError(f"cannot make the folder {folder}: {error.strerror}") from None
+    names = {path.name for path in folder.iterdir()}
+    begun_by_us = names <= _BEFORE_SWITCH and (".lock" in names or not names)
+    if read_state(folder) is None and not begun_by_us:
+        raise UsageError(f"{folder} holds other files: give a new or empty folder for the library")
+
+
 def next_generation(folder: Path) -> Path:
     """Where the generation after the current one is written, or is being written."""
     state = read_state(folder)
@@ -166,6 +191,7 @@ def next_generation(folder: Path) -> Path:
 def switch(folder: Path, generation: Path) -> None:
     """Take a finished generation as the current one; older ones go afterwards."""
     sync_folder(generation)
+    sync_folder(generation.parent)
     state = {"format": FORMAT, "generation": int(generation.name)}
     write_atomically(folder / "library.json", to_json(state))
     for name in ("report.json", "report.html"):

@@ -20,7 +20,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -28,13 +28,23 @@ from eqemb import __version__
 from eqemb.article import Article
 from eqemb.duplicates import Hashes, clusters
 from eqemb.errors import EqembError, SourceError, UsageError
-from eqemb.library import Library, locked, next_generation, switch, to_json, write_atomically
-from eqemb.records import FORMAT, Record, Records, skipped
-from eqemb.report import make_report, render_report
+from eqemb.library import (
+    Library,
+    locked,
+    make_folder,
+    next_generation,
+    read_state,
+    switch,
+    to_json,
+    write_atomically,
+)
+from eqemb.records import FORMAT, Record, Records
+from eqemb.report import make_report, render_report, why_none
 from eqemb.sources import Found, Limits, discover
-from eqemb.worker import read_found, receive, send
+from eqemb.worker import read_found, receive, send, skip
 
 _log = logging.getLogger("eqemb")
+_COMMIT_EVERY = 1.0  # seconds: what a kill may cost
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +87,16 @@ def read_articles(
 
 # ---------------------------------------------------------------- workers
 
+#: A paper that ends so is read once more by a new process: it does not pay for those before it.
+_TRIED_AGAIN = frozenset(("reader died", "out of memory"))
+_DEATHS = {-9: "killed, likely for memory", -11: "crashed"}  # by exit status
+
+
+def _environment() -> dict[str, str]:
+    """What a worker needs: our modules, and no threads of numpy's, which take address space."""
+    path = os.pathsep.join(folder for folder in sys.path if folder)
+    return {"PYTHONPATH": path, "OPENBLAS_NUM_THREADS": "1"}
+
 
 class _Worker(threading.Thread):
     """A thread that keeps one worker process busy and replaces it when it dies."""
@@ -92,50 +112,75 @@ class _Worker(threading.Thread):
             while (task := self._pool.take()) is not None:
                 number, found = task
                 self._pool.put(number, self._read(found))
+        except BaseException as error:  # noqa: BLE001 - handed to the reading thread
+            self._pool.end(error)
         finally:
-            self.stop()
+            self._end_process()
 
     def _read(self, found: Found) -> Record:
         if found.cause:
-            return skipped(found.name, found.origin, found.collection, found.cause, found.detail)
+            return skip(found, found.cause, found.detail)
+        is_new = self._process is None
+        record = self._ask(found)
+        if record.cause in _TRIED_AGAIN:
+            self._end_process()
+            if not is_new and not self._pool.closing:
+                return self._read(found)
+        return record
+
+    def _ask(self, found: Found) -> Record:
+        """Have the process read a paper; what stops it is the paper's fault."""
         process = self._process or self._start()
-        seconds = self._pool.backstops.seconds
+        seconds, started = self._pool.backstops.seconds, time.monotonic()
         timer = threading.Timer(seconds, process.kill)
+        timer.daemon = True
         timer.start()
         try:
             send(process.stdin, found)  # type: ignore[arg-type]
             record: Record = receive(process.stdout)  # type: ignore[arg-type]
         except (EOFError, OSError):
-            timed_out = not timer.is_alive()
-            self.stop()
-            cause = "time limit" if timed_out else "reader died"
-            detail = f"stopped after {seconds:g} s" if timed_out else "likely out of memory"
-            return skipped(found.name, found.origin, found.collection, cause, detail)
+            timed_out = time.monotonic() - started >= seconds
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                process.wait(5)  # it is on its way out: the status is to be its own
+            code = self._end_process()
+            if timed_out:
+                return skip(found, "time limit", f"stopped after {seconds:g} s")
+            return skip(found, "reader died", _DEATHS.get(code, f"exit status {code}"))
         finally:
             timer.cancel()
         return record
 
     def _start(self) -> subprocess.Popen[bytes]:
-        process = subprocess.Popen(
-            [sys.executable, "-m", "eqemb.worker"],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            env=os.environ | {"PYTHONPATH": os.pathsep.join(p for p in sys.path if p)},
-            start_new_session=True,  # Ctrl-C is the parent's to handle
-        )
-        send(process.stdin, (self._pool.limits, self._pool.backstops.memory))  # type: ignore[arg-type]
-        self._process = process
+        try:
+            process = self._process = subprocess.Popen(
+                # -P: the folder one stands in may hold papers with a pickle.py of their own
+                [sys.executable, "-P", "-m", "eqemb.worker"],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                env=os.environ | _environment(),
+                start_new_session=True,  # Ctrl-C is the parent's to handle
+            )
+            send(process.stdin, (self._pool.limits, self._pool.backstops.memory))  # type: ignore[arg-type]
+            receive(process.stdout)  # type: ignore[arg-type]
+        except (EOFError, OSError) as error:
+            raise EqembError(f"cannot start a process that reads papers ({error!r})") from None
         return process
 
-    def stop(self) -> None:
-        """End the process."""
-        process, self._process = self._process, None
-        if process is not None:
-            for stream in (process.stdin, process.stdout):
-                with contextlib.suppress(OSError):
-                    stream.close()  # type: ignore[union-attr]
+    def kill(self) -> None:
+        """End the process from another thread; this one then finds it dead."""
+        if (process := self._process) is not None:
             process.kill()
-            process.wait()
+
+    def _end_process(self) -> int:
+        """End the process, if it did not end itself: its exit status."""
+        process, self._process = self._process, None
+        if process is None:
+            return 0
+        process.kill()
+        for stream in (process.stdin, process.stdout):
+            with contextlib.suppress(OSError):
+                stream.close()  # type: ignore[union-attr]
+        return process.wait()
 
 
 class _Pool:
@@ -143,6 +188,7 @@ class _Pool:
 
     def __init__(self, tasks: Iterator[Found], jobs: int, limits: Limits, stops: Backstops) -> None:
         self.limits, self.backstops = limits, stops
+        self.closing = False
         self._tasks = tasks
         self._ahead = 8 * jobs
         self._state = threading.Condition()
@@ -159,24 +205,12 @@ class _Pool:
             while not self._ended and self._next_task >= self._next_result + self._ahead:
                 self._state.wait()
         with self._feeding:
-            if self._ended:
-                return None
-            try:
-                found = next(self._tasks, None)
-            except BaseException as error:  # noqa: BLE001 - handed to the reading thread
-                self._end(error)
-                return None
+            found = None if self._ended else next(self._tasks, None)
             if found is None:
-                self._end()
+                self.end()
                 return None
-            number = self._next_task
             self._next_task += 1
-            return number, found
-
-    def _end(self, error: BaseException | None = None) -> None:
-        with self._state:
-            self._ended, self._error = True, error
-            self._state.notify_all()
+            return self._next_task - 1, found
 
     def put(self, number: int, record: Record) -> None:
         """Hand in the record of a task."""
@@ -184,31 +218,41 @@ class _Pool:
             self._results[number] = record
             self._state.notify_all()
 
-    def __iter__(self) -> Iterator[Record]:
+    def end(self, error: BaseException | None = None) -> None:
+        """Take no more tasks; an error is raised where results are awaited."""
+        with self._state:
+            self._ended, self._error = True, self._error or error
+            self._state.notify_all()
+
+    def __enter__(self) -> Self:
         for worker in self._workers:
             worker.start()
-        try:
-            while True:
-                with self._state:
-                    while self._next_result not in self._results:
-                        if self._ended and self._next_result >= self._next_task:
-                            break
-                        # a bounded wait: an unbounded one cannot be interrupted on Windows
-                        self._state.wait(0.5)
-                    record = self._results.pop(self._next_result, None)
-                    self._next_result += record is not None
-                    self._state.notify_all()
-                if record is None:
-                    break
-                yield record
-            if self._error is not None:
-                raise self._error
-        finally:
-            self._end(self._error)
-            for worker in self._workers:
-                worker.stop()
-            for worker in self._workers:
-                worker.join()
+        return self
+
+    def __iter__(self) -> Iterator[Record]:
+        while (record := self._next()) is not None:
+            yield record
+
+    def _next(self) -> Record | None:
+        with self._state:
+            while self._next_result not in self._results:
+                if self._error is not None:
+                    raise self._error
+                if self._ended and self._next_result >= self._next_task:
+                    return None
+                # a bounded wait: an unbounded one cannot be interrupted on Windows
+                self._state.wait(0.5)
+            self._next_result += 1
+            self._state.notify_all()
+            return self._results.pop(self._next_result - 1)
+
+    def __exit__(self, *_: object) -> None:
+        self.closing = True
+        self.end()
+        for worker in self._workers:
+            while worker.is_alive():
+                worker.kill()
+                worker.join(0.1)
 
 
 # ---------------------------------------------------------------- a library
@@ -228,35 +272,36 @@ def read_library(
 
     `resume` goes on with a reading of the same papers that was interrupted.
     """
-    folder, given = Path(folder), [str(path) for path in paths]
-    limits, stops = limits or Limits(), backstops or Backstops()
-    started = time.time()
+    started, folder, given = time.time(), Path(folder), list(paths)
+    limits, stops, jobs = limits or Limits(), backstops or Backstops(), _checked(jobs)
     tasks = discover(given, limits)
-    _make_folder(folder)
+    make_folder(folder)
     with locked(folder):
         generation = next_generation(folder)
         settings = {"format": FORMAT, "version": __version__, "limits": asdict(limits)}
-        _prepare(generation, settings | {"paths": given}, resume=resume)
-        records = Records(generation / "records.sqlite", write=True)
-        done = records.count()
+        places = [str(Path(path).resolve()) for path in given]
+        _prepare(generation, settings | {"paths": places}, resume=resume)
         try:
-            tasks = _skip_done(tasks, records, folder)
-            pool = _Pool(tasks, jobs or os.cpu_count() or 1, limits, stops)
-            _write(records, pool, progress)
-            _find_clusters(records)
-            sha256 = records.sha256()
+            with contextlib.closing(Records(generation / "records.sqlite", write=True)) as records:
+                done = _skip_done(tasks, records, folder)
+                with _Pool(tasks, jobs, limits, stops) as pool:
+                    _write(records, pool, progress)
+                _find_clusters(records)
+                settings["sha256"] = records.sha256()
+                records.finish()
         except sqlite3.Error as error:
             raise EqembError(f"cannot write {generation}: {error}; is the disk full?") from None
-        finally:
-            records.commit()
-            records.finish()
-        _write_report(generation, settings | {"sha256": sha256})
+        report = _write_report(generation, settings)
+        if report["articles"] == 0 and read_state(folder):
+            raise EqembError(
+                f"no article could be read ({why_none(report)}): {folder} stays as it was"
+            )
         run = {
-            "paths": [str(Path(path).resolve()) for path in given],
+            "paths": places,
             "started": started,
             "seconds": time.time() - started,
             "resumed_after": done,
-            "jobs": jobs or os.cpu_count() or 1,
+            "jobs": jobs,
             "python": platform.python_version(),
             "machine": platform.platform(),
         }
@@ -265,24 +310,17 @@ def read_library(
     return Library.open(folder)
 
 
-def _make_folder(folder: Path) -> None:
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except FileExistsError:
-        raise UsageError(f"{folder} is a file: give a folder for the library") from None
-    except OSError as error:
-        raise EqembError(f"cannot make the folder {folder}: {error.strerror}") from None
-    names = {path.name for path in folder.iterdir()}
-    if names - {".lock"} and not names & {"library.json", "generations"}:
-        raise UsageError(f"{folder} holds other files: give a new or empty folder for the library")
+def _checked(jobs: int | None) -> int:
+    if jobs is not None and jobs < 1:
+        raise UsageError(f"jobs is {jobs}: at least one process has to read")
+    return jobs or os.cpu_count() or 1
 
 
 def _prepare(generation: Path, settings: dict[str, Any], *, resume: bool) -> None:
     """Make the folder of a reading, or leave that of an interrupted one as it is."""
     path = generation / "settings.json"
-    if generation.exists() and resume and path.exists():
-        before = json.loads(path.read_text("utf-8"))
-        if before != json.loads(json.dumps(settings)):
+    if resume and path.exists():
+        if json.loads(path.read_text("utf-8")) != settings:
             raise UsageError(
                 "cannot resume: the interrupted reading had other papers, limits or another "
                 "version; start again without --resume"
@@ -293,7 +331,7 @@ def _prepare(generation: Path, settings: dict[str, Any], *, resume: bool) -> Non
     write_atomically(path, to_json(settings))
 
 
-def _skip_done(tasks: Iterator[Found], records: Records, folder: Path) -> Iterator[Found]:
+def _skip_done(tasks: Iterator[Found], records: Records, folder: Path) -> int:
     """Pass over the sources that are already written, making sure that they are the same."""
     for name, origin in records.rows("SELECT name, origin FROM sources ORDER BY id"):
         found = next(tasks, None)
@@ -302,7 +340,7 @@ def _skip_done(tasks: Iterator[Found], records: Records, folder: Path) -> Iterat
                 f"cannot resume {folder}: the papers have changed since it was interrupted "
                 f"(at {origin}); start again without --resume"
             )
-    return tasks
+    return records.count()
 
 
 def _write(
@@ -317,7 +355,7 @@ def _write(
         records.add(record)
         done, skips = done + 1, skips + (record.status == "skipped")
         equations += len(record.equations)
-        if time.monotonic() - committed > 1.0:
+        if time.monotonic() - committed > _COMMIT_EVERY:
             records.commit()
             committed = time.monotonic()
         if progress is not None:
@@ -338,12 +376,12 @@ def _find_clusters(records: Records) -> None:
     records.set_clusters([keys[index] for index in group] for group in groups)
 
 
-def _write_report(generation: Path, settings: dict[str, Any]) -> None:
-    records = Records(generation / "records.sqlite")
-    report = make_report(records, settings)
-    slowest = list(
-        records.rows("SELECT name, seconds FROM sources ORDER BY seconds DESC, id LIMIT 10")
-    )
-    records.close()
+def _write_report(generation: Path, settings: dict[str, Any]) -> dict[str, Any]:
+    with contextlib.closing(Records(generation / "records.sqlite")) as records:
+        report = make_report(records, settings)
+        slowest = list(
+            records.rows("SELECT name, seconds FROM sources ORDER BY seconds DESC, id LIMIT 10")
+        )
     write_atomically(generation / "report.json", to_json(report))
     write_atomically(generation / "report.html", render_report(report, slowest))
+    return report

@@ -13,6 +13,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 from eqemb.article import Article, Equation, Problem
 from eqemb.errors import EqembError
@@ -36,7 +37,9 @@ CREATE TABLE equations (
     PRIMARY KEY (article, ordinal)) WITHOUT ROWID;
 CREATE TABLE problems (
     article INTEGER NOT NULL, cause TEXT, file TEXT, line INTEGER, detail TEXT);
+CREATE INDEX problems_article ON problems (article);
 CREATE TABLE unknown_macros (article INTEGER NOT NULL, macro TEXT, count INTEGER);
+CREATE INDEX unknown_macros_article ON unknown_macros (article);
 """
 _EQUATION = [field.name for field in fields(Equation) if field.name != "article"]
 _JSON = frozenset(("labels", "references"))
@@ -64,8 +67,8 @@ class Record:
     seconds: float = 0.0
     article: tuple[Any, ...] | None = None
     equations: tuple[tuple[Any, ...], ...] = ()
-    problems: tuple[tuple[str, str, int, str], ...] = ()
-    unknown: tuple[tuple[str, int], ...] = ()
+    problems: tuple[tuple[Any, ...], ...] = ()
+    unknown: tuple[tuple[Any, ...], ...] = ()
 
     def seal(self) -> "Record":
         """Compute the digest of the content."""
@@ -81,43 +84,47 @@ class Record:
 
 def skipped(name: str, origin: str, collection: str, cause: str, detail: str) -> Record:
     """The record of a source that is no article."""
-    return Record(name, origin, collection, "skipped", cause, _storable(detail)).seal()
+    return Record(*_storable(name, origin, collection, "skipped", cause, detail)).seal()
 
 
 def from_article(article: Article, words: int, sketch: bytes) -> Record:
     """An article as rows."""
     lost = [p for p in article.problems if p.cause.startswith("lost:") or p.cause in PARTIAL]
-    equations = tuple(
-        tuple(_column(equation, name) for name in _EQUATION) for equation in article.equations
-    )
     row = (
-        _storable(article.title), article.main_file, _storable(article.text),
-        _storable(json.dumps(article.sections, ensure_ascii=False)), words,
+        article.title, article.main_file, article.text,
+        json.dumps(article.sections, ensure_ascii=False), words,
         len({equation.display for equation in article.equations}), article.displays_opened,
         article.displays_lost, article.source_bytes, sketch,
     )  # fmt: skip
+    name, origin, collection = _storable(article.name, article.origin, article.collection)
     return Record(
-        article.name,
-        article.origin,
-        article.collection,
+        name,
+        origin,
+        collection,
         "partial" if lost else "read",
-        article=row,
-        equations=equations,
-        problems=tuple((p.cause, p.file, p.line, _storable(p.detail)) for p in article.problems),
-        unknown=tuple(sorted(article.unknown_macros.items())),
+        article=_storable(*row),
+        equations=tuple(
+            _storable(*(_column(equation, name) for name in _EQUATION))
+            for equation in article.equations
+        ),
+        problems=tuple(_storable(p.cause, p.file, p.line, p.detail) for p in article.problems),
+        unknown=tuple(_storable(*pair) for pair in sorted(article.unknown_macros.items())),
     ).seal()
 
 
 def _column(equation: Equation, name: str) -> Any:
     value = getattr(equation, name)
-    if name in _JSON:
-        return _storable(json.dumps(value, ensure_ascii=False))
-    return _storable(value) if isinstance(value, str) else value
+    return json.dumps(value, ensure_ascii=False) if name in _JSON else value
 
 
-def _storable(text: str) -> str:
-    """Text that SQLite can hold: a lone surrogate cannot be encoded."""
-    return text.encode("utf-8", "replace").decode() if not text.isascii() else text
+def _storable(*values: Any) -> tuple[Any, ...]:
+    """Values that SQLite can hold: a lone surrogate cannot be encoded."""
+    return tuple(
+        value.encode("utf-8", "replace").decode()
+        if isinstance(value, str) and not value.isascii()
+        else value
+        for value in values
+    )
 
 
 class Records:
@@ -125,19 +132,25 @@ class Records:
 
     def __init__(self, path: Path, *, write: bool = False) -> None:
         self.path = path
+        self._open = False
         if write:
             self._db = sqlite3.connect(path, isolation_level=None)
-            self._db.execute("PRAGMA journal_mode=WAL")
-            self._db.execute("PRAGMA synchronous=NORMAL")
-            if not self._has_tables():
-                self._db.executescript(f"BEGIN; {_SCHEMA} COMMIT;")
         else:
-            self._db = sqlite3.connect(f"file:{_quoted(path)}?mode=ro&immutable=1", uri=True)
-        self._written = self.count()
-        self._open = False
+            address = f"file:{quote(bytes(path.resolve()))}?mode=ro&immutable=1"
+            self._db = sqlite3.connect(address, uri=True)
+        try:
+            if write:
+                self._make_tables()
+            self._written = self.count()
+        except sqlite3.Error:
+            self._db.close()
+            raise
 
-    def _has_tables(self) -> bool:
-        return self._db.execute("SELECT 1 FROM sqlite_master LIMIT 1").fetchone() is not None
+    def _make_tables(self) -> None:
+        self._db.execute("PRAGMA journal_mode=WAL")
+        self._db.execute("PRAGMA synchronous=NORMAL")
+        if self._db.execute("SELECT 1 FROM sqlite_master LIMIT 1").fetchone() is None:
+            self._db.executescript(f"BEGIN; {_SCHEMA} COMMIT;")
 
     # ------------------------------------------------------------ writing
 
@@ -193,7 +206,7 @@ class Records:
         self._db.close()
 
     def close(self) -> None:
-        """Let go of the file."""
+        """Let go of the file; what was added since the last `commit` is forgotten."""
         self._db.close()
 
     # ------------------------------------------------------------ reading
@@ -249,10 +262,6 @@ class Records:
             if values["numbered"] is not None:
                 values["numbered"] = bool(values["numbered"])
             yield Equation(name, **values)
-
-
-def _quoted(path: Path) -> str:
-    return str(path.resolve()).replace("%", "%25").replace("?", "%3f").replace("#", "%23")
 
 
 def open_records(path: Path) -> Records:

@@ -5,6 +5,7 @@ library; `render_report` shows the same numbers as one HTML page that needs noth
 """
 
 import html
+import math
 from collections.abc import Iterable
 from typing import Any
 
@@ -65,7 +66,18 @@ def make_report(records: Records, settings: dict[str, Any]) -> dict[str, Any]:
 
 
 def _share(part: int, whole: int) -> float:
-    return round(part / whole, 6) if whole else 1.0
+    """To six digits, and never more than it is."""
+    return part * 1_000_000 // whole / 1_000_000 if whole else 1.0
+
+
+def percent(share: float) -> str:
+    """A share for people, never rounded up to 100 %."""
+    return f"{math.floor(round(share * 10_000, 4)) / 100:.2f} %"
+
+
+def place(file: str, line: int) -> str:
+    """Where something stands, as editors take it."""
+    return f"{file}:{line}" if line else file
 
 
 def _equations(records: Records) -> dict[str, int]:
@@ -139,6 +151,14 @@ def _collections(records: Records) -> dict[str, dict[str, int]]:
     }
 
 
+def why_none(report: dict[str, Any]) -> str:
+    """Why a reading gave no article, for people."""
+    causes = report["skipped"]["causes"]
+    if not causes:
+        return "no file there looks like a paper; give a folder of .tex, .gz, .tar.gz or .zip files"
+    return "; ".join(f"{count} {cause}" for cause, count in causes.items())
+
+
 # ---------------------------------------------------------------- as a page
 
 _STYLE = """
@@ -165,7 +185,7 @@ def render_report(report: dict[str, Any], slowest: Iterable[tuple[Any, ...]] = (
         ("unnumbered", f"{equations['unnumbered']:,}"),
         ("displays lost", f"{equations['lost']:,}"),
         ("words", f"{report['words']:,}"),
-        ("displays accounted for", f"{coverage['displays']:.2%}"),
+        ("of displays read", percent(coverage["displays"])),
     ]
     if "numbering_unknown" in equations:
         figures.insert(5, ("numbering unknown", f"{equations['numbering_unknown']:,}"))
@@ -184,7 +204,7 @@ def render_report(report: dict[str, Any], slowest: Iterable[tuple[Any, ...]] = (
             [p["cause"], p["count"], p["articles"], _examples(p["examples"])]
             for p in report["problems"]]),
         _table("Papers that lost displays", ["article", "#opened", "#lost", "#coverage"], [
-            [w["article"], w["opened"], w["lost"], f"{w['coverage']:.1%}"]
+            [w["article"], w["opened"], w["lost"], percent(w["coverage"])]
             for w in coverage["worst"]]),
         _table("Unknown commands", ["command", "#times", "#papers"], [
             [u["macro"], u["count"], u["articles"]] for u in report["unknown_macros"]]),
@@ -207,7 +227,8 @@ def _e(value: object) -> str:
 
 
 def _examples(examples: list[dict[str, Any]]) -> list[str]:
-    return [f"{e['article']} {e['file']}:{e['line']} {e['detail']}".rstrip() for e in examples[:5]]
+    parts = ((e["article"], place(e["file"], e["line"]), e["detail"]) for e in examples[:5])
+    return [" ".join(part for part in found if part) for found in parts]
 
 
 def _table(title: str, heads: list[str], rows: list[list[Any]]) -> str:

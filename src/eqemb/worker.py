@@ -6,10 +6,14 @@ processes of ours, each behind its length.
 """
 
 import contextlib
+import os
 import pickle
+import select
 import struct
 import sys
+import threading
 import time
+from collections.abc import Iterator
 from typing import Any, BinaryIO
 
 from eqemb.article import Article
@@ -28,6 +32,20 @@ except ImportError:  # Windows: the wall clock alone stands behind the budgets
 _LENGTH = struct.Struct("<Q")
 
 
+@contextlib.contextmanager
+def _one_paper() -> Iterator[None]:
+    """Say whatever goes wrong with a paper as a `SourceError`: it never stops the run."""
+    try:
+        yield
+    except SourceError:
+        raise
+    except MemoryError:
+        raise SourceError("out of memory") from None
+    except Exception as error:
+        raise SourceError("internal error", f"{type(error).__name__}: {error}"[:300]) from error
+
+
+@_one_paper()
 def read_found(found: Found, limits: Limits) -> Article:
     """Open and read one source; a `SourceError` says why it is no article."""
     source = load(found, limits)
@@ -37,22 +55,27 @@ def read_found(found: Found, limits: Limits) -> Article:
     return read_latex(source)
 
 
+@_one_paper()
+def _read_record(found: Found, limits: Limits) -> Record:
+    article = read_found(found, limits)
+    words = article.words()
+    return from_article(article, len(words), sketch(words).tobytes())
+
+
 def make_record(found: Found, limits: Limits) -> Record:
     """Read one source into a record, whatever it holds."""
     started = time.perf_counter()
     try:
-        article = read_found(found, limits)
-        words = article.words()
-        record = from_article(article, len(words), sketch(words).tobytes())
+        record = _read_record(found, limits)
     except SourceError as error:
-        record = skipped(found.name, found.origin, found.collection, error.cause, error.detail)
-    except MemoryError:
-        record = skipped(found.name, found.origin, found.collection, "out of memory", "")
-    except Exception as error:  # noqa: BLE001 - one bad paper never stops the run
-        detail = f"{type(error).__name__}: {error}"[:300]
-        record = skipped(found.name, found.origin, found.collection, "internal error", detail)
+        record = skip(found, error.cause, error.detail)
     record.seconds = time.perf_counter() - started
     return record
+
+
+def skip(found: Found, cause: str, detail: str = "") -> Record:
+    """The record of a source that is no article."""
+    return skipped(found.name, found.origin, found.collection, cause, detail)
 
 
 def send(stream: BinaryIO, message: Any) -> None:
@@ -64,11 +87,14 @@ def send(stream: BinaryIO, message: Any) -> None:
 
 
 def receive(stream: BinaryIO) -> Any:
-    """Read one message; `EOFError` where the other side is gone."""
+    """Read one message; `EOFError` where the other side is gone, even in the middle of one."""
     head = stream.read(_LENGTH.size)
     if len(head) < _LENGTH.size:
         raise EOFError
-    data = stream.read(_LENGTH.unpack(head)[0])
+    (size,) = _LENGTH.unpack(head)
+    data = stream.read(size)
+    if len(data) < size:
+        raise EOFError
     return pickle.loads(data)  # noqa: S301 - our own process on the other side
 
 
@@ -82,13 +108,24 @@ def _limit_memory(most: int) -> None:
         resource.setrlimit(resource.RLIMIT_AS, (ceiling, hard))
 
 
+def _end_with_parent() -> None:
+    """Go when the other side of stdin goes, if need be in the middle of a paper."""
+    watch = select.poll()
+    watch.register(sys.stdin.fileno(), 0)  # the end is told unasked
+    watch.poll()
+    os._exit(1)
+
+
 def main() -> None:
-    """Serve tasks until there are no more."""
+    """Serve tasks until there are no more: limits in, a sign of life out, then papers."""
     tasks, results = sys.stdin.buffer, sys.stdout.buffer
     sys.stdout = sys.stderr  # nothing may be printed among the messages
+    if hasattr(select, "poll"):  # not on Windows
+        threading.Thread(target=_end_with_parent, daemon=True).start()
     with contextlib.suppress(EOFError, KeyboardInterrupt, BrokenPipeError):
         limits, memory = receive(tasks)
         _limit_memory(memory)
+        send(results, "ready")
         while True:
             send(results, make_record(receive(tasks), limits))
 

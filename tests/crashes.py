@@ -1,0 +1,110 @@
+"""Readings that die at every step of their end, each then taken up again.
+
+    python crashes.py PAPERS FOLDER
+
+Prints one JSON object: step -> what became of it. `old` is the library that was there, `before`
+the one found after the death, `after` the one that `resume` made of it, each by its digest.
+test_reading.py judges.
+"""
+
+import json
+import os
+import shutil
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from eqemb import reading
+from eqemb.library import Library
+from eqemb.records import Records
+from synthetic import InlinePool
+
+DIED = 77
+#: Every step from the last paper on: which call of which function is the one that never happens.
+STEPS: dict[str, tuple[Any, str, int]] = {
+    "note the settings": (Path, "replace", 1),
+    "commit the last records": (Records, "commit", 1),
+    "set the clusters": (Records, "set_clusters", 1),
+    "digest": (Records, "sha256", 1),
+    "finish the records": (Records, "finish", 1),
+    "make the report": (reading, "make_report", 1),
+    "render the report": (reading, "render_report", 1),
+    "write report.json": (Path, "replace", 2),
+    "write report.html": (Path, "replace", 3),
+    "write run.json": (Path, "replace", 4),
+    "switch": (reading, "switch", 1),
+    "switch library.json": (Path, "replace", 5),
+    "copy report.json": (Path, "replace", 6),
+    "copy report.html": (Path, "replace", 7),
+    "remove the old": (shutil, "rmtree", 2),
+}
+
+
+def fatal(function: Callable[..., Any], call: int) -> Callable[..., Any]:
+    """The function, but the process does not live to see its n-th call."""
+    calls = 0
+
+    def count(*arguments: Any, **options: Any) -> Any:
+        nonlocal calls
+        calls += 1
+        if calls == call:
+            os._exit(DIED)
+        return function(*arguments, **options)
+
+    return count
+
+
+def in_child(work: Callable[[], object]) -> int:
+    """Do it in another process: its exit status."""
+    child = os.fork()
+    if child == 0:
+        try:
+            work()
+            os._exit(0)
+        finally:
+            os._exit(1)
+    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+
+
+def digest(folder: Path) -> str:
+    """What is at the folder now."""
+    with Library.open(folder) as library:
+        return str(library.report["sha256"])
+
+
+def die(papers: Path, folder: Path, step: str) -> dict[str, Any]:
+    """Read into a library that is there, die at a step, and go on."""
+    owner, name, call = STEPS[step]
+
+    def work() -> None:
+        setattr(owner, name, fatal(getattr(owner, name), call))
+        reading.read_library([papers], folder, resume=True)
+
+    found: dict[str, Any] = {"old": digest(folder), "status": in_child(work)}
+    found["before"] = digest(folder)
+    found["again"] = in_child(lambda: reading.read_library([papers], folder, resume=True))
+    found["after"] = digest(folder)
+    found["left"] = [path.name for path in folder.rglob("*") if path.name.endswith(".new")]
+    found["generations"] = len(list((folder / "generations").iterdir()))
+    return found
+
+
+def main() -> None:
+    """Die everywhere once."""
+    papers, folder = map(Path, sys.argv[1:])
+    reading._Pool = InlinePool  # type: ignore[assignment,misc]
+    os.fsync = lambda fd: None  # noqa: ARG005 - no power is cut here
+    few = sorted(papers.rglob("*.tex"))[:2]
+    reading.read_library(few, folder / "old").close()
+    found = {}
+    for step in STEPS:
+        library = folder / "library"
+        shutil.rmtree(library, ignore_errors=True)
+        shutil.copytree(folder / "old", library)
+        found[step] = die(papers, library, step)
+    json.dump(found, sys.stdout)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,75 @@
+"""An article is words and equations in reading order, and every equation has a name."""
+
+import pytest
+
+from eqemb.article import EQUATION_MARK, Article, Equation
+from synthetic import article, equation
+
+
+def words(text: str) -> list[str]:
+    """The words of a text."""
+    return Article("a", "a.tex", text=text).words()
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("The F-measure of Bayes' rule", ["The", "F-measure", "of", "Bayes", "rule"]),
+        ("don't and don\u2019t", ["don't", "and", "don\u2019t"]),
+        ("e.g. this, i.e. that.", ["e.g", "this", "i.e", "that"]),
+        ("in 2018 a top10 list", ["in", "2018", "a", "top10", "list"]),
+        ("snake_case_name", ["snake", "case", "name"]),
+        ("Gauß, Erdős and Łoś", ["Gauß", "Erdős", "and", "Łoś"]),
+        ("nai\u0308ve cafe\u0301s", ["nai\u0308ve", "cafe\u0301s"]),
+        ("two-\u2011three -- four - five-", ["two", "three", "four", "five"]),
+        ("", []),
+        ("... !? --", []),
+    ],
+)
+def test_words_are_letters_and_digits_with_inner_marks(text: str, expected: list[str]) -> None:
+    """Hyphens, apostrophes and dots within a word stay, all other marks go."""
+    assert words(text) == expected
+
+
+def test_inline_mathematics_gives_no_words() -> None:
+    """What stands between dollars is shown to people, not counted."""
+    assert words("where $x_i = \\alpha$ is small and $y$ large") == [
+        *("where", "is", "small", "and", "large")
+    ]
+
+
+def test_a_placeholder_is_no_word() -> None:
+    """The mark of an equation separates words and is none."""
+    assert words(f"before{EQUATION_MARK}after") == ["before", "after"]
+
+
+def test_stream_is_words_and_equations_in_reading_order() -> None:
+    """Equations stand between the words where their marks stand."""
+    first, second = equation(1), equation(2)
+    made = article("a", first, second, text=f"One $z$ {EQUATION_MARK} two.\n{EQUATION_MARK}\n\nOne")
+    assert list(made.stream()) == ["One", first, "two", second, "One"]
+
+
+def test_stream_without_equations_is_the_words() -> None:
+    """The stream and the words never disagree."""
+    made = article(text="A b-c.\nD $e$ f.")
+    assert list(made.stream()) == made.words() == ["A", "b-c", "D", "f"]
+
+
+def test_an_equation_is_named_by_article_and_ordinal() -> None:
+    """`ARTICLE#n`, also where the article's name has slashes."""
+    assert equation(3, name="hep-th/9901001").id == "hep-th/9901001#3"
+
+
+def test_the_first_label_is_the_label() -> None:
+    """An equation without labels has none."""
+    assert equation(labels=["eq:a", "eq:b"]).label == "eq:a"
+    assert equation().label is None
+
+
+def test_equations_do_not_share_their_references() -> None:
+    """Every equation has a list of its own."""
+    first, second = equation(1), equation(2)
+    first.references.append("See the first.")
+    assert isinstance(first, Equation)
+    assert second.references == []

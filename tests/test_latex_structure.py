@@ -372,6 +372,7 @@ def test_every_display_opened_is_accounted_for(body: str) -> None:
         (r"\begin{equation}\begin{align*}\begin{empheq}\[", 4),
         ("$$a$$ $$b$$", 2),
         ("$a$ $b$$c$", 0),
+        ("$a$$$b$$ $$c$$$d$", 2),
         (r"\\[2pt] \$\$ \\\[", 1),
         ("$a\n\n$$b$$", 1),
         (r"\begin{split}\begin{array}", 0),

@@ -88,15 +88,27 @@ def _shared_runs(
     """Pairs of documents, as `first * documents + second`, and how many sampled runs they share."""
     parts = max(1, -(-sum(sizes) // _PART))
     edges = [(part << 64) // parts for part in range(parts + 1)]
-    codes, counts = np.empty(0, np.int64), np.empty(0, np.int64)
+    codes = counts = np.empty(0, np.int64)
+    waiting: list[Integers] = []
     for low, high in pairwise(edges):
         hashes, owners = _part_of(sizes, sketches(), mask, (low, high - 1))
-        for more in _batches(_pairs(hashes, owners, len(sizes))):
-            merged, at = np.unique(np.concatenate((codes, more)), return_inverse=True)
-            total = np.bincount(at[len(codes) :], minlength=len(merged))
-            total[at[: len(codes)]] += counts
-            codes, counts = merged, total
-    return codes, counts
+        for more in _pairs(hashes, owners, len(sizes)):
+            waiting.append(more)
+            # as many as there are, and not each time a few: all merges then cost as much as one
+            if sum(map(len, waiting)) >= max(_PART, len(codes)):
+                codes, counts = _merge(codes, counts, waiting)
+                waiting = []
+    return _merge(codes, counts, waiting)
+
+
+def _merge(codes: Integers, counts: Integers, more: list[Integers]) -> tuple[Integers, Integers]:
+    """Sorted codes and their counts, with those of more codes added."""
+    new, times = np.unique(np.concatenate([codes[:0], *more]), return_counts=True)
+    at = np.searchsorted(codes, new)
+    known = np.append(codes, -1)[at] == new
+    counts[at[known]] += times[known]
+    places, new, times = at[~known], new[~known], times[~known]
+    return np.insert(codes, places, new), np.insert(counts, places, times)
 
 
 def _part_of(
@@ -130,18 +142,6 @@ def _pairs(hashes: Hashes, owners: NDArray[np.int32], documents: int) -> Iterato
         for at in range(0, len(first), step):
             group = owners[first[at : at + step, None] + np.arange(length)].astype(np.int64)
             yield (group[:, left] * documents + group[:, right]).ravel()
-
-
-def _batches(arrays: Iterable[Integers]) -> Iterator[Integers]:
-    """Small arrays joined to large ones."""
-    waiting: list[Integers] = []
-    for array in arrays:
-        waiting.append(array)
-        if sum(map(len, waiting)) >= _PART:
-            yield np.concatenate(waiting)
-            waiting = []
-    if waiting:
-        yield np.concatenate(waiting)
 
 
 def _root(linked: dict[int, int], document: int) -> int:

@@ -34,7 +34,7 @@ _DISPLAY = r"\{(?:" + "|".join(re.escape(name) for name in sorted(DISPLAYS)) + r
 EDGE = re.compile(rf"\\(?:begin|end){_DISPLAY}|(?<!\\)\\[\[\]]")
 _NAMED = re.compile(rf"(\\begin{_DISPLAY}|\\\[)|\\\\")
 #: The independent count: openings of displays, by no other rule than their names.
-_OPENING = re.compile(rf"(\\begin{_DISPLAY}|\\\[)|\\end{_DISPLAY}|\\\\|\\[$\]]|\$\$?|\n[ \t]*\n")
+_OPENING = re.compile(rf"(\\begin{_DISPLAY}|\\\[)|\\end{_DISPLAY}|\\\\|\\[$\]]|\$+|\n[ \t]*\n")
 
 
 @dataclass(slots=True)
@@ -69,20 +69,33 @@ def count_displays(text: str, start: int = 0, end: int | None = None) -> int:
         if text.find("\\begin{", start, end) < 0 and text.find("\\[", start, end) < 0:
             return 0
         return sum(match[1] is not None for match in _NAMED.finditer(text, start, end))
-    while match := _OPENING.search(text, start, end):
-        token, start = match[0], match.end()
-        if token == "$" or (token == "$$" and inline):
+    for match in _OPENING.finditer(text, start, end):
+        token = match[0]
+        if token == "$":
             inline = not inline
-            start = match.start() + 1  # "$a$$b$": one closes and the next opens
-        elif token == "$$":
-            displays += not dollars
-            dollars = not dollars
+        elif token[0] == "$":
+            opened, inline, dollars = _count_dollars(len(token), inline=inline, dollars=dollars)
+            displays += opened
         elif token[0] == "\n":
             inline = False  # a blank line: a stray dollar goes no further
         elif token not in ("\\\\", "\\$"):
             displays += match[1] is not None
             inline = dollars = False
     return displays
+
+
+def _count_dollars(count: int, *, inline: bool, dollars: bool) -> tuple[int, bool, bool]:
+    """What a run of dollars does: "$a$$b$" closes and opens, "$$a$$$b$" closes two and opens."""
+    displays = 0
+    while count > 0:
+        if inline or count == 1:
+            inline = not inline
+            count -= 1
+        else:
+            displays += not dollars
+            dollars = not dollars
+            count -= 2
+    return displays, inline, dollars
 
 
 def group_end(text: str, pos: int, limit: int) -> int:

@@ -30,7 +30,8 @@ _IDENTIFIERS = {
     "bigstar": "★", "diamondsuit": "♢", "heartsuit": "♡", "clubsuit": "♣", "spadesuit": "♠",
     "flat": "♭", "natural": "♮", "sharp": "♯", "checkmark": "✓", "degree": "°", "backprime": "‵",
     "blacktriangle": "▲", "lozenge": "◊", "blacklozenge": "⧫", "copyright": "©", "pounds": "£",
-    "qed": "□",
+    "qed": "□", "neg": "¬", "lnot": "¬", "blacktriangleright": "▶",
+    "blacktriangleleft": "◀", "blacktriangledown": "▼",
 }  # fmt: skip
 
 _OPERATORS = {
@@ -61,7 +62,7 @@ _OPERATORS = {
     "neq": "≠", "ll": "≪", "gg": "≫", "lll": "⋘", "ggg": "⋙", "equiv": "≡", "sim": "∼",
     "simeq": "≃", "approx": "≈", "approxeq": "≊", "cong": "≅", "propto": "∝", "varpropto": "∝",
     "doteq": "≐", "asymp": "≍", "bowtie": "⋈", "Join": "⋈", "models": "⊧", "perp": "⟂",
-    "mid": "∣", "nmid": "∤", "parallel": "∥", "nparallel": "∦", "in": "∈", "notin": "∉",
+    "nmid": "∤", "parallel": "∥", "nparallel": "∦", "in": "∈", "notin": "∉",
     "ni": "∋", "owns": "∋", "notni": "∌", "subset": "⊂", "supset": "⊃", "subseteq": "⊆",
     "supseteq": "⊇", "nsubseteq": "⊈", "nsupseteq": "⊉", "subsetneq": "⊊", "supsetneq": "⊋",
     "sqsubset": "⊏", "sqsupset": "⊐", "sqsubseteq": "⊑", "sqsupseteq": "⊒", "Subset": "⋐",
@@ -77,7 +78,7 @@ _OPERATORS = {
     "backsim": "∽", "thicksim": "∼", "thickapprox": "≈", "trianglelefteq": "⊴",
     "trianglerighteq": "⊵", "vartriangleleft": "⊲", "vartriangleright": "⊳", "between": "≬",
     "pitchfork": "⋔", "smile": "⌣", "frown": "⌢", "leqq": "≦", "geqq": "≧", "therefore": "∴",
-    "because": "∵", "curlyeqprec": "⋞", "curlyeqsucc": "⋟", "shortmid": "∣",
+    "because": "∵", "curlyeqprec": "⋞", "curlyeqsucc": "⋟", 
     "shortparallel": "∥", "multimap": "⊸", "eqsim": "≂", "lessdot": "⋖", "gtrdot": "⋗",
     "subseteqq": "⫅", "supseteqq": "⫆", "subsetneqq": "⫋", "varsubsetneq": "⊊",
     # arrows
@@ -89,7 +90,7 @@ _OPERATORS = {
     "Longleftrightarrow": "⟺", "mapsto": "↦", "longmapsto": "⟼", "hookrightarrow": "↪",
     "hookleftarrow": "↩", "rightharpoonup": "⇀", "rightharpoondown": "⇁", "leftharpoonup": "↼",
     "leftharpoondown": "↽", "rightleftharpoons": "⇌", "leftrightharpoons": "⇋", "nearrow": "↗",
-    "searrow": "↘", "swarrow": "↙", "nwarrow": "↖", "leadsto": "↝", "rightsquigarrow": "⇝",
+    "searrow": "↘", "swarrow": "↙", "nwarrow": "↖", "leadsto": "⇝", "rightsquigarrow": "⇝",
     "twoheadrightarrow": "↠", "twoheadleftarrow": "↞", "rightarrowtail": "↣", "leftarrowtail": "↢",
     "rightrightarrows": "⇉", "leftleftarrows": "⇇", "rightleftarrows": "⇄",
     "leftrightarrows": "⇆", "upuparrows": "⇈", "downdownarrows": "⇊", "curvearrowright": "↷",
@@ -100,8 +101,8 @@ _OPERATORS = {
     "downharpoonright": "⇂", "upharpoonleft": "↿", "downharpoonleft": "⇃", "Lsh": "↰", "Rsh": "↱",
     "looparrowright": "↬", "looparrowleft": "↫",
     # others that LaTeXML also makes operators
-    "nabla": "∇", "partial": "∂", "forall": "∀", "exists": "∃", "nexists": "∄", "neg": "¬",
-    "lnot": "¬", "top": "⊤", "bot": "⊥", "surd": "√", "S": "§", "P": "¶", "dag": "†",
+    "nabla": "∇", "partial": "∂", "forall": "∀", "exists": "∃", "nexists": "∄", 
+    "top": "⊤", "bot": "⊥", "surd": "√", "S": "§", "P": "¶", "dag": "†",
 }  # fmt: skip
 
 _BIG = {
@@ -126,12 +127,12 @@ _NAMES = (
 
 #: Characters written as themselves.
 _CHARACTERS = {
-    "-": "−", "*": "*", "?": "&quest;", ",": "&comma;", "[": "&lsqb;", "]": "&rsqb;", ":=": ":=",
+    "-": "−", "*": "*", "?": "&quest;", ",": "&comma;", "[": "&lsqb;", "]": "&rsqb;", ":=": ":=", ": =": ":=", "\\vcentcolon=": ":=",
     "\\{": "{", "\\}": "}", "\\|": "‖", "\\%": "%", "\\$": "$", "\\#": "#", "\\_": "_",
     "\\&": "&", "−": "−", "∗": "*", "·": "⋅", "∶": ":", "≔": ":=", "∥": "‖", "║": "‖",
     "〈": "⟨", "〉": "⟩", "⟨": "⟨", "⟩": "⟩", "ε": "V!ϵ", "φ": "V!ϕ", "µ": "V!μ", "″": "′′",
     "‴": "′′′", "…": "V!…", "⋯": "V!⋯", "∞": "V!∞", "∅": "V!∅", "–": "−", "‐": "−", "⋆": "⋆",
-    "ℓ": "V!ℓ", "ℏ": "V!ℏ", "¯": "¯", "‖": "‖", "∣": "∣",
+    "ℓ": "V!ℓ", "ℏ": "V!ℏ", "...": "V!…",
 }  # fmt: skip
 
 
@@ -144,6 +145,25 @@ def character(text: str) -> str:
     if category[0] == "L":
         return "V!" + text
     return "N!" + text if category[0] == "N" else text
+
+
+_ESCAPES = str.maketrans(
+    {"?": "&quest;", ",": "&comma;", "[": "&lsqb;", "]": "&rsqb;", "\n": " ", "\t": " ", "\r": " "}
+)
+
+
+def escape(text: str) -> str:
+    """Text as it stands in a tag: the signs of bracket strings are named."""
+    return text.translate(_ESCAPES)
+
+
+def unescape(tag: str) -> str:
+    """The text of a tag as people read it."""
+    if "&" not in tag:
+        return tag
+    for char, name in (("?", "quest"), (",", "comma"), ("[", "lsqb"), ("]", "rsqb")):
+        tag = tag.replace(f"&{name};", char)
+    return tag
 
 
 def _symbols() -> dict[str, str]:
@@ -288,14 +308,14 @@ TRANSPARENT: dict[str, int] = {
     "\\" + name: count
     for count, names in [
         (0, "mathrel mathbin mathord mathopen mathclose mathpunct mathinner ensuremath smash"
-            " boxed fbox framebox mathstrut@ mathclap mathllap mathrlap clap llap rlap cancel"
+            " boxed gls hyperref fbox framebox mathstrut@ mathclap mathllap mathrlap clap llap rlap cancel"
             " bcancel xcancel hcancel underparen@ vcenter uppercase emph nolinkurl mathchoice@"
             " operatornamewithlimits@ substitute@ texorpdfstring@ tfrac@ lefteqn cases@ hl"
             " shoveleft shoveright tensor@ centerline adjustlimits mathpalette@ protect@ mathsmaller"
             " mathlarger unit num@ ce@ xspace@ displaylimits@ vphantom@ mathversion@ makebox"
             " tightboxed Aboxed empheqlbrace@ underaccent@ mathaccent@ ul uline sout mathtext"),
         (1, "textcolor colorbox hyperlink hypertarget href raisebox scalebox resizebox@ mathcolor"
-            " cancelto rotatebox parbox hyperref bbox mathmakebox"),
+            " cancelto rotatebox parbox bbox mathmakebox"),
         (2, "resizebox fcolorbox"),
     ]
     for name in names.split()
@@ -345,8 +365,10 @@ ENVIRONMENTS: dict[str, tuple[str, str, int, str]] = {
 #: Commands for a cell of stacked rows given as an argument.
 ROW_STACKS = frozenset({"\\substack", "\\Let@", "\\makecell", "\\shortstack"})
 
-#: Commands whose braces hold text.
-TEXT = (
-    "text textrm textbf textit textsc texttt textup textnormal textsf textmd textsl mbox hbox"
-    " intertext shortintertext mathtext textsuperscript textsubscript"
-).split()
+#: Commands whose braces hold text -> the style in which a single letter there is a symbol.
+TEXT = {
+    "textbf": "bf", "textit": "it", "textsf": "sf", "texttt": "tt", "textsl": "it",
+    **dict.fromkeys(("textrm", "textup", "textnormal", "textmd", "textsc", "text"), ""),
+    **dict.fromkeys(("mbox", "hbox", "intertext", "shortintertext", "mathtext"), ""),
+    **dict.fromkeys(("textsuperscript", "textsubscript"), ""),
+}  # fmt: skip

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from eqemb.layout import commands
 from eqemb.layout.alphabets import styled
-from eqemb.layout.commands import SYMBOLS
+from eqemb.layout.commands import SYMBOLS, escape
 from eqemb.layout.rows import (
     attach,
     base_for,
@@ -85,7 +85,7 @@ class Parser:
 
     def stray(self, token: str, items: Items) -> None:
         self.problem("nothing to close", token)
-        items.append(Node("E!" + _escape(token)))
+        items.append(Node("E!" + escape(token)))
 
     def expression(self, items: Items) -> Items:
         """A row up to a closing token, with `\\over` and its kin."""
@@ -146,6 +146,11 @@ class Parser:
                 if joins:
                     items[-1].tag += tag[2:]
                     return
+        if tag == "|" and self.space < 0 and items and items[-1].tag == "|":
+            # `|\!|` is a norm bar made by hand.
+            self.space = 0.0
+            items[-1].tag, items[-1].look = "‖", {"twin": True}
+            return
         node = Node(tag)
         if letter and style == "rm":
             node.hint("upright")
@@ -432,7 +437,7 @@ class Parser:
         inner = self.argument()
         if inner:
             node = wrap(inner)
-            items.append(node.hint("limits"))
+            items.append(node.hint("limits").hint("mathop"))
 
     def modulus(self, token: str, items: Items, _: object) -> None:
         inner = [Node("mod"), *self.argument()]
@@ -494,7 +499,15 @@ class Parser:
 
     def sided(self, token: str, items: Items, shape: object) -> None:
         char, side = shape  # type: ignore[misc]
-        self.append(Node(char, {"side": side}), items)
+        self.append(Node(char, {"side": side, "vert": True}), items)
+
+    def mid(self, token: str, items: Items, _: object) -> None:
+        """The bar that stands between: never a fence."""
+        self.append(Node("|", {"side": "none", "mid": True}), items)
+
+    def twin(self, token: str, items: Items, _: object) -> None:
+        """`||`: a norm bar, or the end of one absolute value and the start of the next."""
+        self.append(Node("‖", {"twin": True}), items)
 
     def paired(self, token: str, items: Items, pair: object) -> None:
         """`\\norm{x}`, `\\bra{x}`: both fences by one command."""
@@ -505,7 +518,7 @@ class Parser:
             self.append(fence(Node(opener), fences(inner), Node(closer)), items)
 
     def wildcard(self, token: str, items: Items, _: object) -> None:
-        items.append(Node("?" + _escape(self.raw_argument())))
+        items.append(Node("?" + escape(self.raw_argument())))
 
     # Environments and text
 
@@ -516,15 +529,23 @@ class Parser:
             return
         text = _TEXT_TOKEN.match(token)
         if text:
-            self.text(text[1], items)
+            self.text(text[1], text[2], items)
         elif len(token) > 1 and token[1].isalpha():
             self.unknown.append(token)
             self.append(Node("V!" + token[1:], {"unknown": True}), items)
         else:
             self.unknown.append(token)
 
-    def text(self, content: str, items: Items) -> None:
-        """Text, with the mathematics between dollars read as such."""
+    def bare_text(self, token: str, items: Items, _: object) -> None:
+        """`\\text x`, or text with braces nested deeper than a token holds."""
+        self.text(token[1:], self.raw_argument(), items)
+
+    def text(self, command: str, content: str, items: Items) -> None:
+        """Text, with the mathematics between dollars read as such; `\\textbf{x}` is a letter."""
+        if len(content) == 1 and content.isalpha():
+            tag = styled("V!" + content, commands.TEXT[command])
+            items.append(Node(tag, {"text": content, "upright": True}))
+            return
         for index, piece in enumerate(content.split("$")):
             if index % 2 and self.depth < DEPTH:
                 inner = Parser(piece, self.depth + 1)
@@ -534,7 +555,7 @@ class Parser:
                 continue
             shown = _SPACE.sub(" ", _TEXT_COMMAND.sub(_text_command, piece))
             if shown.strip():
-                self.append(Node("T!" + _escape(shown.strip()), {"text": shown}), items)
+                self.append(Node("T!" + escape(shown.strip()), {"text": shown}), items)
             elif shown:
                 self.space += 0.25
 
@@ -655,19 +676,10 @@ def _delimiter(token: str) -> str:
     found = commands.DELIMITERS.get(token)
     if found is not None:
         return found
-    return SYMBOLS.get(token) or _escape(token.lstrip("\\"))
+    return SYMBOLS.get(token) or escape(token.lstrip("\\"))
 
 
-_ESCAPES = str.maketrans(
-    {"?": "&quest;", ",": "&comma;", "[": "&lsqb;", "]": "&rsqb;", "\n": " ", "\t": " ", "\r": " "}
-)
-
-
-def _escape(text: str) -> str:
-    return text.translate(_ESCAPES)
-
-
-_TEXT_TOKEN = re.compile(rf"\\(?:{'|'.join(commands.TEXT)})\s*\{{(.*)\}}\Z", re.DOTALL)
+_TEXT_TOKEN = re.compile(rf"\\({'|'.join(commands.TEXT)})\s*\{{(.*)\}}\Z", re.DOTALL)
 _TEXT_COMMAND = re.compile(r"\\([a-zA-Z]+)\s*|\\(.)|[{}]|~|``|''", re.DOTALL)
 _SPACE = re.compile(r"\s+")
 
@@ -704,6 +716,8 @@ def _handlers() -> dict[str, tuple[Handler, object]]:
         (Parser.row_stack, dict.fromkeys(commands.ROW_STACKS)),
         (Parser.sided, {"\\lvert": ("|", "open"), "\\rvert": ("|", "close"),
                         "\\lVert": ("‖", "open"), "\\rVert": ("‖", "close")}),
+        (Parser.mid, dict.fromkeys(("\\mid", "\\shortmid", "∣"))),
+        (Parser.twin, {"||": None}),
         (Parser.operator_name, {"\\operatorname": None, "\\operatornamewithlimits": None}),
         (Parser.modulus, {"\\pmod": None, "\\mod": None}),
         (Parser.root, {"\\sqrt": None}),
@@ -712,6 +726,7 @@ def _handlers() -> dict[str, tuple[Handler, object]]:
         (Parser.operator, {"\\mathop": None}),
         (Parser.left, {"\\left": None}),
         (Parser.wildcard, {"\\qvar": None}),
+        (Parser.bare_text, {"\\" + name: None for name in commands.TEXT}),
     ]  # fmt: skip
     for handler, data in tables:
         table.update({command: (handler, value) for command, value in data.items()})

@@ -129,12 +129,16 @@ class _Pairing:
         if content:
             opener = self.out[place]
             del self.out[place:]
-            self.out.append(fence(opener, pair_bars(content) if self.loose else content, node))
+            # Bars between angles are the middle of a bra-ket.
+            pairs = self.loose and kind != "⟨"
+            self.out.append(fence(opener, pair_bars(content) if pairs else content, node))
         else:
             self.out.append(node)
 
     def bar(self, node: Node, side: object) -> None:
         kind = node.tag
+        if node.look and "twin" in node.look and self.splits(node):
+            return
         after_operand = bool(self.out) and _is_operand(self.out[-1])
         inside = bool(self.open) and self.open[-1][0] == kind
         if inside and side != "open" and (after_operand or side == "close"):
@@ -144,6 +148,17 @@ class _Pairing:
         else:
             self.loose = True
             self.out.append(node)
+
+
+    def splits(self, node: Node) -> bool:
+        """Whether `||` is two bars: it ends `|x|` and may begin another."""
+        if not self.open or self.open[-1][0] != "|" or not _is_operand(self.out[-1]):
+            return False
+        self.close("|", Node("|"))
+        last = Node("|")
+        last.kids = node.kids
+        self.bar(last, "open" if node.kids is None else None)
+        return True
 
 
 def _is_operand(node: Node) -> bool:

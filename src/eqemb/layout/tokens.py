@@ -16,14 +16,15 @@ _LENGTH = r"\[\s*-?[\d.]*\s*(?:pt|em|ex|cm|mm|in|mu|bp|\\[a-zA-Z]+)\s*\]"
 
 _TOKEN = re.compile(
     rf"""
-      [a-zA-Z{{}}_^=+()&,|]
+      [a-zA-Z{{}}_^=+()&,]
     | \\(?: (?:begin|end)\s*\{{[^{{}}]*\}}
           | (?:{"|".join(TEXT)})\s*{_BRACED}
+          | vcentcolon=
           | [a-zA-Z@]+
           | \\\*?(?:\s*{_LENGTH})?
           | . )
     | \d+(?:\.\d+)? | \.\d+
-    | '+ | :=
+    | '+ | :[ ]?= | \.\.\. | \|\|
     | \S
     """,
     re.VERBOSE | re.DOTALL,

@@ -7,7 +7,7 @@ Nothing here recurses: trees come from strangers and may be 100,000 deep.
 
 import re
 import unicodedata
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 #: The order in which Tangent visits children.
 EDGES = "aocnbude" + "w"
@@ -186,16 +186,19 @@ def _plain(char: str) -> str:
 _LETTERLIKE = frozenset("ℂℍℕℙℚℝℤℬℰℱℋℐℒℳℛℭℌℑℜℨℯℊℴ𝕜")
 
 
-def rename(root: Node | None, fixed: frozenset[str]) -> dict[str, str]:
+def rename(tags: Iterable[str], fixed: frozenset[str]) -> dict[str, str]:
     """New tags for one-letter variables, by order of appearance; names and `fixed` ones stay."""
     names: dict[str, str] = {}
-    for node in walk(root):
-        tag = node.tag
+    for tag in tags:
         if tag in names or tag in fixed or tag[:2] != "V!" or len(tag) != 3:  # noqa: PLR2004
             continue
         if tag[2].isalpha():
             names[tag] = f"V!#{len(names) + 1}"
     return names
+
+
+#: The order of children in a bracket string, after the right neighbour.
+_SLT_ORDER = "abcdouwe"
 
 
 def to_slt(root: Node | None, end: Node | None = None) -> str:
@@ -212,7 +215,7 @@ def to_slt(root: Node | None, end: Node | None = None) -> str:
         out.append("[" + item.tag)
         stack.append("]")
         if item.kids:
-            for edge in sorted(item.kids, reverse=True):
+            for edge in sorted(item.kids, key=_SLT_ORDER.index, reverse=True):
                 stack.append(item.kids[edge])
                 stack.append("," + edge)
         if item.n is not None and item.n is not end:

@@ -84,7 +84,7 @@ _OPERATORS = {
     # arrows
     "to": "→", "rightarrow": "→", "leftarrow": "←", "gets": "←", "uparrow": "↑", "downarrow": "↓",
     "updownarrow": "↕", "leftrightarrow": "↔", "Rightarrow": "⇒", "Leftarrow": "⇐",
-    "Uparrow": "⇑", "Downarrow": "⇓", "Updownarrow": "⇕", "Leftrightarrow": "⇔", "iff": "⇔",
+    "Uparrow": "⇑", "Downarrow": "⇓", "Updownarrow": "⇕", "Leftrightarrow": "⇔", "iff": "⟺",
     "implies": "⟹", "impliedby": "⟸", "longrightarrow": "⟶", "longleftarrow": "⟵",
     "longleftrightarrow": "⟷", "Longrightarrow": "⟹", "Longleftarrow": "⟸",
     "Longleftrightarrow": "⟺", "mapsto": "↦", "longmapsto": "⟼", "hookrightarrow": "↪",
@@ -127,7 +127,7 @@ _NAMES = (
 
 #: Characters written as themselves.
 _CHARACTERS = {
-    "-": "−", "*": "*", "?": "&quest;", ",": "&comma;", "[": "&lsqb;", "]": "&rsqb;", ":=": ":=", ": =": ":=", "\\vcentcolon=": ":=",
+    "-": "−", "*": "*", "?": "&quest;", ",": "&comma;", "[": "&lsqb;", "]": "&rsqb;", 
     "\\{": "{", "\\}": "}", "\\|": "‖", "\\%": "%", "\\$": "$", "\\#": "#", "\\_": "_",
     "\\&": "&", "−": "−", "∗": "*", "·": "⋅", "∶": ":", "≔": ":=", "∥": "‖", "║": "‖",
     "〈": "⟨", "〉": "⟩", "⟨": "⟨", "⟩": "⟩", "ε": "V!ϵ", "φ": "V!ϕ", "µ": "V!μ", "″": "′′",

@@ -20,6 +20,11 @@ _MARK = ' class="eqemb-mark" mathbackground="#ffe08a"'
 _SIZES = {"big": 1.2, "Big": 1.8, "bigg": 2.4, "Bigg": 3.0}
 _BRACKETS = frozenset("()[]{}|‖⟨⟩⌊⌋⌈⌉⟦⟧")
 _GREEK_CAPITALS = frozenset("ΓΔΘΛΞΠΣΥΦΨΩ")
+_ALIGN = {"l": ' style="text-align:left"', "r": ' style="text-align:right"'}
+_ACCENTS = {"^": "ˆ", "~": "˜", "→": "\u20d7"}
+#: Signs after which a plus or minus joins two things.
+_AFTER_OPERAND = frozenset(")]}|‖⟩⌋⌉!′")
+_SIGNS = frozenset("+−±∓")
 _THIN = '<mspace width="0.1667em"/>'
 
 
@@ -49,12 +54,13 @@ class _Writer:
         rows: list[list[list[Node]]] = [[[]]]
         for node in baseline(root):
             look = node.look or {}
-            if "row" in look and rows[0][0]:
+            if "row" in look and any(rows[0]):
                 rows.append([[]])
-            if "cell" in look and (len(rows) > 1 or rows[0][0] or "row" not in look):
+            if "cell" in look:
                 rows[-1].append([])
             rows[-1][-1].append(node)
-        end = f"<mo>{escape(tail)}</mo>" if tail else ""
+        end = f'<mo lspace="0">{escape(tail)}</mo>' if tail else ""
+        rows = [_relations_joined(row) for row in rows]
         if len(rows) == 1:
             return "".join(self.cells([node for cell in rows[0] for node in cell])) + end
         width = max(map(len, rows))
@@ -63,7 +69,7 @@ class _Writer:
             last = end if i == len(rows) - 1 else ""
             cells = [
                 f'<mtd style="text-align:{"left" if column % 2 else "right"};padding:0.2em 0">'
-                + "".join(self.cells(cell))
+                + self.aligned(cell)
                 + (last if column == len(row) - 1 else "")
                 + "</mtd>"
                 for column, cell in enumerate(row)
@@ -72,6 +78,12 @@ class _Writer:
                 cells = [cells[0].replace("text-align:right", "text-align:left")]
             out.append("<mtr>" + "".join(cells) + "</mtr>")
         return '<mtable displaystyle="true">' + "".join(out) + "</mtable>"
+
+    def aligned(self, cell: list[Node]) -> str:
+        """A cell of aligned lines; nothing at its ends makes operators there keep their space."""
+        start = "<mrow></mrow>" if cell and cell[0].tag[1:2] != "!" else ""
+        end = "<mrow></mrow>" if cell and cell[-1].tag[1:2] != "!" else ""
+        return start + "".join(self.cells(cell)) + end
 
     def row(self, node: Node | None) -> str:
         """A baseline as one element."""
@@ -90,6 +102,12 @@ class _Writer:
                 parts.append(f'<mspace width="{space:.3g}em"/>')
             elif _is_function(node) and i and not _is_mark(nodes[i - 1]):
                 parts.append(_THIN)
+            previous = nodes[i - 1] if i else None
+            if node.tag in _SIGNS and node.kids is None and (
+                previous is None or (_is_mark(previous) and previous.tag not in _AFTER_OPERAND)
+            ):
+                parts.append(f'<mo form="prefix"{self.attributes(node)}>{node.tag}</mo>')
+                continue
             parts.append(self.scripted(node))
             if _is_function(node) and i + 1 < len(nodes) and _wants_space(nodes[i + 1]):
                 parts.append(_THIN)
@@ -98,43 +116,52 @@ class _Writer:
 
     def scripted(self, node: Node) -> str:
         """A symbol with what stands around it."""
-        core = self.core(node)
         kids = node.kids
         if kids is None or node.tag[:2] == "O!":
-            return core
-        look = node.look or {}
-        below, above = kids.get("u"), kids.get("o")
-        if (below or above) and _stacks(node, look):
-            core = self.stacked(core, below, above)
-            below = above = None
-        below, above = kids.get("b", below), kids.get("a", above)
+            return self.core(node)
         if "c" in kids or "d" in kids:
-            return self.with_prescripts(core, node)
-        if below and above:
-            return f"<msubsup>{core}{self.row(below)}{self.row(above)}</msubsup>"
-        if below:
-            return f"<msub>{core}{self.row(below)}</msub>"
-        return f"<msup>{core}{self.row(above)}</msup>" if above else core
+            return self.with_prescripts(node)
+        below, above = kids.get("u"), kids.get("o")
+        if not (below or above) or not _stacks(node):
+            return self.scripts(node, kids.get("b", below), kids.get("a", above))
+        if any("outer" in (child.look or {}) for child in (below, above) if child):
+            return self.stacked(self.scripts(node, kids.get("b"), kids.get("a")), below, above)
+        core = self.stacked(self.core(node), below, above)
+        return _with_scripts(core, self.optional(kids.get("b")), self.optional(kids.get("a")))
+
+    def optional(self, node: Node | None) -> str:
+        return self.row(node) if node is not None else ""
+
+    def scripts(self, node: Node, below: Node | None, above: Node | None) -> str:
+        """Scripts at the side: of the closing fence where that does not stretch, as in TeX."""
+        low, high = self.optional(below), self.optional(above)
+        if node.tag[:2] == "M!":
+            return self.matrix(node, low, high)
+        return _with_scripts(self.core(node), low, high)
 
     def stacked(self, core: str, below: Node | None, above: Node | None) -> str:
-        def accents(node: Node | None) -> bool:
-            return node is not None and "accent" in (node.look or {})
-
-        if below and above and not accents(below) and not accents(above):
+        if below and above and not _is_accent(below) and not _is_accent(above):
             return f"<munderover>{core}{self.row(below)}{self.row(above)}</munderover>"
-        if above:
-            flag = ' accent="true"' if accents(above) else ""
-            core = f"<mover{flag}>{core}{self.row(above)}</mover>"
-        if below:
-            flag = ' accentunder="true"' if accents(below) else ""
-            core = f"<munder{flag}>{core}{self.row(below)}</munder>"
+        for node, name, side in ((above, "over", "top"), (below, "under", "bottom")):
+            if node is None:
+                continue
+            if node.tag == "¯" and node.kids is None and node.n is None:
+                # No math font at hand stretches a bar well: a border is as wide as its base.
+                core = (
+                    f'<mrow class="eqemb-{name}" style="border-{side}:0.06em solid;'
+                    f'padding-{side}:0.12em"{self.attributes(node)}>{core}</mrow>'
+                )
+                continue
+            flag = f' accent{"" if name == "over" else "under"}="true"' if _is_accent(node) else ""
+            core = f"<m{name}{flag}>{core}{self.row(node)}</m{name}>"
         return core
 
-    def with_prescripts(self, core: str, node: Node) -> str:
+    def with_prescripts(self, node: Node) -> str:
         def part(edge: str) -> str:
             child = node.get(edge)
             return self.row(child) if child else "<mrow></mrow>"
 
+        core = self.core(node)
         return (
             f"<mmultiscripts>{core}{part('b')}{part('a')}<mprescripts/>{part('d')}{part('c')}"
             "</mmultiscripts>"
@@ -177,15 +204,9 @@ class _Writer:
             style = ' displaystyle="true"' if "display" in look else ""
             above, below = self.row(node.get("o")), self.row(node.get("u"))
             made = f"<mfrac{bar}{style}{mark}>{above}{below}</mfrac>"
-        kids = node.kids or {}
-        below_, above_ = kids.get("b"), kids.get("a")
-        if below_ or above_:
-            low = self.row(below_) if below_ else "<mrow></mrow>"
-            high = self.row(above_) if above_ else "<mrow></mrow>"
-            return f"<msubsup>{made}{low}{high}</msubsup>"
-        return made
+        return _with_scripts(made, self.optional(node.get("b")), self.optional(node.get("a")))
 
-    def matrix(self, node: Node) -> str:
+    def matrix(self, node: Node, low: str = "", high: str = "") -> str:
         """A fenced group, a matrix, or an invisible group."""
         found = _MATRIX.match(node.tag)
         opener, closer = (found[1], found[2]) if found else ("", "")
@@ -198,28 +219,47 @@ class _Writer:
         look, mark = node.look or {}, self.attributes(node)
         inside = self.table(parts, node, mark) if _is_table(node, found) else None
         if inside is None:
-            inside = "".join("".join(self.cells(list(baseline(part)))) for part in parts)
+            made = [cell for part in parts for cell in self.cells(list(baseline(part)))]
+            # A row of its own, so that a sign at its start is known to be a sign.
+            inside = made[0] if len(made) == 1 else "<mrow>" + "".join(made) + "</mrow>"
         size = look.get("size")
         hints: dict[str, object] = {"stretch": True} if "stretch" in look else {"size": size or ""}
         ends = [
             _operator(unescape(char), mark + form, hints) if char else ""
             for char, form in ((opener, ' form="prefix"'), (closer, ' form="postfix"'))
         ]
-        return f"<mrow>{ends[0]}{inside}{ends[1]}</mrow>"
+        if ends[1] and "stretch" not in look and not size:
+            return f"<mrow>{ends[0]}{inside}{_with_scripts(ends[1], low, high)}</mrow>"
+        return _with_scripts(f"<mrow>{ends[0]}{inside}{ends[1]}</mrow>", low, high)
 
     def table(self, cells: list[Node], node: Node, mark: str) -> str:
         widths = (node.look or {}).get("widths")
         if not isinstance(widths, list) or sum(widths) != len(cells):
             found = _MATRIX.match(node.tag)
-            columns = max(1, int(found[4])) if found else 1
-            widths = [columns] * (len(cells) // columns + 1)
+            count = max(1, int(found[4])) if found else 1
+            widths = [count] * (len(cells) // count + 1)
+        columns = (node.look or {}).get("columns", "")
         out, at = [], 0
         for width in widths:
             row = cells[at : at + width]
             at += width
-            made = "".join(f"<mtd>{self.row(cell)}</mtd>" for cell in row)
+            made = "".join(
+                f"<mtd{_ALIGN.get(str(columns)[k : k + 1], '')}>{self.row(cell)}</mtd>"
+                for k, cell in enumerate(row)
+            )
             out.append(f"<mtr>{made}</mtr>" if row else "")
         return f"<mtable{mark}>" + "".join(out) + "</mtable>"
+
+
+def _relations_joined(row: list[list[Node]]) -> list[list[Node]]:
+    """A row in which a relation alone in its cell (`&=&`) stands with what follows it."""
+    out: list[list[Node]] = []
+    for cell in row:
+        if out and len(out[-1]) == 1 and out[-1][0].tag[1:2] != "!":
+            out[-1] = out[-1] + cell
+        else:
+            out.append(cell)
+    return out
 
 
 def _is_table(node: Node, found: "re.Match[str] | None") -> bool:
@@ -228,13 +268,29 @@ def _is_table(node: Node, found: "re.Match[str] | None") -> bool:
     return found is not None and int(found[3]) > 1
 
 
-def _stacks(node: Node, look: dict[str, object]) -> bool:
+def _with_scripts(core: str, low: str, high: str) -> str:
+    if low and high:
+        return f"<msubsup>{core}{low}{high}</msubsup>"
+    if low:
+        return f"<msub>{core}{low}</msub>"
+    return f"<msup>{core}{high}</msup>" if high else core
+
+
+def _is_accent(node: Node) -> bool:
+    return "accent" in (node.look or {}) or (node.tag in "^~¯˙¨ˇ⏞⏟" and node.n is None)
+
+
+def _stacks(node: Node) -> bool:
     """Whether over and under are drawn so, rather than as scripts at the side."""
+    look = node.look or {}
     if "stack" in look or "limits" in look:
         return True
     if node.tag in INTEGRALS:
         return False
-    return node.tag in LIMITS or node.tag[1:2] == "!"
+    if node.tag in LIMITS:
+        return True
+    accents = any(_is_accent(child) for edge, child in (node.kids or {}).items() if edge in "ou")
+    return accents or (node.tag[1:2] == "!" and node.tag[:2] != "M!")
 
 
 def _is_function(node: Node) -> bool:
@@ -268,11 +324,11 @@ def _operator(char: str, mark: str, look: dict[str, object]) -> str:
         size = _SIZES.get(re.sub(r"\\|(?<=g)[lrm]\Z", "", str(look["size"])), 1.0)
         extra = f' stretchy="true" symmetric="true" minsize="{size}em" maxsize="{size}em"'
     elif char in _BRACKETS:
-        extra = ' stretchy="false"'
+        extra = ' stretchy="false"' + (' lspace="0" rspace="0"' if char in "|‖" else "")
     elif look.get("accent") == "narrow":
-        extra = ' stretchy="false"'
-    elif char in ("/", "∂", "∇", ":="):
-        extra = ' lspace="0" rspace="0"' if char != ":=" else ""
+        extra, char = ' stretchy="false"', _ACCENTS.get(char, char)
+    elif char in "/∂∇.":
+        extra = ' lspace="0" rspace="0"'
     elif char in BIG:
         extra = ' largeop="true"'
     elif char.isalpha() and len(char) > 1:

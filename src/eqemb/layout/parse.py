@@ -138,7 +138,7 @@ class Parser:
         """Append a symbol in the style of the moment; letters of a word style join."""
         style = self.fonts
         letter = tag[:2] == "V!" and len(tag) == 3 and tag.isascii()  # noqa: PLR2004
-        if style:
+        if style and (len(tag) == 3 or tag[0] == "N"):  # noqa: PLR2004
             tag = styled(tag, style)
             if letter and style in commands.WORD_STYLES:
                 joins = self.word == self.pos - 1 and items and items[-1].kids is None
@@ -310,6 +310,7 @@ class Parser:
         edge = script_edge(base, edge)
         if base.get(edge) is not None and base.look and ("whole" in base.look or "stack" in base.look):
             base = items[-1] = base_for([base], edge)
+            edge = script_edge(base, "a" if edge in "ao" else "b")
         if not attach(base, edge, script):
             self.problem("double script", "^" if edge in "ao" else "_")
 
@@ -375,7 +376,10 @@ class Parser:
     def accent(self, token: str, items: Items, shape: object) -> None:
         edge, char, wide = shape  # type: ignore[misc]
         base = base_for(self.argument(), edge)
-        base.put(edge, Node(char, {"accent": "wide" if wide else "narrow"}))
+        mark = Node(char, {"accent": "wide" if wide else "narrow"})
+        if base.kids and base.kids.keys() & set("ab"):
+            mark.hint("outer")
+        base.put(edge, mark)
         base.hint("stack")
         self.append(self.noted(base, edge) if char in "⏞⏟⎴⎵" else base, items)
 
@@ -429,15 +433,18 @@ class Parser:
         if inner and limits:
             inner[-1].hint("limits")
         for node in inner:
+            node.tag = SYMBOLS.get("\\" + node.tag[2:], node.tag) if node.tag[:2] == "V!" else node.tag
             node.hint("name")
         items.extend(inner)
 
     def operator(self, token: str, items: Items, _: object) -> None:
         """`\\mathop{...}`: scripts of its argument are limits."""
         inner = self.argument()
-        if inner:
-            node = wrap(inner)
-            items.append(node.hint("limits").hint("mathop"))
+        following = self.tokens[self.pos]
+        if len(fences(inner)) > 1 and following not in ("^", "_", "\\limits"):
+            items.extend(inner)
+        elif inner:
+            items.append(wrap(inner).hint("limits").hint("mathop"))
 
     def modulus(self, token: str, items: Items, _: object) -> None:
         inner = [Node("mod"), *self.argument()]
@@ -493,7 +500,11 @@ class Parser:
     def middle(self, token: str, items: Items, side: object) -> None:
         """`\\big(` and its kin, `\\middle|`: a delimiter that knows its side."""
         char = self.delimiter()
-        if char:
+        if char == "|" and items and _same_bar(items[-1], token):
+            items[-1].tag, items[-1].look = "‖", {"size": token}
+            if side:
+                items[-1].hint("side", side)
+        elif char:
             look = {"side": side, "size": token} if side else {"size": token}
             self.append(Node(char, dict(look)), items)
 
@@ -542,10 +553,6 @@ class Parser:
 
     def text(self, command: str, content: str, items: Items) -> None:
         """Text, with the mathematics between dollars read as such; `\\textbf{x}` is a letter."""
-        if len(content) == 1 and content.isalpha():
-            tag = styled("V!" + content, commands.TEXT[command])
-            items.append(Node(tag, {"text": content, "upright": True}))
-            return
         for index, piece in enumerate(content.split("$")):
             if index % 2 and self.depth < DEPTH:
                 inner = Parser(piece, self.depth + 1)
@@ -554,7 +561,10 @@ class Parser:
                 self.unknown += inner.unknown
                 continue
             shown = _SPACE.sub(" ", _TEXT_COMMAND.sub(_text_command, piece))
-            if shown.strip():
+            if len(shown) == 1 and shown.isalpha():
+                tag = styled("V!" + shown, commands.TEXT[command])
+                self.append(Node(tag, {"text": shown, "upright": True}), items)
+            elif shown.strip():
                 self.append(Node("T!" + escape(shown.strip()), {"text": shown}), items)
             elif shown:
                 self.space += 0.25
@@ -570,17 +580,19 @@ class Parser:
             self.problem("nested too deep", token)
             return
         self.skip_option()
-        for _ in range(arguments):
-            self.raw_argument()
+        columns = "".join(self.raw_argument() for _ in range(arguments))
         rows = self.table(name)
         if kind == "rows":
             items.extend(_joined(rows))
         elif rows:
-            self.append_table(rows, _delimiter(opener or "."), _delimiter(closer or "."), items)
+            ends = (_delimiter(opener or "."), _delimiter(closer or "."))
+            table = self.append_table(rows, ends, items)
+            table.hint("columns", _columns(columns) or ("ll" if "cases" in name else ""))
 
     def append_table(
-        self, rows: list[list[Items]], opener: str, closer: str, items: Items
-    ) -> None:
+        self, rows: list[list[Items]], ends: tuple[str, str], items: Items
+    ) -> Node:
+        opener, closer = ends
         both = bool(opener and closer)
         table = matrix(rows, opener if both else "", closer if both else "").hint("stretch")
         if opener and not both:
@@ -588,6 +600,7 @@ class Parser:
         self.append(table, items)
         if closer and not both:
             items.append(Node(closer, {"side": "none", "stretch": True}))
+        return table
 
     def table(self, name: str) -> list[list[Items]]:
         """Rows of cells up to `\\end`, or to the brace that closes a `\\substack`."""
@@ -601,7 +614,7 @@ class Parser:
             token = self.tokens[self.pos]
             if token == "" or token[:5] == "\\end{" or (token == "}" and not name):
                 break
-            if token == "\\right" and self.lefts or (token == "}" and self.depth > 1 and False):
+            if token == "\\right" and self.lefts:
                 break
             self.pos += 1
             if token == "&":
@@ -645,6 +658,16 @@ def is_plain(tag: str) -> bool:
     return len(tag) == 1
 
 
+def _same_bar(node: Node, token: str) -> bool:
+    """Whether `\\big|` follows `\\big|`: together a norm bar."""
+    return node.tag == "|" and node.kids is None and (node.look or {}).get("size") == token
+
+
+def _columns(spec: str) -> str:
+    """How columns are set, from the argument of `array`: letters of l, c and r."""
+    return "".join(char for char in re.sub(r"[@!>p]\{[^{}]*\}", "", spec) if char in "lcr")
+
+
 def _spaced(items: Items) -> bool:
     return any(node.look and "space" in node.look for node in items[1:])
 
@@ -680,7 +703,7 @@ def _delimiter(token: str) -> str:
 
 
 _TEXT_TOKEN = re.compile(rf"\\({'|'.join(commands.TEXT)})\s*\{{(.*)\}}\Z", re.DOTALL)
-_TEXT_COMMAND = re.compile(r"\\([a-zA-Z]+)\s*|\\(.)|[{}]|~|``|''", re.DOTALL)
+_TEXT_COMMAND = re.compile(r"\\(?:text)?color\s*\{[^{}]*\}|\\([a-zA-Z]+)\s*|\\(.)|[{}]|~|``|''", re.DOTALL)
 _SPACE = re.compile(r"\s+")
 
 

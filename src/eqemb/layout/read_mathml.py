@@ -43,10 +43,12 @@ _STYLES = {
 }  # fmt: skip
 _ACCENTS = {
     "ˆ": "^", "\u0302": "^", "˜": "~", "\u0303": "~", "‾": "¯", "\u0304": "¯", "\u0305": "¯",
-    "ˉ": "¯", "\u0332": "¯", "_": "¯", "⃗": "→", "\u0307": "˙", "\u0308": "¨", "\u030c": "ˇ",
+    "ˉ": "¯", "\u0332": "¯", "_": "¯", "⃗": "→", "\u0307": "˙", "\u0308": "¨", "\u030c": "ˇ", "ˇ": "ˇ",
     "\u0301": "´", "\u0300": "`", "\u0306": "˘", "\u030a": "˚", "︷": "⏞", "︸": "⏟", "−": "¯",
     "&quest;": "?",
 }  # fmt: skip
+#: Classes under which our own writer draws a bar as a border.
+_BARS = {"eqemb-over": "o", "eqemb-under": "u"}
 #: Letters of these alphabets are symbols one by one even where a converter joins them.
 _SINGLE = re.compile("[\U0001d49c-\U0001d4cf\U0001d504-\U0001d56bℂℍℕℙℚℝℤℬℰℱℋℐℒℳℛℭℌℑℜℨ]")
 
@@ -106,6 +108,11 @@ class _Reader:
     def group(self, element: ET.Element) -> Items:
         """A row whose ends are fences of each other is one node."""
         items = self.row(element)
+        bar = _BARS.get(element.get("class", ""))
+        if bar:
+            base = base_for(items, bar)
+            base.put(bar, Node("¯", {"accent": "wide"}))
+            return [base.hint("stack")]
         if len(items) > 2 and _paired(items):  # noqa: PLR2004
             return [fence(items[0], fences(items[1:-1]), items[-1])]
         for node in (items[:1] + items[-1:]) if _one_sided(element) else []:
@@ -209,6 +216,7 @@ class _Reader:
             target = script_edge(node, edge)
             if node.get(target) is not None:
                 node = base_for([node], target)
+                target = script_edge(node, edge)
             attach(node, target, _primes(script))
         return [*before, node]
 
@@ -262,6 +270,8 @@ class _Reader:
         for row in element:
             cells = list(row)[1:] if _name(row) == "mlabeledtr" else list(row)
             rows.append([self.row(cell) for cell in cells])
+        while rows and not any(rows[-1]):
+            rows.pop()
         if not rows:
             return []
         if element.get("displaystyle") == "true" or "right left" in element.get("columnalign", ""):
@@ -304,14 +314,11 @@ def _tag(text: str, prefix: str) -> str:
 
 
 def _join(items: Items) -> Items:
-    """Tokens that converters split: `:` `=`, three dots, the point of `.5`."""
+    """Tokens that converters split: `||`, three dots, the point of `.5`."""
     out: Items = []
     for node in items:
         last = out[-1] if out else None
         if last is not None and last.kids is None and not last.n:
-            if node.tag == "=" and last.tag == ":":
-                last.tag, last.kids = ":=", node.kids
-                continue
             if last.tag == "." and node.tag[:2] == "N!" and node.tag[2:].isdigit():
                 last.tag, last.kids = "N!." + node.tag[2:], node.kids
                 continue

@@ -4,14 +4,14 @@ Shared by the readers of LaTeX and of MathML, so that both make the same tree of
 formula. The rules are those of Tangent with our decisions (norms, floors and angles are fences).
 """
 
-from eqemb.layout.commands import LIMITS
+from eqemb.layout.commands import FUNCTIONS, LIMITS
 from eqemb.layout.tree import Node, is_operator
 
 _OPEN = {"(": "(", "&lsqb;": "(", "{": "{", "⟨": "⟨", "⌊": "⌊", "⌈": "⌊", "⟦": "⟦"}
 _CLOSE = {")": "(", "&rsqb;": "(", "}": "{", "⟩": "⟨", "⌋": "⌊", "⌉": "⌊", "⟧": "⟦"}
 _BARS = frozenset("|‖")
 _FENCES = frozenset(_OPEN) | frozenset(_CLOSE) | _BARS
-_SPECIAL = _FENCES | {"", "W!"}
+_SPECIAL = _FENCES | {"", "W!", ":"}
 #: What a pair of loose bars never embraces: `p(a|b) = p(c|d)` on one level.
 _SEPARATORS = frozenset("=<>≤≥∼≈≡∝:;→∈≠≪≫⇒⟹") | {"&comma;", ":="}
 _POSTFIX = frozenset({"!", "′", "′′", "⊤", "*", "†", "⋆"})
@@ -57,7 +57,9 @@ def tidy(items: list[Node]) -> list[Node]:
         if node.tag == "W!" and node.kids is None:
             continue
         before = out[-1] if out else None
-        if node.tag == "W!" and before is not None and _takes_more(before):
+        if node.tag == "=" and before is not None and before.tag == ":" and before.kids is None:
+            before.tag, before.kids = ":=", node.kids
+        elif node.tag == "W!" and before is not None and _takes_more(before):
             _more_scripts(before, node)
         elif before is not None and before.tag == "W!" and not is_operator(node.tag):
             _prescripts(node, out.pop())
@@ -141,7 +143,8 @@ class _Pairing:
             return
         after_operand = bool(self.out) and _is_operand(self.out[-1])
         inside = bool(self.open) and self.open[-1][0] == kind
-        if inside and side != "open" and (after_operand or side == "close"):
+        ends = after_operand or (bool(self.out) and _is_name(self.out[-1]))
+        if inside and side != "open" and (ends or side == "close"):
             self.close(kind, node)
         elif side == "open" or (side is None and not after_operand):
             self.push(kind, node)
@@ -167,6 +170,10 @@ def _is_operand(node: Node) -> bool:
         return tag in _POSTFIX or tag in _CLOSE or (tag in _BARS and node.kids is not None)
     # After a name (log, max) a bar opens.
     return not (tag[0] == "V" and len(tag) > 3 and tag.isascii())  # noqa: PLR2004
+
+
+def _is_name(node: Node) -> bool:
+    return node.tag[:2] == "V!" and node.tag not in FUNCTIONS
 
 
 def pair_bars(items: list[Node]) -> list[Node]:

@@ -19,12 +19,11 @@ _TOKEN = re.compile(
       [a-zA-Z{{}}_^=+()&,]
     | \\(?: (?:begin|end)\s*\{{[^{{}}]*\}}
           | (?:{"|".join(TEXT)})\s*{_BRACED}
-          | vcentcolon=
           | [a-zA-Z@]+
           | \\\*?(?:\s*{_LENGTH})?
           | . )
     | \d+(?:\.\d+)? | \.\d+
-    | '+ | :[ ]?= | \.\.\. | \|\|
+    | '+ | \.\.\. | \|\|
     | \S
     """,
     re.VERBOSE | re.DOTALL,

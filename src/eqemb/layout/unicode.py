@@ -132,11 +132,15 @@ def picture(root: Node | None) -> str:
     stack: list[tuple[Node, str, str, str]] = [(root, "", "", "")] if root is not None else []
     while stack:
         node, prefix, lead, rest = stack.pop()
+        start = prefix
         lines.append(prefix + lead + node.tag)
         prefix += rest
         if node.n is not None:
             stack.append((node.n, prefix, "", ""))
-        kids = [edge for edge in EDGES if edge in (node.kids or {})]
+        kids = [edge for edge in EDGES if edge in (node.kids or {}) and edge != "e"]
+        if node.get("e") is not None:
+            # Cells stand below each other: a large matrix would run off to the right.
+            stack.append((node.get("e"), start, "e─ ", "   "))
         for place, edge in reversed(list(enumerate(kids))):
             last = place == len(kids) - 1
             corner, bar = ("└", " ") if last else ("├", "│")

@@ -23,7 +23,7 @@ _IDENTIFIERS = {
     "infty": "∞", "emptyset": "∅", "varnothing": "∅", "ell": "ℓ", "hbar": "ℏ", "hslash": "ℏ",
     "Re": "ℜ", "Im": "ℑ", "aleph": "ℵ", "beth": "ℶ", "gimel": "ℷ", "wp": "℘", "imath": "ı",
     "jmath": "ȷ", "angle": "∠", "measuredangle": "∡", "dots": "…", "ldots": "…", "dotsc": "…",
-    "dotsb": "⋯", "dotsm": "⋯", "dotsi": "⋯", "dotso": "…", "mathellipsis": "…", "textellipsis": "…",
+    "dotsb": "⋯", "dotsm": "⋯", "dotsi": "⋯", "dotso": "…", "textellipsis": "…",
     "cdots": "⋯", "vdots": "⋮", "ddots": "⋱", "iddots": "⋰", "adots": "⋰", "Bbbk": "𝕜",
     "complement": "∁", "eth": "ð", "mho": "℧", "AA": "Å", "ss": "ß", "o": "ø", "O": "Ø", "ae": "æ",
     "triangle": "△", "square": "□", "Box": "□", "Diamond": "◇", "blacksquare": "■",
@@ -78,7 +78,7 @@ _OPERATORS = {
     "backsim": "∽", "thicksim": "∼", "thickapprox": "≈", "trianglelefteq": "⊴",
     "trianglerighteq": "⊵", "vartriangleleft": "⊲", "vartriangleright": "⊳", "between": "≬",
     "pitchfork": "⋔", "smile": "⌣", "frown": "⌢", "leqq": "≦", "geqq": "≧", "therefore": "∴",
-    "because": "∵", "curlyeqprec": "⋞", "curlyeqsucc": "⋟", 
+    "because": "∵", "curlyeqprec": "⋞", "curlyeqsucc": "⋟",
     "shortparallel": "∥", "multimap": "⊸", "eqsim": "≂", "lessdot": "⋖", "gtrdot": "⋗",
     "subseteqq": "⫅", "supseteqq": "⫆", "subsetneqq": "⫋", "varsubsetneq": "⊊",
     # arrows
@@ -101,8 +101,8 @@ _OPERATORS = {
     "downharpoonright": "⇂", "upharpoonleft": "↿", "downharpoonleft": "⇃", "Lsh": "↰", "Rsh": "↱",
     "looparrowright": "↬", "looparrowleft": "↫",
     # others that LaTeXML also makes operators
-    "nabla": "∇", "partial": "∂", "forall": "∀", "exists": "∃", "nexists": "∄", 
-    "top": "⊤", "bot": "⊥", "surd": "√", "S": "§", "P": "¶", "dag": "†",
+    "nabla": "∇", "partial": "∂", "forall": "∀", "exists": "∃", "nexists": "∄",
+    "top": "⊤", "bot": "⊥", "surd": "√", "S": "§", "P": "¶",
 }  # fmt: skip
 
 _BIG = {
@@ -127,7 +127,7 @@ _NAMES = (
 
 #: Characters written as themselves.
 _CHARACTERS = {
-    "-": "−", "*": "*", "?": "&quest;", ",": "&comma;", "[": "&lsqb;", "]": "&rsqb;", 
+    "-": "−", "*": "*", "?": "&quest;", ",": "&comma;", "[": "&lsqb;", "]": "&rsqb;",
     "\\{": "{", "\\}": "}", "\\|": "‖", "\\%": "%", "\\$": "$", "\\#": "#", "\\_": "_",
     "\\&": "&", "−": "−", "∗": "*", "·": "⋅", "∶": ":", "≔": ":=", "∥": "‖", "║": "‖",
     "〈": "⟨", "〉": "⟩", "⟨": "⟨", "⟩": "⟩", "ε": "V!ϵ", "φ": "V!ϕ", "µ": "V!μ", "″": "′′",
@@ -168,7 +168,7 @@ def unescape(tag: str) -> str:
 
 def _symbols() -> dict[str, str]:
     table = {c: "V!" + c for c in "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"}
-    table.update({c: c for c in "+=()<>/|!.;:\"@`"})
+    table.update({c: c for c in '+=()<>/|!.;:"@`'})
     table.update({d: "N!" + d for d in "0123456789"})
     table.update(_CHARACTERS)
     for name, char in {**_GREEK, **_IDENTIFIERS}.items():
@@ -242,10 +242,10 @@ INFIX: dict[str, tuple[str, str, bool]] = {
 FONTS = {
     "\\" + name: style
     for style, names in {
-        "rm": "mathrm mathup mathnormal symup mathds@ operatornamefont",
+        "rm": "mathrm mathup mathnormal symup operatornamefont",
         "it": "mathit symit",
-        "bf": "mathbf symbf mathbfup mathbold@",
-        "bi": "boldsymbol bm pmb mathbfit symbfit mathbold boldmath@ bmath",
+        "bf": "mathbf symbf mathbfup",
+        "bi": "boldsymbol bm pmb mathbfit symbfit mathbold bmath",
         "bb": "mathbb Bbb mathbbm mathds symbb mathbbmss",
         "cal": "mathcal symcal", "scr": "mathscr symscr", "bcal": "mathbcal",
         "frak": "mathfrak mathfrk symfrak frak", "sf": "mathsf symsf", "tt": "mathtt symtt",
@@ -277,28 +277,27 @@ DROPPED: dict[str, int] = {
     "\\" + name: count
     for count, names in [
         (0, "displaystyle textstyle scriptstyle scriptscriptstyle limits nolimits displaylimits"
-            " nonumber notag hline cr strut mathstrut noindent relax protect left. null par"
+            " nonumber notag hline cr strut mathstrut noindent relax protect null par"
             " allowdisplaybreaks displaybreak newline linebreak pagebreak noalign break"
             " tiny scriptsize footnotesize small normalsize large Large LARGE huge Huge"
             " centering raggedright bigskip medskip smallskip normalcolor qedhere"
-            " toprule midrule bottomrule nopagebreak nolinebreak / - @ eqno leqno"
+            " toprule midrule bottomrule nopagebreak nolinebreak / - eqno leqno"
             " begingroup endgroup bgroup egroup unskip ignorespaces frenchspacing"
             " MoveEqLeft arraystretch unboldmath singlespacing item allowbreak"
             " mathsurround endgraf leavevmode IEEEyesnumber IEEEnonumber IEEEyessubnumber"
             " IEEEeqnarraynumspace"),
         (1, "label tag hspace vspace color hskip vskip kern mkern mskip phantom hphantom vphantom"
             " cite citep citet footnote footnotemark index nocite ref eqref cref Cref autoref"
-            " pageref thispagestyle pagestyle footnotetext tagaside marginpar intertext@"
-            " hypertarget@ extracolsep cline cmidrule todo linespread displaybreak@ thanks"
-            " vref prettyref fontsize@ numberthis@ addtag fontfamily fontseries fontshape"
+            " pageref thispagestyle pagestyle footnotetext tagaside marginpar"
+            " extracolsep cline cmidrule todo linespread thanks"
+            " vref prettyref addtag fontfamily fontseries fontshape"
             " rowcolor columncolor cellcolor arrayrulecolor bibitem mathtoolsset mspace"
-            " xspace@ setcounter@ newline@ includegraphics abovedisplayskip@ vcenter@ refeq"
-            " qquad@ subeqref@ pgfsetlinewidth moveleft moveright lower raise"),
+            " includegraphics refeq"
+            " pgfsetlinewidth moveleft moveright lower raise"),
         (2, "setlength addtolength setcounter addtocounter rule renewcommand newcommand"
-            " providecommand definecolor fontsize hypersetup@ numberwithin"),
+            " providecommand definecolor fontsize numberwithin"),
     ]
     for name in names.split()
-    if not name.endswith("@") or name == "@"
 }  # fmt: skip
 #: The dropped commands whose argument is a bare length (`\kern3pt`) when no brace follows.
 LENGTHS = frozenset({"\\hskip", "\\vskip", "\\kern", "\\mkern", "\\mskip", "\\raise", "\\lower"})
@@ -308,18 +307,17 @@ TRANSPARENT: dict[str, int] = {
     "\\" + name: count
     for count, names in [
         (0, "mathrel mathbin mathord mathopen mathclose mathpunct mathinner ensuremath smash"
-            " boxed gls hyperref fbox framebox mathstrut@ mathclap mathllap mathrlap clap llap rlap cancel"
-            " bcancel xcancel hcancel underparen@ vcenter uppercase emph nolinkurl mathchoice@"
-            " operatornamewithlimits@ substitute@ texorpdfstring@ tfrac@ lefteqn cases@ hl"
-            " shoveleft shoveright tensor@ centerline adjustlimits mathpalette@ protect@ mathsmaller"
-            " mathlarger unit num@ ce@ xspace@ displaylimits@ vphantom@ mathversion@ makebox"
-            " tightboxed Aboxed empheqlbrace@ underaccent@ mathaccent@ ul uline sout mathtext"),
-        (1, "textcolor colorbox hyperlink hypertarget href raisebox scalebox resizebox@ mathcolor"
+            " boxed gls hyperref fbox framebox mathclap mathllap mathrlap clap llap rlap cancel"
+            " bcancel xcancel hcancel vcenter uppercase emph nolinkurl"
+            " lefteqn hl"
+            " shoveleft shoveright centerline adjustlimits mathsmaller"
+            " mathlarger unit makebox"
+            " tightboxed Aboxed ul uline sout mathtext"),
+        (1, "textcolor colorbox hyperlink hypertarget href raisebox scalebox mathcolor"
             " cancelto rotatebox parbox bbox mathmakebox"),
         (2, "resizebox fcolorbox"),
     ]
     for name in names.split()
-    if not name.endswith("@")
 }  # fmt: skip
 
 #: Size commands before a delimiter -> the side it is on ("" unsaid, "none" neither).
@@ -350,12 +348,12 @@ ENVIRONMENTS: dict[str, tuple[str, str, int, str]] = {
         ("{", "}", 0, "matrix", "Bmatrix Bmatrix* Bsmallmatrix"),
         ("|", "|", 0, "matrix", "vmatrix vmatrix* vsmallmatrix"),
         ("‖", "‖", 0, "matrix", "Vmatrix Vmatrix* Vsmallmatrix"),
-        ("", "", 1, "matrix", "array subarray tabular IEEEeqnarraybox@"),
-        ("{", "", 0, "matrix", "cases dcases cases* dcases* numcases@"),
+        ("", "", 1, "matrix", "array subarray tabular"),
+        ("{", "", 0, "matrix", "cases dcases cases* dcases*"),
         ("", "}", 0, "matrix", "rcases drcases rcases*"),
         ("", "", 0, "rows", "aligned split gathered multlined align align* gather gather* eqnarray"
          " eqnarray* multline multline* flalign flalign* equation equation* displaymath math"
-         " dmath dmath* dgroup dgroup* lgathered rgathered dcases@ subequations spreadlines"),
+         " dmath dmath* dgroup dgroup* lgathered rgathered subequations spreadlines"),
         ("", "", 1, "rows", "alignedat alignat alignat* xalignat xxalignat IEEEeqnarray"
          " IEEEeqnarray* minipage"),
     ]
@@ -363,7 +361,7 @@ ENVIRONMENTS: dict[str, tuple[str, str, int, str]] = {
 }  # fmt: skip
 
 #: Commands for a cell of stacked rows given as an argument.
-ROW_STACKS = frozenset({"\\substack", "\\Let@", "\\makecell", "\\shortstack"})
+ROW_STACKS = frozenset({"\\substack", "\\", "\\makecell", "\\shortstack"})
 
 #: Commands whose braces hold text -> the style in which a single letter there is a symbol.
 TEXT = {

@@ -6,9 +6,10 @@ from typing import Literal
 from eqemb.layout import tree, unicode
 from eqemb.layout.commands import FUNCTIONS
 from eqemb.layout.mathml import to_mathml
-from eqemb.layout.parse import Parser, Problem
+from eqemb.layout.parse import Parser
 from eqemb.layout.read_mathml import read_mathml
 from eqemb.layout.rows import chain, fences
+from eqemb.layout.source import Problem
 from eqemb.layout.tangent import tangent_exact as as_tangent
 from eqemb.layout.tree import Node, Unit
 

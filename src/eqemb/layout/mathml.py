@@ -103,8 +103,12 @@ class _Writer:
             elif _is_function(node) and i and not _is_mark(nodes[i - 1]):
                 parts.append(_THIN)
             previous = nodes[i - 1] if i else None
-            if node.tag in _SIGNS and node.kids is None and (
-                previous is None or (_is_mark(previous) and previous.tag not in _AFTER_OPERAND)
+            if (
+                node.tag in _SIGNS
+                and node.kids is None
+                and (
+                    previous is None or (_is_mark(previous) and previous.tag not in _AFTER_OPERAND)
+                )
             ):
                 parts.append(f'<mo form="prefix"{self.attributes(node)}>{node.tag}</mo>')
                 continue

@@ -1,14 +1,13 @@
-"""LaTeX mathematics straight to the layout tree.
+"""LaTeX mathematics straight to the layout tree: what every kind of command does.
 
-Recursive descent over a list of tokens, each read once. Groups may nest `DEPTH` deep; what lies
-deeper is passed over and stands as `E!`. Nothing raises: what cannot be read is a problem with
-its cause, and what is not known is a symbol by its name.
+Which command is of which kind stands in the tables of `commands`. Nothing raises: what cannot be
+read is a problem with its cause, and what is not known is a symbol by its name.
 """
 
 import re
 import unicodedata
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any
 
 from eqemb.layout import commands
 from eqemb.layout.alphabets import styled
@@ -19,102 +18,20 @@ from eqemb.layout.rows import (
     baseline_of,
     fence,
     fences,
+    fraction,
+    joined,
     matrix,
     script_edge,
     wrap,
 )
-from eqemb.layout.tokens import tokens
+from eqemb.layout.source import DEPTH, Items, Source
 from eqemb.layout.tree import Node
 
-#: How deep groups may nest; the frames of Python allow no more when called from deep code.
-DEPTH = 100
-#: Longer input is cut here: no equation is, and time and memory stay bounded.
-LENGTH = 200_000
 
-Items = list[Node]
+class Parser(Source):
+    """One reading; what a command does is `(token, items, data of its table)`."""
 
-
-class Problem(NamedTuple):
-    """What was not read, and the token at which."""
-
-    cause: str
-    command: str = ""
-
-
-class Parser:
-    """The state of one reading; `items` of a row are nodes not yet linked."""
-
-    __slots__ = ("depth", "environments", "fonts", "lefts", "pos", "problems", "space", "tokens",
-                 "unknown", "word")  # fmt: skip
-
-    def __init__(self, latex: str, depth: int = 0) -> None:
-        self.problems: list[Problem] = []
-        if len(latex) > LENGTH:
-            self.problems.append(Problem("too long"))
-            latex = latex[:LENGTH]
-        self.tokens = tokens(latex)
-        self.tokens.append("")
-        self.pos = 0
-        self.depth = depth
-        self.fonts = ""
-        self.space = 0.0
-        self.word = -1
-        self.lefts = self.environments = 0
-        self.unknown: list[str] = []
-
-    def problem(self, cause: str, command: str = "") -> None:
-        self.problems.append(Problem(cause, command))
-
-    # Rows and groups
-
-    def formula(self) -> Items:
-        """The whole input; alignment marks and line breaks join, stray closers are noted."""
-        items: Items = []
-        while True:
-            items = self.expression(items)
-            token = self.tokens[self.pos]
-            if token == "":
-                return items
-            self.pos += 1
-            if token == "&":
-                items.append(Node("", {"cell": True}))
-            elif token[:2] == "\\\\":
-                items.append(Node("", {"row": True}))
-            else:
-                self.stray(token, items)
-
-    def stray(self, token: str, items: Items) -> None:
-        self.problem("nothing to close", token)
-        items.append(Node("E!" + escape(token)))
-
-    def expression(self, items: Items) -> Items:
-        """A row up to a closing token, with `\\over` and its kin."""
-        items = self.row(items)
-        token = self.tokens[self.pos]
-        while token in commands.INFIX:
-            self.pos += 1
-            if token == "\\above":
-                self.length()
-            below = self.row([])
-            items = [_fraction(items, below, commands.INFIX[token])]
-            token = self.tokens[self.pos]
-        return items
-
-    def row(self, items: Items) -> Items:
-        """Symbols up to a closing token, which is left unread."""
-        source = self.tokens
-        symbols = SYMBOLS
-        while True:
-            token = source[self.pos]
-            tag = symbols.get(token)
-            if tag is not None and not self.fonts and not self.space:
-                self.pos += 1
-                items.append(Node(tag))
-            elif token in CLOSERS or token[:2] == "\\\\" or token[:5] == "\\end{":
-                return items
-            else:
-                self.pos += 1
-                self.read(token, items)
+    __slots__ = ()
 
     def read(self, token: str, items: Items) -> None:
         """One token with its arguments."""
@@ -162,132 +79,7 @@ class Parser:
             self.space = 0.0
         items.append(node)
 
-    def group(self) -> Items:
-        """What stands between braces; the opening one has been read."""
-        if self.depth >= DEPTH:
-            return self.too_deep()
-        self.depth += 1
-        fonts = self.fonts
-        items: Items = []
-        while True:
-            items = self.expression(items)
-            token = self.tokens[self.pos]
-            if token == "}":
-                self.pos += 1
-                break
-            if self.ends(token):
-                self.problem("unclosed {")
-                break
-            self.pos += 1
-            if token != "&" and token[:2] != "\\\\":
-                self.stray(token, items)
-        self.fonts = fonts
-        self.depth -= 1
-        return items
-
-    def ends(self, token: str) -> bool:
-        """Whether a token closes something that was opened further out."""
-        if token[:4] == "\\end":
-            return self.environments > 0
-        return token == "" or (token == "\\right" and self.lefts > 0)
-
-    def too_deep(self) -> Items:
-        self.problem("nested too deep")
-        self.pos -= 1
-        self.skip_group()
-        return [Node("E!deep")]
-
-    def skip_group(self) -> None:
-        """Pass over a braced group, if one is next."""
-        source, pos, level = self.tokens, self.pos, 0
-        while source[pos] != "":
-            level += (source[pos] == "{") - (source[pos] == "}")
-            if level == 0 and source[pos] not in "{}":
-                break
-            pos += 1
-            if level == 0:
-                break
-        self.pos = pos
-
-    def argument(self) -> Items:
-        """A braced group or a single token."""
-        token = self.tokens[self.pos]
-        while token in commands.SPACES:
-            self.pos += 1
-            token = self.tokens[self.pos]
-        if token == "{":
-            self.pos += 1
-            return self.group()
-        if token in CLOSERS or token[:2] == "\\\\" or token[:5] == "\\end{" or self.depth >= DEPTH:
-            self.problem("missing argument", token)
-            return [Node("E!missing")]
-        self.pos += 1
-        if len(token) > 1 and token[0] in "0123456789.":
-            # TeX takes one digit: put the others back.
-            self.pos -= 1
-            self.tokens[self.pos] = token[1:]
-            return [Node("N!" + token[0])]
-        self.depth += 1
-        items: Items = []
-        self.read(token, items)
-        self.depth -= 1
-        return items
-
-    def option(self) -> Items | None:
-        """What stands between square brackets, if they are next."""
-        if self.tokens[self.pos] != "[" or self.depth >= DEPTH:
-            return None
-        self.pos += 1
-        self.depth += 1
-        items: Items = []
-        while self.tokens[self.pos] != "]":
-            token = self.tokens[self.pos]
-            if token in CLOSERS or token[:5] == "\\end{" or token[:2] == "\\\\":
-                self.problem("unclosed [")
-                break
-            self.pos += 1
-            self.read(token, items)
-        else:
-            self.pos += 1
-        self.depth -= 1
-        return items
-
-    def skip_option(self) -> None:
-        """Pass over `*` and a bracketed option, if they are next."""
-        if self.tokens[self.pos] == "*":
-            self.pos += 1
-        while self.tokens[self.pos] == "[":
-            end = self.pos
-            while self.tokens[end] not in ("]", "", "{", "}"):
-                end += 1
-            if self.tokens[end] != "]":
-                return
-            self.pos = end + 1
-
-    def length(self) -> None:
-        """Pass over a bare length such as `-3.5pt plus 1em`."""
-        while self.tokens[self.pos] in ("-", "+", "="):
-            self.pos += 1
-        if self.tokens[self.pos][:1] in tuple("0123456789."):
-            self.pos += 1
-        unit = self.tokens[self.pos] + self.tokens[min(self.pos + 1, len(self.tokens) - 1)]
-        if unit in ("pt", "em", "ex", "mu", "cm", "mm", "in", "bp"):
-            self.pos += 2
-        elif self.tokens[self.pos][:1] == "\\":
-            self.pos += 1
-
-    def raw_argument(self) -> str:
-        """The next argument as text, its tokens joined."""
-        start = self.pos
-        if self.tokens[start] != "{":
-            self.pos += self.tokens[start] != ""
-            return self.tokens[start]
-        self.skip_group()
-        return "".join(self.tokens[start + 1 : self.pos - 1])
-
-    # What commands do; each is (parser, token, items, data of its table)
-
-    def braced(self, token: str, items: Items, _: object = None) -> None:
+    def braced(self, token: str, items: Items, _: Any = None) -> None:
         """A group in a row: its symbols join the row unless a script makes it one thing."""
         inner = self.group()
         following = self.tokens[self.pos]
@@ -296,19 +88,23 @@ class Parser:
         else:
             items.extend(inner)
 
-    def script(self, token: str, items: Items, edge: object) -> None:
+    def script(self, token: str, items: Items, edge: Any) -> None:
         """A superscript or subscript of what came last."""
         script = self.argument()
         if len(script) > 1 and all(node.tag == "′" for node in script):
             script = [Node("′" * len(script))]
-        self.hang(items, str(edge), script)
+        self.hang(items, edge, script)
 
     def hang(self, items: Items, edge: str, script: Items) -> None:
         if not items or not items[-1].tag:
             items.append(Node("W!"))
         base = items[-1]
         edge = script_edge(base, edge)
-        if base.get(edge) is not None and base.look and ("whole" in base.look or "stack" in base.look):
+        if (
+            base.get(edge) is not None
+            and base.look
+            and ("whole" in base.look or "stack" in base.look)
+        ):
             base = items[-1] = base_for([base], edge)
             edge = script_edge(base, "a" if edge in "ao" else "b")
         if not attach(base, edge, script):
@@ -317,10 +113,10 @@ class Parser:
     def primes(self, token: str, items: Items) -> None:
         self.hang(items, "a", [Node("′" * len(token))])
 
-    def spacing(self, token: str, items: Items, width: object) -> None:
-        self.space += float(width)  # type: ignore[arg-type]
+    def spacing(self, token: str, items: Items, width: Any) -> None:
+        self.space += width
 
-    def drop(self, token: str, items: Items, count: object) -> None:
+    def drop(self, token: str, items: Items, count: Any) -> None:
         """A command that shows nothing goes with its arguments."""
         if not count:
             return
@@ -328,44 +124,44 @@ class Parser:
             self.length()
             return
         self.skip_option()
-        for _ in range(int(count)):  # type: ignore[call-overload]
+        for _ in range(count):
             self.raw_argument()
 
-    def transparent(self, token: str, items: Items, count: object) -> None:
+    def transparent(self, token: str, items: Items, count: Any) -> None:
         """A command of which only the last argument is seen."""
         self.skip_option()
-        for _ in range(int(count)):  # type: ignore[call-overload]
+        for _ in range(count):
             self.raw_argument()
             self.skip_option()
         items.extend(self.argument())
 
-    def alphabet(self, token: str, items: Items, style: object) -> None:
-        outer, self.fonts = self.fonts, str(style)
+    def alphabet(self, token: str, items: Items, style: Any) -> None:
+        outer, self.fonts = self.fonts, style
         inner = self.argument()
         self.fonts = outer
         items.extend(inner)
 
-    def switch(self, token: str, items: Items, style: object) -> None:
-        self.fonts = str(style)
+    def switch(self, token: str, items: Items, style: Any) -> None:
+        self.fonts = style
 
-    def fraction(self, token: str, items: Items, shape: object) -> None:
+    def fraction(self, token: str, items: Items, shape: Any) -> None:
         self.skip_option()
         above, below = self.argument(), self.argument()
-        node = _fraction(above, below, shape)  # type: ignore[arg-type]
+        node = fraction(above, below, shape)
         if token in ("\\dfrac", "\\cfrac", "\\dbinom"):
             node.hint("display")
         self.append(node, items)
 
-    def general_fraction(self, token: str, items: Items, _: object) -> None:
+    def general_fraction(self, token: str, items: Items, _: Any) -> None:
         """`\\genfrac{(}{)}{0pt}{}{a}{b}`."""
         opener = _delimiter(self.raw_argument() or ".")
         closer = _delimiter(self.raw_argument() or ".")
         bar = self.raw_argument().strip("0. ") not in ("pt", "em", "mm", "cm")
         self.raw_argument()
         above, below = self.argument(), self.argument()
-        items.append(_fraction(above, below, (opener, closer, bar)))
+        items.append(fraction(above, below, (opener, closer, bar)))
 
-    def root(self, token: str, items: Items, _: object) -> None:
+    def root(self, token: str, items: Items, _: Any) -> None:
         index = self.option()
         node = Node("O!root")
         if index:
@@ -373,8 +169,8 @@ class Parser:
         node.put("w", baseline_of(self.argument()))
         self.append(node, items)
 
-    def accent(self, token: str, items: Items, shape: object) -> None:
-        edge, char, wide = shape  # type: ignore[misc]
+    def accent(self, token: str, items: Items, shape: Any) -> None:
+        edge, char, wide = shape
         base = base_for(self.argument(), edge)
         mark = Node(char, {"accent": "wide" if wide else "narrow"})
         if base.kids and base.kids.keys() & set("ab"):
@@ -395,28 +191,28 @@ class Parser:
         attach(outer, edge, note)
         return outer.hint("stack")
 
-    def stack(self, token: str, items: Items, edge: object) -> None:
+    def stack(self, token: str, items: Items, edge: Any) -> None:
         script = self.argument()
-        base = base_for(self.argument(), str(edge))
-        attach(base, str(edge), script)
+        base = base_for(self.argument(), edge)
+        attach(base, edge, script)
         self.append(base.hint("stack"), items)
 
-    def arrow(self, token: str, items: Items, char: object) -> None:
+    def arrow(self, token: str, items: Items, char: Any) -> None:
         under, over = self.option(), self.argument()
-        node = Node(str(char), {"stack": True, "stretch": True})
+        node = Node(char, {"stack": True, "stretch": True})
         attach(node, "o", over)
         if under:
             attach(node, "u", under)
         self.append(node, items)
 
-    def negated(self, token: str, items: Items, _: object) -> None:
+    def negated(self, token: str, items: Items, _: Any) -> None:
         """`\\not` strikes the next symbol through."""
         inner = self.argument()
         if inner and is_plain(inner[0].tag):
             inner[0].tag = unicodedata.normalize("NFC", inner[0].tag[:1] + "\u0338")
         items.extend(inner)
 
-    def operator_name(self, token: str, items: Items, _: object) -> None:
+    def operator_name(self, token: str, items: Items, _: Any) -> None:
         """`\\operatorname{arg\\,max}`: a word, or words, of which the last takes limits."""
         limits = self.tokens[self.pos] == "*" or token != "\\operatorname"
         if self.tokens[self.pos] == "*":
@@ -433,11 +229,13 @@ class Parser:
         if inner and limits:
             inner[-1].hint("limits")
         for node in inner:
-            node.tag = SYMBOLS.get("\\" + node.tag[2:], node.tag) if node.tag[:2] == "V!" else node.tag
+            node.tag = (
+                SYMBOLS.get("\\" + node.tag[2:], node.tag) if node.tag[:2] == "V!" else node.tag
+            )
             node.hint("name")
         items.extend(inner)
 
-    def operator(self, token: str, items: Items, _: object) -> None:
+    def operator(self, token: str, items: Items, _: Any) -> None:
         """`\\mathop{...}`: scripts of its argument are limits."""
         inner = self.argument()
         following = self.tokens[self.pos]
@@ -446,14 +244,14 @@ class Parser:
         elif inner:
             items.append(wrap(inner).hint("limits").hint("mathop"))
 
-    def modulus(self, token: str, items: Items, _: object) -> None:
+    def modulus(self, token: str, items: Items, _: Any) -> None:
         inner = [Node("mod"), *self.argument()]
         if token == "\\pmod":
             self.append(fence(Node("("), fences(inner), Node(")")), items)
         else:
             items.extend(inner)
 
-    def left(self, token: str, items: Items, _: object) -> None:
+    def left(self, token: str, items: Items, _: Any) -> None:
         """`\\left ... \\right` pair with each other, whatever they are."""
         if self.depth >= DEPTH:
             self.problem("nested too deep", token)
@@ -497,7 +295,7 @@ class Parser:
         self.pos += 1
         return _delimiter(token)
 
-    def middle(self, token: str, items: Items, side: object) -> None:
+    def middle(self, token: str, items: Items, side: Any) -> None:
         """`\\big(` and its kin, `\\middle|`: a delimiter that knows its side."""
         char = self.delimiter()
         if char == "|" and items and _same_bar(items[-1], token):
@@ -508,27 +306,27 @@ class Parser:
             look = {"side": side, "size": token} if side else {"size": token}
             self.append(Node(char, dict(look)), items)
 
-    def sided(self, token: str, items: Items, shape: object) -> None:
-        char, side = shape  # type: ignore[misc]
+    def sided(self, token: str, items: Items, shape: Any) -> None:
+        char, side = shape
         self.append(Node(char, {"side": side, "vert": True}), items)
 
-    def mid(self, token: str, items: Items, _: object) -> None:
+    def mid(self, token: str, items: Items, _: Any) -> None:
         """The bar that stands between: never a fence."""
         self.append(Node("|", {"side": "none", "mid": True}), items)
 
-    def twin(self, token: str, items: Items, _: object) -> None:
+    def twin(self, token: str, items: Items, _: Any) -> None:
         """`||`: a norm bar, or the end of one absolute value and the start of the next."""
         self.append(Node("‖", {"twin": True}), items)
 
-    def paired(self, token: str, items: Items, pair: object) -> None:
+    def paired(self, token: str, items: Items, pair: Any) -> None:
         """`\\norm{x}`, `\\bra{x}`: both fences by one command."""
         self.skip_option()
-        opener, closer = pair  # type: ignore[misc]
+        opener, closer = pair
         inner = self.argument()
         if inner:
             self.append(fence(Node(opener), fences(inner), Node(closer)), items)
 
-    def wildcard(self, token: str, items: Items, _: object) -> None:
+    def wildcard(self, token: str, items: Items, _: Any) -> None:
         items.append(Node("?" + escape(self.raw_argument())))
 
     # Environments and text
@@ -547,7 +345,7 @@ class Parser:
         else:
             self.unknown.append(token)
 
-    def bare_text(self, token: str, items: Items, _: object) -> None:
+    def bare_text(self, token: str, items: Items, _: Any) -> None:
         """`\\text x`, or text with braces nested deeper than a token holds."""
         self.text(token[1:], self.raw_argument(), items)
 
@@ -583,15 +381,13 @@ class Parser:
         columns = "".join(self.raw_argument() for _ in range(arguments))
         rows = self.table(name)
         if kind == "rows":
-            items.extend(_joined(rows))
+            items.extend(joined(rows))
         elif rows:
             ends = (_delimiter(opener or "."), _delimiter(closer or "."))
             table = self.append_table(rows, ends, items)
             table.hint("columns", _columns(columns) or ("ll" if "cases" in name else ""))
 
-    def append_table(
-        self, rows: list[list[Items]], ends: tuple[str, str], items: Items
-    ) -> Node:
+    def append_table(self, rows: list[list[Items]], ends: tuple[str, str], items: Items) -> Node:
         opener, closer = ends
         both = bool(opener and closer)
         table = matrix(rows, opener if both else "", closer if both else "").hint("stretch")
@@ -639,7 +435,7 @@ class Parser:
         else:
             self.problem("unclosed environment", name)
 
-    def row_stack(self, token: str, items: Items, _: object) -> None:
+    def row_stack(self, token: str, items: Items, _: Any) -> None:
         """`\\substack{a \\\\ b}`."""
         self.skip_option()
         if self.tokens[self.pos] != "{" or self.depth >= DEPTH:
@@ -672,29 +468,6 @@ def _spaced(items: Items) -> bool:
     return any(node.look and "space" in node.look for node in items[1:])
 
 
-def _joined(rows: list[list[Items]]) -> Items:
-    """Rows of an alignment as one row, with the breaks as marks for print."""
-    items: Items = []
-    for index, row in enumerate(rows):
-        if index:
-            items.append(Node("", {"row": True}))
-        for column, cell in enumerate(row):
-            if column:
-                items.append(Node("", {"cell": True}))
-            items.extend(cell)
-    return items
-
-
-def _fraction(above: Items, below: Items, shape: tuple[str, str, bool]) -> Node:
-    opener, closer, bar = shape
-    node = Node("O!divide", None if bar else {"nobar": True})
-    node.put("o", baseline_of(above))
-    node.put("u", baseline_of(below))
-    if opener and closer:
-        return fence(Node(opener, {"stretch": True}), [node], Node(closer))
-    return node
-
-
 def _delimiter(token: str) -> str:
     found = commands.DELIMITERS.get(token)
     if found is not None:
@@ -703,7 +476,9 @@ def _delimiter(token: str) -> str:
 
 
 _TEXT_TOKEN = re.compile(rf"\\({'|'.join(commands.TEXT)})\s*\{{(.*)\}}\Z", re.DOTALL)
-_TEXT_COMMAND = re.compile(r"\\(?:text)?color\s*\{[^{}]*\}|\\([a-zA-Z]+)\s*|\\(.)|[{}]|~|``|''", re.DOTALL)
+_TEXT_COMMAND = re.compile(
+    r"\\(?:text)?color\s*\{[^{}]*\}|\\([a-zA-Z]+)\s*|\\(.)|[{}]|~|``|''", re.DOTALL
+)
 _SPACE = re.compile(r"\s+")
 
 
@@ -717,13 +492,13 @@ def _text_command(match: re.Match[str]) -> str:
     return {"~": " ", "``": "\u201c", "''": "\u201d"}.get(match[0], "")
 
 
-Handler = Callable[[Parser, str, Items, object], None]
+Handler = Callable[[Parser, str, Items, Any], None]
 
 
-def _handlers() -> dict[str, tuple[Handler, object]]:
+def _handlers() -> dict[str, tuple[Handler, Any]]:
     """Every command's method and data, from the tables."""
-    table: dict[str, tuple[Handler, object]] = {"{": (Parser.braced, None)}
-    tables: list[tuple[Handler, dict[str, object]]] = [
+    table: dict[str, tuple[Handler, Any]] = {"{": (Parser.braced, None)}
+    tables: list[tuple[Handler, dict[str, Any]]] = [
         (Parser.script, {"^": "a", "_": "b"}),
         (Parser.spacing, dict(commands.SPACES)),
         (Parser.drop, dict(commands.DROPPED)),
@@ -757,4 +532,3 @@ def _handlers() -> dict[str, tuple[Handler, object]]:
 
 
 HANDLERS = _handlers()
-CLOSERS = frozenset({"", "}", "&", "\\right", "\\end"}) | frozenset(commands.INFIX)

@@ -12,17 +12,18 @@ from xml.etree import ElementTree as ET
 
 from eqemb.layout.alphabets import styled
 from eqemb.layout.commands import SYMBOLS, character, escape
-from eqemb.layout.parse import Problem
 from eqemb.layout.rows import (
     attach,
     base_for,
     baseline_of,
     fence,
     fences,
+    joined,
     matrix,
     script_edge,
     wrap,
 )
+from eqemb.layout.source import Problem
 from eqemb.layout.tree import Node
 
 Items = list[Node]
@@ -45,12 +46,14 @@ _ACCENTS = {
     "ˆ": "^", "\u0302": "^", "˜": "~", "\u0303": "~", "‾": "¯", "\u0304": "¯", "\u0305": "¯",
     "ˉ": "¯", "\u0332": "¯", "_": "¯", "⃗": "→", "\u0307": "˙", "\u0308": "¨", "\u030c": "ˇ", "ˇ": "ˇ",
     "\u0301": "´", "\u0300": "`", "\u0306": "˘", "\u030a": "˚", "︷": "⏞", "︸": "⏟", "−": "¯",
-    "&quest;": "?",
 }  # fmt: skip
 #: Classes under which our own writer draws a bar as a border.
 _BARS = {"eqemb-over": "o", "eqemb-under": "u"}
 #: Letters of these alphabets are symbols one by one even where a converter joins them.
 _SINGLE = re.compile("[\U0001d49c-\U0001d4cf\U0001d504-\U0001d56bℂℍℕℙℚℝℤℬℰℱℋℐℒℳℛℭℌℑℜℨ]")
+
+#: Italic letters are the plain ones.
+_ITALIC = re.compile("[\U0001d434-\U0001d467\U0001d6e2-\U0001d71bℎ]+")
 
 #: A character or name as it stands in MathML -> its tag, from the table of LaTeX.
 _TAGS = {(tag[2:] if tag[1:2] == "!" else tag): tag for tag in SYMBOLS.values()}
@@ -160,7 +163,7 @@ class _Reader:
             return []
         if text == "∣":
             return [Node("|", {"side": "none", "mid": True})]
-        if len(text) > 1 and text.replace(" ", "").isalpha() and text not in _TAGS:
+        if len(text) > 1 and text[0].isalpha() and text not in _TAGS:
             return self.identifier(element)
         node = Node(_tag(text, ""))
         if node.tag in ("|", "‖"):
@@ -182,9 +185,10 @@ class _Reader:
 
     def fraction(self, element: ET.Element) -> Items:
         above, below = self.arguments(element, 2)[:2]
-        bar = element.get("linethickness", "1").strip("0.pxtemd ") or element.get(
-            "linethickness"
-        ) is None
+        bar = (
+            element.get("linethickness", "1").strip("0.pxtemd ")
+            or element.get("linethickness") is None
+        )
         node = Node("O!divide", None if bar else {"nobar": True})
         node.put("o", baseline_of(above))
         node.put("u", baseline_of(below))
@@ -211,7 +215,7 @@ class _Reader:
             for edge, script in zip(edges, scripts, strict=False):
                 attach(node, edge, script)
             return [node] if node.kids else []
-        *before, node = _base(base, edges)
+        *before, node = _base(base)
         for edge, script in zip(edges, scripts, strict=False):
             target = script_edge(node, edge)
             if node.get(target) is not None:
@@ -244,7 +248,7 @@ class _Reader:
             labels.append(edges[len(labels) % 2])
             rows.append(self.read(child))
         base = self.read(element[0]) if len(element) else []
-        *before, node = _base(base, "ba") if base else [Node("W!")]
+        *before, node = _base(base) if base else [Node("W!")]
         for edge, script in zip([label for label in labels if label], rows, strict=False):
             if script:
                 attach(node, script_edge(node, edge) if edge in "ab" else edge, _primes(script))
@@ -260,7 +264,9 @@ class _Reader:
                 content.append(Node(character(char)))
             content.extend(self.read(child))
         opener, closer = element.get("open", "("), element.get("close", ")")
-        ends = [Node(_tag(char.strip(), "")) if char.strip() else Node("") for char in (opener, closer)]
+        ends = [
+            Node(_tag(char.strip(), "")) if char.strip() else Node("") for char in (opener, closer)
+        ]
         if content and ends[0].tag and ends[1].tag:
             return [fence(ends[0], fences(content), ends[1])]
         return [node for node in (ends[0], *content, ends[1]) if node.tag]
@@ -275,20 +281,8 @@ class _Reader:
         if not rows:
             return []
         if element.get("displaystyle") == "true" or "right left" in element.get("columnalign", ""):
-            return _joined(rows)
+            return joined(rows)
         return [matrix(rows)]
-
-
-def _joined(rows: list[list[Items]]) -> Items:
-    items: Items = []
-    for index, row in enumerate(rows):
-        if index:
-            items.append(Node("", {"row": True}))
-        for column, cell in enumerate(row):
-            if column:
-                items.append(Node("", {"cell": True}))
-            items.extend(cell)
-    return items
 
 
 def _name(element: ET.Element) -> str:
@@ -303,12 +297,10 @@ def _text(element: ET.Element) -> str:
 def _tag(text: str, prefix: str) -> str:
     """The tag of a token: by the table of characters and names, else by its element."""
     if len(text) == 1:
-        code = ord(text)
-        # Italic letters are the plain ones.
-        if 0x1D434 <= code <= 0x1D467 or 0x1D6E2 <= code <= 0x1D71B or text == "ℎ":
+        if _ITALIC.match(text):
             text = unicodedata.normalize("NFKC", text)
         return _TAGS.get(text) or character(text)
-    if prefix and all("\U0001d434" <= char <= "\U0001d467" or char == "ℎ" for char in text):
+    if prefix and _ITALIC.fullmatch(text):
         text = unicodedata.normalize("NFKC", text)
     return _TAGS.get(text) or prefix + escape(text)
 
@@ -325,7 +317,12 @@ def _join(items: Items) -> Items:
             if node.tag == "|" and last.tag == "|" and not (node.look or last.look):
                 last.tag, last.kids, last.look = "‖", node.kids, {"twin": True}
                 continue
-            if node.tag in ".⋅" and last.tag == node.tag and len(out) > 1 and out[-2].tag == node.tag:
+            if (
+                node.tag in ".⋅"
+                and last.tag == node.tag
+                and len(out) > 1
+                and out[-2].tag == node.tag
+            ):
                 out.pop()
                 out[-1].tag, out[-1].kids = "V!…", node.kids
                 continue
@@ -360,7 +357,7 @@ def _one_sided(element: ET.Element) -> bool:
     return any(_name(end) == "mo" and (end.text or "") == "\u2063" for end in ends)
 
 
-def _base(base: Items, edges: str) -> Items:
+def _base(base: Items) -> Items:
     """A base to hang scripts on, after what stands before it when it is one-sided."""
     if len(base) > 1 and (base[-1].look or {}).get("side") == "none":
         return base

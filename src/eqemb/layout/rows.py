@@ -11,7 +11,7 @@ _OPEN = {"(": "(", "&lsqb;": "(", "{": "{", "⟨": "⟨", "⌊": "⌊", "⌈": "
 _CLOSE = {")": "(", "&rsqb;": "(", "}": "{", "⟩": "⟨", "⌋": "⌊", "⌉": "⌊", "⟧": "⟦"}
 _BARS = frozenset("|‖")
 _FENCES = frozenset(_OPEN) | frozenset(_CLOSE) | _BARS
-_SPECIAL = _FENCES | {"", "W!", ":"}
+_UNTIDY = frozenset({"", "W!", ":"})
 #: What a pair of loose bars never embraces: `p(a|b) = p(c|d)` on one level.
 _SEPARATORS = frozenset("=<>≤≥∼≈≡∝:;→∈≠≪≫⇒⟹") | {"&comma;", ":="}
 _POSTFIX = frozenset({"!", "′", "′′", "⊤", "*", "†", "⋆"})
@@ -37,10 +37,10 @@ def baseline_of(items: list[Node]) -> Node | None:
 
 def fences(items: list[Node]) -> list[Node]:
     """The row with every pair of fences made one node that holds what is between them."""
-    for node in items:
-        if node.tag in _SPECIAL:
-            return _Pairing().run(tidy(items))
-    return items
+    tags = {node.tag for node in items}
+    if not tags.isdisjoint(_UNTIDY):
+        items = tidy(items)
+    return items if tags.isdisjoint(_FENCES) else _Pairing().run(items)
 
 
 def tidy(items: list[Node]) -> list[Node]:
@@ -65,8 +65,16 @@ def tidy(items: list[Node]) -> list[Node]:
             _prescripts(node, out.pop())
             out.append(node)
         else:
+            _settle(out)
             out.append(node)
+    _settle(out)
     return out
+
+
+def _settle(out: list[Node]) -> None:
+    """`{}^2` that nothing follows is a script of what came before it: `\\ell{}^2(x)`."""
+    if len(out) > 1 and out[-1].tag == "W!" and out[-2].tag[:2] == "V!":
+        _more_scripts(out[-2], out.pop())
 
 
 def _takes_more(node: Node) -> bool:
@@ -151,7 +159,6 @@ class _Pairing:
         else:
             self.loose = True
             self.out.append(node)
-
 
     def splits(self, node: Node) -> bool:
         """Whether `||` is two bars: it ends `|x|` and may begin another."""
@@ -307,3 +314,27 @@ def attach(base: Node, edge: str, script: list[Node]) -> bool:
         last = last.n
     last.n = head
     return last.tag[:1] == "′"
+
+
+def fraction(above: list[Node], below: list[Node], shape: tuple[str, str, bool]) -> Node:
+    """A fraction from its two rows; `shape` is (open, close, is there a bar)."""
+    opener, closer, bar = shape
+    node = Node("O!divide", None if bar else {"nobar": True})
+    node.put("o", baseline_of(above))
+    node.put("u", baseline_of(below))
+    if opener and closer:
+        return fence(Node(opener, {"stretch": True}), [node], Node(closer))
+    return node
+
+
+def joined(rows: list[list[list[Node]]]) -> list[Node]:
+    """Rows of an alignment as one row, with the breaks as marks for print."""
+    items: list[Node] = []
+    for index, row in enumerate(rows):
+        if index:
+            items.append(Node("", {"row": True}))
+        for column, cell in enumerate(row):
+            if column:
+                items.append(Node("", {"cell": True}))
+            items.extend(cell)
+    return items

@@ -45,7 +45,7 @@ class Node:
         else:
             self.kids[edge] = child
 
-    def hint(self, name: str, value: object = True) -> "Node":
+    def hint(self, name: str, value: object = 1) -> "Node":
         """Set a hint for print, and return the node."""
         if self.look is None:
             self.look = {}
@@ -93,31 +93,31 @@ def baseline(node: Node | None) -> Iterator[Node]:
 def adjacent_units(root: Node | None, *, ends: bool = False) -> list[Unit]:
     """The units of window 1: every edge of the tree; with `ends`, ends of baselines too."""
     units: list[Unit] = []
-    if root is None:
-        return units
     add = units.append
-    stack: list[Node | Unit] = [root]
-    pop, push = stack.pop, stack.append
+    # What is left to do: nodes to visit, and units whose turn comes after a whole subtree.
+    stack: list[Node | Unit] = [root] if root is not None else []
     while stack:
-        node = pop()
-        if type(node) is tuple:
-            add(node)
+        item = stack.pop()
+        if isinstance(item, tuple):
+            add(item)
             continue
-        kids, tag = node.kids, node.tag  # type: ignore[union-attr]
-        follower = node.n  # type: ignore[union-attr]
-        if ends and follower is None:
-            push((tag, "0!", "n"))
-        if kids is None:
-            if follower is not None:
-                add((tag, follower.tag, "n"))
-                push(follower)
-            continue
-        # The unit of an edge comes just before everything below it.
-        for edge in _REVERSED:
-            child = follower if edge == "n" else kids.get(edge)
-            if child is not None:
-                push(child)
-                push((tag, child.tag, edge))
+        node = item
+        while True:
+            kids, tag, follower = node.kids, node.tag, node.n
+            if follower is None and ends:
+                stack.append((tag, "0!", "n"))
+            if kids is not None:
+                # The unit of an edge comes just before everything below it.
+                for edge in _REVERSED:
+                    child = follower if edge == "n" else kids.get(edge)
+                    if child is not None:
+                        stack.append(child)
+                        stack.append((tag, child.tag, edge))
+                break
+            if follower is None:
+                break
+            add((tag, follower.tag, "n"))
+            node = follower
     return units
 
 
@@ -138,9 +138,9 @@ def window_units(root: Node | None, window: int, *, ends: bool = False) -> list[
                 stack.append((item, edge, child))
         elif isinstance(item[0], Node):
             node, edge, child = item
-            units.extend(_reach(node, edge, child, window))  # type: ignore[arg-type]
+            units.extend(_reach(node, edge, child, window))
         else:
-            units.append(item)  # type: ignore[arg-type]
+            units.append(item)
     return units
 
 

@@ -12,9 +12,7 @@ _SUPERSCRIPTS = str.maketrans(
     "0123456789+−=()niTkabcdefghjlmoprstuvwxyz′*",
     "⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻⁼⁽⁾ⁿⁱᵀᵏᵃᵇᶜᵈᵉᶠᵍʰʲˡᵐᵒᵖʳˢᵗᵘᵛʷˣʸᶻ′*",
 )
-_SUBSCRIPTS = str.maketrans(
-    "0123456789+−=()aehijklmnoprstuvx", "₀₁₂₃₄₅₆₇₈₉₊₋₌₍₎ₐₑₕᵢⱼₖₗₘₙₒₚᵣₛₜᵤᵥₓ"
-)
+_SUBSCRIPTS = str.maketrans("0123456789+−=()aehijklmnoprstuvx", "₀₁₂₃₄₅₆₇₈₉₊₋₌₍₎ₐₑₕᵢⱼₖₗₘₙₒₚᵣₛₜᵤᵥₓ")
 _COMBINING = {
     "^": "\u0302", "~": "\u0303", "¯": "\u0304", "→": "\u20d7", "˙": "\u0307", "¨": "\u0308",
     "ˇ": "\u030c", "´": "\u0301", "`": "\u0300", "˘": "\u0306", "˚": "\u030a",
@@ -52,7 +50,8 @@ def _is_infix(node: Node) -> bool:
 
 
 def _is_word(node: Node) -> bool:
-    return node.tag[:2] == "T!" or node.tag in FUNCTIONS or node.tag[:2] == "V!" and len(node.tag) > 3
+    tag = node.tag
+    return tag[:2] == "T!" or tag in FUNCTIONS or (tag[:2] == "V!" and len(tag) > len("V!x"))
 
 
 def _symbol(node: Node, depth: int) -> str:
@@ -138,9 +137,10 @@ def picture(root: Node | None) -> str:
         if node.n is not None:
             stack.append((node.n, prefix, "", ""))
         kids = [edge for edge in EDGES if edge in (node.kids or {}) and edge != "e"]
-        if node.get("e") is not None:
+        cell = node.get("e")
+        if cell is not None:
             # Cells stand below each other: a large matrix would run off to the right.
-            stack.append((node.get("e"), start, "e─ ", "   "))
+            stack.append((cell, start, "e─ ", "   "))
         for place, edge in reversed(list(enumerate(kids))):
             last = place == len(kids) - 1
             corner, bar = ("└", " ") if last else ("├", "│")

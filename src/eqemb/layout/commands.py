@@ -189,6 +189,8 @@ INTEGRALS = frozenset("∫∬∭⨌∮∯")
 LIMITS = (
     BIG | frozenset(_LIMIT_OPERATORS.values()) | frozenset("V!" + name for name in _LIMIT_NAMES)
 )
+#: Names that are operators however they are written, by the tag that a word would have.
+NAMED = {"V!" + tag: tag for tag in _LIMIT_OPERATORS.values()}
 #: Tags of named functions, which take no part in renaming and want a thin space in print.
 FUNCTIONS = frozenset("V!" + name for name in _NAMES + _LIMIT_NAMES)
 
@@ -299,6 +301,11 @@ DROPPED: dict[str, int] = {
     ]
     for name in names.split()
 }  # fmt: skip
+#: Commands that show nothing, or are seen through, after which a star or an option may stand.
+OPTIONAL = frozenset(
+    "\\" + name
+    for name in "displaybreak pagebreak linebreak nopagebreak nolinebreak cfrac gls smash".split()
+)
 #: The dropped commands whose argument is a bare length (`\kern3pt`) when no brace follows.
 LENGTHS = frozenset({"\\hskip", "\\vskip", "\\kern", "\\mkern", "\\mskip", "\\raise", "\\lower"})
 

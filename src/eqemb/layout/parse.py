@@ -118,17 +118,20 @@ class Parser(Source):
 
     def drop(self, token: str, items: Items, count: Any) -> None:
         """A command that shows nothing goes with its arguments."""
-        if not count:
+        if not count and token not in commands.OPTIONAL:
             return
         if token in commands.LENGTHS and self.tokens[self.pos] != "{":
             self.length()
             return
+        self.skip_star()
         self.skip_option()
         for _ in range(count):
             self.raw_argument()
 
     def transparent(self, token: str, items: Items, count: Any) -> None:
         """A command of which only the last argument is seen."""
+        if token in commands.OPTIONAL:
+            self.skip_star()
         self.skip_option()
         for _ in range(count):
             self.raw_argument()
@@ -145,7 +148,8 @@ class Parser(Source):
         self.fonts = style
 
     def fraction(self, token: str, items: Items, shape: Any) -> None:
-        self.skip_option()
+        if token in commands.OPTIONAL:
+            self.skip_option()
         above, below = self.argument(), self.argument()
         node = fraction(above, below, shape)
         if token in ("\\dfrac", "\\cfrac", "\\dbinom"):
@@ -214,9 +218,7 @@ class Parser(Source):
 
     def operator_name(self, token: str, items: Items, _: Any) -> None:
         """`\\operatorname{arg\\,max}`: a word, or words, of which the last takes limits."""
-        limits = self.tokens[self.pos] == "*" or token != "\\operatorname"
-        if self.tokens[self.pos] == "*":
-            self.pos += 1
+        limits = self.skip_star() or token != "\\operatorname"
         outer, self.fonts = self.fonts, "rm"
         inner = self.argument()
         self.fonts = outer
@@ -229,9 +231,7 @@ class Parser(Source):
         if inner and limits:
             inner[-1].hint("limits")
         for node in inner:
-            node.tag = (
-                SYMBOLS.get("\\" + node.tag[2:], node.tag) if node.tag[:2] == "V!" else node.tag
-            )
+            node.tag = commands.NAMED.get(node.tag, node.tag)
             node.hint("name")
         items.extend(inner)
 
@@ -320,6 +320,7 @@ class Parser(Source):
 
     def paired(self, token: str, items: Items, pair: Any) -> None:
         """`\\norm{x}`, `\\bra{x}`: both fences by one command."""
+        self.skip_star()
         self.skip_option()
         opener, closer = pair
         inner = self.argument()
@@ -339,11 +340,13 @@ class Parser(Source):
         text = _TEXT_TOKEN.match(token)
         if text:
             self.text(text[1], text[2], items)
-        elif len(token) > 1 and token[1].isalpha():
+        elif len(token) > 1:
             self.unknown.append(token)
-            self.append(Node("V!" + token[1:], {"unknown": True}), items)
+            word = token[1:].strip("@")
+            tag = commands.character(word) if len(word) == 1 else "V!" + word
+            self.append(Node(tag, {"unknown": True}), items)
         else:
-            self.unknown.append(token)
+            self.problem("a lone backslash")
 
     def bare_text(self, token: str, items: Items, _: Any) -> None:
         """`\\text x`, or text with braces nested deeper than a token holds."""
@@ -377,7 +380,7 @@ class Parser(Source):
         if self.depth >= DEPTH:
             self.problem("nested too deep", token)
             return
-        self.skip_option()
+        self.skip_place()
         columns = "".join(self.raw_argument() for _ in range(arguments))
         rows = self.table(name)
         if kind == "rows":

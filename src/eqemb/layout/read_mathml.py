@@ -145,7 +145,7 @@ class _Reader:
         if _SINGLE.search(text) and len(text) > 1:
             return [Node("V!" + char) for char in text]
         items: Items = []
-        for word in text.split(" "):
+        for word in [text] if text in _TAGS else text.split(" "):
             tag = _tag(word, "V!") if word else "W!"
             if tag != "W!":
                 items.append(Node(styled(tag, _STYLES.get(variant, ""))))
@@ -174,6 +174,7 @@ class _Reader:
 
     def text(self, element: ET.Element) -> Items:
         text = _SPACES.sub(" ", "".join(element.itertext()))
+        text = text.replace("‘‘", "“").replace("’’", "”").replace("’", "'")
         if len(text) == 1 and text.isalpha():
             return [Node(_tag(text, "V!"), {"text": text})]
         return [Node("T!" + escape(text.strip()), {"text": text})] if text.strip() else []
@@ -228,6 +229,8 @@ class _Reader:
         """munder, mover, munderover."""
         edges = {"munder": "u", "mover": "o"}.get(_name(element), "uo")
         base, *scripts = self.arguments(element, len(edges) + 1)
+        if base and not any(scripts):
+            return base
         before = base[:-1] if len(base) > 1 and all(map(_is_name, base)) else []
         node = wrap(base[len(before) :]) if base else Node("W!")
         for edge, script in zip(edges, scripts, strict=False):
@@ -318,7 +321,7 @@ def _join(items: Items) -> Items:
                 last.tag, last.kids, last.look = "‖", node.kids, {"twin": True}
                 continue
             if (
-                node.tag in ".⋅"
+                node.tag in (".", "⋅")
                 and last.tag == node.tag
                 and len(out) > 1
                 and out[-2].tag == node.tag

@@ -154,7 +154,7 @@ class _Pairing:
         ends = after_operand or (bool(self.out) and _is_name(self.out[-1]))
         if inside and side != "open" and (ends or side == "close"):
             self.close(kind, node)
-        elif side == "open" or (side is None and not after_operand):
+        elif side == "open" or (side is None and not after_operand and node.kids is None):
             self.push(kind, node)
         else:
             self.loose = True
@@ -227,6 +227,9 @@ def fence(opener: Node, content: list[Node], closer: Node) -> Node:
     if closer.kids:
         for edge, label in (("o", "a"), ("u", "b"), ("a", "a"), ("b", "b")):
             group.put(label, closer.kids.get(edge))
+    for edge, child in (opener.kids or {}).items():
+        if group.get(edge) is None:
+            group.put(edge, child)
     if opener.look:
         group.look = {**(group.look or {}), **opener.look}
         group.look.pop("side", None)

@@ -197,10 +197,21 @@ class Source(ABC):
         self.depth -= 1
         return items
 
+    def skip_star(self) -> bool:
+        """Pass over a star, if it is next."""
+        if self.tokens[self.pos] != "*":
+            return False
+        self.pos += 1
+        return True
+
+    def skip_place(self) -> None:
+        """Pass over the `[t]` of an environment; a longer bracket belongs to its first cell."""
+        place = self.tokens[self.pos : self.pos + 3]
+        if place[:1] == ["["] and place[2:] == ["]"] and place[1] in "tbclr":
+            self.pos += 3
+
     def skip_option(self) -> None:
-        """Pass over `*` and a bracketed option, if they are next."""
-        if self.tokens[self.pos] == "*":
-            self.pos += 1
+        """Pass over bracketed options, if they are next."""
         while self.tokens[self.pos] == "[":
             end = self.pos
             while self.tokens[end] not in ("]", "", "{", "}"):

@@ -7,11 +7,12 @@ import re
 
 from eqemb.layout.commands import TEXT
 
-# Braces inside a text argument are followed three deep: deeper text is read as mathematics.
+# Braces inside a text argument are followed four deep: deeper text is read as mathematics.
 _FLAT = r"(?:[^{}\\]|\\.)*+"
 _INNER = rf"\{{{_FLAT}\}}"
 _NESTED = rf"\{{(?:{_FLAT}{_INNER})*+{_FLAT}\}}"
-_BRACED = rf"\{{(?:{_FLAT}{_NESTED})*+{_FLAT}\}}"
+_DEEPER = rf"\{{(?:{_FLAT}{_NESTED})*+{_FLAT}\}}"
+_BRACED = rf"\{{(?:{_FLAT}{_DEEPER})*+{_FLAT}\}}"
 _LENGTH = r"\[\s*-?[\d.]*\s*(?:pt|em|ex|cm|mm|in|mu|bp|\\[a-zA-Z]+)\s*\]"
 
 _TOKEN = re.compile(

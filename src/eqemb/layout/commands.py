@@ -368,7 +368,7 @@ ENVIRONMENTS: dict[str, tuple[str, str, int, str]] = {
 }  # fmt: skip
 
 #: Commands for a cell of stacked rows given as an argument.
-ROW_STACKS = frozenset({"\\substack", "\\", "\\makecell", "\\shortstack"})
+ROW_STACKS = frozenset({"\\substack", "\\makecell", "\\shortstack"})
 
 #: Commands whose braces hold text -> the style in which a single letter there is a symbol.
 TEXT = {

@@ -151,10 +151,10 @@ class _Writer:
                 continue
             if node.tag == "¯" and node.kids is None and node.n is None:
                 # No math font at hand stretches a bar well: a border is as wide as its base.
-                core = (
-                    f'<mrow class="eqemb-{name}" style="border-{side}:0.06em solid;'
-                    f'padding-{side}:0.12em"{self.attributes(node)}>{core}</mrow>'
-                )
+                mark = self.attributes(node).replace('class="', f'class="eqemb-{name} ')
+                mark = mark or f' class="eqemb-{name}"'
+                style = f"border-{side}:0.06em solid;padding-{side}:0.12em"
+                core = f'<mrow{mark} style="{style}">{core}</mrow>'
                 continue
             flag = f' accent{"" if name == "over" else "under"}="true"' if _is_accent(node) else ""
             core = f"<m{name}{flag}>{core}{self.row(node)}</m{name}>"

@@ -111,7 +111,7 @@ class _Reader:
     def group(self, element: ET.Element) -> Items:
         """A row whose ends are fences of each other is one node."""
         items = self.row(element)
-        bar = _BARS.get(element.get("class", ""))
+        bar = _BARS.get(element.get("class", "").partition(" ")[0])
         if bar:
             base = base_for(items, bar)
             base.put(bar, Node("¯", {"accent": "wide"}))

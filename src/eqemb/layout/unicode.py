@@ -140,7 +140,7 @@ def picture(root: Node | None) -> str:
         cell = node.get("e")
         if cell is not None:
             # Cells stand below each other: a large matrix would run off to the right.
-            stack.append((cell, start, "e─ ", "   "))
+            stack.append((cell, start if lead == "e─ " else prefix, "e─ ", "   "))
         for place, edge in reversed(list(enumerate(kids))):
             last = place == len(kids) - 1
             corner, bar = ("└", " ") if last else ("├", "│")

@@ -17,11 +17,10 @@ from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path
 
-from equations import load
-
 from eqemb.layout import Layout, commands, layout
 from eqemb.layout.tokens import tokens
 from eqemb.layout.tree import Node, Unit, plain_tag, walk
+from equations import load
 
 Units = Counter[Unit]
 
@@ -170,7 +169,11 @@ def visible(latex: str) -> Counter[str]:
         if token in ("\\left", "\\right", "\\middle") or token in commands.SIZES:
             if at < len(source):
                 char = commands.DELIMITERS.get(source[at])
-                seen.update(_letters(char if char is not None else commands.SYMBOLS.get(source[at], source[at])))
+                seen.update(
+                    _letters(
+                        char if char is not None else commands.SYMBOLS.get(source[at], source[at])
+                    )
+                )
             at += 1
         elif token in _WITH_ARGUMENTS or token[:6] == "\\begin":
             at = _skip(source, at, token)
@@ -214,10 +217,12 @@ def _shown(token: str) -> str:
     for table in (commands.ACCENTS, commands.FRACTIONS, commands.INFIX, commands.PAIRED):
         if token in table:
             shape = table[token]
-            return _letters("".join(part for part in shape if isinstance(part, str) and part not in "ou"))
+            return _letters(
+                "".join(part for part in shape if isinstance(part, str) and part not in "ou")
+            )
     if token[:6] == "\\begin":
-        shape = commands.ENVIRONMENTS.get(token[7:-1], ("", "", 0, ""))
-        return shape[0] + shape[1]
+        opener, closer, *_ = commands.ENVIRONMENTS.get(token[7:-1], ("", "", 0, ""))
+        return opener + closer
     text = re.match(r"\\\w+\s*\{(.*)\}\Z", token, re.DOTALL)
     if text:
         return "".join(leaves(layout(token)).elements())
@@ -264,7 +269,12 @@ def main() -> None:
     print(f"leaves = visible tokens    {1 - len(wrong) / count:8.3%}")
     for latex in wrong[: options.show]:
         item = layout(latex)
-        print("  ", latex[:150], dict(leaves(item) - visible(latex)), dict(visible(latex) - leaves(item)))
+        print(
+            "  ",
+            latex[:150],
+            dict(leaves(item) - visible(latex)),
+            dict(visible(latex) - leaves(item)),
+        )
     results = {
         "math-core": with_math_core(equations),
         "math-core, fences dissolved": with_math_core(equations, dissolve=True),
@@ -273,7 +283,9 @@ def main() -> None:
         path = Path(os.environ["EQEMB_BENCH"]) / "slt" / "tangent_real.jsonl.gz"
         results["LaTeXML + Tangent"] = with_tangent(path)
     for name, result in results.items():
-        print(f"{name:28} {result.dice:8.3%} of units on {result.count}, {result.equal} wholly equal")
+        print(
+            f"{name:28} {result.dice:8.3%} of units on {result.count}, {result.equal} wholly equal"
+        )
         print("   only theirs:", result.missing.most_common(options.show))
         print("   only ours:  ", result.extra.most_common(options.show))
 

@@ -34,8 +34,8 @@ BASELINES: dict[str, Callable[[Units, Units], float]] = {"dice": dice}
 
 
 def lines(path: Path) -> Iterable[str]:
-    opened = gzip.open(path, "rt", encoding="utf8") if path.suffix == ".gz" else path.open(encoding="utf8")
-    with opened as file:
+    opener = gzip.open if str(path).endswith(".gz") else open
+    with opener(path, "rt", encoding="utf8") as file:
         yield from file
 
 
@@ -89,7 +89,10 @@ def queries(folder: Path, window: int, ends: str, source: str) -> dict[str, Unit
 
 
 def rank(
-    topics: dict[str, Units], formulas: dict[str, Units], judged: Judgements, similarity: Callable[[Units, Units], float]
+    topics: dict[str, Units],
+    formulas: dict[str, Units],
+    judged: Judgements,
+    similarity: Callable[[Units, Units], float],
 ) -> dict[str, dict[str, float]]:
     """Scores of the judged formulas of every topic."""
     return {

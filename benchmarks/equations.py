@@ -31,7 +31,7 @@ def load(path: str | None = None) -> tuple[str, list[str]]:
         path = str(Path(os.environ["EQEMB_BENCH"]) / "slt" / "tangent_real.jsonl.gz")
     if path is None:
         return "textbook formulas", TEXTBOOK * 50
-    opened = gzip.open(path, "rt", encoding="utf8") if path.endswith(".gz") else Path(path).open(encoding="utf8")
-    with opened as file:
+    opener = gzip.open if str(path).endswith(".gz") else open
+    with opener(path, "rt", encoding="utf8") as file:
         records = [json.loads(line) for line in file]
     return path, [record.get("expanded") or record["latex"] for record in records]

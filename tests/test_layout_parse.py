@@ -248,7 +248,8 @@ def test_broken_input_gives_the_tree_of_what_was_read(latex: str, cause: str, tr
 
 
 @pytest.mark.parametrize(
-    "latex", ["{" * 100_000 + "x" + "}" * 100_000, "x^{" * 60_000, r"\left(" * 30_000, r"\sqrt" * 40_000]
+    "latex",
+    ["{" * 100_000 + "x" + "}" * 100_000, "x^{" * 60_000, r"\left(" * 30_000, r"\sqrt" * 40_000],
 )
 def test_nesting_of_any_depth_gives_a_clean_answer(latex: str) -> None:
     """What lies too deep stands as an error, with its cause."""

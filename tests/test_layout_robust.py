@@ -92,8 +92,7 @@ def test_a_mutated_formula_of_our_mathml_reads_back() -> None:
         latex = mutate(rng.choice(formulas), rng)
         made = Layout.from_mathml(layout(latex).to_mathml())
         causes = {problem.cause for problem in made.problems}
-        if not any(ord(char) < 32 or 0xD800 <= ord(char) < 0xE000 for char in latex):
-            assert "not well-formed XML" not in causes, latex
+        assert "not well-formed XML" not in causes, latex
 
 
 @settings(max_examples=200, deadline=None)
@@ -114,7 +113,18 @@ def test_any_text_is_read(text: str) -> None:
 
 def test_time_grows_with_length_and_no_faster() -> None:
     """Twice the length, at most about three times the time (noise allowed for)."""
-    for piece in (r"\frac{a}{b}+", "(a|b)", "|x|", r"\left(x\right)", "x_i^2", r"\text{a ", "||x", "{}_a", "((((", "[0,"):
+    for piece in (
+        r"\frac{a}{b}+",
+        "(a|b)",
+        "|x|",
+        r"\left(x\right)",
+        "x_i^2",
+        r"\text{a ",
+        "||x",
+        "{}_a",
+        "((((",
+        "[0,",
+    ):
         short, long = piece * 500, piece * 4000
         first = min(cpu_seconds(short) for _ in range(3))
         second = min(cpu_seconds(long) for _ in range(3))

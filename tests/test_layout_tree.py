@@ -114,7 +114,8 @@ def test_a_type_is_a_tag_cut_after_its_mark(tag: str, kind: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("tag", "plain"), [("V!𝐄", "V!E"), ("V!ℝ", "V!R"), ("V!𝜽", "V!θ"), ("N!𝟏", "N!1"), ("V!ℓ", "V!ℓ")]
+    ("tag", "plain"),
+    [("V!𝐄", "V!E"), ("V!ℝ", "V!R"), ("V!𝜽", "V!θ"), ("N!𝟏", "N!1"), ("V!ℓ", "V!ℓ")],
 )
 def test_a_plain_tag_has_no_alphabet(tag: str, plain: str) -> None:
     """But letters that are not of an alphabet stay."""
@@ -137,11 +138,22 @@ def test_bracket_strings_are_read_and_written(text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["", "V!x", "[V!x", "[V!x]]", "[V!x][V!y]", "[V!x,a]", "[V!x,z[V!y]]", "[V!x,a[N!1],a[N!2]]", "[a,b]"]
+    "text",
+    [
+        "",
+        "V!x",
+        "[V!x",
+        "[V!x]]",
+        "[V!x][V!y]",
+        "[V!x,a]",
+        "[V!x,z[V!y]]",
+        "[V!x,a[N!1],a[N!2]]",
+        "[a,b]",
+    ],
 )
 def test_malformed_bracket_strings_are_refused_with_the_place(text: str) -> None:
     """The message shows where."""
-    with pytest.raises(ValueError, match="tree string|two children"):
+    with pytest.raises(ValueError, match=r"tree string|two children"):
         Layout.from_slt(text)
 
 

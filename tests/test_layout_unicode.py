@@ -35,12 +35,7 @@ def test_a_line_of_text(latex: str, text: str) -> None:
 def test_the_picture_goes_down_the_baseline_and_right_for_the_rest() -> None:
     """As `eqemb units` prints it."""
     assert picture(layout(r"\frac{a}{b_1}+c")) == (
-        "O!divide\n"
-        "  ├o─ V!a\n"
-        "  └u─ V!b\n"
-        "        └b─ N!1\n"
-        "+\n"
-        "V!c"
+        "O!divide\n  ├o─ V!a\n  └u─ V!b\n        └b─ N!1\n+\nV!c"
     )
 
 

@@ -8,6 +8,7 @@ from a bracket string has none and is still shown.
 import re
 from collections.abc import Iterable
 from html import escape
+from typing import Any
 
 from eqemb.layout.commands import BIG, FUNCTIONS, INTEGRALS, LIMITS, unescape
 from eqemb.layout.tree import Node, baseline, walk
@@ -227,7 +228,7 @@ class _Writer:
             # A row of its own, so that a sign at its start is known to be a sign.
             inside = made[0] if len(made) == 1 else "<mrow>" + "".join(made) + "</mrow>"
         size = look.get("size")
-        hints: dict[str, object] = {"stretch": True} if "stretch" in look else {"size": size or ""}
+        hints: dict[str, Any] = {"stretch": True} if "stretch" in look else {"size": size or ""}
         ends = [
             _operator(unescape(char), mark + form, hints) if char else ""
             for char, form in ((opener, ' form="prefix"'), (closer, ' form="postfix"'))
@@ -310,7 +311,7 @@ def _wants_space(node: Node) -> bool:
     return not (node.tag[:2] == "M!" or node.tag in _BRACKETS or _is_mark(node))
 
 
-def _identifier(tag: str, text: str, mark: str, look: dict[str, object]) -> str:
+def _identifier(tag: str, text: str, mark: str, look: dict[str, Any]) -> str:
     if tag in LIMITS or "limits" in look:
         return f'<mo lspace="0" rspace="0" movablelimits="true"{mark}>{escape(text)}</mo>'
     upright = "upright" in look or text in _GREEK_CAPITALS
@@ -318,7 +319,7 @@ def _identifier(tag: str, text: str, mark: str, look: dict[str, object]) -> str:
     return f"<mi{normal}{mark}>{escape(text)}</mi>"
 
 
-def _operator(char: str, mark: str, look: dict[str, object]) -> str:
+def _operator(char: str, mark: str, look: dict[str, Any]) -> str:
     extra = ""
     if "mid" in look:
         extra = ' stretchy="false" lspace="0.2778em" rspace="0.2778em"'

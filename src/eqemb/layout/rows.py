@@ -4,6 +4,8 @@ Shared by the readers of LaTeX and of MathML, so that both make the same tree of
 formula. The rules are those of Tangent with our decisions (norms, floors and angles are fences).
 """
 
+from typing import Any
+
 from eqemb.layout.commands import FUNCTIONS, LIMITS
 from eqemb.layout.tree import Node, is_operator
 
@@ -46,7 +48,7 @@ def fences(items: list[Node]) -> list[Node]:
 def tidy(items: list[Node]) -> list[Node]:
     """The row without marks of alignment (now hints) and with scripts before their base."""
     out: list[Node] = []
-    marks: dict[str, object] = {}
+    marks: dict[str, Any] = {}
     for node in items:
         if not node.tag:
             marks.update(node.look or {})
@@ -312,10 +314,12 @@ def attach(base: Node, edge: str, script: list[Node]) -> bool:
     if there is None:
         base.put(edge, head)
         return True
-    last = there
+    # The end of a script that grew before is remembered: `x_a_b_c...` may go on for long.
+    last: Node = (there.look or {}).get("last", there)
     while last.n is not None:
         last = last.n
     last.n = head
+    there.hint("last", head)
     return last.tag[:1] == "′"
 
 

@@ -15,6 +15,8 @@ from eqemb.layout.tree import Node
 
 #: How deep groups may nest; the frames of Python allow no more when called from deep code.
 DEPTH = 100
+#: How many tokens an option may have.
+OPTION = 100
 #: Longer input is cut here: no equation is, and time and memory stay bounded.
 LENGTH = 200_000
 
@@ -214,7 +216,8 @@ class Source(ABC):
         """Pass over bracketed options, if they are next."""
         while self.tokens[self.pos] == "[":
             end = self.pos
-            while self.tokens[end] not in ("]", "", "{", "}"):
+            # No option is long; looking further would cost the square of the length.
+            while self.tokens[end] not in _OPTION_ENDS and end - self.pos < OPTION:
                 end += 1
             if self.tokens[end] != "]":
                 return
@@ -242,4 +245,5 @@ class Source(ABC):
         return "".join(self.tokens[start + 1 : self.pos - 1])
 
 
+_OPTION_ENDS = frozenset({"]", "", "{", "}"})
 CLOSERS = frozenset({"", "}", "&", "\\right", "\\end"}) | frozenset(commands.INFIX)

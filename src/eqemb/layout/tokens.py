@@ -29,11 +29,15 @@ _TOKEN = re.compile(
     """,
     re.VERBOSE | re.DOTALL,
 )
+# No document can hold these: half of a surrogate pair, control characters.
+_UNPRINTABLE = re.compile("[\\x00-\\x08\\x0b\\x0e-\\x1f\\x7f\\ud800-\\udfff\\ufffe\\uffff]")
 _COMMENT = re.compile(r"(?<!\\)((?:\\\\)*)%[^\n]*\n?")
 
 
 def tokens(latex: str) -> list[str]:
-    """The tokens of a formula, comments left out."""
+    """The tokens of a formula, comments and unprintable characters left out."""
+    if _UNPRINTABLE.search(latex):
+        latex = _UNPRINTABLE.sub("", latex)
     if "%" in latex:
         latex = _COMMENT.sub(r"\1", latex)
     return _TOKEN.findall(latex)

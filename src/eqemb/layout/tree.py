@@ -8,6 +8,7 @@ Nothing here recurses: trees come from strangers and may be 100,000 deep.
 import re
 import unicodedata
 from collections.abc import Iterable, Iterator
+from typing import Any
 
 #: The order in which Tangent visits children.
 EDGES = "aocnbude" + "w"
@@ -22,7 +23,7 @@ class Node:
 
     __slots__ = ("kids", "look", "n", "tag")
 
-    def __init__(self, tag: str, look: "dict[str, object] | None" = None) -> None:
+    def __init__(self, tag: str, look: dict[str, Any] | None = None) -> None:
         self.tag = tag
         self.n: Node | None = None
         self.kids: dict[str, Node] | None = None

@@ -8,6 +8,9 @@ from eqemb.layout.tree import EDGES, Node, baseline
 #: What nests deeper is shown as an ellipsis.
 DEPTH = 100
 
+#: A picture stops where it runs further to the right.
+WIDTH = 300
+
 _SUPERSCRIPTS = str.maketrans(
     "0123456789+−=()niTkabcdefghjlmoprstuvwxyz′*",
     "⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻⁼⁽⁾ⁿⁱᵀᵏᵃᵇᶜᵈᵉᶠᵍʰʲˡᵐᵒᵖʳˢᵗᵘᵛʷˣʸᶻ′*",
@@ -134,6 +137,9 @@ def picture(root: Node | None) -> str:
         start = prefix
         lines.append(prefix + lead + node.tag)
         prefix += rest
+        if len(prefix) > WIDTH:
+            lines[-1] += " …"
+            continue
         if node.n is not None:
             stack.append((node.n, prefix, "", ""))
         kids = [edge for edge in EDGES if edge in (node.kids or {}) and edge != "e"]

@@ -22,7 +22,7 @@ _SIZES = {"big": 1.2, "Big": 1.8, "bigg": 2.4, "Bigg": 3.0}
 _BRACKETS = frozenset("()[]{}|‖⟨⟩⌊⌋⌈⌉⟦⟧")
 _GREEK_CAPITALS = frozenset("ΓΔΘΛΞΠΣΥΦΨΩ")
 _ALIGN = {"l": ' style="text-align:left"', "r": ' style="text-align:right"'}
-_ACCENTS = {"^": "ˆ", "~": "˜", "→": "\u20d7"}
+_ACCENTS = {"^": "ˆ", "~": "˜"}
 #: Signs after which a plus or minus joins two things.
 _AFTER_OPERAND = frozenset(")]}|‖⟩⌋⌉!′")
 _SIGNS = frozenset("+−±∓")
@@ -308,6 +308,8 @@ def _is_mark(node: Node) -> bool:
 
 
 def _wants_space(node: Node) -> bool:
+    if _is_function(node) or node.tag in BIG or node.tag in ("∂", "∇"):
+        return True
     return not (node.tag[:2] == "M!" or node.tag in _BRACKETS or _is_mark(node))
 
 
@@ -332,6 +334,7 @@ def _operator(char: str, mark: str, look: dict[str, Any]) -> str:
         extra = ' stretchy="false"' + (' lspace="0" rspace="0"' if char in "|‖" else "")
     elif look.get("accent") == "narrow":
         extra, char = ' stretchy="false"', _ACCENTS.get(char, char)
+        extra += ' mathsize="70%"' if char == "→" else ""
     elif char in "/∂∇.":
         extra = ' lspace="0" rspace="0"'
     elif char in BIG:

@@ -40,8 +40,16 @@ class Parser(Source):
             self.symbol(tag, items)
             return
         entry = HANDLERS.get(token)
-        if entry is not None:
+        if entry is not None and not self.space:
             entry[0](self, token, items, entry[1])
+        elif entry is not None:
+            # A space before a fraction is not one inside its numerator.
+            held, self.space, start = self.space, 0.0, len(items)
+            entry[0](self, token, items, entry[1])
+            if len(items) > start:
+                items[start].hint("space", held)
+            else:
+                self.space += held
         elif token[0] == "\\":
             self.command(token, items)
         elif token[0] == "'":

@@ -183,12 +183,21 @@ def visible(latex: str) -> Counter[str]:
     return seen
 
 
+def _skip_length(source: list[str], at: int) -> int:
+    """Past `-3pt` or `-\\thickmuskip`."""
+    while source[at : at + 1] and source[at] in ("-", "+"):
+        at += 1
+    return at + (1 if source[at : at + 1] and source[at][0] == "\\" else 3)
+
+
 _WITH_ARGUMENTS = {**commands.DROPPED, **commands.TRANSPARENT}
 _STARRED = ("\\operatorname", "\\hspace", "\\vspace", "\\tag", "\\gls")
 
 
 def _skip(source: list[str], at: int, token: str) -> int:
     """Past the arguments of a command that shows nothing."""
+    if token in commands.LENGTHS and source[at : at + 1] != ["{"]:
+        return _skip_length(source, at)
     name = token[token.find("{") + 1 : -1]
     shape = commands.ENVIRONMENTS.get(name, ("", "", 0, ""))
     count = _WITH_ARGUMENTS.get(token, shape[2])
@@ -226,7 +235,8 @@ def _shown(token: str) -> str:
     text = re.match(r"\\\w+\s*\{(.*)\}\Z", token, re.DOTALL)
     if text:
         return "".join(leaves(layout(token)).elements())
-    tag = commands.SYMBOLS.get(token) or {"\\mid": "|", "||": "‖"}.get(token, token.lstrip("\\"))
+    tag = commands.SYMBOLS.get(token) or commands.DELIMITERS.get(token, "")
+    tag = tag or {"||": "‖"}.get(token, token.lstrip("\\"))
     return _letters(tag.replace("'", "′"))
 
 

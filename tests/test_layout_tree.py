@@ -1,5 +1,11 @@
 """Units, bracket strings, canonical form and renaming."""
 
+import importlib
+import inspect
+import re
+import sys
+from pathlib import Path
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -212,6 +218,22 @@ def test_the_canonical_form_drops_closing_punctuation_only() -> None:
     assert exact.to_slt() == "[V!a[.]]"
     assert exact.canonical() == "[V!a]"
     assert layout("a.").punctuation == "."
+
+
+def test_the_package_itself_reads_an_equation() -> None:
+    """`eqemb.layout` is both the package and what it does."""
+    package = importlib.import_module("eqemb.layout")
+    assert package("x^2").to_slt() == "[V!x,a[N!2]]"
+    assert package.__all__ == ["Layout", "layout", "picture"]
+
+
+def test_nothing_of_ours_is_imported_but_the_package() -> None:
+    """Trees need neither NumPy nor the rest of eqemb."""
+    folder = Path(inspect.getfile(Layout)).parent
+    for file in folder.glob("*.py"):
+        for name in re.findall(r"^(?:from|import) ([\w.]+)", file.read_text("utf8"), re.MULTILINE):
+            root = name.split(".")[0]
+            assert name.startswith("eqemb.layout") or root in sys.stdlib_module_names, (file, name)
 
 
 def test_equal_equations_are_equal_layouts() -> None:

@@ -30,14 +30,14 @@ _IDENTIFIERS = {
     "bigstar": "★", "diamondsuit": "♢", "heartsuit": "♡", "clubsuit": "♣", "spadesuit": "♠",
     "flat": "♭", "natural": "♮", "sharp": "♯", "checkmark": "✓", "degree": "°", "backprime": "‵",
     "blacktriangle": "▲", "lozenge": "◊", "blacklozenge": "⧫", "copyright": "©", "pounds": "£",
-    "qed": "□", "neg": "¬", "lnot": "¬", "blacktriangleright": "▶",
+    "qed": "□", "neg": "¬", "lnot": "¬",
     "blacktriangleleft": "◀", "blacktriangledown": "▼",
 }  # fmt: skip
 
 _OPERATORS = {
     # signs that stand for themselves when written with a command
     "lbrace": "{", "rbrace": "}", "lbrack": "[", "rbrack": "]", "lparen": "(", "rparen": ")",
-    "vert": "|", "Vert": "‖", "lvert": "|", "rvert": "|", "lVert": "‖", "rVert": "‖",
+    "vert": "|", "Vert": "‖",
     "backslash": "\\", "setminus": "∖", "smallsetminus": "∖", "colon": ":", "ast": "*",
     "star": "⋆", "lt": "<", "gt": ">", "prime": "′", "dprime": "′′", "textasteriskcentered": "*",
     "slash": "/", "textbar": "|", "textless": "<", "textgreater": ">",
@@ -101,6 +101,7 @@ _OPERATORS = {
     "downharpoonright": "⇂", "upharpoonleft": "↿", "downharpoonleft": "⇃", "Lsh": "↰", "Rsh": "↱",
     "looparrowright": "↬", "looparrowleft": "↫",
     # others that LaTeXML also makes operators
+    "blacktriangleright": "▶",
     "nabla": "∇", "partial": "∂", "forall": "∀", "exists": "∃", "nexists": "∄",
     "top": "⊤", "bot": "⊥", "surd": "√", "S": "§", "P": "¶",
 }  # fmt: skip
@@ -128,7 +129,7 @@ _NAMES = (
 #: Characters written as themselves.
 _CHARACTERS = {
     "-": "−", "*": "*", "?": "&quest;", ",": "&comma;", "[": "&lsqb;", "]": "&rsqb;",
-    "\\{": "{", "\\}": "}", "\\|": "‖", "\\%": "%", "\\$": "$", "\\#": "#", "\\_": "_",
+    "\\{": "{", "\\}": "}", "\\|": "‖", "\\%": "%", "\\$": "$", "\\#": "V!#", "\\_": "_",
     "\\&": "&", "−": "−", "∗": "*", "·": "⋅", "∶": ":", "≔": ":=", "∥": "‖", "║": "‖",
     "〈": "⟨", "〉": "⟩", "⟨": "⟨", "⟩": "⟩", "ε": "V!ϵ", "φ": "V!ϕ", "µ": "V!μ", "″": "′′",
     "‴": "′′′", "…": "V!…", "⋯": "V!⋯", "∞": "V!∞", "∅": "V!∅", "–": "−", "‐": "−", "⋆": "⋆",
@@ -335,7 +336,8 @@ SIZES = {
 }
 
 #: Delimiters of \left and \right that are not read as they stand.
-DELIMITERS = {".": "", "<": "⟨", ">": "⟩", "\\lt": "⟨", "\\gt": "⟩", "\\vert": "|", "\\mid": "|"}
+DELIMITERS = {".": "", "<": "⟨", ">": "⟩", "\\lt": "⟨", "\\gt": "⟩", "\\mid": "|", "\\lvert": "|",
+              "\\rvert": "|", "\\lVert": "‖", "\\rVert": "‖"}  # fmt: skip
 
 #: Commands for both fences of their argument: (open, close).
 PAIRED = {

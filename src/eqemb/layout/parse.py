@@ -264,7 +264,10 @@ class Parser(Source):
         if self.depth >= DEPTH:
             self.problem("nested too deep", token)
             return
-        opener = Node(self.delimiter(), {"stretch": True})
+        opener = Node("", {"stretch": True})
+        if self.tokens[self.pos] == "\\lVert":
+            opener.hint("vert")
+        opener.tag = self.delimiter()
         self.depth += 1
         self.lefts += 1
         fonts, inner = self.fonts, self.inside_left()

@@ -227,11 +227,18 @@ def test_the_package_itself_reads_an_equation() -> None:
     assert package.__all__ == ["Layout", "layout", "picture"]
 
 
+def _imports(file: Path) -> list[str]:
+    text = file.read_text("utf8")
+    return re.findall(r"^from ([\w.]+) import", text, re.MULTILINE) + re.findall(
+        r"^import ([\w.]+)", text, re.MULTILINE
+    )
+
+
 def test_nothing_of_ours_is_imported_but_the_package() -> None:
     """Trees need neither NumPy nor the rest of eqemb."""
     folder = Path(inspect.getfile(Layout)).parent
     for file in folder.glob("*.py"):
-        for name in re.findall(r"^(?:from|import) ([\w.]+)", file.read_text("utf8"), re.MULTILINE):
+        for name in _imports(file):
             root = name.split(".")[0]
             assert name.startswith("eqemb.layout") or root in sys.stdlib_module_names, (file, name)
 

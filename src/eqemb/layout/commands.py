@@ -123,7 +123,7 @@ _LIMIT_NAMES = "max min Pr gcd argmax argmin".split()
 
 _NAMES = (
     "arg cos sin tan cot sec csc arccos arcsin arctan cosh sinh tanh coth deg dim exp hom ker lg"
-    " ln log mod sgn arccot arcsec arccsc sech csch arcsinh arccosh arctanh tr"
+    " ln log sgn arccot arcsec arccsc sech csch arcsinh arccosh arctanh tr"
 ).split()
 
 #: Characters written as themselves.

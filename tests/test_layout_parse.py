@@ -129,6 +129,7 @@ def test_fractions_and_roots(latex: str, tree: str) -> None:
         (r"\overset{a}{=}", "[=,o[V!a]]"),
         (r"\stackrel{a}{=}", "[=,o[V!a]]"),
         (r"\underset{x}{y}", "[V!y,u[V!x]]"),
+        (r"\underset{x}{\arg\min}", "[V!arg[V!min,u[V!x]]]"),
         (r"a \xrightarrow[n]{p} b", "[V!a[→[V!b],o[V!p],u[V!n]]]"),
         (r"\vec{x}\cdot\dot{y}", "[V!x[⋅[V!y,o[˙]]],o[→]]"),
     ],
@@ -211,6 +212,7 @@ def test_line_breaks_marks_and_punctuation_do_not_change_an_equation(latex: str)
         (r"\text x", "[V!x]"),
         (r"x \text{ } y", "[V!x[V!y]]"),
         (r"\text{\textcolor{red}{so}}", "[T!so]"),
+        (r"\text{\'etale na\"{\i}ve}", "[T!étale naïve]"),
         (r"\text{a\_b, [c]}", "[T!a_b&comma; &lsqb;c&rsqb;]"),
     ],
 )

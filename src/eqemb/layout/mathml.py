@@ -101,7 +101,7 @@ class _Writer:
             space = (node.look or {}).get("space")
             if isinstance(space, float) and abs(space) > 0.1:  # noqa: PLR2004
                 parts.append(f'<mspace width="{space:.3g}em"/>')
-            elif _is_function(node) and i and not _is_mark(nodes[i - 1]):
+            elif _is_function(node) and i and _wants_gap(nodes[i - 1]):
                 parts.append(_THIN)
             previous = nodes[i - 1] if i else None
             if (
@@ -305,6 +305,11 @@ def _is_function(node: Node) -> bool:
 def _is_mark(node: Node) -> bool:
     """Whether a symbol brings its own space, or wants none after it."""
     return node.tag[1:2] != "!" or _is_function(node)
+
+
+def _wants_gap(node: Node) -> bool:
+    """Whether a function's name keeps its distance from what stands before it."""
+    return not _is_mark(node) or node.tag in BIG
 
 
 def _wants_space(node: Node) -> bool:

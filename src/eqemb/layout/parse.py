@@ -19,6 +19,7 @@ from eqemb.layout.rows import (
     fence,
     fences,
     fraction,
+    is_name,
     joined,
     matrix,
     script_edge,
@@ -204,8 +205,12 @@ class Parser(Source):
         return outer.hint("stack")
 
     def stack(self, token: str, items: Items, edge: Any) -> None:
-        script = self.argument()
-        base = base_for(self.argument(), edge)
+        script, inner = self.argument(), self.argument()
+        if len(inner) > 1 and all(map(is_name, inner)):
+            # `\\underset{x}{\\arg\\max}` says what `\\arg\\max_x` says.
+            items.extend(inner[:-1])
+            inner = inner[-1:]
+        base = base_for(inner, edge)
         attach(base, edge, script)
         self.append(base.hint("stack"), items)
 
@@ -372,7 +377,8 @@ class Parser(Source):
                 self.problems += inner.problems
                 self.unknown += inner.unknown
                 continue
-            shown = _SPACE.sub(" ", _TEXT_COMMAND.sub(_text_command, piece))
+            plain = _TEXT_COMMAND.sub(_text_command, _TEXT_ACCENT.sub(_text_accent, piece))
+            shown = _SPACE.sub(" ", plain)
             if len(shown) == 1 and shown.isalpha():
                 tag = styled("V!" + shown, commands.TEXT[command])
                 self.append(Node(tag, {"text": shown, "upright": True}), items)
@@ -493,7 +499,14 @@ _TEXT_TOKEN = re.compile(rf"\\({'|'.join(commands.TEXT)})\s*\{{(.*)\}}\Z", re.DO
 _TEXT_COMMAND = re.compile(
     r"\\(?:text)?color\s*\{[^{}]*\}|\\([a-zA-Z]+)\s*|\\(.)|[{}]|~|``|''", re.DOTALL
 )
+_TEXT_ACCENT = re.compile(r"\\([`'^\"~=.])\s*(?:\{\\?([a-zA-Z])\}|\\?([a-zA-Z]))")
+_COMBINING = dict(zip("`'^\"~=.", "\u0300\u0301\u0302\u0308\u0303\u0304\u0307", strict=True))
 _SPACE = re.compile(r"\s+")
+
+
+def _text_accent(match: re.Match[str]) -> str:
+    """`\\'e` as the letter it makes."""
+    return unicodedata.normalize("NFC", (match[2] or match[3]) + _COMBINING[match[1]])
 
 
 def _text_command(match: re.Match[str]) -> str:

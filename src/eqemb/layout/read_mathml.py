@@ -18,6 +18,7 @@ from eqemb.layout.rows import (
     baseline_of,
     fence,
     fences,
+    is_name,
     joined,
     matrix,
     script_edge,
@@ -232,7 +233,7 @@ class _Reader:
         base, *scripts = self.arguments(element, len(edges) + 1)
         if base and not any(scripts):
             return base
-        before = base[:-1] if len(base) > 1 and all(map(_is_name, base)) else []
+        before = base[:-1] if len(base) > 1 and all(map(is_name, base)) else []
         node = wrap(base[len(before) :]) if base else Node("W!")
         for edge, script in zip(edges, scripts, strict=False):
             if script:
@@ -372,11 +373,6 @@ def _primes(script: Items) -> Items:
     if len(script) > 1 and all(node.tag == "′" for node in script):
         return [Node("′" * len(script))]
     return script
-
-
-def _is_name(node: Node) -> bool:
-    """Whether a node is a word, such as each of `arg max`, under which limits go."""
-    return node.tag[:2] == "V!" and len(node.tag) > 3 and node.kids is None  # noqa: PLR2004
 
 
 def _accent(node: Node) -> Node:

@@ -153,7 +153,9 @@ class _Pairing:
             return
         after_operand = bool(self.out) and _is_operand(self.out[-1])
         inside = bool(self.open) and self.open[-1][0] == kind
-        ends = after_operand or (bool(self.out) and _is_name(self.out[-1]))
+        # After one symbol a bar closes, whatever that is: `|\\cdot|`, `\\|\\nabla\\|`.
+        single = inside and self.open[-1][1] == len(self.out) - 2
+        ends = after_operand or single or (bool(self.out) and _may_end(self.out[-1]))
         if inside and side != "open" and (ends or side == "close"):
             self.close(kind, node)
         elif side == "open" or (side is None and not after_operand and node.kids is None):
@@ -181,7 +183,7 @@ def _is_operand(node: Node) -> bool:
     return not (tag[0] == "V" and len(tag) > 3 and tag.isascii())  # noqa: PLR2004
 
 
-def _is_name(node: Node) -> bool:
+def _may_end(node: Node) -> bool:
     return node.tag[:2] == "V!" and node.tag not in FUNCTIONS
 
 
@@ -239,7 +241,8 @@ def fence(opener: Node, content: list[Node], closer: Node) -> Node:
 
 
 def _bare(matrix: Node) -> bool:
-    return matrix.tag != "M!1x1" and (matrix.kids is None or matrix.kids.keys() <= {"w"})
+    table = matrix.tag != "M!1x1" or (matrix.look is not None and "widths" in matrix.look)
+    return table and (matrix.kids is None or matrix.kids.keys() <= {"w"})
 
 
 def _split(content: list[Node]) -> list[list[Node]]:
@@ -345,3 +348,8 @@ def joined(rows: list[list[list[Node]]]) -> list[Node]:
                 items.append(Node("", {"cell": True}))
             items.extend(cell)
     return items
+
+
+def is_name(node: Node) -> bool:
+    """Whether a node is a word, such as each of `arg max`, under which limits go."""
+    return node.tag[:2] == "V!" and len(node.tag) > 3 and node.kids is None  # noqa: PLR2004

@@ -2,7 +2,7 @@
 
 import pytest
 
-from eqemb.layout import layout
+from eqemb.layout import Layout, layout
 
 
 def slt(latex: str) -> str:
@@ -267,6 +267,19 @@ def test_a_long_row_of_parentheses_is_read_in_linear_time() -> None:
     made = layout("(" * 20_000 + "x" + ")" * 20_000)
     assert len(made.units()) == 20_000
     assert made.problems == []
+
+
+def test_deep_formulas_are_read_from_deep_code() -> None:
+    """A caller that is 350 calls deep itself still gets an answer, and can show it."""
+
+    def deeper(count: int) -> str:
+        if count:
+            return deeper(count - 1)
+        made = layout("x^{" * 500 + "}" * 500)
+        Layout.from_mathml("<math>" + "<mrow>" * 500 + "</mrow>" * 500 + "</math>")
+        return made.to_mathml() + made.to_text()
+
+    assert deeper(350)
 
 
 def test_empty_input_is_an_empty_tree() -> None:

@@ -14,7 +14,7 @@ from eqemb.layout.commands import BIG, FUNCTIONS, INTEGRALS, LIMITS, unescape
 from eqemb.layout.tree import Node, baseline, walk
 
 #: What nests deeper is shown as an ellipsis.
-DEPTH = 150
+DEPTH = 80
 
 _MATRIX = re.compile(r"M!((?:&\w+;|.)??)((?:&\w+;|.)??)(\d+)x(\d+)\Z", re.DOTALL)
 _MARK = ' class="eqemb-mark" mathbackground="#ffe08a"'

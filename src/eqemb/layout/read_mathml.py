@@ -30,7 +30,7 @@ from eqemb.layout.tree import Node
 Items = list[Node]
 
 #: How deep elements may nest; converters make about two rows for every group.
-DEPTH = 200
+DEPTH = 120
 
 _MATH = re.compile(r"<(?:\w+:)?math\b.*</(?:\w+:)?math\s*>", re.DOTALL)
 _PREFIX = re.compile(r"(</?)\w+:")

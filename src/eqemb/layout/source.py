@@ -14,7 +14,7 @@ from eqemb.layout.tokens import tokens
 from eqemb.layout.tree import Node
 
 #: How deep groups may nest; the frames of Python allow no more when called from deep code.
-DEPTH = 100
+DEPTH = 80
 #: How many tokens an option may have.
 OPTION = 100
 #: Longer input is cut here: no equation is, and time and memory stay bounded.

@@ -6,7 +6,7 @@ from eqemb.layout.commands import FUNCTIONS, unescape
 from eqemb.layout.tree import EDGES, Node, baseline
 
 #: What nests deeper is shown as an ellipsis.
-DEPTH = 100
+DEPTH = 80
 
 #: A picture stops where it runs further to the right.
 WIDTH = 300

@@ -78,7 +78,7 @@ def latexml(equations: list[str]) -> float:
             ["latexml", "--quiet", f"--dest={xml}", str(tex)],
             ["latexmlpost", "--quiet", "--pmml", f"--dest={folder}/a.html", str(xml)],
         ):
-            subprocess.run(command, check=False, capture_output=True)  # noqa: S603
+            subprocess.run(command, check=False, capture_output=True, cwd=folder)  # noqa: S603
         return len(equations) / (time.perf_counter() - start)
 
 

@@ -1,0 +1,561 @@
+"""LaTeX mathematics straight to the layout tree: what every kind of command does.
+
+Which command is of which kind stands in the tables of `commands`. Nothing raises: what cannot be
+read is a problem with its cause, and what is not known is a symbol by its name.
+"""
+
+import re
+import unicodedata
+from collections.abc import Callable
+from typing import Any
+
+from eqemb.layout import commands
+from eqemb.layout.alphabets import styled
+from eqemb.layout.commands import SYMBOLS, escape
+from eqemb.layout.rows import (
+    attach,
+    base_for,
+    baseline_of,
+    fence,
+    fences,
+    fraction,
+    is_name,
+    joined,
+    matrix,
+    script_edge,
+    wrap,
+)
+from eqemb.layout.source import DEPTH, Items, Source
+from eqemb.layout.tree import Node
+
+
+class Parser(Source):
+    """One reading; what a command does is `(token, items, data of its table)`."""
+
+    __slots__ = ()
+
+    def read(self, token: str, items: Items) -> None:
+        """One token with its arguments."""
+        tag = SYMBOLS.get(token)
+        if tag is not None:
+            self.symbol(tag, items)
+            return
+        entry = HANDLERS.get(token)
+        if entry is not None and not self.space:
+            entry[0](self, token, items, entry[1])
+        elif entry is not None:
+            # A space before a fraction is not one inside its numerator.
+            held, self.space, start = self.space, 0.0, len(items)
+            entry[0](self, token, items, entry[1])
+            if len(items) > start:
+                items[start].hint("space", held)
+            else:
+                self.space += held
+        elif token[0] == "\\":
+            self.command(token, items)
+        elif token[0] == "'":
+            self.primes(token, items)
+        elif token[0] in "0123456789.":
+            self.symbol("N!" + token, items)
+        else:
+            self.symbol(commands.character(token), items)
+
+    def symbol(self, tag: str, items: Items) -> None:
+        """Append a symbol in the style of the moment; letters of a word style join."""
+        style = self.fonts
+        letter = tag[:2] == "V!" and len(tag) == 3 and tag.isascii()  # noqa: PLR2004
+        if style and (len(tag) == 3 or tag[0] == "N"):  # noqa: PLR2004
+            tag = styled(tag, style)
+            if letter and style in commands.WORD_STYLES:
+                joins = self.word == self.pos - 1 and items and items[-1].kids is None
+                self.word = self.pos
+                if joins:
+                    items[-1].tag += tag[2:]
+                    return
+        if tag == "|" and self.space < 0 and items and items[-1].tag == "|":
+            # `|\!|` is a norm bar made by hand.
+            self.space = 0.0
+            items[-1].tag, items[-1].look = "‖", {"twin": True}
+            return
+        node = Node(tag)
+        if letter and style == "rm":
+            node.hint("upright")
+        self.append(node, items)
+
+    def append(self, node: Node, items: Items) -> None:
+        if self.space:
+            node.hint("space", self.space)
+            self.space = 0.0
+        items.append(node)
+
+    def braced(self, token: str, items: Items, _: Any = None) -> None:
+        """A group in a row: its symbols join the row unless a script makes it one thing."""
+        inner = self.group()
+        following = self.tokens[self.pos]
+        if following in ("^", "_") or following[:1] == "'":
+            items.append(wrap(inner).hint("whole") if inner else Node("W!"))
+        else:
+            items.extend(inner)
+
+    def script(self, token: str, items: Items, edge: Any) -> None:
+        """A superscript or subscript of what came last."""
+        script = self.argument()
+        if len(script) > 1 and all(node.tag == "′" for node in script):
+            script = [Node("′" * len(script))]
+        self.hang(items, edge, script)
+
+    def hang(self, items: Items, edge: str, script: Items) -> None:
+        if not items or not items[-1].tag:
+            items.append(Node("W!"))
+        base = items[-1]
+        edge = script_edge(base, edge)
+        if (
+            base.get(edge) is not None
+            and base.look
+            and ("whole" in base.look or "stack" in base.look)
+        ):
+            base = items[-1] = base_for([base], edge)
+            edge = script_edge(base, "a" if edge in "ao" else "b")
+        if not attach(base, edge, script):
+            self.problem("double script", "^" if edge in "ao" else "_")
+
+    def primes(self, token: str, items: Items) -> None:
+        self.hang(items, "a", [Node("′" * len(token))])
+
+    def spacing(self, token: str, items: Items, width: Any) -> None:
+        self.space += width
+
+    def drop(self, token: str, items: Items, count: Any) -> None:
+        """A command that shows nothing goes with its arguments."""
+        if not count and token not in commands.OPTIONAL:
+            return
+        if token in commands.LENGTHS and self.tokens[self.pos] != "{":
+            self.length()
+            return
+        self.skip_star()
+        self.skip_option()
+        for _ in range(count):
+            self.raw_argument()
+
+    def transparent(self, token: str, items: Items, count: Any) -> None:
+        """A command of which only the last argument is seen."""
+        if token in commands.OPTIONAL:
+            self.skip_star()
+        self.skip_option()
+        for _ in range(count):
+            self.raw_argument()
+            self.skip_option()
+        items.extend(self.argument())
+
+    def alphabet(self, token: str, items: Items, style: Any) -> None:
+        outer, self.fonts = self.fonts, style
+        inner = self.argument()
+        self.fonts = outer
+        items.extend(inner)
+
+    def switch(self, token: str, items: Items, style: Any) -> None:
+        self.fonts = style
+
+    def fraction(self, token: str, items: Items, shape: Any) -> None:
+        if token in commands.OPTIONAL:
+            self.skip_option()
+        above, below = self.argument(), self.argument()
+        node = fraction(above, below, shape)
+        if token in ("\\dfrac", "\\cfrac", "\\dbinom"):
+            node.hint("display")
+        self.append(node, items)
+
+    def general_fraction(self, token: str, items: Items, _: Any) -> None:
+        """`\\genfrac{(}{)}{0pt}{}{a}{b}`."""
+        opener = _delimiter(self.raw_argument() or ".")
+        closer = _delimiter(self.raw_argument() or ".")
+        bar = self.raw_argument().strip("0. ") not in ("pt", "em", "mm", "cm")
+        self.raw_argument()
+        above, below = self.argument(), self.argument()
+        items.append(fraction(above, below, (opener, closer, bar)))
+
+    def root(self, token: str, items: Items, _: Any) -> None:
+        index = self.option()
+        node = Node("O!root")
+        if index:
+            node.put("c", baseline_of(index))
+        node.put("w", baseline_of(self.argument()))
+        self.append(node, items)
+
+    def accent(self, token: str, items: Items, shape: Any) -> None:
+        edge, char, wide = shape
+        base = base_for(self.argument(), edge)
+        mark = Node(char, {"accent": "wide" if wide else "narrow"})
+        if base.kids and base.kids.keys() & set("ab"):
+            mark.hint("outer")
+        base.put(edge, mark)
+        base.hint("stack")
+        self.append(self.noted(base, edge) if char in "⏞⏟⎴⎵" else base, items)
+
+    def noted(self, base: Node, edge: str) -> Node:
+        """A brace under or over takes its script as a note beyond the brace."""
+        if self.tokens[self.pos] == "\\limits":
+            self.pos += 1
+        if self.tokens[self.pos] != ("_" if edge == "u" else "^"):
+            return base
+        self.pos += 1
+        note = self.argument()
+        outer = base_for([base], edge)
+        attach(outer, edge, note)
+        return outer.hint("stack")
+
+    def stack(self, token: str, items: Items, edge: Any) -> None:
+        script, inner = self.argument(), self.argument()
+        if len(inner) > 1 and all(map(is_name, inner)):
+            # `\\underset{x}{\\arg\\max}` says what `\\arg\\max_x` says.
+            items.extend(inner[:-1])
+            inner = inner[-1:]
+        base = base_for(inner, edge)
+        attach(base, edge, script)
+        self.append(base.hint("stack"), items)
+
+    def arrow(self, token: str, items: Items, char: Any) -> None:
+        under, over = self.option(), self.argument()
+        node = Node(char, {"stack": True, "stretch": True})
+        attach(node, "o", over)
+        if under:
+            attach(node, "u", under)
+        self.append(node, items)
+
+    def negated(self, token: str, items: Items, _: Any) -> None:
+        """`\\not` strikes the next symbol through."""
+        inner = self.argument()
+        if inner and is_plain(inner[0].tag):
+            inner[0].tag = unicodedata.normalize("NFC", inner[0].tag[:1] + "\u0338")
+        items.extend(inner)
+
+    def operator_name(self, token: str, items: Items, _: Any) -> None:
+        """`\\operatorname{arg\\,max}`: a word, or words, of which the last takes limits."""
+        limits = self.skip_star() or token != "\\operatorname"
+        outer, self.fonts = self.fonts, "rm"
+        inner = self.argument()
+        self.fonts = outer
+        for node in inner:
+            if node.tag == "−":
+                node.tag = "-"
+        name = "".join(node.tag[2:] if node.tag[1:2] == "!" else node.tag for node in inner)
+        if all(node.kids is None for node in inner) and not _spaced(inner):
+            inner = [Node("V!" + name)] if name else []
+        if inner and limits:
+            inner[-1].hint("limits")
+        for node in inner:
+            node.tag = commands.NAMED.get(node.tag, node.tag)
+            node.hint("name")
+        items.extend(inner)
+
+    def operator(self, token: str, items: Items, _: Any) -> None:
+        """`\\mathop{...}`: scripts of its argument are limits."""
+        inner = self.argument()
+        following = self.tokens[self.pos]
+        if len(fences(inner)) > 1 and following not in ("^", "_", "\\limits"):
+            items.extend(inner)
+        elif inner:
+            items.append(wrap(inner).hint("limits").hint("mathop"))
+
+    def modulus(self, token: str, items: Items, _: Any) -> None:
+        inner = [Node("mod"), *self.argument()]
+        if token == "\\pmod":
+            self.append(fence(Node("("), fences(inner), Node(")")), items)
+        else:
+            items.extend(inner)
+
+    def left(self, token: str, items: Items, _: Any) -> None:
+        """`\\left ... \\right` pair with each other, whatever they are."""
+        if self.depth >= DEPTH:
+            self.problem("nested too deep", token)
+            return
+        opener = Node("", {"stretch": True})
+        if self.tokens[self.pos] == "\\lVert":
+            opener.hint("vert")
+        opener.tag = self.delimiter()
+        self.depth += 1
+        self.lefts += 1
+        fonts, inner = self.fonts, self.inside_left()
+        self.fonts = fonts
+        self.depth -= 1
+        self.lefts -= 1
+        closer = Node("", {"stretch": True})
+        if self.tokens[self.pos] == "\\right":
+            self.pos += 1
+            closer.tag = self.delimiter()
+        else:
+            self.problem("unclosed \\left")
+        inner = fences(inner)
+        if opener.tag and closer.tag and inner:
+            self.append(fence(opener, inner, closer), items)
+            return
+        ends = [node.hint("side", "none") for node in (opener, closer)]
+        items.extend(node for node in (ends[0], *inner, ends[1]) if node.tag)
+
+    def inside_left(self) -> Items:
+        items: Items = []
+        while True:
+            items = self.expression(items)
+            token = self.tokens[self.pos]
+            if token in ("\\right", "", "}") or self.ends(token):
+                return items
+            self.pos += 1
+            if token != "&" and token[:2] != "\\\\":
+                self.stray(token, items)
+
+    def delimiter(self) -> str:
+        token = self.tokens[self.pos]
+        if token in ("", "}", "{") or token[:2] == "\\\\":
+            self.problem("missing delimiter")
+            return ""
+        self.pos += 1
+        return _delimiter(token)
+
+    def middle(self, token: str, items: Items, side: Any) -> None:
+        """`\\big(` and its kin, `\\middle|`: a delimiter that knows its side."""
+        char = self.delimiter()
+        if char == "|" and items and _same_bar(items[-1], token):
+            items[-1].tag, items[-1].look = "‖", {"size": token}
+            if side:
+                items[-1].hint("side", side)
+        elif char:
+            look = {"side": side, "size": token} if side else {"size": token}
+            self.append(Node(char, dict(look)), items)
+
+    def sided(self, token: str, items: Items, shape: Any) -> None:
+        char, side = shape
+        self.append(Node(char, {"side": side, "vert": True}), items)
+
+    def mid(self, token: str, items: Items, _: Any) -> None:
+        """The bar that stands between: never a fence."""
+        self.append(Node("|", {"side": "none", "mid": True}), items)
+
+    def twin(self, token: str, items: Items, _: Any) -> None:
+        """`||`: a norm bar, or the end of one absolute value and the start of the next."""
+        self.append(Node("‖", {"twin": True}), items)
+
+    def paired(self, token: str, items: Items, pair: Any) -> None:
+        """`\\norm{x}`, `\\bra{x}`: both fences by one command."""
+        self.skip_star()
+        self.skip_option()
+        opener, closer = pair
+        inner = self.argument()
+        if inner:
+            self.append(fence(Node(opener), fences(inner), Node(closer)), items)
+
+    def wildcard(self, token: str, items: Items, _: Any) -> None:
+        items.append(Node("?" + escape(self.raw_argument())))
+
+    # Environments and text
+
+    def command(self, token: str, items: Items) -> None:
+        """Tokens that carry their argument with them, and commands nobody told us of."""
+        if token[:7] == "\\begin{" or token[:6] == "\\begin":
+            self.environment(token, items)
+            return
+        text = _TEXT_TOKEN.match(token)
+        if text:
+            self.text(text[1], text[2], items)
+        elif len(token) > 1:
+            self.unknown.append(token)
+            word = token[1:].strip("@")
+            tag = commands.character(word) if len(word) == 1 else "V!" + word
+            self.append(Node(tag, {"unknown": True}), items)
+        else:
+            self.problem("a lone backslash")
+
+    def bare_text(self, token: str, items: Items, _: Any) -> None:
+        """`\\text x`, or text with braces nested deeper than a token holds."""
+        self.text(token[1:], self.raw_argument(), items)
+
+    def text(self, command: str, content: str, items: Items) -> None:
+        """Text, with the mathematics between dollars read as such; `\\textbf{x}` is a letter."""
+        for index, piece in enumerate(content.split("$")):
+            if index % 2 and self.depth < DEPTH:
+                inner = Parser(piece, self.depth + 1)
+                items.extend(inner.formula())
+                self.problems += inner.problems
+                self.unknown += inner.unknown
+                continue
+            plain = _TEXT_COMMAND.sub(_text_command, _TEXT_ACCENT.sub(_text_accent, piece))
+            shown = _SPACE.sub(" ", plain)
+            if len(shown) == 1 and shown.isalpha():
+                tag = styled("V!" + shown, commands.TEXT[command])
+                self.append(Node(tag, {"text": shown, "upright": True}), items)
+            elif shown.strip():
+                self.append(Node("T!" + escape(shown.strip()), {"text": shown}), items)
+            elif shown:
+                self.space += 0.25
+
+    def environment(self, token: str, items: Items) -> None:
+        name = token[token.find("{") + 1 : -1].strip()
+        shape = commands.ENVIRONMENTS.get(name)
+        if shape is None:
+            self.unknown.append(token)
+            shape = ("", "", 0, "rows")
+        opener, closer, arguments, kind = shape
+        if self.depth >= DEPTH:
+            self.problem("nested too deep", token)
+            return
+        self.skip_place()
+        columns = "".join(self.raw_argument() for _ in range(arguments))
+        rows = self.table(name)
+        if kind == "rows":
+            items.extend(joined(rows))
+        elif rows:
+            ends = (_delimiter(opener or "."), _delimiter(closer or "."))
+            table = self.append_table(rows, ends, items)
+            table.hint("columns", _columns(columns) or ("ll" if "cases" in name else ""))
+
+    def append_table(self, rows: list[list[Items]], ends: tuple[str, str], items: Items) -> Node:
+        opener, closer = ends
+        both = bool(opener and closer)
+        table = matrix(rows, opener if both else "", closer if both else "").hint("stretch")
+        if opener and not both:
+            items.append(Node(opener, {"side": "none", "stretch": True}))
+        self.append(table, items)
+        if closer and not both:
+            items.append(Node(closer, {"side": "none", "stretch": True}))
+        return table
+
+    def table(self, name: str) -> list[list[Items]]:
+        """Rows of cells up to `\\end`, or to the brace that closes a `\\substack`."""
+        self.depth += 1
+        self.environments += name != ""
+        fonts = self.fonts
+        rows: list[list[Items]] = [[[]]]
+        while True:
+            rows[-1][-1] = self.expression(rows[-1][-1])
+            self.fonts = fonts
+            token = self.tokens[self.pos]
+            if token == "" or token[:5] == "\\end{" or (token == "}" and not name):
+                break
+            if token == "\\right" and self.lefts:
+                break
+            self.pos += 1
+            if token == "&":
+                rows[-1].append([])
+            elif token[:2] == "\\\\":
+                rows.append([[]])
+            else:
+                self.stray(token, rows[-1][-1])
+        self.depth -= 1
+        self.environments -= name != ""
+        self.end_table(name)
+        while rows and rows[-1] == [[]]:
+            rows.pop()
+        return rows
+
+    def end_table(self, name: str) -> None:
+        token = self.tokens[self.pos]
+        if token == "}" or token[:5] == "\\end{":
+            self.pos += 1
+            if name and token[5:-1].strip() != name:
+                self.problem("environment closed by another", token)
+        else:
+            self.problem("unclosed environment", name)
+
+    def row_stack(self, token: str, items: Items, _: Any) -> None:
+        """`\\substack{a \\\\ b}`."""
+        self.skip_option()
+        if self.tokens[self.pos] != "{" or self.depth >= DEPTH:
+            items.extend(self.argument())
+            return
+        self.pos += 1
+        rows = self.table("")
+        if len(rows) == 1 and len(rows[0]) == 1:
+            items.extend(rows[0][0])
+        elif rows:
+            self.append(matrix(rows), items)
+
+
+def is_plain(tag: str) -> bool:
+    """Whether a tag is one operator character."""
+    return len(tag) == 1
+
+
+def _same_bar(node: Node, token: str) -> bool:
+    """Whether `\\big|` follows `\\big|`: together a norm bar."""
+    return node.tag == "|" and node.kids is None and (node.look or {}).get("size") == token
+
+
+def _columns(spec: str) -> str:
+    """How columns are set, from the argument of `array`: letters of l, c and r."""
+    return "".join(char for char in re.sub(r"[@!>p]\{[^{}]*\}", "", spec) if char in "lcr")
+
+
+def _spaced(items: Items) -> bool:
+    return any(node.look and "space" in node.look for node in items[1:])
+
+
+def _delimiter(token: str) -> str:
+    found = commands.DELIMITERS.get(token)
+    if found is not None:
+        return found
+    return SYMBOLS.get(token) or escape(token.lstrip("\\"))
+
+
+_TEXT_TOKEN = re.compile(rf"\\({'|'.join(commands.TEXT)})\s*\{{(.*)\}}\Z", re.DOTALL)
+_TEXT_COMMAND = re.compile(
+    r"\\(?:text)?color\s*\{[^{}]*\}|\\([a-zA-Z]+)\s*|\\(.)|[{}]|~|``|''", re.DOTALL
+)
+_TEXT_ACCENT = re.compile(r"\\([`'^\"~=.])\s*(?:\{\\?([a-zA-Z])\}|\\?([a-zA-Z]))")
+_COMBINING = dict(zip("`'^\"~=.", "\u0300\u0301\u0302\u0308\u0303\u0304\u0307", strict=True))
+_SPACE = re.compile(r"\s+")
+
+
+def _text_accent(match: re.Match[str]) -> str:
+    """`\\'e` as the letter it makes."""
+    return unicodedata.normalize("NFC", (match[2] or match[3]) + _COMBINING[match[1]])
+
+
+def _text_command(match: re.Match[str]) -> str:
+    """What a command inside text shows: a character it stands for, or nothing."""
+    if match[2]:
+        return " " if match[2] in " ,;:\\\n" else match[2]
+    if match[1]:
+        tag = SYMBOLS.get("\\" + match[1], "")
+        return " " if match[1] in ("quad", "qquad") else (tag[2:] if tag[1:2] == "!" else tag)
+    return {"~": " ", "``": "\u201c", "''": "\u201d"}.get(match[0], "")
+
+
+Handler = Callable[[Parser, str, Items, Any], None]
+
+
+def _handlers() -> dict[str, tuple[Handler, Any]]:
+    """Every command's method and data, from the tables."""
+    table: dict[str, tuple[Handler, Any]] = {"{": (Parser.braced, None)}
+    tables: list[tuple[Handler, dict[str, Any]]] = [
+        (Parser.script, {"^": "a", "_": "b"}),
+        (Parser.spacing, dict(commands.SPACES)),
+        (Parser.drop, dict(commands.DROPPED)),
+        (Parser.transparent, dict(commands.TRANSPARENT)),
+        (Parser.alphabet, dict(commands.FONTS)),
+        (Parser.switch, dict(commands.SWITCHES)),
+        (Parser.fraction, dict(commands.FRACTIONS)),
+        (Parser.accent, dict(commands.ACCENTS)),
+        (Parser.stack, dict(commands.STACKS)),
+        (Parser.arrow, dict(commands.ARROWS)),
+        (Parser.middle, {**commands.SIZES, "\\middle": "none"}),
+        (Parser.paired, dict(commands.PAIRED)),
+        (Parser.row_stack, dict.fromkeys(commands.ROW_STACKS)),
+        (Parser.sided, {"\\lvert": ("|", "open"), "\\rvert": ("|", "close"),
+                        "\\lVert": ("‖", "open"), "\\rVert": ("‖", "close")}),
+        (Parser.mid, dict.fromkeys(("\\mid", "\\shortmid", "∣"))),
+        (Parser.twin, {"||": None}),
+        (Parser.operator_name, {"\\operatorname": None, "\\operatornamewithlimits": None}),
+        (Parser.modulus, {"\\pmod": None, "\\mod": None}),
+        (Parser.root, {"\\sqrt": None}),
+        (Parser.general_fraction, {"\\genfrac": None}),
+        (Parser.negated, {"\\not": None}),
+        (Parser.operator, {"\\mathop": None}),
+        (Parser.left, {"\\left": None}),
+        (Parser.wildcard, {"\\qvar": None}),
+        (Parser.bare_text, {"\\" + name: None for name in commands.TEXT}),
+    ]  # fmt: skip
+    for handler, data in tables:
+        table.update({command: (handler, value) for command, value in data.items()})
+    return table
+
+
+HANDLERS = _handlers()

@@ -17,9 +17,9 @@ from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path
 
-from eqemb.layout import Layout, commands, layout
-from eqemb.layout.tokens import tokens
-from eqemb.layout.tree import Node, Unit, plain_tag, walk
+from eqemb.formula import Layout, commands, layout
+from eqemb.formula.tokens import tokens
+from eqemb.formula.tree import Node, Unit, plain_tag, walk
 from equations import load
 
 Units = Counter[Unit]

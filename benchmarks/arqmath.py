@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from types import ModuleType
 
-from eqemb.layout import Layout, layout
+from eqemb.formula import Layout, layout
 
 Units = Counter[tuple[str, str, str]]
 Judgements = dict[str, dict[str, int]]

@@ -15,7 +15,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from eqemb.layout import layout
+from eqemb.formula import layout
 from equations import load
 
 

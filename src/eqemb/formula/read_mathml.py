@@ -10,9 +10,9 @@ from collections.abc import Callable
 from html import unescape
 from xml.etree import ElementTree as ET
 
-from eqemb.layout.alphabets import styled
-from eqemb.layout.commands import SYMBOLS, character, escape
-from eqemb.layout.rows import (
+from eqemb.formula.alphabets import styled
+from eqemb.formula.commands import SYMBOLS, character, escape
+from eqemb.formula.rows import (
     attach,
     base_for,
     baseline_of,
@@ -24,8 +24,8 @@ from eqemb.layout.rows import (
     script_edge,
     wrap,
 )
-from eqemb.layout.source import Problem
-from eqemb.layout.tree import Node
+from eqemb.formula.source import Problem
+from eqemb.formula.tree import Node
 
 Items = list[Node]
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from eqemb.layout import layout
+from eqemb.formula import layout
 
 
 @pytest.mark.parametrize(

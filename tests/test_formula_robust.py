@@ -9,9 +9,9 @@ from pathlib import Path
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from eqemb.layout import Layout, layout, picture
-from eqemb.layout.commands import ENVIRONMENTS, SYMBOLS
-from eqemb.layout.parse import HANDLERS
+from eqemb.formula import Layout, layout, picture
+from eqemb.formula.commands import ENVIRONMENTS, SYMBOLS
+from eqemb.formula.parse import HANDLERS
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "benchmarks"))
 

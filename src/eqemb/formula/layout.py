@@ -3,15 +3,15 @@
 from collections.abc import Iterable, Sequence
 from typing import Literal
 
-from eqemb.layout import tree, unicode
-from eqemb.layout.commands import FUNCTIONS
-from eqemb.layout.mathml import to_mathml
-from eqemb.layout.parse import Parser
-from eqemb.layout.read_mathml import read_mathml
-from eqemb.layout.rows import chain, fences
-from eqemb.layout.source import Problem
-from eqemb.layout.tangent import tangent_exact as as_tangent
-from eqemb.layout.tree import Node, Unit
+from eqemb.formula import tree, unicode
+from eqemb.formula.commands import FUNCTIONS
+from eqemb.formula.mathml import to_mathml
+from eqemb.formula.parse import Parser
+from eqemb.formula.read_mathml import read_mathml
+from eqemb.formula.rows import chain, fences
+from eqemb.formula.source import Problem
+from eqemb.formula.tangent import tangent_exact as as_tangent
+from eqemb.formula.tree import Node, Unit
 
 Ends = Literal["needed", "all", "none"]
 Mode = Literal["value", "type", "both"]

@@ -4,10 +4,10 @@ import unicodedata
 
 import pytest
 
-from eqemb.layout import Layout, commands, layout
-from eqemb.layout.alphabets import styled
-from eqemb.layout.parse import HANDLERS
-from eqemb.layout.tokens import tokens
+from eqemb.formula import Layout, commands, layout
+from eqemb.formula.alphabets import styled
+from eqemb.formula.parse import HANDLERS
+from eqemb.formula.tokens import tokens
 
 #: Where math-core chose another character or kind for a command, and ours stays as LaTeXML's.
 MATH_CORE_DIFFERS = {

@@ -7,11 +7,11 @@ as `E!`. What a command does is left to `parse`, which builds on this.
 from abc import ABC, abstractmethod
 from typing import NamedTuple
 
-from eqemb.layout import commands
-from eqemb.layout.commands import SYMBOLS, escape
-from eqemb.layout.rows import fraction
-from eqemb.layout.tokens import tokens
-from eqemb.layout.tree import Node
+from eqemb.formula import commands
+from eqemb.formula.commands import SYMBOLS, escape
+from eqemb.formula.rows import fraction
+from eqemb.formula.tokens import tokens
+from eqemb.formula.tree import Node
 
 #: How deep groups may nest; the frames of Python allow no more when called from deep code.
 DEPTH = 80

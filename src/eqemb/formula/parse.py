@@ -9,10 +9,10 @@ import unicodedata
 from collections.abc import Callable
 from typing import Any
 
-from eqemb.layout import commands
-from eqemb.layout.alphabets import styled
-from eqemb.layout.commands import SYMBOLS, escape
-from eqemb.layout.rows import (
+from eqemb.formula import commands
+from eqemb.formula.alphabets import styled
+from eqemb.formula.commands import SYMBOLS, escape
+from eqemb.formula.rows import (
     attach,
     base_for,
     baseline_of,
@@ -25,8 +25,8 @@ from eqemb.layout.rows import (
     script_edge,
     wrap,
 )
-from eqemb.layout.source import DEPTH, Items, Source
-from eqemb.layout.tree import Node
+from eqemb.formula.source import DEPTH, Items, Source
+from eqemb.formula.tree import Node
 
 
 class Parser(Source):

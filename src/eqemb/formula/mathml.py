@@ -10,8 +10,8 @@ from collections.abc import Iterable
 from html import escape
 from typing import Any
 
-from eqemb.layout.commands import BIG, FUNCTIONS, INTEGRALS, LIMITS, unescape
-from eqemb.layout.tree import Node, baseline, walk
+from eqemb.formula.commands import BIG, FUNCTIONS, INTEGRALS, LIMITS, unescape
+from eqemb.formula.tree import Node, baseline, walk
 
 #: What nests deeper is shown as an ellipsis.
 DEPTH = 80

@@ -2,8 +2,8 @@
 
 import re
 
-from eqemb.layout.commands import FUNCTIONS, unescape
-from eqemb.layout.tree import EDGES, Node, baseline
+from eqemb.formula.commands import FUNCTIONS, unescape
+from eqemb.formula.tree import EDGES, Node, baseline
 
 #: What nests deeper is shown as an ellipsis.
 DEPTH = 80

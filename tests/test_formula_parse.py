@@ -2,7 +2,7 @@
 
 import pytest
 
-from eqemb.layout import Layout, layout
+from eqemb.formula import Layout, layout
 
 
 def slt(latex: str) -> str:

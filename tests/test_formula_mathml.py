@@ -5,7 +5,7 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
-from eqemb.layout import Layout, layout
+from eqemb.formula import Layout, layout
 
 FORMULAS = [
     r"x = \frac{-b \pm \sqrt{b^2 - 4ac}}{2a}",

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from eqemb.layout import layout
+from eqemb.formula import layout
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "benchmarks"))
 

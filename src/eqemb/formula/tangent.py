@@ -7,7 +7,7 @@ and a single letter in `\\textbf` is text.
 
 import re
 
-from eqemb.layout.tree import Node, children
+from eqemb.formula.tree import Node, children
 
 _FOREIGN = re.compile(r"M!([‖⌊⌈⟨⟦|])([‖⌋⌉⟩⟧|])1x\d+\Z")
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from eqemb.layout import Layout, layout, picture
+from eqemb.formula import Layout, layout, picture
 
 
 @pytest.mark.parametrize(

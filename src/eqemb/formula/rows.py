@@ -6,8 +6,8 @@ formula. The rules are those of Tangent with our decisions (norms, floors and an
 
 from typing import Any
 
-from eqemb.layout.commands import FUNCTIONS, LIMITS
-from eqemb.layout.tree import Node, is_operator
+from eqemb.formula.commands import FUNCTIONS, LIMITS
+from eqemb.formula.tree import Node, is_operator
 
 _OPEN = {"(": "(", "&lsqb;": "(", "{": "{", "⟨": "⟨", "⌊": "⌊", "⌈": "⌊", "⟦": "⟦"}
 _CLOSE = {")": "(", "&rsqb;": "(", "}": "{", "⟩": "⟨", "⌋": "⌊", "⌉": "⌊", "⟧": "⟦"}

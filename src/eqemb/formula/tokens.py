@@ -5,7 +5,7 @@ White space vanishes; what needs it (text, names of environments) is kept whole 
 
 import re
 
-from eqemb.layout.commands import TEXT
+from eqemb.formula.commands import TEXT
 
 # Braces inside a text argument are followed four deep: deeper text is read as mathematics.
 _FLAT = r"(?:[^{}\\]|\\.)*+"

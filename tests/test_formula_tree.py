@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from eqemb.layout import Layout, layout, picture
-from eqemb.layout.tree import Node, from_slt, plain_tag, to_slt, type_tag, walk
+from eqemb.formula import Layout, layout, picture
+from eqemb.formula.tree import Node, from_slt, plain_tag, to_slt, type_tag, walk
 
 
 def test_units_are_the_edges_in_tangents_order() -> None:
@@ -220,12 +220,6 @@ def test_the_canonical_form_drops_closing_punctuation_only() -> None:
     assert layout("a.").punctuation == "."
 
 
-def test_the_package_itself_reads_an_equation() -> None:
-    """`eqemb.layout` is both the package and what it does."""
-    package = importlib.import_module("eqemb.layout")
-    assert package("x^2").to_slt() == "[V!x,a[N!2]]"
-    assert package.__all__ == ["Layout", "layout", "picture"]
-
 
 def _imports(file: Path) -> list[str]:
     text = file.read_text("utf8")
@@ -240,7 +234,7 @@ def test_nothing_of_ours_is_imported_but_the_package() -> None:
     for file in folder.glob("*.py"):
         for name in _imports(file):
             root = name.split(".")[0]
-            assert name.startswith("eqemb.layout") or root in sys.stdlib_module_names, (file, name)
+            assert name.startswith("eqemb.formula") or root in sys.stdlib_module_names, (file, name)
 
 
 def test_equal_equations_are_equal_layouts() -> None:

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from eqemb.layout import layout
-from eqemb.layout.tree import walk
+from eqemb.formula import layout
+from eqemb.formula.tree import walk
 
 BENCHMARKS = Path(__file__).parents[1] / "benchmarks"
 sys.path.insert(0, str(BENCHMARKS))

@@ -17,10 +17,11 @@ from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path
 
+from equations import load
+
 from eqemb.formula import Layout, commands, layout
 from eqemb.formula.tokens import tokens
 from eqemb.formula.tree import Node, Unit, plain_tag, walk
-from equations import load
 
 Units = Counter[Unit]
 
@@ -96,7 +97,7 @@ def with_math_core(equations: list[str], *, dissolve: bool = False) -> Agreement
     for latex in equations:
         aligned = "&" in latex or "\\\\" in latex
         source = rf"\begin{{aligned}}{latex}\end{{aligned}}" if aligned else latex
-        if _depth(source) > 500:  # noqa: PLR2004 - math-core crashes on deep nesting
+        if _depth(source) > 500:  # math-core crashes on deep nesting
             continue
         try:
             theirs = Layout.from_mathml(convert(source, displaystyle=True))
@@ -184,7 +185,7 @@ def visible(latex: str) -> Counter[str]:
 
 
 def _skip_length(source: list[str], at: int) -> int:
-    """Past `-3pt` or `-\\thickmuskip`."""
+    r"""Past `-3pt` or `-\thickmuskip`."""
     while source[at : at + 1] and source[at] in ("-", "+"):
         at += 1
     return at + (1 if source[at : at + 1] and source[at][0] == "\\" else 3)

@@ -1,6 +1,5 @@
 """Units, bracket strings, canonical form and renaming."""
 
-import importlib
 import inspect
 import re
 import sys
@@ -218,7 +217,6 @@ def test_the_canonical_form_drops_closing_punctuation_only() -> None:
     assert exact.to_slt() == "[V!a[.]]"
     assert exact.canonical() == "[V!a]"
     assert layout("a.").punctuation == "."
-
 
 
 def _imports(file: Path) -> list[str]:

@@ -1,12 +1,9 @@
 """What an equation is: its symbol layout tree, its units, and how to show it.
 
-    source, tokens   LaTeX mathematics as tokens
-    commands         what is known about commands, as tables; alphabets of letters
-    parse, rows      tokens to trees; a row's fences, scripts and operators
-    tree             nodes, units, Tangent's bracket strings
-    layout           a tree with what was not understood: the object people hold
-    mathml, unicode  to show it; read_mathml to take trees made elsewhere
-    tangent          Tangent's own behaviour, for comparison
+Reading: `source` and `tokens` (LaTeX mathematics as tokens), `commands` (what is known about them,
+as tables) and `alphabets`, `parse` with `tables`, `text` and `rows` (tokens to trees), and
+`read_mathml` (trees made elsewhere). The tree and its units: `tree`; `layout` is the object people
+hold. Showing: `mathml` and `unicode`. `tangent` does as Tangent does, for comparison.
 """
 
 from eqemb.formula.layout import Layout, layout, picture

@@ -18,6 +18,7 @@ _GREEK = {
     "varPi": "Π", "varSigma": "Σ", "varUpsilon": "Υ", "varPhi": "Φ", "varPsi": "Ψ",
     "varOmega": "Ω", "straightphi": "ϕ", "straightepsilon": "ϵ",
 }  # fmt: skip
+_GREEK |= {f"{'up' if name.islower() else 'Up'}{name}": char for name, char in _GREEK.items()}
 
 _IDENTIFIERS = {
     "infty": "∞", "emptyset": "∅", "varnothing": "∅", "ell": "ℓ", "hbar": "ℏ", "hslash": "ℏ",
@@ -37,7 +38,7 @@ _IDENTIFIERS = {
 _OPERATORS = {
     # signs that stand for themselves when written with a command
     "lbrace": "{", "rbrace": "}", "lbrack": "[", "rbrack": "]", "lparen": "(", "rparen": ")",
-    "vert": "|", "Vert": "‖",
+    "vert": "|", "Vert": "‖", "arrowvert": "|", "Arrowvert": "‖", "vrule": "|",
     "backslash": "\\", "setminus": "∖", "smallsetminus": "∖", "colon": ":", "ast": "*",
     "star": "⋆", "lt": "<", "gt": ">", "prime": "′", "dprime": "′′", "textasteriskcentered": "*",
     "slash": "/", "textbar": "|", "textless": "<", "textgreater": ">",
@@ -80,7 +81,7 @@ _OPERATORS = {
     "pitchfork": "⋔", "smile": "⌣", "frown": "⌢", "leqq": "≦", "geqq": "≧", "therefore": "∴",
     "because": "∵", "curlyeqprec": "⋞", "curlyeqsucc": "⋟",
     "shortparallel": "∥", "multimap": "⊸", "eqsim": "≂", "lessdot": "⋖", "gtrdot": "⋗",
-    "subseteqq": "⫅", "supseteqq": "⫆", "subsetneqq": "⫋", "varsubsetneq": "⊊",
+    "subseteqq": "⫅", "supseteqq": "⫆", "subsetneqq": "⫋", "varsubsetneq": "⊊", "eqdef": "≝",
     # arrows
     "to": "→", "rightarrow": "→", "leftarrow": "←", "gets": "←", "uparrow": "↑", "downarrow": "↓",
     "updownarrow": "↕", "leftrightarrow": "↔", "Rightarrow": "⇒", "Leftarrow": "⇐",
@@ -99,10 +100,10 @@ _OPERATORS = {
     "nLeftrightarrow": "⇎", "dashrightarrow": "⇢", "dashleftarrow": "⇠", "Rrightarrow": "⇛",
     "Lleftarrow": "⇚", "leftrightsquigarrow": "↭", "upharpoonright": "↾", "restriction": "↾",
     "downharpoonright": "⇂", "upharpoonleft": "↿", "downharpoonleft": "⇃", "Lsh": "↰", "Rsh": "↱",
-    "looparrowright": "↬", "looparrowleft": "↫",
+    "looparrowright": "↬", "looparrowleft": "↫", "mapsfrom": "↤",
     # others that LaTeXML also makes operators
     "blacktriangleright": "▶",
-    "nabla": "∇", "partial": "∂", "forall": "∀", "exists": "∃", "nexists": "∄",
+    "nabla": "∇", "grad": "∇", "partial": "∂", "forall": "∀", "exists": "∃", "nexists": "∄",
     "top": "⊤", "bot": "⊥", "surd": "√", "S": "§", "P": "¶",
 }  # fmt: skip
 
@@ -123,7 +124,7 @@ _LIMIT_NAMES = "max min Pr gcd argmax argmin".split()
 
 _NAMES = (
     "arg cos sin tan cot sec csc arccos arcsin arctan cosh sinh tanh coth deg dim exp hom ker lg"
-    " ln log sgn arccot arcsec arccsc sech csch arcsinh arccosh arctanh tr"
+    " ln log sgn arccot arcsec arccsc sech csch arcsinh arccosh arctanh tr Tr rank"
 ).split()
 
 #: Characters written as themselves.
@@ -167,6 +168,14 @@ def unescape(tag: str) -> str:
     return tag
 
 
+def delimiter(token: str) -> str:
+    r"""The tag of a token as a delimiter: nothing for a point, an angle for `<`."""
+    found = DELIMITERS.get(token)
+    if found is not None:
+        return found
+    return SYMBOLS.get(token) or escape(token.lstrip("\\"))
+
+
 def _symbols() -> dict[str, str]:
     table = {c: "V!" + c for c in "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"}
     table.update({c: c for c in '+=()<>/|!.;:"@`'})
@@ -178,6 +187,7 @@ def _symbols() -> dict[str, str]:
         table["\\" + name] = _CHARACTERS.get(char, char)
     for name in _NAMES + _LIMIT_NAMES:
         table["\\" + name] = "V!" + name
+    table["\\dd"] = "V!d"
     return table
 
 
@@ -199,14 +209,15 @@ FUNCTIONS = frozenset("V!" + name for name in _NAMES + _LIMIT_NAMES)
 ACCENTS: dict[str, tuple[str, str, bool]] = {
     "\\" + name: (edge, char, wide)
     for edge, char, wide, names in [
-        ("o", "^", False, "hat"), ("o", "^", True, "widehat"), ("o", "~", False, "tilde"),
-        ("o", "~", True, "widetilde"), ("o", "¯", False, "bar"),
+        ("o", "^", False, "hat Hat"), ("o", "^", True, "widehat"), ("o", "~", False, "tilde Tilde"),
+        ("o", "~", True, "widetilde"), ("o", "¯", False, "bar Bar"),
         ("o", "¯", True, "overline overbar widebar"),
-        ("o", "→", False, "vec"), ("o", "→", True, "overrightarrow"),
+        ("o", "→", False, "vec Vec"), ("o", "→", True, "overrightarrow"),
         ("o", "←", True, "overleftarrow"), ("o", "↔", True, "overleftrightarrow"),
-        ("o", "˙", False, "dot"), ("o", "¨", False, "ddot"), ("o", "⃛", False, "dddot"),
-        ("o", "⃜", False, "ddddot"), ("o", "ˇ", False, "check"), ("o", "ˇ", True, "widecheck"),
-        ("o", "´", False, "acute"), ("o", "`", False, "grave"), ("o", "˘", False, "breve"),
+        ("o", "˙", False, "dot Dot"), ("o", "¨", False, "ddot Ddot"), ("o", "⃛", False, "dddot"),
+        ("o", "⃜", False, "ddddot"), ("o", "ˇ", False, "check Check"), ("o", "ˇ", True, "widecheck"),
+        ("o", "´", False, "acute Acute"), ("o", "`", False, "grave Grave"),
+        ("o", "˘", False, "breve Breve"), ("o", "○", True, "textcircled"),
         ("o", "˚", False, "mathring"), ("o", "⏞", True, "overbrace"),
         ("o", "⎴", True, "overbracket"), ("o", "⏜", True, "overparen wideparen"),
         ("u", "¯", True, "underline underbar"), ("u", "⏟", True, "underbrace"),
@@ -226,7 +237,14 @@ ARROWS = {
 }  # fmt: skip
 
 #: Command of two arguments -> edge on which the first hangs from the second.
-STACKS = {"\\overset": "o", "\\stackrel": "o", "\\underset": "u"}
+STACKS = {
+    "\\overset": "o", "\\stackrel": "o", "\\underset": "u", "\\accentset": "o",
+    "\\underaccent": "u",
+}  # fmt: skip
+#: The same the other way round.
+STACKS_ON = {"\\stackon": "o", "\\stackunder": "u"}
+#: Derivatives written with one command -> the sign of the differential.
+DERIVATIVES = {"\\dv": "V!d", "\\pdv": "∂", "\\diffp": "∂"}
 
 #: Command -> (open, close, is there a bar).
 FRACTIONS: dict[str, tuple[str, str, bool]] = {
@@ -245,12 +263,12 @@ INFIX: dict[str, tuple[str, str, bool]] = {
 FONTS = {
     "\\" + name: style
     for style, names in {
-        "rm": "mathrm mathup mathnormal symup operatornamefont",
+        "rm": "mathrm mathup mathnormal symup",
         "it": "mathit symit",
-        "bf": "mathbf symbf mathbfup",
+        "bf": "mathbf symbf mathbfup bold",
         "bi": "boldsymbol bm pmb mathbfit symbfit mathbold bmath",
         "bb": "mathbb Bbb mathbbm mathds symbb mathbbmss",
-        "cal": "mathcal symcal", "scr": "mathscr symscr", "bcal": "mathbcal",
+        "cal": "mathcal symcal pazocal", "scr": "mathscr symscr", "bcal": "mathbcal mathbfcal",
         "frak": "mathfrak mathfrk symfrak frak", "sf": "mathsf symsf", "tt": "mathtt symtt",
     }.items()
     for name in names.split()
@@ -260,7 +278,7 @@ SWITCHES = {
     "\\sl": "it", "\\em": "it", "\\sc": "rm", "\\mit": "", "\\bfseries": "bf", "\\itshape": "it",
     "\\rmfamily": "rm", "\\sffamily": "sf", "\\ttfamily": "tt", "\\upshape": "rm",
     "\\boldmath": "bi", "\\unboldmath": "", "\\normalfont": "rm", "\\scshape": "rm",
-    "\\mdseries": "rm",
+    "\\mdseries": "rm", "\\operator@font": "rm", "\\operatorfont": "rm",
 }  # fmt: skip
 #: Styles in which letters that touch make one word.
 WORD_STYLES = frozenset({"rm", "it", "bf", "sf", "tt"})
@@ -279,7 +297,7 @@ SPACES: dict[str, float] = {
 DROPPED: dict[str, int] = {
     "\\" + name: count
     for count, names in [
-        (0, "displaystyle textstyle scriptstyle scriptscriptstyle limits nolimits displaylimits"
+        (0, ("displaystyle textstyle scriptstyle scriptscriptstyle limits nolimits displaylimits"
             " nonumber notag hline cr strut mathstrut noindent relax protect null par"
             " allowdisplaybreaks displaybreak newline linebreak pagebreak noalign break"
             " tiny scriptsize footnotesize small normalsize large Large LARGE huge Huge"
@@ -288,17 +306,17 @@ DROPPED: dict[str, int] = {
             " begingroup endgroup bgroup egroup unskip ignorespaces frenchspacing"
             " MoveEqLeft arraystretch unboldmath singlespacing item allowbreak"
             " mathsurround endgraf leavevmode IEEEyesnumber IEEEnonumber IEEEyessubnumber"
-            " IEEEeqnarraynumspace"),
-        (1, "label tag hspace vspace color hskip vskip kern mkern mskip phantom hphantom vphantom"
+            " IEEEeqnarraynumspace xspace m@th nonscript crcr copy smaller larger hdashline")),
+        (1, ("label tag hspace vspace color hskip vskip kern mkern mskip phantom hphantom vphantom"
             " cite citep citet footnote footnotemark index nocite ref eqref cref Cref autoref"
             " pageref thispagestyle pagestyle footnotetext tagaside marginpar"
             " extracolsep cline cmidrule todo linespread thanks"
             " vref prettyref addtag fontfamily fontseries fontshape"
             " rowcolor columncolor cellcolor arrayrulecolor bibitem mathtoolsset mspace"
             " includegraphics refeq"
-            " pgfsetlinewidth moveleft moveright lower raise"),
-        (2, "setlength addtolength setcounter addtocounter rule renewcommand newcommand"
-            " providecommand definecolor fontsize numberwithin"),
+            " pgfsetlinewidth moveleft moveright lower raise")),
+        (2, ("setlength addtolength setcounter addtocounter rule renewcommand newcommand"
+            " providecommand definecolor fontsize numberwithin settoheight settowidth")),
     ]
     for name in names.split()
 }  # fmt: skip
@@ -314,16 +332,16 @@ LENGTHS = frozenset({"\\hskip", "\\vskip", "\\kern", "\\mkern", "\\mskip", "\\ra
 TRANSPARENT: dict[str, int] = {
     "\\" + name: count
     for count, names in [
-        (0, "mathrel mathbin mathord mathopen mathclose mathpunct mathinner ensuremath smash"
+        (0, ("mathrel mathbin mathord mathopen mathclose mathpunct mathinner ensuremath smash"
             " boxed gls hyperref fbox framebox mathclap mathllap mathrlap clap llap rlap cancel"
             " bcancel xcancel hcancel vcenter uppercase emph nolinkurl"
             " lefteqn hl"
             " shoveleft shoveright centerline adjustlimits mathsmaller"
             " mathlarger unit makebox"
-            " tightboxed Aboxed ul uline sout mathtext"),
-        (1, "textcolor colorbox hyperlink hypertarget href raisebox scalebox mathcolor"
-            " cancelto rotatebox parbox bbox mathmakebox"),
-        (2, "resizebox fcolorbox"),
+            " tightboxed Aboxed ul uline sout mathtext smashoperator ensurestackMath")),
+        (1, ("textcolor colorbox hyperlink hypertarget href raisebox scalebox mathcolor"
+            " cancelto rotatebox parbox bbox mathmakebox")),
+        (2, "resizebox fcolorbox multicolumn"),
     ]
     for name in names.split()
 }  # fmt: skip
@@ -360,11 +378,12 @@ ENVIRONMENTS: dict[str, tuple[str, str, int, str]] = {
         ("", "", 1, "matrix", "array subarray tabular"),
         ("{", "", 0, "matrix", "cases dcases cases* dcases*"),
         ("", "}", 0, "matrix", "rcases drcases rcases*"),
-        ("", "", 0, "rows", "aligned split gathered multlined align align* gather gather* eqnarray"
+        ("", "", 0, "rows", ("aligned split gathered multlined align align* gather gather* eqnarray"
          " eqnarray* multline multline* flalign flalign* equation equation* displaymath math"
-         " dmath dmath* dgroup dgroup* lgathered rgathered subequations spreadlines"),
-        ("", "", 1, "rows", "alignedat alignat alignat* xalignat xxalignat IEEEeqnarray"
-         " IEEEeqnarray* minipage"),
+         " dmath dmath* dgroup dgroup* lgathered rgathered subequations spreadlines small"
+         " footnotesize scriptsize center")),
+        ("", "", 1, "rows", ("alignedat alignat alignat* xalignat xxalignat IEEEeqnarray"
+         " IEEEeqnarray* minipage")),
     ]
     for name in names.split()
 }  # fmt: skip
@@ -379,3 +398,6 @@ TEXT = {
     **dict.fromkeys(("mbox", "hbox", "intertext", "shortintertext", "mathtext"), ""),
     **dict.fromkeys(("textsuperscript", "textsubscript"), ""),
 }  # fmt: skip
+
+#: Commands of which nothing is seen but perhaps an argument.
+SILENT = frozenset().union(SPACES, DROPPED, TRANSPARENT, FONTS, SWITCHES)

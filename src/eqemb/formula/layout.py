@@ -125,7 +125,7 @@ class Layout:
 
     def __repr__(self) -> str:
         text, count = self.to_text(), sum(1 for _ in tree.walk(self.root))
-        shown = text if len(text) <= 60 else text[:59] + "…"  # noqa: PLR2004
+        shown = text if len(text) <= 60 else text[:59] + "…"
         problems = f", {len(self.problems)} problems" if self.problems else ""
         return f"<Layout {shown} ({count} symbols{problems})>"
 
@@ -137,9 +137,9 @@ class Layout:
 
 
 def layout(latex: str, *, tangent_exact: bool = False) -> Layout:
-    """The layout tree of LaTeX mathematics, such as the body of a display; never raises.
+    r"""The layout tree of LaTeX mathematics, such as the body of a display; never raises.
 
-    Top-level `&` and `\\\\` join rows. With `tangent_exact` the tree is Tangent's to the letter.
+    Top-level `&` and `\\` join rows. With `tangent_exact` the tree is Tangent's to the letter.
     """
     parser = Parser(latex)
     items = parser.formula()

@@ -99,7 +99,7 @@ class _Writer:
         parts: list[str] = []
         for i, node in enumerate(nodes):
             space = (node.look or {}).get("space")
-            if isinstance(space, float) and abs(space) > 0.1:  # noqa: PLR2004
+            if isinstance(space, float) and abs(space) > 0.1:
                 parts.append(f'<mspace width="{space:.3g}em"/>')
             elif _is_function(node) and i and _wants_gap(nodes[i - 1]):
                 parts.append(_THIN)

@@ -4,12 +4,11 @@ Which command is of which kind stands in the tables of `commands`. Nothing raise
 read is a problem with its cause, and what is not known is a symbol by its name.
 """
 
-import re
 import unicodedata
 from collections.abc import Callable
 from typing import Any
 
-from eqemb.formula import commands
+from eqemb.formula import commands, text
 from eqemb.formula.alphabets import styled
 from eqemb.formula.commands import SYMBOLS, escape
 from eqemb.formula.rows import (
@@ -20,16 +19,15 @@ from eqemb.formula.rows import (
     fences,
     fraction,
     is_name,
-    joined,
-    matrix,
     script_edge,
     wrap,
 )
-from eqemb.formula.source import DEPTH, Items, Source
+from eqemb.formula.source import DEPTH, Items
+from eqemb.formula.tables import Tables
 from eqemb.formula.tree import Node
 
 
-class Parser(Source):
+class Parser(Tables):
     """One reading; what a command does is `(token, items, data of its table)`."""
 
     __slots__ = ()
@@ -63,15 +61,15 @@ class Parser(Source):
     def symbol(self, tag: str, items: Items) -> None:
         """Append a symbol in the style of the moment; letters of a word style join."""
         style = self.fonts
-        letter = tag[:2] == "V!" and len(tag) == 3 and tag.isascii()  # noqa: PLR2004
-        if style and (len(tag) == 3 or tag[0] == "N"):  # noqa: PLR2004
-            tag = styled(tag, style)
-            if letter and style in commands.WORD_STYLES:
-                joins = self.word == self.pos - 1 and items and items[-1].kids is None
+        letter = tag[:2] == "V!" and len(tag) == 3 and tag.isascii()
+        if style and (len(tag) == 3 or tag[0] == "N"):
+            joins = self.word == self.pos - 1 and bool(items) and items[-1].kids is None
+            if style in commands.WORD_STYLES and (letter or (joins and tag[2:].isdigit())):
                 self.word = self.pos
                 if joins:
-                    items[-1].tag += tag[2:]
+                    self.lengthen(items[-1], styled(tag, style)[2:])
                     return
+            tag = styled(tag, style)
         if tag == "|" and self.space < 0 and items and items[-1].tag == "|":
             # `|\!|` is a norm bar made by hand.
             self.space = 0.0
@@ -82,11 +80,12 @@ class Parser(Source):
             node.hint("upright")
         self.append(node, items)
 
-    def append(self, node: Node, items: Items) -> None:
-        if self.space:
-            node.hint("space", self.space)
-            self.space = 0.0
-        items.append(node)
+    def lengthen(self, word: Node, letters: str) -> None:
+        r"""Join letters to a word; at its end `\mathrm{sup}` is what `\sup` is."""
+        word.tag += letters
+        following = self.tokens[self.pos]
+        if word.tag in commands.NAMED and not (len(following) == 1 and following.isalnum()):
+            word.tag = commands.NAMED[word.tag]
 
     def braced(self, token: str, items: Items, _: Any = None) -> None:
         """A group in a row: its symbols join the row unless a script makes it one thing."""
@@ -99,30 +98,34 @@ class Parser(Source):
 
     def script(self, token: str, items: Items, edge: Any) -> None:
         """A superscript or subscript of what came last."""
+        after_primes = self.tokens[self.pos - 2][:1] == "'"
         script = self.argument()
         if len(script) > 1 and all(node.tag == "′" for node in script):
             script = [Node("′" * len(script))]
-        self.hang(items, edge, script)
+        self.hang(items, edge, script, goes_on=after_primes)
 
-    def hang(self, items: Items, edge: str, script: Items) -> None:
+    def hang(self, items: Items, edge: str, script: Items, *, goes_on: bool = False) -> None:
+        """Hang a script on the last item; a braced base whose place is taken is wrapped.
+
+        What `goes_on` follows the primes of the same base: `{x_i}'^2`.
+        """
         if not items or not items[-1].tag:
             items.append(Node("W!"))
         base = items[-1]
         edge = script_edge(base, edge)
-        if (
-            base.get(edge) is not None
-            and base.look
-            and ("whole" in base.look or "stack" in base.look)
-        ):
+        look = base.look
+        if look and ("whole" in look or "stack" in look) and base.get(edge) and not goes_on:
             base = items[-1] = base_for([base], edge)
             edge = script_edge(base, "a" if edge in "ao" else "b")
         if not attach(base, edge, script):
             self.problem("double script", "^" if edge in "ao" else "_")
 
     def primes(self, token: str, items: Items) -> None:
+        """A superscript of as many primes."""
         self.hang(items, "a", [Node("′" * len(token))])
 
     def spacing(self, token: str, items: Items, width: Any) -> None:
+        """Spaces add up, and are kept by what follows them."""
         self.space += width
 
     def drop(self, token: str, items: Items, count: Any) -> None:
@@ -148,15 +151,18 @@ class Parser(Source):
         items.extend(self.argument())
 
     def alphabet(self, token: str, items: Items, style: Any) -> None:
+        """An argument in another alphabet."""
         outer, self.fonts = self.fonts, style
         inner = self.argument()
         self.fonts = outer
         items.extend(inner)
 
     def switch(self, token: str, items: Items, style: Any) -> None:
+        """Another alphabet up to the end of the group."""
         self.fonts = style
 
     def fraction(self, token: str, items: Items, shape: Any) -> None:
+        """What goes over and what goes under."""
         if token in commands.OPTIONAL:
             self.skip_option()
         above, below = self.argument(), self.argument()
@@ -166,15 +172,30 @@ class Parser(Source):
         self.append(node, items)
 
     def general_fraction(self, token: str, items: Items, _: Any) -> None:
-        """`\\genfrac{(}{)}{0pt}{}{a}{b}`."""
-        opener = _delimiter(self.raw_argument() or ".")
-        closer = _delimiter(self.raw_argument() or ".")
+        r"""`\genfrac{(}{)}{0pt}{}{a}{b}`."""
+        opener = commands.delimiter(self.raw_argument() or ".")
+        closer = commands.delimiter(self.raw_argument() or ".")
         bar = self.raw_argument().strip("0. ") not in ("pt", "em", "mm", "cm")
         self.raw_argument()
         above, below = self.argument(), self.argument()
         items.append(fraction(above, below, (opener, closer, bar)))
 
+    def derivative(self, token: str, items: Items, sign: Any) -> None:
+        r"""`\pdv[2]{f}{x}`, or `\pdv{x}` for the operator alone."""
+        self.skip_star()
+        order = self.option() or []
+        above, below = [Node(sign)], [Node(sign)]
+        argument = self.argument()
+        if self.tokens[self.pos] == "{":
+            above += argument
+            argument = self.argument()
+        if order and argument:
+            attach(above[0], script_edge(above[0], "a"), order)
+            attach(argument[-1], script_edge(argument[-1], "a"), [Node(n.tag) for n in order])
+        self.append(fraction(above, below + argument, ("", "", True)), items)
+
     def root(self, token: str, items: Items, _: Any) -> None:
+        """A radicand, and in brackets before it an index."""
         index = self.option()
         node = Node("O!root")
         if index:
@@ -183,6 +204,7 @@ class Parser(Source):
         self.append(node, items)
 
     def accent(self, token: str, items: Items, shape: Any) -> None:
+        """A mark over or under its argument."""
         edge, char, wide = shape
         base = base_for(self.argument(), edge)
         mark = Node(char, {"accent": "wide" if wide else "narrow"})
@@ -205,7 +227,17 @@ class Parser(Source):
         return outer.hint("stack")
 
     def stack(self, token: str, items: Items, edge: Any) -> None:
-        script, inner = self.argument(), self.argument()
+        """The first argument over or under the second."""
+        self.stacked(self.argument(), self.argument(), edge, items)
+
+    def stack_on(self, token: str, items: Items, edge: Any) -> None:
+        """The second argument over or under the first."""
+        self.skip_option()
+        inner = self.argument()
+        self.stacked(self.argument(), inner, edge, items)
+
+    def stacked(self, script: Items, inner: Items, edge: str, items: Items) -> None:
+        """A row over or under another."""
         if len(inner) > 1 and all(map(is_name, inner)):
             # `\\underset{x}{\\arg\\max}` says what `\\arg\\max_x` says.
             items.extend(inner[:-1])
@@ -215,6 +247,7 @@ class Parser(Source):
         self.append(base.hint("stack"), items)
 
     def arrow(self, token: str, items: Items, char: Any) -> None:
+        """An arrow as long as what stands over and under it."""
         under, over = self.option(), self.argument()
         node = Node(char, {"stack": True, "stretch": True})
         attach(node, "o", over)
@@ -223,14 +256,17 @@ class Parser(Source):
         self.append(node, items)
 
     def negated(self, token: str, items: Items, _: Any) -> None:
-        """`\\not` strikes the next symbol through."""
+        r"""`\not` strikes the next symbol through; a slash goes before what is more than one."""
         inner = self.argument()
-        if inner and is_plain(inner[0].tag):
-            inner[0].tag = unicodedata.normalize("NFC", inner[0].tag[:1] + "\u0338")
+        tag = inner[0].tag if inner else ""
+        if len(tag) == 1 or (len(tag) == 3 and tag[:2] == "V!"):
+            inner[0].tag = unicodedata.normalize("NFC", tag + "\u0338")
+        else:
+            items.append(Node("/"))
         items.extend(inner)
 
     def operator_name(self, token: str, items: Items, _: Any) -> None:
-        """`\\operatorname{arg\\,max}`: a word, or words, of which the last takes limits."""
+        r"""`\operatorname{arg\,max}`: a word, or words, of which the last takes limits."""
         limits = self.skip_star() or token != "\\operatorname"
         outer, self.fonts = self.fonts, "rm"
         inner = self.argument()
@@ -249,7 +285,7 @@ class Parser(Source):
         items.extend(inner)
 
     def operator(self, token: str, items: Items, _: Any) -> None:
-        """`\\mathop{...}`: scripts of its argument are limits."""
+        r"""`\mathop{...}`: scripts of its argument are limits."""
         inner = self.argument()
         following = self.tokens[self.pos]
         if len(fences(inner)) > 1 and following not in ("^", "_", "\\limits"):
@@ -258,6 +294,7 @@ class Parser(Source):
             items.append(wrap(inner).hint("limits").hint("mathop"))
 
     def modulus(self, token: str, items: Items, _: Any) -> None:
+        """`mod n`, in parentheses or not."""
         inner = [Node("mod"), *self.argument()]
         if token == "\\pmod":
             self.append(fence(Node("("), fences(inner), Node(")")), items)
@@ -265,7 +302,7 @@ class Parser(Source):
             items.extend(inner)
 
     def left(self, token: str, items: Items, _: Any) -> None:
-        """`\\left ... \\right` pair with each other, whatever they are."""
+        r"""`\left ... \right` pair with each other, whatever they are."""
         if self.depth >= DEPTH:
             self.problem("nested too deep", token)
             return
@@ -293,6 +330,7 @@ class Parser(Source):
         items.extend(node for node in (ends[0], *inner, ends[1]) if node.tag)
 
     def inside_left(self) -> Items:
+        r"""Everything up to the matching `\right`, over line breaks too."""
         items: Items = []
         while True:
             items = self.expression(items)
@@ -304,15 +342,20 @@ class Parser(Source):
                 self.stray(token, items)
 
     def delimiter(self) -> str:
+        """The delimiter that stands next."""
         token = self.tokens[self.pos]
+        if token[:1] == "." and len(token) > 1:
+            # The point of `\left.5` opens nothing, and is no decimal one.
+            self.tokens[self.pos] = token[1:]
+            return ""
         if token in ("", "}", "{") or token[:2] == "\\\\":
             self.problem("missing delimiter")
             return ""
         self.pos += 1
-        return _delimiter(token)
+        return commands.delimiter(token)
 
     def middle(self, token: str, items: Items, side: Any) -> None:
-        """`\\big(` and its kin, `\\middle|`: a delimiter that knows its side."""
+        r"""`\big(` and its kin, `\middle|`: a delimiter that knows its side."""
         char = self.delimiter()
         if char == "|" and items and _same_bar(items[-1], token):
             items[-1].tag, items[-1].look = "‖", {"size": token}
@@ -323,6 +366,7 @@ class Parser(Source):
             self.append(Node(char, dict(look)), items)
 
     def sided(self, token: str, items: Items, shape: Any) -> None:
+        """A bar that says whether it opens or closes."""
         char, side = shape
         self.append(Node(char, {"side": side, "vert": True}), items)
 
@@ -335,7 +379,7 @@ class Parser(Source):
         self.append(Node("‖", {"twin": True}), items)
 
     def paired(self, token: str, items: Items, pair: Any) -> None:
-        """`\\norm{x}`, `\\bra{x}`: both fences by one command."""
+        r"""`\norm{x}`, `\bra{x}`: both fences by one command."""
         self.skip_star()
         self.skip_option()
         opener, closer = pair
@@ -344,18 +388,17 @@ class Parser(Source):
             self.append(fence(Node(opener), fences(inner), Node(closer)), items)
 
     def wildcard(self, token: str, items: Items, _: Any) -> None:
+        """A place in a query where anything may stand."""
         items.append(Node("?" + escape(self.raw_argument())))
 
     # Environments and text
 
     def command(self, token: str, items: Items) -> None:
         """Tokens that carry their argument with them, and commands nobody told us of."""
-        if token[:7] == "\\begin{" or token[:6] == "\\begin":
+        if token[:7] == "\\begin{":
             self.environment(token, items)
-            return
-        text = _TEXT_TOKEN.match(token)
-        if text:
-            self.text(text[1], text[2], items)
+        elif found := text.TOKEN.match(token):
+            self.text(found[1], found[2], items)
         elif len(token) > 1:
             self.unknown.append(token)
             word = token[1:].strip("@")
@@ -365,20 +408,19 @@ class Parser(Source):
             self.problem("a lone backslash")
 
     def bare_text(self, token: str, items: Items, _: Any) -> None:
-        """`\\text x`, or text with braces nested deeper than a token holds."""
+        r"""`\text x`, or text with braces nested deeper than a token holds."""
         self.text(token[1:], self.raw_argument(), items)
 
     def text(self, command: str, content: str, items: Items) -> None:
-        """Text, with the mathematics between dollars read as such; `\\textbf{x}` is a letter."""
-        for index, piece in enumerate(content.split("$")):
-            if index % 2 and self.depth < DEPTH:
+        r"""Text, with the mathematics between dollars read as such; `\textbf{x}` is a letter."""
+        for piece, is_math in text.parts(content):
+            if is_math and self.depth < DEPTH:
                 inner = Parser(piece, self.depth + 1)
                 items.extend(inner.formula())
                 self.problems += inner.problems
                 self.unknown += inner.unknown
                 continue
-            plain = _TEXT_COMMAND.sub(_text_command, _TEXT_ACCENT.sub(_text_accent, piece))
-            shown = _SPACE.sub(" ", plain)
+            shown = text.shown(piece, self.unknown)
             if len(shown) == 1 and shown.isalpha():
                 tag = styled("V!" + shown, commands.TEXT[command])
                 self.append(Node(tag, {"text": shown, "upright": True}), items)
@@ -387,136 +429,14 @@ class Parser(Source):
             elif shown:
                 self.space += 0.25
 
-    def environment(self, token: str, items: Items) -> None:
-        name = token[token.find("{") + 1 : -1].strip()
-        shape = commands.ENVIRONMENTS.get(name)
-        if shape is None:
-            self.unknown.append(token)
-            shape = ("", "", 0, "rows")
-        opener, closer, arguments, kind = shape
-        if self.depth >= DEPTH:
-            self.problem("nested too deep", token)
-            return
-        self.skip_place()
-        columns = "".join(self.raw_argument() for _ in range(arguments))
-        rows = self.table(name)
-        if kind == "rows":
-            items.extend(joined(rows))
-        elif rows:
-            ends = (_delimiter(opener or "."), _delimiter(closer or "."))
-            table = self.append_table(rows, ends, items)
-            table.hint("columns", _columns(columns) or ("ll" if "cases" in name else ""))
-
-    def append_table(self, rows: list[list[Items]], ends: tuple[str, str], items: Items) -> Node:
-        opener, closer = ends
-        both = bool(opener and closer)
-        table = matrix(rows, opener if both else "", closer if both else "").hint("stretch")
-        if opener and not both:
-            items.append(Node(opener, {"side": "none", "stretch": True}))
-        self.append(table, items)
-        if closer and not both:
-            items.append(Node(closer, {"side": "none", "stretch": True}))
-        return table
-
-    def table(self, name: str) -> list[list[Items]]:
-        """Rows of cells up to `\\end`, or to the brace that closes a `\\substack`."""
-        self.depth += 1
-        self.environments += name != ""
-        fonts = self.fonts
-        rows: list[list[Items]] = [[[]]]
-        while True:
-            rows[-1][-1] = self.expression(rows[-1][-1])
-            self.fonts = fonts
-            token = self.tokens[self.pos]
-            if token == "" or token[:5] == "\\end{" or (token == "}" and not name):
-                break
-            if token == "\\right" and self.lefts:
-                break
-            self.pos += 1
-            if token == "&":
-                rows[-1].append([])
-            elif token[:2] == "\\\\":
-                rows.append([[]])
-            else:
-                self.stray(token, rows[-1][-1])
-        self.depth -= 1
-        self.environments -= name != ""
-        self.end_table(name)
-        while rows and rows[-1] == [[]]:
-            rows.pop()
-        return rows
-
-    def end_table(self, name: str) -> None:
-        token = self.tokens[self.pos]
-        if token == "}" or token[:5] == "\\end{":
-            self.pos += 1
-            if name and token[5:-1].strip() != name:
-                self.problem("environment closed by another", token)
-        else:
-            self.problem("unclosed environment", name)
-
-    def row_stack(self, token: str, items: Items, _: Any) -> None:
-        """`\\substack{a \\\\ b}`."""
-        self.skip_option()
-        if self.tokens[self.pos] != "{" or self.depth >= DEPTH:
-            items.extend(self.argument())
-            return
-        self.pos += 1
-        rows = self.table("")
-        if len(rows) == 1 and len(rows[0]) == 1:
-            items.extend(rows[0][0])
-        elif rows:
-            self.append(matrix(rows), items)
-
-
-def is_plain(tag: str) -> bool:
-    """Whether a tag is one operator character."""
-    return len(tag) == 1
-
 
 def _same_bar(node: Node, token: str) -> bool:
-    """Whether `\\big|` follows `\\big|`: together a norm bar."""
+    r"""Whether `\big|` follows `\big|`: together a norm bar."""
     return node.tag == "|" and node.kids is None and (node.look or {}).get("size") == token
-
-
-def _columns(spec: str) -> str:
-    """How columns are set, from the argument of `array`: letters of l, c and r."""
-    return "".join(char for char in re.sub(r"[@!>p]\{[^{}]*\}", "", spec) if char in "lcr")
 
 
 def _spaced(items: Items) -> bool:
     return any(node.look and "space" in node.look for node in items[1:])
-
-
-def _delimiter(token: str) -> str:
-    found = commands.DELIMITERS.get(token)
-    if found is not None:
-        return found
-    return SYMBOLS.get(token) or escape(token.lstrip("\\"))
-
-
-_TEXT_TOKEN = re.compile(rf"\\({'|'.join(commands.TEXT)})\s*\{{(.*)\}}\Z", re.DOTALL)
-_TEXT_COMMAND = re.compile(
-    r"\\(?:text)?color\s*\{[^{}]*\}|\\([a-zA-Z]+)\s*|\\(.)|[{}]|~|``|''", re.DOTALL
-)
-_TEXT_ACCENT = re.compile(r"\\([`'^\"~=.])\s*(?:\{\\?([a-zA-Z])\}|\\?([a-zA-Z]))")
-_COMBINING = dict(zip("`'^\"~=.", "\u0300\u0301\u0302\u0308\u0303\u0304\u0307", strict=True))
-_SPACE = re.compile(r"\s+")
-
-
-def _text_accent(match: re.Match[str]) -> str:
-    """`\\'e` as the letter it makes."""
-    return unicodedata.normalize("NFC", (match[2] or match[3]) + _COMBINING[match[1]])
-
-
-def _text_command(match: re.Match[str]) -> str:
-    """What a command inside text shows: a character it stands for, or nothing."""
-    if match[2]:
-        return " " if match[2] in " ,;:\\\n" else match[2]
-    if match[1]:
-        tag = SYMBOLS.get("\\" + match[1], "")
-        return " " if match[1] in ("quad", "qquad") else (tag[2:] if tag[1:2] == "!" else tag)
-    return {"~": " ", "``": "\u201c", "''": "\u201d"}.get(match[0], "")
 
 
 Handler = Callable[[Parser, str, Items, Any], None]
@@ -535,10 +455,14 @@ def _handlers() -> dict[str, tuple[Handler, Any]]:
         (Parser.fraction, dict(commands.FRACTIONS)),
         (Parser.accent, dict(commands.ACCENTS)),
         (Parser.stack, dict(commands.STACKS)),
+        (Parser.stack_on, dict(commands.STACKS_ON)),
+        (Parser.derivative, dict(commands.DERIVATIVES)),
         (Parser.arrow, dict(commands.ARROWS)),
         (Parser.middle, {**commands.SIZES, "\\middle": "none"}),
         (Parser.paired, dict(commands.PAIRED)),
         (Parser.row_stack, dict.fromkeys(commands.ROW_STACKS)),
+        (Parser.diagram, {"\\xymatrix": None}),
+        (Parser.arrow_to, {"\\ar": None}),
         (Parser.sided, {"\\lvert": ("|", "open"), "\\rvert": ("|", "close"),
                         "\\lVert": ("‖", "open"), "\\rVert": ("‖", "close")}),
         (Parser.mid, dict.fromkeys(("\\mid", "\\shortmid", "∣"))),

@@ -33,6 +33,7 @@ Items = list[Node]
 DEPTH = 120
 
 _MATH = re.compile(r"<(?:\w+:)?math\b.*</(?:\w+:)?math\s*>", re.DOTALL)
+_DECLARATION = re.compile("<!(?:DOCTYPE|ENTITY)", re.IGNORECASE)
 _PREFIX = re.compile(r"(</?)\w+:")
 _PREFIXED_ATTRIBUTE = re.compile(r"(\s\w+):(\w+\s*=)")
 _ENTITY = re.compile(r"&(?!(?:lt|gt|amp|quot|apos|#\d+|#x[0-9a-fA-F]+);)(\w+);")
@@ -67,10 +68,12 @@ def read_mathml(text: str) -> tuple[Items, list[Problem]]:
     found = _MATH.search(text)
     if found is None:
         return [], [Problem("no math element")]
+    if _DECLARATION.search(found[0]):
+        return [], [Problem("a document type inside")]
     source = _PREFIXED_ATTRIBUTE.sub(r"\1_\2", _PREFIX.sub(r"\1", found[0]))
     source = _ENTITY.sub(lambda match: _entity(match[0]), source)
     try:
-        root = ET.fromstring(source)
+        root = ET.fromstring(source)  # noqa: S314 - it declares no entities, see above
     except (ET.ParseError, RecursionError, ValueError) as error:
         return [], [Problem("not well-formed XML", str(error))]
     reader = _Reader()
@@ -90,11 +93,11 @@ class _Reader:
         self.depth = 0
 
     def read(self, element: ET.Element) -> Items:
-        name = element.tag.rpartition("}")[2] if isinstance(element.tag, str) else ""
+        """The items of one element."""
+        name = _name(element)
         handler = _HANDLERS.get(name)
         if handler is None:
-            if name:
-                self.problems.append(Problem("unknown element", name))
+            self.problems.append(Problem("unknown element", name))
             return self.row(element)
         if self.depth >= DEPTH:
             self.problems.append(Problem("nested too deep", name))
@@ -118,7 +121,7 @@ class _Reader:
             base = base_for(items, bar)
             base.put(bar, Node("¯", {"accent": "wide"}))
             return [base.hint("stack")]
-        if len(items) > 2 and _paired(items):  # noqa: PLR2004
+        if len(items) > 2 and _paired(items):
             return [fence(items[0], fences(items[1:-1]), items[-1])]
         for node in (items[:1] + items[-1:]) if _one_sided(element) else []:
             node.hint("side", "none")
@@ -138,7 +141,7 @@ class _Reader:
                 return self.row(child)
         return self.read(element[0]) if len(element) else []
 
-    def nothing(self, element: ET.Element) -> Items:
+    def nothing(self, _: ET.Element) -> Items:
         return []
 
     def identifier(self, element: ET.Element) -> Items:
@@ -291,7 +294,7 @@ class _Reader:
 
 
 def _name(element: ET.Element) -> str:
-    return element.tag.rpartition("}")[2] if isinstance(element.tag, str) else ""
+    return element.tag.rpartition("}")[2]
 
 
 def _text(element: ET.Element) -> str:
@@ -357,7 +360,7 @@ def _paired(items: Items) -> bool:
 
 
 def _one_sided(element: ET.Element) -> bool:
-    """Whether one end of a row is an invisible delimiter, as `\\right.` leaves."""
+    r"""Whether one end of a row is an invisible delimiter, as `\right.` leaves."""
     ends = [element[0], element[-1]] if len(element) else []
     return any(_name(end) == "mo" and (end.text or "") == "\u2063" for end in ends)
 

@@ -74,7 +74,7 @@ def tidy(items: list[Node]) -> list[Node]:
 
 
 def _settle(out: list[Node]) -> None:
-    """`{}^2` that nothing follows is a script of what came before it: `\\ell{}^2(x)`."""
+    r"""`{}^2` that nothing follows is a script of what came before it: `\ell{}^2(x)`."""
     if len(out) > 1 and out[-1].tag == "W!" and out[-2].tag[:2] == "V!":
         _more_scripts(out[-2], out.pop())
 
@@ -180,7 +180,7 @@ def _is_operand(node: Node) -> bool:
     if is_operator(tag):
         return tag in _POSTFIX or tag in _CLOSE or (tag in _BARS and node.kids is not None)
     # After a name (log, max) a bar opens.
-    return not (tag[0] == "V" and len(tag) > 3 and tag.isascii())  # noqa: PLR2004
+    return not (tag[0] == "V" and len(tag) > 3 and tag.isascii())
 
 
 def _may_end(node: Node) -> bool:
@@ -190,7 +190,7 @@ def _may_end(node: Node) -> bool:
 def pair_bars(items: list[Node]) -> list[Node]:
     """Pair the bars that position alone did not decide: `2|x|y`, but not `p(a|b)`."""
     places = [i for i, node in enumerate(items) if node.tag in _BARS and _free(node)]
-    if len(places) < 2:  # noqa: PLR2004
+    if len(places) < 2:
         return items
     out: list[Node] = []
     done = at = 0
@@ -211,7 +211,7 @@ def _free(node: Node) -> bool:
 
 
 def _embraces(items: list[Node], first: int, second: int) -> bool:
-    if second - first < 2 or items[first].kids is not None:  # noqa: PLR2004
+    if second - first < 2 or items[first].kids is not None:
         return False
     if not _is_operand(items[second - 1]) and items[second - 1].tag[:2] != "V!":
         return False
@@ -352,4 +352,4 @@ def joined(rows: list[list[list[Node]]]) -> list[Node]:
 
 def is_name(node: Node) -> bool:
     """Whether a node is a word, such as each of `arg max`, under which limits go."""
-    return node.tag[:2] == "V!" and len(node.tag) > 3 and node.kids is None  # noqa: PLR2004
+    return node.tag[:2] == "V!" and len(node.tag) > 3 and node.kids is None

@@ -4,6 +4,7 @@ Each token is read once. Groups may nest `DEPTH` deep; what lies deeper is passe
 as `E!`. What a command does is left to `parse`, which builds on this.
 """
 
+import re
 from abc import ABC, abstractmethod
 from typing import NamedTuple
 
@@ -52,7 +53,15 @@ class Source(ABC):
         self.unknown: list[str] = []
 
     def problem(self, cause: str, command: str = "") -> None:
+        """Note what was not read."""
         self.problems.append(Problem(cause, command))
+
+    def append(self, node: Node, items: Items) -> None:
+        """Add to a row, after the space that has gathered."""
+        if self.space:
+            node.hint("space", self.space)
+            self.space = 0.0
+        items.append(node)
 
     # Rows and groups
 
@@ -73,11 +82,12 @@ class Source(ABC):
                 self.stray(token, items)
 
     def stray(self, token: str, items: Items) -> None:
+        """A token that closes what nothing opened."""
         self.problem("nothing to close", token)
         items.append(Node("E!" + escape(token)))
 
     def expression(self, items: Items) -> Items:
-        """A row up to a closing token, with `\\over` and its kin."""
+        r"""A row up to a closing token, with `\over` and its kin."""
         items = self.row(items)
         token = self.tokens[self.pos]
         while token in commands.INFIX:
@@ -139,6 +149,7 @@ class Source(ABC):
         return token == "" or (token == "\\right" and self.lefts > 0)
 
     def too_deep(self) -> Items:
+        """Pass over a group that lies deeper than groups may."""
         self.problem("nested too deep")
         self.pos -= 1
         self.skip_group()
@@ -242,8 +253,11 @@ class Source(ABC):
             self.pos += self.tokens[start] != ""
             return self.tokens[start]
         self.skip_group()
-        return "".join(self.tokens[start + 1 : self.pos - 1])
+        inside = self.tokens[start + 1 : self.pos - 1]
+        return "".join(token + " " if _WORD.match(token) else token for token in inside)
 
 
+#: After the name of a command a letter would be read as part of it.
+_WORD = re.compile(r"\\[a-zA-Z@]+\Z")
 _OPTION_ENDS = frozenset({"]", "", "{", "}"})
 CLOSERS = frozenset({"", "}", "&", "\\right", "\\end"}) | frozenset(commands.INFIX)

@@ -1,8 +1,8 @@
-"""Where Tangent's tree (by way of LaTeXML) differs from ours on purpose; only comparisons ask.
+r"""Where Tangent's tree (by way of LaTeXML) differs from ours on purpose; only comparisons ask.
 
 Ours groups norms, floors and angles like other fences; Tangent leaves them flat, and wraps them
-when they carry a script (`\\lVert` alone is grouped). `\\mathop{...}` is an operator to LaTeXML,
-and a single letter in `\\textbf` is text.
+when they carry a script (`\lVert` alone is grouped). `\mathop{...}` is an operator to LaTeXML,
+and a single letter in `\textbf` is text.
 """
 
 import re

@@ -7,19 +7,19 @@ import re
 
 from eqemb.formula.commands import TEXT
 
-# Braces inside a text argument are followed four deep: deeper text is read as mathematics.
+# Braces inside a text argument are followed eight deep: deeper text is read as mathematics.
 _FLAT = r"(?:[^{}\\]|\\.)*+"
-_INNER = rf"\{{{_FLAT}\}}"
-_NESTED = rf"\{{(?:{_FLAT}{_INNER})*+{_FLAT}\}}"
-_DEEPER = rf"\{{(?:{_FLAT}{_NESTED})*+{_FLAT}\}}"
-_BRACED = rf"\{{(?:{_FLAT}{_DEEPER})*+{_FLAT}\}}"
+_BRACED = rf"\{{{_FLAT}\}}"
+for _ in range(7):
+    _BRACED = rf"\{{(?:{_FLAT}{_BRACED})*+{_FLAT}\}}"
 _LENGTH = r"\[\s*-?[\d.]*\s*(?:pt|em|ex|cm|mm|in|mu|bp|\\[a-zA-Z]+)\s*\]"
 
 _TOKEN = re.compile(
     rf"""
       [a-zA-Z{{}}_^=+()&,]
-    | \\(?: (?:begin|end)\s*\{{[^{{}}]*\}}
+    | \\(?: (?:begin|end)\{{[^{{}}]*\}}
           | (?:{"|".join(TEXT)})\s*{_BRACED}
+          | (?:xymatrix|ar)(?=@)
           | [a-zA-Z@]+
           | \\\*?(?:\s*{_LENGTH})?
           | . )
@@ -31,6 +31,7 @@ _TOKEN = re.compile(
 )
 # No document can hold these: half of a surrogate pair, control characters.
 _UNPRINTABLE = re.compile("[\\x00-\\x08\\x0b\\x0e-\\x1f\\x7f\\ud800-\\udfff\\ufffe\\uffff]")
+_APART = re.compile(r"\\(begin|end)\s+(?=\{)")
 _COMMENT = re.compile(r"(?<!\\)((?:\\\\)*)%[^\n]*\n?")
 
 
@@ -40,4 +41,6 @@ def tokens(latex: str) -> list[str]:
         latex = _UNPRINTABLE.sub("", latex)
     if "%" in latex:
         latex = _COMMENT.sub(r"\1", latex)
+    if "\\begin" in latex or "\\end" in latex:
+        latex = _APART.sub(r"\\\1", latex)
     return _TOKEN.findall(latex)

@@ -159,7 +159,7 @@ def _reach(node: Node, edge: str, child: Node, window: int) -> Iterator[Unit]:
 
 def _shorten(path: str) -> str:
     """Paths of more than five edges are run-length coded, as Tangent writes them."""
-    if len(path) <= 5:  # noqa: PLR2004
+    if len(path) <= 5:
         return path
     return "".join(f"{len(m[0])}{m[1]}" for m in re.finditer(r"(.)\1*", path))
 
@@ -191,7 +191,7 @@ def rename(tags: Iterable[str], fixed: frozenset[str]) -> dict[str, str]:
     """New tags for one-letter variables, by order of appearance; names and `fixed` ones stay."""
     names: dict[str, str] = {}
     for tag in tags:
-        if tag in names or tag in fixed or tag[:2] != "V!" or len(tag) != 3:  # noqa: PLR2004
+        if tag in names or tag in fixed or tag[:2] != "V!" or len(tag) != 3:
             continue
         if tag[2].isalpha():
             names[tag] = f"V!#{len(names) + 1}"

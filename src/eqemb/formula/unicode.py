@@ -106,7 +106,7 @@ def _core(node: Node, depth: int) -> str:
 
 def _bracketed(node: Node | None, depth: int) -> str:
     text = _row(node, depth + 1)
-    return text if node is not None and node.n is None and len(text) <= 2 else f"({text})"  # noqa: PLR2004
+    return text if node is not None and node.n is None and len(text) <= 2 else f"({text})"
 
 
 def _group(node: Node, depth: int) -> str:

@@ -1,7 +1,8 @@
 """How far our trees agree with others' and with the source itself.
 
-    python benchmarks/agreement.py [--equations FILE.jsonl] [--show 5]
+    python benchmarks/agreement.py [--papers FOLDER | --equations FILE.jsonl] [--show 5]
 
+FOLDER holds papers, or is a library made by `eqemb read`; their numbered equations are taken.
 Prints: equations without `E!`, with unknown commands; whether the tree's leaves are the visible
 characters of the source; units shared with math-core's MathML (also with fences dissolved); and,
 where EQEMB_BENCH has them, with LaTeXML + Tangent on its real equations.
@@ -17,10 +18,10 @@ from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path
 
-from equations import load
+from equations import add_options, load
+from leaves import leaves, visible
 
-from eqemb.formula import Layout, commands, layout
-from eqemb.formula.tokens import tokens
+from eqemb.formula import Layout, layout
 from eqemb.formula.tree import Node, Unit, plain_tag, walk
 
 Units = Counter[Unit]
@@ -36,6 +37,7 @@ class Agreement:
         self.examples: list[str] = []
 
     def add(self, latex: str, ours: Units, theirs: Units) -> None:
+        """Count one equation."""
         self.count += 1
         self.equal += ours == theirs
         self.ours += ours.total()
@@ -48,6 +50,7 @@ class Agreement:
 
     @property
     def dice(self) -> float:
+        """Twice the shared units over all units."""
         return 2 * self.shared / max(1, self.ours + self.theirs)
 
 
@@ -71,6 +74,7 @@ def normal_tag(tag: str) -> str:
 
 
 def normal(units: Iterable[Iterable[str]]) -> Units:
+    """Units with the tags of `normal_tag`."""
     return Counter((normal_tag(s), normal_tag(t), path) for s, t, path in units)
 
 
@@ -147,145 +151,40 @@ def _dissolve(node: Node, opener: str, closer: str) -> None:
     node.tag, node.kids, end.n, node.n = opener, kids or None, node.n, head or end
 
 
-# The source itself
-
-_SILENT = {
-    *commands.SPACES, *commands.FONTS, *commands.SWITCHES, *commands.STACKS, *commands.SIZES,
-    *commands.TRANSPARENT, *commands.ROW_STACKS, *commands.TEXT, "{", "}", "^", "_", "&", "\\sqrt", "\\left",
-    "\\right", "\\middle", "\\mathop", "\\operatorname", "\\operatornamewithlimits",
-}  # fmt: skip
-
+# What we make of the source itself
 
 _CITED = re.compile(r"\\(?:eq|c|C|auto|page|v)?ref\b|\\cite|\\footnote|\\includegraphics")
 
 
-def visible(latex: str) -> Counter[str]:
-    """The characters that a reader of the source would see, by the tables alone."""
-    seen: Counter[str] = Counter()
-    source = tokens(latex)
-    at = 0
-    while at < len(source):
-        token = source[at]
-        at += 1
-        if token in ("\\left", "\\right", "\\middle") or token in commands.SIZES:
-            if at < len(source):
-                char = commands.DELIMITERS.get(source[at])
-                seen.update(
-                    _letters(
-                        char if char is not None else commands.SYMBOLS.get(source[at], source[at])
-                    )
-                )
-            at += 1
-        elif token in _WITH_ARGUMENTS or token[:6] == "\\begin":
-            at = _skip(source, at, token)
-        elif token in _STARRED and source[at : at + 1] == ["*"]:
-            at += 1
-        seen.update(_shown(token))
-    return seen
-
-
-def _skip_length(source: list[str], at: int) -> int:
-    r"""Past `-3pt` or `-\thickmuskip`."""
-    while source[at : at + 1] and source[at] in ("-", "+"):
-        at += 1
-    return at + (1 if source[at : at + 1] and source[at][0] == "\\" else 3)
-
-
-_WITH_ARGUMENTS = {**commands.DROPPED, **commands.TRANSPARENT}
-_STARRED = ("\\operatorname", "\\hspace", "\\vspace", "\\tag", "\\gls")
-
-
-def _skip(source: list[str], at: int, token: str) -> int:
-    """Past the arguments of a command that shows nothing."""
-    if token in commands.LENGTHS and source[at : at + 1] != ["{"]:
-        return _skip_length(source, at)
-    name = token[token.find("{") + 1 : -1]
-    shape = commands.ENVIRONMENTS.get(name, ("", "", 0, ""))
-    count = _WITH_ARGUMENTS.get(token, shape[2])
-    if count and source[at : at + 1] == ["*"]:
-        at += 1
-    optional = count or token in commands.TRANSPARENT or name
-    if optional and source[at : at + 1] == ["["]:
-        at = source.index("]", at) + 1 if "]" in source[at:] else at
-    for _ in range(count):
-        level = 0
-        while at < len(source):
-            level += (source[at] == "{") - (source[at] == "}")
-            at += 1
-            if level == 0:
-                break
-    return at
-
-
-def _shown(token: str) -> str:
-    if token in _SILENT or token in commands.DROPPED or token[:2] == "\\\\" or token[:4] == "\\end":
-        return ""
-    if token == "\\not":
-        return "\u0338"
-    if token in commands.ARROWS:
-        return commands.ARROWS[token]
-    for table in (commands.ACCENTS, commands.FRACTIONS, commands.INFIX, commands.PAIRED):
-        if token in table:
-            shape = table[token]
-            return _letters(
-                "".join(part for part in shape if isinstance(part, str) and part not in "ou")
-            )
-    if token[:6] == "\\begin":
-        opener, closer, *_ = commands.ENVIRONMENTS.get(token[7:-1], ("", "", 0, ""))
-        return opener + closer
-    text = re.match(r"\\\w+\s*\{(.*)\}\Z", token, re.DOTALL)
-    if text:
-        return "".join(leaves(layout(token)).elements())
-    tag = commands.SYMBOLS.get(token) or commands.DELIMITERS.get(token, "")
-    tag = tag or {"||": "‖"}.get(token, token.lstrip("\\"))
-    return _letters(tag.replace("'", "′"))
-
-
-def _letters(tag: str) -> str:
-    """The bare characters of a tag, alphabets folded."""
-    tag = re.sub(r"^[VNTEM]!|(?<=.)[VNT]!|1x\d+\Z|\d+x\d+\Z|O!\w+|W!", "", tag)
-    tag = commands.unescape(tag).replace("‖", "||").replace("-", "−").replace("≔", ":=")
-    return "".join(unicodedata.normalize("NFKD", tag).split())
-
-
-def leaves(made: Layout) -> Counter[str]:
-    """The characters of the tree."""
-    seen: Counter[str] = Counter(made.punctuation)
-    for node in walk(made.root):
-        tag = node.tag
-        if tag[:2] == "M!":
-            tag = re.sub(r"\d+x\d+\Z", "", tag[2:])
-        elif tag[:2] in ("O!", "W!"):
-            tag = ""
-        seen.update(_letters(tag))
-    return seen
+def with_source(made: list[Layout], show: int) -> None:
+    """Print how much was read, and whether leaves are what the source shows."""
+    count = len(made)
+    unknown = Counter(command for item in made for command in set(item.unknown))
+    wrong = [item for item in made if leaves(item) != visible(item.latex)]
+    shares = {
+        "no E!": sum(not any(node.tag[:2] == "E!" for node in walk(item.root)) for item in made),
+        "no problem at all": sum(not item.problems for item in made),
+        "an unknown command": sum(bool(item.unknown) for item in made),
+        "a reference or note dropped": sum(bool(_CITED.search(item.latex)) for item in made),
+        "leaves = visible tokens": count - len(wrong),
+    }
+    for name, number in shares.items():
+        print(f"{name:28} {number / count:8.3%}  {number}")
+    print("   unknown:", *(f"{name} {times}" for name, times in unknown.most_common(show)))
+    for item in wrong[:show]:
+        ours, source = leaves(item), visible(item.latex)
+        print("  ", item.latex[:150], dict(ours - source), dict(source - ours))
 
 
 def main() -> None:
+    """Measure and print."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--equations", help="JSON lines with `expanded` or `latex`")
+    add_options(parser)
     parser.add_argument("--show", type=int, default=0, help="examples of each disagreement")
     options = parser.parse_args()
-    origin, equations = load(options.equations)
-    made = [layout(latex) for latex in equations]
-    count = len(made)
-    print(f"{count} equations from {origin}")
-    clean = sum(not any(n.tag[:2] == "E!" for n in walk(item.root)) for item in made)
-    unknown = sum(bool(item.unknown) for item in made)
-    dropped = sum(bool(_CITED.search(latex)) for latex in equations)
-    wrong = [item.latex for item in made if leaves(item) != visible(item.latex)]
-    print(f"no E!                      {clean / count:8.3%}")
-    print(f"an unknown command         {unknown / count:8.3%}")
-    print(f"a reference or note dropped {dropped / count:7.3%}")
-    print(f"leaves = visible tokens    {1 - len(wrong) / count:8.3%}")
-    for latex in wrong[: options.show]:
-        item = layout(latex)
-        print(
-            "  ",
-            latex[:150],
-            dict(leaves(item) - visible(latex)),
-            dict(visible(latex) - leaves(item)),
-        )
+    origin, equations = load(options.equations, options.papers)
+    print(f"{len(equations)} equations from {origin}")
+    with_source([layout(latex) for latex in equations], options.show)
     results = {
         "math-core": with_math_core(equations),
         "math-core, fences dissolved": with_math_core(equations, dissolve=True),
@@ -297,8 +196,9 @@ def main() -> None:
         print(
             f"{name:28} {result.dice:8.3%} of units on {result.count}, {result.equal} wholly equal"
         )
-        print("   only theirs:", result.missing.most_common(options.show))
-        print("   only ours:  ", result.extra.most_common(options.show))
+        if options.show:
+            print("   only theirs:", result.missing.most_common(options.show))
+            print("   only ours:  ", result.extra.most_common(options.show))
 
 
 if __name__ == "__main__":

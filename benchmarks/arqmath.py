@@ -1,6 +1,6 @@
 """ARQMath-1 formula retrieval: how well plain unit overlap ranks, the rival of every model.
 
-    EQEMB_BENCH=... python benchmarks/arqmath.py --baseline dice [--end-of-baseline none] [--queries latex]
+    EQEMB_BENCH=... python benchmarks/arqmath.py --baseline dice [--end-of-baseline none]
 
 Data and reference scorer are in the folder that EQEMB_BENCH names (see its README). Two settings:
 (a) rank every judged formula of a topic; (b) re-rank only those in Tangent-S's own run.
@@ -34,6 +34,7 @@ BASELINES: dict[str, Callable[[Units, Units], float]] = {"dice": dice}
 
 
 def lines(path: Path) -> Iterable[str]:
+    """The lines of a file, packed or not."""
     opener = gzip.open if str(path).endswith(".gz") else open
     with opener(path, "rt", encoding="utf8") as file:
         yield from file
@@ -113,6 +114,7 @@ def tangent_pool(folder: Path, judged: Judgements) -> Judgements:
 
 
 def main() -> None:
+    """Rank, score and print."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--baseline", choices=sorted(BASELINES), default="dice")
     parser.add_argument("--window", type=int, default=1)

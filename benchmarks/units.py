@@ -1,8 +1,8 @@
 """Equations per second and core: LaTeX to units, beside other converters in the same run.
 
-    python benchmarks/units.py [--equations FILE.jsonl] [--latexml 100]
+    python benchmarks/units.py [--papers FOLDER | --equations FILE.jsonl] [--latexml 100]
 
-Without a file: the real equations under EQEMB_BENCH, else textbook formulas. Times are CPU time of
+Without either: the real equations under EQEMB_BENCH, else textbook formulas. Times are CPU time of
 one process, the best of three passes; LaTeXML converts its share in one document.
 """
 
@@ -15,16 +15,18 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from equations import load
+from equations import add_options, load
 
 from eqemb.formula import layout
 
 
 def ours(latex: str) -> None:
+    """What a library does with every equation."""
     layout(latex).units()
 
 
 def ours_shown(latex: str) -> None:
+    """What a page does."""
     layout(latex).to_mathml()
 
 
@@ -84,12 +86,13 @@ def latexml(equations: list[str]) -> float:
 
 
 def main() -> None:
+    """Measure and print."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--equations", help="JSON lines with `expanded` or `latex`")
+    add_options(parser)
     parser.add_argument("--limit", type=int, default=5000)
     parser.add_argument("--latexml", type=int, default=100, help="formulas to give LaTeXML")
     options = parser.parse_args()
-    origin, equations = load(options.equations)
+    origin, equations = load(options.equations, options.papers)
     equations = equations[:: max(1, len(equations) // options.limit)]
     length = sum(map(len, equations)) / len(equations)
     print(f"{len(equations)} equations of {length:.0f} characters from {origin}")

@@ -14,7 +14,6 @@ from eqemb.formula import layout
 from eqemb.formula.tree import walk
 
 BENCHMARKS = Path(__file__).parents[1] / "benchmarks"
-sys.path.insert(0, str(BENCHMARKS))
 
 
 def run(script: str, *arguments: str, bench: Path) -> str:
@@ -74,7 +73,7 @@ def test_real_equations_are_read_cleanly(corpora: Path) -> None:
 
 def test_leaves_are_the_visible_tokens(corpora: Path) -> None:
     """An independent count of characters finds the same in source and tree."""
-    from agreement import leaves, visible
+    from leaves import leaves, visible
 
     equations = displays(corpora, 3000)
     wrong = [e for e in equations if leaves(layout(e)) != visible(e)]

@@ -6,6 +6,7 @@ from eqemb.formula import Layout, layout
 
 
 def slt(latex: str) -> str:
+    """The tree as a bracket string."""
     return layout(latex).to_slt()
 
 

@@ -2,9 +2,7 @@
 
 import os
 import random
-import sys
 import time
-from pathlib import Path
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -13,13 +11,12 @@ from eqemb.formula import Layout, layout, picture
 from eqemb.formula.commands import ENVIRONMENTS, SYMBOLS
 from eqemb.formula.parse import HANDLERS
 
-sys.path.insert(0, str(Path(__file__).parents[1] / "benchmarks"))
-
 PIECES = [
     *"{}^_&()[]|'$%~ \n,.;:=+-*/?!0123456789abcxyz", "\\\\", "\\\\[2pt]", "\\left", "\\right",
     "\\left(", "\\right)", "\\right.", "\\middle|", "||", "\\|", "{}", "^{", "_{", "\\",
     *SYMBOLS, *HANDLERS, *(rf"\begin{{{name}}}" for name in ENVIRONMENTS),
-    *(rf"\end{{{name}}}" for name in ENVIRONMENTS), "\\text{", "\\text{a $b$", "é", "∑", "𝐱", "\ud800", "\0",
+    *(rf"\end{{{name}}}" for name in ENVIRONMENTS), "\\text{", "\\text{a $b$", "é", "∑", "𝐱",
+    "\ud800", "\0", "\\ar@{", "\\ar[r]^", "@",
 ]  # fmt: skip
 
 #: The full campaign when EQEMB_FULL is set, a sample in everyday tests.
@@ -61,6 +58,7 @@ def everything(latex: str) -> None:
 
 
 def cpu_seconds(latex: str) -> float:
+    """Time of one reading."""
     start = time.process_time()
     layout(latex).units()
     return time.process_time() - start

@@ -1,15 +1,14 @@
 """Tangent-exact mode against Tangent itself, and each deliberate difference from it."""
 
 import re
-import sys
 from collections import Counter
 from pathlib import Path
 
 import pytest
 
 from eqemb.formula import layout
-
-sys.path.insert(0, str(Path(__file__).parents[1] / "benchmarks"))
+from eqemb.formula.layout import Ends
+from eqemb.formula.tree import Unit
 
 #: Where Tangent-exact mode differs from Tangent's output on purpose: tag of Tangent -> ours.
 #: LaTeXML 0.8.7 makes the d of an integral an operator, older ones (the ARQMath strings) a letter.
@@ -18,9 +17,9 @@ DIFFERENCES = {"𝑑": "V!d"}
 TANGENT_FAILS = {"{x_i}_j": "[M!1x1,b[V!j],w[V!x,b[V!i]]]"}
 
 
-def worked_formulas(bench: Path) -> dict[str, dict[str, Counter]]:
+def worked_formulas(bench: Path) -> dict[str, dict[str, Counter[Unit]]]:
     """LaTeX -> setting -> units, from Tangent's own output."""
-    found: dict[str, dict[str, Counter]] = {}
+    found: dict[str, dict[str, Counter[Unit]]] = {}
     latex = ""
     for line in (bench / "slt" / "slt_examples_tangent_output.txt").read_text("utf8").splitlines():
         if line.startswith("LATEX "):
@@ -39,7 +38,7 @@ def worked_formulas(bench: Path) -> dict[str, dict[str, Counter]]:
     [("w=1 eob=False", 1, "none"), ("w=1 eob=True", 1, "all"), ("w=2 eob=False", 2, "none")],
 )
 def test_the_worked_formulas_give_tangents_units(
-    bench: Path, setting: str, window: int, ends: str
+    bench: Path, setting: str, window: int, ends: Ends
 ) -> None:
     """All of them, every unit."""
     formulas = worked_formulas(bench)

@@ -10,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from eqemb.formula import Layout, layout, picture
-from eqemb.formula.tree import Node, from_slt, plain_tag, to_slt, type_tag, walk
+from eqemb.formula.layout import Ends
+from eqemb.formula.tree import Node, Unit, from_slt, plain_tag, to_slt, type_tag, walk
 
 
 def test_units_are_the_edges_in_tangents_order() -> None:
@@ -55,7 +56,7 @@ def test_window_zero_reaches_every_descendant_and_shortens_paths() -> None:
         ("all", [("V!x", "0!", "n")]),
     ],
 )
-def test_a_single_symbol_has_an_end_of_baseline_where_needed(ends: str, units: list) -> None:
+def test_a_single_symbol_has_an_end_of_baseline_where_needed(ends: Ends, units: list[Unit]) -> None:
     """So that no equation is without units."""
     assert layout("x").units(end_of_baseline=ends) == units
 

@@ -19,7 +19,8 @@ _SILENT = frozenset().union(
     commands.SILENT, commands.STACKS, commands.STACKS_ON, commands.SIZES, commands.ROW_STACKS,
     ("\\" + name for name in commands.TEXT), "{}^_&",
     (r"\sqrt", r"\left", r"\right", r"\middle", r"\mathop", r"\operatorname", r"\genfrac",
-     r"\operatornamewithlimits", r"\xymatrix"),
+     r"\operatornamewithlimits", r"\xymatrix", r"\limits", r"\nolimits", r"\buildrel", r"\root",
+     r"\of", r"\sideset", r"\prescript", r"\overunderset", r"\underoverset", r"\sp", r"\sb"),
 )  # fmt: skip
 _DELIMITED = {r"\left", r"\right", r"\middle", *commands.SIZES}
 _WITH_OPTION = {r"\sqrt", *commands.ARROWS, *commands.DERIVATIVES}
@@ -183,6 +184,8 @@ def _shown(token: str) -> str:
         return "\u0338"
     if token in commands.ARROWS:
         return commands.ARROWS[token]
+    if token in commands.VARIANTS:
+        return _letters(commands.VARIANTS[token][0])
     if token in commands.DERIVATIVES:
         return _letters(commands.DERIVATIVES[token]) * 2
     for table in (commands.ACCENTS, commands.FRACTIONS, commands.INFIX, commands.PAIRED):

@@ -7,18 +7,18 @@ split as LaTeXML's, so that trees agree). Nothing here knows about trees.
 import unicodedata
 
 _GREEK = {
-    "alpha": "α", "beta": "β", "gamma": "γ", "delta": "δ", "epsilon": "ϵ", "varepsilon": "ϵ",
+    "alpha": "α", "beta": "β", "gamma": "γ", "delta": "δ", "epsilon": "ϵ",
     "zeta": "ζ", "eta": "η", "theta": "θ", "vartheta": "ϑ", "iota": "ι", "kappa": "κ",
     "varkappa": "ϰ", "lambda": "λ", "mu": "μ", "nu": "ν", "xi": "ξ", "omicron": "ο", "pi": "π",
     "varpi": "ϖ", "rho": "ρ", "varrho": "ϱ", "sigma": "σ", "varsigma": "ς", "tau": "τ",
-    "upsilon": "υ", "phi": "ϕ", "varphi": "ϕ", "chi": "χ", "psi": "ψ", "omega": "ω",
+    "upsilon": "υ", "phi": "ϕ", "chi": "χ", "psi": "ψ", "omega": "ω",
     "digamma": "ϝ", "Gamma": "Γ", "Delta": "Δ", "Theta": "Θ", "Lambda": "Λ", "Xi": "Ξ", "Pi": "Π",
     "Sigma": "Σ", "Upsilon": "Υ", "Phi": "Φ", "Psi": "Ψ", "Omega": "Ω",
     "varGamma": "Γ", "varDelta": "Δ", "varTheta": "Θ", "varLambda": "Λ", "varXi": "Ξ",
     "varPi": "Π", "varSigma": "Σ", "varUpsilon": "Υ", "varPhi": "Φ", "varPsi": "Ψ",
     "varOmega": "Ω", "straightphi": "ϕ", "straightepsilon": "ϵ",
 }  # fmt: skip
-_GREEK |= {f"{'up' if name.islower() else 'Up'}{name}": char for name, char in _GREEK.items()}
+_GREEK |= {("up" if name.islower() else "Up") + name.lower(): char for name, char in _GREEK.items()}
 
 _IDENTIFIERS = {
     "infty": "∞", "emptyset": "∅", "varnothing": "∅", "ell": "ℓ", "hbar": "ℏ", "hslash": "ℏ",
@@ -110,8 +110,8 @@ _OPERATORS = {
 _BIG = {
     "sum": "∑", "prod": "∏", "coprod": "∐", "int": "∫", "iint": "∬", "iiint": "∭", "iiiint": "⨌",
     "oint": "∮", "oiint": "∯", "bigcup": "⋃", "bigcap": "⋂", "bigoplus": "⨁", "bigotimes": "⨂",
-    "bigodot": "⨀", "biguplus": "⨄", "bigsqcup": "⨆", "bigvee": "⋁", "bigwedge": "⋀",
-    "intop": "∫", "smallint": "∫", "idotsint": "∫⋯∫",
+    "bigodot": "⨀", "bigtimes": "⨉", "biguplus": "⨄", "bigsqcup": "⨆", "bigvee": "⋁",
+    "bigwedge": "⋀", "intop": "∫", "smallint": "∫", "idotsint": "∫⋯∫",
 }  # fmt: skip
 
 _LIMIT_OPERATORS = {
@@ -190,6 +190,9 @@ def _symbols() -> dict[str, str]:
     table["\\dd"] = "V!d"
     return table
 
+
+#: Letters that are another's twin -> its tag, and how they look themselves.
+VARIANTS = {"\\varepsilon": ("V!ϵ", "V!ε"), "\\varphi": ("V!ϕ", "V!φ")}
 
 #: Token of the source -> tag of the symbol it stands for.
 SYMBOLS = _symbols()
@@ -297,8 +300,8 @@ SPACES: dict[str, float] = {
 DROPPED: dict[str, int] = {
     "\\" + name: count
     for count, names in [
-        (0, ("displaystyle textstyle scriptstyle scriptscriptstyle limits nolimits displaylimits"
-            " nonumber notag hline cr strut mathstrut noindent relax protect null par"
+        (0, ("displaystyle textstyle scriptstyle scriptscriptstyle displaylimits"
+            " nonumber notag hline strut mathstrut noindent relax protect null par"
             " allowdisplaybreaks displaybreak newline linebreak pagebreak noalign break"
             " tiny scriptsize footnotesize small normalsize large Large LARGE huge Huge"
             " centering raggedright bigskip medskip smallskip normalcolor qedhere"
@@ -306,7 +309,7 @@ DROPPED: dict[str, int] = {
             " begingroup endgroup bgroup egroup unskip ignorespaces frenchspacing"
             " MoveEqLeft arraystretch unboldmath singlespacing item allowbreak"
             " mathsurround endgraf leavevmode IEEEyesnumber IEEEnonumber IEEEyessubnumber"
-            " IEEEeqnarraynumspace xspace m@th nonscript crcr copy smaller larger hdashline")),
+            " IEEEeqnarraynumspace xspace m@th nonscript copy smaller larger hdashline")),
         (1, ("label tag hspace vspace color hskip vskip kern mkern mskip phantom hphantom vphantom"
             " cite citep citet footnote footnotemark index nocite ref eqref cref Cref autoref"
             " pageref thispagestyle pagestyle footnotetext tagaside marginpar"
@@ -323,7 +326,8 @@ DROPPED: dict[str, int] = {
 #: Commands that show nothing, or are seen through, after which a star or an option may stand.
 OPTIONAL = frozenset(
     "\\" + name
-    for name in "displaybreak pagebreak linebreak nopagebreak nolinebreak cfrac gls smash".split()
+    for name in "displaybreak pagebreak linebreak nopagebreak nolinebreak cfrac gls smash"
+    " overbracket underbracket hdashline".split()
 )
 #: The dropped commands whose argument is a bare length (`\kern3pt`) when no brace follows.
 LENGTHS = frozenset({"\\hskip", "\\vskip", "\\kern", "\\mkern", "\\mskip", "\\raise", "\\lower"})
@@ -338,10 +342,10 @@ TRANSPARENT: dict[str, int] = {
             " lefteqn hl"
             " shoveleft shoveright centerline adjustlimits mathsmaller"
             " mathlarger unit makebox"
-            " tightboxed Aboxed ul uline sout mathtext smashoperator ensurestackMath")),
+            " tightboxed Aboxed ul uline sout mathtext smashoperator ensurestackMath num")),
         (1, ("textcolor colorbox hyperlink hypertarget href raisebox scalebox mathcolor"
             " cancelto rotatebox parbox bbox mathmakebox")),
-        (2, "resizebox fcolorbox multicolumn"),
+        (2, "resizebox fcolorbox multicolumn"), (3, "mathchoice"),
     ]
     for name in names.split()
 }  # fmt: skip
@@ -386,6 +390,13 @@ ENVIRONMENTS: dict[str, tuple[str, str, int, str]] = {
          " IEEEeqnarray* minipage")),
     ]
     for name in names.split()
+}  # fmt: skip
+
+#: Tables of plain TeX, whose argument is what the environment of a name holds.
+PLAIN_TABLES = {
+    "\\matrix": "matrix", "\\pmatrix": "pmatrix", "\\bordermatrix": "pmatrix",
+    "\\cases": "cases", "\\eqalign": "aligned", "\\eqalignno": "aligned",
+    "\\displaylines": "gathered",
 }  # fmt: skip
 
 #: Commands for a cell of stacked rows given as an argument.

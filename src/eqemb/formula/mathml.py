@@ -6,7 +6,7 @@ from a bracket string has none and is still shown.
 """
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from html import escape
 from typing import Any
 
@@ -57,19 +57,19 @@ class _Writer:
             look = node.look or {}
             if "row" in look and any(rows[0]):
                 rows.append([[]])
-            if "cell" in look:
-                rows[-1].append([])
+            rows[-1].extend([] for _ in range(look.get("cell", 0)))
             rows[-1][-1].append(node)
         end = f'<mo lspace="0">{escape(tail)}</mo>' if tail else ""
         rows = [_relations_joined(row) for row in rows]
         if len(rows) == 1:
-            return "".join(self.cells([node for cell in rows[0] for node in cell])) + end
+            return "".join(self.columns(rows[0])) + end
         width = max(map(len, rows))
         out = []
         for i, row in enumerate(rows):
             last = end if i == len(rows) - 1 else ""
             cells = [
-                f'<mtd style="text-align:{"left" if column % 2 else "right"};padding:0.2em 0">'
+                f'<mtd style="text-align:{"left" if column % 2 else "right"};padding:0.2em 0 0.2em'
+                f' {"2em" if column and not column % 2 else "0"}">'
                 + self.aligned(cell)
                 + (last if column == len(row) - 1 else "")
                 + "</mtd>"
@@ -79,6 +79,16 @@ class _Writer:
                 cells = [cells[0].replace("text-align:right", "text-align:left")]
             out.append("<mtr>" + "".join(cells) + "</mtr>")
         return '<mtable displaystyle="true">' + "".join(out) + "</mtable>"
+
+    def columns(self, cells: list[list[Node]]) -> Iterator[str]:
+        """The columns of a line that is alone, with a gap where a new pair of them begins."""
+        pair = None
+        for column, cell in enumerate(cells):
+            if cell:
+                if pair is not None and pair != column // 2:
+                    yield '<mspace width="2em"/>'
+                pair = column // 2
+                yield from self.cells(cell)
 
     def aligned(self, cell: list[Node]) -> str:
         """A cell of aligned lines; nothing at its ends makes operators there keep their space."""
@@ -179,8 +189,8 @@ class _Writer:
             return self.matrix(node)
         if kind == "O!":
             return self.built(node)
-        text, mark = unescape(node.tag[2:]), self.attributes(node)
-        look = node.look or {}
+        look, mark = node.look or {}, self.attributes(node)
+        text = str(look.get("glyph", "")) or unescape(node.tag[2:])
         if kind == "V!":
             return _identifier(node.tag, text, mark, look)
         if kind == "N!":
@@ -288,6 +298,8 @@ def _is_accent(node: Node) -> bool:
 def _stacks(node: Node) -> bool:
     """Whether over and under are drawn so, rather than as scripts at the side."""
     look = node.look or {}
+    if "nolimits" in look:
+        return False
     if "stack" in look or "limits" in look:
         return True
     if node.tag in INTEGRALS:

@@ -11,23 +11,13 @@ from typing import Any
 from eqemb.formula import commands, text
 from eqemb.formula.alphabets import styled
 from eqemb.formula.commands import SYMBOLS, escape
-from eqemb.formula.rows import (
-    attach,
-    base_for,
-    baseline_of,
-    fence,
-    fences,
-    fraction,
-    is_name,
-    script_edge,
-    wrap,
-)
+from eqemb.formula.rows import attach, base_for, fence, fences, script_edge, wrap
 from eqemb.formula.source import DEPTH, Items
-from eqemb.formula.tables import Tables
+from eqemb.formula.stacks import Stacks
 from eqemb.formula.tree import Node
 
 
-class Parser(Tables):
+class Parser(Stacks):
     """One reading; what a command does is `(token, items, data of its table)`."""
 
     __slots__ = ()
@@ -79,6 +69,16 @@ class Parser(Tables):
         if letter and style == "rm":
             node.hint("upright")
         self.append(node, items)
+
+    def variant(self, token: str, items: Items, tags: Any) -> None:
+        """A letter with a twin: one symbol, two looks."""
+        tag, look = (styled(made, self.fonts) for made in tags)
+        self.append(Node(tag, {"glyph": look[2:]}), items)
+
+    def limits(self, token: str, items: Items, name: Any) -> None:
+        """Where the limits of the last operator are drawn."""
+        if items and items[-1].tag:
+            items[-1].hint(name)
 
     def lengthen(self, word: Node, letters: str) -> None:
         r"""Join letters to a word; at its end `\mathrm{sup}` is what `\sup` is."""
@@ -142,8 +142,8 @@ class Parser(Tables):
 
     def transparent(self, token: str, items: Items, count: Any) -> None:
         """A command of which only the last argument is seen."""
-        if token in commands.OPTIONAL:
-            self.skip_star()
+        if self.tokens[self.pos] in ("*", "+") and self.tokens[self.pos + 1] == "{":
+            self.pos += 1
         self.skip_option()
         for _ in range(count):
             self.raw_argument()
@@ -160,100 +160,6 @@ class Parser(Tables):
     def switch(self, token: str, items: Items, style: Any) -> None:
         """Another alphabet up to the end of the group."""
         self.fonts = style
-
-    def fraction(self, token: str, items: Items, shape: Any) -> None:
-        """What goes over and what goes under."""
-        if token in commands.OPTIONAL:
-            self.skip_option()
-        above, below = self.argument(), self.argument()
-        node = fraction(above, below, shape)
-        if token in ("\\dfrac", "\\cfrac", "\\dbinom"):
-            node.hint("display")
-        self.append(node, items)
-
-    def general_fraction(self, token: str, items: Items, _: Any) -> None:
-        r"""`\genfrac{(}{)}{0pt}{}{a}{b}`."""
-        opener = commands.delimiter(self.raw_argument() or ".")
-        closer = commands.delimiter(self.raw_argument() or ".")
-        bar = self.raw_argument().strip("0. ") not in ("pt", "em", "mm", "cm")
-        self.raw_argument()
-        above, below = self.argument(), self.argument()
-        items.append(fraction(above, below, (opener, closer, bar)))
-
-    def derivative(self, token: str, items: Items, sign: Any) -> None:
-        r"""`\pdv[2]{f}{x}`, or `\pdv{x}` for the operator alone."""
-        self.skip_star()
-        order = self.option() or []
-        above, below = [Node(sign)], [Node(sign)]
-        argument = self.argument()
-        if self.tokens[self.pos] == "{":
-            above += argument
-            argument = self.argument()
-        if order and argument:
-            attach(above[0], script_edge(above[0], "a"), order)
-            attach(argument[-1], script_edge(argument[-1], "a"), [Node(n.tag) for n in order])
-        self.append(fraction(above, below + argument, ("", "", True)), items)
-
-    def root(self, token: str, items: Items, _: Any) -> None:
-        """A radicand, and in brackets before it an index."""
-        index = self.option()
-        node = Node("O!root")
-        if index:
-            node.put("c", baseline_of(index))
-        node.put("w", baseline_of(self.argument()))
-        self.append(node, items)
-
-    def accent(self, token: str, items: Items, shape: Any) -> None:
-        """A mark over or under its argument."""
-        edge, char, wide = shape
-        base = base_for(self.argument(), edge)
-        mark = Node(char, {"accent": "wide" if wide else "narrow"})
-        if base.kids and base.kids.keys() & set("ab"):
-            mark.hint("outer")
-        base.put(edge, mark)
-        base.hint("stack")
-        self.append(self.noted(base, edge) if char in "⏞⏟⎴⎵" else base, items)
-
-    def noted(self, base: Node, edge: str) -> Node:
-        """A brace under or over takes its script as a note beyond the brace."""
-        if self.tokens[self.pos] == "\\limits":
-            self.pos += 1
-        if self.tokens[self.pos] != ("_" if edge == "u" else "^"):
-            return base
-        self.pos += 1
-        note = self.argument()
-        outer = base_for([base], edge)
-        attach(outer, edge, note)
-        return outer.hint("stack")
-
-    def stack(self, token: str, items: Items, edge: Any) -> None:
-        """The first argument over or under the second."""
-        self.stacked(self.argument(), self.argument(), edge, items)
-
-    def stack_on(self, token: str, items: Items, edge: Any) -> None:
-        """The second argument over or under the first."""
-        self.skip_option()
-        inner = self.argument()
-        self.stacked(self.argument(), inner, edge, items)
-
-    def stacked(self, script: Items, inner: Items, edge: str, items: Items) -> None:
-        """A row over or under another."""
-        if len(inner) > 1 and all(map(is_name, inner)):
-            # `\\underset{x}{\\arg\\max}` says what `\\arg\\max_x` says.
-            items.extend(inner[:-1])
-            inner = inner[-1:]
-        base = base_for(inner, edge)
-        attach(base, edge, script)
-        self.append(base.hint("stack"), items)
-
-    def arrow(self, token: str, items: Items, char: Any) -> None:
-        """An arrow as long as what stands over and under it."""
-        under, over = self.option(), self.argument()
-        node = Node(char, {"stack": True, "stretch": True})
-        attach(node, "o", over)
-        if under:
-            attach(node, "u", under)
-        self.append(node, items)
 
     def negated(self, token: str, items: Items, _: Any) -> None:
         r"""`\not` strikes the next symbol through; a slash goes before what is more than one."""
@@ -446,7 +352,9 @@ def _handlers() -> dict[str, tuple[Handler, Any]]:
     """Every command's method and data, from the tables."""
     table: dict[str, tuple[Handler, Any]] = {"{": (Parser.braced, None)}
     tables: list[tuple[Handler, dict[str, Any]]] = [
-        (Parser.script, {"^": "a", "_": "b"}),
+        (Parser.script, {"^": "a", "_": "b", "\\sp": "a", "\\sb": "b"}),
+        (Parser.variant, dict(commands.VARIANTS)),
+        (Parser.limits, {"\\limits": "limits", "\\nolimits": "nolimits"}),
         (Parser.spacing, dict(commands.SPACES)),
         (Parser.drop, dict(commands.DROPPED)),
         (Parser.transparent, dict(commands.TRANSPARENT)),
@@ -456,11 +364,17 @@ def _handlers() -> dict[str, tuple[Handler, Any]]:
         (Parser.accent, dict(commands.ACCENTS)),
         (Parser.stack, dict(commands.STACKS)),
         (Parser.stack_on, dict(commands.STACKS_ON)),
+        (Parser.both_stacks, {"\\overunderset": "ou", "\\underoverset": "uo"}),
+        (Parser.plain_stack, {"\\buildrel": None}),
+        (Parser.plain_root, {"\\root": None}),
+        (Parser.beside, {"\\sideset": None}),
+        (Parser.before, {"\\prescript": None}),
         (Parser.derivative, dict(commands.DERIVATIVES)),
         (Parser.arrow, dict(commands.ARROWS)),
         (Parser.middle, {**commands.SIZES, "\\middle": "none"}),
         (Parser.paired, dict(commands.PAIRED)),
         (Parser.row_stack, dict.fromkeys(commands.ROW_STACKS)),
+        (Parser.plain_table, dict(commands.PLAIN_TABLES)),
         (Parser.diagram, {"\\xymatrix": None}),
         (Parser.arrow_to, {"\\ar": None}),
         (Parser.sided, {"\\lvert": ("|", "open"), "\\rvert": ("|", "close"),

@@ -51,7 +51,7 @@ def tidy(items: list[Node]) -> list[Node]:
     marks: dict[str, Any] = {}
     for node in items:
         if not node.tag:
-            marks.update(node.look or {})
+            _mark(marks, node.look or {})
             continue
         if marks:
             node.look = {**(node.look or {}), **marks}
@@ -64,13 +64,22 @@ def tidy(items: list[Node]) -> list[Node]:
         elif node.tag == "W!" and before is not None and _takes_more(before):
             _more_scripts(before, node)
         elif before is not None and before.tag == "W!" and not is_operator(node.tag):
-            _prescripts(node, out.pop())
+            prescripts(node, out.pop())
             out.append(node)
         else:
             _settle(out)
             out.append(node)
     _settle(out)
     return out
+
+
+def _mark(marks: dict[str, Any], look: dict[str, Any]) -> None:
+    """Add a line break, which starts a row anew, or one more step to the right in it."""
+    if "row" in look:
+        marks.clear()
+        marks["row"] = True
+    if "cell" in look:
+        marks["cell"] = marks.get("cell", 0) + look["cell"]
 
 
 def _settle(out: list[Node]) -> None:
@@ -89,7 +98,8 @@ def _more_scripts(base: Node, empty: Node) -> None:
         attach(base, edge, [child])
 
 
-def _prescripts(base: Node, empty: Node) -> None:
+def prescripts(base: Node, empty: Node) -> None:
+    """Scripts of nothing before a base are the base's own, to its left."""
     for edge, before in (("a", "c"), ("b", "d")):
         base.put(before, empty.get(edge))
     base.look = {**(empty.look or {}), **(base.look or {})} or None
@@ -345,7 +355,7 @@ def joined(rows: list[list[list[Node]]]) -> list[Node]:
             items.append(Node("", {"row": True}))
         for column, cell in enumerate(row):
             if column:
-                items.append(Node("", {"cell": True}))
+                items.append(Node("", {"cell": 1}))
             items.extend(cell)
     return items
 

@@ -75,7 +75,7 @@ class Source(ABC):
                 return items
             self.pos += 1
             if token == "&":
-                items.append(Node("", {"cell": True}))
+                items.append(Node("", {"cell": 1}))
             elif token[:2] == "\\\\":
                 items.append(Node("", {"row": True}))
             else:

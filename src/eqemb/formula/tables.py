@@ -21,19 +21,28 @@ class Tables(Source):
         if shape is None:
             self.unknown.append(token)
             shape = ("", "", 0, "rows")
-        opener, closer, arguments, kind = shape
+        arguments = shape[2]
         if self.depth >= DEPTH:
             self.problem("nested too deep", token)
             return
         self.skip_place()
         columns = "".join(self.raw_argument() for _ in range(arguments))
-        rows = self.table(name)
+        self.tabulate(self.table(name), shape, columns or ("ll" if "cases" in name else ""), items)
+
+    def tabulate(
+        self,
+        rows: list[list[Items]],
+        shape: tuple[str, str, int, str],
+        columns: str,
+        items: Items,
+    ) -> None:
+        """What was read of an environment, as its shape says."""
+        opener, closer, _, kind = shape
         if kind == "rows":
             items.extend(joined(rows))
         elif rows:
             ends = commands.delimiter(opener or "."), commands.delimiter(closer or ".")
-            table = self.append_table(rows, ends, items)
-            table.hint("columns", _columns(columns) or ("ll" if "cases" in name else ""))
+            self.append_table(rows, ends, items).hint("columns", _columns(columns))
 
     def append_table(self, rows: list[list[Items]], ends: tuple[str, str], items: Items) -> Node:
         """A table between its delimiters; a lone one is a symbol beside it."""
@@ -101,6 +110,11 @@ class Tables(Source):
             items.extend(rows[0][0])
         elif rows:
             self.append(matrix(rows), items)
+
+    def plain_table(self, _token: str, items: Items, name: Any) -> None:
+        r"""`\matrix{a & b \cr c & d}` of plain TeX: the environment of that name."""
+        columns = "ll" if name == "cases" else ""
+        self.tabulate(self.braced_table(items), commands.ENVIRONMENTS[name], columns, items)
 
     def diagram(self, _token: str, items: Items, _: Any) -> None:
         r"""`\xymatrix@C=1pc{A \ar[r]^f & B}`: a table whose arrows stand in their cells."""

@@ -43,4 +43,8 @@ def tokens(latex: str) -> list[str]:
         latex = _COMMENT.sub(r"\1", latex)
     if "\\begin" in latex or "\\end" in latex:
         latex = _APART.sub(r"\\\1", latex)
-    return _TOKEN.findall(latex)
+    found = _TOKEN.findall(latex)
+    if "\\cr" in latex:
+        # A row of plain TeX ends as one of LaTeX.
+        found = ["\\\\" if token in ("\\cr", "\\crcr") else token for token in found]
+    return found

@@ -101,6 +101,8 @@ def _core(node: Node, depth: int) -> str:
         return f"{_bracketed(node.get('o'), depth)}/{_bracketed(node.get('u'), depth)}"
     if kind == "W!":
         return ""
+    if node.look and "glyph" in node.look:
+        return str(node.look["glyph"])
     return unescape(tag[2:] if kind[1:] == "!" else tag)
 
 

@@ -149,9 +149,7 @@ def whole_run(papers: Path, times: int) -> dict[str, float | int]:
 def _run(papers: Path, library: Path, jobs: int) -> tuple[float, float]:
     started = time.perf_counter()
     command = [sys.executable, "-m", "eqemb", "read", str(papers), "-o", str(library)]
-    process = subprocess.Popen(
-        [*command, "--jobs", str(jobs), "--json"], stdout=subprocess.DEVNULL
-    )
+    process = subprocess.Popen([*command, "--jobs", str(jobs), "--json"], stdout=subprocess.DEVNULL)
     peaks = [0.0]
     watcher = threading.Thread(target=_watch, args=(process, peaks))
     watcher.start()

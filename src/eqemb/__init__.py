@@ -10,10 +10,19 @@ _PUBLIC = {
     "Equation": "eqemb.article",
     "EqembError": "eqemb.errors",
     "Library": "eqemb.library",
+    "layout": "eqemb.formula",
     "read_articles": "eqemb.reading",
     "read_library": "eqemb.reading",
 }
-__all__ = ["Article", "EqembError", "Equation", "Library", "read_articles", "read_library"]
+__all__ = [
+    "Article",
+    "EqembError",
+    "Equation",
+    "Library",
+    "layout",
+    "read_articles",
+    "read_library",
+]
 
 
 def __getattr__(name: str) -> Any:

@@ -19,6 +19,18 @@ _PART = r"[^\W_]+(?:[\u0300-\u036f]+[^\W_]*)*"
 _TOKEN = re.compile(rf"\$[^$]*\$|({EQUATION_MARK})|({_PART}(?:[-'\u2019\u2010\u2011.]{_PART})*)")
 
 
+def read_tokens(text: str) -> tuple[list[str], list[int]]:
+    """The words of a text, and for each equation in it how many words stand before it."""
+    words: list[str] = []
+    places: list[int] = []
+    for mark, word in _TOKEN.findall(text):
+        if word:
+            words.append(word)
+        elif mark:
+            places.append(len(words))
+    return words, places
+
+
 @dataclass(frozen=True, slots=True)
 class Problem:
     """Something that was not read, or not surely read: a fixed cause, and where it stands."""
@@ -102,4 +114,4 @@ class Article:
 
     def words(self) -> list[str]:
         """The words alone, as written, in reading order."""
-        return [word for _, word in _TOKEN.findall(self.text) if word]
+        return read_tokens(self.text)[0]

@@ -9,7 +9,7 @@ import os
 import re
 import sys
 from pathlib import Path
-from typing import Annotated, Any, NoReturn, Self
+from typing import Annotated, Any, Literal, NoReturn, Self
 
 import typer
 from typer.core import TyperGroup
@@ -30,7 +30,7 @@ class _Commands(TyperGroup):
             _fail(str(error), error.exit_code)
         except KeyboardInterrupt:
             kept = "; what was read is kept, go on with --resume"
-            _fail(f"interrupted{kept if ctx.invoked_subcommand == 'read' else ''}", 130)
+            _fail(f"interrupted{kept if ctx.invoked_subcommand in ('read', 'build') else ''}", 130)
         except BrokenPipeError:
             # the reader of our output has gone (| head): no more to say
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -64,38 +64,62 @@ def _root(
         raise typer.Exit
 
 
+Papers = Annotated[
+    list[Path],
+    typer.Argument(
+        metavar="PATHS...",
+        help="Folders, .tex, .gz, .tar, .tar.gz, .zip, arXiv month tars, unarXive JSONL.",
+    ),
+]
+Output = Annotated[
+    Path, typer.Option("-o", "--output", metavar="LIBRARY", help="The folder to write.")
+]
+Jobs = Annotated[
+    int | None,
+    typer.Option("--jobs", min=1, max=256, help="Processes; any number gives the same bytes."),
+]
+Resume = Annotated[bool, typer.Option("--resume", help="Go on with an interrupted reading.")]
+Strict = Annotated[
+    float | None,
+    typer.Option(
+        "--strict",
+        metavar="SHARE",
+        min=0.0,
+        max=1.0,
+        help="Exit 3 if less than this share of displays, or of LaTeX papers, was read.",
+    ),
+]
+
+
+@app.command()
+def build(
+    paths: Papers,
+    output: Output,
+    jobs: Jobs = None,
+    resume: Resume = False,
+    strict: Strict = None,
+    as_json: Json = False,
+) -> None:
+    """Read papers into a library and index it for questions."""
+    _read(paths, output, strict, as_json=as_json, jobs=jobs, resume=resume, index=True)
+
+
 @app.command()
 def read(
-    paths: Annotated[
-        list[Path],
-        typer.Argument(
-            metavar="PATHS...",
-            help="Folders, .tex, .gz, .tar, .tar.gz, .zip, arXiv month tars, unarXive JSONL.",
-        ),
-    ],
-    output: Annotated[
-        Path, typer.Option("-o", "--output", metavar="LIBRARY", help="The folder to write.")
-    ],
-    jobs: Annotated[
-        int | None,
-        typer.Option("--jobs", min=1, max=256, help="Processes; any number gives the same bytes."),
-    ] = None,
-    resume: Annotated[
-        bool, typer.Option("--resume", help="Go on with a reading that was interrupted.")
-    ] = False,
-    strict: Annotated[
-        float | None,
-        typer.Option(
-            "--strict",
-            metavar="SHARE",
-            min=0.0,
-            max=1.0,
-            help="Exit 3 if less than this share of displays, or of LaTeX papers, was read.",
-        ),
-    ] = None,
+    paths: Papers,
+    output: Output,
+    jobs: Jobs = None,
+    resume: Resume = False,
+    strict: Strict = None,
     as_json: Json = False,
 ) -> None:
     """Read papers into a library: words and equations in order, and a report of what was lost."""
+    _read(paths, output, strict, as_json=as_json, jobs=jobs, resume=resume)
+
+
+def _read(
+    paths: list[Path], output: Path, strict: float | None, *, as_json: bool, **settings: Any
+) -> None:
     import time
 
     from eqemb.reading import read_library
@@ -103,7 +127,7 @@ def read(
 
     started = time.perf_counter()
     with _Talk() as talk:
-        library = read_library(paths, output, jobs=jobs, resume=resume, progress=talk.progress)
+        library = read_library(paths, output, progress=talk.progress, **settings)
     with library:
         report = library.report
     seconds = time.perf_counter() - started
@@ -115,6 +139,9 @@ def read(
         raise EqembError(
             f"no article could be read from {', '.join(map(str, paths))}: {why_none(report)}"
         )
+    if not as_json:
+        asked = "search" if "index" in settings else "info"
+        _say(f"next: eqemb {asked} {output}{' WORDS' if asked == 'search' else ''}")
     _check_strict(report["coverage"], strict)
 
 
@@ -169,7 +196,6 @@ def _print_summary(report: dict[str, Any], output: Path, seconds: float) -> None
             )
     size = report["source_bytes"] / 1e6
     _say(f"{size:.1f} MB of LaTeX in {seconds:.1f} s; the whole account: {output / 'report.html'}")
-    _say(f"next: eqemb info {output}")
 
 
 def _causes(causes: dict[str, int]) -> str:
@@ -258,19 +284,19 @@ def demo(
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """Read the articles that come with eqemb and print their equations."""
+    """Read the articles that come with eqemb, print their equations and ask two questions."""
     import tempfile
 
-    from eqemb.library import Library
     from eqemb.reading import read_library
 
     papers = Path(__file__).parent / "demo"
     with tempfile.TemporaryDirectory() as scratch:
         folder = output or Path(scratch) / "library"
         with _Talk() as talk:
-            library: Library = read_library([papers], folder, progress=talk.progress)
+            library = read_library([papers], folder, progress=talk.progress, index=True)
         with library:
             articles, report = list(library.articles()), library.report
+            found = [library.search(_DEMO_WORDS, 3), library.similar(_DEMO_EQUATION, 3)]
     if as_json:
         for article in articles:
             _print_json(_article_json(article))
@@ -286,7 +312,117 @@ def demo(
         f"{report['articles']} articles, {report['words']:,} words, {equations['numbered']} "
         f"numbered and {equations['unnumbered']} unnumbered equations, {equations['lost']} lost"
     )
-    _say("next, your own papers: eqemb read PAPERS -o library")
+    for asked, answer in zip((_DEMO_WORDS, _DEMO_EQUATION), found, strict=True):
+        print(f"\n{'search' if asked == _DEMO_WORDS else 'similar'}: {asked}\n")
+        for rank, hit in enumerate(answer, 1):
+            print(_hit_text(rank, hit))
+    _say("next, your own papers: eqemb build PAPERS -o library")
+
+
+Count = Annotated[int, typer.Option("-k", "--count", min=1, max=1000, help="How many hits.")]
+
+
+@app.command()
+def search(
+    library: LibraryPath,
+    words: Annotated[list[str], typer.Argument(metavar="WORDS...", help="What to look for.")],
+    count: Count = 10,
+    as_json: Json = False,
+) -> None:
+    """Find equations by the words around them."""
+    from eqemb.library import Library
+
+    with Library.open(library) as opened:
+        _print_answer(opened.search(" ".join(words), count), as_json=as_json)
+
+
+@app.command()
+def similar(
+    library: LibraryPath,
+    equation: Annotated[
+        str,
+        typer.Argument(
+            metavar="EQUATION", help="LaTeX, or a name: ARTICLE#4, ARTICLE(2.3), ARTICLE:label."
+        ),
+    ],
+    count: Count = 10,
+    as_json: Json = False,
+) -> None:
+    """Find equations like a given one, by the symbols they share."""
+    from eqemb.library import Library
+
+    with Library.open(library) as opened:
+        _print_answer(opened.similar(equation, count), as_json=as_json)
+
+
+def _print_answer(answer: Any, *, as_json: bool) -> None:
+    """Hits for people or programs; nothing found is said, and exits 1."""
+    if as_json:
+        _print_json(answer.to_dict())
+    else:
+        for rank, hit in enumerate(answer, 1):
+            print(_hit_text(rank, hit))
+    if answer.unknown:
+        _say(f"not in the library: {', '.join(answer.unknown)}")
+    if not answer.hits:
+        raise EqembError("nothing found: no equation has any of that around or in it")
+
+
+def _hit_text(rank: int, hit: Any) -> str:
+    equation = hit.equation
+    number = f" ({equation.number})" if equation.number is not None else ""
+    same = f", {hit.occurrences} times" if hit.occurrences > 1 else ""
+    return (
+        f"{rank:3}  {hit.score:6.3f}  {_short(hit.text, 100)}\n"
+        f"             {equation.id}{number}{same} · {_short(hit.title, 60)}"
+        f" · {equation.file}:{equation.line}\n"
+        f"             {_short(equation.context, 160)}\n"
+    )
+
+
+@app.command()
+def units(
+    formula: Annotated[
+        str, typer.Argument(metavar="LATEX", help="A formula; - reads one a line from stdin.")
+    ],
+    window: Annotated[
+        int, typer.Option("--window", min=0, max=99, help="Edges between two symbols; 0: any.")
+    ] = 1,
+    end_of_baseline: Annotated[
+        bool | None,
+        typer.Option(help="Units for ends of baselines: all, none, or where there is no other."),
+    ] = None,
+    tangent_exact: Annotated[
+        bool, typer.Option("--tangent-exact", help="Group fences as Tangent does.")
+    ] = False,
+    mathml: Annotated[bool, typer.Option("--mathml", help="Print MathML instead.")] = False,
+    as_json: Json = False,
+) -> None:
+    """Show what an equation is made of: its layout tree and its units."""
+    from eqemb.formula import layout, picture
+
+    ends: Literal["needed", "all", "none"] = "needed"
+    if end_of_baseline is not None:
+        ends = "all" if end_of_baseline else "none"
+    for line in sys.stdin if formula == "-" else [formula]:
+        if not line.strip():
+            continue
+        shape = layout(line.rstrip("\n"), tangent_exact=tangent_exact)
+        found = shape.units(window=window, end_of_baseline=ends)
+        if mathml:
+            print(shape.to_mathml())
+        elif as_json:
+            problems = [" ".join(filter(None, problem)) for problem in shape.problems]
+            _print_json({"units": found, "slt": shape.to_slt(), "problems": problems})
+        else:
+            print(picture(shape) + "\n")
+            print("\n".join(f"({', '.join(unit)})" for unit in found))
+            for cause, command in shape.problems:
+                _say(f"not read: {cause} {command}".rstrip())
+
+
+_DEMO_WORDS = "cosine similarity of documents"
+_DEMO_EQUATION = r"F = \frac{2 P R}{P + R}"
 
 
 def _short(text: str, width: int) -> str:

@@ -16,12 +16,14 @@ import os
 import shutil
 import sqlite3
 from collections.abc import Iterator
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Self
 
 from eqemb.article import Article
 from eqemb.errors import EqembError, UsageError
 from eqemb.records import FORMAT, Records, open_records
+from eqemb.search import Answer, Search
 
 try:
     import fcntl
@@ -117,6 +119,20 @@ class Library:
             hint = f"did you mean {', '.join(near)}?" if near else "`eqemb info` lists collections"
             raise UsageError(f"no article {name!r} in {self.folder}: {hint}")
         return found
+
+    def search(self, words: str, k: int = 10) -> Answer:
+        """Equations for words."""
+        return self._questions.words(words, k)
+
+    def similar(self, equation: str, k: int = 10) -> Answer:
+        """Equations like one that is named (`ARTICLE#4`) or given as LaTeX."""
+        return self._questions.like(equation, k)
+
+    @cached_property
+    def _questions(self) -> Search:
+        if not (self.generation / "index").is_dir():
+            raise UsageError(f"{self.folder} has no index: make the library with `eqemb build`")
+        return Search(self.records, self.generation / "index")
 
     def close(self) -> None:
         """Let go of the files."""

@@ -28,6 +28,7 @@ from eqemb import __version__
 from eqemb.article import Article
 from eqemb.duplicates import Hashes, clusters
 from eqemb.errors import EqembError, SourceError, UsageError
+from eqemb.index import build_index
 from eqemb.library import (
     Library,
     locked,
@@ -267,8 +268,9 @@ def read_library(
     limits: Limits | None = None,
     backstops: Backstops | None = None,
     progress: Callable[[Progress], None] | None = None,
+    index: bool = False,
 ) -> Library:
-    """Read papers into the library at `folder` and open it.
+    """Read papers into the library at `folder` and open it; with `index`, for questions.
 
     `resume` goes on with a reading of the same papers that was interrupted.
     """
@@ -296,6 +298,9 @@ def read_library(
             raise EqembError(
                 f"no article could be read ({why_none(report)}): {folder} stays as it was"
             )
+        if index:
+            with contextlib.closing(Records(generation / "records.sqlite")) as records:
+                build_index(records, generation / "index")
         run = {
             "paths": places,
             "started": started,

@@ -9,6 +9,7 @@ paths of the machine do not enter it.
 import hashlib
 import json
 import sqlite3
+from array import array
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, fields
 from pathlib import Path
@@ -19,7 +20,7 @@ from eqemb.article import Article, Equation, Problem
 from eqemb.errors import EqembError
 
 #: Raised whenever what is stored, or what decides that two equations are the same, changes.
-FORMAT = 1
+FORMAT = 2
 
 _SCHEMA = """
 CREATE TABLE sources (
@@ -34,7 +35,12 @@ CREATE TABLE equations (
     article INTEGER NOT NULL, ordinal INTEGER NOT NULL, numbered INTEGER, number TEXT,
     labels TEXT, environment TEXT, display INTEGER, latex TEXT, expanded TEXT, file TEXT,
     line INTEGER, end_line INTEGER, section TEXT, context TEXT, "references" TEXT,
-    PRIMARY KEY (article, ordinal)) WITHOUT ROWID;
+    type INTEGER NOT NULL, PRIMARY KEY (article, ordinal)) WITHOUT ROWID;
+CREATE INDEX equations_type ON equations (type);
+CREATE TABLE types (
+    id INTEGER PRIMARY KEY, digest BLOB NOT NULL UNIQUE, canonical TEXT NOT NULL,
+    units BLOB NOT NULL);
+CREATE TABLE units (id INTEGER PRIMARY KEY, unit TEXT NOT NULL UNIQUE);
 CREATE TABLE problems (
     article INTEGER NOT NULL, cause TEXT, file TEXT, line INTEGER, detail TEXT);
 CREATE INDEX problems_article ON problems (article);
@@ -52,6 +58,10 @@ PARTIAL = frozenset((
 ))  # fmt: skip
 
 
+#: What an equation is: its canonical form, and its units in order ("symbol\\tsymbol\\tpath").
+Form = tuple[str, tuple[str, ...]]
+
+
 @dataclass(slots=True)
 class Record:
     """One source as rows: an article read wholly or in part, or a source that was skipped."""
@@ -67,6 +77,8 @@ class Record:
     seconds: float = 0.0
     article: tuple[Any, ...] | None = None
     equations: tuple[tuple[Any, ...], ...] = ()
+    forms: tuple[Form, ...] = ()
+    """For each equation."""
     problems: tuple[tuple[Any, ...], ...] = ()
     unknown: tuple[tuple[Any, ...], ...] = ()
 
@@ -75,7 +87,7 @@ class Record:
         content = (
             self.name, self.origin, self.collection, self.status, self.cause, self.detail,
             None if self.article is None else self.article[:-1],
-            self.equations, self.problems, self.unknown,
+            self.equations, self.forms, self.problems, self.unknown,
         )  # fmt: skip
         text = json.dumps(content, ensure_ascii=True, separators=(",", ":"))
         self.digest = hashlib.sha256(text.encode()).digest()
@@ -87,8 +99,12 @@ def skipped(name: str, origin: str, collection: str, cause: str, detail: str) ->
     return Record(*_storable(name, origin, collection, "skipped", cause, detail)).seal()
 
 
-def from_article(article: Article, words: int, sketch: bytes) -> Record:
-    """An article as rows."""
+def from_article(
+    article: Article, words: int, sketch: bytes, forms: list[Form] | None = None
+) -> Record:
+    """An article as rows; `forms` are those of its equations, their LaTeX where none are given."""
+    if forms is None:
+        forms = [(equation.expanded, ()) for equation in article.equations]
     lost = [p for p in article.problems if p.cause.startswith("lost:") or p.cause in PARTIAL]
     row = (
         article.title, article.main_file, article.text,
@@ -107,6 +123,7 @@ def from_article(article: Article, words: int, sketch: bytes) -> Record:
             _storable(*(_column(equation, name) for name in _EQUATION))
             for equation in article.equations
         ),
+        forms=tuple((_storable(canonical)[0], _storable(*units)) for canonical, units in forms),
         problems=tuple(_storable(p.cause, p.file, p.line, p.detail) for p in article.problems),
         unknown=tuple(_storable(*pair) for pair in sorted(article.unknown_macros.items())),
     ).seal()
@@ -133,6 +150,7 @@ class Records:
     def __init__(self, path: Path, *, write: bool = False) -> None:
         self.path = path
         self._open = False
+        self._units: dict[str, int] | None = None
         if write:
             self._db = sqlite3.connect(path, isolation_level=None)
         else:
@@ -170,9 +188,13 @@ class Records:
         if record.article is not None:
             marks = ",".join("?" * (len(record.article) + 1))
             self._db.execute(f"INSERT INTO articles VALUES ({marks})", (key, *record.article))
-        marks = ",".join("?" * (len(_EQUATION) + 1))
+        marks = ",".join("?" * (len(_EQUATION) + 2))
         self._db.executemany(
-            f"INSERT INTO equations VALUES ({marks})", ((key, *row) for row in record.equations)
+            f"INSERT INTO equations VALUES ({marks})",
+            (
+                (key, *row, self._type(*form))
+                for row, form in zip(record.equations, record.forms, strict=True)
+            ),
         )
         self._db.executemany(
             "INSERT INTO problems VALUES (?,?,?,?,?)", ((key, *row) for row in record.problems)
@@ -181,6 +203,26 @@ class Records:
             "INSERT INTO unknown_macros VALUES (?,?,?)", ((key, *row) for row in record.unknown)
         )
         self._written += 1
+
+    def _type(self, canonical: str, units: tuple[str, ...]) -> int:
+        """The id of an equation type; types and units are numbered as they come."""
+        digest = hashlib.sha256(canonical.encode()).digest()[:16]
+        for (known,) in self.rows("SELECT id FROM types WHERE digest = ?", digest):
+            return int(known)
+        ids = array("i", (self._unit(unit) for unit in units)).tobytes()
+        new = self._db.execute(
+            "INSERT INTO types VALUES ((SELECT COUNT(*) FROM types), ?, ?, ?)",
+            (digest, canonical, ids),
+        )
+        return int(new.lastrowid or 0)
+
+    def _unit(self, unit: str) -> int:
+        if self._units is None:
+            self._units = {name: key for key, name in self.rows("SELECT id, unit FROM units")}
+        key = self._units.setdefault(unit, len(self._units))
+        if key == len(self._units) - 1:
+            self._db.execute("INSERT OR IGNORE INTO units VALUES (?, ?)", (key, unit))
+        return key
 
     def commit(self) -> None:
         """Make all that was added durable."""
@@ -253,10 +295,17 @@ class Records:
         found.unknown_macros = dict(self.rows(query, key))
         return found
 
-    def _equations(self, key: int, name: str) -> Iterator[Equation]:
+    def equation(self, key: int, ordinal: int) -> tuple[Equation, str]:
+        """An equation by its article's id and its ordinal, with the article's title."""
+        query = "SELECT name, title FROM sources s JOIN articles a ON a.id = s.id WHERE s.id = ?"
+        name, title = next(self.rows(query, key))
+        return next(self._equations(key, name, ordinal)), title
+
+    def _equations(self, key: int, name: str, ordinal: int | None = None) -> Iterator[Equation]:
         columns = ", ".join(f'"{column}"' for column in _EQUATION)
-        query = f"SELECT {columns} FROM equations WHERE article = ? ORDER BY ordinal"
-        for row in self.rows(query, key):
+        query = f"SELECT {columns} FROM equations WHERE article = ?1"
+        query += " ORDER BY ordinal" if ordinal is None else " AND ordinal = ?2"
+        for row in self.rows(query, key, *(() if ordinal is None else (ordinal,))):
             values = dict(zip(_EQUATION, row, strict=True))
             values |= {column: json.loads(values[column]) for column in _JSON}
             if values["numbered"] is not None:

@@ -16,11 +16,12 @@ import time
 from collections.abc import Iterator
 from typing import Any, BinaryIO
 
-from eqemb.article import Article
+from eqemb.article import Article, Equation, Problem
 from eqemb.duplicates import sketch
 from eqemb.errors import SourceError
+from eqemb.formula import layout
 from eqemb.latex import read_latex
-from eqemb.records import Record, from_article, skipped
+from eqemb.records import Form, Record, from_article, skipped
 from eqemb.sources import Found, Limits, load
 from eqemb.unarxive import read_unarxive
 
@@ -58,8 +59,19 @@ def read_found(found: Found, limits: Limits) -> Article:
 @_one_paper()
 def _read_record(found: Found, limits: Limits) -> Record:
     article = read_found(found, limits)
+    forms = [_form(article, equation) for equation in article.equations]
     words = article.words()
-    return from_article(article, len(words), sketch(words).tobytes())
+    return from_article(article, len(words), sketch(words).tobytes(), forms)
+
+
+def _form(article: Article, equation: Equation) -> Form:
+    """An equation's canonical form and units; what is not understood goes to the article."""
+    shape = layout(equation.expanded)
+    article.problems += [
+        Problem(f"equation: {problem.cause}", equation.file, equation.line, problem.command)
+        for problem in shape.problems
+    ]
+    return shape.canonical(), tuple("\t".join(unit) for unit in shape.units())
 
 
 def make_record(found: Found, limits: Limits) -> Record:

@@ -3,7 +3,6 @@ r"""Actions of the commands that decide: \if..., \ifthenelse, \@ifnextchar and t
 The rule for what cannot be decided here (\ifmmode, \ifdim, unknown tests): the first branch is
 read. In mathematics that is the right branch of \ifmmode, the commonest of them.
 """
-# ruff: noqa: S105 - a token of TeX is no password
 
 import re
 

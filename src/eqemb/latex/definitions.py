@@ -1,5 +1,4 @@
 r"""Actions of the commands that define: \newcommand, \def, \let, \newenvironment and their kin."""
-# ruff: noqa: S105 - a token of TeX is no password
 
 import re
 

@@ -2,7 +2,6 @@ r"""One display: its rows, and for each row the labels, tags and number marks in
 
 Works on positions in the expanded text and decides nothing about numbers; walker.py does.
 """
-# ruff: noqa: S105 - a token of TeX is no password
 
 import re
 from dataclasses import dataclass, field

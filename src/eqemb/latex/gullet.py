@@ -6,7 +6,6 @@ out is LaTeX with none of those left, and a map from every output position back 
 
 Budgets count steps, never seconds, so a paper that hits one stops at the same place anywhere.
 """
-# ruff: noqa: S105 - a token of TeX is no password
 
 import re
 from bisect import bisect_left, bisect_right

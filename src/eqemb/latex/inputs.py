@@ -1,5 +1,4 @@
 r"""Actions of the commands that bring text in or take it out: \input, packages, \begin, \verb."""
-# ruff: noqa: S105 - a token of TeX is no password
 
 import posixpath
 import re

@@ -1,0 +1,11 @@
+"""What an equation is: its symbol layout tree, its units, and how to show it.
+
+Reading: `source` and `tokens` (LaTeX mathematics as tokens), `commands` (what is known about them,
+as tables) and `alphabets`, `parse` with `tables`, `text` and `rows` (tokens to trees), and
+`read_mathml` (trees made elsewhere). The tree and its units: `tree`; `layout` is the object people
+hold. Showing: `mathml` and `unicode`. `tangent` does as Tangent does, for comparison.
+"""
+
+from eqemb.formula.layout import Layout, layout, picture
+
+__all__ = ["Layout", "layout", "picture"]

@@ -1,0 +1,172 @@
+"""`layout(latex)`: the tree of an equation with everything that can be asked of it."""
+
+from collections.abc import Iterable, Sequence
+from typing import Literal
+
+from eqemb.formula import tree, unicode
+from eqemb.formula.commands import FUNCTIONS
+from eqemb.formula.mathml import to_mathml
+from eqemb.formula.parse import Parser
+from eqemb.formula.read_mathml import read_mathml
+from eqemb.formula.rows import chain, fences
+from eqemb.formula.source import Problem
+from eqemb.formula.tangent import tangent_exact as as_tangent
+from eqemb.formula.tree import Node, Unit
+
+Ends = Literal["needed", "all", "none"]
+Mode = Literal["value", "type", "both"]
+
+_PUNCTUATION = frozenset({"&comma;", ".", ";"})
+#: Letters with one meaning, which renaming leaves alone.
+_CONSTANTS = FUNCTIONS | {"V!π", "V!∞", "V!ℏ"}
+
+
+class Layout:
+    """An equation as a symbol layout tree. Made by `layout`, `from_slt` and `from_mathml`."""
+
+    __slots__ = ("latex", "problems", "punctuation", "root", "unknown")
+
+    def __init__(
+        self,
+        root: Node | None,
+        latex: str = "",
+        problems: Sequence[Problem] = (),
+        unknown: Sequence[str] = (),
+        punctuation: str = "",
+    ) -> None:
+        self.root = root
+        self.latex = latex
+        self.problems = list(problems)
+        """What was not read: cause and command."""
+        self.unknown = list(unknown)
+        """Commands that no table knows; each stands in the tree as a symbol by its name."""
+        self.punctuation = punctuation
+        """What closed the sentence and is no part of the equation."""
+
+    @classmethod
+    def from_slt(cls, text: str) -> "Layout":
+        """Read Tangent's bracket string; ValueError where it is malformed."""
+        return cls(tree.from_slt(text))
+
+    @classmethod
+    def from_mathml(cls, text: str, *, tangent_exact: bool = False) -> "Layout":
+        """Read presentation MathML: LaTeXML's, ar5iv's, that of JATS articles."""
+        items, problems = read_mathml(text)
+        return _finish(items, "", problems, [], tangent_exact=tangent_exact)
+
+    def nodes(self) -> list[Node]:
+        """All nodes in order of emission; their places name them to `to_mathml`."""
+        return list(tree.walk(self.root))
+
+    def units(
+        self,
+        window: int = 1,
+        end_of_baseline: Ends = "needed",
+        mode: Mode = "value",
+        *,
+        rename: bool = False,
+        alphabets: bool = True,
+    ) -> list[Unit]:
+        """The units: (symbol, symbol, path between them), in Tangent's order.
+
+        `window` is the longest path (0: any); `mode` "type" keeps only the kind of each symbol;
+        `rename` numbers one-letter variables by appearance; without `alphabets` bold is plain.
+        """
+        ends = end_of_baseline == "all"
+        if window == 1:
+            units = tree.adjacent_units(self.root, ends=ends)
+        else:
+            units = tree.window_units(self.root, window, ends=ends)
+        if not units and end_of_baseline == "needed" and self.root is not None:
+            units = [(self.root.tag, "0!", "n")]
+        if not alphabets:
+            units = [(tree.plain_tag(s), tree.plain_tag(t), p) for s, t, p in units]
+        if rename:
+            names = self._names(alphabets=alphabets)
+            units = [(names.get(s, s), names.get(t, t), p) for s, t, p in units]
+        if mode == "value":
+            return units
+        types = [(tree.type_tag(s), tree.type_tag(t), p) for s, t, p in units]
+        return types if mode == "type" else units + types
+
+    def _names(self, *, alphabets: bool) -> dict[str, str]:
+        tags = (node.tag for node in tree.walk(self.root))
+        return tree.rename(tags if alphabets else map(tree.plain_tag, tags), _CONSTANTS)
+
+    def to_slt(self) -> str:
+        """Tangent's bracket string."""
+        return tree.to_slt(self.root)
+
+    def canonical(self) -> str:
+        """What makes two equations the same one: the bracket string, no closing punctuation."""
+        end: Node | None = None
+        for node in tree.baseline(self.root):
+            if node.tag not in _PUNCTUATION or node.kids:
+                end = None
+            elif end is None:
+                end = node
+        return tree.to_slt(self.root, end if end is not self.root else None)
+
+    def to_mathml(self, *, display: bool = True, mark: Iterable[int] = ()) -> str:
+        """MathML for a browser; the nodes at the places in `mark` get class `eqemb-mark`."""
+        return to_mathml(self.root, self.punctuation, display=display, mark=mark)
+
+    def to_text(self) -> str:
+        """One line of Unicode for a terminal."""
+        return unicode.to_text(self.root) + self.punctuation
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Layout):
+            return NotImplemented
+        return self.canonical() == other.canonical()
+
+    def __hash__(self) -> int:
+        return hash(self.canonical())
+
+    def __repr__(self) -> str:
+        text, count = self.to_text(), sum(1 for _ in tree.walk(self.root))
+        shown = text if len(text) <= 60 else text[:59] + "…"
+        problems = f", {len(self.problems)} problems" if self.problems else ""
+        return f"<Layout {shown} ({count} symbols{problems})>"
+
+    def _repr_html_(self) -> str:
+        return self.to_mathml()
+
+    def _repr_latex_(self) -> str | None:
+        return f"$\\displaystyle {self.latex}$" if self.latex else None
+
+
+def layout(latex: str, *, tangent_exact: bool = False) -> Layout:
+    r"""The layout tree of LaTeX mathematics, such as the body of a display; never raises.
+
+    Top-level `&` and `\\` join rows. With `tangent_exact` the tree is Tangent's to the letter.
+    """
+    parser = Parser(latex)
+    items = parser.formula()
+    return _finish(items, latex, parser.problems, parser.unknown, tangent_exact=tangent_exact)
+
+
+def _finish(
+    items: list[Node],
+    latex: str,
+    problems: list[Problem],
+    unknown: list[str],
+    *,
+    tangent_exact: bool,
+) -> Layout:
+    items = fences(items)
+    end = len(items)
+    if not tangent_exact:
+        while end > 1 and items[end - 1].tag in _PUNCTUATION and items[end - 1].kids is None:
+            end -= 1
+    tail = "".join("," if node.tag == "&comma;" else node.tag for node in items[end:])
+    del items[end:]
+    root = chain(items)
+    if tangent_exact:
+        as_tangent(root)
+    return Layout(root, latex, problems, unknown, tail)
+
+
+def picture(made: Layout) -> str:
+    """The tree as a drawing in text, for `eqemb units`."""
+    return unicode.picture(made.root)

@@ -1,0 +1,256 @@
+"""The symbol layout tree: nodes, walking them, units, and Tangent's bracket strings.
+
+A node has a tag, a right neighbour `n`, and at most one child on each other edge: a above,
+b below, o over, u under, c and d before (above, below), w within, e next element.
+Nothing here recurses: trees come from strangers and may be 100,000 deep.
+"""
+
+import re
+import unicodedata
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+#: The order in which Tangent visits children.
+EDGES = "aocnbude" + "w"
+#: The order in which it lists what lies further inside the window of a node.
+_WINDOW_EDGES = "wedubcoan"
+
+Unit = tuple[str, str, str]
+
+
+class Node:
+    """One symbol; `look` holds hints for print only and takes no part in units."""
+
+    __slots__ = ("kids", "look", "n", "tag")
+
+    def __init__(self, tag: str, look: dict[str, Any] | None = None) -> None:
+        self.tag = tag
+        self.n: Node | None = None
+        self.kids: dict[str, Node] | None = None
+        self.look = look
+
+    def get(self, edge: str) -> "Node | None":
+        """The child on an edge."""
+        if edge == "n":
+            return self.n
+        return self.kids.get(edge) if self.kids else None
+
+    def put(self, edge: str, child: "Node | None") -> None:
+        """Hang a child on an edge; nothing where there is no child."""
+        if child is None:
+            return
+        if edge == "n":
+            self.n = child
+        elif self.kids is None:
+            self.kids = {edge: child}
+        else:
+            self.kids[edge] = child
+
+    def hint(self, name: str, value: object = 1) -> "Node":
+        """Set a hint for print, and return the node."""
+        if self.look is None:
+            self.look = {}
+        self.look[name] = value
+        return self
+
+    def __repr__(self) -> str:
+        return f"Node({self.tag!r})"
+
+
+def is_operator(tag: str) -> bool:
+    """Whether a tag is a bare operator: neither typed (`V!x`) nor a wildcard (`?x`)."""
+    return tag[1:2] != "!" and tag[:1] != "?"
+
+
+def walk(root: Node | None) -> Iterator[Node]:
+    """All nodes in the order in which units are emitted."""
+    stack = [root] if root is not None else []
+    while stack:
+        node = stack.pop()
+        yield node
+        stack.extend(child for _, child in reversed(children(node)))
+
+
+def children(node: Node) -> list[tuple[str, Node]]:
+    """A node's edges and children in the order of emission."""
+    kids = node.kids
+    if kids is None:
+        return [("n", node.n)] if node.n is not None else []
+    found = []
+    for edge in EDGES:
+        child = node.n if edge == "n" else kids.get(edge)
+        if child is not None:
+            found.append((edge, child))
+    return found
+
+
+def baseline(node: Node | None) -> Iterator[Node]:
+    """A node and its right neighbours."""
+    while node is not None:
+        yield node
+        node = node.n
+
+
+def adjacent_units(root: Node | None, *, ends: bool = False) -> list[Unit]:
+    """The units of window 1: every edge of the tree; with `ends`, ends of baselines too."""
+    units: list[Unit] = []
+    add = units.append
+    # What is left to do: nodes to visit, and units whose turn comes after a whole subtree.
+    stack: list[Node | Unit] = [root] if root is not None else []
+    while stack:
+        item = stack.pop()
+        if isinstance(item, tuple):
+            add(item)
+            continue
+        node = item
+        while True:
+            kids, tag, follower = node.kids, node.tag, node.n
+            if follower is None and ends:
+                stack.append((tag, "0!", "n"))
+            if kids is not None:
+                # The unit of an edge comes just before everything below it.
+                for edge in _REVERSED:
+                    child = follower if edge == "n" else kids.get(edge)
+                    if child is not None:
+                        stack.append(child)
+                        stack.append((tag, child.tag, edge))
+                break
+            if follower is None:
+                break
+            add((tag, follower.tag, "n"))
+            node = follower
+    return units
+
+
+_REVERSED = EDGES[::-1]
+
+
+def window_units(root: Node | None, window: int, *, ends: bool = False) -> list[Unit]:
+    """Units of every node with each descendant at most `window` edges away (0: all of them)."""
+    units: list[Unit] = []
+    stack: list[Node | Unit | tuple[Node, str, Node]] = [root] if root is not None else []
+    while stack:
+        item = stack.pop()
+        if isinstance(item, Node):
+            if ends and item.n is None:
+                stack.append((item.tag, "0!", "n"))
+            for edge, child in reversed(children(item)):
+                stack.append(child)
+                stack.append((item, edge, child))
+        elif isinstance(item[0], Node):
+            node, edge, child = item
+            units.extend(_reach(node, edge, child, window))
+        else:
+            units.append(item)
+    return units
+
+
+def _reach(node: Node, edge: str, child: Node, window: int) -> Iterator[Unit]:
+    stack = [(child, edge)]
+    while stack:
+        target, path = stack.pop()
+        yield (node.tag, target.tag, _shorten(path))
+        if window == 0 or len(path) < window:
+            for step in reversed(_WINDOW_EDGES):
+                below = target.get(step)
+                if below is not None:
+                    stack.append((below, path + step))
+
+
+def _shorten(path: str) -> str:
+    """Paths of more than five edges are run-length coded, as Tangent writes them."""
+    if len(path) <= 5:
+        return path
+    return "".join(f"{len(m[0])}{m[1]}" for m in re.finditer(r"(.)\1*", path))
+
+
+def type_tag(tag: str) -> str:
+    """A tag cut after its `!`: what kind of thing it is."""
+    if tag[1:2] == "!":
+        return tag[:2]
+    return "?" if tag[:1] == "?" else tag
+
+
+def plain_tag(tag: str) -> str:
+    """A tag without its alphabet: bold, script and double-struck letters become plain ones."""
+    if tag[1:2] != "!" or tag[0] not in "VN" or tag.isascii():
+        return tag
+    return tag[:2] + "".join(map(_plain, tag[2:]))
+
+
+def _plain(char: str) -> str:
+    if "\U0001d400" <= char <= "\U0001d7ff" or char in _LETTERLIKE:
+        char = unicodedata.normalize("NFKC", char)
+    return {"ε": "ϵ", "φ": "ϕ"}.get(char, char)
+
+
+_LETTERLIKE = frozenset("ℂℍℕℙℚℝℤℬℰℱℋℐℒℳℛℭℌℑℜℨℯℊℴ𝕜")
+
+
+def rename(tags: Iterable[str], fixed: frozenset[str]) -> dict[str, str]:
+    """New tags for one-letter variables, by order of appearance; names and `fixed` ones stay."""
+    names: dict[str, str] = {}
+    for tag in tags:
+        if tag in names or tag in fixed or tag[:2] != "V!" or len(tag) != 3:
+            continue
+        if tag[2].isalpha():
+            names[tag] = f"V!#{len(names) + 1}"
+    return names
+
+
+#: The order of children in a bracket string, after the right neighbour.
+_SLT_ORDER = "abcdouwe"
+
+
+def to_slt(root: Node | None, end: Node | None = None) -> str:
+    """Tangent's bracket string; the baseline of the root stops before `end`."""
+    if root is None or root is end:
+        return ""
+    out: list[str] = []
+    stack: list[Node | str] = [root]
+    while stack:
+        item = stack.pop()
+        if isinstance(item, str):
+            out.append(item)
+            continue
+        out.append("[" + item.tag)
+        stack.append("]")
+        if item.kids:
+            for edge in sorted(item.kids, key=_SLT_ORDER.index, reverse=True):
+                stack.append(item.kids[edge])
+                stack.append("," + edge)
+        if item.n is not None and item.n is not end:
+            stack.append(item.n)
+    return "".join(out)
+
+
+_SLT_TOKEN = re.compile(r"\[([^\[\],]*)|,([nabcdeouw])(?=\[)|(\])")
+
+
+def from_slt(text: str) -> Node:
+    """Read a bracket string; ValueError, with the place, where it is not well formed."""
+    root: Node | None = None
+    open_nodes: list[Node] = []
+    edge, at, text = "n", 0, text.strip()
+    while at < len(text):
+        match = _SLT_TOKEN.match(text, at)
+        if match is None or (root is not None and not open_nodes):
+            raise ValueError(f"not a tree string at character {at}: {text[at : at + 20]!r}")
+        at = match.end()
+        if match[3]:
+            open_nodes.pop()
+        elif match[2]:
+            edge = match[2]
+            continue
+        else:
+            node = Node(match[1])
+            if open_nodes:
+                if open_nodes[-1].get(edge) is not None:
+                    raise ValueError(f"two children on edge {edge!r} at character {at}")
+                open_nodes[-1].put(edge, node)
+            root = root or node
+            open_nodes.append(node)
+        edge = "n"
+    if root is None or open_nodes:
+        raise ValueError(f"a tree string that ends too early: {text[-20:]!r}")
+    return root

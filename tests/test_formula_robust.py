@@ -1,0 +1,129 @@
+"""Nothing raises, and nothing takes long: mutated formulas, random text."""
+
+import os
+import random
+import time
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from eqemb.formula import Layout, layout, picture
+from eqemb.formula.commands import ENVIRONMENTS, SYMBOLS
+from eqemb.formula.parse import HANDLERS
+
+PIECES = [
+    *"{}^_&()[]|'$%~ \n,.;:=+-*/?!0123456789abcxyz", "\\\\", "\\\\[2pt]", "\\left", "\\right",
+    "\\left(", "\\right)", "\\right.", "\\middle|", "||", "\\|", "{}", "^{", "_{", "\\",
+    *SYMBOLS, *HANDLERS, *(rf"\begin{{{name}}}" for name in ENVIRONMENTS),
+    *(rf"\end{{{name}}}" for name in ENVIRONMENTS), "\\text{", "\\text{a $b$", "é", "∑", "𝐱",
+    "\ud800", "\0", "\\ar@{", "\\ar[r]^", "@",
+]  # fmt: skip
+
+#: The full campaign when EQEMB_FULL is set, a sample in everyday tests.
+CAMPAIGN = 50_000 if os.environ.get("EQEMB_FULL") else 2_000
+#: CPU seconds that no formula may take (outliers are timed three times).
+LIMIT = 0.05
+
+
+def mutate(latex: str, rng: random.Random) -> str:
+    """A formula with pieces cut, doubled, swapped or put in."""
+    for _ in range(rng.randint(1, 8)):
+        at, to = sorted(rng.randint(0, len(latex)) for _ in range(2))
+        kind = rng.randrange(5)
+        if kind == 0:
+            latex = latex[:at] + latex[at + rng.randint(1, 4) :]
+        elif kind == 1:
+            latex = latex[:at] + rng.choice(PIECES) + latex[at:]
+        elif kind == 2 and len(latex) < 2000:
+            latex = latex[:to] + latex[at:to] + latex[to:]
+        elif kind == 3:
+            latex = latex[:at] + rng.choice(PIECES) + latex[at + 1 :]
+        else:
+            latex = latex[:at] + latex[to:] + latex[at:to]
+    return latex
+
+
+def everything(latex: str) -> None:
+    """All that can be asked of a formula."""
+    for exact in (False, True):
+        made = layout(latex, tangent_exact=exact)
+        made.units()
+        made.to_slt()
+    made = layout(latex)
+    made.units(2, "all", "both", rename=True)
+    made.canonical()
+    made.to_mathml(mark=[0])
+    made.to_text()
+    picture(made)
+
+
+def cpu_seconds(latex: str) -> float:
+    """Time of one reading."""
+    start = time.process_time()
+    layout(latex).units()
+    return time.process_time() - start
+
+
+def test_mutated_formulas_neither_raise_nor_take_long() -> None:
+    """50,000 of them with EQEMB_FULL."""
+    from equations import load
+
+    rng = random.Random(1)
+    _, formulas = load()
+    for number in range(CAMPAIGN):
+        latex = mutate(rng.choice(formulas), rng)
+        seconds = cpu_seconds(latex)
+        if seconds > LIMIT:
+            seconds = min(cpu_seconds(latex) for _ in range(3))
+        assert seconds <= LIMIT, latex
+        if number % 10 == 0:
+            everything(latex)
+
+
+def test_a_mutated_formula_of_our_mathml_reads_back() -> None:
+    """What we write is always well formed."""
+    from equations import load
+
+    rng = random.Random(2)
+    _, formulas = load()
+    for _ in range(300):
+        latex = mutate(rng.choice(formulas), rng)
+        made = Layout.from_mathml(layout(latex).to_mathml())
+        causes = {problem.cause for problem in made.problems}
+        assert "not well-formed XML" not in causes, latex
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.lists(st.sampled_from(PIECES), max_size=40).map("".join))
+def test_any_row_of_pieces_is_read(latex: str) -> None:
+    """Commands without arguments, fences without partners."""
+    everything(latex)
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.text(max_size=60))
+def test_any_text_is_read(text: str) -> None:
+    """Even what is no LaTeX at all, as LaTeX and as MathML."""
+    everything(text)
+    Layout.from_mathml(f"<math><mi>{text}</mi></math>")
+    Layout.from_mathml(text)
+
+
+def test_time_grows_with_length_and_no_faster() -> None:
+    """Twice the length, at most about three times the time (noise allowed for)."""
+    for piece in (
+        r"\frac{a}{b}+",
+        "(a|b)",
+        "|x|",
+        r"\left(x\right)",
+        "x_i^2",
+        r"\text{a ",
+        "||x",
+        "{}_a",
+        "((((",
+        "[0,",
+    ):
+        short, long = piece * 500, piece * 4000
+        first = min(cpu_seconds(short) for _ in range(3))
+        second = min(cpu_seconds(long) for _ in range(3))
+        assert second < max(0.002, first) * 8 * 4, piece

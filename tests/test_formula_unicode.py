@@ -1,0 +1,50 @@
+"""Equations in a terminal."""
+
+import pytest
+
+from eqemb.formula import Layout, layout, picture
+
+
+@pytest.mark.parametrize(
+    ("latex", "text"),
+    [
+        ("x^2 + y_1 = 0", "x² + y₁ = 0"),
+        (r"\frac{a}{b}", "a/b"),
+        (r"\frac{a+b}{c}", "(a + b)/c"),
+        (r"\sqrt{x}", "√x"),
+        (r"\sqrt{x+1}", "√(x + 1)"),
+        (r"\sum_{i=1}^n x_i", "∑ᵢ₌₁ⁿxᵢ"),
+        (r"x^{\alpha+1}", "x^(α + 1)"),
+        (r"\hat{x}", "x̂"),
+        ("f(x, y)", "f(x, y)"),
+        (r"\log p", "log p"),
+        (r"\log(p)", "log(p)"),
+        (r"\text{if } x > 0", "if x > 0"),
+        (r"\begin{pmatrix} a & b \\ c & d \end{pmatrix}", "(a, b; c, d)"),
+        ("{a+b}^2", "(a + b)²"),
+        (r"|x|,", "|x|,"),
+        ("-x", "−x"),
+        (r"{}_2F", "₂F"),
+    ],
+)
+def test_a_line_of_text(latex: str, text: str) -> None:
+    """Scripts as Unicode has them, brackets where it has none."""
+    assert layout(latex).to_text() == text
+
+
+def test_the_picture_goes_down_the_baseline_and_right_for_the_rest() -> None:
+    """As `eqemb units` prints it."""
+    assert picture(layout(r"\frac{a}{b_1}+c")) == (
+        "O!divide\n  ├o─ V!a\n  └u─ V!b\n        └b─ N!1\n+\nV!c"
+    )
+
+
+def test_cells_stand_below_each_other() -> None:
+    """So that a large matrix does not run off to the right."""
+    lines = picture(layout(r"\begin{matrix} a & b & c & d \end{matrix}")).splitlines()
+    assert lines == ["M!1x4", "  └w─ V!a", "      e─ V!b", "      e─ V!c", "      e─ V!d"]
+
+
+def test_an_empty_tree_has_no_picture() -> None:
+    """Nothing is nothing."""
+    assert picture(Layout(None)) == ""

@@ -1,0 +1,157 @@
+"""Questions to a library: words to equations, equations to equations, and names."""
+
+from collections import Counter
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from eqemb.article import read_tokens
+from eqemb.errors import UsageError
+from eqemb.formula import layout
+from eqemb.index import K1, REACH, B
+from eqemb.library import Library
+from eqemb.reading import read_library
+from eqemb.search import Answer
+
+PAPERS = {
+    "angles": r"""The cosine of the angle between two vectors is
+\begin{equation}\label{eq:cos} \cos(x, y) = \frac{x \cdot y}{\|x\| \|y\|} \end{equation}
+and measures similarity.""",
+    "harmonic": r"""The harmonic mean of precision and recall is the balanced measure
+\begin{equation} F = \frac{2 P R}{P + R} \tag{F} \end{equation} of retrieval.""",
+    "again": r"""Elsewhere the same harmonic mean is written
+\begin{equation} F = \frac{2PR}{P+R}. \end{equation} Precision is \[ P = \frac{a}{a + b} \]""",
+    "silent": "There is no equation here, only precision and the cosine.",
+}
+
+
+@pytest.fixture(scope="module")
+def library(tmp_path_factory: pytest.TempPathFactory) -> Library:
+    """A library of four small papers, indexed."""
+    folder = tmp_path_factory.mktemp("papers")
+    for name, text in PAPERS.items():
+        document = rf"\documentclass{{article}}\begin{{document}}{text}\end{{document}}"
+        (folder / f"{name}.tex").write_text(document)
+    return read_library([folder], folder.with_name("library"), jobs=1, index=True)
+
+
+def ids(answer: Answer) -> list[str]:
+    """The names of the hits, in order."""
+    return [hit.equation.id for hit in answer]
+
+
+def test_words_find_the_equation_they_stand_around(library: Library) -> None:
+    """The equation whose context has the words comes first."""
+    assert ids(library.search("cosine angle similarity"))[0] == "angles#1"
+
+
+def test_the_case_of_words_does_not_matter(library: Library) -> None:
+    """People type as they like."""
+    assert ids(library.search("COSINE Angle")) == ids(library.search("cosine angle"))
+
+
+def test_unknown_words_are_named(library: Library) -> None:
+    """A word that no context has is said, and the others are still answered."""
+    answer = library.search("cosine zebra zebra")
+    assert answer.unknown == ["zebra"]
+    assert ids(answer) == ["angles#1"]
+
+
+def test_nothing_known_gives_nothing(library: Library) -> None:
+    """No hit is made up."""
+    answer = library.search("zebra")
+    assert answer.hits == []
+
+
+def test_equal_equations_are_one_hit(library: Library) -> None:
+    """Spacing and closing punctuation do not make another equation; occurrences are counted."""
+    answer = library.search("harmonic mean")
+    assert len([name for name in ids(answer) if name in ("harmonic#1", "again#1")]) == 1
+    assert answer.hits[0].occurrences == 2
+
+
+def test_scores_are_bm25_of_distance_weights(library: Library) -> None:
+    """The score of one word equals the formula written out, over all equations."""
+    contexts = []
+    for article in library.articles():
+        words, places = read_tokens(article.text)
+        for place in places:
+            weights: Counter[str] = Counter()
+            for at, word in enumerate(words):
+                distance = place - at if at < place else at - place + 1
+                if distance <= REACH:
+                    weights[word.lower()] += 1 / distance**0.5
+            contexts.append(weights)
+    lengths = [sum(weights.values()) for weights in contexts]
+    norm = [K1 * (1 - B + B * length / np.mean(lengths)) for length in lengths]
+    holders = [weights for weights in contexts if "precision" in weights]
+    idf = np.log1p((len(contexts) - len(holders) + 0.5) / (len(holders) + 0.5))
+    expected = max(
+        idf * weights["precision"] * (K1 + 1) / (weights["precision"] + n)
+        for weights, n in zip(contexts, norm, strict=True)
+    )
+    assert library.search("precision").hits[0].score == pytest.approx(expected, rel=1e-5)
+
+
+def test_latex_finds_the_equation_itself(library: Library) -> None:
+    """An equation pasted as LaTeX is found with score 1, however it is spaced."""
+    best = library.similar(r"F=\frac{2PR}{P+R}").hits[0]
+    assert best.score == pytest.approx(1.0)
+    assert best.occurrences == 2
+
+
+def test_scores_are_dice_over_units(library: Library) -> None:
+    """The score is twice the shared units over the units of both."""
+    asked, other = r"F = \frac{2 P}{P + R}", r"F = \frac{2 P R}{P + R}"
+    mine, theirs = (Counter(layout(latex).units()) for latex in (asked, other))
+    dice = 2 * (mine & theirs).total() / (mine.total() + theirs.total())
+    assert library.similar(asked).hits[0].score == pytest.approx(dice)
+
+
+@pytest.mark.parametrize("name", ["harmonic#1", "harmonic(F)"])
+def test_equations_are_asked_for_by_name(library: Library, name: str) -> None:
+    """An ordinal, a printed number or a label names an equation, which is not its own answer."""
+    assert "harmonic#1" not in ids(library.similar(name))
+
+
+def test_labels_name_equations_too(library: Library) -> None:
+    """A label may hold colons."""
+    assert ids(library.similar("angles:eq:cos")) != []
+
+
+def test_a_name_without_equation_is_refused(library: Library) -> None:
+    """The article is there, the equation is not: one sentence."""
+    with pytest.raises(UsageError, match="harmonic has no equation #7"):
+        library.similar("harmonic#7")
+
+
+def test_an_empty_formula_is_refused(library: Library) -> None:
+    """There is nothing to look for in blanks."""
+    with pytest.raises(UsageError, match="no symbol"):
+        library.similar(r"\quad")
+
+
+def test_hits_know_where_they_stand(library: Library) -> None:
+    """A hit carries all that a person needs to find it again."""
+    found = library.search("angle").hits[0].to_dict()
+    assert set(found) == {
+        "id", "score", "latex", "article", "title", "number", "label", "file", "line", "context",
+    }  # fmt: skip
+    assert (found["article"], found["number"], found["label"]) == ("angles", "1", "eq:cos")
+
+
+def test_a_library_without_index_says_so(tmp_path: Path) -> None:
+    """A library that was only read cannot answer, and says what to do."""
+    (tmp_path / "a.tex").write_text(r"\documentclass{article}\begin{document}a\end{document}")
+    read = read_library([tmp_path / "a.tex"], tmp_path / "library", jobs=1)
+    with pytest.raises(UsageError, match="eqemb build"):
+        read.search("a")
+
+
+def test_a_library_without_equations_answers_nothing(tmp_path: Path) -> None:
+    """Papers may hold no display at all."""
+    (tmp_path / "a.tex").write_text(r"\documentclass{article}\begin{document}word\end{document}")
+    built = read_library([tmp_path / "a.tex"], tmp_path / "library", jobs=1, index=True)
+    assert built.search("word").unknown == ["word"]
+    assert built.similar("x + y").hits == []

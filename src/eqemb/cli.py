@@ -376,8 +376,17 @@ def _hit_text(rank: int, hit: Any) -> str:
         f"{rank:3}  {hit.score:6.3f}  {_short(hit.text, 100)}\n"
         f"             {equation.id}{number}{same} · {_short(hit.title, 60)}"
         f" · {equation.file}:{equation.line}\n"
-        f"             {_short(equation.context, 160)}\n"
+        f"             {_around(equation.context, 86)}\n"
     )
+
+
+def _around(context: str, width: int) -> str:
+    """The words on both sides of the equation."""
+    before, mark, after = context.partition("[equation]")
+    if not mark:
+        return _short(context, width)
+    left = before if len(before) <= width // 2 else "…" + before[-width // 2 :].partition(" ")[2]
+    return _short(left + mark + after, width)
 
 
 @app.command()

@@ -450,13 +450,12 @@ def test_a_folder_that_cannot_be_made_is_said(run: Run, tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(ROOT, reason="root may write everywhere")
-@pytest.mark.parametrize("mode", [0o555, 0o000])
-def test_a_read_only_folder_is_said(run: Run, tmp_path: Path, mode: int) -> None:
+def test_a_read_only_folder_is_said(run: Run, tmp_path: Path) -> None:
     """Before and after it holds a library."""
     papers(tmp_path / "papers", a=BODY)
     for _ in range(2):
         (tmp_path / "lib").mkdir(exist_ok=True)
-        (tmp_path / "lib").chmod(mode)
+        (tmp_path / "lib").chmod(0o555)
         done = run("read", tmp_path / "papers", "-o", tmp_path / "lib")
         (tmp_path / "lib").chmod(0o755)
         assert done.code == 1

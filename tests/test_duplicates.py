@@ -209,7 +209,7 @@ def plainly(sketches: list[Hashes]) -> list[tuple[int, ...]]:
     return sorted({tuple(sorted(group)) for group in groups if len(group) > 1})
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=15, deadline=None)
 @given(st.integers(0, 10_000), st.sampled_from([50, 1000, 1_000_000]))
 def test_clusters_are_those_of_the_definition(seed: int, part: int) -> None:
     """Of comparing every document with every other."""

@@ -3,7 +3,7 @@ r"""Printed numbers: equations, sections, theorems and their formats, as LaTeX c
 import pytest
 
 from eqemb.latex.numbering import Numbering
-from latex_paper import numbers, read
+from latex_paper import numbers, read, read_files
 
 EQUATION = r"\begin{equation}x\end{equation}"
 RESET = r"\makeatletter\@addtoreset{equation}{section}\makeatother"
@@ -177,3 +177,35 @@ def test_styles(style: str, value: int, printed: str) -> None:
     numbering.formats["equation"] = rf"\{style}{{equation}}"
     numbering.set("equation", str(value))
     assert numbering.printed("equation") == printed
+
+
+def test_explicit_numbering_within_chapters_prints_chapter_zero() -> None:
+    r"""Book prints no chapter before the first one; \numberwithin prints it all the same."""
+    body = r"\begin{document}\begin{equation}a\end{equation}\end{document}"
+    plain = read_files({"m.tex": r"\documentclass{book}" + body})
+    within = read_files({"m.tex": r"\documentclass{book}\numberwithin{equation}{chapter}" + body})
+    assert [article.equations[0].number for article in (plain, within)] == ["1", "0.1"]
+
+
+def test_a_section_restarts_what_is_counted_within_its_subsections() -> None:
+    """Counters start again through a level that has not been counted yet."""
+    source = r"""\documentclass{article}\numberwithin{equation}{subsection}\begin{document}
+\section{A}\begin{equation}a\end{equation}\section{B}\begin{equation}b\end{equation}
+\end{document}"""
+    article = read_files({"m.tex": source})
+    assert [equation.number for equation in article.equations] == ["1.0.1", "2.0.1"]
+
+
+def test_counters_within_each_other_end() -> None:
+    """A ring of counters is reset once, not for ever."""
+    source = r"""\documentclass{article}\numberwithin{equation}{section}
+\numberwithin{section}{equation}\begin{document}\section{A}\begin{equation}a\end{equation}
+\end{document}"""
+    assert len(read_files({"m.tex": source}).equations) == 1
+
+
+def test_a_class_is_known_by_its_last_name() -> None:
+    """A copy of a known class in a folder of the paper counts like the class."""
+    source = r"""\documentclass{styles/SVMult}\begin{document}\chapter{A}
+\begin{equation}a\end{equation}\end{document}"""
+    assert read_files({"m.tex": source}).equations[0].number == "1.1"

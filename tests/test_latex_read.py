@@ -122,6 +122,14 @@ def test_context_is_the_sentence_and_its_neighbours() -> None:
     assert equation.context == "One. Two [equation] goes on. Three."
 
 
+def test_a_display_of_many_rows_has_a_bounded_context() -> None:
+    """A thousand rows do not each repeat the other thousand."""
+    rows = r"a\\" * 1000
+    article = read(rf"One \begin{{align}}{rows}b\end{{align}} two.")
+    assert len(article.equations) == 1001
+    assert sum({len(equation.context) for equation in article.equations}) < 40_000
+
+
 def test_the_stream_is_in_reading_order() -> None:
     """Words and equations as they stand; notes after their paragraph."""
     article = read("One\\footnote{Note \\[b\\]} \\[a\\] two.\n\nThree \\[c\\]")

@@ -100,10 +100,10 @@ def test_rows_of_an_align(rows: str, found: list[tuple[str | None, str]]) -> Non
     assert {equation.display for equation in article.equations} == {1}
 
 
-def test_a_row_end_before_the_end_counts_only_in_eqnarray() -> None:
-    r"""After \\ eqnarray prints a number on an empty row, amsmath's align does not."""
-    assert numbers(read(rf"\begin{{align}}a\\\end{{align}}{SECOND}")) == ["1", "2"]
-    assert numbers(read(rf"\begin{{eqnarray}}a\\\end{{eqnarray}}{SECOND}")) == ["1", "3"]
+@pytest.mark.parametrize("name", ["align", "gather", "eqnarray", "flalign"])
+def test_a_row_end_before_the_end_is_counted(name: str) -> None:
+    r"""After a last \\ LaTeX prints a number on an empty row: nothing to extract, but it counts."""
+    assert numbers(read(rf"\begin{{{name}}}a\\\end{{{name}}}{SECOND}")) == ["1", "3"]
 
 
 def test_tags_work_in_displays_without_numbers() -> None:

@@ -40,9 +40,13 @@ def read(name: str = "a", *equations: Any, words: int = 0, **parts: Any) -> Reco
     return from_article(article(name, *equations, **parts), words, b"")
 
 
-def lost(name: str, opened: int, displays: int) -> Record:
-    """An article that lost some displays."""
-    return read(name, displays_opened=opened, displays_lost=displays)
+def lost(name: str, opened: int, displays: int, told: int | None = None) -> Record:
+    """An article that lost some displays, and says of how many."""
+    record = read(name)
+    *first, _, _, _, size, sketch = record.article or ()
+    told = displays if told is None else told
+    record.article = (*first, opened - displays, opened, told, size, sketch)
+    return record
 
 
 class Page(HTMLParser):
@@ -195,9 +199,17 @@ def test_the_worst_papers_come_first(tmp_path: Path) -> None:
     assert found["coverage"]["displays"] == 0.8
 
 
-def test_a_loss_without_a_display_opened_is_no_division_by_zero(tmp_path: Path) -> None:
-    """Whatever a reader reports."""
-    assert report(tmp_path, lost("a", 0, 1))["coverage"]["worst"][0]["article"] == "a"
+def test_a_display_that_nobody_tells_of_counts_as_lost(tmp_path: Path) -> None:
+    """Opened, neither read nor said to be lost: coverage does not believe it."""
+    coverage = report(tmp_path, lost("a", 10, 3, told=1), lost("b", 10, 0))["coverage"]
+    assert (coverage["displays"], coverage["displays_unaccounted"]) == (0.85, 2)
+    assert coverage["worst"] == [{"article": "a", "coverage": 0.7, "opened": 10, "lost": 3}]
+
+
+def test_more_displays_than_opened_make_up_for_nothing(tmp_path: Path) -> None:
+    """One paper's surplus is not another's."""
+    coverage = report(tmp_path, lost("a", 10, -5, told=0), lost("b", 10, 5))["coverage"]
+    assert (coverage["displays"], coverage["displays_unaccounted"]) == (0.75, 0)
 
 
 def test_unknown_macros_are_told_by_frequency(tmp_path: Path) -> None:

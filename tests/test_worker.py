@@ -31,7 +31,7 @@ FATES = {
     "06-kill": "reader died: killed, likely for memory",
     "07-crash": "reader died: crashed",
     "08-half": "reader died: exit status 0",
-    "09-hang": "time limit: stopped after 2 s",
+    "09-hang": "time limit: stopped after 3 s",
     "10-honest": "",
     "11-exhaust": "out of memory",
     "12-hoard": "",
@@ -50,7 +50,7 @@ def survivors(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Library]:
     papers(folder / "papers", **dict.fromkeys(FATES, BODY))
     with pytest.MonkeyPatch.context() as patch:
         patch.syspath_prepend(str(HOSTILE))
-        stops = Backstops(seconds=2.0, memory=1 << 30)
+        stops = Backstops(seconds=3.0, memory=1 << 30)
         with read_library([folder / "papers"], folder / "lib", jobs=1, backstops=stops) as library:
             yield library
 

@@ -28,10 +28,11 @@ def make_report(records: Records, settings: dict[str, Any]) -> dict[str, Any]:
             " GROUP BY cause ORDER BY COUNT(*) DESC, cause"
         )
     )
-    words, opened, lost, size = next(
+    words, size, opened, found, lost, silent = next(
         one(
-            "SELECT COALESCE(SUM(words), 0), COALESCE(SUM(opened), 0), COALESCE(SUM(lost), 0),"
-            " COALESCE(SUM(bytes), 0) FROM articles"
+            "SELECT COALESCE(SUM(words), 0), COALESCE(SUM(bytes), 0), COALESCE(SUM(opened), 0),"
+            " COALESCE(SUM(MIN(displays, opened)), 0), COALESCE(SUM(lost), 0),"
+            " COALESCE(SUM(MAX(opened - displays - lost, 0)), 0) FROM articles"
         )
     )
     read, partial = statuses.get("read", 0), statuses.get("partial", 0)
@@ -45,10 +46,11 @@ def make_report(records: Records, settings: dict[str, Any]) -> dict[str, Any]:
         "words": words,
         "source_bytes": size,
         "coverage": {
-            "displays": _share(opened - lost, opened),
+            "displays": _share(found, opened),
             "papers": _share(read + partial, read + partial + latex_skips),
             "displays_opened": opened,
             "displays_lost": lost,
+            "displays_unaccounted": silent,
             "worst": _worst(records),
         },
         "problems": _problems(records),
@@ -89,8 +91,8 @@ def _equations(records: Records) -> dict[str, int]:
 
 def _worst(records: Records) -> list[dict[str, Any]]:
     query = (
-        "SELECT name, opened, lost FROM sources s JOIN articles a ON a.id = s.id WHERE lost > 0"
-        " ORDER BY 1.0 * lost / opened DESC, lost DESC, s.id LIMIT 50"
+        "SELECT name, opened, opened - displays AS lost FROM sources s JOIN articles a"
+        " ON a.id = s.id WHERE lost > 0 ORDER BY 1.0 * lost / opened DESC, lost DESC, s.id LIMIT 50"
     )
     return [
         {"article": name, "coverage": _share(opened - lost, opened), "opened": opened, "lost": lost}

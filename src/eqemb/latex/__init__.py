@@ -2,11 +2,14 @@
 
     files      decode, choose the main file, find inputs
     macros     what a definition says: argument specifications and bodies
-    expand     run the source: inputs joined, macros expanded, conditionals decided
+    gullet     the machine that runs the source, within budgets; its commands stand in
+               definitions, conditionals and inputs
+    expand     all of that: inputs joined, macros expanded, conditionals decided
     prose      running text: sentences, accents, characters
     numbering  counters as LaTeX counts them
-    displays   one display: its rows, labels, tags
-    structure  walk the expanded source: text, headings, displays, references
+    displays   one display: its rows, labels, tags; the independent count of displays
+    walker     walk the expanded source: text, displays, labels, references
+    structure  what single commands do on that walk
     read       all of it, for one source
     commands   what is known about commands and environments, as tables
 

@@ -221,7 +221,7 @@ STANDARD_PACKAGES: Final = names(
 #: Classes in which equations are numbered within chapters.
 CHAPTER_CLASSES: Final = names(
     "book report memoir scrbook scrreprt amsbook svmono svmult extbook extreport thesis "
-    "mitthesis ucthesis cambridge7A krantz tufte-book classicthesis MastersDoctoralThesis "
+    "mitthesis ucthesis cambridge7a krantz tufte-book classicthesis mastersdoctoralthesis "
     "uwthesis now_fnt"
 )
 #: Classes in which equations are numbered within sections.
@@ -229,7 +229,7 @@ SECTION_CLASSES: Final = names(
     "siamltex siamltex1213 siamart siamart171218 siamart190516 siamonline"
 )
 #: Classes whose sections are printed in Roman numerals.
-ROMAN_CLASSES: Final = names("IEEEtran revtex4 revtex4-1 revtex4-2 ieeetran IEEEconf")
+ROMAN_CLASSES: Final = names("ieeetran revtex4 revtex4-1 revtex4-2 ieeetran ieeeconf")
 
 # ---------------------------------------------------------------- known names
 

@@ -149,7 +149,7 @@ class Gullet:
                 if action.__class__ is Macro:
                     self.call(action, match.start())
                 else:
-                    if token[-1].isalpha():
+                    if text[frame.pos : frame.pos + 1].isspace() and token[-1].isalpha():
                         frame.pos = _AFTER_WORD.match(text, frame.pos).end()  # type: ignore[union-attr]
                     try:
                         action(self, token)  # type: ignore[operator]

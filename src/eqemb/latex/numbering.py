@@ -1,5 +1,6 @@
 """Counters as LaTeX counts them: sections, theorems, equations, and how a number is printed."""
 
+import posixpath
 import re
 from itertools import pairwise
 
@@ -12,13 +13,16 @@ _RAW_FORMAT = re.compile(r"\\@?(arabic|roman|Roman|alph|Alph)\s*(?:\\c@([A-Za-z]
 _THE = re.compile(r"\\the([A-Za-z]+)")
 _LEFT_OVER = re.compile(r"\\[A-Za-z@]+\*?|[{}$~\s]")
 _VALUE = re.compile(r"\\value\{([^{}]*)\}|\\c@([A-Za-z]+)|-?\d+")
+#: How book and report print it: no chapter before the first one, unlike \numberwithin.
+_IN_CHAPTER = r"\thechapter.{}\arabic{equation}"
 
 
 class Numbering:
     """The state of a document's counters."""
 
     def __init__(self, document_class: str) -> None:
-        classes = set(document_class.split())
+        # "styles/SVMult" is svmult, wherever the paper keeps its copy
+        classes = {posixpath.basename(name).lower() for name in document_class.split()}
         self.chapters = bool(classes & CHAPTER_CLASSES)
         self.counters: dict[str, int] = {}
         self.parents: dict[str, str] = {}
@@ -32,7 +36,8 @@ class Numbering:
         self._letters: list[int] = []
         self._section_formats(roman=bool(classes & ROMAN_CLASSES))
         if self.chapters:
-            self.within("equation", "chapter")
+            self.within("equation", "chapter", printed=False)
+            self.formats["equation"] = _IN_CHAPTER
         elif classes & SECTION_CLASSES:
             self.within("equation", "section")
 
@@ -54,10 +59,14 @@ class Numbering:
         self._reset_below(name)
 
     def _reset_below(self, name: str) -> None:
-        for child in [c for c, parent in self.parents.items() if parent == name]:
-            if self.counters.get(child):
-                self.counters[child] = 0
-                self._reset_below(child)
+        """All that is counted within a counter, at any depth, starts again."""
+        names, reset = [name], {name}
+        for upper in names:
+            for child, parent in self.parents.items():
+                if parent == upper and child not in reset:
+                    self.counters[child] = 0
+                    reset.add(child)
+                    names.append(child)
 
     def value(self, name: str) -> int:
         """The present value of a counter."""
@@ -121,7 +130,7 @@ class Numbering:
         if name in inside:
             return ""
         template = self.formats.get(name, rf"\arabic{{{name}}}")
-        if template == r"\thechapter.\arabic{equation}" and self.value("chapter") <= 0:
+        if template == _IN_CHAPTER and self.value("chapter") <= 0:
             template = r"\arabic{equation}"
         text = _RAW_FORMAT.sub(
             lambda match: _style(match[1], self.value(match[2] or match[3])), template

@@ -23,6 +23,7 @@ from eqemb.latex.prose import (
 from eqemb.latex.structure import Walker
 from eqemb.latex.walker import Found, Structure
 
+_LONGEST = 4000  # characters of a context
 _COMMAND = re.compile(r"\\\\|\\([A-Za-z]+)")
 
 
@@ -106,19 +107,26 @@ def _tie(article: Article, found: Structure, expanded: Expanded) -> None:
     rendered = [_render(line, numbers) for line in lines]
     for index, line in enumerate(lines):
         labels = [found.references[ord(mark) - REFERENCE_BASE] for mark in REFERENCES.findall(line)]
-        for mark in EQUATIONS.findall(line):
+        if marks := EQUATIONS.findall(line):
+            context = _shown(" ".join(rendered[max(0, index - 1) : index + 2]))
+        for mark in marks:
             equation = equations[ord(mark) - EQUATION_BASE]
             equation.ordinal = len(article.equations) + 1
+            equation.context = context
             article.equations.append(equation)
-            around = rendered[max(0, index - 1) : index + 2]
-            equation.context = " ".join(around).replace(EQUATION_MARK, "[equation]")
             labels += found.equations[ord(mark) - EQUATION_BASE].refers
+        if labels:
+            sentence = _shown(rendered[index])
         for label in labels:
             for equation in targets.get(label, ()):
-                sentence = rendered[index].replace(EQUATION_MARK, "[equation]")
                 if sentence not in equation.references:
                     equation.references.append(sentence)
     article.text += _joined(rendered, breaks)
+
+
+def _shown(sentences: str) -> str:
+    """Sentences for people, equations named as such; long ones (a thousand rows) are cut."""
+    return sentences[:_LONGEST].replace(EQUATION_MARK, "[equation]")
 
 
 def _equation(name: str, found: Found, expanded: Expanded) -> Equation:
@@ -145,9 +153,11 @@ def _equation(name: str, found: Found, expanded: Expanded) -> Equation:
 def _targets(found: Structure, equations: list[Equation]) -> dict[str, list[Equation]]:
     """Label -> the equations it names; the label of subequations names them all."""
     targets: dict[str, list[Equation]] = {}
+    wanted = {*found.references, *(label for item in found.equations for label in item.refers)}
     of_group: dict[int, list[str]] = {}
     for label, (group, _) in found.group_labels.items():
-        of_group.setdefault(group, []).append(label)
+        if label in wanted:
+            of_group.setdefault(group, []).append(label)
     for item, equation in zip(found.equations, equations, strict=True):
         for label in equation.labels + of_group.get(item.group, []):
             targets.setdefault(label, []).append(equation)

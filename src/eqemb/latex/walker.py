@@ -508,16 +508,12 @@ class Walk:
         if row.unnumbered or (starred and not row.numbered):
             return None
         if last and not row.latex and not row.labels and name.rstrip("*") in ROW_DISPLAYS:
-            self._empty_row(name)
+            if not self.only_referenced:  # LaTeX numbers the empty row after a last \\
+                self.numbering.next_equation()
             return None
         if self.only_referenced and not self._is_referenced(row):
             return None
         return self.numbering.next_equation()
-
-    def _empty_row(self, name: str) -> None:
-        r"""A \\ before \end: LaTeX prints a number on an empty row (not in amsmath's align)."""
-        if name == "eqnarray":
-            self.numbering.next_equation()
 
     def _is_referenced(self, row: Row) -> bool:
         if self.referenced is None:

@@ -4,6 +4,7 @@
     macros     what a definition says: argument specifications and bodies
     gullet     the machine that runs the source, within budgets; its commands stand in
                definitions, conditionals and inputs
+    sourcemap  from the expanded text back to files and lines
     expand     all of that: inputs joined, macros expanded, conditionals decided
     prose      running text: sentences, accents, characters
     numbering  counters as LaTeX counts them

@@ -6,8 +6,9 @@ from eqemb.article import Problem
 from eqemb.latex.conditionals import CONDITIONALS, empty_macros
 from eqemb.latex.definitions import DEFINITIONS
 from eqemb.latex.files import Files
-from eqemb.latex.gullet import Budget, Gullet, SourceMap, Stop
+from eqemb.latex.gullet import Budget, Gullet, Stop
 from eqemb.latex.inputs import INPUTS, open_file
+from eqemb.latex.sourcemap import SourceMap
 
 ACTIONS = DEFINITIONS | CONDITIONALS | INPUTS
 

@@ -8,13 +8,14 @@ Budgets count steps, never seconds, so a paper that hits one stops at the same p
 """
 
 import re
-from bisect import bisect_left, bisect_right
+from bisect import bisect_left
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from eqemb.article import Problem
 from eqemb.latex.files import Files
 from eqemb.latex.macros import FALSE, NO_VALUE, TRUE, Macro, Slot, ends_in_word, fill, template
+from eqemb.latex.sourcemap import SourceMap
 
 # Letters of control words; names made by \csname carry their odd characters in the private area.
 TOKEN = re.compile(r"\\(?:[A-Za-z\ue000-\uf8ff]+|.)|%", re.DOTALL)
@@ -233,7 +234,7 @@ class Gullet:
     def _here(self, frame: Frame) -> tuple[int, int, int]:
         return (frame.file, frame.pos, frame.pos) if frame.file >= 0 else frame.call
 
-    def source_map(self) -> "SourceMap":
+    def source_map(self) -> SourceMap:
         """Where each part of the output came from."""
         return SourceMap(self.files, self.file_names, self._map)
 
@@ -653,42 +654,3 @@ def _match_braces(text: str) -> tuple[list[int], list[int]]:
         braces.append(match.start())
         around.append(opened[-1] if opened else -1)
     return braces, [closes.get(index, -1) for index in around]
-
-
-class SourceMap:
-    """From positions of the expanded text back to files, lines and the text as written."""
-
-    def __init__(
-        self, files: Files, names: list[str], pieces: list[tuple[int, int, int, int]]
-    ) -> None:
-        self._files = files
-        self._names = names
-        self._pieces = pieces
-        self._starts = [piece[0] for piece in pieces]
-
-    def place(self, position: int, *, end: bool = False) -> tuple[str, int]:
-        """File and offset that an output position came from.
-
-        Within a macro's expansion that is the call itself: its start, or with `end` its end.
-        """
-        index = bisect_right(self._starts, position - end) - 1
-        if index < 0:
-            return (self._names[0] if self._names else "", 0)
-        out, file, start, stop = self._pieces[index]
-        name = self._names[file]
-        if stop < 0:
-            return name, start + position - out
-        return name, (stop if end else start)
-
-    def line(self, position: int, *, end: bool = False) -> tuple[str, int]:
-        """File and line that an output position came from."""
-        name, offset = self.place(position, end=end)
-        return name, self._files.line(name, offset)
-
-    def as_written(self, start: int, end: int) -> str | None:
-        """The author's own text of an output range, where it is one piece of one file."""
-        first, a = self.place(start)
-        last, b = self.place(end, end=True)
-        if first != last or a >= b or b - a > 4 * (end - start) + 4000:
-            return None
-        return self._files.text(first)[a:b]

@@ -9,6 +9,11 @@ from eqemb.latex.gullet import TOKEN, TOKEN_AT, Action, Frame, Gullet, Runaway, 
 from eqemb.latex.macros import MANDATORY, Macro, fill
 
 _TEX = ("", ".tex", ".ltx", ".TEX")
+#: Inputs that are drawings or bibliographies: where one is missing, no text is.
+_DRAWING = re.compile(
+    r"\.(?:tikz|pgf|pdf_tex|eps_tex|pstex_t|pdf_t|pspdftex|bbl|dot|svg)$|tikz",
+    re.IGNORECASEGNORECASE,
+)
 _BARE_NAME = re.compile(r"[ \t]*([^\s{}\\%]+)")
 _BEGIN_DOCUMENT = re.compile(r"\\begin\s*\{document\}")
 _INLINE_VERBATIM = re.compile(r"\*?([^A-Za-z*\s])(.*?)\1")
@@ -59,7 +64,8 @@ def _read(gullet: Gullet, name: str, folder: str = "") -> None:
     path = _find(gullet, posixpath.join(folder, name.strip()))
     if path is None:
         if not gullet.frames[-1].package:
-            gullet.problem("missing input", detail=name.strip())
+            drawing = _DRAWING.search(name.strip())
+            gullet.problem("missing figure" if drawing else "missing input", name.strip())
         return
     open_file(gullet, path)
 

@@ -94,6 +94,8 @@ def test_scripts_come_in_any_order_on_any_base(latex: str, tree: str) -> None:
         (r"\operatorname{sim}(x)", "[V!sim[M!()1x1,w[V!x]]]"),
         (r"\operatorname{tf-idf}", "[V!tf-idf]"),
         (r"\mathop{\mathbb{E}}_x f", "[V!𝔼[V!f],u[V!x]]"),
+        (r"\mathop{p(y)} f", "[V!p[M!()1x1[V!f],w[V!y]]]"),
+        (r"\mathop{p(y)}_x", "[M!1x1,u[V!x],w[V!p[M!()1x1,w[V!y]]]]"),
         (r"\mathop{\rm max}_x f", "[V!max[V!f],u[V!x]]"),
         (r"\mathop{\operator@font argmin}_x f", "[V!argmin[V!f],u[V!x]]"),
         (r"\mathop{\rm Hom}\nolimits_A", "[V!Hom,u[V!A]]"),

@@ -192,9 +192,9 @@ class Parser(Stacks):
 
     def operator(self, token: str, items: Items, _: Any) -> None:
         r"""`\mathop{...}`: scripts of its argument are limits."""
-        inner = self.argument()
+        inner = fences(self.argument())
         following = self.tokens[self.pos]
-        if len(fences(inner)) > 1 and following not in ("^", "_", "\\limits"):
+        if len(inner) > 1 and following not in ("^", "_", "\\limits"):
             items.extend(inner)
         elif inner:
             items.append(wrap(inner).hint("limits").hint("mathop"))

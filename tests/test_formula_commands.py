@@ -142,7 +142,6 @@ def test_tokens(latex: str, expected: list[str]) -> None:
         (r"x\xspace\IEEEeqnarraynumspace", "[V!x]"),
         (r"x \nonscript\: y", "[V!x[V!y]]"),
         (r"\settoheight{\h}{x} y", "[V!y]"),
-        (r"\gls+{x}", "[V!x]"),
         (r"\smashoperator[r]{\sum_i} x", "[∑[V!x],u[V!i]]"),
         (r"\mathchoice{x}{x}{x}{x}", "[V!x]"),
         (r"\resizebox{1cm}{!}{x}", "[V!x]"),

@@ -172,6 +172,20 @@ def test_an_unknown_command_is_a_symbol_by_its_name() -> None:
 
 
 @pytest.mark.parametrize(
+    ("latex", "tree"),
+    [
+        (r"\gls{gram} x", "[V!gram[V!x]]"),
+        (r"\gls+{oV}[^{\pi}](s)", "[V!oV[M!()1x1,w[V!s]],a[V!π]]"),
+        (r"\gls[hyper=false]{key}[s]", "[V!key[V!s]]"),
+    ],
+)
+def test_a_glossarys_entry_is_a_symbol_by_its_key(latex: str, tree: str) -> None:
+    """What the glossary shows is not in the equation, so the entry counts as unknown."""
+    assert slt(latex) == tree
+    assert layout(latex).unknown == ["\\gls"]
+
+
+@pytest.mark.parametrize(
     ("latex", "cause", "tree"),
     [
         (r"\frac{a}", "missing argument", "[O!divide,o[V!a],u[E!missing]]"),

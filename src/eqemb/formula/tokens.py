@@ -41,7 +41,7 @@ def tokens(latex: str) -> list[str]:
         latex = _UNPRINTABLE.sub("", latex)
     if "%" in latex:
         latex = _COMMENT.sub(r"\1", latex)
-    if "\\begin" in latex or "\\end" in latex:
+    if "\\end" in latex and _APART.search(latex):
         latex = _APART.sub(r"\\\1", latex)
     found = _TOKEN.findall(latex)
     if "\\cr" in latex:

@@ -128,12 +128,14 @@ class _Reading:
             self.skip(lambda: self.source[self.at] == "{")
             return
         heading = None
-        while (token := self.source[self.at]) and token in "@[^_|":
+        while (token := self.source[self.at]) and token in "@'[^_|":
             if token == "[" and heading is not None:
                 break
             self.at += 1
             if token == "@":
                 self.style()
+            elif token == "'":
+                self.option()
             elif token == "[":
                 start = self.at
                 self.skip(lambda: self.source[self.at - 1] == "]")

@@ -106,6 +106,7 @@ def test_styles_change_letters_and_nothing_else(tag: str, style: str, expected: 
         (r"\{x\}", ["\\{", "x", "\\}"]),
         (r"a\\b", ["a", "\\\\", "b"]),
         (r"a\\[2pt] b", ["a", "\\\\[2pt]", "b"]),
+        (r"a\\[- 3mm] b", ["a", "\\\\[- 3mm]", "b"]),
         (r"a\\[x] b", ["a", "\\\\", "[", "x", "]", "b"]),
         (r"\text{a b}", [r"\text{a b}"]),
         (r"\text{a {b {c}} d}x", [r"\text{a {b {c}} d}", "x"]),

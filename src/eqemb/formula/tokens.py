@@ -12,7 +12,7 @@ _FLAT = r"(?:[^{}\\]|\\.)*+"
 _BRACED = rf"\{{{_FLAT}\}}"
 for _ in range(7):
     _BRACED = rf"\{{(?:{_FLAT}{_BRACED})*+{_FLAT}\}}"
-_LENGTH = r"\[\s*-?[\d.]*\s*(?:pt|em|ex|cm|mm|in|mu|bp|\\[a-zA-Z]+)\s*\]"
+_LENGTH = r"\[\s*-?\s*[\d.]*\s*(?:pt|em|ex|cm|mm|in|mu|bp|\\[a-zA-Z]+)\s*\]"
 
 _TOKEN = re.compile(
     rf"""

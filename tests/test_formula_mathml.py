@@ -97,6 +97,7 @@ def test_line_breaks_of_the_source_are_kept_for_people() -> None:
         (r"\int_0^1", "<msubsup>"),
         (r"\int\limits_0^1", "<munderover>"),
         (r"\sum\nolimits_i^n", "<msubsup>"),
+        (r"\frac{\sum\limits_i x}{2}", 'movablelimits="false"'),
         (r"\mathop{\rm Hom}\nolimits_A", "<msub>"),
         (r"\varphi", "<mi>φ</mi>"),
         (r"\bm{\varepsilon}", "<mi>𝜺</mi>"),

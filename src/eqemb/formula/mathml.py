@@ -8,6 +8,7 @@ from a bracket string has none and is still shown.
 import re
 from collections.abc import Iterable, Iterator
 from html import escape
+from itertools import chain
 from typing import Any
 
 from eqemb.formula.commands import BIG, FUNCTIONS, INTEGRALS, LIMITS, unescape
@@ -270,7 +271,7 @@ def _relations_joined(rows: list[list[list[Node]]]) -> list[list[list[Node]]]:
     relations = any(len(row) > 2 and len(row[1]) == 1 and row[1][0].tag[1:2] != "!" for row in rows)
     if not relations:
         return rows
-    return [row[:1] + [[node for cell in row[1:3] for node in cell]] + row[3:] for row in rows]
+    return [[*row[:1], [*chain(*row[1:3])], *row[3:]] for row in rows]
 
 
 def _is_table(node: Node, found: "re.Match[str] | None") -> bool:
@@ -351,7 +352,7 @@ def _operator(char: str, mark: str, look: dict[str, Any]) -> str:
     elif char in "/∂∇.":
         extra = ' lspace="0" rspace="0"'
     elif char in BIG:
-        extra = ' largeop="true"'
+        extra = ' largeop="true"' + (' movablelimits="false"' if "limits" in look else "")
     elif char.isalpha() and len(char) > 1:
         return f'<mo lspace="0.1667em" rspace="0.1667em" movablelimits="true"{mark}>{char}</mo>'
     return f"<mo{extra}{mark}>{escape(char)}</mo>"

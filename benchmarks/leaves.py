@@ -16,7 +16,8 @@ from eqemb.formula.tokens import tokens
 from eqemb.formula.tree import walk
 
 _SILENT = frozenset().union(
-    commands.SILENT, commands.STACKS, commands.STACKS_ON, commands.SIZES, commands.ROW_STACKS,
+    commands.SILENT, commands.ENTRIES,
+    commands.STACKS, commands.STACKS_ON, commands.SIZES, commands.ROW_STACKS,
     ("\\" + name for name in commands.TEXT), "{}^_&",
     (r"\sqrt", r"\left", r"\right", r"\middle", r"\mathop", r"\operatorname", r"\genfrac",
      r"\operatornamewithlimits", r"\xymatrix", r"\limits", r"\nolimits", r"\buildrel", r"\root",
@@ -24,7 +25,7 @@ _SILENT = frozenset().union(
 )  # fmt: skip
 _DELIMITED = {r"\left", r"\right", r"\middle", *commands.SIZES}
 _WITH_OPTION = {r"\sqrt", *commands.ARROWS, *commands.DERIVATIVES}
-_STARRED = {r"\operatorname", r"\gls"}
+_STARRED = {r"\operatorname", *commands.ENTRIES}
 
 
 def leaves(made: Layout) -> Counter[str]:
@@ -81,11 +82,21 @@ class _Reading:
         elif token in commands.LENGTHS and self.source[self.at] != "{":
             self.length()
         elif token in _STARRED:
-            self.at += self.source[self.at] == "*"
-        if token in commands.DROPPED or token in commands.TRANSPARENT:
+            self.at += self.source[self.at] in ("*", "+")
+            if token in commands.ENTRIES:
+                self.entry()
+        if token in commands.OPTIONAL or token in commands.DROPPED or token in commands.TRANSPARENT:
             self.hidden(commands.DROPPED.get(token, commands.TRANSPARENT.get(token, 0)), token)
         elif token[:7] == "\\begin{":
             self.hidden(commands.ENVIRONMENTS.get(token[7:-1], ("", "", 0, ""))[2], token)
+
+    def entry(self) -> None:
+        """The key of a glossary, and what is added to its entry."""
+        start = self.at
+        self.group()
+        self.seen.update(_Reading(self.source[start : self.at]).run())
+        if self.source[self.at] == "[":
+            self.option(times=1)
 
     def delimiter(self) -> None:
         token = self.source[self.at]
@@ -117,12 +128,14 @@ class _Reading:
             self.skip(lambda: self.source[self.at] == "{")
             return
         heading = None
-        while (token := self.source[self.at]) and token in "@[^_|":
+        while (token := self.source[self.at]) and token in "@'[^_|":
             if token == "[" and heading is not None:
                 break
             self.at += 1
             if token == "@":
                 self.style()
+            elif token == "'":
+                self.option()
             elif token == "[":
                 start = self.at
                 self.skip(lambda: self.source[self.at - 1] == "]")
@@ -158,7 +171,7 @@ class _Reading:
         """Past a star, an option and arguments."""
         if token in commands.LENGTHS:
             return
-        if not count and token not in commands.TRANSPARENT and token[:6] != "\\begin":
+        if not count and token in commands.DROPPED and token not in commands.OPTIONAL:
             return
         self.at += bool(count) and self.source[self.at] == "*"
         if self.source[self.at] == "[" and "]" in self.source[self.at : self.at + 20]:
@@ -192,8 +205,9 @@ def _shown(token: str) -> str:
         if token in table:
             shape = [part for part in table[token] if isinstance(part, str) and part not in "ou"]
             return _letters("".join(shape))
-    if token[:6] == "\\begin":
-        opener, closer, *_ = commands.ENVIRONMENTS.get(token[7:-1], ("", "", 0, ""))
+    if token[:6] == "\\begin" or token in commands.PLAIN_TABLES:
+        name = commands.PLAIN_TABLES.get(token, token[7:-1])
+        opener, closer, *_ = commands.ENVIRONMENTS.get(name, ("", "", 0, ""))
         return opener + closer
     if re.match(r"\\\w+\s*\{", token):
         return "".join(leaves(layout(token)).elements())

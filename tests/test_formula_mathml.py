@@ -69,6 +69,12 @@ def test_the_mark_is_on_the_symbol_asked_for() -> None:
     assert re.findall(r"<m\w+[^>]*eqemb-mark[^>]*>(.)<", shown) == ["y"]
 
 
+def test_a_column_of_relations_stands_with_what_follows_it() -> None:
+    """Three columns of an `eqnarray` are two, in rows without a relation too."""
+    shown = layout(r"a &=& b \\ && + c").to_mathml()
+    assert [row.count("<mtd") for row in shown.split("<mtr>")[1:]] == [2, 2]
+
+
 def test_line_breaks_of_the_source_are_kept_for_people() -> None:
     """Aligned rows are a table; the tree has none."""
     made = layout(r"x &= a \\ &= b")
@@ -91,12 +97,14 @@ def test_line_breaks_of_the_source_are_kept_for_people() -> None:
         (r"\int_0^1", "<msubsup>"),
         (r"\int\limits_0^1", "<munderover>"),
         (r"\sum\nolimits_i^n", "<msubsup>"),
+        (r"\frac{\sum\limits_i x}{2}", 'movablelimits="false"'),
         (r"\mathop{\rm Hom}\nolimits_A", "<msub>"),
         (r"\varphi", "<mi>φ</mi>"),
         (r"\bm{\varepsilon}", "<mi>𝜺</mi>"),
         (r"a &= b && c", '<mspace width="2em"/><mi>c</mi>'),
         (r"a &= b && c \\ d", '0.2em 2em"></mtd><mtd style="text-align:left'),
-        (r"a &&& b \\ c", "<mtd"),
+        (r"a = & b \\ = & c", '<mo>=</mo><mrow></mrow></mtd><mtd style="text-align:left'),
+        (r"a &=& b \\ &=& c", "<mrow></mrow><mo>=</mo><mi>c</mi>"),
         (r"\nabla_x", "<msub>"),
         (r"\overset{a}{=}", "<mover>"),
         (r"\hat{x}", '<mover accent="true">'),
@@ -104,7 +112,7 @@ def test_line_breaks_of_the_source_are_kept_for_people() -> None:
         (r"\underbrace{x_i}_n", '<munder accentunder="true"><msub>'),
         (r"\binom{n}{k}", 'linethickness="0"'),
         (r"x.", '<mo lspace="0">.</mo>'),
-        (r"\begin{array}{lr} a & b \end{array}", '<mtd style="text-align:right">'),
+        (r"\begin{array}{lr} a & b \end{array}", ";text-align:-webkit-right"),
         (r"\frac{a", "<mfrac>"),
         (r"}", "<merror>"),
     ],

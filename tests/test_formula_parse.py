@@ -94,6 +94,8 @@ def test_scripts_come_in_any_order_on_any_base(latex: str, tree: str) -> None:
         (r"\operatorname{sim}(x)", "[V!sim[M!()1x1,w[V!x]]]"),
         (r"\operatorname{tf-idf}", "[V!tf-idf]"),
         (r"\mathop{\mathbb{E}}_x f", "[V!𝔼[V!f],u[V!x]]"),
+        (r"\mathop{p(y)} f", "[V!p[M!()1x1[V!f],w[V!y]]]"),
+        (r"\mathop{p(y)}_x", "[M!1x1,u[V!x],w[V!p[M!()1x1,w[V!y]]]]"),
         (r"\mathop{\rm max}_x f", "[V!max[V!f],u[V!x]]"),
         (r"\mathop{\operator@font argmin}_x f", "[V!argmin[V!f],u[V!x]]"),
         (r"\mathop{\rm Hom}\nolimits_A", "[V!Hom,u[V!A]]"),
@@ -167,6 +169,20 @@ def test_an_unknown_command_is_a_symbol_by_its_name() -> None:
     assert made.to_slt() == "[V!softplus[V!x[+[V!foo,b[V!i]]]]]"
     assert made.unknown == ["\\softplus", "\\foo"]
     assert made.problems == []
+
+
+@pytest.mark.parametrize(
+    ("latex", "tree"),
+    [
+        (r"\gls{gram} x", "[V!gram[V!x]]"),
+        (r"\gls+{oV}[^{\pi}](s)", "[V!oV[M!()1x1,w[V!s]],a[V!π]]"),
+        (r"\gls[hyper=false]{key}[s]", "[V!key[V!s]]"),
+    ],
+)
+def test_a_glossarys_entry_is_a_symbol_by_its_key(latex: str, tree: str) -> None:
+    """What the glossary shows is not in the equation, so the entry counts as unknown."""
+    assert slt(latex) == tree
+    assert layout(latex).unknown == ["\\gls"]
 
 
 @pytest.mark.parametrize(

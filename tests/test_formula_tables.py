@@ -66,6 +66,7 @@ def test_rows_that_only_break_lines_join(latex: str) -> None:
         (r"\xymatrix{A \ar@<1ex>^{h}[r] & B}", "[M!1x2,w[V!A[→,o[V!h]],e[V!B]]]"),
         (r"\xymatrix{A \ar@/_1pc/[ull]|-k}", "[M!1x1,w[V!A[↖,o[V!k]]]]"),
         (r"\xymatrix{A \ar@(u,l)[] x[1]}", "[M!1x1,w[V!A[→[V!x[M!&lsqb;&rsqb;1x1,w[N!1]]]]]]"),
+        (r"\xymatrix{A \ar'[d][dd]}", "[M!1x1,w[V!A[↓]]]"),
         (r"\ar", "[→]"),
         (r"\xymatrix", "[E!missing]"),
     ],

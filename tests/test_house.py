@@ -24,6 +24,7 @@ import eqemb
 ORDER = [
     "errors",
     "article",
+    "formula",
     "sources",
     "formula",
     "latex",

@@ -326,7 +326,7 @@ DROPPED: dict[str, int] = {
 #: Commands that show nothing, or are seen through, after which a star or an option may stand.
 OPTIONAL = frozenset(
     "\\" + name
-    for name in "displaybreak pagebreak linebreak nopagebreak nolinebreak cfrac gls smash"
+    for name in "displaybreak pagebreak linebreak nopagebreak nolinebreak cfrac smash"
     " overbracket underbracket hdashline".split()
 )
 #: The dropped commands whose argument is a bare length (`\kern3pt`) when no brace follows.
@@ -337,7 +337,7 @@ TRANSPARENT: dict[str, int] = {
     "\\" + name: count
     for count, names in [
         (0, ("mathrel mathbin mathord mathopen mathclose mathpunct mathinner ensuremath smash"
-            " boxed gls hyperref fbox framebox mathclap mathllap mathrlap clap llap rlap cancel"
+            " boxed hyperref fbox framebox mathclap mathllap mathrlap clap llap rlap cancel"
             " bcancel xcancel hcancel vcenter uppercase emph nolinkurl"
             " lefteqn hl"
             " shoveleft shoveright centerline adjustlimits mathsmaller"
@@ -391,6 +391,9 @@ ENVIRONMENTS: dict[str, tuple[str, str, int, str]] = {
     ]
     for name in names.split()
 }  # fmt: skip
+
+#: Commands that show what a glossary says of their key.
+ENTRIES = frozenset({"\\gls", "\\Gls", "\\glspl", "\\glssymbol", "\\acs", "\\ac", "\\acrshort"})
 
 #: Tables of plain TeX, whose argument is what the environment of a name holds.
 PLAIN_TABLES = {

@@ -8,6 +8,7 @@ from a bracket string has none and is still shown.
 import re
 from collections.abc import Iterable, Iterator
 from html import escape
+from itertools import chain
 from typing import Any
 
 from eqemb.formula.commands import BIG, FUNCTIONS, INTEGRALS, LIMITS, unescape
@@ -21,7 +22,10 @@ _MARK = ' class="eqemb-mark" mathbackground="#ffe08a"'
 _SIZES = {"big": 1.2, "Big": 1.8, "bigg": 2.4, "Bigg": 3.0}
 _BRACKETS = frozenset("()[]{}|‖⟨⟩⌊⌋⌈⌉⟦⟧")
 _GREEK_CAPITALS = frozenset("ΓΔΘΛΞΠΣΥΦΨΩ")
-_ALIGN = {"l": ' style="text-align:left"', "r": ' style="text-align:right"'}
+_LEFT = "text-align:left"
+#: Browsers set a cell of MathML to the right only when asked in their own words.
+_RIGHT = "text-align:right;text-align:-moz-right;text-align:-webkit-right"
+_ALIGN = {"l": f' style="{_LEFT}"', "r": f' style="{_RIGHT}"'}
 _ACCENTS = {"^": "ˆ", "~": "˜"}
 #: Signs after which a plus or minus joins two things.
 _AFTER_OPERAND = frozenset(")]}|‖⟩⌋⌉!′")
@@ -60,24 +64,20 @@ class _Writer:
             rows[-1].extend([] for _ in range(look.get("cell", 0)))
             rows[-1][-1].append(node)
         end = f'<mo lspace="0">{escape(tail)}</mo>' if tail else ""
-        rows = [_relations_joined(row) for row in rows]
+        rows = _relations_joined(rows)
         if len(rows) == 1:
             return "".join(self.columns(rows[0])) + end
-        width = max(map(len, rows))
+        one = max(map(len, rows)) == 1
         out = []
-        for i, row in enumerate(rows):
-            last = end if i == len(rows) - 1 else ""
+        for row in rows:
             cells = [
-                f'<mtd style="text-align:{"left" if column % 2 else "right"};padding:0.2em 0 0.2em'
-                f' {"2em" if column and not column % 2 else "0"}">'
-                + self.aligned(cell)
-                + (last if column == len(row) - 1 else "")
-                + "</mtd>"
+                f'<mtd style="{_LEFT if column % 2 or one else _RIGHT};padding:0.2em 0 0.2em '
+                f'{"2em" if column and not column % 2 else "0"}">{self.aligned(cell)}</mtd>'
                 for column, cell in enumerate(row)
             ]
-            if width == 1:
-                cells = [cells[0].replace("text-align:right", "text-align:left")]
             out.append("<mtr>" + "".join(cells) + "</mtr>")
+        if end:
+            out[-1] = out[-1].removesuffix("</mtd></mtr>") + end + "</mtd></mtr>"
         return '<mtable displaystyle="true">' + "".join(out) + "</mtable>"
 
     def columns(self, cells: list[list[Node]]) -> Iterator[str]:
@@ -266,15 +266,12 @@ class _Writer:
         return f"<mtable{mark}>" + "".join(out) + "</mtable>"
 
 
-def _relations_joined(row: list[list[Node]]) -> list[list[Node]]:
-    """A row in which a relation alone in its cell (`&=&`) stands with what follows it."""
-    out: list[list[Node]] = []
-    for cell in row:
-        if out and len(out[-1]) == 1 and out[-1][0].tag[1:2] != "!":
-            out[-1] = out[-1] + cell
-        else:
-            out.append(cell)
-    return out
+def _relations_joined(rows: list[list[list[Node]]]) -> list[list[list[Node]]]:
+    """Rows in which a column of relations (`&=&`) stands with what follows it."""
+    relations = any(len(row) > 2 and len(row[1]) == 1 and row[1][0].tag[1:2] != "!" for row in rows)
+    if not relations:
+        return rows
+    return [[*row[:1], [*chain(*row[1:3])], *row[3:]] for row in rows]
 
 
 def _is_table(node: Node, found: "re.Match[str] | None") -> bool:
@@ -355,7 +352,7 @@ def _operator(char: str, mark: str, look: dict[str, Any]) -> str:
     elif char in "/∂∇.":
         extra = ' lspace="0" rspace="0"'
     elif char in BIG:
-        extra = ' largeop="true"'
+        extra = ' largeop="true"' + (' movablelimits="false"' if "limits" in look else "")
     elif char.isalpha() and len(char) > 1:
         return f'<mo lspace="0.1667em" rspace="0.1667em" movablelimits="true"{mark}>{char}</mo>'
     return f"<mo{extra}{mark}>{escape(char)}</mo>"

@@ -98,23 +98,24 @@ class Parser(Stacks):
 
     def script(self, token: str, items: Items, edge: Any) -> None:
         """A superscript or subscript of what came last."""
-        after_primes = self.tokens[self.pos - 2][:1] == "'"
+        before = self.pos - 2
         script = self.argument()
         if len(script) > 1 and all(node.tag == "′" for node in script):
             script = [Node("′" * len(script))]
-        self.hang(items, edge, script, goes_on=after_primes)
+        self.hang(items, edge, script, before)
 
-    def hang(self, items: Items, edge: str, script: Items, *, goes_on: bool = False) -> None:
+    def hang(self, items: Items, edge: str, script: Items, before: int = 0) -> None:
         """Hang a script on the last item; a braced base whose place is taken is wrapped.
 
-        What `goes_on` follows the primes of the same base: `{x_i}'^2`.
+        Not so where the token `before` it is its primes, which go on: `{x_i}'^2`.
         """
         if not items or not items[-1].tag:
             items.append(Node("W!"))
         base = items[-1]
         edge = script_edge(base, edge)
         look = base.look
-        if look and ("whole" in look or "stack" in look) and base.get(edge) and not goes_on:
+        group = look and ("whole" in look or "stack" in look)
+        if group and base.get(edge) and self.tokens[before][:1] != "'":
             base = items[-1] = base_for([base], edge)
             edge = script_edge(base, "a" if edge in "ao" else "b")
         if not attach(base, edge, script):
@@ -142,8 +143,6 @@ class Parser(Stacks):
 
     def transparent(self, token: str, items: Items, count: Any) -> None:
         """A command of which only the last argument is seen."""
-        if self.tokens[self.pos] in ("*", "+") and self.tokens[self.pos + 1] == "{":
-            self.pos += 1
         self.skip_option()
         for _ in range(count):
             self.raw_argument()
@@ -192,9 +191,9 @@ class Parser(Stacks):
 
     def operator(self, token: str, items: Items, _: Any) -> None:
         r"""`\mathop{...}`: scripts of its argument are limits."""
-        inner = self.argument()
+        inner = fences(self.argument())
         following = self.tokens[self.pos]
-        if len(fences(inner)) > 1 and following not in ("^", "_", "\\limits"):
+        if len(inner) > 1 and following not in ("^", "_", "\\limits"):
             items.extend(inner)
         elif inner:
             items.append(wrap(inner).hint("limits").hint("mathop"))
@@ -293,6 +292,18 @@ class Parser(Stacks):
         if inner:
             self.append(fence(Node(opener), fences(inner), Node(closer)), items)
 
+    def entry(self, token: str, items: Items, _: Any) -> None:
+        r"""`\gls{key}[more]`: what a glossary says is unknown, so its key is the symbol."""
+        self.pos += self.tokens[self.pos] in ("*", "+")
+        self.skip_option()
+        self.unknown.append(token)
+        self.append(Node("V!" + escape(self.raw_argument()), {"unknown": True}), items)
+        more = self.option() or []
+        if more and more[0].tag == "W!":
+            for edge, script in (more.pop(0).kids or {}).items():
+                self.hang(items, edge, [script])
+        items.extend(more)
+
     def wildcard(self, token: str, items: Items, _: Any) -> None:
         """A place in a query where anything may stand."""
         items.append(Node("?" + escape(self.raw_argument())))
@@ -389,6 +400,7 @@ def _handlers() -> dict[str, tuple[Handler, Any]]:
         (Parser.operator, {"\\mathop": None}),
         (Parser.left, {"\\left": None}),
         (Parser.wildcard, {"\\qvar": None}),
+        (Parser.entry, dict.fromkeys(commands.ENTRIES)),
         (Parser.bare_text, {"\\" + name: None for name in commands.TEXT}),
     ]  # fmt: skip
     for handler, data in tables:

@@ -137,6 +137,9 @@ class Tables(Source):
             self.pos += 1
             if token == "@":
                 self.skip_style()
+            elif token == "'":
+                # It passes under what lies at the place in brackets.
+                self.skip_to("]")
             elif token == "[":
                 start = self.pos
                 self.skip_to("]")
@@ -172,7 +175,7 @@ class Tables(Source):
 
 
 #: What may follow the name of an arrow.
-_OF_ARROWS = frozenset("@[^_|")
+_OF_ARROWS = frozenset("@'[^_|")
 _DIRECTIONS = {
     (1, 0): "→", (-1, 0): "←", (0, 1): "↓", (0, -1): "↑",
     (1, 1): "↘", (1, -1): "↗", (-1, 1): "↙", (-1, -1): "↖",

@@ -12,7 +12,7 @@ _FLAT = r"(?:[^{}\\]|\\.)*+"
 _BRACED = rf"\{{{_FLAT}\}}"
 for _ in range(7):
     _BRACED = rf"\{{(?:{_FLAT}{_BRACED})*+{_FLAT}\}}"
-_LENGTH = r"\[\s*-?[\d.]*\s*(?:pt|em|ex|cm|mm|in|mu|bp|\\[a-zA-Z]+)\s*\]"
+_LENGTH = r"\[\s*-?\s*[\d.]*\s*(?:pt|em|ex|cm|mm|in|mu|bp|\\[a-zA-Z]+)\s*\]"
 
 _TOKEN = re.compile(
     rf"""
@@ -41,7 +41,7 @@ def tokens(latex: str) -> list[str]:
         latex = _UNPRINTABLE.sub("", latex)
     if "%" in latex:
         latex = _COMMENT.sub(r"\1", latex)
-    if "\\begin" in latex or "\\end" in latex:
+    if "\\end" in latex and _APART.search(latex):
         latex = _APART.sub(r"\\\1", latex)
     found = _TOKEN.findall(latex)
     if "\\cr" in latex:

@@ -26,7 +26,6 @@ ORDER = [
     "article",
     "formula",
     "sources",
-    "formula",
     "latex",
     "unarxive",
     "duplicates",

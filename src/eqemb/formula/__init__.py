@@ -6,6 +6,11 @@ as tables) and `alphabets`, `parse` with `tables`, `text` and `rows` (tokens to 
 hold. Showing: `mathml` and `unicode`. `tangent` does as Tangent does, for comparison.
 """
 
+from eqemb.formula.commands import INFIX, SYMBOLS
 from eqemb.formula.layout import Layout, layout, picture
+from eqemb.formula.parse import HANDLERS
 
-__all__ = ["Layout", "layout", "picture"]
+#: The names of all commands that are understood.
+MATHEMATICS = frozenset(name[1:] for name in (*SYMBOLS, *HANDLERS, *INFIX, "\\right", "\\cr"))
+
+__all__ = ["MATHEMATICS", "Layout", "layout", "picture"]

@@ -6,6 +6,8 @@ unknown and read as if it were formatting: its name is dropped, its arguments ar
 
 from typing import Final
 
+from eqemb.formula import MATHEMATICS
+
 
 def names(text: str) -> frozenset[str]:
     """The names in a text, as a set."""
@@ -269,81 +271,6 @@ _TEXT = names("""
     ac acp acf acs acl ACRO gls Gls glspl Glspl acrshort acrlong acrfull
     """)
 
-#: Mathematics: plain TeX, LaTeX, AMS, mathtools, bm, stmaryrd's commonest.
-_MATH = names(r"""
-    alpha beta gamma delta epsilon varepsilon zeta eta theta vartheta iota kappa varkappa lambda
-    mu nu xi pi varpi rho varrho sigma varsigma tau upsilon phi varphi chi psi omega omicron
-    digamma Gamma Delta Theta Lambda Xi Pi Sigma Upsilon Phi Psi Omega varGamma varDelta varTheta
-    varLambda varXi varPi varSigma varUpsilon varPhi varPsi varOmega upalpha upbeta upmu uppi
-    aleph beth gimel daleth hbar hslash hslash imath jmath ell wp Re Im partial infty prime
-    backprime emptyset varnothing nabla surd top bot angle measuredangle sphericalangle triangle
-    forall exists nexists neg lnot flat natural sharp clubsuit diamondsuit heartsuit spadesuit
-    complement eth mho Finv Game Bbbk bigstar blacklozenge blacksquare blacktriangle
-    blacktriangledown diagdown diagup lozenge square triangledown vartriangle circledS Box
-    Diamond bigcirc circ bullet cdot cdotp times div pm mp ast star oplus ominus otimes oslash
-    odot dagger ddagger amalg cap cup uplus sqcap sqcup vee wedge lor land setminus wr diamond
-    bigtriangleup bigtriangledown triangleleft triangleright lhd rhd unlhd unrhd smallsetminus
-    Cap Cup doublecap doublecup veebar barwedge doublebarwedge boxminus boxtimes boxdot boxplus
-    divideontimes ltimes rtimes leftthreetimes rightthreetimes curlywedge curlyvee circleddash
-    circledast circledcirc centerdot intercal dotplus
-    leq le geq ge neq ne ll gg lll ggg llless gggtr prec succ preceq succeq sim simeq approx cong
-    equiv doteq propto varpropto asymp subset supset subseteq supseteq subsetneq supsetneq
-    nsubseteq nsupseteq varsubsetneq sqsubset sqsupset sqsubseteq sqsupseteq in notin ni owns
-    vdash dashv Vdash vDash Vvdash models perp mid nmid parallel nparallel bowtie Join smile
-    frown leqslant geqslant lesssim gtrsim lessapprox gtrapprox lessgtr gtrless eqslantless
-    eqslantgtr leqq geqq precsim succsim precapprox succapprox preccurlyeq succcurlyeq
-    thicksim thickapprox backsim backsimeq approxeq triangleq circeq bumpeq Bumpeq doteqdot
-    Doteq risingdotseq fallingdotseq therefore because between pitchfork trianglelefteq
-    trianglerighteq vartriangleleft vartriangleright shortmid shortparallel nless ngtr nleq
-    ngeq nleqslant ngeqslant nprec nsucc npreceq nsucceq nsim ncong lneq gneq lneqq gneqq lnsim
-    gnsim precnsim succnsim nvdash nvDash nVdash nVDash coloneqq eqqcolon coloneq eqcolon
-    Coloneqq colonapprox vcentcolon dblcolon colon mathcolon subseteqq supseteqq Subset Supset
-    leftarrow gets rightarrow to leftrightarrow Leftarrow Rightarrow Leftrightarrow iff implies
-    impliedby mapsto longmapsto longleftarrow longrightarrow longleftrightarrow Longleftarrow
-    Longrightarrow Longleftrightarrow hookleftarrow hookrightarrow leftharpoonup
-    leftharpoondown rightharpoonup rightharpoondown rightleftharpoons leftrightharpoons uparrow
-    downarrow updownarrow Uparrow Downarrow Updownarrow nearrow searrow swarrow nwarrow
-    dashrightarrow dashleftarrow leadsto rightsquigarrow leftrightsquigarrow nleftarrow
-    nrightarrow nLeftarrow nRightarrow nleftrightarrow nLeftrightarrow twoheadrightarrow
-    twoheadleftarrow rightarrowtail leftarrowtail Lsh Rsh curvearrowleft curvearrowright
-    circlearrowleft circlearrowright multimap upharpoonright restriction downdownarrows upuparrows
-    leftleftarrows rightrightarrows leftrightarrows rightleftarrows Lleftarrow Rrightarrow
-    xrightarrow xleftarrow xleftrightarrow xRightarrow xLeftarrow xmapsto xhookrightarrow
-    overrightarrow overleftarrow overleftrightarrow underrightarrow underleftarrow
-    sum prod coprod int iint iiint iiiint idotsint oint oiint bigcap bigcup bigsqcup bigvee
-    bigwedge bigodot bigotimes bigoplus biguplus smallint limits nolimits displaylimits
-    arccos arcsin arctan arg cos cosh cot coth csc deg det dim exp gcd hom inf inj ker lg lim
-    liminf limsup ln log max min Pr proj sec sin sinh sup tan tanh injlim projlim varlimsup
-    varliminf varinjlim varprojlim argmin argmax mod bmod pmod pod operatorname
-    operatornamewithlimits mathop mathbin mathrel mathord mathopen mathclose mathpunct mathinner
-    frac dfrac tfrac cfrac binom dbinom tbinom genfrac over atop choose above brack brace
-    overwithdelims atopwithdelims abovewithdelims sqrt root of
-    hat widehat check widecheck tilde widetilde acute grave dot ddot dddot ddddot breve bar vec
-    mathring overline underline overbrace underbrace overbracket underbracket overset underset
-    stackrel sideset substack subarray prescript overparen underparen cancel bcancel xcancel
-    boxed fbox widebar undertilde
-    left right middle big Big bigg Bigg bigl Bigl biggl Biggl bigr Bigr biggr Biggr bigm Bigm
-    biggm Biggm lbrace rbrace lbrack rbrack langle rangle lvert rvert lVert rVert vert Vert
-    lfloor rfloor lceil rceil lgroup rgroup lmoustache rmoustache ulcorner urcorner llcorner
-    lrcorner backslash llbracket rrbracket arrowvert Arrowvert bracevert lparen rparen
-    mathbf mathbb mathcal mathfrak mathrm mathsf mathtt mathit mathnormal mathscr bm boldsymbol
-    pmb Bbb bold frak cal mit bbm mathbbm mathds mathbfit symbf symbb textstyle displaystyle
-    scriptstyle scriptscriptstyle mathchoice mathstrut smash vphantom hphantom phantom
-    ldots cdots vdots ddots dots dotsb dotsc dotsi dotsm dotso hdots hdotsfor iddots adots
-    quad qquad enspace thinspace medspace thickspace negthinspace negmedspace negthickspace
-    mspace hspace space nobreakspace allowbreak nobreak eqno leqno notag nonumber tag label
-    text textrm textbf textit textsf texttt textsc textnormal mbox hbox not mathllap mathrlap
-    mathclap llap rlap clap shoveleft shoveright intertext shortintertext displaybreak
-    lim lefteqn hfill hline cr noalign vcenter raisebox color textcolor ensuremath degree
-    IEEEnonumber IEEEyesnumber IEEEyessubnumber IEEEeqnarraynumspace yesnumber
-    bra ket braket Bra Ket Braket Set set mathellipsis colonequals eqsim nsupseteqq
-    hspace vspace kern mkern mskip hskip rm bf it sf tt sc em mathbin MoveEqLeft Aboxed
-    ArrowBetweenLines cellcolor middle relax nobreakdash unicode mathsection copyright
-    lightning checkmark maltese yen textregistered ddag dag And S P aa AA longequal
-    llparenthesis rrparenthesis interleave mathbfcal overunderset DOTSB DOTSI bigtimes
-    upsilon nicefrac sfrac slashed
-    """)
-
 #: Handled by the expander, or harmless in a preamble.
 _PREAMBLE = names("""
     def gdef edef xdef let futurelet newcommand renewcommand providecommand newenvironment
@@ -355,7 +282,7 @@ _PREAMBLE = names("""
 
 #: Every command name that is not reported as unknown.
 KNOWN: Final = (
-    _TEXT | _MATH | _PREAMBLE | LENGTHS | frozenset(CHARACTERS) | frozenset(ACCENTS)
+    _TEXT | MATHEMATICS | _PREAMBLE | LENGTHS | frozenset(CHARACTERS) | frozenset(ACCENTS)
     | frozenset(HEADINGS) | TITLES | REFERENCES | frozenset(ASIDES)
     | frozenset(DROP_ARGUMENTS)
 )  # fmt: skip

@@ -12,7 +12,7 @@ _TEX = ("", ".tex", ".ltx", ".TEX")
 #: Inputs that are drawings or bibliographies: where one is missing, no text is.
 _DRAWING = re.compile(
     r"\.(?:tikz|pgf|pdf_tex|eps_tex|pstex_t|pdf_t|pspdftex|bbl|dot|svg)$|tikz",
-    re.IGNORECASEGNORECASE,
+    re.IGNORECASE,
 )
 _BARE_NAME = re.compile(r"[ \t]*([^\s{}\\%]+)")
 _BEGIN_DOCUMENT = re.compile(r"\\begin\s*\{document\}")

@@ -209,3 +209,10 @@ def test_a_class_is_known_by_its_last_name() -> None:
     source = r"""\documentclass{styles/SVMult}\begin{document}\chapter{A}
 \begin{equation}a\end{equation}\end{document}"""
     assert read_files({"m.tex": source}).equations[0].number == "1.1"
+
+
+def test_a_document_with_chapters_is_a_book() -> None:
+    """Where the class is not known, a chapter says what it is."""
+    source = r"""\documentclass{unheardof}\begin{document}\chapter{A}
+\begin{equation}a\end{equation}\end{document}"""
+    assert read_files({"m.tex": source}).equations[0].number == "1.1"

@@ -165,3 +165,13 @@ def test_a_sentence_goes_on_through_a_display() -> None:
     body = r"Then \[a=b,\] where so. Or \[c=d.\] Next."
     said = [f"Then {EQUATION_MARK} where so.", f"Or {EQUATION_MARK}.", "Next."]
     assert text(body).split("\n") == said
+
+
+def test_options_of_unknown_commands_are_no_words() -> None:
+    """What stands in brackets behind a command that is not known is its options."""
+    assert read(r"An \fancy[style=big]{old} word.").words() == ["An", "old", "word"]
+
+
+def test_authors_references_are_no_words() -> None:
+    """An unknown command that ends in ref refers."""
+    assert read(r"See \figref{fig:one} there.").words() == ["See", "there"]

@@ -34,13 +34,12 @@ def span(equation: Equation) -> tuple[str, int, int]:
 
 
 def test_lines_of_an_equation() -> None:
-    """From where its body starts to where it ends; rows have their own."""
+    """From its first symbol to its last; rows have their own."""
     body = "One.\n\\begin{equation}\n  a\n  + b\n\\end{equation}\n"
     first, second, third = read(body + "\\begin{align}\n c\\\\\n d\n\\end{align}").equations
-    assert span(first) == ("main.tex", 5, 8)
-    assert (second.line, third.end_line) == (9, 12)
-    assert second.end_line <= 10
-    assert third.line >= 10
+    assert span(first) == ("main.tex", 6, 7)
+    assert (second.line, second.end_line) == (10, 10)
+    assert (third.line, third.end_line) == (11, 11)
 
 
 def test_lines_count_in_the_file_that_was_input() -> None:
@@ -60,7 +59,7 @@ def test_lines_do_not_depend_on_the_encoding(end: str, encoding: str) -> None:
     source = document("Naïve words.\n\n\\[\na\n\\]").replace("\n", end)
     article = read_files({"main.tex": source.encode(encoding)})
     assert article.words() == ["Naïve", "words"]
-    assert span(article.equations[0]) == ("main.tex", 6, 8)
+    assert span(article.equations[0]) == ("main.tex", 7, 7)
 
 
 def test_a_display_made_by_a_macro_stands_where_the_macro_is_called() -> None:
@@ -74,7 +73,7 @@ def test_a_shorthand_keeps_the_authors_lines() -> None:
     r"""\be ... \ee: the body is the author's own."""
     article = read("\\be\n a\n\\ee", r"\def\be{\begin{equation}}\def\ee{\end{equation}}")
     equation = article.equations[0]
-    assert (equation.line, equation.end_line) == (5, 6)
+    assert (equation.line, equation.end_line) == (5, 5)
     assert equation.latex == "a"
 
 
@@ -241,3 +240,16 @@ def test_reading_twice_gives_the_same() -> None:
     """Nothing is left over from one paper to the next."""
     body = TWO + r"By \eqref{b}\footnote{Note \[c\]} so. \section{Next} \def\x{y} $\x$"
     assert read(body) == read(body)
+
+
+def test_inner_environments_stay_as_written() -> None:
+    r"""An inner \\begin on the line of the outer one belongs to the equation."""
+    body = r"\begin{equation}\begin{split} a &= b \\ &= c \end{split}\end{equation}"
+    assert read(body).equations[0].latex == r"\begin{split} a &= b \\ &= c \end{split}"
+
+
+def test_a_context_tells_the_equation_from_its_neighbours() -> None:
+    """The equation itself is named, the others around it are dots."""
+    first, second = read(r"One \[a\] two \[b\] three.").equations
+    assert first.context == "One [equation] two […] three."
+    assert second.context == "One […] two [equation] three."

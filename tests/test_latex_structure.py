@@ -205,9 +205,16 @@ def test_only_referenced_equations_are_numbered(preamble: str, found: list[str |
 
 def test_showonlyrefs_counts_rows() -> None:
     """In an align only the referenced row has a number, and the others join it."""
-    rows = r"\begin{align}a\label{a}\\b\label{b}\\c\label{c}\end{align} See \cref{b}."
+    rows = r"\begin{align}a\label{a}\\b\label{b}\\c\label{c}\end{align} See \eqref{b}."
     article = read(rows, r"\mathtoolsset{showonlyrefs}")
     assert [(e.number, e.expanded) for e in article.equations] == [("1", r"a \\ b \\ c")]
+
+
+def test_mathtools_counts_its_own_references_only() -> None:
+    r"""Under showonlyrefs a plain \\ref gives no number; autonum counts it."""
+    body = r"\begin{equation}a\label{a}\end{equation} See \ref{a}."
+    assert numbers(read(body, r"\mathtoolsset{showonlyrefs}")) == [None]
+    assert numbers(read(body, r"\usepackage{autonum}")) == ["1"]
 
 
 # -- where displays stand

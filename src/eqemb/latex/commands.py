@@ -151,7 +151,7 @@ DROP_ARGUMENTS: Final = dict.fromkeys(_DROP_1.split(), 1) | {
     "providecolor": 3, "newfloat": 3, "floatname": 2, "floatstyle": 1, "restylefloat": 1,
     "setenumerate": 1, "setitemize": 1, "usefont": 4, "pgfmathsetmacro": 2, "fill": 0,
     "inputminted": 2, "import": 2, "subimport": 2, "stripsep": 0, "adjustbox": 1, "psfrag": 2,
-    "changes": 0, "overfullrule": 0, "specialrule": 3, "footnotemark": 0, "tikz": 1,
+    "changes": 0, "overfullrule": 0, "specialrule": 3, "footnotemark": 0, "tikz": 1, "tcbset": 1,
 }  # fmt: skip
 #: Followed by a length that is no text ("\vskip 1em plus 2pt").
 LENGTHS: Final = names(
@@ -214,8 +214,8 @@ STANDARD_PACKAGES: Final = names(
     "graphicx hyperref lastpage listings lineno mathtools microtype minted multirow natbib "
     "nicefrac pgfplots setspace stmaryrd subcaption subfig subfigure subfiles tcolorbox thmtools "
     "thm-restate tikz times titlesec titling todonotes url wrapfig xcolor xparse xspace xstring "
-    "xy soul ulem deluxetable lgrind psfrag pstricks chngcntr autonum apacite chicago mdframed "
-    "framed"
+    "xy soul ulem deluxetable fitch lgrind psfrag pstricks chngcntr autonum apacite chicago "
+    "mdframed framed"
 )
 
 # ---------------------------------------------------------------- counting

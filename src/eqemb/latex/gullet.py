@@ -216,11 +216,14 @@ class Gullet:
             self.problem("output budget", detail=f"over {self.budget.output:,} characters")
             raise Stop
 
-    def write(self, text: str) -> None:
-        """Put text of our own into the output, at the present place of the source."""
+    def write(self, text: str, start: int | None = None) -> None:
+        """Put text of our own into the output, for the source from `start` to the present place."""
         frame = self.frames[-1]
         if text and not frame.package:
-            self.emit(Frame(text, call=self._here(frame)), 0, len(text))
+            file, first, last = self._here(frame)
+            if start is not None and frame.file >= 0:
+                first = start
+            self.emit(Frame(text, call=(file, first, last)), 0, len(text))
 
     def declare(self, text: str) -> None:
         """Put a declaration into the output even from within a style file."""

@@ -92,7 +92,7 @@ def _package(gullet: Gullet, token: str) -> None:
     for name in map(str.strip, reversed(names.split(","))):
         gullet.packages.add(name)
         if name == "autonum":
-            gullet.declare(r"\mathtoolsset{showonlyrefs}")
+            gullet.declare(r"\mathtoolsset{showonlyrefs,autonum}")
         path = _find(gullet, name, (".sty",))
         if path is not None and name not in STANDARD_PACKAGES:
             open_file(gullet, path, package=True)
@@ -154,7 +154,8 @@ def _end_input(gullet: Gullet, _: str) -> None:
 # ---------------------------------------------------------------- environments
 
 
-def _begin(gullet: Gullet, _: str) -> None:
+def _begin(gullet: Gullet, token: str) -> None:
+    start = gullet.frames[-1].pos - len(token)
     name = gullet.environment_name()
     if name == "document":
         _begin_document(gullet)
@@ -169,7 +170,7 @@ def _begin(gullet: Gullet, _: str) -> None:
     else:
         if name not in DISPLAYS:
             gullet.open_scope(name)
-        gullet.write(f"\\begin{{{name}}}")
+        gullet.write(f"\\begin{{{name}}}", start)
 
 
 def _is_command_pair(gullet: Gullet, name: str) -> bool:
@@ -187,7 +188,8 @@ def _call_half(gullet: Gullet, half: Macro) -> None:
     gullet.push(fill(half.template, arguments), call=call, macro=half.name)
 
 
-def _end(gullet: Gullet, _: str) -> None:
+def _end(gullet: Gullet, token: str) -> None:
+    start = gullet.frames[-1].pos - len(token)
     name = gullet.environment_name()
     if name == "document":
         _end_document(gullet)
@@ -198,7 +200,7 @@ def _end(gullet: Gullet, _: str) -> None:
     elif _is_command_pair(gullet, name):
         gullet.push(rf"\end{name}\endscope{{{name}}}")
     else:
-        gullet.write(f"\\end{{{name}}}")
+        gullet.write(f"\\end{{{name}}}", start)
         gullet.close_scope(name)
 
 

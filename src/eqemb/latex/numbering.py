@@ -20,10 +20,10 @@ _IN_CHAPTER = r"\thechapter.{}\arabic{equation}"
 class Numbering:
     """The state of a document's counters."""
 
-    def __init__(self, document_class: str) -> None:
+    def __init__(self, document_class: str, *, chapters: bool = False) -> None:
         # "styles/SVMult" is svmult, wherever the paper keeps its copy
         classes = {posixpath.basename(name).lower() for name in document_class.split()}
-        self.chapters = bool(classes & CHAPTER_CLASSES)
+        self.chapters = chapters or bool(classes & CHAPTER_CLASSES)
         self.counters: dict[str, int] = {}
         self.parents: dict[str, str] = {}
         self.shared: dict[str, str] = {}

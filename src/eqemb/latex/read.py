@@ -108,11 +108,11 @@ def _tie(article: Article, found: Structure, expanded: Expanded) -> None:
     for index, line in enumerate(lines):
         labels = [found.references[ord(mark) - REFERENCE_BASE] for mark in REFERENCES.findall(line)]
         if marks := EQUATIONS.findall(line):
-            context = _shown(" ".join(rendered[max(0, index - 1) : index + 2]))
+            around = " ".join(lines[max(0, index - 1) : index + 2])
         for mark in marks:
             equation = equations[ord(mark) - EQUATION_BASE]
             equation.ordinal = len(article.equations) + 1
-            equation.context = context
+            equation.context = _context(around, mark, numbers)
             article.equations.append(equation)
             labels += found.equations[ord(mark) - EQUATION_BASE].refers
         if labels:
@@ -124,14 +124,24 @@ def _tie(article: Article, found: Structure, expanded: Expanded) -> None:
     article.text += _joined(rendered, breaks)
 
 
+def _context(around: str, mark: str, numbers: list[str]) -> str:
+    """The sentences around one equation: itself as [equation], its neighbours as […]."""
+    before, _, after = around.partition(mark)
+    sides = (before[-_LONGEST // 2 :], after[: _LONGEST // 2])
+    left, right = (_render(side, numbers).replace(EQUATION_MARK, "[…]") for side in sides)
+    return f"{left}[equation]{right}"
+
+
 def _shown(sentences: str) -> str:
     """Sentences for people, equations named as such; long ones (a thousand rows) are cut."""
     return sentences[:_LONGEST].replace(EQUATION_MARK, "[equation]")
 
 
 def _equation(name: str, found: Found, expanded: Expanded) -> Equation:
-    file, line = expanded.source.line(found.start)
-    _, end_line = expanded.source.line(found.end, end=True)
+    # on the lines of its first and last symbol, not on those of what stands around it
+    body = expanded.text[found.start : found.end]
+    file, line = expanded.source.line(found.start + len(body) - len(body.lstrip()))
+    _, end_line = expanded.source.line(found.start + len(body.rstrip()), end=True)
     written = expanded.source.as_written(found.start, found.end)
     return Equation(
         name,

@@ -212,6 +212,8 @@ def _tools(walk: Walk, match: re.Match[str], end: int) -> int:
     options, pos = walk.value(match.end(), end)
     if "showonlyrefs" in options:
         walk.only_referenced = not re.search(r"showonlyrefs\s*=\s*false", options)
+        if "autonum" not in options:  # mathtools knows its own references only
+            walk.references_that_count = frozenset(("eqref", "refeq"))
     return pos
 
 

@@ -42,7 +42,7 @@ _CONTROL = re.compile(r"\\(.)", re.DOTALL)
 _BLANK_LINE = re.compile(r"\n[ \t]*\n")
 _HEADING_INSIDE = re.compile(r"\\(?:sub)*section\b|\\chapter\b|\\begin\{document\}")
 _REFERENCED = re.compile(
-    r"\\(?:" + "|".join(sorted(EQUATION_REFERENCES)) + r")\*?\s*\{([^{}]*)\}(?:\{([^{}]*)\})?"
+    r"\\(" + "|".join(sorted(EQUATION_REFERENCES)) + r")\*?\s*\{([^{}]*)\}(?:\{([^{}]*)\})?"
 )
 _FENCE = re.compile(r"\\begin\{empheq\}(?:\[[^\]]*\])?\{(\w+\*?)(?:=[^{}]*)?\}")
 _MATH_LABEL = re.compile(r"\\label\s*\{[^{}]*\}|\n\s*|\$")
@@ -57,6 +57,10 @@ def _depth(text: str) -> int:
     """Braces opened and not closed."""
     opened = text.count("{") - text.count("\\{")
     return opened - (text.count("}") - text.count("\\}"))
+
+
+#: A document with chapters is a book, whatever its class is called.
+_CHAPTER = re.compile(r"\\chapter\*?\s*[\[{]")
 
 
 @dataclass(slots=True)
@@ -105,8 +109,10 @@ class Walk:
         self.text = expanded.text
         self.source = expanded.source
         self.found = Structure()
-        self.numbering = Numbering(expanded.document_class)
+        chapters = _CHAPTER.search(expanded.text, expanded.body_start) is not None
+        self.numbering = Numbering(expanded.document_class, chapters=chapters)
         self.only_referenced = False
+        self.references_that_count = EQUATION_REFERENCES
         self.referenced: set[str] | None = None
         self._pieces: list[str] = []
         self._asides: list[str] = []
@@ -165,7 +171,7 @@ class Walk:
             name = match[1]
             if name is not None:
                 command = commands.get(name)
-                pos = match.end() if command is None else command(self, match, end)
+                pos = self._unlisted(match, end) if command is None else command(self, match, end)
             elif match[2] is not None:
                 pos = self._symbol(match, end)
             elif match[0] == "$":
@@ -176,6 +182,19 @@ class Walk:
                 if not self._open or self._muted == 0:
                     self.paragraph()
                 pos = match.end()
+
+    def _unlisted(self, match: re.Match[str], end: int) -> int:
+        r"""A command that only looks: its name and options go, its arguments stay.
+
+        One that is not known and ends in "ref" (\\figref, \\thmref) is an author's reference.
+        """
+        pos = match.end()
+        follower = self.text[pos : pos + 1]
+        if follower == "[":
+            return self.optional(pos, end)[2]
+        if follower == "{" and match[1].endswith("ref"):
+            return self.commands["ref"](self, match, end)
+        return pos
 
     def say(self, text: str) -> None:
         """Add to the running text."""
@@ -517,7 +536,12 @@ class Walk:
 
     def _is_referenced(self, row: Row) -> bool:
         if self.referenced is None:
-            self.referenced = set(self._references_in(0, len(self.text)))
+            self.referenced = {
+                label.strip()
+                for command, *labels in _REFERENCED.findall(self.text)
+                if command in self.references_that_count
+                for label in ",".join(labels).split(",")
+            }
         return any(label in self.referenced for label in row.labels)
 
     def _references_in(self, start: int, end: int) -> list[str]:
@@ -525,7 +549,7 @@ class Walk:
         if self.text.find("ref", start, end) < 0:
             return []
         found = _REFERENCED.findall(self.text, start, end)
-        labels = ",".join(labels for pair in found for labels in pair if labels)
+        labels = ",".join(labels for _, *pair in found for labels in pair if labels)
         return [label.strip() for label in labels.split(",") if label.strip()]
 
     def _equation(self, name: str, rows: list[Row], number: str | None, display: int) -> None:

@@ -391,7 +391,7 @@ def make_nothing(_folder: Path) -> None:
         (make_nothing, "info lib", 2, "no library at lib: make one with"),
         (make_file, "info lib", 2, "lib is a file, not a library folder"),
         (make_newer, "info lib", 1, "made by a newer version"),
-        (make_unfinished, "info lib", 2, "not finished: run the same `eqemb read` with --resume"),
+        (make_unfinished, "info lib", 2, "not finished: run the same command with --resume"),
         (make_nothing, "show lib a", 2, "no library at lib"),
         (make_others, "show lib thesis", 2, "no library at lib"),
         (make_others, "demo -o lib", 2, "lib holds other files"),
@@ -419,7 +419,7 @@ def test_misuse_is_answered_in_one_sentence(
 @pytest.mark.parametrize(
     "arguments",
     [
-        *("read papers", "read -o lib", "read papers -o lib --jobs 0", "show lib", "raed papers"),
+        *("read papers", "read -o lib", "read papers -o lib --jobs 0", "show", "raed papers"),
         *("read papers -o lib --jobs many", "info lib --yaml", "info", "demo --strict 1"),
     ],
 )

@@ -243,3 +243,9 @@ def test_empty_input_is_an_empty_tree() -> None:
     made = layout("  \n ")
     assert (made.units(), made.to_slt(), made.canonical(), made.to_text()) == ([], "", "", "")
     assert made.to_mathml().startswith("<math")
+
+
+@pytest.mark.parametrize("wrapped", ["$x=1$", "$$x=1$$", r"\[x=1\]", r" \(x=1\) "])
+def test_delimiters_around_a_formula_are_no_symbols(wrapped: str) -> None:
+    """People paste formulas with what stood around them."""
+    assert layout(wrapped).canonical() == layout("x=1").canonical()

@@ -155,7 +155,7 @@ def test_a_library_json_that_is_no_text_is_refused(tmp_path: Path) -> None:
 def test_no_library_is_said_with_the_way_to_one(tmp_path: Path) -> None:
     """An empty folder, and none at all."""
     for folder in (tmp_path, tmp_path / "none"):
-        with pytest.raises(UsageError, match=r"no library at .*: make one with `eqemb read"):
+        with pytest.raises(UsageError, match=r"no library at .*: make one with `eqemb build"):
             Library.open(folder)
 
 
@@ -231,7 +231,7 @@ def test_an_article_without_its_folder_is_answered_with_it(tmp_path: Path) -> No
 def test_an_article_like_no_other_is_answered_with_what_to_do(tmp_path: Path) -> None:
     """No suggestion is better than a silly one."""
     make_library(tmp_path, "bm25")
-    with Library.open(tmp_path) as opened, pytest.raises(UsageError, match="`eqemb info`"):
+    with Library.open(tmp_path) as opened, pytest.raises(UsageError, match="`eqemb show LIBRARY`"):
         opened.article("zzzzzz")
 
 

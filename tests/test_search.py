@@ -155,3 +155,16 @@ def test_a_library_without_equations_answers_nothing(tmp_path: Path) -> None:
     built = read_library([tmp_path / "a.tex"], tmp_path / "library", jobs=1, index=True)
     assert built.search("word").unknown == ["word"]
     assert built.similar("x + y").hits == []
+
+
+def test_a_misspelt_name_is_no_formula(library: Library) -> None:
+    """The near name is offered instead of an answer to something else."""
+    with pytest.raises(UsageError, match="did you mean harmonic"):
+        library.similar("harmonik#1")
+
+
+def test_contents_list_the_articles(library: Library) -> None:
+    """Names, numbers of equations and titles, in order."""
+    assert [(name, count) for name, count, _ in library.contents()] == [
+        ("again", 2), ("angles", 1), ("harmonic", 1), ("silent", 0),
+    ]  # fmt: skip

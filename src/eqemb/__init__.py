@@ -31,3 +31,7 @@ def __getattr__(name: str) -> Any:
 
         return getattr(import_module(_PUBLIC[name]), name)
     raise AttributeError(f"module 'eqemb' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return [*__all__, "__version__"]

@@ -234,7 +234,9 @@ def info(library: LibraryPath, as_json: Json = False) -> None:
 @app.command()
 def show(
     library: LibraryPath,
-    article: Annotated[str, typer.Argument(metavar="ARTICLE", help="An article's name.")],
+    article: Annotated[
+        str | None, typer.Argument(metavar="ARTICLE", help="Its name; without, all are listed.")
+    ] = None,
     as_json: Json = False,
 ) -> None:
     """Print an article as it was read: its text, and its equations where they stand."""
@@ -242,12 +244,21 @@ def show(
     from eqemb.report import place
 
     with Library.open(library) as opened:
+        if article is None:
+            for name, count, title in opened.contents():
+                line = {"article": name, "equations": count, "title": title}
+                if as_json:
+                    _print_json(line)
+                else:
+                    print(f"{name}  ({count} equations)  {_harmless(title)}".rstrip())
+            return
         found = opened.article(article)
     if as_json:
         _print_json(_article_json(found))
         return
-    head = f"{found.title or '(no title)'}\n{found.name} · {found.origin} · {found.main_file}\n"
-    print(_harmless(f"{head}\n{_article_text(found)}"))
+    print(f"{_harmless(found.title) or '(no title)'}")
+    print(f"{found.name} · {found.origin} · {found.main_file}\n")
+    print(_harmless(_article_text(found)))
     for problem in found.problems:
         _say(f"{problem.cause}: {place(problem.file, problem.line)} {problem.detail}".rstrip())
 
@@ -333,7 +344,10 @@ def search(
     from eqemb.library import Library
 
     with Library.open(library) as opened:
-        _print_answer(opened.search(" ".join(words), count), as_json=as_json)
+        answer = opened.search(" ".join(words), count)
+        if answer.unknown:
+            _say(f"near no equation: {', '.join(answer.unknown)}")
+        _print_answer(answer, "none of these words stands near an equation", as_json=as_json)
 
 
 @app.command()
@@ -352,20 +366,20 @@ def similar(
     from eqemb.library import Library
 
     with Library.open(library) as opened:
-        _print_answer(opened.similar(equation, count), as_json=as_json)
+        answer = opened.similar(equation, count)
+        nothing = "no equation has two of these symbols side by side as here"
+        _print_answer(answer, nothing, as_json=as_json)
 
 
-def _print_answer(answer: Any, *, as_json: bool) -> None:
-    """Hits for people or programs; nothing found is said, and exits 1."""
+def _print_answer(answer: Any, nothing: str, *, as_json: bool) -> None:
+    """Hits for people or programs; where there are none, why, and exit 1."""
     if as_json:
         _print_json(answer.to_dict())
     else:
         for rank, hit in enumerate(answer, 1):
             print(_hit_text(rank, hit))
-    if answer.unknown:
-        _say(f"not in the library: {', '.join(answer.unknown)}")
     if not answer.hits:
-        raise EqembError("nothing found: no equation has any of that around or in it")
+        raise EqembError(f"nothing found: {nothing}")
 
 
 def _hit_text(rank: int, hit: Any) -> str:
@@ -414,7 +428,7 @@ def units(
     if end_of_baseline is not None:
         ends = "all" if end_of_baseline else "none"
     for line in sys.stdin if formula == "-" else [formula]:
-        if not line.strip():
+        if not line.strip() and not as_json:
             continue
         shape = layout(line.rstrip("\n"), tangent_exact=tangent_exact)
         found = shape.units(window=window, end_of_baseline=ends)

@@ -23,7 +23,7 @@ from typing import Any, Self
 from eqemb.article import Article
 from eqemb.errors import EqembError, UsageError
 from eqemb.records import FORMAT, Records, open_records
-from eqemb.search import Answer, Search
+from eqemb.search import Answer, Search, looks_like_name
 
 try:
     import fcntl
@@ -83,9 +83,9 @@ class Library:
         state = read_state(folder)
         if state is None:
             hint = (
-                "its reading was not finished: run the same `eqemb read` with --resume"
+                "its reading was not finished: run the same command with --resume"
                 if (folder / "generations").is_dir()
-                else "make one with `eqemb read PAPERS -o LIBRARY`"
+                else "make one with `eqemb build PAPERS -o LIBRARY`"
             )
             raise UsageError(f"no library at {folder}: {hint}")
         return cls(folder, folder / "generations" / str(state["generation"]))
@@ -108,6 +108,14 @@ class Library:
             if article is not None:
                 yield article
 
+    def contents(self) -> Iterator[tuple[str, int, str]]:
+        """Name, number of equations and title of every article, in order."""
+        query = (
+            "SELECT name, (SELECT COUNT(*) FROM equations e WHERE e.article = s.id), title"
+            " FROM sources s JOIN articles a ON a.id = s.id ORDER BY s.id"
+        )
+        return ((name, count, title) for name, count, title in self.records.rows(query))
+
     def article(self, name: str) -> Article:
         """One article by name; a name that is not there is answered with near ones."""
         found = self.records.article(name)
@@ -116,7 +124,7 @@ class Library:
             near = [n for n in names if n.rsplit("/", 1)[-1] == name] or difflib.get_close_matches(
                 name, names, n=3, cutoff=0.5
             )
-            hint = f"did you mean {', '.join(near)}?" if near else "`eqemb info` lists collections"
+            hint = f"did you mean {', '.join(near)}?" if near else "`eqemb show LIBRARY` lists them"
             raise UsageError(f"no article {name!r} in {self.folder}: {hint}")
         return found
 
@@ -126,6 +134,8 @@ class Library:
 
     def similar(self, equation: str, k: int = 10) -> Answer:
         """Equations like one that is named (`ARTICLE#4`) or given as LaTeX."""
+        if looks_like_name(equation):
+            self.article(looks_like_name(equation))  # a misspelt name is no formula
         return self._questions.like(equation, k)
 
     @cached_property

@@ -23,6 +23,8 @@ from eqemb.records import Records
 
 #: ARTICLE#4, ARTICLE(2.3) and ARTICLE:eq:loss; an article's name holds none of these marks.
 _NAME = re.compile(r"([^#():]+)(?:#(\d+)|\(([^()]+)\)|:(.+))")
+#: What names do not hold and formulas do.
+_FORMULA = re.compile(r"[\\\\^_{}=+<>|&$,\s]")
 Scores = NDArray[np.float32]
 
 
@@ -84,6 +86,15 @@ class Answer:
     def to_dict(self) -> dict[str, Any]:
         """As `--json` prints it."""
         return {"hits": [hit.to_dict() for hit in self.hits], "unknown": self.unknown}
+
+
+def looks_like_name(query: str) -> str:
+    """The article that a query names, '' where it reads as a formula."""
+    match = _NAME.fullmatch(query.strip())
+    if match is None:
+        return ""
+    is_name = match[2] is not None or not (_FORMULA.search(query) or len(match[1]) < 3)
+    return match[1] if is_name else ""
 
 
 class Search:

@@ -1,5 +1,6 @@
 """`layout(latex)`: the tree of an equation with everything that can be asked of it."""
 
+import re
 from collections.abc import Iterable, Sequence
 from typing import Literal
 
@@ -136,11 +137,17 @@ class Layout:
         return f"$\\displaystyle {self.latex}$" if self.latex else None
 
 
+#: People paste formulas with the dollars or brackets around them.
+_WRAPPED = re.compile(r"\s*(?:\$\$([^$]+)\$\$|\$([^$]+)\$|\\\[(.+)\\\]|\\\((.+)\\\))\s*", re.DOTALL)
+
+
 def layout(latex: str, *, tangent_exact: bool = False) -> Layout:
     r"""The layout tree of LaTeX mathematics, such as the body of a display; never raises.
 
     Top-level `&` and `\\` join rows. With `tangent_exact` the tree is Tangent's to the letter.
     """
+    if wrapped := _WRAPPED.fullmatch(latex):
+        latex = wrapped[1] or wrapped[2] or wrapped[3] or wrapped[4]
     parser = Parser(latex)
     items = parser.formula()
     return _finish(items, latex, parser.problems, parser.unknown, tangent_exact=tangent_exact)

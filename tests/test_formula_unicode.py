@@ -48,3 +48,17 @@ def test_cells_stand_below_each_other() -> None:
 def test_an_empty_tree_has_no_picture() -> None:
     """Nothing is nothing."""
     assert picture(Layout(None)) == ""
+
+
+@pytest.mark.parametrize(
+    ("latex", "text"),
+    [
+        (r"a\frac{b+c}{d}", "a((b + c)/d)"),
+        (r"\frac12 x", "(1/2)x"),
+        (r"\log\frac{p}{1-p}", "log(p/(1 − p))"),
+        (r"y = \frac{a}{b} + c", "y = a/b + c"),
+    ],
+)
+def test_fractions_beside_symbols_are_bracketed(latex: str, text: str) -> None:
+    """On one line a fraction must not swallow its neighbours."""
+    assert layout(latex).to_text() == text

@@ -36,6 +36,8 @@ def _row(node: Node | None, depth: int) -> str:
     previous: Node | None = None
     for item in baseline(node):
         text = _symbol(item, depth)
+        if item.tag == "O!divide" and (_touches(previous) or _touches(item.n)):
+            text = f"({text})"
         if _is_infix(item):
             text = f" {text} " if previous is not None and not _is_infix(previous) else text
         elif item.tag == "&comma;":
@@ -45,6 +47,13 @@ def _row(node: Node | None, depth: int) -> str:
         out.append(text)
         previous = item
     return re.sub(r" {2,}", " ", "".join(out)).strip()
+
+
+def _touches(neighbour: Node | None) -> bool:
+    """Whether a fraction must be bracketed: `a(b/c)` is not `ab/c`."""
+    if neighbour is None or neighbour.tag == "&comma;":
+        return False
+    return not _is_infix(neighbour)
 
 
 def _is_infix(node: Node) -> bool:

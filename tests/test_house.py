@@ -24,6 +24,7 @@ import eqemb
 ORDER = [
     "errors",
     "article",
+    "kernels",
     "sources",
     "latex",
     "unarxive",

@@ -28,6 +28,8 @@ ORDER = [
     "store",
     "vocabulary",
     "corpus",
+    "split",
+    "scores",
     "sources",
     "latex",
     "unarxive",

@@ -7,13 +7,32 @@ __version__ = "0.1.0"
 #: Public name -> module that holds it. Loaded when first asked for: `import eqemb` is instant.
 _PUBLIC = {
     "Article": "eqemb.article",
+    "BernoulliEmbeddings": "eqemb.models",
+    "Corpus": "eqemb.corpus",
+    "Embeddings": "eqemb.embeddings",
+    "EqEmb": "eqemb.models",
+    "EqEmbU": "eqemb.models",
     "Equation": "eqemb.article",
     "EqembError": "eqemb.errors",
     "Library": "eqemb.library",
+    "Split": "eqemb.split",
     "read_articles": "eqemb.reading",
     "read_library": "eqemb.reading",
 }
-__all__ = ["Article", "EqembError", "Equation", "Library", "read_articles", "read_library"]
+__all__ = [
+    "Article",
+    "BernoulliEmbeddings",
+    "Corpus",
+    "Embeddings",
+    "EqEmb",
+    "EqEmbU",
+    "EqembError",
+    "Equation",
+    "Library",
+    "Split",
+    "read_articles",
+    "read_library",
+]
 
 
 def __getattr__(name: str) -> Any:

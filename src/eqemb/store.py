@@ -42,12 +42,14 @@ def canonical_json(value: Any) -> bytes:
     return json.dumps(value, ensure_ascii=False, sort_keys=True, separators=(",", ":")).encode()
 
 
-def write_arrays(path: Path, arrays: Arrays) -> None:
+def write_arrays(path: Path, arrays: Arrays, metadata: Any = None) -> None:
     """Write a safetensors file: a JSON header, then the arrays, wide types first.
 
     In that order, and after a header of whole 64 bytes, every array is aligned to its type.
     """
     header: dict[str, Any] = {}
+    if metadata is not None:  # safetensors allows strings only
+        header["__metadata__"] = {"json": json.dumps(metadata, ensure_ascii=False)}
     at = 0
     order = sorted(arrays, key=lambda name: (-arrays[name].itemsize, name))
     for name in order:
@@ -68,14 +70,24 @@ def write_arrays(path: Path, arrays: Arrays) -> None:
         os.fsync(file.fileno())
 
 
-def map_arrays(path: Path) -> dict[str, NDArray[Any]]:
-    """The arrays of a safetensors file, mapped into memory and not to be changed."""
+def _header(path: Path) -> tuple[NDArray[np.uint8], int, dict[str, Any]]:
     try:
         data = np.memmap(path, np.uint8, mode="r")
         size = int.from_bytes(data[:8].tobytes(), "little")
-        header = json.loads(data[8 : 8 + size].tobytes())
+        return data, size, json.loads(data[8 : 8 + size].tobytes())
     except (OSError, ValueError) as error:
         raise EqembError(f"{path} is not a file of arrays ({error}); make it anew") from None
+
+
+def read_metadata(path: Path) -> dict[str, Any]:
+    """What was written beside the arrays of a file."""
+    found: dict[str, Any] = json.loads(_header(path)[2].get("__metadata__", {}).get("json", "{}"))
+    return found
+
+
+def map_arrays(path: Path) -> dict[str, NDArray[Any]]:
+    """The arrays of a safetensors file, mapped into memory and not to be changed."""
+    data, size, header = _header(path)
     found = {}
     for name, entry in header.items():
         if name == "__metadata__":

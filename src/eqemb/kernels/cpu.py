@@ -13,6 +13,7 @@ The loops themselves are in `loops` and `bag_loops`; this file shares out the wo
 """
 
 import ctypes
+import functools
 import importlib.util
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -76,6 +77,7 @@ def team(threads: int) -> Iterator[Team]:
             library.scipy_openblas_set_num_threads(before)
 
 
+@functools.cache
 def _openblas() -> Any:
     """SciPy's own OpenBLAS, the one numba calls; None where SciPy was built on another.
 

@@ -368,14 +368,24 @@ def words_forward(
 
 @kernel
 def group(ids: Ids, groups: Groups) -> int:
-    """Changes `groups`: entries by row, in order of entry; -1 is no row. How many rows."""
+    """Changes `groups`: entries by row, in order of entry; -1 is no row. How many rows.
+
+    Where there are not many more rows than entries, touched rows come in order of row, not of
+    first entry: the steps that follow then walk through memory in one direction.
+    """
     touched = 0
+    walk = len(groups.tally) <= 16 * len(ids)
     for row in ids:
         if row >= 0:
-            if groups.tally[row] == 0:
+            if groups.tally[row] == 0 and not walk:
                 groups.rows[touched] = row
                 touched += 1
             groups.tally[row] += 1
+    if walk:
+        for row in range(len(groups.tally)):
+            if groups.tally[row]:
+                groups.rows[touched] = row
+                touched += 1
     at = 0
     for t in range(touched):
         groups.starts[t] = at

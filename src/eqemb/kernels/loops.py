@@ -8,7 +8,9 @@ from collections.abc import Callable
 from typing import Any, NamedTuple, TypeVar, cast
 
 import numpy as np
-from numba import njit
+from llvmlite import ir
+from numba import njit, types
+from numba.extending import intrinsic
 from numpy.typing import NDArray
 
 from eqemb.kernels import draws
@@ -26,6 +28,7 @@ from eqemb.kernels.arrays import (
 
 F = TypeVar("F", bound=Callable[..., Any])
 
+AHEAD = 8  # rows asked for before they are needed
 _EPSILON = np.float32(EPSILON)
 _LOW, _S32, _STEP = draws.LOW, draws.S32, draws.STEP
 # Python's own check for division by zero would keep loops from becoming vector code.
@@ -76,6 +79,31 @@ def settings(rule: Rule) -> Settings:
     return Settings(rule.window // 2, rule.negatives, rule.block, np.float32(rule.zero_weight))
 
 
+@intrinsic
+def _prefetch(typing: Any, array: Any, index: Any) -> Any:
+    """Ask for the cache line of a number of a contiguous array before it is needed."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        data = context.make_array(signature.args[0])(context, builder, arguments[0]).data
+        byte, word = ir.IntType(8).as_pointer(), ir.IntType(32)
+        pointer = builder.bitcast(builder.gep(data, [arguments[1]]), byte)
+        kind = ir.FunctionType(ir.VoidType(), [byte, word, word, word])
+        call = builder.module.declare_intrinsic("llvm.prefetch", [byte], kind)
+        builder.call(call, [pointer, word(0), word(3), word(1)])
+        return context.get_dummy_value()
+
+    del typing
+    return types.void(array, index), generate
+
+
+@kernel
+def prefetch(rows: Floats, row: int) -> None:
+    """Ask for a whole row. Rows are far apart in memory, and waiting for them was half of all."""
+    K = rows.shape[1]
+    for k in range(row * K, (row + 1) * K, 16):
+        _prefetch(rows, k)  # type: ignore[call-arg]
+
+
 @kernel
 def draw(key: np.uint64, first: int, noise: Noise, out: Ids) -> None:
     """Changes `out` [blocks, n]: the rows drawn as zeros, as `draws.zeros` has them."""
@@ -118,15 +146,16 @@ def logistic(x: Floats, p: Floats, e: Floats, power: NDArray[np.int32]) -> None:
 
 
 @kernel
-def add_windows(rows: Floats, size: int, half: int, scratch: Floats) -> Floats:
+def add_windows(rows: Floats, size: int, half: int, scratch: Floats, width: int) -> Floats:
     """Sums of `half` rows from each row on; changes `rows` and `scratch` and returns one.
 
-    By doubling where `half` is a power of two: s_2m[j] = s_m[j] + s_m[j + m].
+    By doubling where `half` is a power of two: s_2m[j] = s_m[j] + s_m[j + m]. What is given may
+    have its first doubling behind it: `width` is how many rows each sum already holds.
     """
     if half & (half - 1):
         return _add_windows_plainly(rows, size, half, scratch)
     K = rows.shape[1]
-    held, other, width = rows, scratch, 1
+    held, other = rows, scratch
     while width < half:
         # Slices, not offsets: an index that may be negative keeps a loop from vector code.
         have, later, into = held.reshape(-1), held[width:].reshape(-1), other.reshape(-1)
@@ -167,12 +196,40 @@ def article_of(starts: Positions, position: int) -> int:
 
 
 @kernel
+def _gather(
+    alpha: Floats, tokens: Ids, span: tuple[int, int], article: tuple[int, int], width: int,
+    rows: Floats,
+) -> None:  # fmt: skip
+    """Changes `rows`: alpha of a span of positions, zero beyond the article.
+
+    With a width of 2 each row is already the sum with the next one: a pass over memory less.
+    """
+    K = alpha.shape[1]
+    for row in range(span[1]):
+        position = span[0] + row
+        if article[0] <= position + AHEAD < article[1]:
+            prefetch(alpha, tokens[position + AHEAD])
+        here = article[0] <= position < article[1]
+        then = width == 2 and article[0] <= position + 1 < article[1]
+        if here and then:
+            word, later = tokens[position], tokens[position + 1]
+            for k in range(K):
+                rows[row, k] = alpha[word, k] + alpha[later, k]
+        elif here or then:
+            word = tokens[position] if here else tokens[position + 1]
+            for k in range(K):
+                rows[row, k] = alpha[word, k]
+        else:
+            for k in range(K):
+                rows[row, k] = 0.0
+
+
+@kernel
 def _contexts(
     alpha: Floats, text: Text, half: int, span: tuple[int, int], out: Floats, rows: Floats,
     scratch: Floats,
 ) -> None:  # fmt: skip
     """Changes `out`: the summed windows of a span of positions; the others are scratch."""
-    K = alpha.shape[1]
     low, high = span
     article = article_of(text.starts, low)
     while low < high:
@@ -180,16 +237,9 @@ def _contexts(
         end = min(high, last)
         if end > low:
             size = end - low + 2 * half
-            for row in range(size):
-                position = low - half + row
-                if first <= position < last:
-                    word = text.tokens[position]
-                    for k in range(K):
-                        rows[row, k] = alpha[word, k]
-                else:
-                    for k in range(K):
-                        rows[row, k] = 0.0
-            sums = add_windows(rows, size, half, scratch)
+            width = 1 if half & (half - 1) or half == 1 else 2
+            _gather(alpha, text.tokens, (low - half, size), (first, last), width, rows)
+            sums = add_windows(rows, size, half, scratch, width)
             before, after = sums.reshape(-1), sums[half + 1 :].reshape(-1)
             into = out[low - span[0] : end - span[0]].reshape(-1)
             for j in range(len(into)):
@@ -206,6 +256,7 @@ def _spread(
     """Changes `out`, which starts `half` positions early: gradients of the context words.
 
     A word's gradient is the sum over the window around it, as far as the span reaches.
+    `by_context` has room for W rows before and after the span's own, and is used up.
     """
     low, high = span
     article = article_of(text.starts, low)
@@ -214,13 +265,16 @@ def _spread(
         end = min(high, last)
         if end > low:
             size = end - low + 4 * half
-            rows[: 2 * half] = 0.0
-            rows[size - 2 * half : size] = 0.0
-            given = by_context[low - span[0] : end - span[0]].reshape(-1)
-            inner = rows[2 * half :].reshape(-1)
-            for j in range(len(given)):
-                inner[j] = given[j]
-            sums = add_windows(rows, size, half, scratch)
+            padded = by_context
+            if end - low < high - span[0]:  # more than one article: a copy with room around it
+                padded = rows
+                given = by_context[2 * half + low - span[0] : 2 * half + end - span[0]].reshape(-1)
+                inner = rows[2 * half :].reshape(-1)
+                for j in range(len(given)):
+                    inner[j] = given[j]
+            padded[: 2 * half] = 0.0
+            padded[size - 2 * half : size] = 0.0
+            sums = add_windows(padded, size, half, scratch, 1)
             start, stop = max(first, low - half), min(last, end + half)
             into = out[start - span[0] + half : stop - span[0] + half].reshape(-1)
             skip = start - (low - half)
@@ -309,7 +363,11 @@ def score_block(
         b.noise[z] = rho[zeros[z]]
     scores, chance = b.scores[:size], b.chance[:size]
     np.dot(context, b.noise.T, scores)
+    for i in range(min(size, AHEAD)):
+        prefetch(rho, words[i])
     for i in range(size):
+        if i + AHEAD < size:
+            prefetch(rho, words[i + AHEAD])
         b.one[i] = dot(context[i], rho[words[i]])
     one, e_one = b.one[:size], b.e_one[:size]
     logistic(one, b.target, e_one, b.power_one)
@@ -336,7 +394,7 @@ def words_forward(
     K, half, n, size = vectors.rho.shape[1], rule.half, rule.negatives, rule.block
     rows = np.empty((part + 4 * half, K), np.float32)
     scratch = np.empty((part + 4 * half, K), np.float32)
-    by_context = np.empty((part, K), np.float32)
+    by_context = np.empty((part + 4 * half, K), np.float32)
     b = block_scratch(size, n, K)
     for first in range(low, high, part):
         last = min(first + part, high)
@@ -345,6 +403,9 @@ def words_forward(
         for left in range(first, last, size):
             right = min(left + size, last)
             block = (left - start) // size
+            if block + 1 < len(zeros):
+                for zero in zeros[block + 1]:
+                    prefetch(vectors.rho, zero)
             inner = context[left - first : right - first]
             words = text.tokens[left:right]
             losses[block] = score_block(
@@ -352,7 +413,7 @@ def words_forward(
             )
             if learn:
                 chance = b.chance[: right - left]
-                outer = by_context[left - first : right - first]
+                outer = by_context[2 * half + left - first : 2 * half + right - first]
                 np.dot(chance.T, inner, sheet.by_zero[block * n : block * n + n])
                 np.dot(chance, b.noise, outer)
                 for i in range(right - left):
@@ -363,7 +424,7 @@ def words_forward(
         if learn:
             room = (first - start) // part * (part + 2 * half)
             out = sheet.by_context[room : room + last - first + 2 * half]
-            _spread(by_context[: last - first], text, half, (first, last), out, rows, scratch)
+            _spread(by_context, text, half, (first, last), out, rows, scratch)
 
 
 @kernel
@@ -428,16 +489,32 @@ def adagrad(vector: Floats, sums: Floats, g: Floats, rate: np.float32) -> None:
 
 
 @kernel
+def _prefetch_next(rows: Rows, groups: Groups, t: int, end: int) -> None:
+    """Ask for the row that is stepped two rows on."""
+    if t + 2 < end:
+        prefetch(rows.vectors, groups.rows[t + 2])
+        prefetch(rows.sums, groups.rows[t + 2])
+
+
+@kernel
 def apply_targets(
     rows: Rows, groups: Groups, span: tuple[int, int], sheet: Sheet, size: int, rate: np.float32
 ) -> None:
     """Changes touched rows of rho: entries are the batch's words, then its zeros."""
     K = rows.vectors.shape[1]
     g = np.empty(K, np.float32)
+    last = groups.starts[span[1]]
     for t in range(span[0], span[1]):
+        _prefetch_next(rows, groups, t, span[1])
         g[:] = 0.0
         for at in range(groups.starts[t], groups.starts[t + 1]):
             entry = groups.entries[at]
+            if at + AHEAD < last:
+                later = groups.entries[at + AHEAD]
+                if later < size:
+                    prefetch(sheet.context, later)
+                else:
+                    prefetch(sheet.by_zero, later - size)
             if entry < size:
                 weight = sheet.target[entry]
                 for k in range(K):
@@ -456,9 +533,13 @@ def apply_rows(
     """Changes touched rows: each entry is a row of `gradients`."""
     K = rows.vectors.shape[1]
     g = np.empty(K, np.float32)
+    last = groups.starts[span[1]]
     for t in range(span[0], span[1]):
+        _prefetch_next(rows, groups, t, span[1])
         g[:] = 0.0
         for at in range(groups.starts[t], groups.starts[t + 1]):
+            if at + AHEAD < last:
+                prefetch(gradients, groups.entries[at + AHEAD])
             entry = groups.entries[at]
             for k in range(K):
                 g[k] += gradients[entry, k]

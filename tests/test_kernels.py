@@ -333,6 +333,17 @@ def test_windows_end_with_the_article(back_end: ModuleType) -> None:
 
 
 @each
+def test_alpha_can_be_held_fixed(back_end: ModuleType) -> None:
+    """Then rho steps as ever in the first batch, and alpha and its sums stay."""
+    text, free, held = make_text([60]), make_vectors(), make_vectors()
+    back_end.words_update(free, text, RULE)
+    back_end.words_update(held, text, RULE._replace(learn_alpha=False))
+    assert_close((free.rho, free.rho_sum), (held.rho, held.rho_sum))
+    np.testing.assert_array_equal(held.alpha, make_vectors().alpha)
+    assert not held.alpha_sum.any()
+
+
+@each
 def test_a_span_is_a_part_of_the_pass(back_end: ModuleType) -> None:
     """Two spans, one after the other, are the whole pass."""
     text, one, two = make_text([200]), make_vectors(), make_vectors()

@@ -213,6 +213,14 @@ def test_controls_of_eqemb(control: str, rows: int, corpus: Corpus, split: Split
     assert np.isfinite(scores.means(model.score(corpus, split, TEST))).all()
 
 
+@pytest.mark.parametrize("unit_alpha", ["words", "joint", "apart"])
+def test_what_teaches_the_units(unit_alpha: str, corpus: Corpus, split: Split) -> None:
+    """Words alone, words and units together, or apart: all recover the topics, differently."""
+    model = EqEmbU(**SMALL, **NEAR, unit_alpha=unit_alpha).fit(corpus, split)
+    assert purity(model.embeddings_.equations) > 0.9
+    assert purity(model.embeddings_.view("units", "rho")) > 0.5
+
+
 def test_shuffled_units_know_less(corpus: Corpus, split: Split) -> None:
     """Units permuted over equations lose the topic."""
     right, wrong = (
@@ -249,7 +257,7 @@ def test_the_paper_preset_sets_its_letter() -> None:
     "wrong",
     [
         {"dim": 0}, {"window": 3}, {"equation_window": 0}, {"unit_window": 5}, {"rate": 0.0},
-        {"zero_weight": "some"}, {"unit_pooling": "max"}, {"control": "two"},
+        {"zero_weight": "some"}, {"unit_pooling": "max"}, {"unit_alpha": "all"}, {"control": "two"},
         {"preset": "mine"}, {"equations": "tokens"}, {"equation_rate": -1.0},
     ],
 )  # fmt: skip

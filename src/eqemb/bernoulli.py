@@ -35,6 +35,7 @@ PAPER: dict[str, Any] = {
     "patience": 1,
     "init": 1.0,
     "unit_pooling": "sum",
+    "unit_alpha": "joint",
     "unit_window": 4,
 }
 WORDS, EQUATIONS, UNITS = 1, 2, 3  # passes, in the draws

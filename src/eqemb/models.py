@@ -177,13 +177,17 @@ class EqEmb(BernoulliEmbeddings):
 class EqEmbU(EqEmb):
     """EqEmb-U: an equation is its units; units are learned from words and from each other.
 
-    `control="shuffled"` gives every equation the units of another.
+    `unit_alpha` says what teaches the units' alpha: "words" (b_w alone; b_u then learns rho given
+    alpha), "joint" (b_w and b_u with one Adagrad sum, the paper's letter) or "apart" (both, each
+    with a sum of its own). With one sum b_u's gradients, which no pooling divides, leave those of
+    b_w next to no step. `control="shuffled"` gives every equation the units of another.
     """
 
     name: ClassVar[str] = "eqemb-u"
 
     unit_window: int = 4
     unit_pooling: str = "mean"
+    unit_alpha: str = "words"
 
     controls: ClassVar[tuple[str, ...]] = ("", "shuffled")
 
@@ -191,6 +195,8 @@ class EqEmbU(EqEmb):
         super()._check()
         if self.unit_pooling not in ("sum", "mean", "root"):
             raise UsageError(f"unit_pooling={self.unit_pooling!r}: say 'sum', 'mean' or 'root'")
+        if self.unit_alpha not in ("words", "joint", "apart"):
+            raise UsageError(f"unit_alpha={self.unit_alpha!r}: say 'words', 'joint' or 'apart'")
 
     def _bags(self, corpus: Corpus, seed: int, pooling: str | None = None) -> Bags:
         starts, ids = corpus.unit_starts, corpus.unit_ids
@@ -212,6 +218,8 @@ class EqEmbU(EqEmb):
                 "rho_u_sum": np.zeros(size, np.float32),
                 "alpha_u_sum": np.zeros(size, np.float32),
             }
+            if self.unit_alpha == "apart":
+                made["alpha_u_own_sum"] = np.zeros(size, np.float32)
             attempt.enter("units", made, self._watches("alpha_u", "rho_u"))
             self._iterate_units(job, words, bags)
         means = self._bags(corpus, job.seed, "mean")
@@ -224,7 +232,7 @@ class EqEmbU(EqEmb):
         now, text = job.attempt.arrays, job.stream.text
         near = training.near(job.stream, job.corpus.equation_types, bags, self.equation_window)
         units = Vectors(now["rho_u"], now["alpha_u"], now["rho_u_sum"], now["alpha_u_sum"])
-        rows = Rows(units.alpha, units.alpha_sum)
+        rows = Rows(units.alpha, now.get("alpha_u_own_sum", units.alpha_sum))
         hold_out = job.split is not None
         learned, held = training.unit_texts(job.stream, bags, job.seed, hold_out=hold_out)
         kernels, threads = job.kernels, job.threads
@@ -253,7 +261,7 @@ class EqEmbU(EqEmb):
 
     def _unit_rule(self, job: Job, iteration: int) -> Rule:
         rule = self._rule(job, UNITS, iteration, self.equation_rate)
-        return rule._replace(window=self.unit_window)
+        return rule._replace(window=self.unit_window, learn_alpha=self.unit_alpha != "words")
 
     def _near_vectors(self, corpus: Corpus, split: Split) -> Floats:
         bags = self._bags(corpus, self._fitted().config["seed"])

@@ -180,7 +180,7 @@ def nouns_and_adjectives(
     wanted: Mask,
     tag: Callable[[list[str]], list[str]],
 ) -> Mask:
-    """Words tagged noun or adjective often enough, of `wanted` ones.
+    """Words tagged noun or adjective often enough, and those not `wanted`: other rules' work.
 
     `runs` are stretches of text, words as written and their indices. Only chunks that hold a
     word still in need of a tag are tagged: tagging all would cost more than everything else.
@@ -195,4 +195,4 @@ def nouns_and_adjectives(
                 if seen[word] < OCCURRENCES:
                     seen[word] += 1
                     good[word] += label.startswith(_NOUNS_AND_ADJECTIVES)
-    return wanted & (good >= SHARE * seen) & (seen > 0)
+    return ~wanted | ((good >= SHARE * seen) & (seen > 0))

@@ -78,6 +78,7 @@ class Rule(NamedTuple):
     zero_weight: float
     rate: float
     key: int
+    learn_alpha: bool = True  # words_update: False holds alpha fixed and steps rho alone
 
 
 EPSILON = 1e-8  # in Adagrad's step: rate * g / (sqrt(sum of g^2) + EPSILON)

@@ -167,14 +167,15 @@ class _Words:
         def group(which: int) -> None:
             touched[which] = self.group(which, low, high)
 
-        self.team.each([(0,), (1,)], group)
+        self.team.each([(0,), (1,)] if self.rule.learn_alpha else [(0,)], group)
         vectors, sheet, rate = self.vectors, self.sheet, np.float32(self.rule.rate)
         rho, alpha = Rows(vectors.rho, vectors.rho_sum), Rows(vectors.alpha, vectors.alpha_sum)
         shares = [_shares(self.groups[w], touched[w], self.team.threads) for w in (0, 1)]
 
         def step(rho_span: Span, alpha_span: Span) -> None:
             loops.apply_targets(rho, self.groups[0], rho_span, sheet, high - low, rate)
-            loops.apply_rows(alpha, self.groups[1], alpha_span, sheet.by_context, rate)
+            if self.rule.learn_alpha:
+                loops.apply_rows(alpha, self.groups[1], alpha_span, sheet.by_context, rate)
 
         self.team.each(list(zip(*shares, strict=True)), step)
 

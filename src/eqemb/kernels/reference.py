@@ -118,7 +118,8 @@ def words_update(
         high = min(low + rule.batch, last)
         loss, rho, alpha = words_gradient(vectors, text, rule, (low, high))
         adagrad(vectors.rho, vectors.rho_sum, rho, rule.rate)
-        adagrad(vectors.alpha, vectors.alpha_sum, alpha, rule.rate)
+        if rule.learn_alpha:
+            adagrad(vectors.alpha, vectors.alpha_sum, alpha, rule.rate)
         total += loss
     return total / max(1, last - first)
 

@@ -76,7 +76,7 @@ class BernoulliEmbeddings:
     """At most, in each pass."""
     patience: int = 2
     """Iterations without a better validation score after which training stops."""
-    rate: float = 0.1
+    rate: float = 0.05
     zero_weight: float | str = "mean"
     """The weight of a drawn zero: "sum" = 1, "mean" = 1 / negatives, or a number."""
     batch: int = 4096

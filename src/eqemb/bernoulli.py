@@ -1,0 +1,297 @@
+"""Bernoulli embeddings, and what every model shares: settings, `fit`, scores.
+
+After each iteration the validation words of the split are scored; training stops when the score
+no longer improves and keeps the best iteration. Without a split every iteration is made and the
+last is kept. The models of equations, `models`, build on this one.
+"""
+
+import importlib
+import platform
+from collections.abc import Callable
+from dataclasses import dataclass, fields, replace
+from pathlib import Path
+from types import ModuleType
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from eqemb import scores, store, training
+from eqemb.corpus import Corpus, Ids
+from eqemb.embeddings import Embeddings
+from eqemb.errors import UsageError
+from eqemb.kernels import draws
+from eqemb.kernels.arrays import Floats, Rule, Vectors
+from eqemb.split import VALIDATION, Split, Stream, contexts, training_stream
+from eqemb.training import Attempt, Callback, Watch
+
+#: What `preset="paper"` sets: the paper's letter, and its authors' code where it is silent.
+PAPER: dict[str, Any] = {
+    "block": 1,  # every position draws its own zeros
+    "zero_weight": "sum",
+    "negatives": 20,
+    "batch": 5000,
+    "iterations": 20,
+    "patience": 1,
+    "init": 1.0,
+    "unit_pooling": "sum",
+    "unit_alpha": "joint",
+    "unit_window": 4,
+}
+WORDS, EQUATIONS, UNITS = 1, 2, 3  # passes, in the draws
+
+
+@dataclass
+class Job:
+    """Everything one call of `fit` carries about."""
+
+    corpus: Corpus
+    split: Split | None
+    seed: int
+    threads: int
+    callback: Callback | None
+    stream: Stream
+    kernels: ModuleType
+    attempt: Attempt
+
+    def key(self, pass_: int, iteration: int) -> int:
+        """The draws of an iteration."""
+        return draws.key(self.seed, pass_, iteration)
+
+
+@dataclass(kw_only=True)
+class BernoulliEmbeddings:
+    """b-emb: words given the words around them, b_w = sigma(rho . sum of alpha).
+
+    `equations="tokens"` makes every equation a word of the stream, as the paper's baseline.
+    `preset="paper"` sets what `PAPER` lists.
+    """
+
+    name: ClassVar[str] = "b-emb"
+
+    dim: int = 100
+    window: int = 4
+    negatives: int = 10
+    iterations: int = 20
+    """At most, in each pass."""
+    patience: int = 2
+    """Iterations without a better validation score after which training stops."""
+    rate: float = 0.05
+    zero_weight: float | str = "mean"
+    """The weight of a drawn zero: "sum" = 1, "mean" = 1 / negatives, or a number."""
+    batch: int = 4096
+    block: int = 64
+    init: float = 1.0
+    """Vectors start at init * N(0, 1) / dim."""
+    equations: str = "ignored"
+    preset: str = ""
+
+    def __post_init__(self) -> None:
+        if self.preset not in ("", "paper"):
+            raise UsageError(f"preset={self.preset!r}: there is only 'paper'")
+        if self.preset:
+            known = {entry.name for entry in fields(self)}
+            for name in known & set(PAPER):
+                setattr(self, name, PAPER[name])
+        self._check()
+
+    def _check(self) -> None:
+        for name in ("dim", "negatives", "iterations", "patience", "batch", "block"):
+            if getattr(self, name) < 1:
+                raise UsageError(f"{name}={getattr(self, name)}: must be at least 1")
+        for name in ("window", "equation_window", "unit_window"):
+            value = getattr(self, name, 2)
+            if value < 2 or value % 2:
+                raise UsageError(f"{name}={value}: must be even, half before and half after")
+        if self.rate <= 0 or self.weight < 0:
+            raise UsageError("rate must be above 0 and zero_weight no less than 0")
+        if self.equations not in ("ignored", "tokens"):
+            raise UsageError(f"equations={self.equations!r}: say 'ignored' or 'tokens'")
+
+    @property
+    def weight(self) -> float:
+        """The weight of a zero as a number."""
+        if isinstance(self.zero_weight, str):
+            named = {"sum": 1.0, "mean": 1.0 / self.negatives}
+            if self.zero_weight not in named:
+                raise UsageError(f"zero_weight={self.zero_weight!r}: say 'sum', 'mean' or a number")
+            return named[self.zero_weight]
+        return float(self.zero_weight)
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:  # noqa: FBT001, FBT002
+        """The settings, as scikit-learn asks for them."""
+        del deep
+        return {entry.name: getattr(self, entry.name) for entry in fields(self)}
+
+    def set_params(self, **settings: Any) -> Self:
+        """Change settings, checked together."""
+        checked = replace(self, **settings)
+        for name in settings:
+            setattr(self, name, getattr(checked, name))
+        return self
+
+    def fit(
+        self,
+        corpus: Corpus,
+        split: Split | None = None,
+        *,
+        seed: int = 0,
+        threads: int = 1,
+        callback: Callback | None = None,
+        checkpoint: Path | None = None,
+        resume: bool = False,
+        device: str = "cpu",
+    ) -> Self:
+        """Train; the same bytes for any number of threads, and after kills with `resume`.
+
+        `callback(iteration, seconds, loss, validation)` is called after each iteration.
+        """
+        if not len(corpus.tokens):
+            raise UsageError("the corpus has no words: lower min_count, or read more articles")
+        config = self._config(corpus, split, seed)
+        identity = store.content_hash(config, {})
+        job = Job(
+            corpus,
+            split,
+            seed,
+            threads,
+            callback,
+            training_stream(corpus, split),
+            importlib.import_module(f"eqemb.kernels.{device}"),
+            Attempt.start(identity, checkpoint, resume=resume),
+        )
+        with np.errstate(all="ignore"):
+            arrays = self._learn(job)
+        self.embeddings_ = self._embeddings(job, config, arrays)
+        self.history_ = job.attempt.history
+        self.embeddings_.check()
+        return self
+
+    def _config(self, corpus: Corpus, split: Split | None, seed: int) -> dict[str, Any]:
+        return {
+            "model": self.name,
+            "settings": self._described(),
+            "seed": seed,
+            "corpus": corpus.sha256,
+            "split": split.sha256 if split else None,
+        }
+
+    def _described(self) -> dict[str, Any]:
+        """The settings as they are saved."""
+        return self.get_params()
+
+    def _embeddings(
+        self, job: Job, config: dict[str, Any], arrays: dict[str, NDArray[Any]]
+    ) -> Embeddings:
+        keys = {"words": job.corpus.words, "equations": job.corpus.forms, "units": job.corpus.units}
+        have = {name.split("_")[1] for name in arrays}
+        best = {
+            name: watch.iteration
+            for name, watch in job.attempt.watches.items()
+            if not name.startswith("done ")
+        }
+        return Embeddings(
+            config | {"best": best},
+            arrays,
+            {kind: names for kind, names in keys.items() if kind in have},
+            job.attempt.history,
+            {"threads": job.threads, "machine": platform.machine(), "numpy": np.__version__},
+        )
+
+    def _rule(self, job: Job, pass_: int, iteration: int, rate: float | None = None) -> Rule:
+        batch = max(self.block, self.batch // self.block * self.block)
+        return Rule(
+            self.window,
+            self.negatives,
+            self.block,
+            batch,
+            self.weight,
+            self.rate if rate is None else rate,
+            job.key(pass_, iteration),
+        )
+
+    def _learn(self, job: Job) -> dict[str, NDArray[Any]]:
+        """Both passes; the arrays of the trained thing."""
+        words = self._learn_words(job)
+        size = len(job.corpus.words)
+        arrays = {"rho_words": words.rho[:size], "alpha_words": words.alpha[:size]}
+        if self.equations == "tokens":
+            arrays |= {"rho_equations": words.rho[size:], "alpha_equations": words.alpha[size:]}
+        return {name: np.ascontiguousarray(array) for name, array in arrays.items()}
+
+    def _learn_words(self, job: Job) -> Vectors:
+        """The first pass."""
+        attempt, stream, size = job.attempt, job.stream, len(job.corpus.words)
+        if self.equations == "tokens":
+            stream = training.with_tokens(stream, size, len(job.corpus.forms))
+            size += len(job.corpus.forms)
+        if not attempt.done("words"):
+            made = {
+                side: training.initial(job.seed, which, size, self.dim, self.init)
+                for which, side in enumerate(("rho", "alpha"))
+            }
+            sums = {f"{side}_sum": np.zeros((size, self.dim), np.float32) for side in made}
+            watch = Watch(["rho", "alpha"], self.patience)
+            attempt.enter("words", made | sums, {"words": watch})
+            vectors, text = (
+                Vectors(*(attempt.arrays[name] for name in Vectors._fields)),
+                stream.text,
+            )
+
+            def step(iteration: int) -> dict[str, float]:
+                rule = self._rule(job, WORDS, iteration)
+                return {"b_w": job.kernels.words_update(vectors, text, rule, None, job.threads)}
+
+            attempt.iterate(self.iterations, step, {"words": self._judge_words(job)}, job.callback)
+        return Vectors(*(attempt.arrays[name] for name in Vectors._fields))
+
+    def _judge_words(self, job: Job) -> Callable[[], float | None]:
+        """The validation score of the words now in the attempt."""
+        if job.split is None or not job.split.of(VALIDATION).any():
+            return lambda: None
+        split, part = job.split, job.split.of(VALIDATION)
+        found = contexts(job.corpus, split, self.window - 1)[part]
+        types = split.types[part] + len(job.corpus.words)
+
+        def judge() -> float:
+            rho, alpha = job.attempt.arrays["rho"], job.attempt.arrays["alpha"]
+            context = context_sum(alpha, found)
+            if self.equations == "tokens":
+                context += alpha[types]
+            scored = scores.score(rho, split.words[part], split.negatives[part], context)
+            return float(scores.predictive(scored).mean())
+
+        return judge
+
+    def score(
+        self, corpus: Corpus, split: Split, part: int, *, words: int | None = None
+    ) -> scores.Scored:
+        """Scores of held-out words: W - 1 words and the equation, or `words` words alone."""
+        arrays, chosen = self._fitted().arrays, split.of(part)
+        count = self.window - 1 if words is None else words
+        context = context_sum(arrays["alpha_words"], contexts(corpus, split, count)[chosen])
+        if words is None:
+            context += self._near_vectors(corpus, split)[chosen]
+        rho = arrays["rho_words"]
+        return scores.score(rho, split.words[chosen], split.negatives[chosen], context)
+
+    def _near_vectors(self, corpus: Corpus, split: Split) -> Floats:
+        """What the sampled equation adds to each held-out word's context; [H, K]."""
+        del corpus
+        if self.equations == "tokens":
+            found: Floats = self._fitted().arrays["alpha_equations"][split.types]
+            return found
+        return np.zeros((len(split.types), self.dim), np.float32)
+
+    def _fitted(self) -> Embeddings:
+        if not hasattr(self, "embeddings_"):
+            raise UsageError(f"this {self.name} has not been trained: call fit first")
+        return self.embeddings_
+
+
+def context_sum(alpha: Floats, ids: Ids) -> NDArray[np.float64]:
+    """The summed alpha of each row's words, -1 being none; [H, K]."""
+    total = np.zeros((len(ids), alpha.shape[1]))
+    for column in ids.T:
+        total += np.where(column[:, None] >= 0, alpha[column], 0.0)
+    return total

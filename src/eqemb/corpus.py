@@ -1,0 +1,296 @@
+"""A collection as arrays: words as flat ids, equations between them, units of each equation.
+
+Made from any iterable of articles: (name, collection, stream), where the stream yields words
+as written and a `Formula` for each equation, in reading order. Kept as a folder:
+
+    corpus.json         format, settings, the account of the vocabulary, articles, sha256
+    arrays.safetensors  flat ids and pointers, mapped into memory
+    words.txt           the vocabulary, most frequent first
+    equations.json      canonical forms of types, names of occurrences, units
+"""
+
+import json
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from eqemb import store, vocabulary
+from eqemb.errors import UsageError
+from eqemb.vocabulary import Removed, Rules
+
+FORMAT = "corpus"
+VERSION = 1
+Ids = NDArray[np.int32]
+Pointers = NDArray[np.int64]
+
+
+class Formula(NamedTuple):
+    """An equation as a corpus sees it."""
+
+    form: str
+    """The canonical form: occurrences with the same form are one type."""
+    units: list[str] = []  # noqa: RUF012  (never changed)
+    name: str = ""
+    """ARTICLE#n; made from the article's name where empty."""
+    numbered: bool | None = True
+
+
+Stream = Iterable[str | Formula]
+
+
+@dataclass
+class Corpus:
+    """Words, equations and units of a collection."""
+
+    words: list[str]
+    tokens: Ids  # [P], ids of words
+    starts: Pointers  # [articles + 1], into tokens
+    articles: list[str]
+    collections: list[str]
+    """Of each article."""
+    equation_positions: Pointers  # [O]: before this token (or at its article's end)
+    equation_types: Ids  # [O]
+    equation_starts: Pointers  # [articles + 1], into occurrences
+    equation_names: list[str]
+    forms: list[str]
+    """Canonical form of each type, in order of first occurrence."""
+    units: list[str]
+    unit_ids: Ids
+    unit_starts: Pointers  # [types + 1], into unit_ids
+    settings: dict[str, Any] = field(default_factory=dict)
+    table: list[Removed] = field(default_factory=list)
+    left_out: int = 0
+    """Articles not taken because they nearly repeat another."""
+
+    @classmethod
+    def build(
+        cls,
+        articles: Iterable[tuple[str, str, Stream]],
+        rules: Rules | None = None,
+        *,
+        numbering: str = "display",
+        leave_out: Collection[str] = frozenset(),
+    ) -> Self:
+        """Read articles once and choose the vocabulary."""
+        if numbering not in ("display", "numbered"):
+            raise UsageError(f"numbering={numbering!r}: say 'display' or 'numbered'")
+        rules = rules or Rules()
+        raw = _Raw(rules)
+        skipped = 0
+        for name, collection, stream in articles:
+            if name in leave_out:
+                skipped += 1
+            else:
+                raw.add(name, collection, stream, numbering)
+        choice = vocabulary.choose(
+            raw.words, raw.counts(), raw.capital_counts(), rules, raw.nouns(rules)
+        )
+        made = cls(**raw.arrays(choice.kept), **raw.equations(), table=choice.table)
+        made.left_out = skipped
+        made.settings = rules.as_dict() | {
+            "numbering": numbering,
+            "min_count": choice.min_count,
+            "top": choice.top,
+        }
+        return made
+
+    @property
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """What is saved as arrays."""
+        return {
+            "tokens": self.tokens,
+            "starts": self.starts,
+            "equation_positions": self.equation_positions,
+            "equation_types": self.equation_types,
+            "equation_starts": self.equation_starts,
+            "unit_ids": self.unit_ids,
+            "unit_starts": self.unit_starts,
+        }
+
+    @property
+    def counts(self) -> Pointers:
+        """How often each word stands in the text."""
+        return np.bincount(self.tokens, minlength=len(self.words)).astype(np.int64)
+
+    @property
+    def equation_articles(self) -> Pointers:
+        """The article of each occurrence."""
+        return np.repeat(np.arange(len(self.articles)), np.diff(self.equation_starts))
+
+    def _described(self) -> dict[str, Any]:
+        return {
+            "format": f"eqemb {FORMAT}",
+            "version": VERSION,
+            "settings": self.settings,
+            "table": [list(row) for row in self.table],
+            "left_out": self.left_out,
+            "articles": self.articles,
+            "collections": self.collections,
+        }
+
+    def _equations(self) -> dict[str, list[str]]:
+        return {"forms": self.forms, "names": self.equation_names, "units": self.units}
+
+    @property
+    def sha256(self) -> str:
+        """Of everything that training can see."""
+        described = self._described() | self._equations() | {"words": self.words}
+        return store.content_hash(described, self.arrays)
+
+    def save(self, path: Path, *, replace: bool = False) -> None:
+        """Write the folder, whole or not at all."""
+        with store.new_folder(path, replace=replace) as folder:
+            store.write_arrays(folder / "arrays.safetensors", self.arrays)
+            (folder / "words.txt").write_text("\n".join([*self.words, ""]), encoding="utf-8")
+            store.write_json(folder / "equations.json", self._equations())
+            store.write_json(folder / "corpus.json", self._described() | {"sha256": self.sha256})
+
+    @classmethod
+    def load(cls, path: Path) -> Self:
+        """Open a folder; its arrays stay on disk until they are used."""
+        described = store.read_json(path / "corpus.json", FORMAT, VERSION)
+        equations = json.loads((path / "equations.json").read_text("utf-8"))
+        return cls(
+            words=(path / "words.txt").read_text("utf-8").split("\n")[:-1],
+            articles=described["articles"],
+            collections=described["collections"],
+            equation_names=equations["names"],
+            forms=equations["forms"],
+            units=equations["units"],
+            settings=described["settings"],
+            table=[Removed(*row) for row in described["table"]],
+            left_out=described["left_out"],
+            **store.map_arrays(path / "arrays.safetensors"),
+        )
+
+
+class _Raw:
+    """Everything read, before it is known which words count."""
+
+    def __init__(self, rules: Rules) -> None:
+        self.tokenize = vocabulary.paper_tokenizer() if rules.kind == "paper" else None
+        self.ids: dict[str, int] = {}
+        self.capitals: dict[int, int] = {}
+        self.streams: list[Pointers] = []
+        self.names: list[str] = []
+        self.collections: list[str] = []
+        self.positions: list[list[int]] = []  # of equations, among an article's words
+        self.occurrences: list[tuple[int, str]] = []  # type, name
+        self.forms: dict[str, int] = {}
+        self.bags: list[list[str]] = []
+        self.written: list[list[str]] = []  # only where a tagger will want them
+
+    @property
+    def words(self) -> list[str]:
+        return list(self.ids)
+
+    def add(self, name: str, collection: str, stream: Stream, numbering: str) -> None:
+        """Take in one article."""
+        written: list[str] = []
+        pending: list[str] = []
+        positions: list[int] = []
+        for ordinal, item in _numbered(stream):
+            if isinstance(item, str):
+                pending.append(item)
+            elif numbering == "display" or item.numbered is not False:
+                written += self._tokens(pending)
+                pending = []
+                positions.append(len(written))
+                self._equation(item, item.name or f"{name}#{ordinal}")
+        written += self._tokens(pending)
+        self.streams.append(np.array([self._word(word) for word in written], np.int64))
+        self.names.append(name)
+        self.collections.append(collection)
+        self.positions.append(positions)
+        if self.tokenize:
+            self.written.append(written)
+
+    def _tokens(self, words: list[str]) -> list[str]:
+        return self.tokenize(" ".join(words)) if self.tokenize and words else words
+
+    def _word(self, word: str) -> int:
+        index = self.ids.setdefault(word.lower(), len(self.ids))
+        if len(word) == 3 and word.isupper():
+            self.capitals[index] = self.capitals.get(index, 0) + 1
+        return index
+
+    def _equation(self, formula: Formula, name: str) -> None:
+        type_ = self.forms.setdefault(formula.form, len(self.forms))
+        if type_ == len(self.bags):
+            self.bags.append(list(formula.units))
+        self.occurrences.append((type_, name))
+
+    def counts(self) -> Pointers:
+        total = np.zeros(len(self.ids), np.int64)
+        for stream in self.streams:
+            total += np.bincount(stream, minlength=len(total))
+        return total
+
+    def capital_counts(self) -> Pointers:
+        found = np.zeros(len(self.ids), np.int64)
+        found[list(self.capitals)] = list(self.capitals.values())
+        return found
+
+    def nouns(self, rules: Rules) -> NDArray[np.bool_] | None:
+        """What the tagger says, asked only about words that another rule may keep."""
+        if rules.kind != "paper":
+            return None
+        few = 2 if rules.min_count == "auto" else int(rules.min_count)
+        long = np.array([len(word) >= min(3, rules.min_length) for word in self.words], bool)
+        wanted = long & ((self.counts() >= few) | (self.capital_counts() > 0))
+        runs = zip(self.written, self.streams, strict=True)
+        return vocabulary.nouns_and_adjectives(runs, wanted, vocabulary.paper_tagger())
+
+    def arrays(self, kept: Pointers) -> dict[str, Any]:
+        """Words and equations' places, once it is known which words count."""
+        new = np.full(len(self.ids), -1, np.int32)
+        new[kept] = np.arange(len(kept), dtype=np.int32)
+        tokens, starts, places = [np.empty(0, np.int32)], [0], [np.empty(0, np.int64)]
+        for stream, positions in zip(self.streams, self.positions, strict=True):
+            ids = new[stream]
+            before = np.r_[0, np.cumsum(ids >= 0)]
+            places.append(starts[-1] + before[np.array(positions, np.int64)])
+            tokens.append(ids[ids >= 0])
+            starts.append(starts[-1] + len(tokens[-1]))
+        words = self.words
+        return {
+            "words": [words[index] for index in kept],
+            "tokens": np.concatenate(tokens),
+            "starts": np.array(starts, np.int64),
+            "articles": self.names,
+            "collections": self.collections,
+            "equation_positions": np.concatenate(places),
+            "equation_starts": np.cumsum([0, *map(len, self.positions)]).astype(np.int64),
+        }
+
+    def equations(self) -> dict[str, Any]:
+        """Types, names and units; units are numbered by how often they occur."""
+        types = np.array([type_ for type_, _ in self.occurrences], np.int32)
+        often = np.bincount(types, minlength=len(self.bags))
+        counts: dict[str, int] = {}
+        for bag, times in zip(self.bags, often.tolist(), strict=True):
+            for unit in bag:
+                counts[unit] = counts.get(unit, 0) + times
+        units = sorted(counts, key=lambda unit: (-counts[unit], unit))
+        ids = {unit: index for index, unit in enumerate(units)}
+        flat = [ids[unit] for bag in self.bags for unit in bag]
+        return {
+            "equation_types": types,
+            "equation_names": [name for _, name in self.occurrences],
+            "forms": list(self.forms),
+            "units": units,
+            "unit_ids": np.array(flat, np.int32),
+            "unit_starts": np.cumsum([0, *map(len, self.bags)]).astype(np.int64),
+        }
+
+
+def _numbered(stream: Stream) -> Iterable[tuple[int, str | Formula]]:
+    """Each item with the number of equations up to it: an equation with its own ordinal."""
+    ordinal = 0
+    for item in stream:
+        ordinal += not isinstance(item, str)
+        yield ordinal, item

@@ -1,0 +1,360 @@
+"""The same steps as `reference`, fast: serial numba kernels and plain Python threads.
+
+A batch is worked on in two phases. *Forward*: parts of the batch are independent; each sums its
+windows, makes three small matrix products per block (scores, gradients of contexts, gradients
+of zeros) and leaves its gradients in rows of its own. *Apply*: the gradients are grouped by the
+row they belong to, and for each touched row one thread adds them up in fixed order and makes
+the Adagrad step. Neither phase depends on the number of threads, hence the bytes do not.
+
+Windows are summed by doubling (sums of 2, 4, 8 rows), which costs log W additions and, unlike
+adding one row and subtracting another, leaves no rounding where a context is empty: Adagrad's
+first step makes a full step of any residue, however small.
+The loops themselves are in `loops` and `bag_loops`; this file shares out the work.
+"""
+
+import ctypes
+import functools
+import importlib.util
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from eqemb.kernels import bag_loops, loops
+from eqemb.kernels.arrays import Contexts, Near, Rows, Rule, Text, Vectors
+
+Span = tuple[int, int]
+PART = 256  # positions of a batch that one forward call works on at a time
+
+
+class Team:
+    """A few threads that share a list of calls; the calling thread takes the first share."""
+
+    def __init__(self, threads: int) -> None:
+        self.threads = max(1, threads)
+        self._pool = ThreadPoolExecutor(self.threads - 1) if threads > 1 else None
+
+    def share(self, total: int, work: Callable[[int, int], Any]) -> None:
+        """Call `work(low, high)` on equal parts of range(total), one for each thread."""
+        edges = [total * part // self.threads for part in range(self.threads + 1)]
+        self.each(list(pairwise(edges)), work)
+
+    def each(self, tasks: list[Any], work: Callable[..., Any]) -> None:
+        """Call `work(*task)` for every task."""
+        if self._pool is None:
+            for task in tasks:
+                work(*task)
+            return
+        waiting = [self._pool.submit(work, *task) for task in tasks[1:]]
+        work(*tasks[0])
+        for future in waiting:
+            future.result()
+
+    def close(self) -> None:
+        """End the threads."""
+        if self._pool is not None:
+            self._pool.shutdown()
+
+
+@contextmanager
+def team(threads: int) -> Iterator[Team]:
+    """A team whose BLAS, which each of its threads calls, has one thread."""
+    library = _openblas()
+    before = library.scipy_openblas_get_num_threads() if library else 0
+    if library:
+        library.scipy_openblas_set_num_threads(1)
+    members = Team(threads)
+    try:
+        yield members
+    finally:
+        members.close()
+        if library:
+            library.scipy_openblas_set_num_threads(before)
+
+
+@functools.cache
+def _openblas() -> Any:
+    """SciPy's own OpenBLAS, the one numba calls; None where SciPy was built on another.
+
+    Products as small as ours stay on one thread in any case; this makes it sure.
+    """
+    scipy = importlib.util.find_spec("scipy")
+    folder = Path(scipy.origin if scipy and scipy.origin else "").parent
+    for found in sorted([*folder.parent.glob("scipy.libs/*openblas*"), *folder.glob(".dylibs/*")]):
+        try:
+            library = ctypes.CDLL(str(found))
+            _ = library.scipy_openblas_set_num_threads
+        except (OSError, AttributeError):
+            continue
+        return library
+    return None
+
+
+def _groups(rows: int, entries: int) -> loops.Groups:
+    touched = min(rows, entries)
+    return loops.Groups(
+        np.zeros(rows, np.int64),
+        np.empty(touched, np.int64),
+        np.empty(touched + 1, np.int64),
+        np.empty(entries, np.int64),
+    )
+
+
+class _Words:
+    """Scratch for batches of one text, and the two phases."""
+
+    def __init__(self, vectors: Vectors, text: Text, rule: Rule, members: Team) -> None:
+        size, K = max(1, min(rule.batch, len(text.tokens))), vectors.rho.shape[1]
+        half = rule.window // 2
+        self.part = max(rule.block, PART // rule.block * rule.block)
+        parts, blocks = -(-size // self.part), -(-size // rule.block)
+        self.vectors, self.text, self.rule, self.team = vectors, text, rule, members
+        self.zeros = np.empty((blocks, rule.negatives), np.int32)
+        self.losses = np.empty(blocks)
+        self.sheet = loops.Sheet(
+            context=np.empty((size, K), np.float32),
+            target=np.empty(size, np.float32),
+            by_zero=np.empty((blocks * rule.negatives, K), np.float32),
+            by_context=np.empty((parts * (self.part + 2 * half), K), np.float32),
+        )
+        self.ids = (
+            np.empty(size + blocks * rule.negatives, np.int32),
+            np.empty(len(self.sheet.by_context), np.int32),
+        )
+        self.groups = (
+            _groups(len(vectors.rho), len(self.ids[0])),
+            _groups(len(vectors.alpha), len(self.ids[1])),
+        )
+
+    def forward(self, low: int, high: int, *, learn: bool) -> float:
+        """The batch's loss; with `learn`, its gradients are left in the sheet."""
+        blocks = -(-(high - low) // self.rule.block)
+        zeros = self.zeros[:blocks]
+        loops.draw(np.uint64(self.rule.key), low // self.rule.block, self.text.noise, zeros)
+
+        def work(first: int, last: int) -> None:
+            bounds = (low + first * self.part, min(low + last * self.part, high))
+            if bounds[0] < bounds[1]:
+                loops.words_forward(
+                    self.vectors, self.text, loops.settings(self.rule), self.sheet, zeros,
+                    (low, *bounds, self.part), self.losses, learn,
+                )  # fmt: skip
+
+        self.team.share(-(-(high - low) // self.part), work)
+        return float(self.losses[:blocks].sum())
+
+    def group(self, which: int, low: int, high: int) -> int:
+        """Group the gradients of rho (0) or of alpha (1) by row; how many rows."""
+        rule, ids = self.rule, self.ids[which]
+        if which:
+            size = loops.context_ids(self.text, rule.window // 2, (low, high, self.part), ids)
+        else:
+            blocks = -(-(high - low) // rule.block)
+            size = high - low + blocks * rule.negatives
+            ids[: high - low] = self.text.tokens[low:high]
+            ids[high - low : size] = self.zeros[:blocks].reshape(-1)
+        return int(loops.group(ids[:size], self.groups[which]))
+
+    def apply(self, low: int, high: int) -> None:
+        """Step every row that the sheet holds gradients of."""
+        touched = [0, 0]
+
+        def group(which: int) -> None:
+            touched[which] = self.group(which, low, high)
+
+        self.team.each([(0,), (1,)] if self.rule.learn_alpha else [(0,)], group)
+        vectors, sheet, rate = self.vectors, self.sheet, np.float32(self.rule.rate)
+        rho, alpha = Rows(vectors.rho, vectors.rho_sum), Rows(vectors.alpha, vectors.alpha_sum)
+        shares = [_shares(self.groups[w], touched[w], self.team.threads) for w in (0, 1)]
+
+        def step(rho_span: Span, alpha_span: Span) -> None:
+            loops.apply_targets(rho, self.groups[0], rho_span, sheet, high - low, rate)
+            if self.rule.learn_alpha:
+                loops.apply_rows(alpha, self.groups[1], alpha_span, sheet.by_context, rate)
+
+        self.team.each(list(zip(*shares, strict=True)), step)
+
+
+def _shares(groups: loops.Groups, touched: int, threads: int) -> list[Span]:
+    """Ranges of touched rows that cost about the same."""
+    cost = groups.starts[: touched + 1] + 4 * np.arange(touched + 1)
+    aims = [int(cost[-1]) * part // threads for part in range(threads + 1)]
+    edges = [int(edge) for edge in np.searchsorted(cost, aims)]
+    return list(pairwise([0, *edges[1:-1], touched]))
+
+
+def words_update(
+    vectors: Vectors, text: Text, rule: Rule, span: Span | None = None, threads: int = 1
+) -> float:
+    """Synchronous minibatches over the text (or a span of positions); the mean loss."""
+    first, last = span or (0, len(text.tokens))
+    total = 0.0
+    with team(threads) as members:
+        batches = _Words(vectors, text, rule, members)
+        for low in range(first, last, rule.batch):
+            high = min(low + rule.batch, last)
+            total += batches.forward(low, high, learn=True)
+            batches.apply(low, high)
+    return total / max(1, last - first)
+
+
+def words_loss(
+    vectors: Vectors, text: Text, rule: Rule, span: Span | None = None, threads: int = 1
+) -> float:
+    """The mean loss over the text, or over a span of positions."""
+    first, last = span or (0, len(text.tokens))
+    total = 0.0
+    with team(threads) as members:
+        batches = _Words(vectors, text, rule, members)
+        for low in range(first, last, rule.batch):
+            total += batches.forward(low, min(low + rule.batch, last), learn=False)
+    return total / max(1, last - first)
+
+
+class _Bags:
+    """Scratch for batches of near positions, and their phases."""
+
+    def __init__(
+        self, rows: Rows, words: Vectors, text: Text, near: Near, rule: Rule, members: Team
+    ) -> None:
+        size = max(1, min(rule.batch, len(near.positions)))
+        self.rows, self.words, self.text, self.near = rows, words, text, near
+        self.rule, self.team, self.K = rule, members, rows.vectors.shape[1]
+        blocks = -(-size // rule.block)
+        self.zeros = np.empty((blocks, rule.negatives), np.int32)
+        self.losses = np.empty(blocks)
+        self.by_context = np.empty((size, self.K), np.float32)
+        self.local = np.empty(len(near.scale), np.int64)
+        self.tally = np.zeros(max(len(near.scale), len(rows.vectors)), np.int64)
+        self.kept = np.zeros((0, self.K), np.float32)
+
+    def _group(self, ids: NDArray[np.int32]) -> tuple[loops.Groups, int]:
+        """Entries by row, in scratch made for them."""
+        size = min(len(ids), len(self.tally))
+        arrays = np.empty(size, np.int64), np.empty(size + 1, np.int64)
+        groups = loops.Groups(self.tally, *arrays, np.empty(len(ids), np.int64))
+        return groups, int(loops.group(ids, groups))
+
+    def forward(self, low: int, high: int) -> tuple[float, loops.Groups, int]:
+        """The batch's loss and its types; gradients of its contexts are left in scratch."""
+        near, rule = self.near, self.rule
+        types, touched = self._group(near.types[near.starts[low] : near.starts[high]])
+        pooled = np.empty((touched, self.K), np.float32)
+
+        def pool(first: int, last: int) -> None:
+            bag_loops.bag_pool(self.rows.vectors, near, types, (first, last), self.local, pooled)
+
+        self.team.share(touched, pool)
+        blocks = -(-(high - low) // rule.block)
+        zeros = self.zeros[:blocks]
+        loops.draw(np.uint64(rule.key), low // rule.block, self.text.noise, zeros)
+
+        def work(first: int, last: int) -> None:
+            bounds = (low, low + first * rule.block, min(low + last * rule.block, high))
+            bag_loops.bags_forward(
+                self.words, self.text, near, loops.settings(rule), zeros, bounds,
+                self.local, pooled, self.by_context, self.losses,
+            )  # fmt: skip
+
+        self.team.share(blocks, work)
+        return float(self.losses[:blocks].sum()), types, touched
+
+    def apply(self, low: int, high: int, types: loops.Groups, touched: int) -> None:
+        """Step the rows of the batch's types, or add to what is kept for the whole."""
+        near = self.near
+        owners = np.empty(near.starts[high] - near.starts[low], np.int64)
+        bag_loops.bag_owners(near, low, high, owners)
+        by_type = np.empty((touched, self.K), np.float32)
+
+        def gather(first: int, last: int) -> None:
+            bag_loops.bag_gradients(near, types, (first, last), owners, self.by_context, by_type)
+
+        self.team.each(_shares(types, touched, self.team.threads), gather)
+        sizes = np.diff(near.bag_starts)[types.rows[:touched]]
+        ids, sources = np.empty(sizes.sum(), np.int32), np.empty(sizes.sum(), np.int64)
+        bag_loops.bag_entries(near, types, touched, ids, sources)
+        groups, count = self._group(ids)
+        whole, rate = len(self.kept) > 0, np.float32(self.rule.rate)
+
+        def step(first: int, last: int) -> None:
+            bag_loops.apply_bags(
+                self.rows, groups, (first, last), sources, by_type, self.kept, rate, whole
+            )
+
+        self.team.each(_shares(groups, count, self.team.threads), step)
+
+
+def bags_update(
+    rows: Rows,
+    words: Vectors,
+    text: Text,
+    near: Near,
+    rule: Rule,
+    span: Span | None = None,
+    *,
+    whole: bool = False,
+    threads: int = 1,
+) -> float:
+    """Minibatches over near positions; `whole` makes one step of the span's whole gradient."""
+    first, last = span or (0, len(near.positions))
+    total = 0.0
+    with team(threads) as members:
+        batches = _Bags(rows, words, text, near, rule, members)
+        if whole:
+            batches.kept = np.zeros(rows.vectors.shape, np.float32)
+        for low in range(first, last, rule.batch):
+            high = min(low + rule.batch, last)
+            loss, types, touched = batches.forward(low, high)
+            batches.apply(low, high, types, touched)
+            total += loss
+        if whole:
+            kept, rate = batches.kept, np.float32(rule.rate)
+            members.share(len(kept), lambda a, b: bag_loops.apply_all(rows, (a, b), kept, rate))
+    return total / max(1, last - first)
+
+
+def bags_loss(
+    rows: Rows,
+    words: Vectors,
+    text: Text,
+    near: Near,
+    rule: Rule,
+    span: Span | None = None,
+    *,
+    threads: int = 1,
+) -> float:
+    """The mean loss over near positions."""
+    first, last = span or (0, len(near.positions))
+    total = 0.0
+    with team(threads) as members:
+        batches = _Bags(rows, words, text, near, rule, members)
+        for low in range(first, last, rule.batch):
+            total += batches.forward(low, min(low + rule.batch, last))[0]
+    return total / max(1, last - first)
+
+
+def _contexts(rows: Rows, contexts: Contexts, rule: Rule, threads: int, *, learn: bool) -> float:
+    losses = np.empty(len(rows.vectors))
+    weight, rate = np.float32(rule.zero_weight), np.float32(rule.rate)
+
+    def work(first: int, last: int) -> None:
+        bag_loops.contexts_step(rows, contexts, (first, last), weight, rate, losses, learn)
+
+    with team(threads) as members:
+        members.share(len(rows.vectors), work)
+    return float(losses.sum()) / max(1, len(contexts.occurrences))
+
+
+def contexts_update(rows: Rows, contexts: Contexts, rule: Rule, threads: int = 1) -> float:
+    """One Adagrad step of every type's rho on all its occurrences; the mean loss."""
+    return _contexts(rows, contexts, rule, threads, learn=True)
+
+
+def contexts_loss(rows: Rows, contexts: Contexts, rule: Rule, threads: int = 1) -> float:
+    """The mean loss of b_e over all occurrences."""
+    return _contexts(rows, contexts, rule, threads, learn=False)

@@ -1,0 +1,280 @@
+"""What training is made of besides kernels: the second pass's arrays, best iterations, resuming.
+
+`near` and `contexts` turn a stream and the ids of its equations into what kernels read. An
+`Attempt` is a run that can be killed after any iteration and go on with the same bytes.
+"""
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from time import perf_counter
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from eqemb import store
+from eqemb.corpus import Ids, Pointers
+from eqemb.errors import EqembError, UsageError
+from eqemb.kernels import draws
+from eqemb.kernels.arrays import Contexts, Floats, Near, Text
+from eqemb.split import Stream
+
+Callback = Callable[[int, float, float, float | None], object]
+
+
+class Bags(NamedTuple):
+    """Which rows each equation id is made of, and how they are pooled."""
+
+    starts: Pointers
+    ids: Ids
+    scale: Floats
+    rows: int
+
+
+def single(size: int) -> Bags:
+    """Every equation id has one row of its own."""
+    ids = np.arange(size, dtype=np.int32)
+    return Bags(np.arange(size + 1), ids, np.ones(size, np.float32), size)
+
+
+def pooled(starts: Pointers, ids: Ids, rows: int, pooling: str) -> Bags:
+    """Equations as bags of units: their sum, mean, or sum over the root of their number."""
+    size = np.maximum(np.diff(starts), 1).astype(np.float64)
+    scale = size ** {"sum": 0.0, "mean": -1.0, "root": -0.5}[pooling]
+    return Bags(starts, ids, scale.astype(np.float32), rows)
+
+
+def shuffled(starts: Pointers, ids: Ids, seed: int) -> tuple[Pointers, Ids]:
+    """Units permuted over equations: each equation gets the whole bag of another."""
+    drawn = draws.bits(draws.key(seed, 201, 0), np.arange(len(starts) - 1), 1)[:, 0]
+    order = np.argsort(drawn, kind="stable")
+    sizes = np.diff(starts)[order]
+    pieces = [ids[starts[bag] : starts[bag + 1]] for bag in order]
+    return (
+        np.cumsum(np.r_[0, sizes]).astype(np.int64),
+        np.concatenate([np.empty(0, np.int32), *pieces]),
+    )
+
+
+def pool(rows: Floats, bags: Bags) -> Floats:
+    """The vector of every equation id, as it enters a word's context; [ids, K]."""
+    owner = np.repeat(np.arange(len(bags.scale)), np.diff(bags.starts))
+    total = np.zeros((len(bags.scale), rows.shape[1]))
+    np.add.at(total, owner, rows[bags.ids].astype(np.float64))
+    return (total * bags.scale[:, None]).astype(np.float32)
+
+
+def _reach(stream: Stream, window: int) -> tuple[Pointers, NDArray[np.bool_]]:
+    """Positions of the window's words around each occurrence, and which exist; [O, E]."""
+    half = window // 2
+    found = stream.equation_positions[:, None] + np.arange(-half, half)[None, :]
+    article = stream.equation_articles
+    low, high = stream.starts[article][:, None], stream.starts[article + 1][:, None]
+    return found, (found >= low) & (found < high)
+
+
+def near(stream: Stream, ids: Ids, bags: Bags, window: int) -> Near:
+    """Words with an equation among the E/2 words before or after it, and those equations."""
+    found, inside = _reach(stream, window)
+    occurrence, slot = np.nonzero(inside)
+    where = found[occurrence, slot]
+    order = np.argsort(where, kind="stable")  # occurrences stay in order
+    positions, counts = np.unique(where, return_counts=True)
+    starts = np.cumsum(np.r_[0, counts]).astype(np.int64)
+    types = ids[occurrence[order]].astype(np.int32)
+    return Near(positions, starts, types, bags.starts, bags.ids, bags.scale)
+
+
+def context_sums(alpha: Floats, stream: Stream, window: int) -> Floats:
+    """Sum over c_m of alpha, for every occurrence; [O, K]."""
+    found, inside = _reach(stream, window)
+    total = np.zeros((len(found), alpha.shape[1]), np.float32)
+    for slot in range(found.shape[1]):
+        rows = np.flatnonzero(inside[:, slot])
+        total[rows] += alpha[stream.tokens[found[rows, slot]]]
+    return total
+
+
+def context_zeros(ids: Ids, count: int, seed: int) -> Pointers:
+    """For each occurrence `count` occurrences of other ids, uniformly; none where all are one."""
+    size = len(ids)
+    order = np.argsort(ids, kind="stable")
+    first = np.searchsorted(ids[order], ids, side="left")
+    own = np.searchsorted(ids[order], ids, side="right") - first
+    if size == 0 or own.max() == size:
+        return np.empty((size, 0), np.int64)
+    drawn = draws.bits(draws.key(seed, 202, 0), np.arange(size), count)
+    rank = draws.below(drawn, (size - own)[:, None])
+    return order[np.where(rank < first[:, None], rank, rank + own[:, None])]
+
+
+def contexts(sums: Floats, ids: Ids, types: int, zeros: Pointers) -> Contexts:
+    """What b_e reads: occurrences sorted by type, with their zeros."""
+    order = np.argsort(ids, kind="stable")
+    starts = np.searchsorted(ids[order], np.arange(types + 1))
+    return Contexts(sums, starts.astype(np.int64), order, zeros)
+
+
+def unit_texts(stream: Stream, bags: Bags, seed: int, *, hold_out: bool) -> tuple[Text, Text]:
+    """Units of every occurrence as a text for b_u, and a twentieth of types held out of it."""
+    sizes = np.diff(bags.starts)
+    apart = np.zeros(len(sizes), bool)
+    if hold_out:
+        drawn = draws.bits(draws.key(seed, 203, 0), np.arange(len(sizes)), 1)[:, 0]
+        apart = draws.below(drawn, np.full(len(sizes), 20)) == 0
+    made = []
+    for wanted in (~apart, apart):
+        types = stream.equation_types[wanted[stream.equation_types]]
+        starts = np.cumsum(np.r_[0, sizes[types]]).astype(np.int64)
+        at = np.arange(starts[-1]) - np.repeat(starts[:-1], sizes[types])
+        made.append((bags.ids[np.repeat(bags.starts[types], sizes[types]) + at], starts))
+    counts = np.bincount(made[0][0], minlength=bags.rows)
+    noise = draws.noise_table(np.maximum(counts, 1))
+    return Text(*made[0], noise), Text(*made[1], noise)
+
+
+def with_tokens(stream: Stream, words: int, types: int) -> Stream:
+    """The stream with every equation as a word of its own, numbered after the words."""
+    tokens = np.insert(
+        stream.tokens, stream.equation_positions, words + stream.equation_types
+    ).astype(np.int32)
+    return stream._replace(
+        tokens=tokens,
+        starts=stream.starts + stream.equation_starts,
+        counts=np.bincount(tokens, minlength=words + types).astype(np.int64),
+    )
+
+
+def initial(seed: int, which: int, size: int, dim: int, scale: float) -> Floats:
+    """Normal numbers times scale / K; a function of (seed, which) alone."""
+    random = np.random.default_rng([seed % 2**63, which])
+    return (random.standard_normal((size, dim)) * (scale / dim)).astype(np.float32)
+
+
+@dataclass
+class Watch:
+    """The best iteration so far of some arrays; stopped once a score no longer improves.
+
+    That is after `patience` iterations in a row that are no better than the best.
+    """
+
+    names: list[str]
+    patience: int = 1
+    best: float = -math.inf
+    iteration: int = 0
+    stopped: bool = False
+
+    def see(self, score: float | None, iteration: int) -> bool:
+        """Take note of a score; whether its arrays are the best so far."""
+        if self.stopped:
+            return False
+        if score is None or score > self.best:
+            self.best = -math.inf if score is None else score
+            self.iteration = iteration
+            return True
+        self.stopped = iteration - self.iteration >= self.patience
+        return False
+
+
+@dataclass
+class Attempt:
+    """A run: its arrays, its best arrays, how far it has come."""
+
+    identity: str
+    """Of settings, corpus, split and seed: what a checkpoint must agree on."""
+    arrays: dict[str, NDArray[Any]] = field(default_factory=dict)
+    best: dict[str, NDArray[Any]] = field(default_factory=dict)
+    watches: dict[str, Watch] = field(default_factory=dict)
+    history: list[dict[str, Any]] = field(default_factory=list)
+    stage: str = ""
+    iteration: int = 0
+    file: Path | None = None
+
+    @classmethod
+    def start(cls, identity: str, file: Path | None, *, resume: bool) -> Self:
+        """A new run, or the one that a checkpoint holds."""
+        if not (resume and file and file.exists()):
+            return cls(identity, file=file)
+        state = store.read_metadata(file)
+        if state.get("identity") != identity:
+            raise UsageError(f"{file} is a checkpoint of other settings; train without resuming")
+        kept = {name: np.array(array) for name, array in store.map_arrays(file).items()}
+        return cls(
+            identity,
+            {name[4:]: array for name, array in kept.items() if name.startswith("now.")},
+            {name[5:]: array for name, array in kept.items() if name.startswith("best.")},
+            {name: Watch(**state["watches"][name]) for name in state["watches"]},
+            state["history"],
+            state["stage"],
+            state["iteration"],
+            file,
+        )
+
+    def save(self) -> None:
+        """Write the checkpoint, by rename: after a kill it is the old one or the new one."""
+        if self.file is None:
+            return
+        arrays = {f"now.{name}": array for name, array in self.arrays.items()}
+        arrays |= {f"best.{name}": array for name, array in self.best.items()}
+        state = {
+            "identity": self.identity,
+            "watches": {name: vars(watch) for name, watch in self.watches.items()},
+            "history": self.history,
+            "stage": self.stage,
+            "iteration": self.iteration,
+        }
+        self.file.parent.mkdir(parents=True, exist_ok=True)
+        beside = self.file.with_name(f".{self.file.name}.new")
+        store.write_arrays(beside, arrays, state)
+        beside.replace(self.file)
+
+    def done(self, stage: str) -> bool:
+        """Whether a stage was finished before."""
+        return f"done {stage}" in self.watches
+
+    def enter(self, stage: str, arrays: Mapping[str, Any], watches: Mapping[str, Watch]) -> None:
+        """Begin a stage with its arrays, unless a checkpoint was taken within it."""
+        if self.stage == stage:
+            return
+        self.stage, self.iteration = stage, 0
+        self.arrays |= arrays
+        self.watches |= watches
+
+    def iterate(
+        self,
+        limit: int,
+        step: Callable[[int], dict[str, float]],
+        judges: Mapping[str, Callable[[], float | None]],
+        callback: Callback | None,
+    ) -> None:
+        """Step and judge until nothing improves; then the best arrays are the arrays.
+
+        A step returns the mean loss of each conditional, a judge a validation score or None;
+        the callback is told the first of both.
+        """
+        watches = [self.watches[name] for name in judges]
+        while self.iteration < limit and not all(watch.stopped for watch in watches):
+            start = perf_counter()
+            iteration = self.iteration + 1
+            loss = step(iteration)
+            if not all(map(math.isfinite, loss.values())):
+                raise EqembError(
+                    f"the loss of iteration {iteration} is {loss}: train with a smaller rate"
+                )
+            scores = {name: judge() for name, judge in judges.items()}
+            for watch, score in zip(watches, scores.values(), strict=True):
+                if watch.see(score, iteration):
+                    self.best |= {name: self.arrays[name].copy() for name in watch.names}
+            self.iteration = iteration
+            seconds = perf_counter() - start
+            row = {"stage": self.stage, "iteration": iteration, "loss": loss}
+            self.history.append(row | {"validation": scores, "seconds": round(seconds, 4)})
+            self.save()
+            if callback is not None:
+                callback(iteration, seconds, next(iter(loss.values())), next(iter(scores.values())))
+        for watch in watches:
+            self.arrays |= {name: self.best.pop(name) for name in watch.names if name in self.best}
+        self.watches[f"done {self.stage}"] = Watch([])
+        self.save()

@@ -1,0 +1,304 @@
+"""The models on a planted corpus: what they recover, the same bytes, stopping and resuming."""
+
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from eqemb import scores
+from eqemb.corpus import Corpus
+from eqemb.embeddings import Embeddings, KeyedVectors
+from eqemb.errors import EqembError, UsageError
+from eqemb.models import PAPER, BernoulliEmbeddings, EqEmb, EqEmbU
+from eqemb.split import TEST, Settings, Split
+from planted import TOPICS, planted, topic_of, word
+
+SMALL: dict[str, Any] = {"dim": 10, "batch": 1024, "iterations": 8, "negatives": 5}
+NEAR: dict[str, Any] = {"equation_window": 8, "equation_rate": 0.03}
+MODELS = [
+    BernoulliEmbeddings(**SMALL),
+    BernoulliEmbeddings(**SMALL, equations="tokens"),
+    EqEmb(**SMALL, **NEAR),
+    EqEmbU(**SMALL, **NEAR),
+]
+each = pytest.mark.parametrize("model", MODELS, ids=["b-emb", "tokens", "eqemb", "eqemb-u"])
+
+
+@pytest.fixture(scope="module")
+def corpus() -> Corpus:
+    """One planted corpus for all."""
+    return planted()
+
+
+@pytest.fixture(scope="module")
+def split(corpus: Corpus) -> Split:
+    """Its split."""
+    return Split.make(corpus, Settings(negatives=10))
+
+
+def purity(vectors: KeyedVectors) -> float:
+    """The share of five nearest neighbours that are of the same topic, directions centred."""
+    rows = vectors.vectors - vectors.vectors.mean(axis=0)
+    centred = KeyedVectors(vectors.index_to_key, rows, vectors.kind)
+    same = [
+        topic_of(other) == topic_of(key)
+        for key in vectors.index_to_key
+        for other, _ in centred.most_similar(key, topn=5)
+    ]
+    return float(np.mean(same))
+
+
+def test_words_of_a_topic_are_neighbours(corpus: Corpus, split: Split) -> None:
+    """b-emb recovers the planted topics of words."""
+    model = BernoulliEmbeddings(**SMALL).fit(corpus, split)
+    assert purity(model.embeddings_.words) > 0.9
+    assert purity(model.embeddings_.view("words", "rho")) > 0.9
+
+
+def test_equations_as_tokens_are_neighbours(corpus: Corpus, split: Split) -> None:
+    """The paper's baseline recovers topics of equations that repeat."""
+    model = BernoulliEmbeddings(**SMALL, equations="tokens").fit(corpus, split)
+    assert purity(model.embeddings_.equations) > 0.8
+
+
+def test_equations_of_a_topic_are_neighbours(corpus: Corpus, split: Split) -> None:
+    """EqEmb recovers topics by both of its vectors."""
+    model = EqEmb(**SMALL, **NEAR).fit(corpus, split)
+    assert purity(model.embeddings_.equations) > 0.8
+    assert purity(model.embeddings_.view("equations", "rho")) > 0.9
+
+
+def test_units_and_their_equations_are_neighbours(corpus: Corpus, split: Split) -> None:
+    """EqEmb-U recovers topics of units, and of equations as their means."""
+    model = EqEmbU(**SMALL, **NEAR).fit(corpus, split)
+    assert purity(model.embeddings_.units) > 0.8
+    assert purity(model.embeddings_.equations) > 0.9
+
+
+def test_an_equation_points_to_its_words(corpus: Corpus, split: Split) -> None:
+    """The paper's pairing: cosine of rho_e and alpha_w ranks the topic's own words first."""
+    found = EqEmb(**SMALL, **NEAR).fit(corpus, split).embeddings_
+    rho, alpha = found.arrays["rho_equations"], found.arrays["alpha_words"]
+    score = rho @ (alpha - alpha.mean(axis=0)).T
+    best = [topic_of(found.keys["words"][row]) for row in score.argmax(axis=1)]
+    assert np.mean([topic == topic_of(form) for topic, form in
+                    zip(best, found.keys["equations"], strict=True)]) > 0.9  # fmt: skip
+
+
+@each
+def test_every_model_beats_chance(model: BernoulliEmbeddings, corpus: Corpus, split: Split) -> None:
+    """Held-out words are predicted better than by zeros."""
+    line = scores.means(model.fit(corpus, split).score(corpus, split, TEST))
+    assert line.predictive > scores.means(scores.zero(1, 10)).predictive + 0.1
+    assert line.accuracy > 0.6
+
+
+def test_equations_help_where_they_say_more_than_words(corpus: Corpus, split: Split) -> None:
+    """With the equation in the context, held-out words score better than without."""
+    model = EqEmb(**SMALL, **NEAR).fit(corpus, split)
+    with_equation = scores.means(model.score(corpus, split, TEST)).predictive
+    assert with_equation > scores.means(model.score(corpus, split, TEST, words=3)).predictive
+
+
+@each
+def test_threads_and_reruns_leave_the_same_bytes(
+    model: BernoulliEmbeddings, corpus: Corpus, split: Split
+) -> None:
+    """The hash of the model for 1, 2 and 4 threads, and for another seed."""
+    hashes = [model.fit(corpus, split, threads=n).embeddings_.sha256 for n in (1, 2, 4)]
+    assert len(set(hashes)) == 1
+    assert model.fit(corpus, split, seed=1).embeddings_.sha256 != hashes[0]
+
+
+@each
+def test_the_reference_trains_the_same_model(
+    model: BernoulliEmbeddings, corpus: Corpus, split: Split
+) -> None:
+    """The NumPy definition, over whole passes, ends nearly where numba does."""
+    model = type(model)(**model.get_params() | {"iterations": 2})
+    fast = model.fit(corpus, split).embeddings_.arrays
+    slow = model.fit(corpus, split, device="reference").embeddings_.arrays
+    for name, array in fast.items():
+        np.testing.assert_allclose(array, slow[name], atol=2e-4)
+
+
+class Killed(Exception):  # noqa: N818
+    """Stands for a kill."""
+
+
+@each
+def test_a_killed_run_goes_on_to_the_same_bytes(
+    model: BernoulliEmbeddings, corpus: Corpus, split: Split, tmp_path: Path
+) -> None:
+    """Killed after a third and after two thirds of the iterations, resumed twice."""
+    whole = model.fit(corpus, split)
+    expected, rows = whole.embeddings_.sha256, len(whole.history_)
+    file = tmp_path / "checkpoint"
+    for after in (rows // 3, rows // 3):
+        calls = iter(range(1, 100))
+
+        def callback(*_: object, calls: Any = calls, after: int = after) -> None:
+            if next(calls) == after:
+                raise Killed
+
+        with pytest.raises(Killed):
+            model.fit(corpus, split, checkpoint=file, resume=True, callback=callback)
+    done = model.fit(corpus, split, checkpoint=file, resume=True, threads=2)
+    assert done.embeddings_.sha256 == expected
+    assert len(done.history_) == rows
+    again = model.fit(corpus, split, checkpoint=file, resume=True)
+    assert again.embeddings_.sha256 == expected, "a finished run is not trained again"
+
+
+def test_a_checkpoint_of_other_settings_is_refused(
+    corpus: Corpus, split: Split, tmp_path: Path
+) -> None:
+    """Another rate is another run."""
+    file = tmp_path / "checkpoint"
+    BernoulliEmbeddings(**SMALL).fit(corpus, split, checkpoint=file)
+    with pytest.raises(UsageError, match="other settings"):
+        BernoulliEmbeddings(**SMALL, rate=0.2).fit(corpus, split, checkpoint=file, resume=True)
+
+
+def test_training_stops_when_validation_does(corpus: Corpus, split: Split) -> None:
+    """The best iteration is kept, not the last."""
+    changed = SMALL | {"dim": 30, "rate": 1.0, "patience": 1}
+    model = BernoulliEmbeddings(**changed | {"iterations": 30}).fit(corpus, split)
+    values = [row["validation"]["words"] for row in model.history_]
+    assert len(values) < 30
+    best = int(np.argmax(values)) + 1
+    assert model.embeddings_.config["best"]["words"] == best == len(values) - 1
+    capped = BernoulliEmbeddings(**changed | {"iterations": best})
+    kept = capped.fit(corpus, split).embeddings_.arrays["rho_words"]
+    assert kept.tobytes() == model.embeddings_.arrays["rho_words"].tobytes()
+
+
+def test_without_a_split_all_iterations_are_made(corpus: Corpus) -> None:
+    """And the last is kept."""
+    seen: list[tuple[Any, ...]] = []
+    EqEmbU(**SMALL | {"iterations": 3}).fit(corpus, callback=lambda *row: seen.append(row))
+    assert [row[0] for row in seen] == [1, 2, 3, 1, 2, 3]
+    assert all(row[3] is None for row in seen)
+
+
+def test_words_are_fixed_in_the_second_pass(corpus: Corpus, split: Split) -> None:
+    """EqEmb's words are b-emb's, to the byte."""
+    words = BernoulliEmbeddings(**SMALL).fit(corpus, split).embeddings_.arrays
+    for model in (EqEmb(**SMALL), EqEmbU(**SMALL)):
+        arrays = model.fit(corpus, split).embeddings_.arrays
+        assert arrays["alpha_words"].tobytes() == words["alpha_words"].tobytes()
+
+
+def test_given_words_stand_in_for_the_first_pass(corpus: Corpus, split: Split) -> None:
+    """Words of another model are taken by name."""
+    words = BernoulliEmbeddings(**SMALL).fit(corpus, split).embeddings_
+    model = EqEmb(**SMALL, words=words).fit(corpus, split)
+    assert {row["stage"] for row in model.history_} == {"equations"}
+    plain = EqEmb(**SMALL).fit(corpus, split).embeddings_
+    assert model.embeddings_.arrays["alpha_equations"].tobytes() == (
+        plain.arrays["alpha_equations"].tobytes()
+    )
+    with pytest.raises(UsageError, match="numbers"):
+        EqEmb(**SMALL | {"dim": 5}, words=words).fit(corpus, split)
+
+
+@pytest.mark.parametrize(("control", "rows"), [("one", 1), ("article", 120)])
+def test_controls_of_eqemb(control: str, rows: int, corpus: Corpus, split: Split) -> None:
+    """One vector for all equations, or one for each article, by the same code."""
+    model = EqEmb(**SMALL, control=control).fit(corpus, split)
+    assert model.embeddings_.arrays[f"alpha_{control}"].shape == (rows, 10)
+    assert np.isfinite(scores.means(model.score(corpus, split, TEST))).all()
+
+
+@pytest.mark.parametrize("unit_alpha", ["words", "joint", "apart"])
+def test_what_teaches_the_units(unit_alpha: str, corpus: Corpus, split: Split) -> None:
+    """Words alone, words and units together, or apart: all recover the topics, differently."""
+    model = EqEmbU(**SMALL, **NEAR, unit_alpha=unit_alpha).fit(corpus, split)
+    assert purity(model.embeddings_.equations) > 0.9
+    assert purity(model.embeddings_.view("units", "rho")) > 0.5
+
+
+def test_shuffled_units_know_less(corpus: Corpus, split: Split) -> None:
+    """Units permuted over equations lose the topic."""
+    right, wrong = (
+        EqEmbU(**SMALL, **NEAR, control=control).fit(corpus, split) for control in ("", "shuffled")
+    )
+    assert purity(wrong.embeddings_.equations) < purity(right.embeddings_.equations)
+
+
+def test_equations_are_the_mean_of_their_units(corpus: Corpus, split: Split) -> None:
+    """alpha_e and rho_e are means, whatever pools them in training."""
+    for pooling in ("sum", "root"):
+        arrays = EqEmbU(**SMALL, unit_pooling=pooling).fit(corpus, split).embeddings_.arrays
+        for side in ("alpha", "rho"):
+            units = corpus.unit_ids[corpus.unit_starts[2] : corpus.unit_starts[3]]
+            mean = arrays[f"{side}_units"][units].mean(axis=0)
+            np.testing.assert_allclose(arrays[f"{side}_equations"][2], mean, rtol=1e-5, atol=1e-7)
+
+
+def test_numbers_that_overflow_are_refused(corpus: Corpus) -> None:
+    """A rate beyond reason ends with an error that names it."""
+    with pytest.raises(EqembError, match="smaller rate"):
+        BernoulliEmbeddings(**SMALL, rate=1e30).fit(corpus)
+
+
+def test_the_paper_preset_sets_its_letter() -> None:
+    """Blocks of one position, summed zeros and units."""
+    model = EqEmbU(preset="paper", dim=50)
+    assert (model.block, model.weight, model.unit_pooling, model.dim) == (1, 1.0, "sum", 50)
+    assert {name: getattr(model, name) for name in PAPER} == PAPER
+    assert BernoulliEmbeddings(preset="paper").weight == 1.0
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"dim": 0}, {"window": 3}, {"equation_window": 0}, {"unit_window": 5}, {"rate": 0.0},
+        {"zero_weight": "some"}, {"unit_pooling": "max"}, {"unit_alpha": "all"}, {"control": "two"},
+        {"preset": "mine"}, {"equations": "tokens"}, {"equation_rate": -1.0},
+    ],
+)  # fmt: skip
+def test_wrong_settings_are_refused(wrong: dict[str, Any]) -> None:
+    """Settings are checked when they are given, and when they are changed."""
+    with pytest.raises(UsageError):
+        EqEmbU(**wrong)
+    with pytest.raises(UsageError):
+        EqEmbU().set_params(**wrong)
+
+
+def test_parameters_in_the_manner_of_scikit_learn() -> None:
+    """What get_params gives, the constructor takes."""
+    model = EqEmbU(dim=7).set_params(window=8)
+    assert EqEmbU(**model.get_params()) == model
+    assert model.get_params()["window"] == 8
+
+
+def test_an_empty_corpus_is_refused() -> None:
+    """Nothing to train on, and what to do."""
+    with pytest.raises(UsageError, match="no words"):
+        BernoulliEmbeddings().fit(Corpus.build([]))
+    with pytest.raises(UsageError, match="not been trained"):
+        BernoulliEmbeddings()._fitted()
+
+
+def test_a_saved_model_opens_without_numba(corpus: Corpus, split: Split, tmp_path: Path) -> None:
+    """The folder holds everything, and opens with NumPy alone."""
+    made = EqEmbU(**SMALL).fit(corpus, split).embeddings_
+    made.save(tmp_path / "model")
+    loaded = Embeddings.load(tmp_path / "model")
+    assert loaded.sha256 == made.sha256
+    assert loaded.history == made.history
+    assert "eqemb-u" in (tmp_path / "model" / "README.md").read_text()
+    code = (
+        "import sys; from pathlib import Path; from eqemb.embeddings import Embeddings\n"
+        f"m = Embeddings.load(Path({str(tmp_path / 'model')!r}))\n"
+        f"print(m.words.most_similar({word(0, 0)!r}, topn=1)[0][0])\n"
+        "print(*{'numba', 'scipy', 'torch'} & set(sys.modules))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    first, heavy = done.stdout.split("\n")[:2]
+    assert topic_of(first) in range(TOPICS)
+    assert not heavy

@@ -354,3 +354,33 @@ def test_slots_of_newcommand_and_xparse() -> None:
     assert [slot.kind for slot in xparse_slots("s o +m !O{x} e{^_} t/ d<> v b")] == list(
         "somoetdmb"
     )
+
+
+@pytest.mark.parametrize(
+    ("definition", "use", "found"),
+    [
+        (r"\newcommand{\path}{\text{Path}}", r"\path(x)", r"\text{Path}(x)"),
+        (r"\renewcommand{\or}{\vee}", r"a \or b", r"a \vee b"),
+        (r"\def\SS{\mathcal S}", r"\SS", r"\mathcal S"),
+        (r"\newcommand{\volume}{V}", r"\volume", "V"),
+    ],
+)
+def test_an_author_may_take_any_free_name(definition: str, use: str, found: str) -> None:
+    """What is a command elsewhere is notation where the author says so."""
+    assert read(rf"\[{use}\]", definition).equations[0].expanded == found
+
+
+def test_a_macro_that_runs_away_costs_itself_only() -> None:
+    r"""A command copied by \let may lack its arguments."""
+    article = read(r"\let\x\newcommand {\x} \[a\]")
+    assert len(article.equations) == 1
+
+
+def test_chains_of_environments_stop_at_a_budget() -> None:
+    """Environments that open two others each would double for ever."""
+    chain = "".join(
+        rf"\newenvironment{{q{a}}}{{\begin{{q{b}}}\begin{{q{b}}}}}{{}}"
+        for a, b in zip("abcdefghijklmnopqrstuvwxy", "bcdefghijklmnopqrstuvwxyz", strict=True)
+    )
+    article = read(r"\begin{qa} \[a\]", chain)
+    assert {"expansion budget", "macro recursion"} & {p.cause for p in article.problems}

@@ -216,3 +216,19 @@ def test_a_document_with_chapters_is_a_book() -> None:
     source = r"""\documentclass{unheardof}\begin{document}\chapter{A}
 \begin{equation}a\end{equation}\end{document}"""
     assert read_files({"m.tex": source}).equations[0].number == "1.1"
+
+
+def test_a_printed_form_ends_with_its_group() -> None:
+    r"""\theequation redefined within braces counts there only."""
+    equation = r"\begin{equation}a\end{equation}"
+    body = rf"{equation}{{\renewcommand{{\theequation}}{{*}}{equation}}}{equation}"
+    assert numbers(read(body)) == ["1", "*", "3"]
+
+
+def test_subequations_count_as_latex_counts() -> None:
+    """Inside, counting starts anew and its form may be changed; afterwards all is back."""
+    equation = r"\begin{equation}a\end{equation}"
+    form = r"\renewcommand{\theequation}{\theparentequation.\roman{equation}}"
+    body = rf"{equation}\begin{{subequations}}{form}{equation}{equation}\end{{subequations}}"
+    jump = rf"\begin{{subequations}}\setcounter{{equation}}{{5}}{equation}\end{{subequations}}"
+    assert numbers(read(body + equation + jump)) == ["1", "2.i", "2.ii", "3", "4f"]

@@ -401,3 +401,30 @@ def test_rows_and_marks_of_one_display() -> None:
     first, second = (read_row(display, start, end) for start, end in spans)
     assert (first.labels, first.unnumbered, first.latex) == (["x"], False, "a &= b")
     assert (second.labels, second.unnumbered, second.latex) == ([], True, "c")
+
+
+def test_a_title_in_the_preamble_may_hold_mathematics() -> None:
+    """A display or a reference in a title is no equation of the document."""
+    for title in (r"\title{On $$x$$ things}", r"\title{After \ref{q}}"):
+        article = read(r"\begin{equation}a\end{equation}", title)
+        assert [equation.expanded for equation in article.equations] == ["a"]
+
+
+def test_a_float_that_is_never_closed_is_told() -> None:
+    """What follows it was taken for a float's, and the report says so."""
+    article = read(r"One. \begin{table} cells and words for ever")
+    assert "unclosed environment" in [problem.cause for problem in article.problems]
+
+
+def test_a_float_may_be_closed_by_its_starred_name() -> None:
+    """A slip that LaTeX papers live with does not silence the rest."""
+    assert read(r"\begin{figure}a\end{figure*} Many words.").words() == ["Many", "words"]
+
+
+@pytest.mark.parametrize("name", ["procedure", "algorithm", "scope"])
+def test_theorems_may_have_any_name(name: str) -> None:
+    """A theorem is text, also where its name is else a float's or a drawing's."""
+    body = rf"\begin{{{name}}}Take \[x\] twice.\end{{{name}}}"
+    article = read(body, rf"\newtheorem{{{name}}}{{Name}}")
+    assert article.words()[-2:] == ["Take", "twice"]
+    assert len(article.equations) == 1

@@ -386,7 +386,7 @@ def _hit_text(rank: int, hit: Any) -> str:
     equation = hit.equation
     number = f" ({equation.number})" if equation.number is not None else ""
     same = f", {hit.occurrences} times" if hit.occurrences > 1 else ""
-    return (
+    return _harmless(
         f"{rank:3}  {hit.score:6.3f}  {_short(hit.text, 100)}\n"
         f"             {equation.id}{number}{same} · {_short(hit.title, 60)}"
         f" · {equation.file}:{equation.line}\n"

@@ -292,7 +292,8 @@ def read_library(
                 settings["sha256"] = records.sha256()
                 records.finish()
         except sqlite3.Error as error:
-            raise EqembError(f"cannot write {generation}: {error}; is the disk full?") from None
+            hint = "; is the disk full?" if isinstance(error, sqlite3.OperationalError) else ""
+            raise EqembError(f"cannot write {generation}: {error}{hint}") from None
         report = _write_report(generation, settings)
         if report["articles"] == 0 and read_state(folder):
             raise EqembError(

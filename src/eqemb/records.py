@@ -54,7 +54,8 @@ PARTIAL = frozenset((
     "missing input", "recursive input", "input budget", "expansion budget", "output budget",
     "macro recursion", "unclosed conditional", "unclosed environment", "truncated archive",
     "file too large", "unsafe member", "encrypted member", "unsupported compression",
-    "unreadable file", "not text", "formula missing",
+    "unreadable file", "not text", "formula missing", "scan budget", "runaway argument",
+    "unclosed inline mathematics",
 ))  # fmt: skip
 
 

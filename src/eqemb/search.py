@@ -22,7 +22,7 @@ from eqemb.formula import layout
 from eqemb.records import Records
 
 #: ARTICLE#4, ARTICLE(2.3) and ARTICLE:eq:loss; an article's name holds none of these marks.
-_NAME = re.compile(r"([^#():]+)(?:#(\d+)|\(([^()]+)\)|:(.+))")
+_NAME = re.compile(r"([^#():]+)(?:#(\d{1,9})|\(([^()]+)\)|:(.+))")
 #: What names do not hold and formulas do.
 _FORMULA = re.compile(r"[\\\\^_{}=+<>|&$,\s]")
 Scores = NDArray[np.float32]
@@ -201,11 +201,11 @@ class Search:
 
     @staticmethod
     def _top(scores: Scores, count: int) -> NDArray[np.int64]:
-        if count < len(scores):
-            best = np.argpartition(-scores, count - 1)[:count]
-        else:
-            best = np.arange(len(scores))
-        return best[np.lexsort((best, -scores[best]))]
+        if count == 0:
+            return np.empty(0, np.int64)
+        least = np.partition(scores, len(scores) - count)[len(scores) - count]
+        best = np.flatnonzero(scores >= least)  # with all that tie with the last
+        return best[np.lexsort((best, -scores[best]))][:count]
 
     def _equation(self, index: int) -> tuple[Equation, str]:
         article, ordinal, _ = (int(value) for value in self._equations[index])

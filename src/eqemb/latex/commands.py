@@ -187,12 +187,17 @@ ACCENTS: Final = {
     "r": "\u030a", "d": "\u0323", "b": "\u0331", "t": "\u0361",
 }  # fmt: skip
 
+#: What nobody means anything else by.
+UNTOUCHABLE: Final = names(
+    "begin end documentclass document enddocument label ref eqref section subsection chapter item "
+    "newcommand renewcommand def let if else fi input include usepackage csname endcsname"
+)
 #: Commands whose meaning the reader itself knows: authors' and styles' redefinitions of
 #: these are looks, not meaning, and are not followed.
 STRUCTURAL: Final = (
     frozenset(HEADINGS) | TITLES | REFERENCES | frozenset(ASIDES)
     | (frozenset(DROP_ARGUMENTS) - names("todo fixme tag phantom color index state"))
-    | frozenset(CHARACTERS) - names("P S L O l o th j i t u c d b r v k H aa AA ng")
+    | names("par newline space hfill linebreak quad qquad ldots dots")
     | names(
         "begin end item label maketitle appendix abstract endabstract nonumber notag document "
         "enddocument equation endequation align endalign eqnarray endeqnarray displaymath "

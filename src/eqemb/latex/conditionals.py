@@ -156,7 +156,8 @@ def _operand(gullet: Gullet) -> int:
 def _advance(gullet: Gullet, _: str) -> None:
     name = gullet.argument_token()
     change = _operand(gullet)
-    gullet.registers[name] = gullet.registers.get(name, 0) + change
+    total = gullet.registers.get(name, 0) + change
+    gullet.registers[name] = max(-(2**31), min(2**31 - 1, total))  # as in TeX
 
 
 def _show_register(gullet: Gullet, token: str) -> None:
@@ -235,7 +236,9 @@ def _test(gullet: Gullet, test: str) -> bool | None:
         return gullet.flags.get("if" + match[1])
     if match := re.fullmatch(r"\\isundefined\s*\{?(\\[A-Za-z@]+)\s*\}?", test):
         return not is_defined(gullet, match[1])
-    if match := re.fullmatch(r"(-?\d+)\s*([<>=])\s*(-?\d+)", gullet.expand_string(test).strip()):
+    if match := re.fullmatch(
+        r"(-?\d{1,9})\s*([<>=])\s*(-?\d{1,9})", gullet.expand_string(test).strip()
+    ):
         left_number, right_number = int(match[1]), int(match[3])
         return {
             "<": left_number < right_number,

@@ -2,8 +2,8 @@ r"""Actions of the commands that define: \newcommand, \def, \let, \newenvironmen
 
 import re
 
-from eqemb.latex.commands import DISPLAYS, KNOWN, MUTED, STRUCTURAL, VERBATIM
-from eqemb.latex.gullet import TOKEN_AT, Action, Gullet, Runaway
+from eqemb.latex.commands import DISPLAYS, KNOWN, MUTED, STRUCTURAL, UNTOUCHABLE, VERBATIM
+from eqemb.latex.gullet import FORMAT, TOKEN_AT, Action, Gullet, Runaway
 from eqemb.latex.macros import (
     MANDATORY,
     Macro,
@@ -27,6 +27,8 @@ _PROGRAM = re.compile(
     r"|@firstoftwo|refstepcounter|addcontentsline|hsize|parbox|setlength|typeout|PackageError"
     r"|@latex|@mkboth|@startsection|@starttoc|thispagestyle|par|noindent|hrule|vrule)(?![A-Za-z])"
 )
+#: Handled by us, but as likely an author's own word.
+_NOT_OURS = frozenset((r"\xspace", r"\or", r"\path", r"\Verb", r"\advance", r"\number"))
 _PROTECTED_ENVIRONMENTS = DISPLAYS | VERBATIM | MUTED | {"document", "subequations", "abstract"}
 
 
@@ -35,11 +37,21 @@ def is_defined(gullet: Gullet, token: str) -> bool:
     return token in gullet.actions or token[1:] in KNOWN or not token[1:2].isalpha()
 
 
-def _set(gullet: Gullet, name: str, macro: Macro, *, everywhere: bool = False) -> None:
-    """Define `name` unless the reader itself knows better what it means."""
+def _is_ours(gullet: Gullet, name: str) -> bool:
+    """Whether a redefinition of `name` is looks: the reader knows what it means."""
+    return name[1:] in STRUCTURAL or (name in gullet.builtins and name not in _NOT_OURS)
+
+
+def _set(
+    gullet: Gullet, name: str, macro: Macro, *, everywhere: bool = False, new: bool = False
+) -> None:
+    r"""Define `name` unless the reader itself knows better what it means.
+
+    `new`: by \newcommand, which LaTeX refuses where the name is taken. So it is the author's own.
+    """
     if _COUNTER_FORMAT.match(name):
-        gullet.declare(rf"\renewcommand{{{name}}}{{{macro.body}}}")
-    elif name[1:] in STRUCTURAL or (name in gullet.builtins and name != r"\xspace"):
+        gullet.define(FORMAT + name, macro, everywhere=everywhere)
+    elif name[1:] in UNTOUCHABLE or (not new and _is_ours(gullet, name)):
         return
     elif gullet.frames[-1].package and (name[1:] in KNOWN or _PROGRAM.search(macro.body)):
         gullet.style_names.add(name[1:])
@@ -59,7 +71,7 @@ def _newcommand(gullet: Gullet, token: str) -> None:
         slots = xargs_slots(_number(count), default or "")
     else:
         slots = newcommand_slots(_number(count), default)
-    _set(gullet, name, make(name, slots, body))
+    _set(gullet, name, make(name, slots, body), new=token == r"\newcommand")
 
 
 def _number(text: str | None) -> int:
@@ -210,6 +222,7 @@ def _theorem(gullet: Gullet, _: str) -> None:
     shared = gullet.optional()
     gullet.argument()
     within = gullet.optional()
+    gullet.theorems.add(name.strip())
     if not star:
         gullet.declare(rf"\newtheorem{{{name}}}[{shared or ''}][{within or ''}]")
 

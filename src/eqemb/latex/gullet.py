@@ -29,6 +29,10 @@ _BRACKET = re.compile(r"\\.|[{}\]]|%[^\n]*", re.DOTALL)
 _STRIP_COMMENT = re.compile(r"(\\.)|%[^\n]*(?:\n[ \t]*|\Z)", re.DOTALL)
 _NAME = re.compile(r"\s*\{([^{}]*)\}")
 
+#: Printed forms of counters (\\theequation) are defined under this and their name: they are not
+#: expanded but handed on, and undone where their group ends.
+FORMAT = "printed form of "
+
 Action = Callable[["Gullet", str], None]
 
 
@@ -99,6 +103,7 @@ class Gullet:
         self.flags: dict[str, bool] = {}
         self.registers: dict[str, int] = {}
         self.packages: set[str] = set()
+        self.theorems: set[str] = set()
         self.style_names: set[str] = set()
         """Commands that a style file defines and that are not followed."""
         self.document_class = ""
@@ -147,15 +152,15 @@ class Gullet:
                     continue
                 self.emit(frame, start, match.start())
                 frame.pos = match.end()
-                if action.__class__ is Macro:
-                    self.call(action, match.start())
-                else:
-                    if text[frame.pos : frame.pos + 1].isspace() and token[-1].isalpha():
-                        frame.pos = _AFTER_WORD.match(text, frame.pos).end()  # type: ignore[union-attr]
-                    try:
+                try:
+                    if action.__class__ is Macro:
+                        self.call(action, match.start())
+                    else:
+                        if text[frame.pos : frame.pos + 1].isspace() and token[-1].isalpha():
+                            frame.pos = _AFTER_WORD.match(text, frame.pos).end()  # type: ignore[union-attr]
                         action(self, token)  # type: ignore[operator]
-                    except Runaway:
-                        self.problem("runaway argument", detail=token)
+                except Runaway:
+                    self.problem("runaway argument", detail=token)
                 break
 
     def token_of(self, frame: Frame) -> re.Pattern[str]:
@@ -333,6 +338,11 @@ class Gullet:
     def push(self, text: str, call: tuple[int, int, int] | None = None, macro: str = "") -> None:
         """Read `text` next, as if it stood here."""
         frame = self.frames[-1] if self.frames else Frame("")
+        if macro not in self.actions:  # what `call` pushes it has counted
+            self._pushed += len(text) + 20
+            if self._pushed > self.budget.pushed:
+                self._exhaust(macro or text[:20])
+                return
         if macro:
             nesting = self._nesting.get(macro, 0) + 1
             if nesting > self.budget.recursion or len(self.frames) > self.budget.depth:
@@ -353,6 +363,9 @@ class Gullet:
 
     def _put(self, name: str, value: "Macro | Action | None") -> None:
         self.version += 1
+        if name.startswith(FORMAT) and self.frames:
+            body = f"{{{value.body}}}" if isinstance(value, Macro) else ""
+            self.declare(rf"\renewcommand{{{name.removeprefix(FORMAT)}}}{body}\relax ")
         if value is None:
             self.actions.pop(name, None)
         else:

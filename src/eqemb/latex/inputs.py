@@ -159,11 +159,13 @@ def _begin(gullet: Gullet, token: str) -> None:
     name = gullet.environment_name()
     if name == "document":
         _begin_document(gullet)
-    elif name in VERBATIM or name in DRAWINGS or name in gullet.verbatim:
+    elif name in VERBATIM or name in gullet.verbatim:
         _skip_verbatim(gullet, name)
     elif name in gullet.environments:
         gullet.open_scope(name)
         _call_half(gullet, gullet.environments[name][0])
+    elif name in DRAWINGS and name not in gullet.theorems:
+        _skip_verbatim(gullet, name)
     elif _is_command_pair(gullet, name):
         gullet.open_scope(name)
         gullet.push("\\" + name + " ")

@@ -13,6 +13,7 @@ _RAW_FORMAT = re.compile(r"\\@?(arabic|roman|Roman|alph|Alph)\s*(?:\\c@([A-Za-z]
 _THE = re.compile(r"\\the([A-Za-z]+)")
 _LEFT_OVER = re.compile(r"\\[A-Za-z@]+\*?|[{}$~\s]")
 _VALUE = re.compile(r"\\value\{([^{}]*)\}|\\c@([A-Za-z]+)|-?\d+")
+_LARGEST = 2**31 - 1  # as in TeX
 #: How book and report print it: no chapter before the first one, unlike \numberwithin.
 _IN_CHAPTER = r"\thechapter.{}\arabic{equation}"
 
@@ -31,15 +32,15 @@ class Numbering:
         self.formats = {"equation": r"\arabic{equation}", "part": r"\Roman{part}"}
         self.depth = 2 if self.chapters else 3
         self.in_matter = True
-        self._inside: list[str] = []
-        """Numbers of the groups (subequations) that are open."""
-        self._letters: list[int] = []
+        self._groups: list[tuple[str, int, str]] = []
+        """The groups (subequations) that are open: number, and what to go back to."""
         self._section_formats(roman=bool(classes & ROMAN_CLASSES))
         if self.chapters:
             self.within("equation", "chapter", printed=False)
             self.formats["equation"] = _IN_CHAPTER
         elif classes & SECTION_CLASSES:
             self.within("equation", "section")
+        self._first_formats = dict(self.formats)
 
     def _section_formats(self, *, roman: bool) -> None:
         style = "Roman" if roman else "arabic"
@@ -79,7 +80,8 @@ class Numbering:
             self.depth = self._evaluate(expression)
         else:
             base = self.counters.get(name, 0) if add else 0
-            self.counters[name] = base + self._evaluate(expression)
+            total = base + self._evaluate(expression)
+            self.counters[name] = max(-_LARGEST, min(_LARGEST, total))
 
     def _evaluate(self, expression: str) -> int:
         match = _VALUE.search(expression)
@@ -99,6 +101,12 @@ class Numbering:
         r"""\counterwithout."""
         self.parents.pop(child, None)
         self.formats[child] = rf"\arabic{{{child}}}"
+
+    def format(self, name: str, template: str | None) -> None:
+        r"""\renewcommand{\the<name>}; None where its group has ended and nothing stood before."""
+        if template is None:
+            template = self._first_formats.get(name, rf"\arabic{{{name}}}")
+        self.formats[name] = template
 
     def theorem(self, name: str, shared: str, within: str) -> None:
         r"""\newtheorem{name}[shared]{..}[within]."""
@@ -129,11 +137,13 @@ class Numbering:
         r"""What \the<name> prints; a format that mentions itself prints nothing there."""
         if name in inside:
             return ""
+        if name == "parentequation":
+            return self.group
         template = self.formats.get(name, rf"\arabic{{{name}}}")
         if template == _IN_CHAPTER and self.value("chapter") <= 0:
             template = r"\arabic{equation}"
         text = _RAW_FORMAT.sub(
-            lambda match: _style(match[1], self.value(match[2] or match[3])), template
+            lambda match: "{}" + _style(match[1], self.value(match[2] or match[3])), template
         )
         # at most four: formats that mention each other many times would fill the memory
         text = _THE.sub(lambda match: self.printed(match[1], (*inside, name)), text, count=4)
@@ -141,28 +151,28 @@ class Numbering:
 
     def next_equation(self) -> str:
         """Count an equation and give its printed number."""
-        if self._inside:
-            self._letters[-1] += 1
-            return self._inside[-1] + _style("alph", self._letters[-1])
         self.step("equation")
         return self.printed("equation")
 
     def open_group(self) -> None:
-        """Subequations begin: one number for the group, letters inside."""
+        """Subequations begin: one number for the group; inside, counting starts anew in letters."""
         self.step("equation")
-        self._inside.append(self.printed("equation"))
-        self._letters.append(0)
+        self._groups.append(
+            (self.printed("equation"), self.value("equation"), self.formats["equation"])
+        )
+        self.set("equation", "0")
+        self.formats["equation"] = r"\theparentequation\alph{equation}"
 
     def close_group(self) -> None:
         """Subequations end."""
-        if self._inside:
-            self._inside.pop()
-            self._letters.pop()
+        if self._groups:
+            _, value, self.formats["equation"] = self._groups.pop()
+            self.set("equation", str(value))
 
     @property
     def group(self) -> str:
         """The number of the open group, empty outside one."""
-        return self._inside[-1] if self._inside else ""
+        return self._groups[-1][0] if self._groups else ""
 
 
 def _style(style: str, value: int) -> str:

@@ -13,6 +13,7 @@ MARKS = 0xFFFD  # how many of each kind there can be
 BREAK = "\x1e"
 EQUATIONS = re.compile("[\U00100000-\U0010fffd]")
 REFERENCES = re.compile("[\U000f0000-\U000ffffd]")
+MARK = re.compile("[\U000f0000-\U0010fffd]")
 
 # Chains of str.replace: on this text three times as fast as one str.translate.
 _CHARACTERS = (

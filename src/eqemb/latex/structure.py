@@ -194,9 +194,9 @@ def _counter(walk: Walk, match: re.Match[str], end: int) -> int:
 def _format(walk: Walk, match: re.Match[str], end: int) -> int:
     r"""\renewcommand{\theequation}{...}, left standing by the expander."""
     name, pos = walk.value(match.end(), end)
-    template, pos = walk.value(pos, end)
-    walk.numbering.formats[name.removeprefix("\\the")] = template
-    return pos
+    template, after = walk.value(pos, end)
+    walk.numbering.format(name.removeprefix("\\the"), template if after > pos else None)
+    return after
 
 
 def _new_theorem(walk: Walk, match: re.Match[str], end: int) -> int:

@@ -32,7 +32,15 @@ from eqemb.latex.displays import (
 )
 from eqemb.latex.expand import Expanded
 from eqemb.latex.numbering import Numbering
-from eqemb.latex.prose import EQUATION_BASE, MARKS, REFERENCE_BASE, accented, clean, protect
+from eqemb.latex.prose import (
+    EQUATION_BASE,
+    MARK,
+    MARKS,
+    REFERENCE_BASE,
+    accented,
+    clean,
+    protect,
+)
 
 _TOKEN = re.compile(r"\\([A-Za-z@\ue000-\uf8ff]+)|\\(.)|\$\$?|\n[ \t]*\n\s*", re.DOTALL)
 SPACE = re.compile(r"[ \t]*\n?[ \t]*")
@@ -130,9 +138,12 @@ class Walk:
         self._muted = 1
         self.walk(0, start)
         self._muted, self._open, self._pieces, self._asides = 0, [], [], []
-        self.found = Structure(title=self.found.title)  # a preamble holds no equations
+        # a preamble holds no equations, nor does its title
+        self.found = Structure(title=MARK.sub("", self.found.title))
         self.walk(start, len(self.text))
         self.paragraph()
+        if self._muted and self._open:  # the text after it was taken for a float's
+            self.problem("unclosed environment", len(self.text), self._open[0])
         self._account(start)
         return self.found
 
@@ -328,15 +339,21 @@ class Walk:
         elif name in ("appendix", "appendices", "subappendices"):
             self.numbering.appendix()
         self._open.append(name)
-        self._muted += name in MUTED
+        self._muted += self._mutes(name)
+
+    def _mutes(self, name: str) -> bool:
+        """Whether words in an environment are no running text; a theorem's always are."""
+        return name in MUTED and name not in self.numbering.theorems
 
     def leave(self, name: str) -> None:
         """It closes; what was left open inside it closes too."""
-        if name not in self._open:
-            return
+        if name not in self._open:  # \\begin{figure} ... \\end{figure*}
+            name = name[:-1] if name.endswith("*") else name + "*"
+            if name not in self._open:
+                return
         while self._open:
             last = self._open.pop()
-            self._muted -= last in MUTED
+            self._muted -= self._mutes(last)
             if last in SUBEQUATIONS:
                 self.numbering.close_group()
                 self._group = 0

@@ -1,7 +1,7 @@
 """The index of a library: which words stand around each equation, and which units are in it.
 
     equations.npy            for each equation, in order: article, ordinal, type
-    words.txt, words.*.npy   the words, sorted, and their postings: equations and weights
+    words.txt, words.*.npy   the words, as they came, and their postings: equations and weights
     units.*.npy              the postings of units, by their ids in the records: types and counts
     types.npy                for each type: how many units it has, and its first equation
 
@@ -10,6 +10,7 @@ Postings are flat arrays with pointers: the equations of word w stand at `pointe
 bounded, and they are read memory-mapped. NumPy only.
 """
 
+import os
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -23,7 +24,8 @@ from eqemb.records import Records
 REACH = 128
 #: BM25's saturation and length norm; the length of a context is the sum of its weights.
 K1, B = 1.2, 0.75
-_BATCH = 2_000_000
+_BATCH = 2_000_000  # postings sorted at a time
+_SLICE = 2_000  # equations whose contexts are gathered at a time
 
 Array = NDArray[Any]
 
@@ -95,6 +97,9 @@ def build_index(records: Records, folder: Path) -> None:
     keys = _index_equations(records, folder)
     _index_words(records, folder, keys)
     _index_units(records, folder)
+    for path in folder.iterdir():  # durable before the library is switched to it
+        with path.open("rb") as file:
+            os.fsync(file.fileno())
 
 
 def _index_equations(records: Records, folder: Path) -> dict[int, int]:
@@ -122,9 +127,11 @@ def _index_words(records: Records, folder: Path, keys: dict[int, int]) -> None:
         if key in keys:
             words, places = read_tokens(text)
             ids = (vocabulary.setdefault(word.lower(), len(vocabulary)) for word in words)
-            rows, owners, weights, length = _contexts(np.fromiter(ids, np.int64), places)
-            gatherer.add(rows, owners + keys[key], weights)
-            lengths.append(length)
+            numbers = np.fromiter(ids, np.int64)
+            for at in range(0, len(places), _SLICE):
+                rows, owners, weights, length = _contexts(numbers, places[at : at + _SLICE])
+                gatherer.add(rows, owners + keys[key] + at, weights)
+                lengths.append(length)
     (folder / "words.txt").write_text("\n".join(vocabulary), "utf-8")
     gatherer.write(len(vocabulary))
     _weigh(folder, np.concatenate(lengths))

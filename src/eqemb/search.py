@@ -119,10 +119,13 @@ class Search:
     def words(self, query: str, k: int = 10) -> Answer:
         """Equations for words: BM25 over their contexts."""
         asked = [word.lower() for word in read_tokens(query)[0]]
-        known = [word for word in asked if word in self._vocabulary]
-        unknown = [word for word in dict.fromkeys(asked) if word not in self._vocabulary]
-        scores = np.zeros(len(self._equations), np.float32)
         pointers = self._load("words.pointers")
+        rows = ((word, self._vocabulary.get(word)) for word in asked)
+        known = [
+            word for word, row in rows if row is not None and pointers[row] < pointers[row + 1]
+        ]
+        unknown = [word for word in dict.fromkeys(asked) if word not in known]
+        scores = np.zeros(len(self._equations), np.float32)
         owners, impacts = self._load("words.owners"), self._load("words.weights")
         for word in known:
             row = self._vocabulary[word]

@@ -54,7 +54,7 @@ class Agreement:
         return 2 * self.shared / max(1, self.ours + self.theirs)
 
 
-# Normalisation before comparing with another converter (SLT.md)
+# Normalisation before comparing with another converter
 
 _SAME = {"-": "−", "∥": "‖", "∣": "|", "𝑑": "V!d", "d": "V!d", "∗": "*", "ε": "V!ϵ"}
 

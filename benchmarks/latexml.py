@@ -62,14 +62,14 @@ LATEXML = [
     "--preload=eqemb-repairs.sty",
 ]
 
-# LaTeXML 0.8.7 does not come back from loading expl3 (its issues 2064 and 2268): these bindings
+# LaTeXML 0.8.7 does not come back from loading expl3: these bindings
 # are replaced by empty ones. What needs them (`\NewDocumentCommand`) becomes an error.
 EMPTIED = ["expl3.pool", "expl3.ltx", "expl3.sty", "xparse.sty", "lipsum.sty"]
 EMPTY = "package LaTeXML::Package::Pool;\nuse LaTeXML::Package;\n1;\n"
 
 # Two known mistakes in its numbers are mended: every row of an array, matrix or \substack within
-# an align or eqnarray steps the equation counter (issues 2042 and 2105), and a numbered row of an
-# eqnarray loses its number when an unnumbered one continues it (issue 2394).
+# an align or eqnarray steps the equation counter, and a numbered row of an
+# eqnarray loses its number when an unnumbered one continues it.
 REPAIRS = r"""package LaTeXML::Package::Pool;
 use strict;
 use warnings;

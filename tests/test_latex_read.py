@@ -1,5 +1,7 @@
 r"""The article as a whole: where equations stand, what surrounds them, who refers to them."""
 
+import time
+
 import pytest
 
 from eqemb.article import EQUATION_MARK, Equation, Problem
@@ -253,3 +255,14 @@ def test_a_context_tells_the_equation_from_its_neighbours() -> None:
     first, second = read(r"One \[a\] two \[b\] three.").equations
     assert first.context == "One [equation] two […] three."
     assert second.context == "One […] two [equation] three."
+
+
+@pytest.mark.parametrize(
+    "piece",
+    [r"\begin{equation} ", r"\url{ a ", r"\( a ", r"\begin{math} a ", r"\begin{verbatim} a "],
+)
+def test_what_is_never_closed_is_looked_for_once(piece: str) -> None:
+    """Twenty thousand openings are read in time: none looks through all the rest again."""
+    started = time.process_time()
+    read(piece * 20_000)
+    assert time.process_time() - started < 20

@@ -9,6 +9,7 @@ Budgets count steps, never seconds, so a paper that hits one stops at the same p
 
 import re
 from bisect import bisect_left
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
@@ -81,6 +82,8 @@ class Frame:
     counted: int = 0
     depth: int = 0
     """Braces open at `counted`, roughly: comments are not looked at."""
+    unclosed: set[str] = field(default_factory=set)
+    """Verbatim-like environments that are not closed in the rest of the text."""
     groups: tuple[list[int], list[int]] | None = None
     """Every brace, and where the innermost group open behind it closes (-1: none is)."""
 
@@ -117,6 +120,7 @@ class Gullet:
         self.version = 0
         self.folders: list[str] = []
         self.scopes: list[tuple[str, dict[str, Macro | Action | None]]] = []
+        self._scope_names: Counter[str] = Counter()
         """Environments that are open, with what their local definitions replaced."""
         self._out: list[str] = []
         self.length = 0
@@ -393,13 +397,15 @@ class Gullet:
     def open_scope(self, name: str) -> None:
         r"""An environment or \begingroup opens: definitions from here on are local to it."""
         self.scopes.append((name, {}))
+        self._scope_names[name] += 1
 
     def close_scope(self, name: str) -> None:
         """The environment closes; without a matching opening nothing happens."""
-        if not any(opened == name for opened, _ in self.scopes):
+        if not self._scope_names[name]:
             return
         while self.scopes:
             opened, meanings = self.scopes.pop()
+            self._scope_names[opened] -= 1
             self._restore(meanings)
             if opened == name:
                 return

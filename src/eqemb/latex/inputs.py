@@ -14,6 +14,7 @@ _DRAWING = re.compile(
     r"\.(?:tikz|pgf|pdf_tex|eps_tex|pstex_t|pdf_t|pspdftex|bbl|dot|svg)$|tikz",
     re.IGNORECASE,
 )
+_LONGEST_URL = 4_000
 _BARE_NAME = re.compile(r"[ \t]*([^\s{}\\%]+)")
 _BEGIN_DOCUMENT = re.compile(r"\\begin\s*\{document\}")
 _INLINE_VERBATIM = re.compile(r"\*?([^A-Za-z*\s])(.*?)\1")
@@ -234,9 +235,11 @@ def _end_document(gullet: Gullet) -> None:
 def _skip_verbatim(gullet: Gullet, name: str) -> None:
     frame = gullet.frames[-1]
     closing = re.compile(r"\\end\s*\{" + re.escape(name) + r"\}")
-    match = closing.search(frame.text, frame.pos)
+    match = None if name in frame.unclosed else closing.search(frame.text, frame.pos)
     if match is None:
-        gullet.problem("unclosed environment", detail=name)
+        if name not in frame.unclosed:  # it is not closed further on either
+            gullet.problem("unclosed environment", detail=name)
+            frame.unclosed.add(name)
         return
     inside = frame.text.count("\\begin{" + name + "}", frame.pos, match.start())
     for _ in range(inside if name in DRAWINGS else 0):
@@ -285,7 +288,7 @@ def _url(gullet: Gullet, token: str) -> None:
     if not text.startswith("{", frame.pos):
         _verb(gullet, r"\verb")
         return
-    for match in re.compile(r"[{}\n]").finditer(text, frame.pos):
+    for match in re.compile(r"[{}\n]").finditer(text, frame.pos, frame.pos + _LONGEST_URL):
         if match[0] == "\n" and text.startswith("\n", match.end()):
             break
         depth += {"{": 1, "}": -1}.get(match[0], 0)

@@ -41,7 +41,7 @@ def _begin(walk: Walk, match: re.Match[str], end: int) -> int:
     if name in DISPLAYS or name == "empheq":
         return walk.environment(name, match.start(), pos, end)
     if name == "math":
-        close = text.find("\\end{math}", pos, end)
+        close = walk.find("\\end{math}", pos, end)
         if close >= 0:
             walk.math(pos, close)
             return close + len("\\end{math}")

@@ -6,6 +6,7 @@ What single commands do stands in structure.py.
 """
 
 import re
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
@@ -125,6 +126,7 @@ class Walk:
         self._pieces: list[str] = []
         self._asides: list[str] = []
         self._open: list[str] = []
+        self._opened: Counter[str] = Counter()
         self._muted = 0
         self._section = ""
         self._displays = 0
@@ -132,12 +134,14 @@ class Walk:
         self._group = 0
         self._depth = 0
         self._unclosed = 0
+        self._absent: dict[str, tuple[int, int]] = {}
 
     def run(self, start: int) -> Structure:
         """Walk the preamble for its declarations, then the document."""
         self._muted = 1
         self.walk(0, start)
         self._muted, self._open, self._pieces, self._asides = 0, [], [], []
+        self._opened = Counter()
         # a preamble holds no equations, nor does its title
         self.found = Structure(title=MARK.sub("", self.found.title))
         self.walk(start, len(self.text))
@@ -225,8 +229,8 @@ class Walk:
 
     def aside(self, start: int, end: int) -> None:
         """Read a range as text of its own, placed after the paragraph."""
-        pieces, muted, opened = self._pieces, self._muted, self._open
-        self._pieces, self._muted, self._open = [], 0, []
+        pieces, muted, opened, counts = self._pieces, self._muted, self._open, self._opened
+        self._pieces, self._muted, self._open, self._opened = [], 0, [], Counter()
         paragraphs = self.found.paragraphs
         self.found.paragraphs, asides = [], self._asides
         self._asides = []
@@ -234,7 +238,7 @@ class Walk:
         self.paragraph()
         self._asides = asides + self.found.paragraphs
         self.found.paragraphs = paragraphs
-        self._pieces, self._muted, self._open = pieces, muted, opened
+        self._pieces, self._muted, self._open, self._opened = pieces, muted, opened, counts
 
     def plain(self, start: int, end: int) -> str:
         """A range as one line of text, marks and all dropped from the stream (a title)."""
@@ -244,6 +248,16 @@ class Walk:
         text = clean(self._pieces)
         self._pieces, self._muted = pieces, muted
         return text
+
+    def find(self, token: str, pos: int, end: int) -> int:
+        """Where a token stands next; that there is none is found out once."""
+        first, last = self._absent.get(token, (end + 1, end))
+        if first <= pos and end <= last:
+            return -1
+        at = self.text.find(token, pos, end)
+        if at < 0:
+            self._absent[token] = (pos, end)
+        return at
 
     def problem(self, cause: str, pos: int, detail: str = "") -> None:
         """Note what could not be read."""
@@ -339,6 +353,7 @@ class Walk:
         elif name in ("appendix", "appendices", "subappendices"):
             self.numbering.appendix()
         self._open.append(name)
+        self._opened[name] += 1
         self._muted += self._mutes(name)
 
     def _mutes(self, name: str) -> bool:
@@ -347,12 +362,13 @@ class Walk:
 
     def leave(self, name: str) -> None:
         """It closes; what was left open inside it closes too."""
-        if name not in self._open:  # \\begin{figure} ... \\end{figure*}
+        if not self._opened[name]:  # \\begin{figure} ... \\end{figure*}
             name = name[:-1] if name.endswith("*") else name + "*"
-            if name not in self._open:
+            if not self._opened[name]:
                 return
         while self._open:
             last = self._open.pop()
+            self._opened[last] -= 1
             self._muted -= self._mutes(last)
             if last in SUBEQUATIONS:
                 self.numbering.close_group()
@@ -393,7 +409,7 @@ class Walk:
         if symbol == "[":
             return self._bracket(match, end)
         if symbol == "(":
-            close = self.text.find("\\)", pos, end)
+            close = self.find("\\)", pos, end)
             if close < 0 or EDGE.search(self.text, pos, close):
                 self.problem("unclosed inline mathematics", pos)
                 return pos
@@ -460,7 +476,7 @@ class Walk:
     # ------------------------------------------------------------ displays
 
     def _dollars(self, match: re.Match[str], end: int) -> int:
-        close = self.text.find("$$", match.end(), end)
+        close = self.find("$$", match.end(), end)
         if close < 0 or EDGE.search(self.text, match.end(), close):
             self.lose("display not closed", match.start(), "$$")
             return match.end()
@@ -490,8 +506,8 @@ class Walk:
         if name == "empheq":
             fence = _FENCE.match(text, opened)
             kind, body = (fence[1], fence.end()) if fence else ("equation", body)
-        close = text.find(closing, body, end)
-        again = text.find("\\begin{" + name + "}", body, close if close >= 0 else end)
+        close = self.find(closing, body, end)
+        again = self.find("\\begin{" + name + "}", body, close if close >= 0 else end)
         if close < 0 or again >= 0 or self._swallows(body, close):
             resume = self._after_blank(body, again if again >= 0 else end)
             inside = count_displays(text, body, resume)

@@ -428,3 +428,11 @@ def test_theorems_may_have_any_name(name: str) -> None:
     article = read(body, rf"\newtheorem{{{name}}}{{Name}}")
     assert article.words()[-2:] == ["Take", "twice"]
     assert len(article.equations) == 1
+
+
+def test_endnotes_are_counted_where_they_are_printed() -> None:
+    """An equation in an endnote follows those of the text, in number and in place."""
+    note = r"\endnote{Note \begin{equation}n\end{equation}}"
+    body = rf"One.{note} \begin{{equation}}a\end{{equation}} Two. \theendnotes End."
+    article = read(body)
+    assert [(e.number, e.expanded) for e in article.equations] == [("1", "a"), ("2", "n")]

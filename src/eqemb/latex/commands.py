@@ -254,7 +254,8 @@ _TEXT = names("""
     normalsize nonfrenchspacing null onecolumn twocolumn onehalfspacing doublespacing
     singlespacing protect qed qedhere raggedleft raggedright raggedbottom flushbottom relax rm
     rmfamily sc scriptsize scshape sf sffamily sl slshape sloppy fussy small so st strut
-    tableofcontents textbf textcircled textit textmd textnormal textrm textsc textsf textsl
+    tableofcontents theendnotes
+    textbf textcircled textit textmd textnormal textrm textsc textsf textsl
     textsubscript textsuperscript texttt textup theoremstyle tiny today tt ttfamily
     unboldmath underline uline uwave ul hl upshape vfuzz hfuzz hbadness vbadness tolerance
     xspace footnoterule global long noalign omit crcr span the thechapter theequation

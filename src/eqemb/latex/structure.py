@@ -101,9 +101,17 @@ def _aside(walk: Walk, match: re.Match[str], end: int) -> int:
         pos = walk.optional(pos, end)[2]
         start, stop, after = walk.argument(pos, end)
         if index == count - 1 and after > pos:
-            walk.aside(start, stop)
+            if name == "endnote":
+                walk.endnotes.append((start, stop))
+            else:
+                walk.aside(start, stop)
         pos = after
     return pos
+
+
+def _the_endnotes(walk: Walk, match: re.Match[str], _: int) -> int:
+    walk.read_endnotes()
+    return match.end()
 
 
 def _reference(walk: Walk, match: re.Match[str], end: int) -> int:
@@ -242,7 +250,7 @@ COMMANDS: dict[str, Command] = {
                      "numberwithin", "counterwithin", "counterwithout", "addtoreset",
                      "sharecounter"), _counter),
     "renewcommand": _format, "newtheorem": _new_theorem, "mathtoolsset": _tools,
-    "appendix": _appendix, "appendices": _appendix,
+    "appendix": _appendix, "appendices": _appendix, "theendnotes": _the_endnotes,
     **dict.fromkeys(("frontmatter", "mainmatter"), _matter),
 }  # fmt: skip
 

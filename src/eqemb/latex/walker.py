@@ -135,6 +135,7 @@ class Walk:
         self._depth = 0
         self._unclosed = 0
         self._absent: dict[str, tuple[int, int]] = {}
+        self.endnotes: list[tuple[int, int]] = []
 
     def run(self, start: int) -> Structure:
         """Walk the preamble for its declarations, then the document."""
@@ -145,6 +146,7 @@ class Walk:
         # a preamble holds no equations, nor does its title
         self.found = Structure(title=MARK.sub("", self.found.title))
         self.walk(start, len(self.text))
+        self.read_endnotes()
         self.paragraph()
         if self._muted and self._open:  # the text after it was taken for a float's
             self.problem("unclosed environment", len(self.text), self._open[0])
@@ -239,6 +241,12 @@ class Walk:
         self._asides = asides + self.found.paragraphs
         self.found.paragraphs = paragraphs
         self._pieces, self._muted, self._open, self._opened = pieces, muted, opened, counts
+
+    def read_endnotes(self) -> None:
+        r"""Endnotes are read, and their equations counted, where they are printed."""
+        notes, self.endnotes = self.endnotes, []
+        for start, end in notes:
+            self.aside(start, end)
 
     def plain(self, start: int, end: int) -> str:
         """A range as one line of text, marks and all dropped from the stream (a title)."""

@@ -47,6 +47,14 @@ def test_collection_is_the_first_folder(tmp_path: Path) -> None:
     assert only(tmp_path / "ir" / "b.gz").collection == ""
 
 
+def test_several_folders_are_collections(tmp_path: Path) -> None:
+    """Of several folders each names the collection of the papers that lie directly in it."""
+    put(tmp_path, dict.fromkeys(["nlp/a.gz", "ir/b.gz", "ir/web/c.gz", "d.gz"], gz(PAPER)))
+    given = [tmp_path / "nlp", tmp_path / "ir", tmp_path / "d.gz"]
+    collections = {found.name: found.collection for found in discover(given)}
+    assert collections == {"a": "nlp", "b": "ir", "web/c": "web", "d": ""}
+
+
 def test_what_was_meant_as_a_paper_is_counted(tmp_path: Path) -> None:
     """PDFs, failed downloads and empty files have a cause each; the rest is silent."""
     put(

@@ -30,6 +30,8 @@ _PAPER_ID = re.compile(rb'\s*\{\s*"paper_id"\s*:\s*"([0-9A-Za-z./-]+)"\s*,')
 def discover(paths: Iterable[str | Path], limits: Limits = DEFAULTS) -> Iterator[Found]:
     """List the papers under `paths`: in their order, and sorted by path within each.
 
+    The first folder below a path names the collection; of several folders given, those papers
+    that lie in no folder below one are the collection of its own name.
     A path that does not exist is a `UsageError` at once, before anything is listed.
     """
     given: dict[str, Path] = {}
@@ -41,8 +43,15 @@ def discover(paths: Iterable[str | Path], limits: Limits = DEFAULTS) -> Iterator
         if not is_there:
             raise UsageError(f"nothing to read at {path}: give a file or a folder that exists")
         given.setdefault(os.path.realpath(path), path)
-    finder = _Finder(limits)
-    return (found for path in given.values() for found in finder.given(path))
+    finder, folders = _Finder(limits), [path for path in given.values() if path.is_dir()]
+    return (
+        # of several folders each is a collection, with whatever collections it holds itself
+        replace(found, collection=path.resolve().name)
+        if len(folders) > 1 and path in folders and not found.collection
+        else found
+        for path in given.values()
+        for found in finder.given(path)
+    )
 
 
 class _Finder:

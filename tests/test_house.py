@@ -46,6 +46,7 @@ ORDER = [
     "library",
     "worker",
     "reading",
+    "workshop",
     "eqemb",
     "cli",
     "__main__",

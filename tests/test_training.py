@@ -153,7 +153,7 @@ def test_an_attempt_keeps_best_arrays_apart(tmp_path: Path) -> None:
 
     scores = {"one": iter([1.0, 0.0, 0.0, 0.0]), "two": iter([1.0, 2.0, 3.0, 0.0])}
     judges = {name: values.__next__ for name, values in scores.items()}
-    attempt.iterate(9, step, judges, None)
+    attempt.iterate(9, step, judges, None, 1)
     assert {name: array.item() for name, array in attempt.arrays.items()} == {"one": 1, "two": 3}
     again = Attempt.start("me", file, resume=True)
     assert again.done("stage")
@@ -167,7 +167,7 @@ def test_a_loss_that_is_no_number_ends_the_run() -> None:
     attempt = Attempt("me")
     attempt.enter("stage", {}, {"x": Watch([])})
     with pytest.raises(EqembError, match="smaller rate"):
-        attempt.iterate(5, lambda _: {"b": math.nan}, {"x": lambda: None}, None)
+        attempt.iterate(5, lambda _: {"b": math.nan}, {"x": lambda: None}, None, 1)
 
 
 @pytest.mark.parametrize(("words", "units"), [(0, 10), (100, 10), (10, 100), (35, 77), (16, 16)])

@@ -6,12 +6,14 @@ last is kept. The models of equations, `models`, build on this one.
 """
 
 import importlib
+import math
 import platform
 from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
+from time import perf_counter
 from types import ModuleType
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,7 +23,7 @@ from eqemb.corpus import Corpus, Ids
 from eqemb.embeddings import Embeddings
 from eqemb.errors import UsageError
 from eqemb.kernels import draws
-from eqemb.kernels.arrays import Floats, Rule, Vectors
+from eqemb.kernels.arrays import Floats, Rule, Text, Vectors
 from eqemb.split import VALIDATION, Split, Stream, contexts, training_stream
 from eqemb.training import Attempt, Callback, Watch
 
@@ -39,6 +41,19 @@ PAPER: dict[str, Any] = {
     "unit_window": 4,
 }
 WORDS, EQUATIONS, UNITS = 1, 2, 3  # passes, in the draws
+_PROGRAM = 200_000_000  # bytes of Python, NumPy, SciPy and numba before any data
+
+
+class Estimate(NamedTuple):
+    """What training will need, said beforehand."""
+
+    words: int
+    """Positions of one iteration of the first pass."""
+    parameters: int
+    memory: int
+    """Bytes at the peak."""
+    seconds: float | None
+    """At most, where nothing stops training early; None where it was not timed."""
 
 
 @dataclass
@@ -68,6 +83,8 @@ class BernoulliEmbeddings:
     """
 
     name: ClassVar[str] = "b-emb"
+    judged: ClassVar[str] = "words"
+    """The watch whose score is the model's."""
 
     dim: int = 100
     window: int = 4
@@ -149,7 +166,6 @@ class BernoulliEmbeddings:
         if not len(corpus.tokens):
             raise UsageError("the corpus has no words: lower min_count, or read more articles")
         config = self._config(corpus, split, seed)
-        identity = store.content_hash(config, {})
         job = Job(
             corpus,
             split,
@@ -158,23 +174,64 @@ class BernoulliEmbeddings:
             callback,
             training_stream(corpus, split),
             importlib.import_module(f"eqemb.kernels.{device}"),
-            Attempt.start(identity, checkpoint, resume=resume),
+            Attempt.start(config["identity"], checkpoint, resume=resume),
         )
+        self.history_ = job.attempt.history  # grows while training
         with np.errstate(all="ignore"):
             arrays = self._learn(job)
         self.embeddings_ = self._embeddings(job, config, arrays)
-        self.history_ = job.attempt.history
         self.embeddings_.check()
         return self
 
     def _config(self, corpus: Corpus, split: Split | None, seed: int) -> dict[str, Any]:
-        return {
+        made = {
             "model": self.name,
             "settings": self._described(),
             "seed": seed,
             "corpus": corpus.sha256,
             "split": split.sha256 if split else None,
         }
+        return made | {"identity": store.content_hash(made, {})}
+
+    def identity(self, corpus: Corpus, split: Split | None, seed: int) -> str:
+        """The hash of all that decides what `fit` will make."""
+        return str(self._config(corpus, split, seed)["identity"])
+
+    def estimate(self, corpus: Corpus, *, threads: int = 1, probe: bool = True) -> Estimate:
+        """What training on a corpus will need; `probe` times a few batches of the first pass."""
+        first, second = self._rows(corpus)
+        words, K = len(corpus.tokens), self.dim
+        # vectors, their sums and the best iteration's; a pass lets go of the sums of the one before
+        vectors = 4 * K * max(6 * first, 4 * first + 6 * second)
+        texts = 2 * corpus.tokens.nbytes + sum(map(len, corpus.words))
+        scratch = 4 * K * self.batch * 4 * 2
+        near = 12 * len(corpus.equation_types) * getattr(self, "equation_window", 0)
+        seconds = None
+        if probe:
+            each = self._probe(corpus, threads)
+            reached = len(corpus.equation_types) * getattr(self, "equation_window", 0)
+            seconds = self.iterations * each * (words + 1.5 * reached)
+        memory = _PROGRAM + vectors + texts + scratch + near
+        return Estimate(words, 2 * K * (first + second), memory, seconds)
+
+    def _rows(self, corpus: Corpus) -> tuple[int, int]:
+        """Rows of the matrices learned in the first pass and in the second."""
+        tokens = len(corpus.forms) if self.equations == "tokens" else 0
+        return len(corpus.words) + tokens, 0
+
+    def _probe(self, corpus: Corpus, threads: int) -> float:
+        """Seconds per word of the first pass, on vectors that are thrown away."""
+        kernels = importlib.import_module("eqemb.kernels.cpu")
+        size = len(corpus.words)
+        rho, alpha = (training.initial(0, which, size, self.dim, self.init) for which in (0, 1))
+        vectors = Vectors(rho, alpha, np.zeros_like(rho), np.zeros_like(rho))
+        text = Text(corpus.tokens, corpus.starts, draws.noise_table(corpus.counts))
+        rule = self._rule_of(0, self.rate)
+        end = min(len(corpus.tokens), 16 * rule.batch)
+        kernels.words_update(vectors, text, rule, (0, min(end, rule.batch)), threads)  # compile
+        start = perf_counter()
+        kernels.words_update(vectors, text, rule, (0, end), threads)
+        return (perf_counter() - start) / end
 
     def _described(self) -> dict[str, Any]:
         """The settings as they are saved."""
@@ -190,8 +247,10 @@ class BernoulliEmbeddings:
             for name, watch in job.attempt.watches.items()
             if not name.startswith("done ")
         }
+        score = job.attempt.watches[self.judged].best
+        validation = score if job.split is not None and math.isfinite(score) else None
         return Embeddings(
-            config | {"best": best},
+            config | {"best": best, "validation": validation},
             arrays,
             {kind: names for kind, names in keys.items() if kind in have},
             job.attempt.history,
@@ -199,16 +258,11 @@ class BernoulliEmbeddings:
         )
 
     def _rule(self, job: Job, pass_: int, iteration: int, rate: float | None = None) -> Rule:
+        return self._rule_of(job.key(pass_, iteration), self.rate if rate is None else rate)
+
+    def _rule_of(self, key: int, rate: float) -> Rule:
         batch = max(self.block, self.batch // self.block * self.block)
-        return Rule(
-            self.window,
-            self.negatives,
-            self.block,
-            batch,
-            self.weight,
-            self.rate if rate is None else rate,
-            job.key(pass_, iteration),
-        )
+        return Rule(self.window, self.negatives, self.block, batch, self.weight, rate, key)
 
     def _learn(self, job: Job) -> dict[str, NDArray[Any]]:
         """Both passes; the arrays of the trained thing."""
@@ -242,8 +296,9 @@ class BernoulliEmbeddings:
                 rule = self._rule(job, WORDS, iteration)
                 return {"b_w": job.kernels.words_update(vectors, text, rule, None, job.threads)}
 
-            attempt.iterate(self.iterations, step, {"words": self._judge_words(job)}, job.callback)
-        return Vectors(*(attempt.arrays[name] for name in Vectors._fields))
+            judges = {"words": self._judge_words(job)}
+            attempt.iterate(self.iterations, step, judges, job.callback, len(text.tokens))
+        return fixed(attempt.arrays["rho"], attempt.arrays["alpha"])
 
     def _judge_words(self, job: Job) -> Callable[[], float | None]:
         """The validation score of the words now in the attempt."""
@@ -287,6 +342,12 @@ class BernoulliEmbeddings:
         if not hasattr(self, "embeddings_"):
             raise UsageError(f"this {self.name} has not been trained: call fit first")
         return self.embeddings_
+
+
+def fixed(rho: Floats, alpha: Floats) -> Vectors:
+    """Vectors that no step will change: they need no sums."""
+    none = np.empty((0, rho.shape[1]), np.float32)
+    return Vectors(rho, alpha, none, none)
 
 
 def context_sum(alpha: Floats, ids: Ids) -> NDArray[np.float64]:

@@ -180,6 +180,13 @@ class Embeddings:
         return "\n".join([*lines, ""])
 
 
+def sparkline(values: Sequence[float]) -> str:
+    """A curve in one line of text."""
+    low, high = min(values), max(values)
+    span = (high - low) or 1.0
+    return "".join("▁▂▃▄▅▆▇█"[int(7.999 * (value - low) / span)] for value in values)
+
+
 def _flat(settings: Mapping[str, Any]) -> Iterable[tuple[str, Any]]:
     for name, value in settings.items():
         if isinstance(value, Mapping):

@@ -13,7 +13,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eqemb import scores, training
-from eqemb.bernoulli import EQUATIONS, PAPER, UNITS, BernoulliEmbeddings, Job, context_sum
+from eqemb.bernoulli import (
+    EQUATIONS,
+    PAPER,
+    UNITS,
+    BernoulliEmbeddings,
+    Job,
+    context_sum,
+    fixed,
+)
 from eqemb.corpus import Corpus, Ids
 from eqemb.embeddings import Embeddings
 from eqemb.errors import EqembError, UsageError
@@ -33,6 +41,7 @@ class EqEmb(BernoulliEmbeddings):
     """
 
     name: ClassVar[str] = "eqemb"
+    judged: ClassVar[str] = "alpha_e"
 
     equation_window: int = 16
     equation_rate: float = 0.1
@@ -64,7 +73,7 @@ class EqEmb(BernoulliEmbeddings):
             np.where(rows[:, None] >= 0, arrays[f"{side}_words"][rows], np.float32(0.0))
             for side in ("rho", "alpha")
         ]
-        return Vectors(made[0], made[1], np.zeros_like(made[0]), np.zeros_like(made[0]))
+        return fixed(made[0], made[1])
 
     def _ids(self, corpus: Corpus) -> tuple[Ids, int]:
         """What each occurrence counts as, and how many of those there are."""
@@ -73,6 +82,9 @@ class EqEmb(BernoulliEmbeddings):
         if self.control == "article":
             return corpus.equation_articles.astype(np.int32), len(corpus.articles)
         return corpus.equation_types, len(corpus.forms)
+
+    def _rows(self, corpus: Corpus) -> tuple[int, int]:
+        return len(corpus.words), self._ids(corpus)[1]
 
     def _bags(self, corpus: Corpus, seed: int) -> Bags:
         del seed
@@ -120,7 +132,7 @@ class EqEmb(BernoulliEmbeddings):
                 "alpha_e": self._judge_near(job, words, bags, "alpha_e"),
                 "rho_e": self._judge_rho(job, words),
             }
-            attempt.iterate(self.iterations, step, judges, job.callback)
+            attempt.iterate(self.iterations, step, judges, job.callback, len(near.positions))
         found = attempt.arrays
         kept = {"alpha": found["alpha_e"], "rho": found["rho_e"], "zeros": zeros.astype(np.int32)}
         return {f"{name}_{self.control or 'equations'}": array for name, array in kept.items()}
@@ -184,6 +196,7 @@ class EqEmbU(EqEmb):
     """
 
     name: ClassVar[str] = "eqemb-u"
+    judged: ClassVar[str] = "alpha_u"
 
     unit_window: int = 4
     unit_pooling: str = "mean"
@@ -197,6 +210,9 @@ class EqEmbU(EqEmb):
             raise UsageError(f"unit_pooling={self.unit_pooling!r}: say 'sum', 'mean' or 'root'")
         if self.unit_alpha not in ("words", "joint", "apart"):
             raise UsageError(f"unit_alpha={self.unit_alpha!r}: say 'words', 'joint' or 'apart'")
+
+    def _rows(self, corpus: Corpus) -> tuple[int, int]:
+        return len(corpus.words), len(corpus.units)
 
     def _bags(self, corpus: Corpus, seed: int, pooling: str | None = None) -> Bags:
         starts, ids = corpus.unit_starts, corpus.unit_ids
@@ -257,7 +273,8 @@ class EqEmbU(EqEmb):
             return -float(kernels.words_loss(units, held, self._unit_rule(job, 0), None, threads))
 
         judges = {"alpha_u": self._judge_near(job, words, bags, "alpha_u"), "rho_u": judge_rho}
-        job.attempt.iterate(self.iterations, step, judges, job.callback)
+        size = len(near.positions) + len(learned.tokens)
+        job.attempt.iterate(self.iterations, step, judges, job.callback, size)
 
     def _unit_rule(self, job: Job, iteration: int) -> Rule:
         rule = self._rule(job, UNITS, iteration, self.equation_rate)

@@ -160,20 +160,25 @@ class Split:
 
 def training_stream(corpus: Corpus, split: Split | None = None) -> Stream:
     """The corpus without held-out positions; windows close up."""
-    kept = np.ones(len(corpus.tokens), bool)
+    out = np.empty(0, np.int64)
     if split is not None:
         split.check(corpus)
-        kept[split.positions] = False
-    before = np.r_[0, np.cumsum(kept)].astype(np.int64)
-    tokens = corpus.tokens[kept]
+        out = split.positions
+    tokens = np.delete(corpus.tokens, out) if len(out) else corpus.tokens
     return Stream(
         tokens,
-        before[corpus.starts],
-        before[corpus.equation_positions],
+        _closed_up(corpus.starts, out),
+        _closed_up(corpus.equation_positions, out),
         corpus.equation_types,
         corpus.equation_starts,
         np.bincount(tokens, minlength=len(corpus.words)).astype(np.int64),
     )
+
+
+def _closed_up(places: Pointers, out: Pointers) -> Pointers:
+    """Where places of the corpus are once the positions in `out`, ascending, have left."""
+    moved: Pointers = places - np.searchsorted(out, places)
+    return moved
 
 
 def contexts(corpus: Corpus, split: Split, count: int) -> Ids:
@@ -183,9 +188,8 @@ def contexts(corpus: Corpus, split: Split, count: int) -> Ids:
     [H, count]. For a window of W, `count` is W - 1, the equation being the last.
     """
     stream = training_stream(corpus, split)
-    kept = np.ones(len(corpus.tokens), bool)
-    kept[split.positions] = False
-    at = np.r_[0, np.cumsum(kept)][split.positions][:, None]  # stands between at - 1 and at
+    # stands between at - 1 and at
+    at = _closed_up(split.positions, split.positions)[:, None]
     article = corpus.equation_articles[split.occurrences]
     low, high = stream.starts[article][:, None], stream.starts[article + 1][:, None]
     equation = stream.equation_positions[split.occurrences][:, None]

@@ -65,7 +65,7 @@ def write_arrays(path: Path, arrays: Arrays, metadata: Any = None) -> None:
     with path.open("wb") as file:
         file.write(len(text).to_bytes(8, "little") + text)
         for name in order:
-            file.write(np.ascontiguousarray(arrays[name]).tobytes())
+            file.write(np.ascontiguousarray(arrays[name]).reshape(-1).view(np.uint8).data)
         file.flush()
         os.fsync(file.fileno())
 

@@ -248,11 +248,12 @@ class Attempt:
         step: Callable[[int], dict[str, float]],
         judges: Mapping[str, Callable[[], float | None]],
         callback: Callback | None,
+        positions: int,
     ) -> None:
         """Step and judge until nothing improves; then the best arrays are the arrays.
 
-        A step returns the mean loss of each conditional, a judge a validation score or None;
-        the callback is told the first of both.
+        A step over so many positions returns the mean loss of each conditional, a judge a
+        validation score or None; the callback is told the first of both.
         """
         watches = [self.watches[name] for name in judges]
         while self.iteration < limit and not all(watch.stopped for watch in watches):
@@ -270,6 +271,7 @@ class Attempt:
             self.iteration = iteration
             seconds = perf_counter() - start
             row = {"stage": self.stage, "iteration": iteration, "loss": loss}
+            row["positions"] = positions
             self.history.append(row | {"validation": scores, "seconds": round(seconds, 4)})
             self.save()
             if callback is not None:
@@ -277,4 +279,6 @@ class Attempt:
         for watch in watches:
             self.arrays |= {name: self.best.pop(name) for name in watch.names if name in self.best}
         self.watches[f"done {self.stage}"] = Watch([])
+        for name in [name for name in self.arrays if name.endswith("_sum")]:
+            del self.arrays[name]  # of no use to the next pass
         self.save()

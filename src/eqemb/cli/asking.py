@@ -1,0 +1,123 @@
+"""Commands that ask: search, similar, units."""
+
+import sys
+from typing import Annotated, Any, Literal
+
+import typer
+
+from eqemb.cli.shell import Json, LibraryPath, app, harmless, print_json, say, short
+from eqemb.errors import EqembError
+
+Count = Annotated[int, typer.Option("-k", "--count", min=1, max=1000, help="How many hits.")]
+
+
+@app.command()
+def search(
+    library: LibraryPath,
+    words: Annotated[list[str], typer.Argument(metavar="WORDS...", help="What to look for.")],
+    count: Count = 10,
+    as_json: Json = False,
+) -> None:
+    """Find equations by the words around them."""
+    from eqemb.library import Library
+
+    with Library.open(library) as opened:
+        answer = opened.search(" ".join(words), count)
+        if answer.unknown:
+            say(f"near no equation: {', '.join(answer.unknown)}")
+        _print_answer(answer, "none of these words stands near an equation", as_json=as_json)
+
+
+@app.command()
+def similar(
+    library: LibraryPath,
+    equation: Annotated[
+        str,
+        typer.Argument(
+            metavar="EQUATION", help="LaTeX, or a name: ARTICLE#4, ARTICLE(2.3), ARTICLE:label."
+        ),
+    ],
+    count: Count = 10,
+    as_json: Json = False,
+) -> None:
+    """Find equations like a given one, by the symbols they share."""
+    from eqemb.library import Library
+
+    with Library.open(library) as opened:
+        answer = opened.similar(equation, count)
+        nothing = "no equation has two of these symbols side by side as here"
+        _print_answer(answer, nothing, as_json=as_json)
+
+
+def _print_answer(answer: Any, nothing: str, *, as_json: bool) -> None:
+    """Hits for people or programs; where there are none, why, and exit 1."""
+    if as_json:
+        print_json(answer.to_dict())
+    else:
+        for rank, hit in enumerate(answer, 1):
+            print(hit_text(rank, hit))
+    if not answer.hits:
+        raise EqembError(f"nothing found: {nothing}")
+
+
+def hit_text(rank: int, hit: Any) -> str:
+    """A hit as people read it."""
+    equation = hit.equation
+    number = f" ({equation.number})" if equation.number is not None else ""
+    same = f", {hit.occurrences} times" if hit.occurrences > 1 else ""
+    return harmless(
+        f"{rank:3}  {hit.score:6.3f}  {short(hit.text, 100)}\n"
+        f"             {equation.id}{number}{same} · {short(hit.title, 60)}"
+        f" · {equation.file}:{equation.line}\n"
+        f"             {_around(equation.context, 86)}\n"
+    )
+
+
+def _around(context: str, width: int) -> str:
+    """The words on both sides of the equation."""
+    before, mark, after = context.partition("[equation]")
+    if not mark:
+        return short(context, width)
+    left = before if len(before) <= width // 2 else "…" + before[-width // 2 :].partition(" ")[2]
+    return short(left + mark + after, width)
+
+
+@app.command()
+def units(
+    formula: Annotated[
+        str, typer.Argument(metavar="LATEX", help="A formula; - reads one a line from stdin.")
+    ],
+    window: Annotated[
+        int, typer.Option("--window", min=0, max=99, help="Edges between two symbols; 0: any.")
+    ] = 1,
+    end_of_baseline: Annotated[
+        bool | None,
+        typer.Option(help="Units for ends of baselines: all, none, or where there is no other."),
+    ] = None,
+    tangent_exact: Annotated[
+        bool, typer.Option("--tangent-exact", help="Group fences as Tangent does.")
+    ] = False,
+    mathml: Annotated[bool, typer.Option("--mathml", help="Print MathML instead.")] = False,
+    as_json: Json = False,
+) -> None:
+    """Show what an equation is made of: its layout tree and its units."""
+    from eqemb.formula import layout, picture
+
+    ends: Literal["needed", "all", "none"] = "needed"
+    if end_of_baseline is not None:
+        ends = "all" if end_of_baseline else "none"
+    for line in sys.stdin if formula == "-" else [formula]:
+        if not line.strip() and not as_json:
+            continue
+        shape = layout(line.rstrip("\n"), tangent_exact=tangent_exact)
+        found = shape.units(window=window, end_of_baseline=ends)
+        if mathml:
+            print(shape.to_mathml())
+        elif as_json:
+            problems = [" ".join(filter(None, problem)) for problem in shape.problems]
+            print_json({"units": found, "slt": shape.to_slt(), "problems": problems})
+        else:
+            print(picture(shape) + "\n")
+            print("\n".join(f"({', '.join(unit)})" for unit in found))
+            for cause, command in shape.problems:
+                say(f"not read: {cause} {command}".rstrip())

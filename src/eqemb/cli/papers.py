@@ -1,0 +1,287 @@
+"""Commands about papers: build, read, info, show, demo."""
+
+import time
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from eqemb.cli.asking import hit_text
+from eqemb.cli.shell import (
+    Json,
+    LibraryPath,
+    Talk,
+    app,
+    harmless,
+    print_json,
+    say,
+    short,
+)
+from eqemb.errors import EqembError, ThresholdError
+
+Papers = Annotated[
+    list[Path],
+    typer.Argument(
+        metavar="PATHS...",
+        help="Folders, .tex, .gz, .tar, .tar.gz, .zip, arXiv month tars, unarXive JSONL.",
+    ),
+]
+Output = Annotated[
+    Path, typer.Option("-o", "--output", metavar="LIBRARY", help="The folder to write.")
+]
+Jobs = Annotated[
+    int | None,
+    typer.Option("--jobs", min=1, max=256, help="Processes; any number gives the same bytes."),
+]
+Resume = Annotated[bool, typer.Option("--resume", help="Go on with an interrupted reading.")]
+Strict = Annotated[
+    float | None,
+    typer.Option(
+        "--strict",
+        metavar="SHARE",
+        min=0.0,
+        max=1.0,
+        help="Exit 3 if less than this share of displays, or of LaTeX papers, was read.",
+    ),
+]
+
+
+@app.command()
+def build(
+    paths: Papers,
+    output: Output,
+    jobs: Jobs = None,
+    resume: Resume = False,
+    strict: Strict = None,
+    as_json: Json = False,
+) -> None:
+    """Read papers into a library and index it for questions."""
+    _read(paths, output, strict, as_json=as_json, jobs=jobs, resume=resume, index=True)
+
+
+@app.command()
+def read(
+    paths: Papers,
+    output: Output,
+    jobs: Jobs = None,
+    resume: Resume = False,
+    strict: Strict = None,
+    as_json: Json = False,
+) -> None:
+    """Read papers into a library: words and equations in order, and a report of what was lost."""
+    _read(paths, output, strict, as_json=as_json, jobs=jobs, resume=resume)
+
+
+def _read(
+    paths: list[Path], output: Path, strict: float | None, *, as_json: bool, **settings: Any
+) -> None:
+    from eqemb.reading import read_library
+    from eqemb.report import why_none
+
+    started = time.perf_counter()
+    with Talk() as talk:
+        library = read_library(paths, output, progress=talk.progress, **settings)
+    with library:
+        report = library.report
+    seconds = time.perf_counter() - started
+    if as_json:
+        print_json(_read_summary(report, seconds))
+    else:
+        _print_summary(report, output, seconds)
+    if report["articles"] == 0:
+        raise EqembError(
+            f"no article could be read from {', '.join(map(str, paths))}: {why_none(report)}"
+        )
+    if not as_json:
+        asked = "search" if "index" in settings else "info"
+        say(f"next: eqemb {asked} {output}{' WORDS' if asked == 'search' else ''}")
+    _check_strict(report["coverage"], strict)
+
+
+def _read_summary(report: dict[str, Any], seconds: float) -> dict[str, Any]:
+    return {
+        "articles": report["articles"],
+        "partial": report["partial"],
+        "skipped": report["skipped"]["total"],
+        "equations": report["equations"],
+        "words": report["words"],
+        "seconds": round(seconds, 3),
+        "sha256": report["sha256"],
+    }
+
+
+def _check_strict(coverage: dict[str, Any], strict: float | None) -> None:
+    from eqemb.report import percent
+
+    if strict is None:
+        return
+    for what in ("displays", "papers"):
+        if coverage[what] < strict:
+            raise ThresholdError(
+                f"{percent(coverage[what])} of {what} read, {percent(strict)} asked for; "
+                "the report says why"
+            )
+
+
+def _print_summary(report: dict[str, Any], output: Path, seconds: float) -> None:
+    from eqemb.report import percent
+
+    equations, coverage = report["equations"], report["coverage"]
+    unknown = equations.get("numbering_unknown")
+    rows = [
+        ("papers read", f"{report['articles']:,}", f"{report['partial']:,} of them in part"),
+        ("skipped", f"{report['skipped']['total']:,}", _causes(report["skipped"]["causes"])),
+        ("numbered equations", f"{equations['numbered']:,}", ""),
+        ("unnumbered displays", f"{equations['unnumbered']:,}", ""),
+        *([("numbering unknown", f"{unknown:,}", "the source does not say")] if unknown else []),
+        ("displays lost", f"{equations['lost']:,}", f"{percent(coverage['displays'])} read"),
+        ("words", f"{report['words']:,}", ""),
+        ("near-duplicates", f"{len(report['clusters']):,}", "groups of documents"),
+    ]
+    for name, value, note in rows:
+        print(f"{name:20}{value:>12}  {note}".rstrip())
+    worst = [p for p in report["problems"] if p["cause"] != "file not used"][:5]
+    if worst:
+        print("\nnot read, or not surely:")
+        for problem in worst:
+            print(
+                f"  {problem['cause']:28}{problem['count']:>6,}  in {problem['articles']:,} papers"
+            )
+    size = report["source_bytes"] / 1e6
+    say(f"{size:.1f} MB of LaTeX in {seconds:.1f} s; the whole account: {output / 'report.html'}")
+
+
+def _causes(causes: dict[str, int]) -> str:
+    shown = ", ".join(f"{count} {cause}" for cause, count in list(causes.items())[:4])
+    return shown + (", ..." if len(causes) > 4 else "")
+
+
+@app.command()
+def info(library: LibraryPath, as_json: Json = False) -> None:
+    """Print the counts of a library."""
+    from eqemb.library import Library
+    from eqemb.report import percent
+
+    with Library.open(library) as opened:
+        report = opened.report
+    keys = ("articles", "partial", "skipped", "equations", "words", "coverage", "collections",
+            "clusters", "sha256", "version", "format")  # fmt: skip
+    if as_json:
+        print_json({key: report[key] for key in keys})
+        return
+    print(f"{'collection':20}{'articles':>10}{'words':>12}{'equations':>11}{'numbered':>10}")
+    for name, counts in report["collections"].items():
+        print(
+            f"{harmless(name) or '(none)':20}{counts['articles']:>10,}{counts['words']:>12,}"
+            f"{counts['equations']:>11,}{counts['numbered']:>10,}"
+        )
+    print(
+        f"\n{report['articles']:,} articles ({report['partial']:,} in part), "
+        f"{report['skipped']['total']:,} sources skipped, "
+        f"{percent(report['coverage']['displays'])} of displays read"
+    )
+    print(f"content {report['sha256']}")
+    say(f"the whole account: {library / 'report.html'}")
+
+
+@app.command()
+def show(
+    library: LibraryPath,
+    article: Annotated[
+        str | None, typer.Argument(metavar="ARTICLE", help="Its name; without, all are listed.")
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Print an article as it was read: its text, and its equations where they stand."""
+    from eqemb.library import Library
+    from eqemb.report import place
+
+    with Library.open(library) as opened:
+        if article is None:
+            for name, count, title in opened.contents():
+                line = {"article": name, "equations": count, "title": title}
+                if as_json:
+                    print_json(line)
+                else:
+                    print(f"{name}  ({count} equations)  {harmless(title)}".rstrip())
+            return
+        found = opened.article(article)
+    if as_json:
+        print_json(_article_json(found))
+        return
+    print(f"{harmless(found.title) or '(no title)'}")
+    print(f"{found.name} · {found.origin} · {found.main_file}\n")
+    print(harmless(_article_text(found)))
+    for problem in found.problems:
+        say(f"{problem.cause}: {place(problem.file, problem.line)} {problem.detail}".rstrip())
+
+
+def _article_json(article: Any) -> dict[str, Any]:
+    keys = ("id", "number", "label", "latex", "expanded", "file", "line", "numbered", "section",
+            "context", "references")  # fmt: skip
+    return {
+        "article": article.name,
+        "title": article.title,
+        "equations": [{key: getattr(e, key) for key in keys} for e in article.equations],
+    }
+
+
+def _article_text(article: Any) -> str:
+    """The text with each equation on a line of its own."""
+    from eqemb.article import EQUATION_MARK
+
+    pieces = article.text.rstrip().split(EQUATION_MARK)
+    shown = [pieces[0]]
+    for equation, piece in zip(article.equations, pieces[1:], strict=True):
+        number = f"({equation.number})" if equation.number is not None else f"#{equation.ordinal}"
+        place = f"{equation.file}:{equation.line}"
+        label = f"  {equation.label}" if equation.label else ""
+        shown.append(f"\n    {number:8} {equation.expanded}\n             {place}{label}\n")
+        shown.append(piece.lstrip(" "))
+    return "".join(shown)
+
+
+@app.command()
+def demo(
+    output: Annotated[
+        Path | None, typer.Option("-o", "--output", metavar="LIBRARY", help="Keep it here.")
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Read the articles that come with eqemb, print their equations and ask two questions."""
+    import tempfile
+
+    from eqemb.reading import read_library
+
+    papers = Path(__file__).parents[1] / "demo"
+    with tempfile.TemporaryDirectory() as scratch:
+        folder = output or Path(scratch) / "library"
+        with Talk() as talk:
+            library = read_library([papers], folder, progress=talk.progress, index=True)
+        with library:
+            articles, report = list(library.articles()), library.report
+            found = [library.search(_DEMO_WORDS, 3), library.similar(_DEMO_EQUATION, 3)]
+    if as_json:
+        for article in articles:
+            print_json(_article_json(article))
+        return
+    for article in articles:
+        print(f"{article.title}  ({article.name})")
+        for equation in article.equations:
+            number = f"({equation.number})" if equation.number is not None else "-"
+            print(f"  {number:>7}  {short(equation.expanded, 86)}")
+        print()
+    equations = report["equations"]
+    print(
+        f"{report['articles']} articles, {report['words']:,} words, {equations['numbered']} "
+        f"numbered and {equations['unnumbered']} unnumbered equations, {equations['lost']} lost"
+    )
+    for asked, answer in zip((_DEMO_WORDS, _DEMO_EQUATION), found, strict=True):
+        print(f"\n{'search' if asked == _DEMO_WORDS else 'similar'}: {asked}\n")
+        for rank, hit in enumerate(answer, 1):
+            print(hit_text(rank, hit))
+    say("next, your own papers: eqemb build PAPERS -o library")
+
+
+_DEMO_WORDS = "cosine similarity of documents"
+_DEMO_EQUATION = r"F = \frac{2 P R}{P + R}"

@@ -1,0 +1,139 @@
+"""The app, and how every command talks: data to stdout, talk to stderr, failures as sentences."""
+
+import json
+import os
+import re
+import sys
+from pathlib import Path
+from typing import Annotated, Any, NoReturn, Self
+
+import typer
+from typer.core import TyperGroup
+
+from eqemb import __version__
+from eqemb.errors import EqembError
+
+#: What remains of a command that was interrupted.
+_KEPT = {
+    "build": "; what was read is kept, go on with --resume",
+    "read": "; what was read is kept, go on with --resume",
+    "train": "; finished iterations are kept, go on with --resume",
+}
+
+
+class _Commands(TyperGroup):
+    """The commands; every failure of one is a sentence on stderr and an exit code."""
+
+    def invoke(self, ctx: Any) -> Any:
+        """Run a command."""
+        try:
+            result = super().invoke(ctx)
+            sys.stdout.flush()  # what cannot be written shows here, not when all is over
+        except EqembError as error:
+            fail(str(error), error.exit_code)
+        except KeyboardInterrupt:
+            fail("interrupted" + _KEPT.get(str(ctx.invoked_subcommand), ""), 130)
+        except BrokenPipeError:
+            # the reader of our output has gone (| head): no more to say
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            sys.exit(0)
+        except OSError as error:
+            if error.filename is None:
+                fail(error.strerror or str(error), 1)
+            fail(f"{error.filename}: {error.strerror}", 1)
+        return result
+
+
+app = typer.Typer(
+    cls=_Commands,
+    help="Learn what equations mean from the text around them.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+)
+
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON object on stdout.")]
+LibraryPath = Annotated[Path, typer.Argument(metavar="LIBRARY", help="A library folder.")]
+
+
+@app.callback(invoke_without_command=True)
+def _root(
+    version: Annotated[bool, typer.Option("--version", help="Print the version.")] = False,
+) -> None:
+    if version:
+        print(f"eqemb {__version__}")
+        raise typer.Exit
+
+
+def short(text: str, width: int) -> str:
+    """The text, cut to a width."""
+    return text if len(text) <= width else text[: width - 1] + "…"
+
+
+def say(text: str) -> None:
+    """A line for people, on stderr."""
+    print(harmless(text), file=sys.stderr)
+
+
+def fail(sentence: str, code: int) -> NoReturn:
+    """Say why, and leave."""
+    say(f"eqemb: {sentence}")
+    sys.exit(code)
+
+
+def harmless(text: str) -> str:
+    """Text of papers as a terminal may have it: no control characters."""
+    return re.sub(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]", " ", text)
+
+
+def print_json(value: Any) -> None:
+    """One JSON object on stdout."""
+    print(json.dumps(value, ensure_ascii=sys.stdout.encoding.lower() != "utf-8"))
+
+
+class Talk:
+    """A progress line on stderr, only where somebody watches."""
+
+    def __init__(self) -> None:
+        self._bar: Any = None
+        self._task: Any = None
+
+    def __enter__(self) -> Self:
+        if sys.stderr.isatty():
+            from rich.console import Console
+            from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
+            self._bar = Progress(
+                SpinnerColumn(),
+                TextColumn("{task.completed:,.0f} papers, {task.fields[rate]:.0f}/s,"),
+                TextColumn(
+                    "{task.fields[equations]:,} equations, {task.fields[skipped]:,} skipped"
+                ),
+                TimeElapsedColumn(),
+                TextColumn("{task.fields[name]}", markup=False),
+                console=Console(stderr=True),
+                transient=True,
+            )
+            self._bar.start()
+            self._task = self._bar.add_task(
+                "", total=None, rate=0.0, equations=0, skipped=0, name=""
+            )
+        return self
+
+    def progress(self, state: Any) -> None:
+        """Show the state of a reading."""
+        if self._bar is not None:
+            elapsed = self._bar.tasks[0].elapsed or 1e-9
+            self._bar.update(
+                self._task,
+                completed=state.done,
+                rate=state.done / elapsed,
+                equations=state.equations,
+                skipped=state.skipped,
+                name=short(state.name, 40),
+            )
+
+    def __exit__(self, *_: object) -> None:
+        if self._bar is not None:
+            self._bar.stop()

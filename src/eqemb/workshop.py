@@ -1,0 +1,328 @@
+"""From a library to corpora, splits and models, and where each is kept.
+
+    corpus/COLLECTION/KEY/   a collection as arrays; "all" is every article
+    splits/COLLECTION/KEY/   what is held out of it
+    models/NAME/             a trained model; models/.NAME.checkpoint while it is being trained
+
+KEY names everything that decides the content (the records, the rules, the settings), so that what
+is there is never out of date: other rules make another folder.
+"""
+
+import difflib
+import re
+from array import array
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass, field
+from importlib.util import find_spec
+from pathlib import Path
+from time import perf_counter
+from typing import Any
+from urllib.parse import quote
+
+import numpy as np
+
+from eqemb import scores, store
+from eqemb import split as splits
+from eqemb.article import read_tokens
+from eqemb.bernoulli import BernoulliEmbeddings, Estimate
+from eqemb.corpus import Corpus, Formula, Stream
+from eqemb.embeddings import Embeddings
+from eqemb.errors import UsageError
+from eqemb.library import Library, locked
+from eqemb.models import EqEmb, EqEmbU
+from eqemb.split import Split, training_stream
+from eqemb.training import Callback
+from eqemb.vocabulary import Rules
+
+ALL = "all"
+_NAME = re.compile(r"[^./\\\s][^/\\]*")
+#: Name on the command line -> class and the settings that the name stands for.
+MODELS: dict[str, tuple[type[BernoulliEmbeddings], dict[str, Any]]] = {
+    "words": (BernoulliEmbeddings, {}),
+    "b-emb": (BernoulliEmbeddings, {"equations": "tokens"}),
+    "eqemb": (EqEmb, {}),
+    "eqemb-u": (EqEmbU, {}),
+}
+
+
+def collections(library: Library) -> dict[str, int]:
+    """Collections and how many articles each has; "all" comes last."""
+    query = (
+        "SELECT collection, COUNT(*) FROM sources WHERE status != 'skipped'"
+        " GROUP BY collection ORDER BY collection"
+    )
+    found = {name: int(count) for name, count in library.records.rows(query) if name}
+    total = next(library.records.rows("SELECT COUNT(*) FROM sources WHERE status != 'skipped'"))
+    return found | {ALL: int(total[0])}
+
+
+@dataclass(frozen=True)
+class Choice:
+    """Which corpus of a library is meant."""
+
+    collection: str = ALL
+    rules: Rules = field(default_factory=Rules)
+    numbering: str = "display"
+    duplicates: bool = False
+    """Whether documents that nearly repeat another of the collection are kept."""
+
+    def described(self, library: Library) -> dict[str, Any]:
+        """Everything that decides what is in the corpus."""
+        return asdict(self) | {"records": library.records.sha256()}
+
+
+def corpus(library: Library, choice: Choice | None = None) -> Corpus:
+    """A collection as arrays, made where it is not there yet."""
+    choice = choice or Choice()
+    known = collections(library)
+    if choice.collection not in known:
+        near = difflib.get_close_matches(choice.collection, known, n=1)
+        hint = f"did you mean {near[0]}?" if near else f"it has {', '.join(known)}"
+        raise UsageError(f"no collection {choice.collection!r} in {library.folder}: {hint}")
+    key = store.content_hash(choice.described(library), {})[:12]
+    path = library.folder / "corpus" / quote(choice.collection, safe=" ") / key
+    if not path.exists():
+        left_out = frozenset() if choice.duplicates else _repeated(library, choice.collection)
+        articles = _articles(library, choice.collection)
+        made = Corpus.build(articles, choice.rules, numbering=choice.numbering, leave_out=left_out)
+        with locked(library.folder):
+            if not path.exists():
+                made.save(path)
+    return Corpus.load(path)
+
+
+#: Limits a query to the articles of one collection, its first parameter.
+_WITHIN = "(?1 = 'all' OR s.collection = ?1)"
+
+
+def _articles(library: Library, collection: str) -> Iterator[tuple[str, str, Stream]]:
+    """Articles as a corpus takes them, one at a time."""
+    records = library.records
+    names = [unit for (unit,) in records.rows("SELECT unit FROM units ORDER BY id")]
+    query = "SELECT s.id, s.name, collection, text FROM sources s JOIN articles a ON a.id = s.id"
+    for key, name, group, text in records.rows(
+        query + f" WHERE {_WITHIN} ORDER BY s.id", collection
+    ):
+        rows = records.rows(
+            "SELECT ordinal, numbered, canonical, units FROM equations e JOIN types t"
+            " ON t.id = e.type WHERE article = ? ORDER BY ordinal",
+            key,
+        )
+        formulas = [
+            Formula(
+                form,
+                [names[unit] for unit in array("i", units)],
+                f"{name}#{ordinal}",
+                None if numbered is None else bool(numbered),
+            )
+            for ordinal, numbered, form, units in rows
+        ]
+        yield name, group, _stream(text, formulas)
+
+
+def _stream(text: str, formulas: list[Formula]) -> Iterator[str | Formula]:
+    """Words and equations in reading order."""
+    words, places = read_tokens(text)
+    at = 0
+    for place, formula in zip(places, formulas, strict=True):
+        yield from words[at:place]
+        yield formula
+        at = place
+    yield from words[at:]
+
+
+def _repeated(library: Library, collection: str) -> frozenset[str]:
+    """Articles of a collection that nearly repeat one that comes before them."""
+    query = "SELECT name, cluster FROM sources s WHERE cluster IS NOT NULL AND "
+    seen: set[int] = set()
+    again = set()
+    for name, cluster in library.records.rows(query + _WITHIN + " ORDER BY id", collection):
+        if cluster in seen:
+            again.add(name)
+        seen.add(cluster)
+    return frozenset(again)
+
+
+def split(
+    library: Library, collection: str, of: Corpus, settings: splits.Settings | None = None
+) -> Split:
+    """What is held out of a corpus; frozen when it is first asked for."""
+    settings = settings or splits.Settings()
+    key = store.content_hash(asdict(settings) | {"corpus": of.sha256}, {})[:12]
+    path = library.folder / "splits" / quote(collection, safe=" ") / key
+    if not path.exists():
+        made = Split.make(of, settings)
+        with locked(library.folder):
+            if not path.exists():
+                made.save(path)
+    return Split.load(path)
+
+
+def split_summary(of: Corpus, made: Split) -> dict[str, Any]:
+    """What a split holds out, and what chance scores on its test words."""
+    test = made.of(splits.TEST)
+    words, negatives = made.words[test], made.negatives[test]
+    counts = training_stream(of, made).counts
+    unigram = scores.unigram(counts, words, negatives)
+    judged = made.of(splits.VALIDATION)
+    constant = scores.fit_constant(
+        scores.unigram(counts, made.words[judged], made.negatives[judged])
+    )
+    lines = {
+        "zero vectors": (scores.zero(len(words), negatives.shape[1]),) * 2,
+        "unigram": (unigram, unigram.scaled(1.0, constant)),
+    }
+    chance = {
+        name: scores.means(softmax)._asdict()
+        | {"logistic": float(scores.logistic(logistic).mean())}
+        for name, (softmax, logistic) in lines.items()
+    }
+    return {
+        "corpus": of.sha256,
+        "sha256": made.sha256,
+        "seed": made.settings.seed,
+        "types": len(np.unique(made.types)),
+        "skipped": made.skipped,
+        "validation": int(judged.sum()),
+        "test": int(test.sum()),
+        "negatives": made.settings.negatives,
+        "left_out": of.left_out,
+        "chance": chance if len(words) else {},
+    }
+
+
+@dataclass
+class Training:
+    """A model about to be trained, and where it will be kept."""
+
+    model: BernoulliEmbeddings
+    corpus: Corpus
+    split: Split | None
+    library: Path
+    name: str
+    seed: int = 0
+    threads: int = 1
+    collection: str = ALL
+
+    @property
+    def path(self) -> Path:
+        """The folder of the model."""
+        return self.library / "models" / self.name
+
+    @property
+    def checkpoint(self) -> Path:
+        """Where training can go on after it was interrupted."""
+        return self.library / "models" / f".{self.name}.checkpoint"
+
+    def check(self, *, resume: bool = False) -> Embeddings | None:
+        """The finished model where there is one to go on with; a name that is taken is refused."""
+        if not _NAME.fullmatch(self.name):
+            raise UsageError(f"{self.name!r} cannot be a model's name: give a plain --name")
+        if not self.path.exists():
+            return None
+        found = Embeddings.load(self.path)
+        if resume and found.config["identity"] == self.model.identity(
+            self.corpus, self.split, self.seed
+        ):
+            return found
+        raise UsageError(
+            f"there is a model {self.name!r} in {self.library} already: give another --name, or"
+            f" remove {self.path}"
+        )
+
+    def missing_words(self) -> str:
+        """A sentence about words that vectors from elsewhere do not have, '' where all is well."""
+        return ""
+
+    def summary(self, made: Embeddings) -> dict[str, Any]:
+        """What was trained, as programs read it."""
+        first = [row for row in made.history if row["stage"] == made.history[0]["stage"]]
+        seconds = sum(row["seconds"] for row in first)
+        return {
+            "model": made.config["model"],
+            "sha256": made.sha256,
+            "iterations": len(made.history),
+            "validation": made.config["validation"],
+            "words_per_second": sum(row["positions"] for row in first) / max(seconds, 1e-9),
+            "seconds": made.run["seconds"],
+            "path": str(self.path),
+        }
+
+    def estimate(self, *, probe: bool = True) -> Estimate:
+        """What it will need; `probe` times a little of it."""
+        return self.model.estimate(self.corpus, threads=self.threads, probe=probe)
+
+    def run(self, callback: Callback | None = None, *, resume: bool = False) -> Embeddings:
+        """Train and keep the model, or return one that was trained by the same settings."""
+        if found := self.check(resume=resume):
+            return found
+        start = perf_counter()
+        self.model.fit(
+            self.corpus,
+            self.split,
+            seed=self.seed,
+            threads=self.threads,
+            callback=callback,
+            checkpoint=self.checkpoint,
+            resume=resume,
+        )
+        made = self.model.embeddings_
+        made.run |= {"collection": self.collection, "seconds": perf_counter() - start}
+        made.save(self.path)
+        self.checkpoint.unlink(missing_ok=True)
+        return made
+
+
+def models(library: Library) -> dict[str, Embeddings]:
+    """The trained models of a library, by name."""
+    folder = library.folder / "models"
+    paths = sorted(folder.iterdir()) if folder.is_dir() else []
+    return {path.name: Embeddings.load(path) for path in paths if not path.name.startswith(".")}
+
+
+def make_model(name: str, settings: dict[str, Any]) -> BernoulliEmbeddings:
+    """A model by its name on the command line; settings it does not have are refused."""
+    if name not in MODELS:
+        near = difflib.get_close_matches(name, MODELS, n=1)
+        hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(MODELS)}"
+        raise UsageError(f"no model {name!r}: {hint}")
+    kind, implied = MODELS[name]
+    known = kind().get_params()
+    for setting in settings:
+        if setting not in known:
+            option = setting.replace("_", "-")
+            raise UsageError(f"{name} has no --{option}: leave it out or take another model")
+    return kind(**(implied | settings))
+
+
+def check_plot(path: Path) -> None:
+    """Refuse a picture that could not be drawn, before hours are spent."""
+    if find_spec("matplotlib") is None:
+        raise UsageError("--plot needs matplotlib: pip install 'eqemb[plot]'")
+    if path.suffix not in (".png", ".svg", ".pdf"):
+        raise UsageError(f"{path}: a curve is drawn as .png, .svg or .pdf")
+    if not path.absolute().parent.is_dir():
+        raise UsageError(f"{path}: there is no folder {path.parent}")
+
+
+def draw_curve(made: Embeddings, path: Path) -> None:
+    """The training curve: the validation score and the loss of every iteration of every pass."""
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(8, 4), layout="constrained")
+    FigureCanvasAgg(figure)
+    for axes, what in zip(figure.subplots(1, 2), ("loss", "validation"), strict=True):
+        for stage in dict.fromkeys(row["stage"] for row in made.history):
+            rows = [row for row in made.history if row["stage"] == stage]
+            for name in rows[0][what]:
+                points = [(row["iteration"], row[what].get(name)) for row in rows]
+                known = [(at, value) for at, value in points if value is not None]
+                if known:
+                    axes.plot(*zip(*known, strict=True), marker=".", label=name)
+        axes.set_xlabel("iteration")
+        axes.set_title("training loss" if what == "loss" else "validation log-likelihood")
+        axes.legend()
+    beside = path.with_name(f".{path.name}.new")
+    figure.savefig(beside, format=path.suffix[1:], dpi=150)
+    beside.replace(path)

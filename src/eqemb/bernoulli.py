@@ -41,6 +41,7 @@ PAPER: dict[str, Any] = {
     "unit_window": 4,
 }
 WORDS, EQUATIONS, UNITS = 1, 2, 3  # passes, in the draws
+_READINGS = {"softmax": scores.predictive, "logistic": scores.logistic}
 _PROGRAM = 200_000_000  # bytes of Python, NumPy, SciPy and numba before any data
 
 
@@ -100,6 +101,8 @@ class BernoulliEmbeddings:
     block: int = 64
     init: float = 1.0
     """Vectors start at init * N(0, 1) / dim."""
+    reading: str = "softmax"
+    """The reading of the validation score that training stops by, "softmax" or "logistic"."""
     equations: str = "ignored"
     preset: str = ""
 
@@ -122,6 +125,8 @@ class BernoulliEmbeddings:
                 raise UsageError(f"{name}={value}: must be even, half before and half after")
         if self.rate <= 0 or self.weight < 0:
             raise UsageError("rate must be above 0 and zero_weight no less than 0")
+        if self.reading not in _READINGS:
+            raise UsageError(f"reading={self.reading!r}: say 'softmax' or 'logistic'")
         if self.equations not in ("ignored", "tokens"):
             raise UsageError(f"equations={self.equations!r}: say 'ignored' or 'tokens'")
 
@@ -314,7 +319,7 @@ class BernoulliEmbeddings:
             if self.equations == "tokens":
                 context += alpha[types]
             scored = scores.score(rho, split.words[part], split.negatives[part], context)
-            return float(scores.predictive(scored).mean())
+            return self._mean(scored)
 
         return judge
 
@@ -329,6 +334,10 @@ class BernoulliEmbeddings:
             context += self._near_vectors(corpus, split)[chosen]
         rho = arrays["rho_words"]
         return scores.score(rho, split.words[chosen], split.negatives[chosen], context)
+
+    def _mean(self, scored: scores.Scored) -> float:
+        """The validation score in the reading that training stops by."""
+        return float(_READINGS[self.reading](scored).mean())
 
     def _near_vectors(self, corpus: Corpus, split: Split) -> Floats:
         """What the sampled equation adds to each held-out word's context; [H, K]."""

@@ -154,7 +154,7 @@ class EqEmb(BernoulliEmbeddings):
         def judge() -> float:
             context = base + training.pool(job.attempt.arrays[name], bags)[ids]
             scored = scores.score(words.rho, split.words[part], split.negatives[part], context)
-            return float(scores.predictive(scored).mean())
+            return self._mean(scored)
 
         return judge
 

@@ -319,7 +319,7 @@ def draw_curve(made: Embeddings, path: Path) -> None:
                 points = [(row["iteration"], row[what].get(name)) for row in rows]
                 known = [(at, value) for at, value in points if value is not None]
                 if known:
-                    axes.plot(*zip(*known, strict=True), marker=".", label=name)
+                    axes.plot(*zip(*known, strict=True), marker=".", label=f"{stage}: {name}")
         axes.set_xlabel("iteration")
         axes.set_title("training loss" if what == "loss" else "validation log-likelihood")
         axes.legend()

@@ -35,6 +35,7 @@ ORDER = [
     "training",
     "bernoulli",
     "models",
+    "evaluation",
     "sources",
     "latex",
     "unarxive",

@@ -79,7 +79,8 @@ def main() -> None:
         n = len(articles)
         print(
             f"\n{name}: {len(corpus.articles)} articles ({corpus.left_out} near-duplicates left"
-            f" out), {n:,} test words, {split.settings.negatives} negatives, split {split.sha256[:12]}"
+            f" out), {n:,} test words, {split.settings.negatives} negatives,"
+            f" split {split.sha256[:12]}"
         )
         print(f"{'':20}raw                with temperature   accuracy")
         for result in results:

@@ -42,7 +42,7 @@ PAPER: dict[str, Any] = {
 }
 WORDS, EQUATIONS, UNITS = 1, 2, 3  # passes, in the draws
 _READINGS = {"softmax": scores.predictive, "logistic": scores.logistic}
-_PROGRAM = 200_000_000  # bytes of Python, NumPy, SciPy and numba before any data
+PROGRAM = 200_000_000  # bytes of Python, NumPy, SciPy and numba before any data
 
 
 class Estimate(NamedTuple):
@@ -76,69 +76,42 @@ class Job:
 
 
 @dataclass(kw_only=True)
-class BernoulliEmbeddings:
-    """b-emb: words given the words around them, b_w = sigma(rho . sum of alpha).
+class Model:
+    """What every model shares: settings that are checked, `fit`, and what is left of it."""
 
-    `equations="tokens"` makes every equation a word of the stream, as the paper's baseline.
-    `preset="paper"` sets what `PAPER` lists.
-    """
-
-    name: ClassVar[str] = "b-emb"
-    judged: ClassVar[str] = "words"
+    name: ClassVar[str]
+    judged: ClassVar[str]
     """The watch whose score is the model's."""
 
     dim: int = 100
     window: int = 4
-    negatives: int = 10
     iterations: int = 20
     """At most, in each pass."""
     patience: int = 2
     """Iterations without a better validation score after which training stops."""
     rate: float = 0.05
-    zero_weight: float | str = "mean"
-    """The weight of a drawn zero: "sum" = 1, "mean" = 1 / negatives, or a number."""
-    batch: int = 4096
-    block: int = 64
-    init: float = 1.0
-    """Vectors start at init * N(0, 1) / dim."""
     reading: str = "softmax"
     """The reading of the validation score that training stops by, "softmax" or "logistic"."""
     equations: str = "ignored"
-    preset: str = ""
 
     def __post_init__(self) -> None:
-        if self.preset not in ("", "paper"):
-            raise UsageError(f"preset={self.preset!r}: there is only 'paper'")
-        if self.preset:
-            known = {entry.name for entry in fields(self)}
-            for name in known & set(PAPER):
-                setattr(self, name, PAPER[name])
         self._check()
 
     def _check(self) -> None:
         for name in ("dim", "negatives", "iterations", "patience", "batch", "block"):
-            if getattr(self, name) < 1:
-                raise UsageError(f"{name}={getattr(self, name)}: must be at least 1")
+            value = getattr(self, name, 1)
+            if value < 1:
+                raise UsageError(f"{name}={value}: must be at least 1")
         for name in ("window", "equation_window", "unit_window"):
             value = getattr(self, name, 2)
             if value < 2 or value % 2:
                 raise UsageError(f"{name}={value}: must be even, half before and half after")
-        if self.rate <= 0 or self.weight < 0:
-            raise UsageError("rate must be above 0 and zero_weight no less than 0")
+        if self.rate <= 0:
+            raise UsageError(f"rate={self.rate}: must be above 0")
         if self.reading not in _READINGS:
             raise UsageError(f"reading={self.reading!r}: say 'softmax' or 'logistic'")
         if self.equations not in ("ignored", "tokens"):
             raise UsageError(f"equations={self.equations!r}: say 'ignored' or 'tokens'")
-
-    @property
-    def weight(self) -> float:
-        """The weight of a zero as a number."""
-        if isinstance(self.zero_weight, str):
-            named = {"sum": 1.0, "mean": 1.0 / self.negatives}
-            if self.zero_weight not in named:
-                raise UsageError(f"zero_weight={self.zero_weight!r}: say 'sum', 'mean' or a number")
-            return named[self.zero_weight]
-        return float(self.zero_weight)
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:  # noqa: FBT001, FBT002
         """The settings, as scikit-learn asks for them."""
@@ -202,6 +175,98 @@ class BernoulliEmbeddings:
         """The hash of all that decides what `fit` will make."""
         return str(self._config(corpus, split, seed)["identity"])
 
+    def _described(self) -> dict[str, Any]:
+        """The settings as they are saved."""
+        return self.get_params()
+
+    def _embeddings(
+        self, job: Job, config: dict[str, Any], arrays: dict[str, NDArray[Any]]
+    ) -> Embeddings:
+        keys = {"words": job.corpus.words, "equations": job.corpus.forms, "units": job.corpus.units}
+        have = {name.rsplit("_", 1)[1] for name in arrays}
+        best = {
+            name: watch.iteration
+            for name, watch in job.attempt.watches.items()
+            if not name.startswith("done ")
+        }
+        score = job.attempt.watches[self.judged].best
+        validation = score if job.split is not None and math.isfinite(score) else None
+        return Embeddings(
+            config | {"best": best, "validation": validation},
+            arrays,
+            {kind: names for kind, names in keys.items() if kind in have},
+            job.attempt.history,
+            {"threads": job.threads, "machine": platform.machine(), "numpy": np.__version__},
+        )
+
+    def estimate(self, corpus: Corpus, *, threads: int = 1, probe: bool = True) -> Estimate:
+        """What training on a corpus will need; `probe` times a little of it."""
+        raise NotImplementedError
+
+    def score(
+        self, corpus: Corpus, split: Split, part: int, *, words: int | None = None
+    ) -> scores.Scored:
+        """Scores of held-out words: W - 1 words and the equation, or `words` words alone."""
+        raise NotImplementedError
+
+    def _learn(self, job: Job) -> dict[str, NDArray[Any]]:
+        """Train; the arrays of the trained thing."""
+        raise NotImplementedError
+
+    def _mean(self, scored: scores.Scored) -> float:
+        """The validation score in the reading that training stops by."""
+        return float(_READINGS[self.reading](scored).mean())
+
+    def _fitted(self) -> Embeddings:
+        if not hasattr(self, "embeddings_"):
+            raise UsageError(f"this {self.name} has not been trained: call fit first")
+        return self.embeddings_
+
+
+@dataclass(kw_only=True)
+class BernoulliEmbeddings(Model):
+    """b-emb: words given the words around them, b_w = sigma(rho . sum of alpha).
+
+    `equations="tokens"` makes every equation a word of the stream, as the paper's baseline.
+    `preset="paper"` sets what `PAPER` lists.
+    """
+
+    name: ClassVar[str] = "b-emb"
+    judged: ClassVar[str] = "words"
+
+    negatives: int = 10
+    zero_weight: float | str = "mean"
+    """The weight of a drawn zero: "sum" = 1, "mean" = 1 / negatives, or a number."""
+    batch: int = 4096
+    block: int = 64
+    init: float = 1.0
+    """Vectors start at init * N(0, 1) / dim."""
+    preset: str = ""
+
+    def __post_init__(self) -> None:
+        if self.preset not in ("", "paper"):
+            raise UsageError(f"preset={self.preset!r}: there is only 'paper'")
+        if self.preset:
+            known = {entry.name for entry in fields(self)}
+            for name in known & set(PAPER):
+                setattr(self, name, PAPER[name])
+        super().__post_init__()
+
+    def _check(self) -> None:
+        super()._check()
+        if self.weight < 0:
+            raise UsageError(f"zero_weight={self.zero_weight}: must be no less than 0")
+
+    @property
+    def weight(self) -> float:
+        """The weight of a zero as a number."""
+        if isinstance(self.zero_weight, str):
+            named = {"sum": 1.0, "mean": 1.0 / self.negatives}
+            if self.zero_weight not in named:
+                raise UsageError(f"zero_weight={self.zero_weight!r}: say 'sum', 'mean' or a number")
+            return named[self.zero_weight]
+        return float(self.zero_weight)
+
     def estimate(self, corpus: Corpus, *, threads: int = 1, probe: bool = True) -> Estimate:
         """What training on a corpus will need; `probe` times a few batches of the first pass."""
         first, second = self._rows(corpus)
@@ -216,7 +281,7 @@ class BernoulliEmbeddings:
             each = self._probe(corpus, threads)
             reached = len(corpus.equation_types) * getattr(self, "equation_window", 0)
             seconds = self.iterations * each * (words + 1.5 * reached)
-        memory = _PROGRAM + vectors + texts + scratch + near
+        memory = PROGRAM + vectors + texts + scratch + near
         return Estimate(words, 2 * K * (first + second), memory, seconds)
 
     def _rows(self, corpus: Corpus) -> tuple[int, int]:
@@ -237,30 +302,6 @@ class BernoulliEmbeddings:
         start = perf_counter()
         kernels.words_update(vectors, text, rule, (0, end), threads)
         return (perf_counter() - start) / end
-
-    def _described(self) -> dict[str, Any]:
-        """The settings as they are saved."""
-        return self.get_params()
-
-    def _embeddings(
-        self, job: Job, config: dict[str, Any], arrays: dict[str, NDArray[Any]]
-    ) -> Embeddings:
-        keys = {"words": job.corpus.words, "equations": job.corpus.forms, "units": job.corpus.units}
-        have = {name.split("_")[1] for name in arrays}
-        best = {
-            name: watch.iteration
-            for name, watch in job.attempt.watches.items()
-            if not name.startswith("done ")
-        }
-        score = job.attempt.watches[self.judged].best
-        validation = score if job.split is not None and math.isfinite(score) else None
-        return Embeddings(
-            config | {"best": best, "validation": validation},
-            arrays,
-            {kind: names for kind, names in keys.items() if kind in have},
-            job.attempt.history,
-            {"threads": job.threads, "machine": platform.machine(), "numpy": np.__version__},
-        )
 
     def _rule(self, job: Job, pass_: int, iteration: int, rate: float | None = None) -> Rule:
         return self._rule_of(job.key(pass_, iteration), self.rate if rate is None else rate)
@@ -335,10 +376,6 @@ class BernoulliEmbeddings:
         rho = arrays["rho_words"]
         return scores.score(rho, split.words[chosen], split.negatives[chosen], context)
 
-    def _mean(self, scored: scores.Scored) -> float:
-        """The validation score in the reading that training stops by."""
-        return float(_READINGS[self.reading](scored).mean())
-
     def _near_vectors(self, corpus: Corpus, split: Split) -> Floats:
         """What the sampled equation adds to each held-out word's context; [H, K]."""
         del corpus
@@ -346,11 +383,6 @@ class BernoulliEmbeddings:
             found: Floats = self._fitted().arrays["alpha_equations"][split.types]
             return found
         return np.zeros((len(split.types), self.dim), np.float32)
-
-    def _fitted(self) -> Embeddings:
-        if not hasattr(self, "embeddings_"):
-            raise UsageError(f"this {self.name} has not been trained: call fit first")
-        return self.embeddings_
 
 
 def fixed(rho: Floats, alpha: Floats) -> Vectors:

@@ -100,8 +100,10 @@ class Model:
     def _check(self) -> None:
         for name in ("dim", "negatives", "iterations", "patience", "batch", "block"):
             value = getattr(self, name, 1)
-            if value < 1:
-                raise UsageError(f"{name}={value}: must be at least 1")
+            if name == "batch" and value == "auto":
+                continue
+            if not isinstance(value, int) or value < 1:
+                raise UsageError(f"{name}={value!r}: must be a whole number from 1 on")
         for name in ("window", "equation_window", "unit_window"):
             value = getattr(self, name, 2)
             if value < 2 or value % 2:
@@ -234,11 +236,13 @@ class BernoulliEmbeddings(Model):
     name: ClassVar[str] = "b-emb"
     judged: ClassVar[str] = "words"
 
-    negatives: int = 10
-    zero_weight: float | str = "mean"
+    negatives: int = 20
+    zero_weight: float | str = 0.15
     """The weight of a drawn zero: "sum" = 1, "mean" = 1 / negatives, or a number."""
-    batch: int = 4096
+    batch: int | str = "auto"
+    """Words that see the same parameters; "auto" = a 256th of the text, from 1,024 to 16,384."""
     block: int = 64
+    """Words that share zeros."""
     init: float = 1.0
     """Vectors start at init * N(0, 1) / dim."""
     preset: str = ""
@@ -246,10 +250,13 @@ class BernoulliEmbeddings(Model):
     def __post_init__(self) -> None:
         if self.preset not in ("", "paper"):
             raise UsageError(f"preset={self.preset!r}: there is only 'paper'")
-        if self.preset:
-            known = {entry.name for entry in fields(self)}
-            for name in known & set(PAPER):
-                setattr(self, name, PAPER[name])
+        for entry in fields(self) if self.preset else ():
+            value, wanted = getattr(self, entry.name), PAPER.get(entry.name)
+            if wanted is None:
+                continue
+            if value not in (entry.default, wanted):
+                raise UsageError(f"preset 'paper' has {entry.name}={wanted}: leave one of them out")
+            setattr(self, entry.name, wanted)
         super().__post_init__()
 
     def _check(self) -> None:
@@ -274,7 +281,7 @@ class BernoulliEmbeddings(Model):
         # vectors, their sums and the best iteration's; a pass lets go of the sums of the one before
         vectors = 4 * K * max(6 * first, 4 * first + 6 * second)
         texts = 2 * corpus.tokens.nbytes + sum(map(len, corpus.words))
-        scratch = 4 * K * self.batch * 4 * 2
+        scratch = 4 * K * self._batch(words) * 4 * 2
         near = 12 * len(corpus.equation_types) * getattr(self, "equation_window", 0)
         seconds = None
         if probe:
@@ -296,7 +303,7 @@ class BernoulliEmbeddings(Model):
         rho, alpha = (training.initial(0, which, size, self.dim, self.init) for which in (0, 1))
         vectors = Vectors(rho, alpha, np.zeros_like(rho), np.zeros_like(rho))
         text = Text(corpus.tokens, corpus.starts, draws.noise_table(corpus.counts))
-        rule = self._rule_of(0, self.rate)
+        rule = self._rule_of(0, self.rate, len(corpus.tokens))
         end = min(len(corpus.tokens), 16 * rule.batch)
         kernels.words_update(vectors, text, rule, (0, min(end, rule.batch)), threads)  # compile
         start = perf_counter()
@@ -304,11 +311,19 @@ class BernoulliEmbeddings(Model):
         return (perf_counter() - start) / end
 
     def _rule(self, job: Job, pass_: int, iteration: int, rate: float | None = None) -> Rule:
-        return self._rule_of(job.key(pass_, iteration), self.rate if rate is None else rate)
+        key = job.key(pass_, iteration)
+        return self._rule_of(key, self.rate if rate is None else rate, len(job.stream.tokens))
 
-    def _rule_of(self, key: int, rate: float) -> Rule:
-        batch = max(self.block, self.batch // self.block * self.block)
+    def _rule_of(self, key: int, rate: float, size: int) -> Rule:
+        batch = self._batch(size)
         return Rule(self.window, self.negatives, self.block, batch, self.weight, rate, key)
+
+    def _batch(self, size: int) -> int:
+        """Whole blocks; small texts need many steps, large ones fewer visits to each row."""
+        batch = self.batch
+        if isinstance(batch, str):
+            batch = min(16_384, max(1024, size // 256))
+        return max(self.block, batch // self.block * self.block)
 
     def _learn(self, job: Job) -> dict[str, NDArray[Any]]:
         """Both passes; the arrays of the trained thing."""

@@ -27,7 +27,7 @@ READINGS: dict[str, Callable[[Scored], NDArray[np.float64]]] = {
 }
 #: What validation chose for each reading (`benchmarks/settings.py` prints what was tried).
 TUNED: dict[str, dict[str, Any]] = {
-    "softmax": {"zero_weight": 0.3},
+    "softmax": {},
     "logistic": {"zero_weight": "mean"},
 }
 

@@ -44,7 +44,7 @@ class EqEmb(BernoulliEmbeddings):
     judged: ClassVar[str] = "alpha_e"
 
     equation_window: int = 16
-    equation_rate: float = 0.1
+    equation_rate: float = 0.2
     control: str = ""
     words: Embeddings | None = None
 

@@ -152,6 +152,7 @@ class Corpus:
     @classmethod
     def load(cls, path: Path) -> Self:
         """Open a folder; its arrays stay on disk until they are used."""
+        path = store.whole(path)
         described = store.read_json(path / "corpus.json", FORMAT, VERSION)
         equations = json.loads((path / "equations.json").read_text("utf-8"))
         return cls(

@@ -156,6 +156,7 @@ class Embeddings:
     @classmethod
     def load(cls, path: Path) -> Self:
         """Open a folder; vectors stay on disk until they are used."""
+        path = store.whole(path)
         config = store.read_json(path / "config.json", FORMAT, VERSION)
         for name in ("format", "version", "sha256"):
             config.pop(name)

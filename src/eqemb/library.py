@@ -24,6 +24,7 @@ from eqemb.article import Article
 from eqemb.errors import EqembError, UsageError
 from eqemb.records import FORMAT, Records, open_records
 from eqemb.search import Answer, Search, looks_like_name
+from eqemb.store import sync_folder
 
 try:
     import fcntl
@@ -51,16 +52,6 @@ def write_atomically(path: Path, text: str) -> None:
         new.unlink(missing_ok=True)
         raise
     sync_folder(path.parent)
-
-
-def sync_folder(folder: Path) -> None:
-    """Make renames in a folder durable, where the system can."""
-    if hasattr(os, "O_DIRECTORY"):
-        handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
-        try:
-            os.fsync(handle)
-        finally:
-            os.close(handle)
 
 
 def to_json(value: Any) -> str:

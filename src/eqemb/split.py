@@ -138,6 +138,7 @@ class Split:
     @classmethod
     def load(cls, path: Path) -> Self:
         """Open a folder and check that it is what its hash says."""
+        path = store.whole(path)
         described = store.read_json(path / "split.json", FORMAT, VERSION)
         made = cls(
             **store.map_arrays(path / "arrays.safetensors"),

@@ -1,12 +1,17 @@
 """Folders of arrays on disk: safetensors files mapped into memory, and hashes of content.
 
-A folder is written beside its place and moved there by rename, so that it is whole or absent.
-What a hash covers is given by the caller: arrays and settings, never times, paths or threads.
+A folder is written beside its place and moved there by rename, so that after a kill at any moment
+it is the old one or the new one. What a hash covers is given by the caller: arrays and settings,
+never times, paths or threads.
 """
 
+import contextlib
+import ctypes
+import functools
 import hashlib
 import json
 import os
+import re
 import shutil
 import tempfile
 from collections.abc import Iterator, Mapping
@@ -18,6 +23,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eqemb.errors import EqembError, UsageError
+
+try:
+    import fcntl
+except ImportError:  # Windows: the scraps of kills are not told from folders being written
+    fcntl = None  # type: ignore[assignment]
 
 Arrays = Mapping[str, NDArray[Any]]
 
@@ -103,23 +113,137 @@ def map_arrays(path: Path) -> dict[str, NDArray[Any]]:
 @contextmanager
 def new_folder(path: Path, *, replace: bool = False) -> Iterator[Path]:
     """A temporary folder that takes its place at the end; an old one goes only then."""
+    path = path.resolve()  # a link stays, and what it points to is replaced
+    if whole(path) != path:
+        whole(path).rename(path)
+    shutil.rmtree(_aside(path), ignore_errors=True)
     if path.exists() and not replace:
         raise UsageError(f"{path} exists already; name another place or remove it")
-    path.parent.mkdir(parents=True, exist_ok=True)
-    made = Path(tempfile.mkdtemp(prefix=f".{path.name}.", dir=path.parent))
-    try:
+    if path.exists() and not path.is_dir():
+        raise UsageError(f"{path} is a file, and a folder is to be written; name another place")
+    with _beside(path) as made:
         made.chmod(0o755)
         yield made
-        if path.exists():
-            old = Path(tempfile.mkdtemp(prefix=f".{path.name}.", dir=path.parent))
-            path.rename(old / "old")
+        _sync(made)
+        _take_place(made, path)
+        sync_folder(path.parent)
+
+
+@contextmanager
+def new_file(path: Path) -> Iterator[Path]:
+    """A temporary file that takes its place at the end, whether there was one before or not."""
+    path = path.resolve()
+    if path.is_dir():
+        raise UsageError(f"{path} is a folder, and a file is to be written; name another place")
+    with _beside(path) as folder:
+        yield folder / path.name
+        _sync(folder)
+        (folder / path.name).replace(path)
+        sync_folder(path.parent)
+
+
+def whole(path: Path) -> Path:
+    """Where a folder is: at its place or, after a kill between two renames, still beside it."""
+    aside = _aside(path)
+    return aside if aside.exists() and not path.exists() else path
+
+
+def _aside(path: Path) -> Path:
+    return path.with_name(f".{path.name}.old")
+
+
+def _take_place(made: Path, path: Path) -> None:
+    """Move a folder to its place; what was there is beside it then, to be removed."""
+    if not path.exists():
+        made.rename(path)
+    elif not _exchange(made, path):
+        aside = _aside(path)
+        path.rename(aside)
+        try:
             made.rename(path)
-            shutil.rmtree(old)
-        else:
-            made.rename(path)
-    except BaseException:
+        except BaseException:
+            aside.rename(path)
+            raise
+        shutil.rmtree(aside, ignore_errors=True)
+
+
+def _exchange(one: Path, other: Path) -> bool:
+    """Give each of two folders the other's name in one step, where the system can (Linux)."""
+    call, here, exchange = _renameat2(), -100, 2  # AT_FDCWD, RENAME_EXCHANGE
+    names = os.fsencode(one), os.fsencode(other)
+    return call is not None and call(here, names[0], here, names[1], exchange) == 0
+
+
+@functools.cache
+def _renameat2() -> Any:
+    try:
+        return ctypes.CDLL(None).renameat2
+    except (AttributeError, OSError, TypeError):
+        return None
+
+
+@contextmanager
+def _beside(path: Path) -> Iterator[Path]:
+    """A folder of our own next to a place, locked while we live; those of the dead are removed."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    _clear(path)
+    while True:
+        made = Path(tempfile.mkdtemp(prefix=f".{path.name}.", dir=path.parent))
+        lock = _locked(made, wait=True)
+        if made.exists():  # else another writer took it for a scrap before it was locked
+            break
+    try:
+        yield made
+    finally:
         shutil.rmtree(made, ignore_errors=True)
-        raise
+        if lock is not None:
+            os.close(lock)
+
+
+def _clear(path: Path) -> None:
+    """Remove what writes to this place left when they were killed."""
+    scrap = re.compile(rf"\.{re.escape(path.name)}\.[a-z0-9_]{{8}}")
+    for found in [entry for entry in path.parent.iterdir() if scrap.fullmatch(entry.name)]:
+        lock = _locked(found, wait=False)
+        if lock is not None:
+            shutil.rmtree(found, ignore_errors=True)
+            os.close(lock)
+
+
+def _locked(folder: Path, *, wait: bool) -> int | None:
+    """A lock on a folder, held until it is closed; None where it cannot be had."""
+    if fcntl is None:
+        return None
+    with contextlib.suppress(OSError):  # gone, or on a file system that has no locks
+        handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
+        except OSError:
+            os.close(handle)
+            raise
+        return handle
+    return None
+
+
+def _sync(folder: Path) -> None:
+    """Make everything in a folder durable: a rename must not reach the disk before it."""
+    for found in folder.rglob("*"):
+        if found.is_dir():
+            sync_folder(found)
+        else:
+            with found.open("r+b") as file:
+                os.fsync(file.fileno())
+    sync_folder(folder)
+
+
+def sync_folder(folder: Path) -> None:
+    """Make renames in a folder durable, where the system can."""
+    if hasattr(os, "O_DIRECTORY"):
+        handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)
 
 
 def write_json(path: Path, value: Any) -> None:

@@ -1,12 +1,13 @@
 """A corpus: ids, places of equations, units; saved, mapped, hashed."""
 
 import re
+import tracemalloc
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from eqemb import store
+from eqemb import store, vocabulary
 from eqemb.corpus import Corpus, Formula, Stream
 from eqemb.errors import EqembError, UsageError
 from eqemb.vocabulary import Rules
@@ -159,3 +160,39 @@ def test_the_paper_vocabulary_of_a_small_text() -> None:
     assert set(corpus.words) == {"sparse", "matrix", "large"}
     assert corpus.equation_positions.tolist() == [4]
     assert corpus.table[1].rule == "no noun or adjective"
+
+
+@pytest.mark.parametrize("kind", ["plain", "paper"])
+def test_memory_does_not_grow_with_the_text(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Words wait on disk: twice the text costs no more than its list of articles."""
+    monkeypatch.setattr(vocabulary, "paper_tokenizer", lambda: str.split)
+    monkeypatch.setattr(vocabulary, "paper_tagger", lambda: lambda words: ["NN"] * len(words))
+    rules = Rules(kind, min_count=1, top=0)
+
+    def peak(articles: int) -> int:
+        text = (
+            (f"a{number}", "", (f"Word{n % 50}" for n in range(2000))) for number in range(articles)
+        )
+        tracemalloc.start()
+        try:
+            corpus = Corpus.build(text, rules)
+            assert len(corpus.tokens) == 2000 * articles
+            return tracemalloc.get_traced_memory()[1]
+        finally:
+            tracemalloc.stop()
+
+    assert peak(80) - peak(40) < 40_000, "of 80,000 words more"
+
+
+def test_words_as_written_reach_the_tagger(monkeypatch: pytest.MonkeyPatch) -> None:
+    """In order, article by article, each in its own case."""
+    seen: list[list[str]] = []
+
+    def tag(words: list[str]) -> list[str]:
+        seen.append(words)
+        return ["NN"] * len(words)
+
+    monkeypatch.setattr(vocabulary, "paper_tokenizer", lambda: str.split)
+    monkeypatch.setattr(vocabulary, "paper_tagger", lambda: tag)
+    Corpus.build(ARTICLES, Rules("paper", min_count=1, top=0, min_length=1))
+    assert seen == [["Neural", "the", "models", "neural"], ["Models"]]

@@ -10,10 +10,13 @@ as written and a `Formula` for each equation, in reading order. Kept as a folder
 """
 
 import json
-from collections.abc import Collection, Iterable
+import tempfile
+from array import array
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
-from typing import Any, NamedTuple, Self
+from typing import IO, Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -75,21 +78,26 @@ class Corpus:
         numbering: str = "display",
         leave_out: Collection[str] = frozenset(),
     ) -> Self:
-        """Read articles once and choose the vocabulary."""
+        """Read articles once and choose the vocabulary.
+
+        Words wait in a temporary file (TMPDIR says where) until it is chosen, so that memory grows
+        with the vocabulary and the equations, not with the text.
+        """
         if numbering not in ("display", "numbered"):
             raise UsageError(f"numbering={numbering!r}: say 'display' or 'numbered'")
         rules = rules or Rules()
-        raw = _Raw(rules)
         skipped = 0
-        for name, collection, stream in articles:
-            if name in leave_out:
-                skipped += 1
-            else:
-                raw.add(name, collection, stream, numbering)
-        choice = vocabulary.choose(
-            raw.words, raw.counts(), raw.capital_counts(), rules, raw.nouns(rules)
-        )
-        made = cls(**raw.arrays(choice.kept), **raw.equations(), table=choice.table)
+        with tempfile.TemporaryFile() as spool:
+            raw = _Raw(rules, spool)
+            for name, collection, stream in articles:
+                if name in leave_out:
+                    skipped += 1
+                else:
+                    raw.add(name, collection, stream, numbering)
+            choice = vocabulary.choose(
+                raw.words, raw.counts, raw.capital_counts(), rules, raw.nouns(rules)
+            )
+            made = cls(**raw.arrays(choice.kept), **raw.equations(), table=choice.table)
         made.left_out = skipped
         made.settings = rules.as_dict() | {
             "numbering": numbering,
@@ -170,20 +178,28 @@ class Corpus:
 
 
 class _Raw:
-    """Everything read, before it is known which words count."""
+    """Everything read, before it is known which words count.
 
-    def __init__(self, rules: Rules) -> None:
+    The spool holds the text as numbers of words as they are written: the tagger wants those, and
+    everyone else their lower-cased words, `lower`.
+    """
+
+    def __init__(self, rules: Rules, spool: IO[bytes]) -> None:
         self.tokenize = vocabulary.paper_tokenizer() if rules.kind == "paper" else None
+        self.spool = spool
+        self.lengths: list[int] = []  # of articles, in words
+        self.written: dict[str, int] = {}
         self.ids: dict[str, int] = {}
-        self.capitals: dict[int, int] = {}
-        self.streams: list[Pointers] = []
+        self.lower = array("i")  # written -> id
         self.names: list[str] = []
         self.collections: list[str] = []
-        self.positions: list[list[int]] = []  # of equations, among an article's words
-        self.occurrences: list[tuple[int, str]] = []  # type, name
+        self.positions: list[array[int]] = []  # of equations, among an article's words
+        self.types = array("i")  # of occurrences
+        self.occurrences: list[str] = []  # their names
         self.forms: dict[str, int] = {}
-        self.bags: list[list[str]] = []
-        self.written: list[list[str]] = []  # only where a tagger will want them
+        self.units: dict[str, int] = {}
+        self.bags = array("i")  # units of all types, one type after the other
+        self.sizes = array("i")  # of the bags
 
     @property
     def words(self) -> list[str]:
@@ -191,49 +207,70 @@ class _Raw:
 
     def add(self, name: str, collection: str, stream: Stream, numbering: str) -> None:
         """Take in one article."""
-        written: list[str] = []
-        pending: list[str] = []
-        positions: list[int] = []
+        text, pending, positions = array("i"), list[str](), array("q")
         for ordinal, item in _numbered(stream):
             if isinstance(item, str):
                 pending.append(item)
             elif numbering == "display" or item.numbered is not False:
-                written += self._tokens(pending)
+                text.extend(map(self._word, self._tokens(pending)))
                 pending = []
-                positions.append(len(written))
+                positions.append(len(text))
                 self._equation(item, item.name or f"{name}#{ordinal}")
-        written += self._tokens(pending)
-        self.streams.append(np.array([self._word(word) for word in written], np.int64))
+        text.extend(map(self._word, self._tokens(pending)))
+        self.spool.write(text)
+        self.lengths.append(len(text))
         self.names.append(name)
         self.collections.append(collection)
         self.positions.append(positions)
-        if self.tokenize:
-            self.written.append(written)
 
     def _tokens(self, words: list[str]) -> list[str]:
         return self.tokenize(" ".join(words)) if self.tokenize and words else words
 
     def _word(self, word: str) -> int:
-        index = self.ids.setdefault(word.lower(), len(self.ids))
-        if len(word) == 3 and word.isupper():
-            self.capitals[index] = self.capitals.get(index, 0) + 1
+        index = self.written.get(word)
+        if index is None:
+            index = self.written[word] = len(self.written)
+            self.lower.append(self.ids.setdefault(word.lower(), len(self.ids)))
         return index
 
     def _equation(self, formula: Formula, name: str) -> None:
         type_ = self.forms.setdefault(formula.form, len(self.forms))
-        if type_ == len(self.bags):
-            self.bags.append(list(formula.units))
-        self.occurrences.append((type_, name))
+        if type_ == len(self.sizes):
+            self.bags.extend(self.units.setdefault(u, len(self.units)) for u in formula.units)
+            self.sizes.append(len(formula.units))
+        self.types.append(type_)
+        self.occurrences.append(name)
 
+    def texts(self) -> Iterator[Ids]:
+        """Each article's words as written, read back from the spool."""
+        self.spool.seek(0)
+        for length in self.lengths:
+            yield np.frombuffer(self.spool.read(4 * length), np.int32)
+
+    @cached_property
+    def lower_ids(self) -> Ids:
+        return np.array(self.lower, np.int32)
+
+    @cached_property
+    def written_counts(self) -> Pointers:
+        total = np.zeros(len(self.written), np.int64)
+        for text in self.texts():
+            np.add.at(total, text, 1)  # a table for each article would cost the vocabulary
+        return total
+
+    @cached_property
     def counts(self) -> Pointers:
         total = np.zeros(len(self.ids), np.int64)
-        for stream in self.streams:
-            total += np.bincount(stream, minlength=len(total))
+        np.add.at(total, self.lower_ids, self.written_counts)
         return total
 
     def capital_counts(self) -> Pointers:
+        """How often each word of three letters stands in capitals."""
         found = np.zeros(len(self.ids), np.int64)
-        found[list(self.capitals)] = list(self.capitals.values())
+        capital = [
+            index for word, index in self.written.items() if len(word) == 3 and word.isupper()
+        ]
+        np.add.at(found, self.lower_ids[capital], self.written_counts[capital])
         return found
 
     def nouns(self, rules: Rules) -> NDArray[np.bool_] | None:
@@ -242,25 +279,28 @@ class _Raw:
             return None
         few = 2 if rules.min_count == "auto" else int(rules.min_count)
         long = np.array([len(word) >= min(3, rules.min_length) for word in self.words], bool)
-        wanted = long & ((self.counts() >= few) | (self.capital_counts() > 0))
-        runs = zip(self.written, self.streams, strict=True)
+        wanted = long & ((self.counts >= few) | (self.capital_counts() > 0))
+        words = list(self.written)
+        runs = (([words[i] for i in text.tolist()], self.lower_ids[text]) for text in self.texts())
         return vocabulary.nouns_and_adjectives(runs, wanted, vocabulary.paper_tagger())
 
     def arrays(self, kept: Pointers) -> dict[str, Any]:
         """Words and equations' places, once it is known which words count."""
         new = np.full(len(self.ids), -1, np.int32)
         new[kept] = np.arange(len(kept), dtype=np.int32)
-        tokens, starts, places = [np.empty(0, np.int32)], [0], [np.empty(0, np.int64)]
-        for stream, positions in zip(self.streams, self.positions, strict=True):
-            ids = new[stream]
-            before = np.r_[0, np.cumsum(ids >= 0)]
-            places.append(starts[-1] + before[np.array(positions, np.int64)])
-            tokens.append(ids[ids >= 0])
-            starts.append(starts[-1] + len(tokens[-1]))
+        starts, places = [0], [np.empty(0, np.int64)]
+        with tempfile.TemporaryFile() as file:
+            for text, positions in zip(self.texts(), self.positions, strict=True):
+                ids = new[self.lower_ids[text]]
+                before = np.r_[0, np.cumsum(ids >= 0)]
+                places.append(starts[-1] + before[np.array(positions, np.int64)])
+                file.write(ids[ids >= 0].data)
+                starts.append(starts[-1] + int(before[-1]))
+            tokens = _mapped(file)
         words = self.words
         return {
             "words": [words[index] for index in kept],
-            "tokens": np.concatenate(tokens),
+            "tokens": tokens,
             "starts": np.array(starts, np.int64),
             "articles": self.names,
             "collections": self.collections,
@@ -270,23 +310,28 @@ class _Raw:
 
     def equations(self) -> dict[str, Any]:
         """Types, names and units; units are numbered by how often they occur."""
-        types = np.array([type_ for type_, _ in self.occurrences], np.int32)
-        often = np.bincount(types, minlength=len(self.bags))
-        counts: dict[str, int] = {}
-        for bag, times in zip(self.bags, often.tolist(), strict=True):
-            for unit in bag:
-                counts[unit] = counts.get(unit, 0) + times
-        units = sorted(counts, key=lambda unit: (-counts[unit], unit))
-        ids = {unit: index for index, unit in enumerate(units)}
-        flat = [ids[unit] for bag in self.bags for unit in bag]
+        types, bags = np.array(self.types, np.int32), np.array(self.bags, np.int32)
+        sizes = np.array(self.sizes, np.int64)
+        often = np.bincount(types, minlength=len(sizes))
+        counts = np.zeros(len(self.units), np.int64)
+        np.add.at(counts, bags, np.repeat(often, sizes))
+        units = sorted(self.units, key=lambda unit: (-int(counts[self.units[unit]]), unit))
+        new = np.empty(len(units), np.int32)
+        new[[self.units[unit] for unit in units]] = np.arange(len(units), dtype=np.int32)
         return {
             "equation_types": types,
-            "equation_names": [name for _, name in self.occurrences],
+            "equation_names": self.occurrences,
             "forms": list(self.forms),
             "units": units,
-            "unit_ids": np.array(flat, np.int32),
-            "unit_starts": np.cumsum([0, *map(len, self.bags)]).astype(np.int64),
+            "unit_ids": new[bags],
+            "unit_starts": np.cumsum(np.r_[0, sizes]).astype(np.int64),
         }
+
+
+def _mapped(file: IO[bytes]) -> Ids:
+    """The ids in a file, mapped into memory: they stay there when its name is gone."""
+    file.flush()
+    return np.asarray(np.memmap(file, np.int32, "r")) if file.tell() else np.empty(0, np.int32)
 
 
 def _numbered(stream: Stream) -> Iterable[tuple[int, str | Formula]]:

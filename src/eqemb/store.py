@@ -41,10 +41,15 @@ def content_hash(settings: Mapping[str, Any], arrays: Arrays) -> str:
     """The sha256 of settings (as sorted JSON) and arrays (by name: type, shape, bytes)."""
     digest = hashlib.sha256(canonical_json(settings))
     for name in sorted(arrays):
-        array = np.ascontiguousarray(arrays[name])
+        array = arrays[name]
         digest.update(canonical_json([name, _NAMES[array.dtype], array.shape]))
-        digest.update(array.reshape(-1).view(np.uint8).data)
+        digest.update(_bytes(array))
     return digest.hexdigest()
+
+
+def _bytes(array: NDArray[Any]) -> memoryview:
+    """The array's own memory: a mapped one is not copied."""
+    return np.ascontiguousarray(array).reshape(-1).view(np.uint8).data
 
 
 def canonical_json(value: Any) -> bytes:
@@ -75,7 +80,7 @@ def write_arrays(path: Path, arrays: Arrays, metadata: Any = None) -> None:
     with path.open("wb") as file:
         file.write(len(text).to_bytes(8, "little") + text)
         for name in order:
-            file.write(np.ascontiguousarray(arrays[name]).reshape(-1).view(np.uint8).data)
+            file.write(_bytes(arrays[name]))
         file.flush()
         os.fsync(file.fileno())
 

@@ -176,7 +176,7 @@ def paper_tagger() -> Callable[[list[str]], list[str]]:
 
 
 def nouns_and_adjectives(
-    runs: Iterable[tuple[list[str], NDArray[np.int64]]],
+    runs: Iterable[tuple[list[str], NDArray[np.integer[Any]]]],
     wanted: Mask,
     tag: Callable[[list[str]], list[str]],
 ) -> Mask:

@@ -35,6 +35,7 @@ ORDER = [
     "training",
     "bernoulli",
     "models",
+    "foldin",
     "evaluation",
     "sources",
     "latex",

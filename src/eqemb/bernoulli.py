@@ -303,7 +303,7 @@ class BernoulliEmbeddings(Model):
         rho, alpha = (training.initial(0, which, size, self.dim, self.init) for which in (0, 1))
         vectors = Vectors(rho, alpha, np.zeros_like(rho), np.zeros_like(rho))
         text = Text(corpus.tokens, corpus.starts, draws.noise_table(corpus.counts))
-        rule = self._rule_of(0, self.rate, len(corpus.tokens))
+        rule = self.rule(0, self.rate, len(corpus.tokens))
         end = min(len(corpus.tokens), 16 * rule.batch)
         kernels.words_update(vectors, text, rule, (0, min(end, rule.batch)), threads)  # compile
         start = perf_counter()
@@ -312,9 +312,10 @@ class BernoulliEmbeddings(Model):
 
     def _rule(self, job: Job, pass_: int, iteration: int, rate: float | None = None) -> Rule:
         key = job.key(pass_, iteration)
-        return self._rule_of(key, self.rate if rate is None else rate, len(job.stream.tokens))
+        return self.rule(key, self.rate if rate is None else rate, len(job.stream.tokens))
 
-    def _rule_of(self, key: int, rate: float, size: int) -> Rule:
+    def rule(self, key: int, rate: float, size: int) -> Rule:
+        """How a step over a text of so many words is made."""
         batch = self._batch(size)
         return Rule(self.window, self.negatives, self.block, batch, self.weight, rate, key)
 

@@ -13,7 +13,7 @@ import json
 import tempfile
 from array import array
 from collections.abc import Collection, Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from functools import cached_property
 from pathlib import Path
 from typing import IO, Any, NamedTuple, Self
@@ -97,13 +97,39 @@ class Corpus:
             choice = vocabulary.choose(
                 raw.words, raw.counts, raw.capital_counts(), rules, raw.nouns(rules)
             )
-            made = cls(**raw.arrays(choice.kept), **raw.equations(), table=choice.table)
+            new = np.full(len(raw.ids), -1, np.int32)
+            new[choice.kept] = np.arange(len(choice.kept), dtype=np.int32)
+            spelt = raw.words
+            words = [spelt[index] for index in choice.kept.tolist()]
+            made = cls(words=words, **raw.arrays(new), **raw.equations(), table=choice.table)
         made.left_out = skipped
         made.settings = rules.as_dict() | {
             "numbering": numbering,
             "min_count": choice.min_count,
             "top": choice.top,
         }
+        return made
+
+    def encode(self, articles: Iterable[tuple[str, str, Stream]]) -> Self:
+        """Other articles in the words of this corpus, to be folded into what was learned from it.
+
+        Types and units that this one has keep their numbers, new ones come after.
+        """
+        rules = Rules(**{entry.name: self.settings[entry.name] for entry in fields(Rules)})
+        with tempfile.TemporaryFile() as spool:
+            raw = _Raw(rules, spool)
+            raw.forms = {form: index for index, form in enumerate(self.forms)}
+            raw.units = {unit: index for index, unit in enumerate(self.units)}
+            raw.bags.extend(self.unit_ids.tolist())
+            raw.sizes.extend(np.diff(self.unit_starts).tolist())
+            for name, collection, stream in articles:
+                raw.add(name, collection, stream, self.settings["numbering"])
+            known = {word: index for index, word in enumerate(self.words)}
+            new = np.array([known.get(word, -1) for word in raw.ids], np.int32)
+            made = self.__class__(
+                words=self.words, **raw.arrays(new), **raw.equations(by_frequency=False)
+            )
+        made.settings, made.table = self.settings, self.table
         return made
 
     @property
@@ -284,10 +310,8 @@ class _Raw:
         runs = (([words[i] for i in text.tolist()], self.lower_ids[text]) for text in self.texts())
         return vocabulary.nouns_and_adjectives(runs, wanted, vocabulary.paper_tagger())
 
-    def arrays(self, kept: Pointers) -> dict[str, Any]:
-        """Words and equations' places, once it is known which words count."""
-        new = np.full(len(self.ids), -1, np.int32)
-        new[kept] = np.arange(len(kept), dtype=np.int32)
+    def arrays(self, new: Ids) -> dict[str, Any]:
+        """Words and equations' places, given the number of each word that counts, -1 of others."""
         starts, places = [0], [np.empty(0, np.int64)]
         with tempfile.TemporaryFile() as file:
             for text, positions in zip(self.texts(), self.positions, strict=True):
@@ -297,9 +321,7 @@ class _Raw:
                 file.write(ids[ids >= 0].data)
                 starts.append(starts[-1] + int(before[-1]))
             tokens = _mapped(file)
-        words = self.words
         return {
-            "words": [words[index] for index in kept],
             "tokens": tokens,
             "starts": np.array(starts, np.int64),
             "articles": self.names,
@@ -308,14 +330,16 @@ class _Raw:
             "equation_starts": np.cumsum([0, *map(len, self.positions)]).astype(np.int64),
         }
 
-    def equations(self) -> dict[str, Any]:
-        """Types, names and units; units are numbered by how often they occur."""
+    def equations(self, *, by_frequency: bool = True) -> dict[str, Any]:
+        """Types, names and units; units are numbered by how often they occur, or as they came."""
         types, bags = np.array(self.types, np.int32), np.array(self.bags, np.int32)
         sizes = np.array(self.sizes, np.int64)
         often = np.bincount(types, minlength=len(sizes))
         counts = np.zeros(len(self.units), np.int64)
         np.add.at(counts, bags, np.repeat(often, sizes))
-        units = sorted(self.units, key=lambda unit: (-int(counts[self.units[unit]]), unit))
+        units = list(self.units)
+        if by_frequency:
+            units.sort(key=lambda unit: (-int(counts[self.units[unit]]), unit))
         new = np.empty(len(units), np.int32)
         new[[self.units[unit] for unit in units]] = np.arange(len(units), dtype=np.int32)
         return {

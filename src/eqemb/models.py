@@ -198,6 +198,7 @@ class EqEmbU(EqEmb):
     name: ClassVar[str] = "eqemb-u"
     judged: ClassVar[str] = "alpha_u"
 
+    equation_rate: float = 0.3
     unit_window: int = 4
     unit_pooling: str = "mean"
     unit_alpha: str = "words"

@@ -1,0 +1,138 @@
+"""What fold-in costs against training anew.
+
+    python benchmarks/foldin.py LIBRARY nlp ir ai ml
+
+A fifth of the articles, chosen by a hash of their names, is kept from training. Their equations
+are then folded in, with the words around them (EqEmb) or from their units alone (EqEmb-U), and
+words held out of those articles are scored: beside words alone, and beside a model trained on
+everything but those words. Plain vocabulary, all displays, K=50, W=4, E=16, test words.
+"""
+
+import argparse
+import hashlib
+import time
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+
+from eqemb import scores, workshop
+from eqemb.bernoulli import context_sum
+from eqemb.corpus import Corpus, Formula, Stream
+from eqemb.embeddings import Embeddings
+from eqemb.foldin import among_words
+from eqemb.library import Library
+from eqemb.models import EqEmb, EqEmbU
+from eqemb.split import TEST, Settings, Split, contexts
+from eqemb.vocabulary import Rules
+
+SHAPE = {"dim": 50, "window": 4, "equation_window": 16}
+KEPT = Rules(min_count=1, top=0, min_length=1, abbreviations=0, stop_words=False)
+
+
+def decoded(corpus: Corpus, wanted: list[int]) -> Iterator[tuple[str, str, Stream]]:
+    """Articles of a corpus as streams again."""
+
+    def stream(article: int) -> Stream:
+        at = int(corpus.starts[article])
+        for index in range(*corpus.equation_starts[article : article + 2].tolist()):
+            place, type_ = int(corpus.equation_positions[index]), corpus.equation_types[index]
+            yield from (corpus.words[word] for word in corpus.tokens[at:place])
+            units = corpus.unit_ids[corpus.unit_starts[type_] : corpus.unit_starts[type_ + 1]]
+            yield Formula(corpus.forms[type_], [corpus.units[unit] for unit in units])
+            at = place
+        yield from (corpus.words[word] for word in corpus.tokens[at : corpus.starts[article + 1]])
+
+    for article in wanted:
+        yield corpus.articles[article], "", stream(article)
+
+
+def is_new(name: str) -> bool:
+    """One article in five."""
+    return hashlib.sha256(name.encode()).digest()[0] % 5 == 0
+
+
+def joined(old: Corpus, new: Corpus, held: tuple[Split, Split]) -> tuple[Corpus, Split]:
+    """Both corpora as one in the words of the first, and both splits of it."""
+    size, occurrences = len(old.tokens), len(old.equation_types)
+    whole = replace(
+        new,
+        tokens=np.concatenate([old.tokens, new.tokens]),
+        starts=np.r_[old.starts, size + new.starts[1:]],
+        articles=old.articles + new.articles,
+        collections=old.collections + new.collections,
+        equation_positions=np.r_[old.equation_positions, size + new.equation_positions],
+        equation_types=np.concatenate([old.equation_types, new.equation_types]),
+        equation_starts=np.r_[old.equation_starts, occurrences + new.equation_starts[1:]],
+        equation_names=old.equation_names + new.equation_names,
+    )
+    one, other = held
+    split = replace(
+        one,
+        positions=np.r_[one.positions, size + other.positions],
+        occurrences=np.r_[one.occurrences, occurrences + other.occurrences],
+        parts=np.r_[one.parts, other.parts],
+        words=np.r_[one.words, other.words],
+        types=np.r_[one.types, other.types],
+        negatives=np.concatenate([one.negatives, other.negatives]),
+        corpus=whole.sha256,
+    )
+    return whole, split
+
+
+def scored(model: Embeddings, corpus: Corpus, split: Split, added: np.ndarray) -> scores.Means:
+    """The test words of new articles, with what each one's equation adds to its context."""
+    test = split.of(TEST)
+    context = context_sum(model.arrays["alpha_words"], contexts(corpus, split, 3)[test])
+    found = scores.score(
+        model.arrays["rho_words"], split.words[test], split.negatives[test], context + added
+    )
+    return scores.means(found)
+
+
+def main() -> None:
+    """Train twice, fold in once, and print."""
+    parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
+    parser.add_argument("library", type=Path)
+    parser.add_argument("collections", nargs="+")
+    parser.add_argument("--threads", type=int, default=2)
+    given = parser.parse_args()
+    print(f"{'':12}{'':10}{'new':>6}{'words':>8}  {'fold-in':>8}{'words':>9}{'anew':>9}  accuracy")
+    print(f"{'':12}{'':10}{'types':>6}{'tested':>8}  {'ms/type':>8}{'softmax':>34}")
+    for name in given.collections:
+        with Library.open(given.library) as library:
+            corpus = workshop.corpus(library, workshop.Choice(name))
+        new_ones = [index for index, a in enumerate(corpus.articles) if is_new(a)]
+        old_ones = [index for index, a in enumerate(corpus.articles) if not is_new(a)]
+        old = Corpus.build(decoded(corpus, old_ones), KEPT)
+        new = old.encode(decoded(corpus, new_ones))
+        held = Split.make(old), Split.make(new, Settings(seed=1))
+        whole, both = joined(old, new, held)
+        test = held[1].of(TEST)
+        types = held[1].types[test]
+        for kind in (EqEmb, EqEmbU):
+            model = kind(**SHAPE).fit(old, held[0], threads=given.threads).embeddings_
+            start = time.perf_counter()
+            folded = among_words(
+                model, old, new, split=held[0], new_split=held[1], threads=given.threads
+            )
+            each = (time.perf_counter() - start) / max(1, len(folded.forms))
+            alpha = np.concatenate([model.arrays["alpha_equations"], folded.alpha])
+            anew = kind(**SHAPE).fit(whole, both, threads=given.threads).embeddings_
+            rows = [
+                scored(model, new, held[1], np.zeros((len(types), 50))),
+                scored(model, new, held[1], alpha[types]),
+                scored(anew, new, held[1], anew.arrays["alpha_equations"][types]),
+            ]
+            print(
+                f"{name:12}{kind.name:10}{len(folded.forms):6}{len(types):8}  {1000 * each:8.2f}"
+                f"   words {rows[0].softmax:.3f}  folded {rows[1].softmax:.3f}"
+                f"  anew {rows[2].softmax:.3f}   accuracy"
+                f" {rows[0].accuracy:.3f} {rows[1].accuracy:.3f} {rows[2].accuracy:.3f}",
+                flush=True,
+            )
+
+
+if __name__ == "__main__":
+    main()

@@ -34,6 +34,7 @@ ORDER = [
     "embeddings",
     "training",
     "bernoulli",
+    "glove",
     "models",
     "foldin",
     "evaluation",

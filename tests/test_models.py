@@ -9,22 +9,26 @@ import numpy as np
 import pytest
 
 from eqemb import scores
+from eqemb.bernoulli import Model
 from eqemb.corpus import Corpus
 from eqemb.embeddings import Embeddings, KeyedVectors
 from eqemb.errors import EqembError, UsageError
+from eqemb.glove import GloVe
 from eqemb.models import PAPER, BernoulliEmbeddings, EqEmb, EqEmbU
 from eqemb.split import TEST, Settings, Split
 from planted import TOPICS, planted, topic_of, word
 
 SMALL: dict[str, Any] = {"dim": 10, "batch": 1024, "iterations": 8, "negatives": 5}
 NEAR: dict[str, Any] = {"equation_window": 8, "equation_rate": 0.03}
-MODELS = [
+MODELS: list[Model] = [
     BernoulliEmbeddings(**SMALL),
     BernoulliEmbeddings(**SMALL, equations="tokens"),
     EqEmb(**SMALL, **NEAR),
     EqEmbU(**SMALL, **NEAR),
+    GloVe(dim=10, iterations=15, equations="tokens"),
 ]
-each = pytest.mark.parametrize("model", MODELS, ids=["b-emb", "tokens", "eqemb", "eqemb-u"])
+IDS = ["b-emb", "tokens", "eqemb", "eqemb-u", "glove"]
+each = pytest.mark.parametrize("model", MODELS, ids=IDS)
 
 
 @pytest.fixture(scope="module")
@@ -89,7 +93,7 @@ def test_an_equation_points_to_its_words(corpus: Corpus, split: Split) -> None:
 
 
 @each
-def test_every_model_beats_chance(model: BernoulliEmbeddings, corpus: Corpus, split: Split) -> None:
+def test_every_model_beats_chance(model: Model, corpus: Corpus, split: Split) -> None:
     """Held-out words are predicted better than by zeros."""
     line = scores.means(model.fit(corpus, split).score(corpus, split, TEST))
     assert line.predictive > scores.means(scores.zero(1, 10)).predictive + 0.1
@@ -105,7 +109,7 @@ def test_equations_help_where_they_say_more_than_words(corpus: Corpus, split: Sp
 
 @each
 def test_threads_and_reruns_leave_the_same_bytes(
-    model: BernoulliEmbeddings, corpus: Corpus, split: Split
+    model: Model, corpus: Corpus, split: Split
 ) -> None:
     """The hash of the model for 1, 2 and 4 threads, and for another seed."""
     hashes = [model.fit(corpus, split, threads=n).embeddings_.sha256 for n in (1, 2, 4)]
@@ -114,9 +118,7 @@ def test_threads_and_reruns_leave_the_same_bytes(
 
 
 @each
-def test_the_reference_trains_the_same_model(
-    model: BernoulliEmbeddings, corpus: Corpus, split: Split
-) -> None:
+def test_the_reference_trains_the_same_model(model: Model, corpus: Corpus, split: Split) -> None:
     """The NumPy definition, over whole passes, ends nearly where numba does."""
     model = type(model)(**model.get_params() | {"iterations": 2})
     fast = model.fit(corpus, split).embeddings_.arrays
@@ -131,7 +133,7 @@ class Killed(Exception):  # noqa: N818
 
 @each
 def test_a_killed_run_goes_on_to_the_same_bytes(
-    model: BernoulliEmbeddings, corpus: Corpus, split: Split, tmp_path: Path
+    model: Model, corpus: Corpus, split: Split, tmp_path: Path
 ) -> None:
     """Killed after a third and after two thirds of the iterations, resumed twice."""
     whole = model.fit(corpus, split)

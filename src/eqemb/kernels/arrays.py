@@ -30,6 +30,49 @@ class Rows(NamedTuple):
     sums: Floats  # [R, K]
 
 
+class Biased(NamedTuple):
+    """Changed by GloVe: vectors and biases of words and of context words, and their squares."""
+
+    rho: Floats  # [V, K], w
+    alpha: Floats  # [V, K], w~
+    rho_bias: Floats  # [V], b
+    alpha_bias: Floats  # [V], b~
+    rho_sum: Floats  # [V, K], Adagrad's squares, from 1 on
+    alpha_sum: Floats
+    rho_bias_sum: Floats
+    alpha_bias_sum: Floats
+
+
+class Counts(NamedTuple):
+    """How often words stand together, each time counting 1 / distance; row by row."""
+
+    starts: Positions  # [V + 1], into the others
+    columns: Ids  # ascending within a row
+    counts: NDArray[np.float64]
+
+
+class Pairs(NamedTuple):
+    """Read by GloVe: counted pairs in the order in which they are learned.
+
+    They stand in cells. Of every GRID cells, from a multiple of GRID on, no two share a row or a
+    column: they may be learned side by side.
+    """
+
+    rows: Ids  # [N]
+    columns: Ids  # [N]
+    logs: Floats  # [N], log x
+    weights: Floats  # [N], min(1, x / x_max) ** power
+    starts: Positions  # [cells + 1], into the others
+
+
+class PairRule(NamedTuple):
+    """How pairs weigh and in which order they come."""
+
+    x_max: float
+    power: float
+    key: int
+
+
 class Noise(NamedTuple):
     """Read: an alias table from which zeros are drawn."""
 
@@ -82,3 +125,5 @@ class Rule(NamedTuple):
 
 
 EPSILON = 1e-8  # in Adagrad's step: rate * g / (sqrt(sum of g^2) + EPSILON)
+GRID = 16  # GloVe's strata of words: a chunk of pairs is a grid of cells, rows by columns
+CHUNK = 1 << 20  # pairs, about, of a chunk: a diagonal is then milliseconds of work

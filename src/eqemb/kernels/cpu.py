@@ -9,7 +9,10 @@ the Adagrad step. Neither phase depends on the number of threads, hence the byte
 Windows are summed by doubling (sums of 2, 4, 8 rows), which costs log W additions and, unlike
 adding one row and subtracting another, leaves no rounding where a context is empty: Adagrad's
 first step makes a full step of any residue, however small.
-The loops themselves are in `loops` and `bag_loops`; this file shares out the work.
+The loops themselves are in `loops`, `bag_loops` and `pair_loops`; this file shares out the work.
+
+GloVe has no batches: its pairs stand in cells of which many share no row (`Pairs`). Those are
+learned side by side, pair after pair within each, whatever the number of threads.
 """
 
 import ctypes
@@ -18,6 +21,7 @@ import importlib.util
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -25,8 +29,23 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from eqemb.kernels import bag_loops, loops
-from eqemb.kernels.arrays import Contexts, Near, Rows, Rule, Text, Vectors
+from eqemb.kernels import bag_loops, draws, loops, pair_loops
+from eqemb.kernels.arrays import (
+    GRID,
+    Biased,
+    Contexts,
+    Counts,
+    Ids,
+    Near,
+    PairRule,
+    Pairs,
+    Positions,
+    Rows,
+    Rule,
+    Text,
+    Vectors,
+)
+from eqemb.kernels.reference import CHUNKS, ORDER, chunk_number, distance_shares, strata
 
 Span = tuple[int, int]
 PART = 256  # positions of a batch that one forward call works on at a time
@@ -182,10 +201,15 @@ class _Words:
 
 def _shares(groups: loops.Groups, touched: int, threads: int) -> list[Span]:
     """Ranges of touched rows that cost about the same."""
-    cost = groups.starts[: touched + 1] + 4 * np.arange(touched + 1)
-    aims = [int(cost[-1]) * part // threads for part in range(threads + 1)]
+    return _even(groups.starts[: touched + 1] + 4 * np.arange(touched + 1), threads)
+
+
+def _even(cost: NDArray[np.int64], threads: int) -> list[Span]:
+    """One range for each thread, given the cost of all things before each."""
+    first, last = int(cost[0]), int(cost[-1])
+    aims = [first + (last - first) * part // threads for part in range(1, threads)]
     edges = [int(edge) for edge in np.searchsorted(cost, aims)]
-    return list(pairwise([0, *edges[1:-1], touched]))
+    return list(pairwise([0, *edges, len(cost) - 1]))
 
 
 def words_update(
@@ -358,3 +382,72 @@ def contexts_update(rows: Rows, contexts: Contexts, rule: Rule, threads: int = 1
 def contexts_loss(rows: Rows, contexts: Contexts, rule: Rule, threads: int = 1) -> float:
     """The mean loss of b_e over all occurrences."""
     return _contexts(rows, contexts, rule, threads, learn=False)
+
+
+def pairs_count(tokens: Ids, starts: Positions, size: int, window: int, threads: int = 1) -> Counts:
+    """How often each of `size` words stands near each other; articles begin at `starts`."""
+    shares = distance_shares(window)
+    first = np.cumsum(np.r_[0, np.bincount(tokens, minlength=size)]).astype(np.int64)
+    where = np.empty(len(tokens), np.int64)
+    pair_loops.places(tokens, first, where)
+    spans = _even(first + np.arange(size + 1), threads)
+    sizes = Counts(np.zeros(size + 1, np.int64), np.empty(0, np.int32), np.empty(0))
+
+    def work(out: Counts, span: Span, *, fill: bool) -> None:
+        pair_loops.count_rows(tokens, starts, first, where, span, shares, out, fill)
+
+    with team(threads) as members:
+        members.each([(sizes, span) for span in spans], partial(work, fill=False))
+        ends = np.cumsum(sizes.starts)
+        found = Counts(ends, np.empty(ends[-1], np.int32), np.empty(ends[-1]))
+        members.each([(found, span) for span in spans], partial(work, fill=True))
+    return found
+
+
+def pairs_order(counts: Counts, rule: PairRule, threads: int = 1) -> Pairs:
+    """Deal pairs into chunks and cells by chance, and shuffle each cell."""
+    total, chunks = len(counts.columns), chunk_number(counts)
+    groups, key = strata(counts), np.uint64(draws.key(rule.key, CHUNKS, 0))
+    sizes = np.zeros(chunks * GRID * GRID, np.int64)
+    pair_loops.cell_sizes(counts, groups, key, chunks, sizes)
+    pairs = Pairs(
+        rows=np.empty(total, np.int32),
+        columns=np.empty(total, np.int32),
+        logs=np.empty(total, np.float32),
+        weights=np.empty(total, np.float32),
+        starts=np.cumsum(np.r_[0, sizes]).astype(np.int64),
+    )
+    pair_loops.deal(counts, groups, key, rule.x_max, rule.power, pairs)
+    key = np.uint64(draws.key(rule.key, ORDER, 0))
+    with team(threads) as members:
+        spans = _even(pairs.starts, threads)
+        members.each(spans, lambda *span: pair_loops.shuffle_cells(pairs, span, key))
+    return pairs
+
+
+def _pairs(vectors: Biased, pairs: Pairs, rate: float, threads: int, *, learn: bool) -> float:
+    cells = len(pairs.starts) - 1
+    losses = np.empty(cells)
+
+    def work(low: int, high: int) -> None:
+        span = (low, high)
+        pair_loops.learn_pairs(vectors, pairs, span, np.float32(rate), losses, learn)
+
+    with team(threads) as members:
+        if members.threads == 1:
+            work(0, cells)
+        else:
+            for base in range(0, cells, GRID):
+                spans = _even(pairs.starts[base : base + GRID + 1], members.threads)
+                members.each([(base + low, base + high) for low, high in spans], work)
+    return float(losses.sum()) / max(1, len(pairs.rows))
+
+
+def pairs_update(vectors: Biased, pairs: Pairs, rate: float, threads: int = 1) -> float:
+    """Learn every pair once, in order; the mean loss, each pair's before its step."""
+    return _pairs(vectors, pairs, rate, threads, learn=True)
+
+
+def pairs_loss(vectors: Biased, pairs: Pairs, threads: int = 1) -> float:
+    """The mean loss of all pairs."""
+    return _pairs(vectors, pairs, 0.0, threads, learn=False)

@@ -33,7 +33,7 @@ _EPSILON = np.float32(EPSILON)
 _LOW, _S32, _STEP = draws.LOW, draws.S32, draws.STEP
 # Python's own check for division by zero would keep loops from becoming vector code.
 _FLAGS: dict[str, Any] = {"nogil": True, "cache": True, "error_model": "numpy"}
-_mix = njit(**_FLAGS)(draws.mix)
+mix = njit(**_FLAGS)(draws.mix)
 
 
 def kernel(function: F) -> F:
@@ -109,9 +109,9 @@ def draw(key: np.uint64, first: int, noise: Noise, out: Ids) -> None:
     """Changes `out` [blocks, n]: the rows drawn as zeros, as `draws.zeros` has them."""
     columns = np.uint64(len(noise.alias))
     for block in range(out.shape[0]):
-        row = _mix(np.uint64(first + block) * _STEP + key)
+        row = mix(np.uint64(first + block) * _STEP + key)
         for slot in range(out.shape[1]):
-            bits = _mix(row + np.uint64(slot + 1) * _STEP)
+            bits = mix(row + np.uint64(slot + 1) * _STEP)
             column = np.int64(((bits >> _S32) * columns) >> _S32)
             keep = (bits & _LOW) < noise.threshold[column]
             out[block, slot] = column if keep else noise.alias[column]

@@ -4,19 +4,39 @@ Three conditionals, each with `*_update`, which changes vectors and returns the 
 `*_loss`, which changes nothing: words (b_w in the first pass, b_u over units), bags (b_w in the
 second pass: alpha of equations or of their units, words fixed) and contexts (b_e: rho of
 equations). Every back end equals this one, number by number, at the same batch size.
+GloVe's pairs are counted, brought into order and learned one by one.
 The loss is minus the objective: -log b for ones, -zero_weight log(1 - b) for drawn zeros.
 """
 
+import math
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from eqemb.kernels import draws
-from eqemb.kernels.arrays import EPSILON, Contexts, Near, Rows, Rule, Text, Vectors
+from eqemb.kernels.arrays import (
+    CHUNK,
+    EPSILON,
+    GRID,
+    Biased,
+    Contexts,
+    Counts,
+    Ids,
+    Near,
+    PairRule,
+    Pairs,
+    Positions,
+    Rows,
+    Rule,
+    Text,
+    Vectors,
+)
 
 Doubles = NDArray[np.float64]
 Span = tuple[int, int]
+CHUNKS, ORDER = 1, 2  # what the order of pairs draws
 
 
 class Scored(NamedTuple):
@@ -242,3 +262,110 @@ def contexts_loss(rows: Rows, contexts: Contexts, rule: Rule, threads: int = 1) 
     """The mean loss of b_e over all occurrences."""
     del threads
     return contexts_gradient(rows, contexts, rule)[0] / max(1, len(contexts.occurrences))
+
+
+def distance_shares(window: int) -> Doubles:
+    """What a pair counts at distances 1, 2, ...: 1 / d, in units that the first entry gives.
+
+    Units of 1 / lcm make them whole numbers, and their sums exact in whatever order, as far as a
+    double counts: for windows up to some forty.
+    """
+    half = window // 2
+    unit = math.lcm(*range(1, half + 1)) if half <= 40 else 1
+    return np.array([unit, *(unit / d for d in range(1, half + 1))], np.float64)
+
+
+def pairs_count(tokens: Ids, starts: Positions, size: int, window: int, threads: int = 1) -> Counts:
+    """How often each of `size` words stands near each other; articles begin at `starts`."""
+    del threads
+    shares = distance_shares(window)
+    table = np.zeros((size, size))
+    for low, high in pairwise(starts):
+        for d in range(1, min(len(shares), int(high - low))):
+            near, far = tokens[low : high - d], tokens[low + d : high]
+            np.add.at(table, (near, far), shares[d])
+            np.add.at(table, (far, near), shares[d])
+    rows, columns = np.nonzero(table)
+    starts = np.searchsorted(rows, np.arange(size + 1))
+    return Counts(starts, columns.astype(np.int32), table[rows, columns] / shares[0])
+
+
+def strata(counts: Counts) -> Ids:
+    """The stratum of each word: to and fro by number of pairs, so that all hold about as many."""
+    order = np.argsort(-np.diff(counts.starts), kind="stable")
+    turn = np.arange(len(order)) % (2 * GRID)
+    found = np.empty(len(order), np.int32)
+    found[order] = np.minimum(turn, 2 * GRID - 1 - turn)
+    return found
+
+
+def chunk_number(counts: Counts) -> int:
+    """How many chunks the pairs make: within one, words meet a stratum of others at a time."""
+    return max(1, round(len(counts.columns) / CHUNK))
+
+
+def pairs_order(counts: Counts, rule: PairRule, threads: int = 1) -> Pairs:
+    """Deal pairs into chunks and cells by chance, and shuffle each cell."""
+    del threads
+    rows = np.repeat(np.arange(len(counts.starts) - 1), np.diff(counts.starts))
+    every, groups, chunks = np.arange(len(rows)), strata(counts), chunk_number(counts)
+    drawn = draws.bits(draws.key(rule.key, CHUNKS, 0), every, 1)[:, 0]
+    chunk = draws.below(drawn, np.full(len(rows), chunks))
+    diagonal = (groups[counts.columns] - groups[rows]) % GRID
+    cell = (chunk * GRID + diagonal) * GRID + groups[rows]
+    order = np.argsort(cell, kind="stable")
+    starts = np.searchsorted(cell[order], np.arange(chunks * GRID * GRID + 1))
+    drawn = draws.bits(draws.key(rule.key, ORDER, 0), every, 1)[:, 0]
+    low = starts[cell[order]]
+    for at in every[::-1]:  # Fisher and Yates, within each cell
+        to = low[at] + draws.below(drawn[at], at - low[at] + 1)
+        order[at], order[to] = order[to], order[at]
+    x = counts.counts[order]
+    return Pairs(
+        rows[order].astype(np.int32),
+        counts.columns[order],
+        np.log(x).astype(np.float32),
+        (np.minimum(1.0, x / rule.x_max) ** rule.power).astype(np.float32),
+        starts.astype(np.int64),
+    )
+
+
+def pair_gradient(vectors: Biased, pairs: Pairs, at: int) -> tuple[float, Doubles, Doubles, float]:
+    """Loss of one pair, and its gradient by w, by w~ and by either bias."""
+    rho = vectors.rho[pairs.rows[at]].astype(np.float64)
+    alpha = vectors.alpha[pairs.columns[at]].astype(np.float64)
+    bias = float(vectors.rho_bias[pairs.rows[at]]) + float(vectors.alpha_bias[pairs.columns[at]])
+    # J = f(x) d^2 / 2, d = w . w~ + b + b~ - log x
+    difference = float(rho @ alpha) + bias - float(pairs.logs[at])
+    g = float(pairs.weights[at]) * difference
+    return 0.5 * g * difference, g * alpha, g * rho, g
+
+
+def pairs_update(vectors: Biased, pairs: Pairs, rate: float, threads: int = 1) -> float:
+    """Learn every pair once, in order; the mean loss, each pair's before its step.
+
+    The squares are of rate * g, start at 1 and count from the next step on; biases step without
+    the rate.
+    """
+    del threads
+    total = 0.0
+    for at in range(len(pairs.rows)):
+        row, column = pairs.rows[at], pairs.columns[at]
+        loss, by_rho, by_alpha, by_bias = pair_gradient(vectors, pairs, at)
+        for matrix, squares, index, step in (
+            (vectors.rho, vectors.rho_sum, row, rate * by_rho),
+            (vectors.alpha, vectors.alpha_sum, column, rate * by_alpha),
+            (vectors.rho_bias, vectors.rho_bias_sum, row, np.array(by_bias)),
+            (vectors.alpha_bias, vectors.alpha_bias_sum, column, np.array(by_bias)),
+        ):
+            matrix[index] -= step / np.sqrt(squares[index])
+            squares[index] += step**2
+        total += loss
+    return total / max(1, len(pairs.rows))
+
+
+def pairs_loss(vectors: Biased, pairs: Pairs, threads: int = 1) -> float:
+    """The mean loss of all pairs."""
+    del threads
+    losses = [pair_gradient(vectors, pairs, at)[0] for at in range(len(pairs.rows))]
+    return sum(losses) / max(1, len(losses))

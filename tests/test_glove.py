@@ -10,6 +10,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+import glove as benchmark
 import numpy as np
 import pytest
 
@@ -410,3 +411,17 @@ def test_parameters_in_the_manner_of_scikit_learn() -> None:
     """What get_params gives, the constructor takes."""
     model = GloVe(dim=7).set_params(x_max=100.0)
     assert GloVe(**model.get_params()) == model
+
+
+# The authors' program
+
+
+def test_the_reference_run_is_reproduced(bench: Path) -> None:
+    """The same pairs and counts; its cost within 1 % from the second iteration on."""
+    expected = benchmark.Expected.read(bench / "glove" / "README.md")
+    text = benchmark.read_text(bench / "glove" / "tokens.txt.gz")
+    counts = benchmark.count(text, expected, threads=2)
+    assert benchmark.differences(text, counts, expected) == []
+    curve, _ = benchmark.learn(text, counts, expected, threads=2)
+    np.testing.assert_allclose(curve[1:], expected.costs[1:], rtol=0.01)
+    np.testing.assert_allclose(curve[0], expected.costs[0], rtol=0.02)

@@ -14,7 +14,7 @@ import glove as benchmark
 import numpy as np
 import pytest
 
-from eqemb import scores, training
+from eqemb import scores, training, workshop
 from eqemb.corpus import Corpus
 from eqemb.embeddings import Embeddings
 from eqemb.errors import EqembError, UsageError
@@ -411,6 +411,13 @@ def test_parameters_in_the_manner_of_scikit_learn() -> None:
     """What get_params gives, the constructor takes."""
     model = GloVe(dim=7).set_params(x_max=100.0)
     assert GloVe(**model.get_params()) == model
+
+
+def test_glove_by_its_name_on_the_command_line() -> None:
+    """Equations are tokens, as in the paper's table; what it does not have is refused."""
+    assert workshop.make_model("glove", {"dim": 7}) == GloVe(dim=7, equations="tokens")
+    with pytest.raises(UsageError, match="no --negatives"):
+        workshop.make_model("glove", {"negatives": 5})
 
 
 # The authors' program

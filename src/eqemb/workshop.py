@@ -24,10 +24,11 @@ import numpy as np
 from eqemb import scores, store
 from eqemb import split as splits
 from eqemb.article import read_tokens
-from eqemb.bernoulli import BernoulliEmbeddings, Estimate
+from eqemb.bernoulli import BernoulliEmbeddings, Estimate, Model
 from eqemb.corpus import Corpus, Formula, Stream
 from eqemb.embeddings import Embeddings
 from eqemb.errors import UsageError
+from eqemb.glove import GloVe
 from eqemb.library import Library, locked
 from eqemb.models import EqEmb, EqEmbU
 from eqemb.split import Split, training_stream
@@ -37,11 +38,12 @@ from eqemb.vocabulary import Rules
 ALL = "all"
 _NAME = re.compile(r"[^./\\\s][^/\\]*")
 #: Name on the command line -> class and the settings that the name stands for.
-MODELS: dict[str, tuple[type[BernoulliEmbeddings], dict[str, Any]]] = {
+MODELS: dict[str, tuple[type[Model], dict[str, Any]]] = {
     "words": (BernoulliEmbeddings, {}),
     "b-emb": (BernoulliEmbeddings, {"equations": "tokens"}),
     "eqemb": (EqEmb, {}),
     "eqemb-u": (EqEmbU, {}),
+    "glove": (GloVe, {"equations": "tokens"}),
 }
 
 
@@ -195,7 +197,7 @@ def split_summary(of: Corpus, made: Split) -> dict[str, Any]:
 class Training:
     """A model about to be trained, and where it will be kept."""
 
-    model: BernoulliEmbeddings
+    model: Model
     corpus: Corpus
     split: Split | None
     library: Path
@@ -280,7 +282,7 @@ def models(library: Library) -> dict[str, Embeddings]:
     return {path.name: Embeddings.load(path) for path in paths if not path.name.startswith(".")}
 
 
-def make_model(name: str, settings: dict[str, Any]) -> BernoulliEmbeddings:
+def make_model(name: str, settings: dict[str, Any]) -> Model:
     """A model by its name on the command line; settings it does not have are refused."""
     if name not in MODELS:
         near = difflib.get_close_matches(name, MODELS, n=1)

@@ -104,7 +104,7 @@ def _print_corpus(collection: str, corpus: Any) -> None:
     )
 
 
-_MODELS = "words, b-emb, eqemb or eqemb-u."
+_MODELS = "words, b-emb, eqemb, eqemb-u or glove."
 Setting = typer.Option
 
 

@@ -1,0 +1,141 @@
+"""What was tried when defaults were chosen: one setting changed at a time, on validation words.
+
+    python benchmarks/settings.py LIBRARY nlp ir ai ml
+
+The paper's vocabulary (thresholds 10 and 25), numbered equations, near-duplicates left out; K=50,
+W=4, E=16. Every figure is the mean over the collections and seeds; its error is that of seeds. Test
+words are never looked at. Prints the table that docs/training.md shows.
+"""
+
+import argparse
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from eqemb import scores, workshop
+from eqemb.bernoulli import BernoulliEmbeddings
+from eqemb.corpus import Corpus
+from eqemb.library import Library
+from eqemb.models import EqEmb, EqEmbU
+from eqemb.split import VALIDATION, Split
+from eqemb.vocabulary import Rules
+
+SHAPE: dict[str, Any] = {"dim": 50, "window": 4}
+WORDS: list[dict[str, Any]] = [
+    {},
+    {"rate": 0.025},
+    {"rate": 0.1},
+    {"rate": 0.2},
+    {"zero_weight": "mean"},
+    {"zero_weight": 0.5},
+    {"zero_weight": "sum"},
+    {"negatives": 10, "zero_weight": 0.3},
+    {"batch": 4096},
+    {"batch": 16384},
+    {"block": 1},
+    {"init": 0.1},
+    {"patience": 1},
+    {"preset": "paper"},
+]
+EQUATIONS: list[tuple[type[EqEmb], dict[str, Any]]] = [
+    *((EqEmb, {"control": "one", "equation_rate": rate}) for rate in (0.1, 0.2, 0.4)),
+    *((EqEmb, {"control": "article", "equation_rate": rate}) for rate in (0.1, 0.2, 0.4)),
+    *((EqEmb, {"equation_rate": rate}) for rate in (0.05, 0.1, 0.2, 0.4)),
+    (EqEmb, {"passes": "joint"}),
+    *((EqEmbU, {"equation_rate": rate}) for rate in (0.1, 0.2, 0.3, 0.5)),
+    *((EqEmbU, {"unit_pooling": "root", "equation_rate": rate}) for rate in (0.05, 0.1)),
+    *((EqEmbU, {"unit_pooling": "sum", "equation_rate": rate}) for rate in (0.005, 0.02)),
+    (EqEmbU, {"unit_alpha": "apart"}),
+    (EqEmbU, {"unit_alpha": "joint"}),
+    (EqEmbU, {"passes": "joint"}),
+    (EqEmbU, {"control": "shuffled"}),
+]
+Data = tuple[Corpus, Split]
+
+
+def judged(model: BernoulliEmbeddings, data: Data, words: int | None) -> list[float]:
+    """Validation scores: both readings, raw and with a temperature, and accuracy."""
+    found = model.score(*data, VALIDATION, words=words)
+    raw = scores.means(found)
+    tempered = [
+        reading(found.scaled(scores.fit_temperature(found, reading))).mean()
+        for reading in (scores.softmax, scores.logistic)
+    ]
+    return [raw.softmax, float(tempered[0]), raw.logistic, float(tempered[1]), raw.accuracy]
+
+
+def line(name: str, settings: dict[str, Any], values: list[list[list[float]]]) -> str:
+    """A row of the table from values by seed and collection."""
+    by_seed = np.array(values).mean(axis=1)
+    mean = by_seed.mean(axis=0)
+    error = by_seed.std(axis=0, ddof=1) / np.sqrt(len(by_seed)) if len(by_seed) > 1 else 0 * mean
+    said = ", ".join(f"{key} {value}" for key, value in settings.items()) or "defaults"
+    cells = [f"{m:.3f} ± {e:.3f}" for m, e in zip(mean, error, strict=True)]
+    return f"| {name} | {said} | " + " | ".join(cells) + " |"
+
+
+def tried(data: list[Data], seeds: range, threads: int) -> Iterator[str]:
+    """The lines, as they come."""
+
+    def fit(model: Any, one: Data, seed: int) -> Any:
+        return model.fit(*one, seed=seed, threads=threads)
+
+    for settings in WORDS:
+        yield line(
+            "words",
+            settings,
+            [
+                [
+                    judged(fit(BernoulliEmbeddings(**SHAPE, **settings), one, seed), one, 4)
+                    for one in data
+                ]
+                for seed in seeds
+            ],
+        )
+    words = {
+        (seed, index): fit(BernoulliEmbeddings(**SHAPE), one, seed).embeddings_
+        for seed in seeds
+        for index, one in enumerate(data)
+    }
+    for kind, settings in EQUATIONS:
+        rows = []
+        for seed in seeds:
+            rows.append([])
+            for index, one in enumerate(data):
+                given = {} if "passes" in settings else {"words": words[seed, index]}
+                rows[-1].append(
+                    judged(fit(kind(**SHAPE, **settings, **given), one, seed), one, None)
+                )
+        yield line(kind.name, settings, rows)
+
+
+def main() -> None:
+    """Train, score and print."""
+    parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
+    parser.add_argument("library", type=Path)
+    parser.add_argument("collections", nargs="+")
+    parser.add_argument("--seeds", type=int, default=3)
+    parser.add_argument("--threads", type=int, default=2)
+    given = parser.parse_args()
+    data = []
+    for name in given.collections:
+        with Library.open(given.library) as library:
+            choice = workshop.Choice(name, Rules("paper", 10, 25), "numbered")
+            corpus = workshop.corpus(library, choice)
+            data.append((corpus, workshop.split(library, name, corpus)))
+    n = sum(int(split.of(VALIDATION).sum()) for _, split in data)
+    print(f"{', '.join(given.collections)}: {n:,} validation words, {given.seeds} seeds\n")
+    print(
+        "| model | changed | softmax | with temperature | logistic | with temperature | accuracy |"
+    )
+    print("|---|---|---|---|---|---|---|")
+    for row in tried(data, range(given.seeds), given.threads):
+        print(row, flush=True)
+    sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    main()

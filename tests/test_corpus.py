@@ -166,7 +166,7 @@ def test_the_paper_vocabulary_of_a_small_text() -> None:
 def test_memory_does_not_grow_with_the_text(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Words wait on disk: twice the text costs no more than its list of articles."""
     monkeypatch.setattr(vocabulary, "paper_tokenizer", lambda: str.split)
-    monkeypatch.setattr(vocabulary, "paper_tagger", lambda: lambda words: ["NN"] * len(words))
+    monkeypatch.setattr(vocabulary, "paper_tagger", lambda _: lambda words: ["NN"] * len(words))
     rules = Rules(kind, min_count=1, top=0)
 
     def peak(articles: int) -> int:
@@ -193,6 +193,6 @@ def test_words_as_written_reach_the_tagger(monkeypatch: pytest.MonkeyPatch) -> N
         return ["NN"] * len(words)
 
     monkeypatch.setattr(vocabulary, "paper_tokenizer", lambda: str.split)
-    monkeypatch.setattr(vocabulary, "paper_tagger", lambda: tag)
+    monkeypatch.setattr(vocabulary, "paper_tagger", lambda _: tag)
     Corpus.build(ARTICLES, Rules("paper", min_count=1, top=0, min_length=1))
     assert seen == [["Neural", "the", "models", "neural"], ["Models"]]

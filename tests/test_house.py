@@ -28,6 +28,7 @@ ORDER = [
     "kernels",
     "store",
     "vocabulary",
+    "phrases",
     "corpus",
     "split",
     "scores",

@@ -1,6 +1,8 @@
 """The rules of the vocabulary, one at a time, on words made by hand."""
 
+import json
 import re
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -88,7 +90,7 @@ def test_tags_of_the_first_occurrences_decide() -> None:
 
     ids = np.tile([0, 1, 2], 60)
     runs = [([str(word) for word in ids], ids)]
-    mask = vocabulary.nouns_and_adjectives(runs, np.array([True, True, False]), tag)
+    mask = vocabulary.nouns_and_adjectives(runs, np.array([True, True, False]), tag, PLAIN)
     assert mask.tolist() == [True, False, True]
     assert sum(asked) == 40, "only the first chunk was in need of tags"
 
@@ -99,16 +101,84 @@ def test_paper_vocabulary_knows_nouns() -> None:
     tag = vocabulary.paper_tagger()
     written = re.findall(r"\w+", "the sparse matrix is quickly computed by our new algorithm")
     ids = np.arange(len(written))
-    mask = vocabulary.nouns_and_adjectives([(written, ids)], np.ones(len(ids), bool), tag)
+    mask = vocabulary.nouns_and_adjectives([(written, ids)], np.ones(len(ids), bool), tag, PLAIN)
     kept = {written[index] for index in np.flatnonzero(mask)}
     assert {"sparse", "matrix", "algorithm"} <= kept
     assert not {"quickly", "the", "by"} & kept
 
 
 @pytest.mark.parametrize(
-    "wrong", [{"kind": "fancy"}, {"min_count": "few"}, {"top": -1}, {"min_length": 0}]
+    "wrong",
+    [
+        {"kind": "fancy"},
+        {"min_count": "few"},
+        {"top": -1},
+        {"min_length": 0},
+        {"tagger": "mine"},
+        {"tag_share": 2},
+        {"tag_occurrences": 0},
+        {"phrase_threshold": 0},
+        {"stop_words": "the"},
+    ],
 )
 def test_wrong_rules_are_refused(wrong: dict[str, object]) -> None:
     """Settings are checked when they are given."""
     with pytest.raises(UsageError):
         Rules(**wrong)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("changed", "kept"),
+    [({"tag_occurrences": 2}, True), ({"tag_share": 0.5}, False), ({"tag_share": 0.2}, True)],
+)
+def test_shares_of_tags_are_settings(changed: dict[str, float], kept: bool) -> None:  # noqa: FBT001
+    """How many occurrences are tagged, and how many of them must be nouns."""
+    labels = iter(["NN", "NN", *["VB"] * 8])
+    runs = [(["word"] * 10, np.zeros(10, np.int64))]
+    rules = Rules(**changed)  # type: ignore[arg-type]
+    mask = vocabulary.nouns_and_adjectives(
+        runs, np.array([True]), lambda words: [next(labels) for _ in words], rules
+    )
+    assert mask.tolist() == [kept]
+
+
+def test_own_stop_words_replace_ours(tmp_path: Path) -> None:
+    """From a file, in any case and order; the settings keep their hash."""
+    file = tmp_path / "stop.txt"
+    file.write_text("# mine\nMatrix tree\n\ngraph # and this\n")
+    rules = Rules(min_count=3, top=0, stop_words=vocabulary.read_stop_words(file))
+    assert chosen({"because": 9, "matrix": 4, "graph": 5}, rules) == ["because"]
+    again = Rules(min_count=3, top=0, stop_words=("tree", "graph", "matrix"))
+    assert rules.as_dict() == again.as_dict()
+    assert rules.as_dict()["stop_words"]["words"] == 3
+    assert rules.as_dict() != Rules(min_count=3, top=0, stop_words=("tree",)).as_dict()
+    with pytest.raises(UsageError, match="no file of stop words"):
+        vocabulary.read_stop_words(tmp_path / "nowhere")
+
+
+def tagger_data(folder: Path) -> None:
+    """As little of NLTK's data as its tagger can work with: three words it knows for sure."""
+    place = folder / "taggers" / "averaged_perceptron_tagger_eng"
+    place.mkdir(parents=True)
+    parts: dict[str, object] = {
+        "weights": {},
+        "tagdict": {"matrix": "NN", "sparse": "JJ", "quickly": "RB", "word": "NN"},
+        "classes": ["NN", "JJ", "RB"],
+    }
+    for name, value in parts.items():
+        file = place / f"averaged_perceptron_tagger_eng.{name}.json"
+        file.write_text(json.dumps(value))
+
+
+def test_the_tags_of_nltk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With the user's data; where it is missing, one sentence says what to run."""
+    nltk = pytest.importorskip("nltk")
+    monkeypatch.setattr(nltk.data, "path", [str(tmp_path)])
+    nltk.tag._get_tagger.cache_clear()
+    with pytest.raises(UsageError, match=r"nltk.downloader averaged_perceptron_tagger_eng") as seen:
+        vocabulary.paper_tagger("nltk")
+    assert "\n" not in str(seen.value)
+    tagger_data(tmp_path)
+    tag = vocabulary.paper_tagger("nltk")
+    assert tag(["quickly", "sparse", "matrix"]) == ["RB", "JJ", "NN"]
+    nltk.tag._get_tagger.cache_clear()

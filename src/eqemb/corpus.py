@@ -12,18 +12,18 @@ as written and a `Formula` for each equation, in reading order. Kept as a folder
 import json
 import tempfile
 from array import array
-from collections.abc import Collection, Iterable, Iterator
-from dataclasses import dataclass, field, fields
-from functools import cached_property
+from collections.abc import Callable, Collection, Iterable, Iterator
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from eqemb import store, vocabulary
+from eqemb import phrases, store, vocabulary
 from eqemb.errors import UsageError
-from eqemb.vocabulary import Removed, Rules
+from eqemb.phrases import Pairs
+from eqemb.vocabulary import Mask, Removed, Rules
 
 FORMAT = "corpus"
 VERSION = 1
@@ -86,22 +86,30 @@ class Corpus:
         if numbering not in ("display", "numbered"):
             raise UsageError(f"numbering={numbering!r}: say 'display' or 'numbered'")
         rules = rules or Rules()
-        skipped = 0
-        with tempfile.TemporaryFile() as spool:
-            raw = _Raw(rules, spool)
+        skipped, table = 0, []
+        tag = vocabulary.paper_tagger(rules.tagger) if rules.kind == "paper" else None
+        with tempfile.TemporaryFile() as spool, tempfile.TemporaryFile() as other:
+            raw = _Raw(rules.kind, spool)
             for name, collection, stream in articles:
                 if name in leave_out:
                     skipped += 1
                 else:
                     raw.add(name, collection, stream, numbering)
-            choice = vocabulary.choose(
-                raw.words, raw.counts, raw.capital_counts(), rules, raw.nouns(rules)
-            )
+            raw.count()
+            nouns = raw.nouns(rules, tag) if tag else None
+            if rules.phrases:
+                pairs = raw.pairs(rules, nouns)
+                table = [Removed("pairs joined", len(pairs.keys), raw.join(pairs, other))]
+                if nouns is not None:  # a pair of nouns and adjectives is a noun
+                    nouns = np.r_[nouns, np.ones(len(raw.ids) - len(nouns), bool)]
+            choice = vocabulary.choose(raw.words, raw.counts, raw.capital_counts(), rules, nouns)
             new = np.full(len(raw.ids), -1, np.int32)
             new[choice.kept] = np.arange(len(choice.kept), dtype=np.int32)
             spelt = raw.words
             words = [spelt[index] for index in choice.kept.tolist()]
-            made = cls(words=words, **raw.arrays(new), **raw.equations(), table=choice.table)
+            made = cls(
+                words=words, **raw.arrays(new), **raw.equations(), table=table + choice.table
+            )
         made.left_out = skipped
         made.settings = rules.as_dict() | {
             "numbering": numbering,
@@ -113,11 +121,11 @@ class Corpus:
     def encode(self, articles: Iterable[tuple[str, str, Stream]]) -> Self:
         """Other articles in the words of this corpus, to be folded into what was learned from it.
 
-        Types and units that this one has keep their numbers, new ones come after.
+        Types and units that this one has keep their numbers, new ones come after. Where this one
+        joined pairs, those among its words are joined.
         """
-        rules = Rules(**{entry.name: self.settings[entry.name] for entry in fields(Rules)})
-        with tempfile.TemporaryFile() as spool:
-            raw = _Raw(rules, spool)
+        with tempfile.TemporaryFile() as spool, tempfile.TemporaryFile() as other:
+            raw = _Raw(self.settings["kind"], spool)
             raw.forms = {form: index for index, form in enumerate(self.forms)}
             raw.units = {unit: index for index, unit in enumerate(self.units)}
             raw.bags.extend(self.unit_ids.tolist())
@@ -125,6 +133,9 @@ class Corpus:
             for name, collection, stream in articles:
                 raw.add(name, collection, stream, self.settings["numbering"])
             known = {word: index for index, word in enumerate(self.words)}
+            raw.count()
+            if self.settings.get("phrases"):
+                raw.join(raw.pairs_among(self.words), other)
             new = np.array([known.get(word, -1) for word in raw.ids], np.int32)
             made = self.__class__(
                 words=self.words, **raw.arrays(new), **raw.equations(by_frequency=False)
@@ -210,8 +221,8 @@ class _Raw:
     everyone else their lower-cased words, `lower`.
     """
 
-    def __init__(self, rules: Rules, spool: IO[bytes]) -> None:
-        self.tokenize = vocabulary.paper_tokenizer() if rules.kind == "paper" else None
+    def __init__(self, kind: str, spool: IO[bytes]) -> None:
+        self.tokenize = vocabulary.paper_tokenizer() if kind == "paper" else None
         self.spool = spool
         self.lengths: list[int] = []  # of articles, in words
         self.written: dict[str, int] = {}
@@ -219,7 +230,7 @@ class _Raw:
         self.lower = array("i")  # written -> id
         self.names: list[str] = []
         self.collections: list[str] = []
-        self.positions: list[array[int]] = []  # of equations, among an article's words
+        self.positions: list[Pointers] = []  # of equations, among an article's words
         self.types = array("i")  # of occurrences
         self.occurrences: list[str] = []  # their names
         self.forms: dict[str, int] = {}
@@ -247,7 +258,7 @@ class _Raw:
         self.lengths.append(len(text))
         self.names.append(name)
         self.collections.append(collection)
-        self.positions.append(positions)
+        self.positions.append(np.array(positions, np.int64))
 
     def _tokens(self, words: list[str]) -> list[str]:
         return self.tokenize(" ".join(words)) if self.tokenize and words else words
@@ -273,22 +284,14 @@ class _Raw:
         for length in self.lengths:
             yield np.frombuffer(self.spool.read(4 * length), np.int32)
 
-    @cached_property
-    def lower_ids(self) -> Ids:
-        return np.array(self.lower, np.int32)
-
-    @cached_property
-    def written_counts(self) -> Pointers:
-        total = np.zeros(len(self.written), np.int64)
-        for text in self.texts():
-            np.add.at(total, text, 1)  # a table for each article would cost the vocabulary
-        return total
-
-    @cached_property
-    def counts(self) -> Pointers:
-        total = np.zeros(len(self.ids), np.int64)
-        np.add.at(total, self.lower_ids, self.written_counts)
-        return total
+    def count(self) -> None:
+        """How often each word occurs, as written and lower-cased."""
+        self.lower_ids = np.array(self.lower, np.int32)
+        self.written_counts = np.zeros(len(self.written), np.int64)
+        for text in self.texts():  # a table for each article would cost the vocabulary
+            np.add.at(self.written_counts, text, 1)
+        self.counts = np.zeros(len(self.ids), np.int64)
+        np.add.at(self.counts, self.lower_ids, self.written_counts)
 
     def capital_counts(self) -> Pointers:
         """How often each word of three letters stands in capitals."""
@@ -299,16 +302,54 @@ class _Raw:
         np.add.at(found, self.lower_ids[capital], self.written_counts[capital])
         return found
 
-    def nouns(self, rules: Rules) -> NDArray[np.bool_] | None:
+    def nouns(self, rules: Rules, tag: Callable[[list[str]], list[str]]) -> Mask:
         """What the tagger says, asked only about words that another rule may keep."""
-        if rules.kind != "paper":
-            return None
         few = 2 if rules.min_count == "auto" else int(rules.min_count)
-        long = np.array([len(word) >= min(3, rules.min_length) for word in self.words], bool)
+        least = 1 if rules.phrases else min(3, rules.min_length)
+        long = np.array([len(word) >= least for word in self.words], bool)
         wanted = long & ((self.counts >= few) | (self.capital_counts() > 0))
         words = list(self.written)
         runs = (([words[i] for i in text.tolist()], self.lower_ids[text]) for text in self.texts())
-        return vocabulary.nouns_and_adjectives(runs, wanted, vocabulary.paper_tagger())
+        return vocabulary.nouns_and_adjectives(runs, wanted, tag, rules)
+
+    def pairs(self, rules: Rules, nouns: Mask | None) -> Pairs:
+        """Frequent pairs of words that pass the rules on letters, tags and stop words."""
+        words = self.words
+        parts = vocabulary.lettered(words) & ~vocabulary.stopped(words, rules)
+        parts &= True if nouns is None else nouns
+        least = rules.least(int(self.counts[parts].sum()))
+
+        def texts() -> Iterator[tuple[Ids, Pointers]]:
+            for text, breaks in zip(self.texts(), self.positions, strict=True):
+                yield self.lower_ids[text], breaks
+
+        return phrases.find(texts, self.counts, parts, least, rules.phrase_threshold)
+
+    def pairs_among(self, known: Iterable[str]) -> Pairs:
+        """Pairs that make one of these words."""
+        cuts = ((word, at) for word in known for at, letter in enumerate(word) if letter == "_")
+        found = [(self.ids.get(word[:at]), self.ids.get(word[at + 1 :])) for word, at in cuts]
+        size = len(self.ids)
+        keys = [one * size + other for one, other in found if one is not None and other is not None]
+        return Pairs(np.array(sorted(keys), np.int64), np.ones(size, bool))
+
+    def join(self, pairs: Pairs, spool: IO[bytes]) -> int:
+        """Make words of pairs, the text going to another spool; how often that was done."""
+        words, total = self.words, 0
+        made = [self._word(f"{words[one]}_{words[other]}") for one, other in pairs.words]
+        new, lengths, places = np.array(made, np.int32), [], []
+        for read, breaks in zip(self.texts(), self.positions, strict=True):
+            first, which = phrases.joined(self.lower_ids[read], breaks, pairs)
+            text, kept = read.copy(), np.ones(len(read), bool)
+            text[first] = new[which]
+            kept[first + 1] = False
+            spool.write(text[kept].data)
+            lengths.append(int(kept.sum()))
+            places.append(np.r_[0, np.cumsum(kept)][breaks])
+            total += len(first)
+        self.spool, self.lengths, self.positions = spool, lengths, places
+        self.count()
+        return total
 
     def arrays(self, new: Ids) -> dict[str, Any]:
         """Words and equations' places, given the number of each word that counts, -1 of others."""
@@ -317,7 +358,7 @@ class _Raw:
             for text, positions in zip(self.texts(), self.positions, strict=True):
                 ids = new[self.lower_ids[text]]
                 before = np.r_[0, np.cumsum(ids >= 0)]
-                places.append(starts[-1] + before[np.array(positions, np.int64)])
+                places.append(starts[-1] + before[positions])
                 file.write(ids[ids >= 0].data)
                 starts.append(starts[-1] + int(before[-1]))
             tokens = _mapped(file)

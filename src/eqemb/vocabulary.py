@@ -4,10 +4,15 @@ plain   no tagger: words with a letter, minus stop words, the most frequent, rar
         ones, plus frequent abbreviations of three capitals
 paper   the same after a first rule that keeps words tagged noun or adjective in at least a
         fifth of their first ten occurrences (NLTK's tokenizer and HanTa: the extra `paper`)
+
+With `phrases`, frequent pairs of words that pass the rules on letters, tags and stop words are
+joined before the others are applied (`phrases.py`).
 """
 
+import hashlib
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -18,8 +23,6 @@ from eqemb.errors import UsageError
 Counts = NDArray[np.int64]
 Mask = NDArray[np.bool_]
 
-OCCURRENCES = 10  # of a word that are tagged
-SHARE = 0.2  # of them that must be nouns or adjectives
 _NOUNS_AND_ADJECTIVES = ("NN", "NP", "AJ", "JJ")  # HanTa speaks BNC's tags, NLTK Penn's
 _CHUNK = 40  # words tagged together
 
@@ -68,9 +71,25 @@ class Rules:
     """How many most frequent words are stop words too; "auto" = 2.5 times min_count."""
     min_length: int = 4
     abbreviations: int = 50
-    stop_words: bool = True
+    stop_words: bool | tuple[str, ...] = True
+    """Ours, none, or these (`read_stop_words` reads a file of them)."""
+    tagger: str = "hanta"
+    """Of the paper's vocabulary: "hanta", or "nltk" with the user's own nltk_data."""
+    tag_occurrences: int = 10
+    """How many of a word's first occurrences are tagged ..."""
+    tag_share: float = 0.2
+    """... and how large a part of them must be nouns or adjectives."""
+    phrases: bool = False
+    """Whether frequent pairs of words are joined ..."""
+    phrase_threshold: float = 10.0
+    """... and how many times more frequent than by chance a pair must be."""
 
     def __post_init__(self) -> None:
+        if not isinstance(self.stop_words, bool):
+            if isinstance(self.stop_words, str):
+                raise UsageError(f"stop_words={self.stop_words!r}: give words, or read_stop_words")
+            listed = tuple(sorted({word.lower() for word in self.stop_words}))
+            object.__setattr__(self, "stop_words", listed)  # one spelling of one list
         if self.kind not in ("plain", "paper"):
             raise UsageError(f"vocabulary {self.kind!r}: say 'plain' or 'paper'")
         for name in ("min_count", "top"):
@@ -79,10 +98,42 @@ class Rules:
                 raise UsageError(f"{name}={value!r}: say 'auto' or a whole number")
         if self.min_length < 1 or self.abbreviations < 0:
             raise UsageError("min_length must be at least 1 and abbreviations at least 0")
+        if self.tagger not in ("hanta", "nltk"):
+            raise UsageError(f"tagger={self.tagger!r}: say 'hanta' or 'nltk'")
+        if self.tag_occurrences < 1 or not 0 <= self.tag_share <= 1:
+            raise UsageError("tag_occurrences must be at least 1 and tag_share from 0 to 1")
+        if not self.phrase_threshold > 0:
+            raise UsageError(f"phrase_threshold={self.phrase_threshold}: must be above 0")
 
     def as_dict(self) -> dict[str, Any]:
-        """The settings, as they are saved."""
-        return asdict(self)
+        """The settings, as they are saved; a list of stop words by its hash."""
+        made = asdict(self)
+        if isinstance(self.stop_words, tuple):
+            digest = hashlib.sha256("\n".join(self.stop_words).encode()).hexdigest()
+            made["stop_words"] = {"words": len(self.stop_words), "sha256": digest}
+        return made
+
+    @property
+    def stopped(self) -> frozenset[str]:
+        """The stop words."""
+        if isinstance(self.stop_words, tuple):
+            return frozenset(self.stop_words)
+        return STOP_WORDS if self.stop_words else frozenset()
+
+    def least(self, total: int) -> int:
+        """The least frequency in a text with so many words that the first rules leave."""
+        if self.min_count != "auto":
+            return int(self.min_count)
+        return min(10, max(2, round(10 * total / 300_000)))
+
+
+def read_stop_words(path: Path) -> tuple[str, ...]:
+    """The words of a file, as `Rules(stop_words=...)` takes them; # begins a comment."""
+    try:
+        lines = path.read_text("utf-8").splitlines()
+    except (OSError, ValueError) as error:
+        raise UsageError(f"{path} is no file of stop words: {error}") from None
+    return tuple(word for line in lines for word in line.split("#")[0].split())
 
 
 class Removed(NamedTuple):
@@ -114,12 +165,12 @@ def choose(
         table.append(Removed(rule, int(gone.sum()), int(counts[gone].sum())))
         kept[gone] = False
 
-    keep("no letter", np.array([any(map(str.isalpha, word)) for word in words], bool))
+    keep("no letter", lettered(words))
     if nouns is not None:
         keep("no noun or adjective", nouns)
     if rules.stop_words:
-        keep("stop word", np.array([word not in STOP_WORDS for word in words], bool))
-    min_count = _scaled(rules.min_count, int(counts[kept].sum()))
+        keep("stop word", ~stopped(words, rules))
+    min_count = rules.least(int(counts[kept].sum()))
     top = round(2.5 * min_count) if rules.top == "auto" else int(rules.top)
     order = _by_frequency(words, counts, kept)
     frequent = np.zeros(len(words), bool)
@@ -133,10 +184,15 @@ def choose(
     return Choice(_by_frequency(words, counts, kept), table, min_count, top)
 
 
-def _scaled(min_count: int | str, total: int) -> int:
-    if min_count != "auto":
-        return int(min_count)
-    return min(10, max(2, round(10 * total / 300_000)))
+def lettered(words: Sequence[str]) -> Mask:
+    """Which words have a letter."""
+    return np.array([any(map(str.isalpha, word)) for word in words], bool)
+
+
+def stopped(words: Sequence[str], rules: Rules) -> Mask:
+    """Which words are stop words."""
+    listed = rules.stopped
+    return np.array([word in listed for word in words], bool)
 
 
 def _by_frequency(words: Sequence[str], counts: Counts, mask: Mask) -> NDArray[np.int64]:
@@ -165,8 +221,12 @@ def paper_tokenizer() -> Callable[[str], list[str]]:
     return tokenize
 
 
-def paper_tagger() -> Callable[[list[str]], list[str]]:
-    """HanTa's tags of a run of words."""
+def paper_tagger(name: str = "hanta") -> Callable[[list[str]], list[str]]:
+    """The tags of a run of words, by HanTa or by NLTK's tagger, whose data is the user's own."""
+    return _nltk_tagger() if name == "nltk" else _hanta_tagger()
+
+
+def _hanta_tagger() -> Callable[[list[str]], list[str]]:
     try:
         from HanTa.HanoverTagger import HanoverTagger
     except ImportError:
@@ -175,24 +235,42 @@ def paper_tagger() -> Callable[[list[str]], list[str]]:
     return lambda words: [tag for _, _, tag in tagger.tag_sent(words)]
 
 
+def _nltk_tagger() -> Callable[[list[str]], list[str]]:
+    try:
+        from nltk.tag import pos_tag
+    except ImportError:
+        raise UsageError("tagger 'nltk' needs NLTK: pip install 'eqemb[paper]'") from None
+    try:
+        pos_tag(["word"])
+    except LookupError:
+        raise UsageError(
+            "tagger 'nltk' needs data that your nltk_data does not have: run"
+            " python -m nltk.downloader averaged_perceptron_tagger_eng"
+        ) from None
+    return lambda words: [tag for _, tag in pos_tag(words)]
+
+
 def nouns_and_adjectives(
     runs: Iterable[tuple[list[str], NDArray[np.integer[Any]]]],
     wanted: Mask,
     tag: Callable[[list[str]], list[str]],
+    rules: Rules,
 ) -> Mask:
     """Words tagged noun or adjective often enough, and those not `wanted`: other rules' work.
 
     `runs` are stretches of text, words as written and their indices. Only chunks that hold a
     word still in need of a tag are tagged: tagging all would cost more than everything else.
     """
+    most = rules.tag_occurrences
     seen, good = np.zeros(len(wanted), np.int64), np.zeros(len(wanted), np.int64)
     for written, ids in runs:
         for at in range(0, len(written), _CHUNK):
             chunk = ids[at : at + _CHUNK]
-            if not (wanted[chunk] & (seen[chunk] < OCCURRENCES)).any():
+            if not (wanted[chunk] & (seen[chunk] < most)).any():
                 continue
             for word, label in zip(chunk, tag(written[at : at + _CHUNK]), strict=True):
-                if seen[word] < OCCURRENCES:
+                if seen[word] < most:
                     seen[word] += 1
                     good[word] += label.startswith(_NOUNS_AND_ADJECTIVES)
-    return ~wanted | ((good >= SHARE * seen) & (seen > 0))
+    enough = good >= rules.tag_share * seen - 1e-9  # 11 of 20 are 0.55, whatever the rounding
+    return ~wanted | (enough & (seen > 0))

@@ -143,8 +143,7 @@ class Model:
 
         `callback(iteration, seconds, loss, validation)` is called after each iteration.
         """
-        if not len(corpus.tokens):
-            raise UsageError("the corpus has no words: lower min_count, or read more articles")
+        self.check(corpus)
         config = self._config(corpus, split, seed)
         job = Job(
             corpus,
@@ -162,6 +161,11 @@ class Model:
         self.embeddings_ = self._embeddings(job, config, arrays)
         self.embeddings_.check()
         return self
+
+    def check(self, corpus: Corpus) -> None:
+        """Refuse a corpus that this model cannot learn from."""
+        if not len(corpus.tokens):
+            raise UsageError("the corpus has no words: lower min_count, or read more articles")
 
     def _config(self, corpus: Corpus, split: Split | None, seed: int) -> dict[str, Any]:
         made = {

@@ -24,7 +24,7 @@ from eqemb.bernoulli import (
 )
 from eqemb.corpus import Corpus, Ids
 from eqemb.embeddings import Embeddings
-from eqemb.errors import EqembError, UsageError
+from eqemb.errors import UsageError
 from eqemb.kernels.arrays import Floats, Rows, Rule, Vectors
 from eqemb.split import VALIDATION, Split, contexts
 from eqemb.training import Bags, Watch
@@ -58,6 +58,12 @@ class EqEmb(BernoulliEmbeddings):
             raise UsageError(f"equation_rate={self.equation_rate}: must be above 0")
         if self.equations != "ignored":
             raise UsageError("equations as tokens are for b-emb: EqEmb has its own second pass")
+
+    def check(self, corpus: Corpus) -> None:
+        """Refuse a corpus without equations."""
+        super().check(corpus)
+        if not len(corpus.forms):
+            raise UsageError("the corpus has no equations: train words, or read other articles")
 
     def _described(self) -> dict[str, Any]:
         return self.get_params() | {"words": self.words.sha256 if self.words else None}
@@ -93,8 +99,6 @@ class EqEmb(BernoulliEmbeddings):
     def _learn(self, job: Job) -> dict[str, NDArray[Any]]:
         words = self._learn_words(job)
         arrays: dict[str, NDArray[Any]] = {"rho_words": words.rho, "alpha_words": words.alpha}
-        if not len(job.corpus.forms):
-            raise UsageError("the corpus has no equations: train b-emb, or read other articles")
         return arrays | self._learn_equations(job, words)
 
     def _learn_equations(self, job: Job, words: Vectors) -> dict[str, NDArray[Any]]:
@@ -212,6 +216,12 @@ class EqEmbU(EqEmb):
         if self.unit_alpha not in ("words", "joint", "apart"):
             raise UsageError(f"unit_alpha={self.unit_alpha!r}: say 'words', 'joint' or 'apart'")
 
+    def check(self, corpus: Corpus) -> None:
+        """Refuse a corpus without units."""
+        super().check(corpus)
+        if not corpus.units:
+            raise UsageError("the corpus has no units: build it with the units of each equation")
+
     def _rows(self, corpus: Corpus) -> tuple[int, int]:
         return len(corpus.words), len(corpus.units)
 
@@ -224,8 +234,6 @@ class EqEmbU(EqEmb):
     def _learn_equations(self, job: Job, words: Vectors) -> dict[str, NDArray[Any]]:
         """The second pass: b_w over words near equations and b_u over units, interleaved."""
         attempt, corpus = job.attempt, job.corpus
-        if not corpus.units:
-            raise EqembError("the corpus has no units: build it with the units of each equation")
         bags = self._bags(corpus, job.seed)
         if not attempt.done("units"):
             size = (bags.rows, self.dim)

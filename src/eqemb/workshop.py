@@ -220,6 +220,7 @@ class Training:
         """The finished model where there is one to go on with; a name that is taken is refused."""
         if not _NAME.fullmatch(self.name):
             raise UsageError(f"{self.name!r} cannot be a model's name: give a plain --name")
+        self.model.check(self.corpus)
         if not self.path.exists():
             return None
         found = Embeddings.load(self.path)

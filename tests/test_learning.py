@@ -1,0 +1,266 @@
+"""Splitting and training from the command line, on the articles that come with eqemb."""
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import pytest
+
+import eqemb
+from eqemb import cli, workshop
+from eqemb.errors import UsageError
+from eqemb.library import Library
+from eqemb.reading import read_library
+from eqemb.vocabulary import Rules
+
+SMALL = ("--dim", "8", "--iterations", "3", "--threads", "1")
+
+
+class Done(NamedTuple):
+    """What a command left."""
+
+    code: int
+    out: str
+    err: str
+
+
+Run = Callable[..., Done]
+
+
+@pytest.fixture(scope="module")
+def library(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The demo articles in two collections."""
+    folder = tmp_path_factory.mktemp("learning")
+    demo = sorted((Path(eqemb.__file__).parent / "demo").iterdir())
+    for index, path in enumerate(demo):
+        place = folder / "papers" / ("one" if index < 5 else "two") / path.name
+        place.parent.mkdir(parents=True, exist_ok=True)
+        if path.is_dir():
+            shutil.copytree(path, place)
+        else:
+            shutil.copy(path, place)
+    read_library([folder / "papers"], folder / "lib").close()
+    return folder / "lib"
+
+
+@pytest.fixture
+def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
+    """The command line in this process."""
+
+    def call(*arguments: object) -> Done:
+        monkeypatch.setattr(sys, "argv", ["eqemb", *map(str, arguments)])
+        with pytest.raises(SystemExit) as ended:
+            cli.main()
+        out, err = capsys.readouterr()
+        return Done(int(ended.value.code or 0), out, err)
+
+    return call
+
+
+def test_collections_are_the_folders(library: Path) -> None:
+    """And all of them."""
+    with Library.open(library) as opened:
+        found = workshop.collections(opened)
+        assert list(found) == ["one", "two", "all"]
+        assert found["all"] == found["one"] + found["two"]
+        one, every = (workshop.corpus(opened, workshop.Choice(name)) for name in ("one", "all"))
+    assert set(one.articles) < set(every.articles)
+    assert set(one.collections) == {"one"}
+
+
+def test_a_corpus_is_what_was_read(library: Path) -> None:
+    """Equations stand between the words they stand between, with their names and units."""
+    rules = Rules(min_count=1, top=0, min_length=1, stop_words=False)
+    with Library.open(library) as opened:
+        corpus = workshop.corpus(opened, workshop.Choice(rules=rules))
+        again = workshop.corpus(opened, workshop.Choice(rules=rules))
+        articles = {article.name: article for article in opened.articles()}
+    assert corpus.sha256 == again.sha256
+    for index, name in enumerate(corpus.articles):
+        stream: list[str] = []
+        places = {}
+        for item in articles[name].stream():
+            if isinstance(item, str):
+                if any(map(str.isalpha, item)):
+                    stream.append(item.lower())
+            else:
+                places[item.id] = len(stream)
+        low, high = corpus.starts[index : index + 2]
+        assert [corpus.words[word] for word in corpus.tokens[low:high]] == stream
+        for at in range(*corpus.equation_starts[index : index + 2]):
+            assert corpus.equation_positions[at] - low == places[corpus.equation_names[at]]
+    assert corpus.units
+    assert np.all(np.diff(corpus.unit_starts) > 0)
+
+
+def test_numbered_only(library: Path) -> None:
+    """The paper's corpus has fewer equations than the product's."""
+    with Library.open(library) as opened:
+        every = workshop.corpus(opened)
+        few = workshop.corpus(opened, workshop.Choice(numbering="numbered"))
+        report = opened.report["equations"]
+    assert len(few.equation_types) == report["numbered"]
+    assert len(every.equation_types) == report["numbered"] + report["unnumbered"]
+
+
+def test_near_duplicates_are_left_out(tmp_path: Path) -> None:
+    """The first of a group stays; all stay where that is asked for."""
+    source = (Path(eqemb.__file__).parent / "demo" / "cosine" / "main.tex").read_text("utf-8")
+    for name in ("a", "b", "c"):
+        (tmp_path / "papers" / name).mkdir(parents=True)
+        (tmp_path / "papers" / name / "main.tex").write_text(source, "utf-8")
+    with read_library([tmp_path / "papers"], tmp_path / "lib") as opened:
+        few = workshop.corpus(opened)
+        every = workshop.corpus(opened, workshop.Choice(duplicates=True))
+    assert (few.articles, few.left_out) == (["a"], 2)
+    assert (every.articles, every.left_out) == (["a", "b", "c"], 0)
+
+
+def test_split_prints_rules_chance_and_hash(run: Run, library: Path) -> None:
+    """For people and for programs, the same split each time."""
+    shown = run("split", library, "--collection", "one", "--seed", "0")
+    assert shown.code == 0, shown.err
+    found = json.loads(run("split", library, "--collection", "one", "--json").out)
+    assert found["sha256"] in shown.out
+    assert "fewer than 2 times" in shown.out
+    assert found["chance"]["zero vectors"]["logistic"] == pytest.approx(-2 * np.log(2))
+    assert found["chance"]["zero vectors"]["softmax"] == pytest.approx(-3.0933, abs=1e-3)
+    assert found["test"] == found["validation"] == 2 * found["types"]
+    other = json.loads(run("split", library, "--collection", "one", "--seed", "1", "--json").out)
+    assert other["sha256"] != found["sha256"]
+
+
+@pytest.mark.parametrize("model", ["words", "b-emb", "eqemb", "eqemb-u"])
+def test_train(run: Run, library: Path, model: str) -> None:
+    """Each model is trained, kept, and opens again."""
+    done = run("train", library, "--model", model, *SMALL, "--name", f"t-{model}", "--json")
+    assert done.code == 0, done.err
+    found = json.loads(done.out)
+    assert set(found) == {
+        "model", "sha256", "iterations", "validation", "words_per_second", "seconds", "path",
+    }  # fmt: skip
+    kept = eqemb.Embeddings.load(Path(found["path"]))
+    assert kept.sha256 == found["sha256"]
+    assert kept.config["validation"] == found["validation"] < 0
+    assert kept.words.vector_size == 8
+    assert not list((library / "models").glob(".*"))
+
+
+def test_threads_do_not_show(run: Run, library: Path) -> None:
+    """One, two and four threads make one model."""
+    digests = set()
+    for threads in ("1", "2", "4"):
+        name = f"threads-{threads}"
+        done = run("train", library, *SMALL[:-1], threads, "--name", name, "--json")
+        digests.add(json.loads(done.out)["sha256"])
+    assert len(digests) == 1
+
+
+def test_talk_of_training(run: Run, library: Path, tmp_path: Path) -> None:
+    """What it needs beforehand, the curve afterwards; a picture where asked for."""
+    pytest.importorskip("matplotlib", reason="the extra `plot` is not installed")
+    picture = tmp_path / "curve.png"
+    done = run("train", library, *SMALL, "--name", "talk", "--plot", picture)
+    assert done.code == 0, done.err
+    assert not [w for w in ("parameters", "memory", "time", "words/s") if w not in done.out]
+    assert "█" in done.out
+    assert picture.read_bytes().startswith(b"\x89PNG")
+
+
+def test_dry_run_trains_nothing(run: Run, library: Path) -> None:
+    """It says what it would need and stops."""
+    done = run("train", library, "--name", "dry", "--dry-run")
+    assert done.code == 0
+    assert "memory" in done.out
+    assert not (library / "models" / "dry").exists()
+    found = json.loads(run("train", library, "--name", "dry", "--dry-run", "--json").out)
+    assert found["memory"] > 0
+    assert found["parameters"] == 2 * 100 * _rows(library)
+
+
+def _rows(library: Path) -> int:
+    with Library.open(library) as opened:
+        corpus = workshop.corpus(opened)
+    return len(corpus.words) + len(corpus.units)
+
+
+def test_a_name_is_taken_once(run: Run, library: Path) -> None:
+    """A second model of the name is refused, the same one is found again with --resume."""
+    first = run("train", library, "--model", "words", *SMALL, "--name", "taken", "--json")
+    again = run("train", library, "--model", "words", *SMALL, "--name", "taken", "--json")
+    assert again.code == 2
+    assert "give another --name" in again.err
+    resumed = ("train", library, "--model", "words", *SMALL, "--name", "taken", "--json")
+    found = run(*resumed, "--resume")
+    assert json.loads(found.out)["sha256"] == json.loads(first.out)["sha256"]
+    other = run(*resumed, "--resume", "--seed", "1")
+    assert other.code == 2
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (["--model", "eqembu"], "did you mean eqemb-u"),
+        (["--model", "words", "--unit-pooling", "sum"], "words has no --unit-pooling"),
+        (["--collection", "onee"], "did you mean one"),
+        (["--window", "3"], "must be even"),
+        (["--rate", "-1"], "above 0"),
+        (["--vocabulary", "papers"], "say 'plain' or 'paper'"),
+        (["--numbering", "all"], "say 'display' or 'numbered'"),
+        (["--min-count", "many"], "'auto' or a whole number"),
+        (["--name", "../x"], "cannot be a model's name"),
+        (["--min-count", "100000"], "no words"),
+        (["--preset", "paper", "--negatives", "3"], "preset 'paper' has negatives=20"),
+        (["--rate", "1e30", "--iterations", "2"], "smaller rate"),
+        (["--plot", "curve.bmp"], "curve"),
+    ],
+)
+def test_misuse_is_one_sentence(
+    run: Run, library: Path, arguments: list[str], sentence: str
+) -> None:
+    """With the way out, no traceback, and no model left behind."""
+    done = run("train", library, "--name", "wrong", *arguments)
+    assert done.code in (1, 2)
+    assert sentence in done.err
+    assert len(done.err.strip().splitlines()) == 1
+    assert not (library / "models" / "wrong").exists()
+
+
+@pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="no SIGKILL here")
+def test_kills_end_with_the_same_bytes(library: Path) -> None:
+    """Through the command line, whatever the moment."""
+    random = np.random.default_rng()
+
+    def command(name: str) -> list[str]:
+        more = ["--dim", "20", "--iterations", "20", "--threads", "2"]
+        start = [sys.executable, "-m", "eqemb", "train", str(library), *more]
+        return [*start, "--name", name, "--resume", "--json"]
+
+    started = time.perf_counter()
+    expected = subprocess.run(command("whole"), check=True, capture_output=True, text=True)
+    seconds = time.perf_counter() - started
+    environment: dict[str, Any] = dict(os.environ)
+    for _ in range(3):
+        process = subprocess.Popen(command("killed"), stdout=subprocess.PIPE, env=environment)
+        time.sleep(random.uniform(0.3, 1.0) * seconds)
+        process.kill()
+        process.communicate()
+    done = subprocess.run(command("killed"), check=True, capture_output=True, text=True)
+    assert json.loads(done.stdout)["sha256"] == json.loads(expected.stdout)["sha256"]
+
+
+def test_the_library_stays_readable_after_training(library: Path) -> None:
+    """Corpora, splits and models do not stand in the way of reading again."""
+    with Library.open(library) as opened:
+        workshop.corpus(opened)
+        with pytest.raises(UsageError, match="no collection"):
+            workshop.corpus(opened, workshop.Choice("three"))
+        assert opened.report["articles"] == 8

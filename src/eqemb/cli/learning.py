@@ -32,7 +32,7 @@ def _choice(
     from eqemb.vocabulary import Rules
     from eqemb.workshop import Choice
 
-    rules = Rules(vocabulary, _number(min_count), _number(top))
+    rules = Rules(vocabulary, _number(min_count), _number(top), phrases=more["phrases"])
     return Choice(collection, rules, numbering, duplicates=more["duplicates"])
 
 

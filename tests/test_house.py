@@ -32,6 +32,7 @@ ORDER = [
     "corpus",
     "split",
     "scores",
+    "exports",
     "embeddings",
     "training",
     "bernoulli",

@@ -20,8 +20,9 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from eqemb import store
+from eqemb import exports, store
 from eqemb.errors import EqembError, UsageError
+from eqemb.exports import Exported
 
 FORMAT = "model"
 VERSION = 1
@@ -134,6 +135,26 @@ class Embeddings:
     def sha256(self) -> str:
         """Of settings, vocabulary and arrays; not of times, paths or threads."""
         return store.content_hash({"config": self.config, "keys": self.keys}, self.arrays)
+
+    def export(
+        self,
+        path: Path,
+        kind: str = "words",
+        side: str = "alpha",
+        form: str = "word2vec",
+        *,
+        replace: bool = False,
+    ) -> Exported:
+        """Write vectors for other programs: "word2vec", "tsv", "parquet" or "safetensors".
+
+        Keys that a form cannot hold are changed, and counted, as `exports.export` says.
+        """
+        view = self.view(kind, side)
+        about = {"model": str(self.config.get("model", "")), "kind": kind, "side": side}
+        about["sha256"] = self.sha256
+        return exports.export(
+            path, view.index_to_key, view.vectors, form, about=about, replace=replace
+        )
 
     def check(self) -> None:
         """Refuse vectors that are not numbers."""

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from eqemb import scores
+from eqemb import exports, scores
 from eqemb.bernoulli import Model
 from eqemb.corpus import Corpus
 from eqemb.embeddings import Embeddings, KeyedVectors
@@ -205,6 +205,104 @@ def test_given_words_stand_in_for_the_first_pass(corpus: Corpus, split: Split) -
     )
     with pytest.raises(UsageError, match="numbers"):
         EqEmb(**SMALL | {"dim": 5}, words=words).fit(corpus, split)
+
+
+def test_the_words_of_a_saved_model_are_taken_by_its_path(
+    corpus: Corpus, split: Split, tmp_path: Path
+) -> None:
+    """A folder gives what its embeddings give."""
+    words = BernoulliEmbeddings(**SMALL).fit(corpus, split).embeddings_
+    words.save(tmp_path / "words")
+    by_path = EqEmbU(**SMALL, words=tmp_path / "words")
+    assert by_path.fit(corpus, split).embeddings_.sha256 == (
+        EqEmbU(**SMALL, words=words).fit(corpus, split).embeddings_.sha256
+    )
+    assert by_path.embeddings_.run["words_missing"] == {"words": 0, "occurrences": 0}
+
+
+@pytest.fixture(scope="module")
+def vectors_of_others(corpus: Corpus, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A text file that knows the topic of every word but one, and a word of its own."""
+    random = np.random.default_rng(7)
+    centres = random.standard_normal((TOPICS, 10))
+    words = [w for w in corpus.words if w != word(0, 0)] + ["elsewhere"]
+    rows = np.array([
+        centres[topic_of(w) if w != "elsewhere" else 0] + 0.1 * random.standard_normal(10)
+        for w in words
+    ])  # fmt: skip
+    path = tmp_path_factory.mktemp("others") / "vectors.txt.gz"
+    exports.export(path, words, 0.3 * rows.astype(np.float32))
+    return path
+
+
+@pytest.mark.parametrize("kind", [EqEmb, EqEmbU])
+def test_vectors_of_others_are_alpha_and_rho_is_learned(
+    kind: type[EqEmb], corpus: Corpus, split: Split, vectors_of_others: Path
+) -> None:
+    """Every given vector is kept to the byte, a missing one is zero, and rho finds the topics."""
+    model = kind(**SMALL, **NEAR, words=str(vectors_of_others)).fit(corpus, split)
+    made = model.embeddings_
+    words, rows = exports.read_word2vec(vectors_of_others)
+    for name in corpus.words[:20]:
+        expected = rows[words.index(name)] if name in words else np.zeros(10, np.float32)
+        assert made.words[name].tobytes() == expected.tobytes()
+    assert purity(made.view("words", "rho")) > 0.9
+    assert purity(made.equations) > 0.8
+    assert model.history_[0]["stage"] == "words"
+    line = scores.means(model.score(corpus, split, TEST))
+    assert line.predictive > scores.means(scores.zero(1, 10)).predictive + 0.1
+    lost = int(corpus.counts[corpus.words.index(word(0, 0))])
+    assert made.run["words_missing"] == {"words": 1, "occurrences": lost}
+    assert not made.words[word(0, 0)].any()
+    assert made.view("words", "rho")[word(0, 0)].any()
+
+
+def test_training_on_given_vectors_is_the_same_everywhere(
+    corpus: Corpus, split: Split, vectors_of_others: Path, tmp_path: Path
+) -> None:
+    """For any threads, by the reference, and after a kill in the pass that learns rho."""
+    model = EqEmb(**SMALL, words=vectors_of_others)
+    expected = model.fit(corpus, split).embeddings_
+    assert model.fit(corpus, split, threads=2).embeddings_.sha256 == expected.sha256
+    slow = EqEmb(**SMALL | {"iterations": 2}, words=vectors_of_others)
+    fast = slow.fit(corpus, split).embeddings_.arrays
+    for name, array in slow.fit(corpus, split, device="reference").embeddings_.arrays.items():
+        np.testing.assert_allclose(fast[name], array, atol=2e-4)
+    calls = iter(range(1, 100))
+
+    def callback(*_: object) -> None:
+        if next(calls) == 2:
+            raise Killed
+
+    file = tmp_path / "checkpoint"
+    with pytest.raises(Killed):
+        model.fit(corpus, split, checkpoint=file, callback=callback)
+    model.fit(corpus, split, checkpoint=file, resume=True)
+    assert model.embeddings_.sha256 == expected.sha256
+
+
+def test_other_given_vectors_are_another_run(
+    corpus: Corpus, split: Split, vectors_of_others: Path, tmp_path: Path
+) -> None:
+    """A checkpoint does not go on with vectors that have changed; their path does not matter."""
+    file, changed, moved = (tmp_path / name for name in ("checkpoint", "changed", "moved.gz"))
+    words, rows = exports.read_word2vec(vectors_of_others)
+    exports.export(changed, words, rows + np.float32(1e-3))
+    moved.write_bytes(vectors_of_others.read_bytes())
+    EqEmb(**SMALL, words=vectors_of_others).fit(corpus, split, checkpoint=file)
+    EqEmb(**SMALL, words=moved).fit(corpus, split, checkpoint=file, resume=True)
+    with pytest.raises(UsageError, match="other settings"):
+        EqEmb(**SMALL, words=changed).fit(corpus, split, checkpoint=file, resume=True)
+
+
+def test_words_that_are_not_there_are_refused_at_once(
+    vectors_of_others: Path, tmp_path: Path
+) -> None:
+    """A path to nothing, and vectors of another size, before any training."""
+    with pytest.raises(UsageError, match="no words at"):
+        EqEmb(words=tmp_path / "nowhere")
+    with pytest.raises(UsageError, match="say dim=10"):
+        EqEmbU(dim=100, words=vectors_of_others)
 
 
 @pytest.mark.parametrize(("control", "rows"), [("one", 1), ("article", 120)])

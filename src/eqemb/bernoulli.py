@@ -339,8 +339,8 @@ class BernoulliEmbeddings(Model):
             arrays |= {"rho_equations": words.rho[size:], "alpha_equations": words.alpha[size:]}
         return {name: np.ascontiguousarray(array) for name, array in arrays.items()}
 
-    def _learn_words(self, job: Job) -> Vectors:
-        """The first pass."""
+    def _learn_words(self, job: Job, alpha: Floats | None = None) -> Vectors:
+        """The first pass; where alpha is given it stays as it is, and rho alone is learned."""
         attempt, stream, size = job.attempt, job.stream, len(job.corpus.words)
         if self.equations == "tokens":
             stream = training.with_tokens(stream, size, len(job.corpus.forms))
@@ -351,7 +351,9 @@ class BernoulliEmbeddings(Model):
                 for which, side in enumerate(("rho", "alpha"))
             }
             sums = {f"{side}_sum": np.zeros((size, self.dim), np.float32) for side in made}
-            watch = Watch(["rho", "alpha"], self.patience)
+            if alpha is not None:
+                made["alpha"] = alpha
+            watch = Watch(["rho", "alpha"] if alpha is None else ["rho"], self.patience)
             attempt.enter("words", made | sums, {"words": watch})
             vectors, text = (
                 Vectors(*(attempt.arrays[name] for name in Vectors._fields)),
@@ -359,7 +361,7 @@ class BernoulliEmbeddings(Model):
             )
 
             def step(iteration: int) -> dict[str, float]:
-                rule = self._rule(job, WORDS, iteration)
+                rule = self._rule(job, WORDS, iteration)._replace(learn_alpha=alpha is None)
                 return {"b_w": job.kernels.words_update(vectors, text, rule, None, job.threads)}
 
             judges = {"words": self._judge_words(job)}

@@ -202,6 +202,18 @@ class Embeddings:
         return "\n".join([*lines, ""])
 
 
+def load_words(path: Path) -> Embeddings:
+    """Words to build on: a model's folder or, with alpha alone, a text file of vectors."""
+    if store.whole(path).is_dir():
+        found = Embeddings.load(path)
+        found.view("words")
+        return found
+    if not path.exists():
+        raise UsageError(f"no words at {path}: name a model's folder or a file of vectors")
+    words, vectors = exports.read_word2vec(path)
+    return Embeddings({"model": "word vectors"}, {"alpha_words": vectors}, {"words": words})
+
+
 def sparkline(values: Sequence[float]) -> str:
     """A curve in one line of text."""
     low, high = min(values), max(values)

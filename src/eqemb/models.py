@@ -7,6 +7,7 @@ model.embeddings_.save(Path("model"))
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
@@ -23,7 +24,7 @@ from eqemb.bernoulli import (
     fixed,
 )
 from eqemb.corpus import Corpus, Ids
-from eqemb.embeddings import Embeddings
+from eqemb.embeddings import Embeddings, load_words
 from eqemb.errors import UsageError
 from eqemb.kernels.arrays import Floats, Rows, Rule, Vectors
 from eqemb.split import VALIDATION, Split, contexts
@@ -37,7 +38,10 @@ class EqEmb(BernoulliEmbeddings):
     """EqEmb: every equation type has a rho and an alpha, learned with the words fixed.
 
     `control` replaces what an equation is: "one" vector for all, or one for each "article".
-    `words` are embeddings that stand in for the first pass.
+    `words` come from elsewhere: embeddings, or the path of a model's folder, stand in for the first
+    pass. The path of a file of vectors (word2vec's text, GloVe's, fastText's) gives one vector to
+    a word: it is held fixed as alpha, and the first pass learns rho. A word that is not among
+    them has an alpha of zeros; `words_missing` counts those.
     """
 
     name: ClassVar[str] = "eqemb"
@@ -46,12 +50,24 @@ class EqEmb(BernoulliEmbeddings):
     equation_window: int = 16
     equation_rate: float = 0.2
     control: str = ""
-    words: Embeddings | None = None
+    words: Embeddings | Path | str | None = None
 
     controls: ClassVar[tuple[str, ...]] = ("", "one", "article")
 
+    def __post_init__(self) -> None:
+        if isinstance(self.words, str | Path):
+            self.words = load_words(Path(self.words))
+        super().__post_init__()
+
+    @property
+    def _given(self) -> Embeddings | None:
+        return self.words if isinstance(self.words, Embeddings) else None
+
     def _check(self) -> None:
         super()._check()
+        size = self._given.words.vector_size if self._given else self.dim
+        if size != self.dim:
+            raise UsageError(f"given words have {size} numbers: say dim={size}, not {self.dim}")
         if self.control not in self.controls:
             raise UsageError(f"control={self.control!r}: say one of {', '.join(self.controls)}")
         if self.equation_rate <= 0:
@@ -66,20 +82,35 @@ class EqEmb(BernoulliEmbeddings):
             raise UsageError("the corpus has no equations: train words, or read other articles")
 
     def _described(self) -> dict[str, Any]:
-        return self.get_params() | {"words": self.words.sha256 if self.words else None}
+        return self.get_params() | {"words": self._given.sha256 if self._given else None}
 
-    def _learn_words(self, job: Job) -> Vectors:
-        if self.words is None:
-            return super()._learn_words(job)
-        given, arrays = self.words.view("words"), self.words.arrays
-        if given.vector_size != self.dim:
-            raise UsageError(f"given words have {given.vector_size} numbers, not dim={self.dim}")
-        rows = np.array([given.key_to_index.get(word, -1) for word in job.corpus.words])
-        made = [
-            np.where(rows[:, None] >= 0, arrays[f"{side}_words"][rows], np.float32(0.0))
+    def words_missing(self, corpus: Corpus) -> dict[str, int]:
+        """Words of a corpus that the given ones lack: how many, and how often they occur."""
+        have = self._given.words.key_to_index if self._given else corpus.words
+        lacking = np.array([word not in have for word in corpus.words], bool)
+        return {"words": int(lacking.sum()), "occurrences": int(corpus.counts[lacking].sum())}
+
+    def _embeddings(
+        self, job: Job, config: dict[str, Any], arrays: dict[str, NDArray[Any]]
+    ) -> Embeddings:
+        made = super()._embeddings(job, config, arrays)
+        if self._given:
+            made.run["words_missing"] = self.words_missing(job.corpus)
+        return made
+
+    def _learn_words(self, job: Job, alpha: Floats | None = None) -> Vectors:
+        if self._given is None:
+            return super()._learn_words(job, alpha)
+        given, arrays = self._given.words.key_to_index, self._given.arrays
+        rows = np.array([given.get(word, -1) for word in job.corpus.words])
+        made = {
+            side: np.where(rows[:, None] >= 0, arrays[f"{side}_words"][rows], np.float32(0.0))
             for side in ("rho", "alpha")
-        ]
-        return fixed(made[0], made[1])
+            if f"{side}_words" in arrays
+        }
+        if "rho" not in made:
+            return super()._learn_words(job, made["alpha"])
+        return fixed(made["rho"], made["alpha"])
 
     def _ids(self, corpus: Corpus) -> tuple[Ids, int]:
         """What each occurrence counts as, and how many of those there are."""

@@ -17,6 +17,12 @@ class UsageError(EqembError):
     exit_code = 2
 
 
+class UnknownKeyError(UsageError, KeyError):
+    """There is no vector by this name; a KeyError too, as readers of gensim's code expect."""
+
+    __str__ = Exception.__str__  # KeyError's would put the sentence in quotes
+
+
 class ThresholdError(EqembError):
     """The work was done, but a threshold that was asked for was missed."""
 

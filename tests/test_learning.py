@@ -234,6 +234,21 @@ def test_misuse_is_one_sentence(
     assert not (library / "models" / "wrong").exists()
 
 
+def test_given_words_of_another_model(run: Run, library: Path) -> None:
+    """A larger library's words can stand in for the first pass."""
+    base = ("train", library, *SMALL, "--name")
+    assert run(*base, "base", "--model", "words").code == 0
+    path = library / "models" / "base"
+    done = run(*base, "small", "--collection", "one", "--words", path, "--json")
+    assert done.code == 0, done.err
+    said = run(*base, "said", "--collection", "one", "--words", path)
+    assert "have no given vector" in said.err
+    made = eqemb.Embeddings.load(Path(json.loads(done.out)["path"]))
+    other = eqemb.Embeddings.load(path)
+    shared = next(word for word in made.words.index_to_key if word in other.words)
+    assert np.array_equal(made.words[shared], other.words[shared])
+
+
 @pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="no SIGKILL here")
 def test_kills_end_with_the_same_bytes(library: Path) -> None:
     """Through the command line, whatever the moment."""

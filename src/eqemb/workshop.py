@@ -235,7 +235,13 @@ class Training:
 
     def missing_words(self) -> str:
         """A sentence about words that vectors from elsewhere do not have, '' where all is well."""
-        return ""
+        if not isinstance(self.model, EqEmb) or self.model.words is None:
+            return ""
+        lacking = self.model.words_missing(self.corpus)
+        return (
+            f"{lacking['words']:,} of {len(self.corpus.words):,} words have no given vector"
+            f" ({lacking['occurrences']:,} of {len(self.corpus.tokens):,} occurrences)"
+        )
 
     def summary(self, made: Embeddings) -> dict[str, Any]:
         """What was trained, as programs read it."""

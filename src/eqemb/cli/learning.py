@@ -21,6 +21,13 @@ Numbering = Annotated[
 Threshold = Annotated[str, typer.Option("--min-count", help="Least frequency of a word, or auto.")]
 Top = Annotated[str, typer.Option("--top", help="Most frequent words left out, or auto.")]
 Phrases = Annotated[bool, typer.Option("--phrases", help="Join frequent pairs of words.")]
+Tagger = Annotated[
+    str, typer.Option("--tagger", help="Of the paper's vocabulary: hanta, or nltk with its data.")
+]
+StopWords = Annotated[
+    Path | None,
+    typer.Option("--stop-words", metavar="FILE", help="Your own list, in place of ours."),
+]
 Duplicates = Annotated[
     bool, typer.Option("--duplicates/--no-duplicates", help="Keep near-duplicate documents.")
 ]
@@ -29,10 +36,17 @@ Duplicates = Annotated[
 def _choice(
     collection: str, vocabulary: str, numbering: str, min_count: str, top: str, **more: Any
 ) -> Any:
-    from eqemb.vocabulary import Rules
+    from eqemb.vocabulary import Rules, read_stop_words
     from eqemb.workshop import Choice
 
-    rules = Rules(vocabulary, _number(min_count), _number(top), phrases=more["phrases"])
+    rules = Rules(
+        vocabulary,
+        _number(min_count),
+        _number(top),
+        phrases=more["phrases"],
+        tagger=more["tagger"],
+        stop_words=read_stop_words(more["stop_words"]) if more["stop_words"] else True,
+    )
     return Choice(collection, rules, numbering, duplicates=more["duplicates"])
 
 
@@ -50,6 +64,8 @@ def split(
     min_count: Threshold = "auto",
     top: Top = "auto",
     phrases: Phrases = False,
+    tagger: Tagger = "hanta",
+    stop_words: StopWords = None,
     duplicates: Duplicates = False,
     singletons: Annotated[
         int, typer.Option("--singletons", min=0, help="Equations met once that are scored.")
@@ -65,7 +81,7 @@ def split(
     with Library.open(library) as opened:
         choice = _choice(
             collection, vocabulary, numbering, min_count, top, phrases=phrases,
-            duplicates=duplicates,
+            tagger=tagger, stop_words=stop_words, duplicates=duplicates,
         )  # fmt: skip
         corpus = workshop.corpus(opened, choice)
         settings = Settings(seed=seed, singletons=singletons, negatives=negatives)
@@ -157,6 +173,8 @@ def train(
     min_count: Threshold = "auto",
     top: Top = "auto",
     phrases: Phrases = False,
+    tagger: Tagger = "hanta",
+    stop_words: StopWords = None,
     duplicates: Duplicates = False,
     name: Annotated[str | None, Setting("--name", help="Kept as LIBRARY/models/NAME.")] = None,
     dry_run: Annotated[bool, Setting("--dry-run", help="Say what it needs, and stop.")] = False,
@@ -183,7 +201,15 @@ def train(
         workshop.check_plot(plot)
     name = name or (model if collection == workshop.ALL else f"{model}-{collection}")
     choice = _choice(
-        collection, vocabulary, numbering, min_count, top, phrases=phrases, duplicates=duplicates
+        collection,
+        vocabulary,
+        numbering,
+        min_count,
+        top,
+        phrases=phrases,
+        tagger=tagger,
+        stop_words=stop_words,
+        duplicates=duplicates,
     )
     with Library.open(library) as opened:
         corpus = workshop.corpus(opened, choice)

@@ -8,9 +8,10 @@ import pytest
 
 from eqemb.corpus import Corpus, Formula
 from eqemb.errors import UsageError
-from eqemb.foldin import among_words, bare, unit_type
-from eqemb.models import BernoulliEmbeddings, EqEmb, EqEmbU
+from eqemb.foldin import among_words, bare
+from eqemb.models import BernoulliEmbeddings, EqEmb, EqEmbH, EqEmbU
 from eqemb.split import Settings, Split
+from eqemb.training import unit_type
 from planted import ALL, TOPICS, form, planted, topic_of, word
 
 SMALL: dict[str, Any] = {"dim": 10, "batch": 1024, "iterations": 8, "negatives": 5}
@@ -96,6 +97,15 @@ def test_a_bare_equation_is_the_mean_of_its_units(corpus: Corpus, split: Split) 
     text = among_words(model, corpus, corpus.encode(articles()), split=split)
     alpha = np.array(model.arrays["alpha_equations"])
     assert nearest_topics(text.alpha, alpha, corpus.forms) == list(range(TOPICS))
+
+
+def test_a_bare_equation_of_units_and_types(corpus: Corpus, split: Split) -> None:
+    """EqEmb-H without a part of its own: units' mean and types' mean, as in training."""
+    model = EqEmbH(**SMALL, **NEAR, own_weight=0.0).fit(corpus, split).embeddings_
+    starts, ids = corpus.unit_starts, corpus.unit_ids
+    units = [[corpus.units[u] for u in ids[starts[t] : starts[t + 1]]] for t in range(3)]
+    found = bare(model, units)
+    np.testing.assert_allclose(found.alpha, model.arrays["alpha_equations"][:3], rtol=1e-5)
 
 
 def test_a_unit_never_met_backs_off_to_its_type() -> None:

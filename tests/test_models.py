@@ -14,7 +14,7 @@ from eqemb.corpus import Corpus
 from eqemb.embeddings import Embeddings, KeyedVectors
 from eqemb.errors import EqembError, UsageError
 from eqemb.glove import GloVe
-from eqemb.models import PAPER, BernoulliEmbeddings, EqEmb, EqEmbU
+from eqemb.models import PAPER, BernoulliEmbeddings, EqEmb, EqEmbH, EqEmbU
 from eqemb.split import TEST, Settings, Split
 from planted import TOPICS, planted, topic_of, word
 
@@ -25,9 +25,10 @@ MODELS: list[Model] = [
     BernoulliEmbeddings(**SMALL, equations="tokens"),
     EqEmb(**SMALL, **NEAR),
     EqEmbU(**SMALL, **NEAR),
+    EqEmbH(**SMALL, **NEAR),
     GloVe(dim=10, iterations=15, equations="tokens"),
 ]
-IDS = ["b-emb", "tokens", "eqemb", "eqemb-u", "glove"]
+IDS = ["b-emb", "tokens", "eqemb", "eqemb-u", "eqemb-h", "glove"]
 each = pytest.mark.parametrize("model", MODELS, ids=IDS)
 
 

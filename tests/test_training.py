@@ -26,10 +26,15 @@ def make() -> tuple[Corpus, Stream]:
     return corpus, training_stream(corpus)
 
 
+def single(corpus: Corpus) -> training.Members:
+    """Every type has a row of its own."""
+    return training.Members(training.single(2), corpus.equation_types[:, None])
+
+
 def test_words_near_equations() -> None:
     """E = 2: one word on each side; equations side by side both count."""
     corpus, stream = make()
-    near = training.near(stream, corpus.equation_types, training.single(2), 2)
+    near = training.near(stream, single(corpus), 2)
     assert near.positions.tolist() == [1, 2, 3, 5]
     assert near.starts.tolist() == [0, 1, 3, 4, 6]
     assert near.types.tolist() == [0, 0, 1, 1, 1, 1]
@@ -38,7 +43,7 @@ def test_words_near_equations() -> None:
 def test_wider_windows_end_with_the_article() -> None:
     """E = 8 reaches all of the first article and nothing beyond."""
     corpus, stream = make()
-    near = training.near(stream, corpus.equation_types, training.single(2), 8)
+    near = training.near(stream, single(corpus), 8)
     assert near.positions.tolist() == [0, 1, 2, 3, 4, 5]
     assert np.diff(near.starts).tolist() == [2, 2, 2, 2, 2, 2]
 

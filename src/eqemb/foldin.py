@@ -19,10 +19,9 @@ from eqemb.embeddings import Embeddings
 from eqemb.errors import UsageError
 from eqemb.kernels import cpu, draws
 from eqemb.kernels.arrays import Contexts, Floats, Rows
-from eqemb.models import EqEmb
+from eqemb.models import EqEmb, EqEmbH
 from eqemb.split import Split, Stream, training_stream
-
-_GENERAL = ("V!", "N!", "T!", "W!")  # symbols whose names say less than their kind
+from eqemb.training import unit_type
 
 
 class Folded(NamedTuple):
@@ -37,24 +36,24 @@ class Folded(NamedTuple):
     """Units: met in training, taken for any of their type, and of a type never met."""
 
 
-def unit_type(unit: str) -> str:
-    """A unit without the names of its variables, numbers and texts."""
-    *symbols, path = unit.split("\t")
-    kinds = [symbol[:2] if symbol.startswith(_GENERAL) else symbol for symbol in symbols]
-    return "\t".join([*kinds, path])
-
-
 class Units:
     """The units of a model, ready to be looked up."""
 
     def __init__(self, model: Embeddings) -> None:
         if "alpha_units" not in model.arrays:
             raise UsageError("this model has no units: fold in with its words, or train eqemb-u")
-        self.alpha, self.rho = model.arrays["alpha_units"], model.arrays["rho_units"]
+        self.alpha = model.arrays["alpha_units"]
+        self.rho = model.arrays.get("rho_units", np.zeros_like(self.alpha))
         self._rows = model.view("units").key_to_index
         self._types: dict[str, list[int]] = {}
         for unit, row in self._rows.items():
             self._types.setdefault(unit_type(unit), []).append(row)
+        # EqEmb-H: types have vectors too, in the order of their first units
+        weight = np.float32(model.config["settings"].get("type_weight", 0.0))
+        self._kinds = {
+            kind: weight * vector
+            for kind, vector in zip(self._types, model.arrays.get("alpha_types", ()), strict=False)
+        }
 
     def fold(self, equations: Sequence[Sequence[str]]) -> Folded:
         """The mean of each equation's units; zero where none is known."""
@@ -65,6 +64,8 @@ class Units:
                 made[0, index] += self.alpha[rows].astype(np.float64).mean(axis=0)
                 made[1, index] += self.rho[rows].astype(np.float64).mean(axis=0)
             made[:, index] /= max(1, len(found))
+            kinds = [self._kinds[kind] for kind in map(unit_type, units) if kind in self._kinds]
+            made[0, index] += np.sum(kinds, axis=0) / max(1, len(kinds))
         alpha, rho = made.astype(np.float32)
         every = [unit for units in equations for unit in units]
         known = sum(unit in self._rows for unit in every)
@@ -114,7 +115,7 @@ def among_words(
 
 def _settings(model: Embeddings) -> EqEmb:
     known: dict[str, Any] = {**model.config["settings"], "words": None, "preset": ""}
-    return EqEmb(**known)
+    return EqEmbH(**known) if model.config["model"] == EqEmbH.name else EqEmb(**known)
 
 
 def _alpha(
@@ -125,9 +126,8 @@ def _alpha(
     rows = np.zeros((types, settings.dim), np.float32)
     rows[:first] = arrays["alpha_equations"]
     learned = Rows(rows, np.zeros_like(rows))
-    near = training.near(
-        stream, stream.equation_types, training.single(types), settings.equation_window
-    )
+    members = training.Members(training.single(types), stream.equation_types[:, None])
+    near = training.near(stream, members, settings.equation_window)
     text = stream.text._replace(noise=draws.noise_table(old.counts))
     words = fixed(np.array(arrays["rho_words"]), np.array(arrays["alpha_words"]))
     for iteration in range(1, model.config["best"]["alpha_e"] + 1):

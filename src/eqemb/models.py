@@ -28,9 +28,9 @@ from eqemb.embeddings import Embeddings, load_words
 from eqemb.errors import UsageError
 from eqemb.kernels.arrays import Floats, Rows, Rule, Vectors
 from eqemb.split import VALIDATION, Split, contexts
-from eqemb.training import Bags, Watch
+from eqemb.training import Bags, Members, Watch
 
-__all__ = ["PAPER", "BernoulliEmbeddings", "EqEmb", "EqEmbU"]
+__all__ = ["PAPER", "BernoulliEmbeddings", "EqEmb", "EqEmbH", "EqEmbU"]
 
 
 @dataclass(kw_only=True)
@@ -53,6 +53,8 @@ class EqEmb(BernoulliEmbeddings):
     words: Embeddings | Path | str | None = None
 
     controls: ClassVar[tuple[str, ...]] = ("", "one", "article")
+    whole: ClassVar[bool] = True
+    """Whether an iteration is one step on all words near equations, or goes by batches."""
 
     def __post_init__(self) -> None:
         if isinstance(self.words, str | Path):
@@ -123,9 +125,11 @@ class EqEmb(BernoulliEmbeddings):
     def _rows(self, corpus: Corpus) -> tuple[int, int]:
         return len(corpus.words), self._ids(corpus)[1]
 
-    def _bags(self, corpus: Corpus, seed: int) -> Bags:
+    def _members(self, corpus: Corpus, seed: int) -> Members:
+        """The rows that are learned, and which of them each occurrence has."""
         del seed
-        return training.single(self._ids(corpus)[1])
+        ids, size = self._ids(corpus)
+        return Members(training.single(size), ids[:, None])
 
     def _learn(self, job: Job) -> dict[str, NDArray[Any]]:
         words = self._learn_words(job)
@@ -136,14 +140,17 @@ class EqEmb(BernoulliEmbeddings):
         """The second pass: alpha_e as part of words' contexts, rho_e given its own context."""
         attempt = job.attempt
         ids, size = self._ids(job.corpus)
-        bags = self._bags(job.corpus, job.seed)
+        members = self._members(job.corpus, job.seed)
         text = job.stream.text
-        near = training.near(job.stream, ids, bags, self.equation_window)
+        near = training.near(job.stream, members, self.equation_window)
         sums = training.context_sums(words.alpha, job.stream, self.equation_window)
         zeros = training.context_zeros(ids, self.negatives, job.seed)
         read = training.contexts(sums, ids, size, zeros)
-        blank = ("alpha_e", "alpha_e_sum", "rho_e", "rho_e_sum")
-        made = {name: np.zeros((size, self.dim), np.float32) for name in blank}
+        made = {
+            f"{name}{more}": np.zeros((rows, self.dim), np.float32)
+            for name, rows in (("alpha_e", members.bags.rows), ("rho_e", size))
+            for more in ("", "_sum")
+        }
         if not attempt.done("equations"):
             attempt.enter("equations", made, self._watches("alpha_e", "rho_e"))
             now = attempt.arrays
@@ -157,37 +164,47 @@ class EqEmb(BernoulliEmbeddings):
                 loss = {}
                 if not attempt.watches["alpha_e"].stopped:
                     loss["b_w"] = job.kernels.bags_update(
-                        alpha, words, text, near, rule, whole=True, threads=job.threads
+                        alpha, words, text, near, rule, whole=self.whole, threads=job.threads
                     )
                 if not attempt.watches["rho_e"].stopped:
                     loss["b_e"] = job.kernels.contexts_update(rho, read, rule, job.threads)
                 return loss
 
             judges = {
-                "alpha_e": self._judge_near(job, words, bags, "alpha_e"),
+                "alpha_e": self._judge_near(job, words, members, "alpha_e"),
                 "rho_e": self._judge_rho(job, words),
             }
             attempt.iterate(self.iterations, step, judges, job.callback, len(near.positions))
         found = attempt.arrays
         kept = {"alpha": found["alpha_e"], "rho": found["rho_e"], "zeros": zeros.astype(np.int32)}
-        return {f"{name}_{self.control or 'equations'}": array for name, array in kept.items()}
+        return self._kept(job.corpus, kept)
+
+    def _kept(self, corpus: Corpus, found: dict[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
+        """What was learned, by the names under which it is saved."""
+        del corpus
+        return {f"{name}_{self.control or 'equations'}": array for name, array in found.items()}
+
+    def _rows_learned(self) -> Floats:
+        """The rows of `_members`, from what was saved."""
+        found: Floats = self._fitted().arrays[f"alpha_{self.control or 'equations'}"]
+        return found
 
     def _watches(self, *names: str) -> dict[str, Watch]:
         """Each of these arrays keeps its own best iteration."""
         return {name: Watch([name], self.patience) for name in names}
 
     def _judge_near(
-        self, job: Job, words: Vectors, bags: Bags, name: str
+        self, job: Job, words: Vectors, members: Members, name: str
     ) -> Callable[[], float | None]:
         """The validation score of words with their equation in the context."""
         if job.split is None or not job.split.of(VALIDATION).any():
             return lambda: None
         split, part = job.split, job.split.of(VALIDATION)
         base = context_sum(words.alpha, contexts(job.corpus, split, self.window - 1)[part])
-        ids = self._ids(job.corpus)[0][split.occurrences[part]]
+        occurrences = split.occurrences[part]
 
         def judge() -> float:
-            context = base + training.pool(job.attempt.arrays[name], bags)[ids]
+            context = base + training.added(job.attempt.arrays[name], members, occurrences)
             scored = scores.score(words.rho, split.words[part], split.negatives[part], context)
             return self._mean(scored)
 
@@ -215,9 +232,8 @@ class EqEmb(BernoulliEmbeddings):
         return judge
 
     def _near_vectors(self, corpus: Corpus, split: Split) -> Floats:
-        ids = self._ids(corpus)[0][split.occurrences]
-        found: Floats = self._fitted().arrays[f"alpha_{self.control or 'equations'}"][ids]
-        return found
+        members = self._members(corpus, self._fitted().config["seed"])
+        return training.added(self._rows_learned(), members, split.occurrences)
 
 
 @dataclass(kw_only=True)
@@ -256,18 +272,20 @@ class EqEmbU(EqEmb):
     def _rows(self, corpus: Corpus) -> tuple[int, int]:
         return len(corpus.words), len(corpus.units)
 
-    def _bags(self, corpus: Corpus, seed: int, pooling: str | None = None) -> Bags:
+    def _members(self, corpus: Corpus, seed: int) -> Members:
+        return Members(self._bags(corpus, seed, self.unit_pooling), corpus.equation_types[:, None])
+
+    def _bags(self, corpus: Corpus, seed: int, pooling: str) -> Bags:
         starts, ids = corpus.unit_starts, corpus.unit_ids
         if self.control == "shuffled":
             starts, ids = training.shuffled(starts, ids, seed)
-        return training.pooled(starts, ids, len(corpus.units), pooling or self.unit_pooling)
+        return training.pooled(starts, ids, len(corpus.units), pooling)
 
     def _learn_equations(self, job: Job, words: Vectors) -> dict[str, NDArray[Any]]:
         """The second pass: b_w over words near equations and b_u over units, interleaved."""
         attempt, corpus = job.attempt, job.corpus
-        bags = self._bags(corpus, job.seed)
         if not attempt.done("units"):
-            size = (bags.rows, self.dim)
+            size = (len(corpus.units), self.dim)
             made = {
                 "rho_u": training.initial(job.seed, 3, *size, self.init),
                 "alpha_u": training.initial(job.seed, 4, *size, self.init),
@@ -277,20 +295,20 @@ class EqEmbU(EqEmb):
             if self.unit_alpha == "apart":
                 made["alpha_u_own_sum"] = np.zeros(size, np.float32)
             attempt.enter("units", made, self._watches("alpha_u", "rho_u"))
-            self._iterate_units(job, words, bags)
+            self._iterate_units(job, words, self._members(corpus, job.seed))
         means = self._bags(corpus, job.seed, "mean")
         found = {"alpha": attempt.arrays["alpha_u"], "rho": attempt.arrays["rho_u"]}
         return {f"{side}_units": array for side, array in found.items()} | {
             f"{side}_equations": training.pool(array, means) for side, array in found.items()
         }
 
-    def _iterate_units(self, job: Job, words: Vectors, bags: Bags) -> None:
+    def _iterate_units(self, job: Job, words: Vectors, members: Members) -> None:
         now, text = job.attempt.arrays, job.stream.text
-        near = training.near(job.stream, job.corpus.equation_types, bags, self.equation_window)
+        near = training.near(job.stream, members, self.equation_window)
         units = Vectors(now["rho_u"], now["alpha_u"], now["rho_u_sum"], now["alpha_u_sum"])
         rows = Rows(units.alpha, now.get("alpha_u_own_sum", units.alpha_sum))
         hold_out = job.split is not None
-        learned, held = training.unit_texts(job.stream, bags, job.seed, hold_out=hold_out)
+        learned, held = training.unit_texts(job.stream, members.bags, job.seed, hold_out=hold_out)
         kernels, threads = job.kernels, job.threads
 
         def step(iteration: int) -> dict[str, float]:
@@ -312,7 +330,7 @@ class EqEmbU(EqEmb):
                 return None
             return -float(kernels.words_loss(units, held, self._unit_rule(job, 0), None, threads))
 
-        judges = {"alpha_u": self._judge_near(job, words, bags, "alpha_u"), "rho_u": judge_rho}
+        judges = {"alpha_u": self._judge_near(job, words, members, "alpha_u"), "rho_u": judge_rho}
         size = len(near.positions) + len(learned.tokens)
         job.attempt.iterate(self.iterations, step, judges, job.callback, size)
 
@@ -320,9 +338,103 @@ class EqEmbU(EqEmb):
         rule = self._rule(job, UNITS, iteration, self.equation_rate)
         return rule._replace(window=self.unit_window, learn_alpha=self.unit_alpha != "words")
 
-    def _near_vectors(self, corpus: Corpus, split: Split) -> Floats:
-        bags = self._bags(corpus, self._fitted().config["seed"])
-        return training.pool(self._fitted().arrays["alpha_units"], bags)[split.types]
+    def _rows_learned(self) -> Floats:
+        found: Floats = self._fitted().arrays["alpha_units"]
+        return found
+
+
+@dataclass(kw_only=True)
+class EqEmbH(EqEmb):
+    """EqEmb-H, ours: an equation is its units, their types, its article, and a little of its own.
+
+    alpha_e = mean of its units' alpha + type_weight * mean of their types' alpha
+              + own_weight * a vector of its own
+
+    and every word has article_weight * the vector of its article in its context, whether it is near
+    an equation or not. A part enters contexts, and so its gradients, times its weight: a weight
+    below one shrinks it, a weight of 0 leaves it out. Units share strength between equations, types
+    between units; the article keeps what it says about all its words out of both.
+    """
+
+    name: ClassVar[str] = "eqemb-h"
+    whole: ClassVar[bool] = False
+
+    equation_rate: float = 0.2
+    unit_pooling: str = "mean"
+    type_weight: float = 1.0
+    article_weight: float = 1.0
+    own_weight: float = 0.5
+
+    controls: ClassVar[tuple[str, ...]] = ("",)
+
+    def _check(self) -> None:
+        super()._check()
+        if self.unit_pooling not in ("sum", "mean", "root"):
+            raise UsageError(f"unit_pooling={self.unit_pooling!r}: say 'sum', 'mean' or 'root'")
+        for name in ("type_weight", "article_weight", "own_weight"):
+            if getattr(self, name) < 0:
+                raise UsageError(f"{name}={getattr(self, name)}: must be no less than 0")
+
+    def check(self, corpus: Corpus) -> None:
+        """Refuse a corpus without units."""
+        super().check(corpus)
+        if not corpus.units:
+            raise UsageError("the corpus has no units: build it with the units of each equation")
+
+    def _parts(self, corpus: Corpus) -> dict[str, Bags]:
+        """The rows of each part; all but articles have a bag for each type."""
+        starts, ids, types = corpus.unit_starts, corpus.unit_ids, len(corpus.forms)
+        kinds, kind = training.unit_types(corpus.units)
+        units = training.pooled(starts, ids, len(corpus.units), self.unit_pooling)
+        parts = {
+            "units": units,
+            "types": units._replace(
+                ids=kind[ids], scale=units.scale * np.float32(self.type_weight), rows=len(kinds)
+            ),
+            "own": _weighted(training.single(types), self.own_weight),
+            "articles": _weighted(training.single(len(corpus.articles)), self.article_weight),
+        }
+        return {name: part for name, part in parts.items() if part.scale.any()}
+
+    def _rows(self, corpus: Corpus) -> tuple[int, int]:
+        return len(corpus.words), sum(part.rows for part in self._parts(corpus).values())
+
+    def _members(self, corpus: Corpus, seed: int) -> Members:
+        del seed
+        parts = self._parts(corpus)
+        size = len(corpus.forms)
+        columns = len(parts) - ("articles" in parts)
+        ids = corpus.equation_types[:, None] + size * np.arange(columns)
+        articles = None
+        if "articles" in parts:
+            articles = (size * columns + np.arange(len(corpus.articles))).astype(np.int32)
+        return Members(
+            training.joined(list(parts.values())),
+            ids.astype(np.int32),
+            articles,
+            corpus.equation_articles,
+        )
+
+    def _kept(self, corpus: Corpus, found: dict[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
+        kept = {"rho_equations": found["rho"], "zeros_equations": found["zeros"]}
+        at, total = 0, np.zeros((len(corpus.forms), self.dim), np.float32)
+        for name, part in self._parts(corpus).items():
+            kept[f"alpha_{name}"] = np.ascontiguousarray(found["alpha"][at : at + part.rows])
+            at += part.rows
+            if name != "articles":
+                total += training.pool(kept[f"alpha_{name}"], part)
+        return kept | {"alpha_equations": total}
+
+    def _rows_learned(self) -> Floats:
+        arrays = self._fitted().arrays
+        names = [
+            name for name in ("units", "types", "own", "articles") if f"alpha_{name}" in arrays
+        ]
+        return np.concatenate([arrays[f"alpha_{name}"] for name in names])
+
+
+def _weighted(bags: Bags, weight: float) -> Bags:
+    return bags._replace(scale=bags.scale * np.float32(weight))
 
 
 def interleaved(

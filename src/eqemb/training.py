@@ -33,6 +33,26 @@ class Bags(NamedTuple):
     rows: int
 
 
+class Members(NamedTuple):
+    """What stands in the context of words near an equation."""
+
+    bags: Bags
+    ids: Ids  # [O, m], bags of each occurrence
+    articles: Ids | None = None  # [articles], a bag of each, in the context of all its words
+    owners: Pointers | None = None  # [O], the article of each occurrence, where articles have bags
+
+
+def joined(parts: list[Bags]) -> Bags:
+    """Several kinds of bags as one: the rows and bags of each come after those before it."""
+    starts, ids, at, rows = [np.zeros(1, np.int64)], [], 0, 0
+    for part in parts:
+        starts.append(part.starts[1:] + at)
+        ids.append(part.ids + np.int32(rows))
+        at, rows = at + int(part.starts[-1]), rows + part.rows
+    scale = np.concatenate([part.scale for part in parts])
+    return Bags(np.concatenate(starts), np.concatenate(ids), scale, rows)
+
+
 def single(size: int) -> Bags:
     """Every equation id has one row of its own."""
     ids = np.arange(size, dtype=np.int32)
@@ -58,12 +78,38 @@ def shuffled(starts: Pointers, ids: Ids, seed: int) -> tuple[Pointers, Ids]:
     )
 
 
+_GENERAL = ("V!", "N!", "T!", "W!")  # symbols whose names say less than their kind
+
+
+def unit_type(unit: str) -> str:
+    """A unit without the names of its variables, numbers and texts."""
+    *symbols, path = unit.split("\t")
+    kinds = [symbol[:2] if symbol.startswith(_GENERAL) else symbol for symbol in symbols]
+    return "\t".join([*kinds, path])
+
+
+def unit_types(units: list[str]) -> tuple[list[str], Ids]:
+    """The types of units, in order of their first unit, and the type of each unit."""
+    found: dict[str, int] = {}
+    ids = [found.setdefault(unit_type(unit), len(found)) for unit in units]
+    return list(found), np.array(ids, np.int32)
+
+
 def pool(rows: Floats, bags: Bags) -> Floats:
     """The vector of every equation id, as it enters a word's context; [ids, K]."""
     owner = np.repeat(np.arange(len(bags.scale)), np.diff(bags.starts))
     total = np.zeros((len(bags.scale), rows.shape[1]))
     np.add.at(total, owner, rows[bags.ids].astype(np.float64))
     return (total * bags.scale[:, None]).astype(np.float32)
+
+
+def added(rows: Floats, members: Members, occurrences: Pointers) -> Floats:
+    """What occurrences of equations add to a word's context; [H, K]."""
+    vectors = pool(rows, members.bags)
+    total: Floats = vectors[members.ids[occurrences]].sum(axis=1)
+    if members.articles is not None and members.owners is not None:
+        total = total + vectors[members.articles[members.owners[occurrences]]]
+    return total
 
 
 def _reach(stream: Stream, window: int) -> tuple[Pointers, NDArray[np.bool_]]:
@@ -75,15 +121,23 @@ def _reach(stream: Stream, window: int) -> tuple[Pointers, NDArray[np.bool_]]:
     return found, (found >= low) & (found < high)
 
 
-def near(stream: Stream, ids: Ids, bags: Bags, window: int) -> Near:
-    """Words with an equation among the E/2 words before or after it, and those equations."""
+def near(stream: Stream, members: Members, window: int) -> Near:
+    """Words with an equation among the E/2 words before or after it, and those equations.
+
+    Where articles have bags, every word has that of its own article too.
+    """
+    bags = members.bags
     found, inside = _reach(stream, window)
     occurrence, slot = np.nonzero(inside)
-    where = found[occurrence, slot]
+    where, which = found[occurrence, slot], members.ids[occurrence]
+    where, which = np.repeat(where, which.shape[1]), which.reshape(-1)
+    if members.articles is not None:
+        own = np.repeat(members.articles, np.diff(stream.starts))
+        where, which = np.r_[where, np.arange(len(own))], np.r_[which, own]
     order = np.argsort(where, kind="stable")  # occurrences stay in order
     positions, counts = np.unique(where, return_counts=True)
     starts = np.cumsum(np.r_[0, counts]).astype(np.int64)
-    types = ids[occurrence[order]].astype(np.int32)
+    types = which[order].astype(np.int32)
     return Near(positions, starts, types, bags.starts, bags.ids, bags.scale)
 
 

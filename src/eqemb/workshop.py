@@ -30,7 +30,7 @@ from eqemb.embeddings import Embeddings
 from eqemb.errors import UsageError
 from eqemb.glove import GloVe
 from eqemb.library import Library, locked
-from eqemb.models import EqEmb, EqEmbU
+from eqemb.models import EqEmb, EqEmbH, EqEmbU
 from eqemb.split import Split, training_stream
 from eqemb.training import Callback
 from eqemb.vocabulary import Rules
@@ -43,6 +43,7 @@ MODELS: dict[str, tuple[type[Model], dict[str, Any]]] = {
     "b-emb": (BernoulliEmbeddings, {"equations": "tokens"}),
     "eqemb": (EqEmb, {}),
     "eqemb-u": (EqEmbU, {}),
+    "eqemb-h": (EqEmbH, {}),
     "glove": (GloVe, {"equations": "tokens"}),
 }
 

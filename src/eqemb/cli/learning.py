@@ -120,7 +120,7 @@ def _print_corpus(collection: str, corpus: Any) -> None:
     )
 
 
-_MODELS = "words, b-emb, eqemb, eqemb-u or glove."
+_MODELS = "words, b-emb, eqemb, eqemb-u, eqemb-h or glove."
 Setting = typer.Option
 
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from eqemb.kernels import cpu, draws, loops, reference
-from eqemb.kernels.arrays import Contexts, Near, Noise, Rows, Rule, Text, Vectors
+from eqemb.kernels.arrays import Contexts, Near, Noise, Offsets, Rows, Rule, Text, Vectors
 
 BACK_ENDS = [reference, cpu]
 each = pytest.mark.parametrize("back_end", BACK_ENDS, ids=["reference", "cpu"])
@@ -228,6 +228,22 @@ def test_ten_steps_of_words_equal_the_reference(window: int, block: int) -> None
         ]
         assert losses[0] == pytest.approx(losses[1], rel=1e-5)
         assert_close(one, other)
+
+
+def test_equations_in_the_contexts_of_words() -> None:
+    """What equations add to contexts is part of every score, and takes no gradient itself."""
+    text = make_text([90, 3, 400, 124])
+    random = np.random.default_rng(4)
+    places = np.sort(random.choice(len(text.tokens), 200, replace=False))
+    sums = random.normal(size=(200, K)).astype(np.float32)
+    text, kept = text._replace(offsets=Offsets(places, sums)), sums.copy()
+    one, other, without = make_vectors(), make_vectors(), make_vectors()
+    reference.words_update(one, text, RULE)
+    cpu.words_update(other, text, RULE, threads=2)
+    assert_close(one, other)
+    np.testing.assert_array_equal(sums, kept)
+    reference.words_update(without, make_text([90, 3, 400, 124]), RULE)
+    assert np.abs(one.rho - without.rho).max() > 0.01
 
 
 @pytest.mark.parametrize("dim", [1, 16, 33])

@@ -26,9 +26,10 @@ MODELS: list[Model] = [
     EqEmb(**SMALL, **NEAR),
     EqEmbU(**SMALL, **NEAR),
     EqEmbH(**SMALL, **NEAR),
+    EqEmb(**SMALL, **NEAR, passes="joint"),
     GloVe(dim=10, iterations=15, equations="tokens"),
 ]
-IDS = ["b-emb", "tokens", "eqemb", "eqemb-u", "eqemb-h", "glove"]
+IDS = ["b-emb", "tokens", "eqemb", "eqemb-u", "eqemb-h", "joint", "glove"]
 each = pytest.mark.parametrize("model", MODELS, ids=IDS)
 
 

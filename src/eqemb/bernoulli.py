@@ -346,15 +346,11 @@ class BernoulliEmbeddings(Model):
             stream = training.with_tokens(stream, size, len(job.corpus.forms))
             size += len(job.corpus.forms)
         if not attempt.done("words"):
-            made = {
-                side: training.initial(job.seed, which, size, self.dim, self.init)
-                for which, side in enumerate(("rho", "alpha"))
-            }
-            sums = {f"{side}_sum": np.zeros((size, self.dim), np.float32) for side in made}
+            made = self._first_vectors(job.seed, size)
             if alpha is not None:
                 made["alpha"] = alpha
             watch = Watch(["rho", "alpha"] if alpha is None else ["rho"], self.patience)
-            attempt.enter("words", made | sums, {"words": watch})
+            attempt.enter("words", made, {"words": watch})
             vectors, text = (
                 Vectors(*(attempt.arrays[name] for name in Vectors._fields)),
                 stream.text,
@@ -367,6 +363,15 @@ class BernoulliEmbeddings(Model):
             judges = {"words": self._judge_words(job)}
             attempt.iterate(self.iterations, step, judges, job.callback, len(text.tokens))
         return fixed(attempt.arrays["rho"], attempt.arrays["alpha"])
+
+    def _first_vectors(self, seed: int, size: int) -> dict[str, NDArray[Any]]:
+        """Where the first pass starts: `Vectors` by name."""
+        made: dict[str, NDArray[Any]] = {
+            side: training.initial(seed, which, size, self.dim, self.init)
+            for which, side in enumerate(("rho", "alpha"))
+        }
+        sums = {f"{side}_sum": np.zeros((size, self.dim), np.float32) for side in made}
+        return made | sums
 
     def _judge_words(self, job: Job) -> Callable[[], float | None]:
         """The validation score of the words now in the attempt."""

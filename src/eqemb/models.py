@@ -18,6 +18,7 @@ from eqemb.bernoulli import (
     EQUATIONS,
     PAPER,
     UNITS,
+    WORDS,
     BernoulliEmbeddings,
     Job,
     context_sum,
@@ -50,6 +51,8 @@ class EqEmb(BernoulliEmbeddings):
     equation_window: int = 16
     equation_rate: float = 0.2
     control: str = ""
+    passes: str = "two"
+    """"two": words, then equations; "joint": words with equations in their contexts, then those."""
     words: Embeddings | Path | str | None = None
 
     controls: ClassVar[tuple[str, ...]] = ("", "one", "article")
@@ -72,6 +75,10 @@ class EqEmb(BernoulliEmbeddings):
             raise UsageError(f"given words have {size} numbers: say dim={size}, not {self.dim}")
         if self.control not in self.controls:
             raise UsageError(f"control={self.control!r}: say one of {', '.join(self.controls)}")
+        if self.passes not in ("two", "joint"):
+            raise UsageError(f"passes={self.passes!r}: say 'two' or 'joint'")
+        if self.passes == "joint" and self._given:
+            raise UsageError("passes='joint' learns words anew: leave out the given words")
         if self.equation_rate <= 0:
             raise UsageError(f"equation_rate={self.equation_rate}: must be above 0")
         if self.equations != "ignored":
@@ -101,6 +108,8 @@ class EqEmb(BernoulliEmbeddings):
         return made
 
     def _learn_words(self, job: Job, alpha: Floats | None = None) -> Vectors:
+        if self.passes == "joint":
+            return self._learn_jointly(job)
         if self._given is None:
             return super()._learn_words(job, alpha)
         given, arrays = self._given.words.key_to_index, self._given.arrays
@@ -113,6 +122,40 @@ class EqEmb(BernoulliEmbeddings):
         if "rho" not in made:
             return super()._learn_words(job, made["alpha"])
         return fixed(made["rho"], made["alpha"])
+
+    def _learn_jointly(self, job: Job) -> Vectors:
+        """The first pass with equations in the words' contexts.
+
+        In each iteration all words take their steps, equations as they stood at its start, and
+        then the equations take theirs.
+        """
+        attempt, text = job.attempt, job.stream.text
+        members = self._members(job.corpus, job.seed)
+        if not attempt.done("joint"):
+            made = self._first_vectors(job.seed, len(job.corpus.words))
+            size = (members.bags.rows, self.dim)
+            more = {name: np.zeros(size, np.float32) for name in ("alpha_j", "alpha_j_sum")}
+            watch = Watch(["rho", "alpha", "alpha_j"], self.patience)
+            attempt.enter("joint", made | more, {"joint": watch})
+            now, kernels = attempt.arrays, job.kernels
+            words = Vectors(*(now[name] for name in Vectors._fields))
+            rows = Rows(now["alpha_j"], now["alpha_j_sum"])
+            near = training.near(job.stream, members, self.equation_window)
+
+            def step(iteration: int) -> dict[str, float]:
+                whole = text._replace(offsets=training.offsets(rows.vectors, near))
+                rule = self._rule(job, WORDS, iteration)
+                loss = kernels.words_update(words, whole, rule, None, job.threads)
+                rule = self._rule(job, EQUATIONS, iteration, self.equation_rate)
+                kernels.bags_update(
+                    rows, words, text, near, rule, whole=self.whole, threads=job.threads
+                )
+                return {"b_w": loss}
+
+            judges = {"joint": self._judge_near(job, words, members, "alpha_j")}
+            attempt.iterate(self.iterations, step, judges, job.callback, len(text.tokens))
+            del attempt.arrays["alpha_j"]
+        return fixed(attempt.arrays["rho"], attempt.arrays["alpha"])
 
     def _ids(self, corpus: Corpus) -> tuple[Ids, int]:
         """What each occurrence counts as, and how many of those there are."""
@@ -200,11 +243,12 @@ class EqEmb(BernoulliEmbeddings):
         if job.split is None or not job.split.of(VALIDATION).any():
             return lambda: None
         split, part = job.split, job.split.of(VALIDATION)
-        base = context_sum(words.alpha, contexts(job.corpus, split, self.window - 1)[part])
+        around = contexts(job.corpus, split, self.window - 1)[part]
         occurrences = split.occurrences[part]
 
         def judge() -> float:
-            context = base + training.added(job.attempt.arrays[name], members, occurrences)
+            context = context_sum(words.alpha, around)
+            context += training.added(job.attempt.arrays[name], members, occurrences)
             scored = scores.score(words.rho, split.words[part], split.negatives[part], context)
             return self._mean(scored)
 

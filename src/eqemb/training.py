@@ -18,7 +18,7 @@ from eqemb import store
 from eqemb.corpus import Ids, Pointers
 from eqemb.errors import EqembError, UsageError
 from eqemb.kernels import draws
-from eqemb.kernels.arrays import Contexts, Floats, Near, Text
+from eqemb.kernels.arrays import Contexts, Floats, Near, Offsets, Text
 from eqemb.split import Stream
 
 Callback = Callable[[int, float, float, float | None], object]
@@ -101,6 +101,13 @@ def pool(rows: Floats, bags: Bags) -> Floats:
     total = np.zeros((len(bags.scale), rows.shape[1]))
     np.add.at(total, owner, rows[bags.ids].astype(np.float64))
     return (total * bags.scale[:, None]).astype(np.float32)
+
+
+def offsets(rows: Floats, near: Near) -> Offsets:
+    """What the equations near words add to their contexts."""
+    bags = Bags(near.bag_starts, near.bags, near.scale, len(rows))
+    sums = np.add.reduceat(pool(rows, bags)[near.types], near.starts[:-1], axis=0)
+    return Offsets(near.positions, sums)
 
 
 def added(rows: Floats, members: Members, occurrences: Pointers) -> Floats:

@@ -80,12 +80,23 @@ class Noise(NamedTuple):
     alias: Ids  # [V]
 
 
+class Offsets(NamedTuple):
+    """Read by b_w when words are learned together with equations: what these add to contexts."""
+
+    positions: Positions  # [N], ascending
+    sums: Floats  # [N, K]
+
+
+NO_OFFSETS = Offsets(np.empty(0, np.int64), np.empty((0, 0), np.float32))
+
+
 class Text(NamedTuple):
     """Read: a stream of ids in articles (or of units in equations), and its noise."""
 
     tokens: Ids  # [P]
     starts: Positions  # [articles + 1], into tokens
     noise: Noise
+    offsets: Offsets = NO_OFFSETS
 
 
 class Near(NamedTuple):

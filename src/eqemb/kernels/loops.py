@@ -19,6 +19,7 @@ from eqemb.kernels.arrays import (
     Floats,
     Ids,
     Noise,
+    Offsets,
     Positions,
     Rows,
     Rule,
@@ -385,6 +386,17 @@ def score_block(
 
 
 @kernel
+def add_offsets(offsets: Offsets, first: int, last: int, out: Floats) -> None:
+    """Changes `out`, contexts of a span of positions, by what equations add to them."""
+    at = np.searchsorted(offsets.positions, first)
+    while at < len(offsets.positions) and offsets.positions[at] < last:
+        row = offsets.positions[at] - first
+        for k in range(out.shape[1]):
+            out[row, k] += offsets.sums[at, k]
+        at += 1
+
+
+@kernel
 def words_forward(
     vectors: Vectors, text: Text, rule: Settings, sheet: Sheet, zeros: Ids,
     bounds: tuple[int, int, int, int], losses: NDArray[np.float64], learn: bool,
@@ -400,6 +412,7 @@ def words_forward(
         last = min(first + part, high)
         context = sheet.context[first - start : last - start]
         _contexts(vectors.alpha, text, half, (first, last), context, rows, scratch)
+        add_offsets(text.offsets, first, last, context)
         for left in range(first, last, size):
             right = min(left + size, last)
             block = (left - start) // size

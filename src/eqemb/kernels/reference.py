@@ -116,6 +116,9 @@ def words_gradient(
     words = text.tokens[positions]
     # b_w = sigma( rho_{w_i} . sum_{j in c_i} alpha_{w_j} )
     context = window_sums(vectors.alpha, text, positions, rule.window)
+    first, last = np.searchsorted(text.offsets.positions, span)
+    if first < last:
+        context[text.offsets.positions[first:last] - span[0]] += text.offsets.sums[first:last]
     zeros = draws.zeros(rule.key, positions // rule.block, rule.negatives, text.noise)
     scored = score(vectors.rho, words, zeros, context, rule.zero_weight)
     rho, alpha = np.zeros(vectors.rho.shape), np.zeros(vectors.alpha.shape)

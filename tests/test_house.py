@@ -37,6 +37,7 @@ ORDER = [
     "training",
     "bernoulli",
     "glove",
+    "baselines",
     "models",
     "foldin",
     "evaluation",

@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +10,7 @@ import numpy as np
 import pytest
 
 from eqemb import exports, scores
+from eqemb.baselines import Cbow, Gensim, ParagraphVectors
 from eqemb.bernoulli import Model
 from eqemb.corpus import Corpus
 from eqemb.embeddings import Embeddings, KeyedVectors
@@ -30,7 +32,20 @@ MODELS: list[Model] = [
     GloVe(dim=10, iterations=15, equations="tokens"),
 ]
 IDS = ["b-emb", "tokens", "eqemb", "eqemb-u", "eqemb-h", "joint", "glove"]
-each = pytest.mark.parametrize("model", MODELS, ids=IDS)
+OURS = [pytest.param(model, id=name) for model, name in zip(MODELS, IDS, strict=True)]
+
+
+def baseline(kind: type[Gensim], **settings: Any) -> Any:
+    """A model of gensim's, where there is gensim."""
+    if find_spec("gensim") is None:
+        why = "gensim is not installed: pip install 'eqemb[baselines]'"
+        return pytest.param(None, id=kind.name, marks=pytest.mark.skip(reason=why))
+    return pytest.param(kind(dim=10, iterations=15, rate=0.1, **settings), id=kind.name)
+
+
+BASELINES = [baseline(Cbow), baseline(ParagraphVectors, equation_window=8)]
+each = pytest.mark.parametrize("model", [*OURS, *BASELINES])
+each_of_ours = pytest.mark.parametrize("model", OURS)
 
 
 @pytest.fixture(scope="module")
@@ -119,7 +134,7 @@ def test_threads_and_reruns_leave_the_same_bytes(
     assert model.fit(corpus, split, seed=1).embeddings_.sha256 != hashes[0]
 
 
-@each
+@each_of_ours
 def test_the_reference_trains_the_same_model(model: Model, corpus: Corpus, split: Split) -> None:
     """The NumPy definition, over whole passes, ends nearly where numba does."""
     model = type(model)(**model.get_params() | {"iterations": 2})

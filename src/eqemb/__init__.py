@@ -8,6 +8,7 @@ __version__ = "0.1.0"
 _PUBLIC = {
     "Article": "eqemb.article",
     "BernoulliEmbeddings": "eqemb.models",
+    "Cbow": "eqemb.baselines",
     "Corpus": "eqemb.corpus",
     "Embeddings": "eqemb.embeddings",
     "EqEmb": "eqemb.models",
@@ -17,6 +18,7 @@ _PUBLIC = {
     "EqembError": "eqemb.errors",
     "GloVe": "eqemb.glove",
     "Library": "eqemb.library",
+    "ParagraphVectors": "eqemb.baselines",
     "Split": "eqemb.split",
     "layout": "eqemb.formula",
     "read_articles": "eqemb.reading",
@@ -25,6 +27,7 @@ _PUBLIC = {
 __all__ = [
     "Article",
     "BernoulliEmbeddings",
+    "Cbow",
     "Corpus",
     "Embeddings",
     "EqEmb",
@@ -34,6 +37,7 @@ __all__ = [
     "Equation",
     "GloVe",
     "Library",
+    "ParagraphVectors",
     "Split",
     "layout",
     "read_articles",

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from eqemb import baselines, scores
+from eqemb import baselines, scores, workshop
 from eqemb.baselines import CUT, Cbow, Gensim, ParagraphVectors, Tags, Texts, paragraphs
 from eqemb.corpus import Corpus, Formula
 from eqemb.embeddings import Embeddings
@@ -397,6 +397,16 @@ def test_parameters_in_the_manner_of_scikit_learn() -> None:
     assert "equations" not in ParagraphVectors().get_params()
     with pytest.raises(TypeError):
         Cbow(patience=3)
+
+
+@needs_gensim
+def test_baselines_by_their_names_on_the_command_line() -> None:
+    """What they do not have is refused."""
+    assert workshop.make_model("cbow", {"dim": 7}) == Cbow(dim=7, equations="tokens")
+    made = workshop.make_model("pv-dm", {"equation_window": 8, "negatives": 5})
+    assert made == ParagraphVectors(equation_window=8, negatives=5)
+    with pytest.raises(UsageError, match="no --equation-window"):
+        workshop.make_model("cbow", {"equation_window": 8})
 
 
 @needs_gensim

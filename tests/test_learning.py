@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -138,7 +139,18 @@ def test_split_prints_rules_chance_and_hash(run: Run, library: Path) -> None:
     assert other["sha256"] != found["sha256"]
 
 
-@pytest.mark.parametrize("model", ["words", "b-emb", "eqemb", "eqemb-u"])
+needs_gensim = pytest.mark.skipif(
+    find_spec("gensim") is None, reason="gensim is not installed: pip install 'eqemb[baselines]'"
+)
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        "words", "b-emb", "eqemb", "eqemb-u", "glove",
+        *(pytest.param(name, marks=needs_gensim) for name in ("cbow", "pv-dm")),
+    ],
+)  # fmt: skip
 def test_train(run: Run, library: Path, model: str) -> None:
     """Each model is trained, kept, and opens again."""
     done = run("train", library, "--model", model, *SMALL, "--name", f"t-{model}", "--json")
@@ -173,6 +185,17 @@ def test_talk_of_training(run: Run, library: Path, tmp_path: Path) -> None:
     assert not [w for w in ("parameters", "memory", "time", "words/s") if w not in done.out]
     assert "█" in done.out
     assert picture.read_bytes().startswith(b"\x89PNG")
+
+
+@needs_gensim
+def test_talk_of_training_without_a_loss(run: Run, library: Path, tmp_path: Path) -> None:
+    """A model of gensim's is shown by its validation score alone."""
+    pytest.importorskip("matplotlib", reason="the extra `plot` is not installed")
+    picture = tmp_path / "curve.svg"
+    done = run("train", library, "--model", "cbow", *SMALL, "--name", "no-loss", "--plot", picture)
+    assert done.code == 0, done.err
+    assert "validation" in done.out
+    assert picture.exists()
 
 
 def test_dry_run_trains_nothing(run: Run, library: Path) -> None:

@@ -24,6 +24,7 @@ import numpy as np
 from eqemb import scores, store
 from eqemb import split as splits
 from eqemb.article import read_tokens
+from eqemb.baselines import Cbow, ParagraphVectors
 from eqemb.bernoulli import BernoulliEmbeddings, Estimate, Model
 from eqemb.corpus import Corpus, Formula, Stream
 from eqemb.embeddings import Embeddings
@@ -45,6 +46,8 @@ MODELS: dict[str, tuple[type[Model], dict[str, Any]]] = {
     "eqemb-u": (EqEmbU, {}),
     "eqemb-h": (EqEmbH, {}),
     "glove": (GloVe, {"equations": "tokens"}),
+    "cbow": (Cbow, {}),
+    "pv-dm": (ParagraphVectors, {}),
 }
 
 
@@ -332,7 +335,8 @@ def draw_curve(made: Embeddings, path: Path) -> None:
                     axes.plot(*zip(*known, strict=True), marker=".", label=f"{stage}: {name}")
         axes.set_xlabel("iteration")
         axes.set_title("training loss" if what == "loss" else "validation log-likelihood")
-        axes.legend()
+        if axes.lines:  # gensim tells no loss
+            axes.legend()
     beside = path.with_name(f".{path.name}.new")
     figure.savefig(beside, format=path.suffix[1:], dpi=150)
     beside.replace(path)

@@ -1,5 +1,6 @@
 """Commands that learn: split, train."""
 
+import math
 import os
 import sys
 from pathlib import Path
@@ -120,7 +121,7 @@ def _print_corpus(collection: str, corpus: Any) -> None:
     )
 
 
-_MODELS = "words, b-emb, eqemb, eqemb-u, eqemb-h or glove."
+_MODELS = "words, b-emb, eqemb, eqemb-u, eqemb-h, glove, cbow or pv-dm (extra `baselines`)."
 Setting = typer.Option
 
 
@@ -325,11 +326,12 @@ class _Curve:
         """One iteration is over."""
         if self._bar is None:
             return
+        lost = "" if math.isnan(loss) else f"  loss {loss:.4f}"
         validation = "" if score is None else f"  validation {score:.4f}"
         rate = row["positions"] / max(seconds, 1e-9) / 1e6
         self._bar.console.print(
             f"{row['stage']:10}{iteration:3}/{self._limit}  {rate:6.2f} M words/s"
-            f"  loss {loss:.4f}{validation}",
+            f"{lost}{validation}",
             highlight=False,
         )
         self._bar.update(self._bar.tasks[0].id, description=f"{row['stage']}, next iteration")

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from eqemb import workshop
-from eqemb.evaluation import Cell, Result, chance, compare, difference, of_rows, tested_articles
+from eqemb.evaluation import Cell, Result, chance, compare, difference, tested_articles
 from eqemb.library import Library
 from eqemb.vocabulary import Rules
 
@@ -26,6 +26,8 @@ PAIRS = (
     ("EqEmb-U", "words only, W"),
     ("EqEmb-U", "shuffled units"),
     ("EqEmb-U", "article vector"),
+    ("EqEmb-H", "article vector"),
+    ("EqEmb-H", "EqEmb-U"),
 )
 
 
@@ -58,12 +60,13 @@ def main() -> None:
             if sys.stderr.isatty():
                 print(f"\r{name}: {what:40}", end="", file=sys.stderr)
 
-        results = chance(corpus, split, given.reading)
+        results = list(chance(corpus, split, given.reading))
         results += compare(
             corpus, split, cell, given.reading, seeds=range(given.seeds),
             threads=given.threads, progress=progress,
         )  # fmt: skip
-        by_row, articles = of_rows(results), tested_articles(corpus, split)
+        by_row = {result.row: result for result in results}
+        articles = tested_articles(corpus, split)
         gains = {
             f"{one} - {other}": difference(
                 [(by_row[one].test["tempered"], by_row[other].test["tempered"], articles)]

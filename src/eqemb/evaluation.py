@@ -1,12 +1,12 @@
 """Scores that can be trusted: every row on one frozen split, beside chance and controls.
 
 A `Row` of the table is a model with its own context function and matrices. Each is trained on the
-split's training stream for every seed and scored on the held-out words, in both readings of the
+split's training stream for every seed and scored on the held-out words, in one reading of the
 score, raw and with one temperature fitted on validation words. Per-word values are kept, averaged
 over seeds, so that differences can be judged by a paired bootstrap over articles.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict, dataclass, field
 from typing import Any, NamedTuple
 
@@ -14,65 +14,98 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eqemb import scores
-from eqemb.bernoulli import BernoulliEmbeddings
+from eqemb.baselines import Cbow, ParagraphVectors
+from eqemb.bernoulli import BernoulliEmbeddings, Model
 from eqemb.corpus import Corpus
-from eqemb.models import EqEmb, EqEmbU
+from eqemb.embeddings import Embeddings
+from eqemb.glove import GloVe
+from eqemb.models import EqEmb, EqEmbH, EqEmbU
 from eqemb.scores import Scored
 from eqemb.split import TEST, VALIDATION, Split, training_stream
 
 Values = dict[str, NDArray[np.float64]]
+Settings = dict[str, Any]
 READINGS: dict[str, Callable[[Scored], NDArray[np.float64]]] = {
     "softmax": scores.softmax,
     "logistic": scores.logistic,
-}
-#: What validation chose for each reading (`benchmarks/settings.py` prints what was tried).
-TUNED: dict[str, dict[str, Any]] = {
-    "softmax": {},
-    "logistic": {"zero_weight": "mean"},
 }
 
 
 @dataclass(frozen=True, order=True)
 class Cell:
-    """One setting of the grid."""
+    """One setting of the grid: K, W and E."""
 
     dim: int = 50
     window: int = 4
     equation_window: int = 16
 
 
+class System(NamedTuple):
+    """A model of the contest: its class, its settings, and those that validation chose."""
+
+    kind: type[Model]
+    settings: Settings = {}  # noqa: RUF012  (never changed)
+    tuned: dict[str, Settings] = {}  # noqa: RUF012
+    """For each reading."""
+
+    @property
+    def has_window(self) -> bool:
+        """Whether it has a window of words around equations."""
+        return hasattr(self.kind, "equation_window")
+
+    @property
+    def takes_words(self) -> bool:
+        """Whether it builds on the words of a first pass that others share."""
+        return issubclass(self.kind, EqEmb) and self.settings.get("passes") != "joint"
+
+    def make(self, cell: Cell, reading: str, words: Embeddings | None = None) -> Any:
+        """An untrained model for a cell."""
+        given: Settings = {"dim": cell.dim, "window": cell.window, "reading": reading}
+        given |= self.settings | self.tuned.get(reading, {})
+        if self.has_window:
+            given["equation_window"] = cell.equation_window
+        if self.takes_words:
+            given["words"] = words
+        return self.kind(**given)
+
+
+_MEAN = {"logistic": {"zero_weight": "mean"}}
+SYSTEMS: dict[str, System] = {
+    "words": System(BernoulliEmbeddings, {}, _MEAN),
+    "b-emb": System(BernoulliEmbeddings, {"equations": "tokens"}, _MEAN),
+    "one": System(EqEmb, {"control": "one", "equation_rate": 0.4}, _MEAN),
+    "article": System(EqEmb, {"control": "article", "equation_rate": 0.4}, _MEAN),
+    "shuffled": System(EqEmbU, {"control": "shuffled"}, _MEAN),
+    "eqemb": System(EqEmb, {}, _MEAN),
+    "eqemb-u": System(EqEmbU, {}, _MEAN),
+    "eqemb-h": System(EqEmbH, {}, _MEAN),
+    "cbow": System(Cbow),
+    "pv-dm": System(ParagraphVectors),
+    "glove": System(GloVe, {"equations": "tokens", "iterations": 50}),
+}
+
+
 class Row(NamedTuple):
     """A line of the table: a model, and how much of the context it sees."""
 
     name: str
-    model: str
+    system: str
     words: int | None = None
     """Words only: so many fewer than W (0 or -1); None: W - 1 words and the equation."""
+    is_control: bool = False
 
 
 ROWS = (
-    Row("words only, W-1", "words", -1),
-    Row("words only, W", "words", 0),
-    Row("one vector", "one"),
-    Row("article vector", "article"),
-    Row("shuffled units", "shuffled"),
+    Row("words only, W-1", "words", -1, is_control=True),
+    Row("words only, W", "words", 0, is_control=True),
+    Row("one vector", "one", is_control=True),
+    Row("article vector", "article", is_control=True),
+    Row("shuffled units", "shuffled", is_control=True),
     Row("b-emb", "b-emb"),
     Row("EqEmb", "eqemb"),
     Row("EqEmb-U", "eqemb-u"),
+    Row("EqEmb-H", "eqemb-h"),
 )
-CONTROLS = ("words only, W-1", "words only, W", "one vector", "article vector", "shuffled units")
-
-
-def make(model: str, cell: Cell, reading: str, words: Any = None) -> BernoulliEmbeddings:
-    """An untrained model of a row."""
-    shared: dict[str, Any] = {"dim": cell.dim, "window": cell.window, "reading": reading}
-    shared |= TUNED[reading]
-    if model in ("words", "b-emb"):
-        return BernoulliEmbeddings(**shared, equations="tokens" if model == "b-emb" else "ignored")
-    shared |= {"equation_window": cell.equation_window, "words": words}
-    if model in ("eqemb-u", "shuffled"):
-        return EqEmbU(**shared, control="shuffled" if model == "shuffled" else "")
-    return EqEmb(**shared, control="" if model == "eqemb" else model)
 
 
 @dataclass
@@ -88,14 +121,14 @@ class Result:
     means: dict[str, dict[str, list[float]]]
     """"validation" and "test" -> measure -> one number for each seed."""
     temperature: list[float]
-    """The factor on the scores that validation chose, for each seed."""
+    """One over the factor on the scores that validation chose, for each seed."""
     test: Values = field(default_factory=dict)
     """Measure -> value of each test word, averaged over seeds."""
 
     def summary(self) -> dict[str, Any]:
         """What is printed and kept: means and standard errors over seeds."""
         parts = {
-            part: {name: _spread(values) for name, values in measures.items()}
+            part: {name: spread(values) for name, values in measures.items()}
             for part, measures in self.means.items()
         }
         return {
@@ -107,22 +140,22 @@ class Result:
             "negatives": self.negatives,
             "seeds": self.seeds,
             **parts,
-            "temperature": _spread(self.temperature),
+            "temperature": spread(self.temperature),
         }
 
 
-def _spread(values: list[float]) -> dict[str, float]:
+def spread(values: list[float]) -> dict[str, float]:
     """Mean and standard error over seeds."""
     error = float(np.std(values, ddof=1) / np.sqrt(len(values))) if len(values) > 1 else 0.0
     return {"mean": float(np.mean(values)), "se": error}
 
 
-def measures(scored: Scored, temperature: float, reading: str) -> Values:
+def measured(scored: Scored, factor: float, reading: str) -> Values:
     """The values of each word in a reading: raw, with the temperature, and without a scale."""
     read = READINGS[reading]
     return {
         "raw": read(scored),
-        "tempered": read(scored.scaled(temperature)),
+        "tempered": read(scored.scaled(factor)),
         "accuracy": scores.accuracy(scored),
     }
 
@@ -141,9 +174,9 @@ class Judge:
         made = self._result
         factor = scores.fit_temperature(validation, READINGS[made.reading])
         made.seeds.append(seed)
-        made.temperature.append(factor)
+        made.temperature.append(1.0 / factor)
         for part, scored in (("validation", validation), ("test", test)):
-            for name, values in measures(scored, factor, made.reading).items():
+            for name, values in measured(scored, factor, made.reading).items():
                 made.means[part].setdefault(name, []).append(float(values.mean()))
                 if part == "test":
                     made.test[name] = made.test.get(name, 0.0) + values
@@ -153,6 +186,39 @@ class Judge:
         made = self._result
         made.test = {name: values / len(made.seeds) for name, values in made.test.items()}
         return made
+
+
+class Trainer:
+    """Trains systems on one split; what several share is trained once."""
+
+    def __init__(self, corpus: Corpus, split: Split, reading: str, threads: int = 1) -> None:
+        self.corpus, self.split, self.reading, self.threads = corpus, split, reading, threads
+        self._models: dict[tuple[str, Cell, int], Model] = {}
+
+    def scored(self, row: Row, cell: Cell, seed: int) -> list[Scored]:
+        """The scores of a row on validation and test words."""
+        model = self._trained(row.system, cell, seed)
+        count = None if row.words is None else cell.window + row.words
+        return [
+            model.score(self.corpus, self.split, part, words=count) for part in (VALIDATION, TEST)
+        ]
+
+    def _trained(self, name: str, cell: Cell, seed: int) -> Model:
+        system = SYSTEMS[name]
+        if not system.has_window:
+            cell = Cell(cell.dim, cell.window, 0)
+        key = (name, cell, seed)
+        if key not in self._models:
+            words = None
+            if system.takes_words:
+                words = self._trained("words", cell, seed).embeddings_
+            model = system.make(cell, self.reading, words)
+            self._models[key] = model.fit(self.corpus, self.split, seed=seed, threads=self.threads)
+        return self._models[key]
+
+    def forget(self) -> None:
+        """Let go of what was trained."""
+        self._models.clear()
 
 
 def compare(
@@ -169,28 +235,18 @@ def compare(
     """Train and score rows in one cell; the words of a seed are trained once and shared."""
     rows = list(rows)
     judges = {row.name: Judge(row.name, cell, reading, split) for row in rows}
+    trainer = Trainer(corpus, split, reading, threads)
     for seed in seeds:
-        trained: dict[str, BernoulliEmbeddings] = {}
         for row in rows:
             progress(f"{row.name}, seed {seed}")
-            for name in ("words", row.model):
-                if name not in trained:
-                    words = trained["words"].embeddings_ if "words" in trained else None
-                    model = make(name, cell, reading, words)
-                    trained[name] = model.fit(corpus, split, seed=seed, threads=threads)
-            count = None if row.words is None else cell.window + row.words
-            found = [
-                trained[row.model].score(corpus, split, part, words=count)
-                for part in (VALIDATION, TEST)
-            ]
-            judges[row.name].add(seed, *found)
+            judges[row.name].add(seed, *trainer.scored(row, cell, seed))
+        trainer.forget()
     return [judge.result() for judge in judges.values()]
 
 
-def chance(corpus: Corpus, split: Split, reading: str) -> list[Result]:
+def chance(corpus: Corpus, split: Split, reading: str) -> Iterator[Result]:
     """The lines that need no model: zero vectors and word frequencies."""
     counts = training_stream(corpus, split).counts
-    made = []
     for name in ("zero vectors", "unigram"):
         judge = Judge(name, Cell(0, 0, 0), reading, split)
         found = []
@@ -204,8 +260,7 @@ def chance(corpus: Corpus, split: Split, reading: str) -> list[Result]:
             constant = scores.fit_constant(found[0])
             found = [scored.scaled(1.0, constant) for scored in found]
         judge.add(0, *found)
-        made.append(judge.result())
-    return made
+        yield judge.result()
 
 
 class Difference(NamedTuple):
@@ -254,8 +309,3 @@ def tested_articles(corpus: Corpus, split: Split) -> NDArray[np.int64]:
     """The article of each test word."""
     found: NDArray[np.int64] = corpus.equation_articles[split.occurrences[split.of(TEST)]]
     return found
-
-
-def of_rows(results: Iterable[Result]) -> Mapping[str, Result]:
-    """Results of one cell by row."""
-    return {result.row: result for result in results}

@@ -56,7 +56,7 @@ class System(NamedTuple):
     @property
     def takes_words(self) -> bool:
         """Whether it builds on the words of a first pass that others share."""
-        return issubclass(self.kind, EqEmb) and self.settings.get("passes") != "joint"
+        return issubclass(self.kind, EqEmb) and self.kind(**self.settings).passes == "two"
 
     def make(self, cell: Cell, reading: str, words: Embeddings | None = None) -> Any:
         """An untrained model for a cell."""
@@ -70,11 +70,13 @@ class System(NamedTuple):
 
 
 _MEAN = {"logistic": {"zero_weight": "mean"}}
+_DOCUMENT = {"unit_weight": 0.0, "type_weight": 0.0, "own_weight": 0.0}
 SYSTEMS: dict[str, System] = {
     "words": System(BernoulliEmbeddings, {}, _MEAN),
     "b-emb": System(BernoulliEmbeddings, {"equations": "tokens"}, _MEAN),
     "one": System(EqEmb, {"control": "one", "equation_rate": 0.4}, _MEAN),
     "article": System(EqEmb, {"control": "article", "equation_rate": 0.4}, _MEAN),
+    "document": System(EqEmbH, _DOCUMENT, _MEAN),
     "shuffled": System(EqEmbU, {"control": "shuffled"}, _MEAN),
     "eqemb": System(EqEmb, {}, _MEAN),
     "eqemb-u": System(EqEmbU, {}, _MEAN),
@@ -100,6 +102,7 @@ ROWS = (
     Row("words only, W", "words", 0, is_control=True),
     Row("one vector", "one", is_control=True),
     Row("article vector", "article", is_control=True),
+    Row("document vector", "document", is_control=True),
     Row("shuffled units", "shuffled", is_control=True),
     Row("b-emb", "b-emb"),
     Row("EqEmb", "eqemb"),

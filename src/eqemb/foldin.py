@@ -42,14 +42,15 @@ class Units:
     def __init__(self, model: Embeddings) -> None:
         if "alpha_units" not in model.arrays:
             raise UsageError("this model has no units: fold in with its words, or train eqemb-u")
-        self.alpha = model.arrays["alpha_units"]
+        settings = model.config["settings"]
+        self.alpha = np.float32(settings.get("unit_weight", 1.0)) * model.arrays["alpha_units"]
         self.rho = model.arrays.get("rho_units", np.zeros_like(self.alpha))
         self._rows = model.view("units").key_to_index
         self._types: dict[str, list[int]] = {}
         for unit, row in self._rows.items():
             self._types.setdefault(unit_type(unit), []).append(row)
         # EqEmb-H: types have vectors too, in the order of their first units
-        weight = np.float32(model.config["settings"].get("type_weight", 0.0))
+        weight = np.float32(settings.get("type_weight", 0.0))
         self._kinds = {
             kind: weight * vector
             for kind, vector in zip(self._types, model.arrays.get("alpha_types", ()), strict=False)

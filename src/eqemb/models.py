@@ -78,7 +78,7 @@ class EqEmb(BernoulliEmbeddings):
         if self.passes not in ("two", "joint"):
             raise UsageError(f"passes={self.passes!r}: say 'two' or 'joint'")
         if self.passes == "joint" and self._given:
-            raise UsageError("passes='joint' learns words anew: leave out the given words")
+            raise UsageError("passes='joint' learns words anew: say 'two' where words are given")
         if self.equation_rate <= 0:
             raise UsageError(f"equation_rate={self.equation_rate}: must be above 0")
         if self.equations != "ignored":
@@ -387,24 +387,30 @@ class EqEmbU(EqEmb):
         return found
 
 
+_WEIGHTS = ("unit_weight", "type_weight", "own_weight", "article_weight")
+
+
 @dataclass(kw_only=True)
 class EqEmbH(EqEmb):
     """EqEmb-H, ours: an equation is its units, their types, its article, and a little of its own.
 
-    alpha_e = mean of its units' alpha + type_weight * mean of their types' alpha
+    alpha_e = unit_weight * mean of its units' alpha + type_weight * mean of their types' alpha
               + own_weight * a vector of its own
 
     and every word has article_weight * the vector of its article in its context, whether it is near
     an equation or not. A part enters contexts, and so its gradients, times its weight: a weight
     below one shrinks it, a weight of 0 leaves it out. Units share strength between equations, types
-    between units; the article keeps what it says about all its words out of both.
+    between units; the article keeps what it says about all its words out of both. Words are learned
+    with all of this in their contexts (`passes="joint"`).
     """
 
     name: ClassVar[str] = "eqemb-h"
     whole: ClassVar[bool] = False
 
     equation_rate: float = 0.2
+    passes: str = "joint"
     unit_pooling: str = "mean"
+    unit_weight: float = 1.0
     type_weight: float = 1.0
     article_weight: float = 1.0
     own_weight: float = 0.5
@@ -415,9 +421,12 @@ class EqEmbH(EqEmb):
         super()._check()
         if self.unit_pooling not in ("sum", "mean", "root"):
             raise UsageError(f"unit_pooling={self.unit_pooling!r}: say 'sum', 'mean' or 'root'")
-        for name in ("type_weight", "article_weight", "own_weight"):
-            if getattr(self, name) < 0:
-                raise UsageError(f"{name}={getattr(self, name)}: must be no less than 0")
+        weights = {name: value for name, value in vars(self).items() if name in _WEIGHTS}
+        for name, value in weights.items():
+            if value < 0:
+                raise UsageError(f"{name}={value}: must be no less than 0")
+        if not any(weights.values()):
+            raise UsageError(f"all of {', '.join(_WEIGHTS)} are 0: nothing is left of the equation")
 
     def check(self, corpus: Corpus) -> None:
         """Refuse a corpus without units."""
@@ -430,11 +439,10 @@ class EqEmbH(EqEmb):
         starts, ids, types = corpus.unit_starts, corpus.unit_ids, len(corpus.forms)
         kinds, kind = training.unit_types(corpus.units)
         units = training.pooled(starts, ids, len(corpus.units), self.unit_pooling)
+        typed = units._replace(ids=kind[ids], rows=len(kinds))
         parts = {
-            "units": units,
-            "types": units._replace(
-                ids=kind[ids], scale=units.scale * np.float32(self.type_weight), rows=len(kinds)
-            ),
+            "units": _weighted(units, self.unit_weight),
+            "types": _weighted(typed, self.type_weight),
             "own": _weighted(training.single(types), self.own_weight),
             "articles": _weighted(training.single(len(corpus.articles)), self.article_weight),
         }

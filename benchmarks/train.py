@@ -27,11 +27,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from eqemb.kernels import cpu, draws, loops
+from eqemb.kernels import cpu, draws, loops, word_loops
 from eqemb.kernels.arrays import Floats, Rule, Text, Vectors
 
 V, LINE = 25_000, 5_000
-PHASES = ("draw", "words_forward", "context_ids", "group", "apply_targets", "apply_rows")
+PHASES = {"words_forward": word_loops, "group": loops, "apply_words": word_loops}
 
 
 def zipf_text(size: int, seed: int = 0) -> Text:
@@ -132,7 +132,7 @@ def product_limit(rule: Rule, dim: int, threads: int) -> float:
 @contextmanager
 def profiled(spent: dict[str, float]) -> Iterator[None]:
     """Count the CPU seconds of each kernel called meanwhile."""
-    before = {name: getattr(loops, name) for name in PHASES}
+    before = {name: getattr(module, name) for name, module in PHASES.items()}
 
     def timed(name: str) -> Callable[..., Any]:
         def call(*arguments: Any) -> Any:
@@ -145,12 +145,12 @@ def profiled(spent: dict[str, float]) -> Iterator[None]:
         return call
 
     try:
-        for name in PHASES:
-            setattr(loops, name, timed(name))
+        for name, module in PHASES.items():
+            setattr(module, name, timed(name))
         yield
     finally:
         for name, kernel in before.items():
-            setattr(loops, name, kernel)
+            setattr(PHASES[name], name, kernel)
 
 
 def profile(text: Text, rule: Rule, dim: int) -> dict[str, float]:

@@ -411,7 +411,7 @@ def test_without_equations_nothing_happens(back_end: ModuleType) -> None:
 # Threads
 
 
-@pytest.mark.parametrize("threads", [2, 3, 4])
+@pytest.mark.parametrize("threads", [2, 3, 4, 9])
 def test_threads_leave_the_same_bytes(threads: int) -> None:
     """Every number of threads gives the bytes of one, in all three conditionals."""
     text = make_text([700, 1, 300, 1500, 0, 77])

@@ -1,15 +1,19 @@
 """The same steps as `reference`, fast: serial numba kernels and plain Python threads.
 
-A batch is worked on in two phases. *Forward*: parts of the batch are independent; each sums its
-windows, makes three small matrix products per block (scores, gradients of contexts, gradients
-of zeros) and leaves its gradients in rows of its own. *Apply*: the gradients are grouped by the
-row they belong to, and for each touched row one thread adds them up in fixed order and makes
-the Adagrad step. Neither phase depends on the number of threads, hence the bytes do not.
+A batch is worked on in two phases. *Forward*: a batch has eight shares, which are independent;
+each sums its windows, makes three small matrix products per block (scores, gradients of
+contexts, gradients of zeros) and adds its gradients up in a sheet of its own, one row for each
+word it meets. *Apply*: the sheets' rows are grouped by word, and for each word one thread adds
+them up in fixed order and makes the Adagrad step. Neither phase depends on the number of
+threads, hence the bytes do not.
 
+Gradients are kept by word and not by position because that is fewer bytes: with 25,000 words a
+step waits for memory about a third of its time.
 Windows are summed by doubling (sums of 2, 4, 8 rows), which costs log W additions and, unlike
 adding one row and subtracting another, leaves no rounding where a context is empty: Adagrad's
 first step makes a full step of any residue, however small.
-The loops themselves are in `loops`, `bag_loops` and `pair_loops`; this file shares out the work.
+The loops themselves are in `loops` and `word_loops`, `bag_loops`, `pair_loops`; this file shares
+out the work.
 
 GloVe has no batches: its pairs stand in cells of which many share no row (`Pairs`). Those are
 learned side by side, pair after pair within each, whatever the number of threads.
@@ -29,7 +33,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from eqemb.kernels import bag_loops, draws, loops, pair_loops
+from eqemb.kernels import bag_loops, draws, loops, pair_loops, word_loops
 from eqemb.kernels.arrays import (
     GRID,
     Biased,
@@ -48,7 +52,8 @@ from eqemb.kernels.arrays import (
 from eqemb.kernels.reference import CHUNKS, ORDER, chunk_number, distance_shares, strata
 
 Span = tuple[int, int]
-PART = 256  # positions of a batch that one forward call works on at a time
+SHARES = 8  # of a batch, hence how many threads can help: more would repeat more words
+PART = 256  # positions whose windows are summed at a time: what they need stays in the L2 cache
 
 
 class Team:
@@ -60,8 +65,12 @@ class Team:
 
     def share(self, total: int, work: Callable[[int, int], Any]) -> None:
         """Call `work(low, high)` on equal parts of range(total), one for each thread."""
+        self.each(self.parts(total), work)
+
+    def parts(self, total: int) -> list[Span]:
+        """Equal parts of range(total), one for each thread."""
         edges = [total * part // self.threads for part in range(self.threads + 1)]
-        self.each(list(pairwise(edges)), work)
+        return list(pairwise(edges))
 
     def each(self, tasks: list[Any], work: Callable[..., Any]) -> None:
         """Call `work(*task)` for every task."""
@@ -128,75 +137,49 @@ class _Words:
     """Scratch for batches of one text, and the two phases."""
 
     def __init__(self, vectors: Vectors, text: Text, rule: Rule, members: Team) -> None:
-        size, K = max(1, min(rule.batch, len(text.tokens))), vectors.rho.shape[1]
-        half = rule.window // 2
-        self.part = max(rule.block, PART // rule.block * rule.block)
-        parts, blocks = -(-size // self.part), -(-size // rule.block)
+        size, (V, K) = max(1, min(rule.batch, len(text.tokens))), vectors.rho.shape
         self.vectors, self.text, self.rule, self.team = vectors, text, rule, members
-        self.zeros = np.empty((blocks, rule.negatives), np.int32)
-        self.losses = np.empty(blocks)
-        self.sheet = loops.Sheet(
-            context=np.empty((size, K), np.float32),
-            target=np.empty(size, np.float32),
-            by_zero=np.empty((blocks * rule.negatives, K), np.float32),
-            by_context=np.empty((parts * (self.part + 2 * half), K), np.float32),
+        self.share = -(-rule.batch // (SHARES * rule.block)) * rule.block
+        self.part = max(rule.block, PART // rule.block * rule.block)
+        blocks = self.share // rule.block
+        shape = -(-size // self.share), min(V, self.share + rule.window + blocks * rule.negatives)
+        self.losses = np.empty(-(-size // rule.block))
+        self.sheet = word_loops.Sheet(
+            words=np.empty(shape, np.int32),
+            near=np.empty(shape, np.bool_),
+            rho=np.empty((*shape, K), np.float32),
+            alpha=np.empty((*shape, K), np.float32),
         )
-        self.ids = (
-            np.empty(size + blocks * rule.negatives, np.int32),
-            np.empty(len(self.sheet.by_context), np.int32),
-        )
-        self.groups = (
-            _groups(len(vectors.rho), len(self.ids[0])),
-            _groups(len(vectors.alpha), len(self.ids[1])),
-        )
+        self.slots = np.full((members.threads, V), -1, np.int32)
+        self.groups = _groups(V, shape[0] * shape[1])
 
     def forward(self, low: int, high: int, *, learn: bool) -> float:
         """The batch's loss; with `learn`, its gradients are left in the sheet."""
-        blocks = -(-(high - low) // self.rule.block)
-        zeros = self.zeros[:blocks]
-        loops.draw(np.uint64(self.rule.key), low // self.rule.block, self.text.noise, zeros)
 
-        def work(first: int, last: int) -> None:
-            bounds = (low + first * self.part, min(low + last * self.part, high))
-            if bounds[0] < bounds[1]:
-                loops.words_forward(
-                    self.vectors, self.text, loops.settings(self.rule), self.sheet, zeros,
-                    (low, *bounds, self.part), self.losses, learn,
+        def work(first: int, last: int, slots: NDArray[np.int32]) -> None:
+            bounds = (low, low + first * self.share, min(low + last * self.share, high))
+            if bounds[1] < bounds[2]:
+                word_loops.words_forward(
+                    self.vectors, self.text, loops.settings(self.rule), self.sheet,
+                    (*bounds, self.share, self.part), slots, self.losses, learn,
                 )  # fmt: skip
 
-        self.team.share(-(-(high - low) // self.part), work)
-        return float(self.losses[:blocks].sum())
-
-    def group(self, which: int, low: int, high: int) -> int:
-        """Group the gradients of rho (0) or of alpha (1) by row; how many rows."""
-        rule, ids = self.rule, self.ids[which]
-        if which:
-            size = loops.context_ids(self.text, rule.window // 2, (low, high, self.part), ids)
-        else:
-            blocks = -(-(high - low) // rule.block)
-            size = high - low + blocks * rule.negatives
-            ids[: high - low] = self.text.tokens[low:high]
-            ids[high - low : size] = self.zeros[:blocks].reshape(-1)
-        return int(loops.group(ids[:size], self.groups[which]))
+        shares = self.team.parts(-(-(high - low) // self.share))
+        tasks = [(*part, slots) for part, slots in zip(shares, self.slots, strict=True)]
+        self.team.each(tasks, work)
+        return float(self.losses[: -(-(high - low) // self.rule.block)].sum())
 
     def apply(self, low: int, high: int) -> None:
         """Step every row that the sheet holds gradients of."""
-        touched = [0, 0]
+        used = -(-(high - low) // self.share)
+        touched = int(loops.group(self.sheet.words[:used].reshape(-1), self.groups))
+        rate, learn_alpha = np.float32(self.rule.rate), self.rule.learn_alpha
 
-        def group(which: int) -> None:
-            touched[which] = self.group(which, low, high)
+        def step(first: int, last: int) -> None:
+            span = (first, last)
+            word_loops.apply_words(self.vectors, self.groups, span, self.sheet, rate, learn_alpha)
 
-        self.team.each([(0,), (1,)] if self.rule.learn_alpha else [(0,)], group)
-        vectors, sheet, rate = self.vectors, self.sheet, np.float32(self.rule.rate)
-        rho, alpha = Rows(vectors.rho, vectors.rho_sum), Rows(vectors.alpha, vectors.alpha_sum)
-        shares = [_shares(self.groups[w], touched[w], self.team.threads) for w in (0, 1)]
-
-        def step(rho_span: Span, alpha_span: Span) -> None:
-            loops.apply_targets(rho, self.groups[0], rho_span, sheet, high - low, rate)
-            if self.rule.learn_alpha:
-                loops.apply_rows(alpha, self.groups[1], alpha_span, sheet.by_context, rate)
-
-        self.team.each(list(zip(*shares, strict=True)), step)
+        self.team.each(_shares(self.groups, touched, self.team.threads), step)
 
 
 def _shares(groups: loops.Groups, touched: int, threads: int) -> list[Span]:

@@ -1,0 +1,309 @@
+"""The compiled loops of the first pass, and of b_u: windows, blocks, sheets, Adagrad.
+
+As in `loops`, whose blocks and Adagrad they share: what a function changes is named.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from eqemb.kernels.arrays import Floats, Ids, Offsets, Text, Vectors
+from eqemb.kernels.loops import (
+    AHEAD,
+    Block,
+    Groups,
+    Settings,
+    adagrad,
+    article_of,
+    block_scratch,
+    draw,
+    kernel,
+    prefetch,
+    score_block,
+)
+
+
+class Sheet(NamedTuple):
+    """Where the shares of a batch leave their gradients: one row for each word of a share."""
+
+    words: Ids  # [shares, R], whose gradients a row holds; -1 where it is free
+    near: NDArray[np.bool_]  # [shares, R], whether the word is in the text, not only a zero
+    rho: Floats  # [shares, R, K]
+    alpha: Floats  # [shares, R, K], only where near
+
+
+@kernel
+def _around(rows: Floats, half: int, width: int, scratch: Floats, out: Floats) -> None:
+    """Changes `out` [N - 2 half, K]: the `half` rows before each inner row and those after it.
+
+    By doubling where `half` is a power of two: s_2m[j] = s_m[j] + s_m[j + m]. What is given may
+    have its first doubling behind it: `width` is how many rows each sum already holds. `rows`
+    and `scratch` are used up.
+    """
+    K, into = rows.shape[1], out.reshape(-1)
+    # Slices, not offsets: an index that may be negative keeps a loop from vector code.
+    if half & (half - 1):
+        into[:] = 0.0
+        for offset in range(2 * half + 1):
+            if offset != half:
+                later = rows[offset:].reshape(-1)
+                for j in range(len(into)):
+                    into[j] += later[j]
+        return
+    held, other = rows, scratch
+    while 2 * width < half:
+        one, two, sums = held.reshape(-1), held[width:].reshape(-1), other.reshape(-1)
+        for j in range(len(one) - width * K):
+            sums[j] = one[j] + two[j]
+        held, other = other[: len(held) - width], held
+        width *= 2
+    one, three = held.reshape(-1), held[half + 1 :].reshape(-1)
+    if width == half:
+        for j in range(len(into)):
+            into[j] = one[j] + three[j]
+    else:
+        two, four = held[width:].reshape(-1), held[half + 1 + width :].reshape(-1)
+        for j in range(len(into)):
+            into[j] = (one[j] + two[j]) + (three[j] + four[j])
+
+
+@kernel
+def _gather(
+    alpha: Floats, tokens: Ids, span: tuple[int, int], article: tuple[int, int], width: int,
+    rows: Floats,
+) -> None:  # fmt: skip
+    """Changes `rows`: alpha of a span of positions, zero beyond the article.
+
+    With a width of 2 each row is already the sum with the next one: a pass over memory less.
+    """
+    K = alpha.shape[1]
+    for row in range(span[1]):
+        position = span[0] + row
+        if article[0] <= position + AHEAD < article[1]:
+            prefetch(alpha, tokens[position + AHEAD])
+        here = article[0] <= position < article[1]
+        then = width == 2 and article[0] <= position + 1 < article[1]
+        if here and then:
+            word, later = tokens[position], tokens[position + 1]
+            for k in range(K):
+                rows[row, k] = alpha[word, k] + alpha[later, k]
+        elif here or then:
+            word = tokens[position] if here else tokens[position + 1]
+            for k in range(K):
+                rows[row, k] = alpha[word, k]
+        else:
+            for k in range(K):
+                rows[row, k] = 0.0
+
+
+class Desk(NamedTuple):
+    """Scratch for a part of a share: rows as long as the part, and some more."""
+
+    context: Floats  # summed windows, [part + W, K]
+    by_context: Floats  # their gradients after W rows of room, [part + 2W, K]
+    rows: Floats  # [part + 2W, K]
+    sums: Floats  # [part + 2W, K]
+    by_zero: Floats  # [n, K]
+
+
+@kernel
+def _desk(part: int, half: int, n: int, K: int) -> Desk:
+    """Room for a part."""
+    return Desk(
+        np.empty((part + 2 * half, K), np.float32),
+        np.empty((part + 4 * half, K), np.float32),
+        np.empty((part + 4 * half, K), np.float32),
+        np.empty((part + 4 * half, K), np.float32),
+        np.empty((n, K), np.float32),
+    )
+
+
+@kernel
+def _contexts(alpha: Floats, text: Text, half: int, span: tuple[int, int], desk: Desk) -> None:
+    """Changes `desk.context`: the summed windows of a span of positions."""
+    low, high = span
+    article = article_of(text.starts, low)
+    while low < high:
+        first, last = text.starts[article], text.starts[article + 1]
+        end = min(high, last)
+        if end > low:
+            size = end - low + 2 * half
+            width = 1 if half & (half - 1) or half == 1 else 2
+            _gather(alpha, text.tokens, (low - half, size), (first, last), width, desk.rows)
+            out = desk.context[low - span[0] : end - span[0]]
+            _around(desk.rows[:size], half, width, desk.sums, out)
+            low = end
+        article += 1
+
+
+@kernel
+def _add_offsets(offsets: Offsets, first: int, last: int, out: Floats) -> None:
+    """Changes `out`, contexts of a span of positions, by what equations add to them."""
+    at = np.searchsorted(offsets.positions, first)
+    while at < len(offsets.positions) and offsets.positions[at] < last:
+        row = offsets.positions[at] - first
+        for k in range(out.shape[1]):
+            out[row, k] += offsets.sums[at, k]
+        at += 1
+
+
+@kernel
+def _spread(
+    text: Text, half: int, span: tuple[int, int], desk: Desk, slots: Ids, alpha: Floats
+) -> None:
+    """Changes `alpha`, gradients in the words' slots, by those of the contexts of a span.
+
+    A word's gradient is the sum over the window around it, as far as the span reaches. The
+    desk's contexts and their gradients are used up.
+    """
+    low, high = span
+    K = alpha.shape[1]
+    article = article_of(text.starts, low)
+    while low < high:
+        first, last = text.starts[article], text.starts[article + 1]
+        end = min(high, last)
+        if end > low:
+            size = end - low + 4 * half
+            padded = desk.by_context
+            if end - low < high - span[0]:  # more than one article: a copy with room around it
+                padded = desk.rows
+                given = desk.by_context[2 * half + low - span[0] : 2 * half + end - span[0]]
+                padded[2 * half : size - 2 * half] = given
+            padded[: 2 * half] = 0.0
+            padded[size - 2 * half : size] = 0.0
+            out = desk.context[: size - 2 * half]
+            _around(padded[:size], half, 1, desk.sums, out)
+            for position in range(max(first, low - half), min(last, end + half)):
+                total, found = alpha[slots[text.tokens[position]]], out[position - (low - half)]
+                for k in range(K):
+                    total[k] += found[k]
+            low = end
+        article += 1
+
+
+@kernel
+def _take_slots(words: Ids, slots: Ids, taken: Ids, count: int) -> int:
+    """Changes `slots` and `taken`: a slot for each word that has none. How many are taken."""
+    for word in words:
+        if slots[word] < 0:
+            slots[word] = count
+            taken[count] = word
+            count += 1
+    return count
+
+
+@kernel
+def _open_share(
+    text: Text, half: int, span: tuple[int, int], zeros: Ids, slots: Ids, sheet: Sheet, at: int
+) -> int:
+    """Changes `slots` and a share's rows of `sheet`: blank rows for its words. How many."""
+    around = text.tokens[max(0, span[0] - half) : min(span[1] + half, len(text.tokens))]
+    taken = sheet.words[at]
+    near = _take_slots(around, slots, taken, 0)
+    count = _take_slots(zeros.reshape(-1), slots, taken, near)
+    taken[count:] = -1
+    sheet.near[at, :near] = True
+    sheet.near[at, near:] = False
+    sheet.rho[at, :count] = 0.0
+    sheet.alpha[at, :near] = 0.0
+    return count
+
+
+@kernel
+def _block_gradients(
+    rho: Floats, words: Ids, zeros: Ids, context: Floats, b: Block, slots: Ids, total: Floats,
+    by_context: Floats, by_zero: Floats,
+) -> None:  # fmt: skip
+    """Changes `total`, gradients of rho in the words' slots, and `by_context`."""
+    K, chance = rho.shape[1], b.chance[: len(words)]
+    np.dot(chance.T, context, by_zero)
+    for z in range(len(zeros)):
+        into = total[slots[zeros[z]]]
+        for k in range(K):
+            into[k] += by_zero[z, k]
+    np.dot(chance, b.noise, by_context)
+    for i in range(len(words)):
+        word, weight = words[i], b.target[i]
+        into = total[slots[word]]
+        for k in range(K):
+            into[k] += weight * context[i, k]
+        for k in range(K):
+            by_context[i, k] += weight * rho[word, k]
+
+
+@kernel
+def words_forward(
+    vectors: Vectors, text: Text, rule: Settings, sheet: Sheet,
+    bounds: tuple[int, int, int, int, int], slots: Ids, losses: NDArray[np.float64], learn: bool,
+) -> None:  # fmt: skip
+    """Changes `losses` of the shares between two bounds and, to learn, their rows of `sheet`.
+
+    `slots` [V] says which row of a share's sheet is a word's, and is -1 between calls.
+    """
+    start, low, high, share, part = bounds  # of the batch; of this call; positions in each
+    K, half, n, size = vectors.rho.shape[1], rule.half, rule.negatives, rule.block
+    desk, b = _desk(part, half, n, K), block_scratch(size, n, K)
+    zeros = np.empty((share // size, n), np.int32)
+    for begin in range(low, high, share):
+        end, at = min(begin + share, high), (begin - start) // share
+        zero = zeros[: (end - begin + size - 1) // size]
+        draw(rule.key, begin // size, text.noise, zero)
+        count = 0
+        if learn:
+            count = _open_share(text, half, (begin, end), zero, slots, sheet, at)
+        for first in range(begin, end, part):
+            last = min(first + part, end)
+            _contexts(vectors.alpha, text, half, (first, last), desk)
+            _add_offsets(text.offsets, first, last, desk.context)
+            for left in range(first, last, size):
+                right, block = min(left + size, last), (left - begin) // size
+                if block + 1 < len(zero):
+                    for row in zero[block + 1]:
+                        prefetch(vectors.rho, row)
+                words, context = text.tokens[left:right], desk.context[left - first : right - first]
+                losses[(left - start) // size] = score_block(
+                    vectors.rho, words, zero[block], context, rule.zero_weight, b
+                )
+                if learn:
+                    out = desk.by_context[2 * half + left - first : 2 * half + right - first]
+                    _block_gradients(
+                        vectors.rho, words, zero[block], context, b, slots, sheet.rho[at], out,
+                        desk.by_zero,
+                    )  # fmt: skip
+            if learn and rule.learn_alpha:
+                _spread(text, half, (first, last), desk, slots, sheet.alpha[at])
+        for slot in range(count):
+            slots[sheet.words[at, slot]] = -1
+
+
+@kernel
+def apply_words(
+    vectors: Vectors, groups: Groups, span: tuple[int, int], sheet: Sheet, rate: np.float32,
+    learn_alpha: bool,
+) -> None:  # fmt: skip
+    """Changes touched rows, and `sheet`, where the gradients of each are added up."""
+    K = vectors.rho.shape[1]
+    rho, alpha, near = sheet.rho.reshape(-1, K), sheet.alpha.reshape(-1, K), sheet.near.reshape(-1)
+    last = groups.starts[span[1]]
+    for t in range(span[0], span[1]):
+        if t + 2 < span[1]:
+            for matrix in vectors:
+                prefetch(matrix, groups.rows[t + 2])
+        row, first, seen = groups.rows[t], groups.entries[groups.starts[t]], -1
+        for at in range(groups.starts[t], groups.starts[t + 1]):
+            if at + AHEAD < last:
+                prefetch(rho, groups.entries[at + AHEAD])
+                prefetch(alpha, groups.entries[at + AHEAD])
+            entry = groups.entries[at]
+            if entry != first:
+                for k in range(K):
+                    rho[first, k] += rho[entry, k]
+            if seen >= 0 and near[entry]:
+                for k in range(K):
+                    alpha[seen, k] += alpha[entry, k]
+            elif near[entry]:
+                seen = entry
+        adagrad(vectors.rho[row], vectors.rho_sum[row], rho[first], rate)
+        if seen >= 0 and learn_alpha:
+            adagrad(vectors.alpha[row], vectors.alpha_sum[row], alpha[seen], rate)

@@ -53,6 +53,7 @@ ORDER = [
     "worker",
     "reading",
     "workshop",
+    "contest",
     "eqemb",
     "cli",
     "__main__",

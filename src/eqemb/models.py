@@ -143,9 +143,13 @@ class EqEmb(BernoulliEmbeddings):
             near = training.near(job.stream, members, self.equation_window)
 
             def step(iteration: int) -> dict[str, float]:
-                whole = text._replace(offsets=training.offsets(rows.vectors, near))
+                vectors, loss = training.pool(rows.vectors, members.bags), 0.0
                 rule = self._rule(job, WORDS, iteration)
-                loss = kernels.words_update(words, whole, rule, None, job.threads)
+                for low in range(0, len(text.tokens), 16 * rule.batch):  # offsets are large
+                    span = (low, min(low + 16 * rule.batch, len(text.tokens)))
+                    part = text._replace(offsets=training.offsets(vectors, near, span))
+                    mean = kernels.words_update(words, part, rule, span, job.threads)
+                    loss += mean * (span[1] - low) / len(text.tokens)
                 rule = self._rule(job, EQUATIONS, iteration, self.equation_rate)
                 kernels.bags_update(
                     rows, words, text, near, rule, whole=self.whole, threads=job.threads

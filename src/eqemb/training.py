@@ -13,6 +13,7 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import csr_array
 
 from eqemb import store
 from eqemb.corpus import Ids, Pointers
@@ -97,17 +98,20 @@ def unit_types(units: list[str]) -> tuple[list[str], Ids]:
 
 def pool(rows: Floats, bags: Bags) -> Floats:
     """The vector of every equation id, as it enters a word's context; [ids, K]."""
-    owner = np.repeat(np.arange(len(bags.scale)), np.diff(bags.starts))
-    total = np.zeros((len(bags.scale), rows.shape[1]))
-    np.add.at(total, owner, rows[bags.ids].astype(np.float64))
+    shape = (len(bags.scale), len(rows))
+    which = csr_array((np.ones(len(bags.ids)), bags.ids, bags.starts), shape=shape)
+    total: NDArray[np.float64] = which @ rows.astype(np.float64)
     return (total * bags.scale[:, None]).astype(np.float32)
 
 
-def offsets(rows: Floats, near: Near) -> Offsets:
-    """What the equations near words add to their contexts."""
-    bags = Bags(near.bag_starts, near.bags, near.scale, len(rows))
-    sums = np.add.reduceat(pool(rows, bags)[near.types], near.starts[:-1], axis=0)
-    return Offsets(near.positions, sums)
+def offsets(vectors: Floats, near: Near, span: tuple[int, int]) -> Offsets:
+    """What the equations near words of a span add to their contexts, given every id's vector."""
+    first, last = np.searchsorted(near.positions, span)
+    starts = near.starts[first : last + 1]
+    sums = vectors[:0]
+    if first < last:
+        sums = np.add.reduceat(vectors[near.types[starts[0] : starts[-1]]], starts[:-1] - starts[0])
+    return Offsets(near.positions[first:last], sums)
 
 
 def added(rows: Floats, members: Members, occurrences: Pointers) -> Floats:

@@ -166,6 +166,13 @@ def test_train(run: Run, library: Path, model: str) -> None:
     assert not list((library / "models").glob(".*"))
 
 
+def test_info_names_the_models(run: Run, library: Path) -> None:
+    """With what they are and how well they predict."""
+    assert run("train", library, "--model", "words", *SMALL, "--name", "listed").code == 0
+    assert "listed: b-emb, 8 numbers, validation -" in run("info", library).out
+    assert json.loads(run("info", library, "--json").out)["models"]["listed"]["seed"] == 0
+
+
 def test_threads_do_not_show(run: Run, library: Path) -> None:
     """One, two and four threads make one model."""
     digests = set()

@@ -171,7 +171,7 @@ def test_a_loss_that_is_no_number_ends_the_run() -> None:
     """At once, with the remedy."""
     attempt = Attempt("me")
     attempt.enter("stage", {}, {"x": Watch([])})
-    with pytest.raises(EqembError, match="smaller rate"):
+    with pytest.raises(EqembError, match="smaller equation_rate"):
         attempt.iterate(5, lambda _: {"b": math.nan}, {"x": lambda: None}, None, 1)
 
 

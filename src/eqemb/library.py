@@ -92,6 +92,14 @@ class Library:
             raise EqembError(f"{self.folder} has no readable report ({error})") from None
         return loaded
 
+    def models(self) -> dict[str, dict[str, Any]]:
+        """What each trained model says of itself, by name; one that cannot be read is left out."""
+        found = {}
+        for path in sorted((self.folder / "models").glob("[!.]*/config.json")):
+            with contextlib.suppress(OSError, ValueError):
+                found[path.parent.name] = json.loads(path.read_text("utf-8"))
+        return found
+
     def articles(self) -> Iterator[Article]:
         """Every article, in order."""
         for name in self.records.names():

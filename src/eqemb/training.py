@@ -326,8 +326,12 @@ class Attempt:
             iteration = self.iteration + 1
             loss = step(iteration)
             if not all(map(math.isfinite, loss.values())):
+                setting = {"words": "rate", "joint": "rate or equation_rate"}.get(
+                    self.stage, "equation_rate"
+                )
                 raise EqembError(
-                    f"the loss of iteration {iteration} is {loss}: train with a smaller rate"
+                    f"the loss of {self.stage} is no number any more after iteration {iteration}"
+                    f" ({loss}): train with a smaller {setting}"
                 )
             scores = {name: judge() for name, judge in judges.items()}
             for watch, score in zip(watches, scores.values(), strict=True):

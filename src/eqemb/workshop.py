@@ -286,13 +286,6 @@ class Training:
         return made
 
 
-def models(library: Library) -> dict[str, Embeddings]:
-    """The trained models of a library, by name."""
-    folder = library.folder / "models"
-    paths = sorted(folder.iterdir()) if folder.is_dir() else []
-    return {path.name: Embeddings.load(path) for path in paths if not path.name.startswith(".")}
-
-
 def make_model(name: str, settings: dict[str, Any]) -> Model:
     """A model by its name on the command line; settings it does not have are refused."""
     if name not in MODELS:

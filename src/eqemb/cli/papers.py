@@ -163,11 +163,11 @@ def info(library: LibraryPath, as_json: Json = False) -> None:
     from eqemb.report import percent
 
     with Library.open(library) as opened:
-        report = opened.report
+        report, models = opened.report, opened.models()
     keys = ("articles", "partial", "skipped", "equations", "words", "coverage", "collections",
             "clusters", "sha256", "version", "format")  # fmt: skip
     if as_json:
-        print_json({key: report[key] for key in keys})
+        print_json({key: report[key] for key in keys} | {"models": models})
         return
     print(f"{'collection':20}{'articles':>10}{'words':>12}{'equations':>11}{'numbered':>10}")
     for name, counts in report["collections"].items():
@@ -181,6 +181,11 @@ def info(library: LibraryPath, as_json: Json = False) -> None:
         f"{percent(report['coverage']['displays'])} of displays read"
     )
     print(f"content {report['sha256']}")
+    for name, made in models.items():
+        print(
+            f"model   {name}: {made['model']}, {made['settings']['dim']} numbers, validation"
+            f" {'none' if made['validation'] is None else format(made['validation'], '.3f')}"
+        )
     say(f"the whole account: {library / 'report.html'}")
 
 

@@ -54,6 +54,7 @@ ORDER = [
     "reading",
     "workshop",
     "contest",
+    "tables",
     "eqemb",
     "cli",
     "__main__",

@@ -1,0 +1,85 @@
+"""Commands that judge: evaluate, compare."""
+
+import sys
+import time
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from eqemb.cli.shell import Json, LibraryPath, app, print_json, say
+from eqemb.errors import UsageError
+
+Reading = Annotated[str, typer.Option("--reading", help="softmax, logistic or both.")]
+
+
+def _readings(reading: str) -> tuple[str, ...]:
+    named = {"softmax": ("softmax",), "logistic": ("logistic",), "both": ("softmax", "logistic")}
+    if reading not in named:
+        raise UsageError(f"--reading {reading}: say softmax, logistic or both")
+    return named[reading]
+
+
+@app.command()
+def compare(
+    library: LibraryPath,
+    output: Annotated[
+        Path, typer.Option("-o", "--output", metavar="FOLDER", help="Where results are written.")
+    ],
+    collection: Annotated[
+        list[str] | None, typer.Option("--collection", help="Repeat for several; else each.")
+    ] = None,
+    quick: Annotated[bool, typer.Option("--quick", help="One cell: K=50, W=4, E=16.")] = False,
+    reading: Reading = "softmax",
+    seeds: Annotated[int, typer.Option("--seeds", min=1, help="Seeds 0, 1, ...")] = 5,
+    vocabulary: Annotated[str, typer.Option("--vocabulary", help="paper or plain.")] = "paper",
+    numbering: Annotated[
+        str, typer.Option("--numbering", help="numbered or display.")
+    ] = "numbered",
+    jobs: Annotated[int, typer.Option("--jobs", min=1, max=256, help="Processes.")] = 2,
+    as_json: Json = False,
+) -> None:
+    """Train and score every model and control over the grid, and write the tables.
+
+    What is done already is not done again: after an interruption the same command goes on.
+    """
+    from eqemb import contest, tables, workshop
+    from eqemb.library import Library, to_json, write_atomically
+    from eqemb.vocabulary import Rules
+
+    with Library.open(library) as opened:
+        known = [name for name in workshop.collections(opened) if name != workshop.ALL]
+    chosen = tuple(collection or known or [workshop.ALL])
+    paper = vocabulary == "paper"
+    rules = Rules(vocabulary, 10 if paper else "auto", 25 if paper else "auto")
+    grid: dict[str, Any] = (
+        {"dims": (50,), "windows": (4,), "equation_windows": (16,)} if quick else {}
+    )
+    plan = contest.Plan(
+        chosen, seeds=tuple(range(seeds)), readings=_readings(reading), rules=rules,
+        numbering=numbering, **grid,
+    )  # fmt: skip
+    output.mkdir(parents=True, exist_ok=True)
+    started = time.perf_counter()
+
+    def progress(done: int, total: int, name: str) -> None:
+        if sys.stderr.isatty():
+            left = (time.perf_counter() - started) / done * (total - done) if done else 0
+            say(f"{done} of {total} {name}" + (f", about {left / 60:.0f} min left" if done else ""))
+
+    found = contest.run(library, output, plan, jobs=jobs, progress=progress)
+    found["seconds"] = round(time.perf_counter() - started, 1)
+    write_atomically(output / "results.json", to_json(found))
+    made = [tables.statistics(found)]
+    for name in plan.readings:
+        for measure in ("raw", "tempered", "accuracy"):
+            made += tables.scores_of(found, name, measure)
+        made += [tables.differences(found, f"{name} {m}") for m in ("tempered", "accuracy")]
+    write_atomically(output / "results.md", "\n".join(map(tables.markdown, made)))
+    write_atomically(output / "results.tex", "\n".join(map(tables.latex, made)))
+    write_atomically(output / "results.html", tables.page("Comparison of models", made))
+    if as_json:
+        print_json(found)
+        return
+    print((output / "results.md").read_text("utf-8"))
+    say(f"{found['seconds']} s; {output / 'results.html'}, .md, .tex, .json")

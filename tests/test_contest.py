@@ -1,0 +1,120 @@
+"""The contest: rows judged on one split, cells kept and found again, tables of what is there."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import eqemb
+from eqemb import contest, evaluation, tables
+from eqemb.evaluation import Cell, Row, difference
+from eqemb.reading import read_library
+from eqemb.split import Settings, Split
+from eqemb.vocabulary import Rules
+from planted import planted
+
+ROWS = (
+    Row("words only, W", "words", 0, is_control=True),
+    Row("article vector", "article", is_control=True),
+    Row("EqEmb-U", "eqemb-u"),
+)
+
+
+@pytest.fixture(scope="module")
+def library(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The demo articles."""
+    folder = tmp_path_factory.mktemp("contest")
+    read_library([Path(eqemb.__file__).parent / "demo"], folder / "lib").close()
+    return folder / "lib"
+
+
+def plan(**more: object) -> contest.Plan:
+    """A contest of seconds."""
+    given = {"dims": (8,), "windows": (2, 4), "equation_windows": (8,), "seeds": (0, 1)}
+    rest = {"rows": ROWS, "rules": Rules(), "numbering": "display"}
+    return contest.Plan(("all",), **(given | rest | more))  # type: ignore[arg-type]
+
+
+def test_equations_help_where_topics_are_planted() -> None:
+    """On a corpus made so, a model of equations beats words alone, and the bootstrap says so."""
+    corpus = planted()
+    split = Split.make(corpus, Settings(negatives=10))
+    found = {
+        result.row: result
+        for result in evaluation.compare(corpus, split, Cell(10, 2, 8), rows=ROWS, seeds=range(2))
+    }
+    articles = evaluation.tested_articles(corpus, split)
+    for measure in ("tempered", "accuracy"):
+        mine, theirs = (found[row].test[measure] for row in ("EqEmb-U", "words only, W"))
+        assert difference([(mine, theirs, articles)]).verdict == "better"
+        assert difference([(theirs, mine, articles)]).verdict == "worse"
+        assert difference([(mine, mine, articles)]).verdict == "tie"
+    summary = found["EqEmb-U"].summary()
+    assert summary["n"] == len(articles)
+    assert summary["test"]["accuracy"]["se"] > 0
+
+
+def test_chance_is_chance() -> None:
+    """Zero vectors score what the formula says, whatever the corpus."""
+    corpus = planted()
+    split = Split.make(corpus, Settings(negatives=10))
+    for reading, expected in (("softmax", -2.493), ("logistic", -1.386)):
+        zero, unigram = evaluation.chance(corpus, split, reading)
+        assert zero.means["test"]["raw"][0] == pytest.approx(expected, abs=1e-3)
+        assert zero.means["test"]["accuracy"][0] == 0.5
+        assert abs(unigram.means["test"]["raw"][0] - expected) < 0.1
+
+
+def test_the_bootstrap_draws_articles_not_words() -> None:
+    """Words of one article go together: a gain in one article of four is no proof."""
+    articles = np.repeat(np.arange(4), 1000)
+    gain = np.where(articles == 0, 1.0, -0.01)
+    found = difference([(gain, np.zeros(4000), articles)])
+    assert found.mean == pytest.approx(0.2425)
+    assert found.verdict == "tie"
+    alone = difference([(gain, np.zeros(4000), np.arange(4000))])
+    assert alone.verdict == "better"
+
+
+def test_pooling_keeps_an_article_together_over_cells() -> None:
+    """The same words in four cells are no four times as many words."""
+    random = np.random.default_rng(0)
+    gain, articles = random.normal(0.1, 1.0, 200), np.arange(200)
+    pair = (gain, np.zeros(200), articles)
+    one, four = difference([pair]), difference([pair] * 4)
+    assert (one.low, one.high) == pytest.approx((four.low, four.high))
+
+
+def test_cells_are_kept_and_found_again(library: Path, tmp_path: Path) -> None:
+    """A second run trains nothing and ends with the same results; another plan does not reuse."""
+    first = contest.run(library, tmp_path, plan(), jobs=1)
+    file = tmp_path / "cells" / "all-8-softmax.json"
+    written = file.stat().st_mtime_ns
+    again = contest.run(library, tmp_path, plan(), jobs=1)
+    assert file.stat().st_mtime_ns == written
+    assert json.dumps(first) == json.dumps(again)
+    contest.run(library, tmp_path, plan(seeds=(3,)), jobs=1)
+    assert file.stat().st_mtime_ns != written
+    names = {entry["model"] for entry in first["results"]}
+    assert names == {"zero vectors", "unigram", *(row.name for row in ROWS)}
+    chosen = {e["cell"]["window"] for e in first["results"] if e["model"] == "EqEmb-U"}
+    assert chosen <= {2, 4}
+
+
+def test_tables_hold_every_row(library: Path, tmp_path: Path) -> None:
+    """In Markdown, LaTeX and HTML, the best in bold."""
+    results = contest.run(library, tmp_path, plan(seeds=(0,)), jobs=1)
+    (table,) = tables.scores_of(results, "softmax", "tempered")
+    assert [row[0] for row in table.rows][2:] == [row.name for row in ROWS]
+    assert len(table.best) == 1
+    for text, bold in (
+        (tables.markdown(table), "**-"),
+        (tables.latex(table), r"\textbf{-"),
+        (tables.page("T", [table]), "<b>-"),
+    ):
+        assert bold in text
+        assert not [row for row in ROWS if row.name not in text]
+    gains = tables.differences(results, "softmax tempered")
+    assert [row[1] for row in gains.rows] == ["words only, W", "article vector"]
+    assert tables.statistics(results).rows[0][0] == "all"

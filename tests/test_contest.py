@@ -1,16 +1,18 @@
 """The contest: rows judged on one split, cells kept and found again, tables of what is there."""
 
 import json
+import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 import eqemb
-from eqemb import contest, evaluation, tables
+from eqemb import cli, contest, evaluation, scores, tables
 from eqemb.evaluation import Cell, Row, difference
+from eqemb.models import BernoulliEmbeddings, EqEmb, EqEmbH, EqEmbU
 from eqemb.reading import read_library
-from eqemb.split import Settings, Split
+from eqemb.split import VALIDATION, Settings, Split
 from eqemb.vocabulary import Rules
 from planted import planted
 
@@ -118,3 +120,40 @@ def test_tables_hold_every_row(library: Path, tmp_path: Path) -> None:
     gains = tables.differences(results, "softmax tempered")
     assert [row[1] for row in gains.rows] == ["words only, W", "article vector"]
     assert tables.statistics(results).rows[0][0] == "all"
+
+
+def test_a_trained_model_is_judged_again(
+    library: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its validation score comes out as it was in training, beside chance."""
+
+    def run(*arguments: object) -> tuple[int, str, str]:
+        monkeypatch.setattr(sys, "argv", ["eqemb", *map(str, arguments)])
+        with pytest.raises(SystemExit) as ended:
+            cli.main()
+        return int(ended.value.code or 0), *capsys.readouterr()
+
+    for model in ("words", "b-emb", "eqemb", "eqemb-u", "eqemb-h", "glove"):
+        train = ("train", library, "--model", model, "--dim", "8", "--iterations", "3")
+        assert run(*train, "--json")[0] == 0
+        code, out, _ = run("evaluate", library, model, "--json")
+        assert code == 0
+        found = json.loads(out)
+        assert found["chance"]["zero"]["logistic"] == pytest.approx(-2 * np.log(2))
+        assert found["temperature"]["softmax"] > 0
+        for name in ("softmax", "logistic", "accuracy"):
+            assert set(found[name]) == {"validation", "test"}
+            assert found[name]["test"]["se"] > 0
+    code, _, err = run("evaluate", library, "eqemb-v")
+    assert code == 2
+    assert "did you mean eqemb-u?" in err
+
+
+def test_validation_is_what_training_watched() -> None:
+    """The score that stopped training is the one that judging finds."""
+    corpus = planted()
+    split = Split.make(corpus, Settings(negatives=10))
+    for kind in (BernoulliEmbeddings, EqEmb, EqEmbU, EqEmbH):
+        model = kind(dim=8, iterations=3).fit(corpus, split)
+        found = scores.predictive(model.score(corpus, split, VALIDATION)).mean()
+        assert found == pytest.approx(model.embeddings_.config["validation"], rel=1e-5)

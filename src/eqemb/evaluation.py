@@ -312,3 +312,44 @@ def tested_articles(corpus: Corpus, split: Split) -> NDArray[np.int64]:
     """The article of each test word."""
     found: NDArray[np.int64] = corpus.equation_articles[split.occurrences[split.of(TEST)]]
     return found
+
+
+def judged(model: Model, corpus: Corpus, split: Split) -> dict[str, Any]:
+    """One trained model in both readings, beside chance; errors are those of drawing articles."""
+    config = model.embeddings_.config
+    found = {part: model.score(corpus, split, part) for part in (VALIDATION, TEST)}
+    made: dict[str, Any] = {
+        "model": config["model"],
+        "split": split.sha256,
+        "n": len(found[TEST].word),
+        "negatives": split.settings.negatives,
+        "seeds": [config["seed"]],
+        "temperature": {},
+        "chance": {},
+    }
+    names = {VALIDATION: "validation", TEST: "test"}
+    clusters = {part: corpus.equation_articles[split.occurrences[split.of(part)]] for part in names}
+    for reading, read in READINGS.items():
+        factor = scores.fit_temperature(found[VALIDATION], read)
+        made["temperature"][reading] = 1.0 / factor
+        for form, times in ((reading, 1.0), (f"{reading}_tempered", factor)):
+            made[form] = {
+                names[part]: _clustered(read(found[part].scaled(times)), clusters[part])
+                for part in names
+            }
+        for line in chance(corpus, split, reading):
+            mean = line.means["test"]["raw"][0]
+            made["chance"].setdefault(line.row.split()[0], {})[reading] = mean
+            made["chance"][line.row.split()[0]]["accuracy"] = line.means["test"]["accuracy"][0]
+    made["accuracy"] = {
+        names[part]: _clustered(scores.accuracy(found[part]), clusters[part]) for part in names
+    }
+    return made
+
+
+def _clustered(values: NDArray[np.float64], articles: NDArray[np.int64]) -> dict[str, float]:
+    """The mean and its standard error, words of one article counting together."""
+    off = np.bincount(articles, values - values.mean())
+    groups = len(np.unique(articles))
+    error = np.sqrt((off**2).sum() * groups / max(1, groups - 1)) / len(values)
+    return {"mean": float(values.mean()), "se": float(error)}

@@ -9,6 +9,7 @@ is there is never out of date: other rules make another folder.
 """
 
 import difflib
+import json
 import re
 from array import array
 from collections.abc import Iterator
@@ -284,6 +285,43 @@ class Training:
         made.save(self.path)
         self.checkpoint.unlink(missing_ok=True)
         return made
+
+
+def find_model(library: Library, name: str) -> Path:
+    """The folder of a model; a name that is not there is answered with near ones."""
+    known = library.models()
+    if name not in known:
+        near = difflib.get_close_matches(name, known, n=1)
+        hint = f"did you mean {near[0]}?" if near else f"it has {', '.join(known) or 'none yet'}"
+        raise UsageError(f"no model {name!r} in {library.folder}: {hint}")
+    return library.folder / "models" / name
+
+
+def reopened(made: Embeddings) -> Model:
+    """The model that was trained, ready to score again."""
+    kinds = {kind.name: kind for kind, _ in MODELS.values()}
+    done = {"preset": "", "words": None}  # they have done their work
+    settings = {name: done.get(name, value) for name, value in made.config["settings"].items()}
+    model = kinds[made.config["model"]](**settings)
+    model.embeddings_ = made
+    return model
+
+
+def trained_on(library: Library, made: Embeddings) -> tuple[Corpus, Split]:
+    """The corpus and the split that a model was trained with."""
+    found = {}
+    for kind, name in (("corpus", "corpus"), ("splits", "split")):
+        wanted = made.config[name]
+        if wanted is None:
+            raise UsageError(
+                "this model was trained on every word: there is nothing to judge it by"
+            )
+        for path in sorted((library.folder / kind).glob(f"*/*/{name}.json")):
+            if json.loads(path.read_text("utf-8")).get("sha256") == wanted:
+                found[name] = path.parent
+        if name not in found:
+            raise UsageError(f"the {name} this model was trained with is gone: train it again")
+    return Corpus.load(found["corpus"]), Split.load(found["split"])
 
 
 def make_model(name: str, settings: dict[str, Any]) -> Model:

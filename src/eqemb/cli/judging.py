@@ -21,6 +21,34 @@ def _readings(reading: str) -> tuple[str, ...]:
 
 
 @app.command()
+def evaluate(
+    library: LibraryPath,
+    model: Annotated[str, typer.Argument(metavar="MODEL", help="Its name, as `info` lists it.")],
+    as_json: Json = False,
+) -> None:
+    """Score a trained model on the words held out of its training, beside chance."""
+    from eqemb import evaluation, workshop
+    from eqemb.embeddings import Embeddings
+    from eqemb.library import Library
+
+    with Library.open(library) as opened:
+        made = Embeddings.load(workshop.find_model(opened, model))
+        corpus, split = workshop.trained_on(opened, made)
+    found = evaluation.judged(workshop.reopened(made), corpus, split)
+    if as_json:
+        print_json(found)
+        return
+    print(f"{found['model']}, seed {found['seeds'][0]}: {found['n']:,} test words,")
+    print(f"{found['negatives']} negatives each, split {found['split'][:12]}\n")
+    print(f"{'':24}{'validation':>18}{'test':>18}{'zero':>9}{'unigram':>9}")
+    for name in ("softmax", "softmax_tempered", "logistic", "logistic_tempered", "accuracy"):
+        values = [found[name][part] for part in ("validation", "test")]
+        shown = "".join(f"{value['mean']:10.3f} ± {value['se']:.3f}" for value in values)
+        lines = [found["chance"][line][name.partition("_")[0]] for line in ("zero", "unigram")]
+        print(f"{name.replace('_', ', '):24}{shown}" + "".join(f"{line:9.3f}" for line in lines))
+
+
+@app.command()
 def compare(
     library: LibraryPath,
     output: Annotated[

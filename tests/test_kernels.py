@@ -415,7 +415,7 @@ def test_without_equations_nothing_happens(back_end: ModuleType) -> None:
 def test_threads_leave_the_same_bytes(threads: int) -> None:
     """Every number of threads gives the bytes of one, in all three conditionals."""
     text = make_text([700, 1, 300, 1500, 0, 77])
-    rule = RULE._replace(batch=1024, block=64)
+    rule = RULE._replace(batch=2048, block=64)
     one, other = make_vectors(), make_vectors()
     seconds, contexts = [make_second(), make_second()], [make_contexts(), make_contexts()]
     for vectors, made, (rows, read), count in zip(

@@ -1,6 +1,6 @@
 """The same steps as `reference`, fast: serial numba kernels and plain Python threads.
 
-A batch is worked on in two phases. *Forward*: a batch has eight shares, which are independent;
+A batch is worked on in two phases. *Forward*: a batch has up to eight shares, independent ones;
 each sums its windows, makes three small matrix products per block (scores, gradients of
 contexts, gradients of zeros) and adds its gradients up in a sheet of its own, one row for each
 word it meets. *Apply*: the sheets' rows are grouped by word, and for each word one thread adds
@@ -52,7 +52,7 @@ from eqemb.kernels.arrays import (
 from eqemb.kernels.reference import CHUNKS, ORDER, chunk_number, distance_shares, strata
 
 Span = tuple[int, int]
-SHARES = 8  # of a batch, hence how many threads can help: more would repeat more words
+SHARES, SHARE = 8, 512  # of a batch, at most, hence how many threads can help; words, at least
 PART = 256  # positions whose windows are summed at a time: what they need stays in the L2 cache
 
 
@@ -139,7 +139,9 @@ class _Words:
     def __init__(self, vectors: Vectors, text: Text, rule: Rule, members: Team) -> None:
         size, (V, K) = max(1, min(rule.batch, len(text.tokens))), vectors.rho.shape
         self.vectors, self.text, self.rule, self.team = vectors, text, rule, members
-        self.share = -(-rule.batch // (SHARES * rule.block)) * rule.block
+        self.settings = loops.settings(rule)
+        share = max(SHARE, -(-rule.batch // SHARES))  # the smaller, the more words are in several
+        self.share = -(-share // rule.block) * rule.block
         self.part = max(rule.block, PART // rule.block * rule.block)
         blocks = self.share // rule.block
         shape = -(-size // self.share), min(V, self.share + rule.window + blocks * rule.negatives)
@@ -160,7 +162,7 @@ class _Words:
             bounds = (low, low + first * self.share, min(low + last * self.share, high))
             if bounds[1] < bounds[2]:
                 word_loops.words_forward(
-                    self.vectors, self.text, loops.settings(self.rule), self.sheet,
+                    self.vectors, self.text, self.settings, self.sheet,
                     (*bounds, self.share, self.part), slots, self.losses, learn,
                 )  # fmt: skip
 

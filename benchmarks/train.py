@@ -1,21 +1,32 @@
-"""Words per second of the first pass beside gensim's CBOW, on a synthetic Zipf text.
+"""Words per second of the first pass beside gensim's CBOW, where time goes, what speed is worth.
 
-    python benchmarks/train.py            20 million words
-    python benchmarks/train.py --quick    1 million words, for a look
-    python benchmarks/train.py --json     the raw numbers
+    python benchmarks/train.py                    a synthetic Zipf text of 20 million words
+    python benchmarks/train.py --corpus FOLDER    and a saved `Corpus`: speed, and scores
+    python benchmarks/train.py --memory           and the peak memory of training the text
+    python benchmarks/train.py --quick            one million words, one round: a look in a minute
+    python benchmarks/train.py --json             all raw numbers
 
-Both sides in the same run, in turns, the best of `--rounds`, by the clock and by CPU seconds (which
-other people's work on the machine disturbs less): same K, window, negatives and
-threads; gensim with `window` = W/2 each side, `shrink_windows=False`, `cbow_mean=0`, `sample=0`,
-lines under 10,000 words, fed from a file; one pass over the text, vocabulary not counted. Then
-a profile of where our time goes (CPU seconds, one thread) and the limit that the three matrix
-products of each block would set. Needs the extra `baselines` for gensim; without it only ours
-is measured. The text has no meaning: quality is measured elsewhere.
+Prints, in this order:
+
+- M words per second, by the clock and by CPU second of all threads (which other people's work on
+  the machine disturbs less): both sides in turns, best of `--rounds`, same K, window, negatives and
+  threads (`train_cbow` says how gensim is set), one pass, or several over a small text;
+- what a second thread gains, beside its gain for bare matrix products in the same rounds;
+- where our time goes on one thread, and how far it is from what the three matrix products of each
+  block would allow if they were all;
+- with `--corpus`, seconds to gensim's best validation score, and what zeros shared by 64 words
+  cost (`train_quality`);
+- with `--memory`, the peak of a process that opens and trains the text, and our estimate of it.
+
+The Zipf text has no meaning. Needs the extra `baselines` for gensim; without it only our side is
+measured.
 """
 
 import argparse
 import json
 import platform
+import subprocess
+import sys
 import tempfile
 import threading
 import time
@@ -25,74 +36,67 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+import train_quality
+from train_cbow import HAVE_GENSIM, Cbow, Doubles, clocked
 
+from eqemb.bernoulli import BernoulliEmbeddings
+from eqemb.corpus import Corpus
 from eqemb.kernels import cpu, draws, loops, word_loops
 from eqemb.kernels.arrays import Floats, Rule, Text, Vectors
 
-V, LINE = 25_000, 5_000
+V, ARTICLE = 25_000, 5_000
+ENOUGH = 2_000_000  # words in one measurement of a small text: it is passed over as often
+WINDOW = 8  # of the profile, of scores and of memory
 PHASES = {"words_forward": word_loops, "group": loops, "apply_words": word_loops}
+Report = dict[str, Any]
 
 
-def zipf_text(size: int, seed: int = 0) -> Text:
-    """Words with frequency 1 / rank, in articles of 5,000."""
+def zipf_corpus(size: int, seed: int = 0) -> Corpus:
+    """Words with frequency 1 / rank, in articles of 5,000; no equations."""
     share = 1 / np.arange(1, V + 1)
     edges = np.cumsum(share / share.sum())
     random = np.random.default_rng(seed)
     tokens = np.minimum(np.searchsorted(edges, random.random(size)), V - 1).astype(np.int32)
-    starts = np.minimum(np.arange(0, size + LINE, LINE), size)
-    return Text(tokens, starts, draws.noise_table(np.bincount(tokens, minlength=V)))
+    starts = np.minimum(np.arange(0, size + ARTICLE, ARTICLE), size)
+    articles, none = [str(article) for article in range(len(starts) - 1)], np.zeros(1, np.int64)
+    return Corpus(
+        words=[f"w{word}" for word in range(V)],
+        tokens=tokens,
+        starts=starts,
+        articles=articles,
+        collections=["zipf"] * len(articles),
+        equation_positions=none[:0],
+        equation_types=none[:0].astype(np.int32),
+        equation_starts=np.zeros(len(starts), np.int64),
+        equation_names=[],
+        forms=[],
+        units=[],
+        unit_ids=none[:0].astype(np.int32),
+        unit_starts=none,
+    )
 
 
-def first_vectors(dim: int) -> Vectors:
+def text_of(corpus: Corpus) -> Text:
+    """All of its words."""
+    return Text(corpus.tokens, corpus.starts, draws.noise_table(corpus.counts))
+
+
+def first_vectors(size: int, dim: int) -> Vectors:
     """Where training starts."""
     random = np.random.default_rng(1)
-    rho, alpha = ((random.standard_normal((V, dim)) / dim).astype(np.float32) for _ in range(2))
+    rho, alpha = ((random.standard_normal((size, dim)) / dim).astype(np.float32) for _ in range(2))
     return Vectors(rho, alpha, np.zeros_like(rho), np.zeros_like(rho))
 
 
-def clocked(work: Callable[[], object]) -> NDArray[np.float64]:
-    """Seconds by the clock, and of CPU in all threads."""
-    start = np.array([time.perf_counter(), time.process_time()])
-    work()
-    return np.array([time.perf_counter(), time.process_time()]) - start
+def speed(text: Text, rule: Rule, dim: int, threads: int, passes: int) -> Doubles:
+    """Words per second, and per CPU second."""
+    vectors = first_vectors(len(text.noise.alias), dim)
 
+    def work() -> None:
+        for _ in range(passes):
+            cpu.words_update(vectors, text, rule, None, threads)
 
-def ours(text: Text, rule: Rule, dim: int, threads: int) -> NDArray[np.float64]:
-    """Seconds of one pass."""
-    vectors = first_vectors(dim)
-    return clocked(lambda: cpu.words_update(vectors, text, rule, None, threads))
-
-
-Rival = Callable[[int], NDArray[np.float64]]
-
-
-def gensim_cbow(text: Text, folder: Path, rule: Rule, dim: int) -> Rival | None:
-    """A function of threads: seconds of one pass of gensim's CBOW; None without gensim."""
-    try:
-        from gensim.models import Word2Vec
-    except ImportError:
-        return None
-    file = folder / "text.txt"
-    if not file.exists():
-        with file.open("w") as lines:
-            for low in range(0, len(text.tokens), LINE):
-                lines.write(" ".join(map(str, text.tokens[low : low + LINE].tolist())) + "\n")
-
-    def run(threads: int) -> NDArray[np.float64]:
-        model = Word2Vec(
-            vector_size=dim, window=rule.window // 2, negative=rule.negatives, sg=0, cbow_mean=0,
-            sample=0, min_count=1, shrink_windows=False, workers=threads, seed=1,
-        )  # fmt: skip
-        model.build_vocab(corpus_file=str(file))
-        return clocked(
-            lambda: model.train(
-                corpus_file=str(file), total_words=model.corpus_total_words,
-                total_examples=model.corpus_count, epochs=1,
-            )
-        )  # fmt: skip
-
-    return run
+    return passes * len(text.tokens) / clocked(work)
 
 
 @loops.kernel
@@ -105,28 +109,25 @@ def _products(context: Floats, noise: Floats, scores: Floats, out: Floats, times
         np.dot(scores.T, context, zeros)
 
 
-def product_limit(rule: Rule, dim: int, threads: int) -> float:
-    """Words per second if there were nothing but the matrix products."""
+def products(rule: Rule, dim: int, threads: int, times: int = 20_000) -> Doubles:
+    """Words per second, and per CPU second, if there were nothing but the matrix products."""
     random = np.random.default_rng(0)
 
-    def work(times: int) -> None:
+    def work() -> None:
         context = random.standard_normal((rule.block, dim)).astype(np.float32)
         noise = random.standard_normal((rule.negatives, dim)).astype(np.float32) / 100
         scores = np.empty((rule.block, rule.negatives), np.float32)
         _products(context, noise, scores, np.empty_like(context), times)
 
+    def together() -> None:
+        crew = [threading.Thread(target=work) for _ in range(threads)]
+        for member in crew:
+            member.start()
+        for member in crew:
+            member.join()
+
     with cpu.team(1):
-        work(10)
-        best = 0.0
-        for _ in range(3):
-            crew = [threading.Thread(target=work, args=(5000,)) for _ in range(threads)]
-            start = time.perf_counter()
-            for member in crew:
-                member.start()
-            for member in crew:
-                member.join()
-            best = max(best, threads * 5000 * rule.block / (time.perf_counter() - start))
-    return best
+        return threads * times * rule.block / clocked(together)
 
 
 @contextmanager
@@ -153,86 +154,190 @@ def profiled(spent: dict[str, float]) -> Iterator[None]:
             setattr(PHASES[name], name, kernel)
 
 
-def profile(text: Text, rule: Rule, dim: int) -> dict[str, float]:
+def profile(text: Text, rule: Rule, dim: int, passes: int) -> dict[str, float]:
     """Nanoseconds of CPU per word in each kernel, on one thread."""
     spent: dict[str, float] = {}
     with profiled(spent):
-        spent["everything"] = float(ours(text, rule, dim, 1)[1])
-    return {name: 1e9 * seconds / len(text.tokens) for name, seconds in spent.items()}
+        everything = 1e9 / float(speed(text, rule, dim, 1, passes)[1])
+    found = {name: 1e9 * spent[name] / (passes * len(text.tokens)) for name in PHASES}
+    return found | {"the rest": everything - sum(found.values()), "everything": everything}
+
+
+class Side:
+    """The measurements of one text."""
+
+    def __init__(self, name: str, corpus: Corpus, given: argparse.Namespace, folder: Path) -> None:
+        self.name, self.text, self.given = name, text_of(corpus), given
+        self.size, self.dim = len(corpus.tokens), given.dim
+        self.passes = max(1, (ENOUGH // 10 if given.quick else ENOUGH) // self.size)
+        self.rival = Cbow(corpus.tokens, folder / f"{name}.txt") if HAVE_GENSIM else None
+
+    def rule(self, window: int) -> Rule:
+        """The step of our model's defaults, at the window and n that both sides have."""
+        made = model(self.given, window).rule(draws.key(0, 1, 1), 0.05, self.size)
+        return made._replace(batch=self.given.batch or made.batch)
+
+    def rows(self, window: int) -> Report:
+        """Best M words per second of each side and number of threads, and of the products."""
+        rule, found = self.rule(window), {}
+        cpu.words_update(  # compile
+            first_vectors(len(self.text.noise.alias), self.dim), self.text, rule, (0, rule.batch)
+        )
+        products(rule, self.dim, 1, 10)
+        for _ in range(self.given.rounds):
+            for threads in self.given.threads:
+                at = rule, self.dim, threads
+                measured = {"eqemb": speed(self.text, *at, self.passes)}
+                if self.rival is not None:
+                    measured["gensim"] = self.rival.speed(*at, self.passes)
+                measured["products"] = products(*at)
+                for name, value in measured.items():
+                    found.setdefault((name, threads), []).append(value / 1e6)
+        report: Report = {"text": self.name, "window": window, "batch": rule.batch, "threads": {}}
+        for (name, threads), values in found.items():
+            row = report["threads"].setdefault(str(threads), {})
+            clock, processor = np.max(values, axis=0).tolist()
+            row[name] = {"mwords_per_second": clock, "mwords_per_cpu_second": processor}
+            row[name]["rounds"] = np.round(values, 3).tolist()
+        return report
+
+
+def model(given: argparse.Namespace, window: int) -> BernoulliEmbeddings:
+    """Our defaults, with the ones and zeros in the same balance at another n."""
+    usual = BernoulliEmbeddings()
+    weight = usual.weight * usual.negatives / given.negatives
+    return BernoulliEmbeddings(
+        dim=given.dim, window=window, negatives=given.negatives, zero_weight=weight
+    )
+
+
+def memory(corpus: Corpus, given: argparse.Namespace, folder: Path) -> Report:
+    """The peak of a process that opens the text and makes an iteration over it.
+
+    Another one, over little, goes before: what compiling takes is not the text's.
+    """
+    for name, text in (("little", zipf_corpus(10_000)), ("whole", corpus)):
+        text.save(folder / name)
+        command = [sys.executable, __file__, "--child", str(folder / name), "--dim", str(given.dim)]
+        done = subprocess.run(command, check=True, capture_output=True, text=True)
+    estimate = model(given, WINDOW).estimate(corpus, probe=False)
+    return {"peak_bytes": int(done.stdout), "estimate_bytes": estimate.memory}
+
+
+def child(given: argparse.Namespace) -> None:
+    """What `memory` starts."""
+    made = model(given, WINDOW).set_params(iterations=1)
+    made.fit(Corpus.load(given.child), threads=max(given.threads))
+    status = Path("/proc/self/status").read_text()
+    print(1024 * int(status.split("VmHWM:")[1].split()[0]))
+
+
+def show_speed(row: Report) -> None:
+    """Lines of the table of speeds."""
+    for threads, sides in row["threads"].items():
+        figures = ""
+        for unit in ("mwords_per_second", "mwords_per_cpu_second"):
+            mine, theirs = (sides.get(side, {}).get(unit, np.nan) for side in ("eqemb", "gensim"))
+            figures += f"   {mine:7.2f} {theirs:7.2f} {mine / theirs:6.1f}"
+        print(f"{row['text']:8} {row['window']:3} {threads:>8}{figures}", flush=True)
+
+
+def show_gains(rows: list[Report]) -> None:
+    """What the last number of threads gains over the first."""
+    print("\ngain of threads, by the clock:")
+    for row in rows:
+        first, *_, last = row["threads"].items()
+        gains = {
+            name: last[1][name]["mwords_per_second"] / first[1][name]["mwords_per_second"]
+            for name in first[1]
+        }
+        told = ", ".join(f"{name} {gain:.2f}" for name, gain in gains.items())
+        print(f"{row['text']:8} W={row['window']:<2} {first[0]} to {last[0]}: {told}")
+
+
+def show_profile(report: Report) -> None:
+    """Where time goes, and the limit."""
+    for name, parts in report["profile_ns_per_word"].items():
+        told = ", ".join(f"{part} {value:.0f}" for part, value in parts.items())
+        print(f"\nns of CPU per word, {name}, one thread, W={WINDOW}: {told}")
+    limits = [row["threads"]["1"]["products"]["mwords_per_cpu_second"] for row in report["speed"]
+              if "1" in row["threads"]]  # fmt: skip
+    if limits:
+        limit = 1e3 / max(limits)
+        share = limit / report["profile_ns_per_word"]["zipf"]["everything"]
+        print(f"matrix products alone: {limit:.0f} ns, {share:.0%} of everything on zipf")
 
 
 def arguments() -> argparse.Namespace:
     """What was asked for."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
     parser.add_argument("--words", type=int, default=20_000_000)
+    parser.add_argument("--corpus", type=Path, help="a folder saved by Corpus.save")
+    parser.add_argument("--memory", action="store_true")
     parser.add_argument("--quick", action="store_true", help="one million words, one round")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--dim", type=int, default=100)
     parser.add_argument("--negatives", type=int, default=10)
-    parser.add_argument("--batch", type=int, default=8192)
+    parser.add_argument("--batch", type=int, help="of the measured speed; else our model's own")
     parser.add_argument("--windows", type=int, nargs="+", default=[4, 8, 16])
     parser.add_argument("--threads", type=int, nargs="+", default=[1, 2])
     parser.add_argument("--json", action="store_true")
+    parser.add_argument("--child", type=Path, help=argparse.SUPPRESS)
     given = parser.parse_args()
     if given.quick:
-        given.words, given.rounds = 1_000_000, 1
+        given.words, given.rounds = min(given.words, 1_000_000), 1
     return given
 
 
-def compare(text: Text, rule: Rule, given: argparse.Namespace, folder: Path) -> Iterator[Any]:
-    """One row for each number of threads."""
-    rival = gensim_cbow(text, folder, rule, given.dim)
-    for threads in given.threads:
-        mine, theirs = [], []
-        for _ in range(given.rounds):
-            mine.append(len(text.tokens) / ours(text, rule, given.dim, threads) / 1e6)
-            if rival is not None:
-                theirs.append(len(text.tokens) / rival(threads) / 1e6)
-        best = [np.max(rows, axis=0) if rows else np.full(2, np.nan) for rows in (mine, theirs)]
-        row: dict[str, Any] = {"window": rule.window, "threads": threads}
-        row |= {"eqemb": best[0].tolist(), "gensim": best[1].tolist()}
-        yield row | {"rounds": [np.round(rows, 3).tolist() for rows in (mine, theirs)]}
-
-
-def show(row: dict[str, Any]) -> None:
-    """A line of the table."""
-    mine, theirs = row["eqemb"], row["gensim"]
-    print(
-        f"{row['window']:4}  {row['threads']:7}  "
-        f"{mine[0]:7.2f} {theirs[0]:7.2f} {mine[0] / theirs[0]:6.1f}   "
-        f"{mine[1]:7.2f} {theirs[1]:7.2f} {mine[1] / theirs[1]:6.1f}",
-        flush=True,
-    )
+def measured(given: argparse.Namespace, folder: Path) -> Report:
+    """All that was asked for; speeds are shown as they come."""
+    corpora = {"zipf": zipf_corpus(given.words)}
+    if given.corpus:
+        corpora["corpus"] = Corpus.load(given.corpus)
+    report: Report = {"machine": platform.processor() or platform.machine(), "speed": []}
+    report |= {"words": {name: len(corpus.tokens) for name, corpus in corpora.items()}}
+    report |= {"dim": given.dim, "negatives": given.negatives, "profile_ns_per_word": {}}
+    if not given.json:
+        print(f"K={given.dim}, n={given.negatives}, words: {report['words']}")
+        print("                        M words per second       M words per CPU second")
+        print("text       W  threads     eqemb  gensim  ratio     eqemb  gensim  ratio")
+    for name, corpus in corpora.items():
+        side = Side(name, corpus, given, folder)
+        for window in given.windows:
+            report["speed"].append(side.rows(window))
+            if not given.json:
+                show_speed(report["speed"][-1])
+        spent = profile(side.text, side.rule(WINDOW), given.dim, side.passes)
+        report["profile_ns_per_word"][name] = spent
+    if given.memory:
+        report["memory"] = memory(corpora["zipf"], given, folder)
+    if given.corpus:
+        ours, threads = model(given, WINDOW), max(given.threads)
+        report["quality"] = train_quality.measure(
+            corpora["corpus"], ours, threads, folder, quick=given.quick
+        )
+    return report
 
 
 def main() -> None:
     """Measure and print."""
     given = arguments()
-    text = zipf_text(given.words)
-    report: dict[str, Any] = {"machine": platform.processor() or platform.machine()}
-    report |= {"words": given.words, "batch": given.batch, "rows": [], "profile": {}}
-    rule = Rule(4, given.negatives, 64, given.batch, 1 / given.negatives, 0.05, draws.key(0, 1, 1))
-    cpu.words_update(first_vectors(given.dim), text, rule, (0, given.batch))  # compile
-    if not given.json:
-        print(f"{given.words:,} words, K={given.dim}, n={given.negatives}, batch {given.batch}")
-        print("              M words per second      M words per CPU second")
-        print("   W  threads    eqemb  gensim  ratio     eqemb  gensim  ratio")
+    if given.child:
+        child(given)
+        return
     with tempfile.TemporaryDirectory() as folder:
-        for window in given.windows:
-            for row in compare(text, rule._replace(window=window), given, Path(folder)):
-                report["rows"].append(row)
-                if not given.json:
-                    show(row)
-    report["profile"] = profile(text, rule._replace(window=8), given.dim)
-    report["products"] = {n: product_limit(rule, given.dim, n) for n in given.threads}
+        report = measured(given, Path(folder))
     if given.json:
         print(json.dumps(report, indent=1))
         return
-    print("\nns of CPU per word, one thread, W=8:")
-    for name, value in sorted(report["profile"].items(), key=lambda item: -item[1]):
-        print(f"  {name:14} {value:6.0f}")
-    for threads, limit in report["products"].items():
-        print(f"matrix products alone, {threads} threads: {limit / 1e6:.1f} M words/s")
+    if len(given.threads) > 1:
+        show_gains(report["speed"])
+    show_profile(report)
+    if "quality" in report:
+        train_quality.show(report["quality"])
+    if "memory" in report:
+        peak, estimate = (report["memory"][f"{name}_bytes"] / 1e6 for name in ("peak", "estimate"))
+        print(f"\npeak memory of training zipf: {peak:.0f} MB, estimated {estimate:.0f} MB")
 
 
 if __name__ == "__main__":

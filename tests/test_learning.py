@@ -17,7 +17,7 @@ import pytest
 
 import eqemb
 from eqemb import cli, workshop
-from eqemb.errors import UsageError
+from eqemb.errors import EqembError, UsageError
 from eqemb.library import Library
 from eqemb.reading import read_library
 from eqemb.vocabulary import Rules
@@ -169,7 +169,7 @@ def test_train(run: Run, library: Path, model: str) -> None:
 def test_info_names_the_models(run: Run, library: Path) -> None:
     """With what they are and how well they predict."""
     assert run("train", library, "--model", "words", *SMALL, "--name", "listed").code == 0
-    assert "listed: b-emb, 8 numbers, validation -" in run("info", library).out
+    assert "listed: words, 8 numbers, validation -" in run("info", library).out
     assert json.loads(run("info", library, "--json").out)["models"]["listed"]["seed"] == 0
 
 
@@ -189,7 +189,8 @@ def test_talk_of_training(run: Run, library: Path, tmp_path: Path) -> None:
     picture = tmp_path / "curve.png"
     done = run("train", library, *SMALL, "--name", "talk", "--plot", picture)
     assert done.code == 0, done.err
-    assert not [w for w in ("parameters", "memory", "time", "words/s") if w not in done.out]
+    assert not [word for word in ("parameters", "memory", "time") if word not in done.err]
+    assert "words/s" in done.out
     assert "█" in done.out
     assert picture.read_bytes().startswith(b"\x89PNG")
 
@@ -249,6 +250,9 @@ def test_a_name_is_taken_once(run: Run, library: Path) -> None:
         (["--name", "../x"], "cannot be a model's name"),
         (["--min-count", "100000"], "no words"),
         (["--preset", "paper", "--negatives", "3"], "preset 'paper' has negatives=20"),
+        (["--preset", "paper", "--zero-weight", "0.15"], "preset 'paper' has zero_weight=sum"),
+        (["--negatives", "1000000"], "from 1 to 1,000"),
+        (["--control", "none"], "say 'shuffled', or leave it out"),
         (["--rate", "1e30", "--iterations", "2"], "smaller rate"),
         (["--plot", "curve.bmp"], "curve"),
     ],
@@ -260,7 +264,8 @@ def test_misuse_is_one_sentence(
     done = run("train", library, "--name", "wrong", *arguments)
     assert done.code in (1, 2)
     assert sentence in done.err
-    assert len(done.err.strip().splitlines()) == 1
+    assert done.err.strip().splitlines()[-1].startswith("eqemb: ")
+    assert "Traceback" not in done.err
     assert not (library / "models" / "wrong").exists()
 
 
@@ -273,10 +278,53 @@ def test_given_words_of_another_model(run: Run, library: Path) -> None:
     assert done.code == 0, done.err
     said = run(*base, "said", "--collection", "one", "--words", path)
     assert "have no given vector" in said.err
+    assert "may have been learned from words that are held out here" in said.err
     made = eqemb.Embeddings.load(Path(json.loads(done.out)["path"]))
     other = eqemb.Embeddings.load(path)
     shared = next(word for word in made.words.index_to_key if word in other.words)
     assert np.array_equal(made.words[shared], other.words[shared])
+
+
+def test_an_interrupted_training_is_not_thrown_away(run: Run, library: Path) -> None:
+    """Without --resume it is refused; a model below chance is remarked upon."""
+    place = library / "models" / ".begun.checkpoint"
+    place.parent.mkdir(exist_ok=True)
+    place.write_bytes(b"hours of work")
+    done = run("train", library, *SMALL, "--name", "begun")
+    assert done.code == 2
+    assert "go on with --resume" in done.err
+    assert place.read_bytes() == b"hours of work"
+    place.unlink()
+    bad = run("train", library, "--model", "words", *SMALL, "--rate", "1e4", "--name", "bad")
+    assert "no better than chance (-3.045)" in bad.err
+
+
+def test_a_damaged_corpus_is_said_so(run: Run, library: Path) -> None:
+    """Not a crash, and it is made anew once it is removed."""
+    assert run("split", library, "--collection", "two", "--min-count", "3").code == 0
+    (folder,) = [
+        path
+        for path in (library / "corpus" / "two").iterdir()
+        if json.loads((path / "corpus.json").read_text("utf-8"))["settings"]["min_count"] == 3
+    ]
+    (folder / "words.txt").write_text("", "utf-8")
+    done = run("split", library, "--collection", "two", "--min-count", "3")
+    assert done.code == 1
+    assert "is damaged: remove it" in done.err
+    shutil.rmtree(folder)
+    assert run("split", library, "--collection", "two", "--min-count", "3").code == 0
+
+
+def test_one_training_of_a_name_at_a_time(library: Path) -> None:
+    """The second is told so."""
+    checkpoint = library / "models" / ".busy.checkpoint"
+    with (
+        workshop.named(checkpoint),
+        pytest.raises(EqembError, match="busy is being trained by another eqemb"),
+        workshop.named(checkpoint),
+    ):
+        pass
+    assert not checkpoint.with_suffix(".lock").exists()
 
 
 @pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="no SIGKILL here")

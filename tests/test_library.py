@@ -265,7 +265,7 @@ def test_a_folder_that_is_ours_is_taken(tmp_path: Path) -> None:
     folder = tmp_path / "new" / "library"
     make_folder(folder)
     make_folder(folder)
-    with locked(folder):
+    with locked(folder / ".lock", "it is being written"):
         add_generation(folder, "a")
         make_folder(folder)
         switch(folder, folder / "generations/1")
@@ -289,12 +289,12 @@ def test_a_second_writer_is_told_so(tmp_path: Path) -> None:
     """And the way is free once the first is done."""
     pytest.importorskip("fcntl")
     with (
-        locked(tmp_path),
+        locked(tmp_path / ".lock", "it is being written"),
         pytest.raises(EqembError, match="is being written by another eqemb"),
-        locked(tmp_path),
+        locked(tmp_path / ".lock", "it is being written"),
     ):
         pass
-    with locked(tmp_path):
+    with locked(tmp_path / ".lock", "it is being written"):
         pass
 
 

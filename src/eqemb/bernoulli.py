@@ -41,6 +41,7 @@ PAPER: dict[str, Any] = {
     "unit_window": 4,
 }
 WORDS, EQUATIONS, UNITS = 1, 2, 3  # passes, in the draws
+_MOST = {"dim": 10_000, "negatives": 1000, "window": 1000}
 _READINGS = {"softmax": scores.predictive, "logistic": scores.logistic}
 PROGRAM = 200_000_000  # bytes of Python, NumPy, SciPy and numba before any data
 
@@ -97,17 +98,26 @@ class Model:
     def __post_init__(self) -> None:
         self._check()
 
+    @property
+    def title(self) -> str:
+        """Its name on the command line."""
+        return self.name
+
     def _check(self) -> None:
         for name in ("dim", "negatives", "iterations", "patience", "batch", "block"):
             value = getattr(self, name, 1)
             if name == "batch" and value == "auto":
                 continue
-            if not isinstance(value, int) or value < 1:
-                raise UsageError(f"{name}={value!r}: must be a whole number from 1 on")
+            if not isinstance(value, int) or not 1 <= value <= _MOST.get(name, value):
+                limit = f" to {_MOST[name]:,}" if name in _MOST else " on"
+                raise UsageError(f"{name}={value!r}: must be a whole number from 1{limit}")
         for name in ("window", "equation_window", "unit_window"):
             value = getattr(self, name, 2)
-            if value < 2 or value % 2:
-                raise UsageError(f"{name}={value}: must be even, half before and half after")
+            if value < 2 or value % 2 or value > _MOST["window"]:
+                raise UsageError(
+                    f"{name}={value}: must be even, half before and half after, and no more than"
+                    f" {_MOST['window']:,}"
+                )
         if self.rate <= 0:
             raise UsageError(f"rate={self.rate}: must be above 0")
         if self.reading not in _READINGS:
@@ -162,6 +172,12 @@ class Model:
         self.embeddings_.check()
         return self
 
+    def check_data(self, corpus: Corpus, split: Split) -> None:
+        """Refuse to score on a corpus that this model was not trained on."""
+        split.check(corpus)
+        if self._fitted().config["corpus"] != corpus.sha256:
+            raise UsageError("this model was trained on another corpus: score it on its own")
+
     def check(self, corpus: Corpus) -> None:
         """Refuse a corpus that this model cannot learn from."""
         if not len(corpus.tokens):
@@ -169,7 +185,7 @@ class Model:
 
     def _config(self, corpus: Corpus, split: Split | None, seed: int) -> dict[str, Any]:
         made = {
-            "model": self.name,
+            "model": self.title,
             "settings": self._described(),
             "seed": seed,
             "corpus": corpus.sha256,
@@ -267,6 +283,11 @@ class BernoulliEmbeddings(Model):
         super()._check()
         if self.weight < 0:
             raise UsageError(f"zero_weight={self.zero_weight}: must be no less than 0")
+
+    @property
+    def title(self) -> str:
+        """Without equations it is a model of words alone."""
+        return "words" if self.name == "b-emb" and self.equations == "ignored" else self.name
 
     @property
     def weight(self) -> float:
@@ -395,6 +416,7 @@ class BernoulliEmbeddings(Model):
         self, corpus: Corpus, split: Split, part: int, *, words: int | None = None
     ) -> scores.Scored:
         """Scores of held-out words: W - 1 words and the equation, or `words` words alone."""
+        self.check_data(corpus, split)
         arrays, chosen = self._fitted().arrays, split.of(part)
         count = self.window - 1 if words is None else words
         context = context_sum(arrays["alpha_words"], contexts(corpus, split, count)[chosen])

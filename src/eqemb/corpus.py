@@ -9,7 +9,6 @@ as written and a `Formula` for each equation, in reading order. Kept as a folder
     equations.json      canonical forms of types, names of occurrences, units
 """
 
-import json
 import tempfile
 from array import array
 from collections.abc import Callable, Collection, Iterable, Iterator
@@ -21,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eqemb import phrases, store, vocabulary
-from eqemb.errors import UsageError
+from eqemb.errors import EqembError, UsageError
 from eqemb.phrases import Pairs
 from eqemb.vocabulary import Mask, Removed, Rules
 
@@ -183,6 +182,9 @@ class Corpus:
     @property
     def sha256(self) -> str:
         """Of everything that training can see."""
+        opened: str = self.__dict__.get("_verified", "")  # a corpus that was opened stays as it is
+        if opened:
+            return opened
         described = self._described() | self._equations() | {"words": self.words}
         return store.content_hash(described, self.arrays)
 
@@ -199,8 +201,8 @@ class Corpus:
         """Open a folder; its arrays stay on disk until they are used."""
         path = store.whole(path)
         described = store.read_json(path / "corpus.json", FORMAT, VERSION)
-        equations = json.loads((path / "equations.json").read_text("utf-8"))
-        return cls(
+        equations = store.read_part(path / "equations.json")
+        made = cls(
             words=(path / "words.txt").read_text("utf-8").split("\n")[:-1],
             articles=described["articles"],
             collections=described["collections"],
@@ -212,6 +214,10 @@ class Corpus:
             left_out=described["left_out"],
             **store.map_arrays(path / "arrays.safetensors"),
         )
+        if made.sha256 != described["sha256"]:
+            raise EqembError(f"{path} is damaged: remove it, and it is made anew")
+        made.__dict__["_verified"] = described["sha256"]
+        return made
 
 
 class _Raw:

@@ -191,7 +191,7 @@ def _several(asked: Several) -> list[Asked]:
     return [asked] if isinstance(asked, np.ndarray) and asked.ndim == 1 else list(asked)
 
 
-@dataclass
+@dataclass(repr=False)
 class Embeddings:
     """What training leaves: arrays named rho_words, alpha_words, rho_equations, ..."""
 
@@ -262,10 +262,10 @@ class Embeddings:
             if array.dtype.kind == "f" and not np.isfinite(array).all():
                 raise EqembError(f"{name} is no longer finite: train with a smaller rate")
 
-    def save(self, path: Path, *, replace: bool = False) -> None:
+    def save(self, path: Path | str, *, replace: bool = False) -> None:
         """Write the folder, whole or not at all."""
         self.check()
-        with store.new_folder(path, replace=replace) as folder:
+        with store.new_folder(Path(path), replace=replace) as folder:
             store.write_arrays(folder / "arrays.safetensors", self.arrays)
             store.write_json(folder / "vocabulary.json", self.keys)
             store.write_json(folder / "history.json", self.history)
@@ -275,18 +275,36 @@ class Embeddings:
             store.write_json(folder / "config.json", head | self.config)
 
     @classmethod
-    def load(cls, path: Path) -> Self:
-        """Open a folder; vectors stay on disk until they are used."""
-        path = store.whole(path)
+    def load(cls, path: Path | str) -> Self:
+        """Open a folder; vectors stay on disk until they are used (`verify` reads them all)."""
+        path = store.whole(Path(path))
         config = store.read_json(path / "config.json", FORMAT, VERSION)
         for name in ("format", "version", "sha256"):
             config.pop(name)
         read = {
-            name: json.loads((path / f"{name}.json").read_text("utf-8"))
+            name: store.read_part(path / f"{name}.json")
             for name in ("vocabulary", "history", "run")
         }
         arrays = store.map_arrays(path / "arrays.safetensors")
-        return cls(config, arrays, read["vocabulary"], read["history"], read["run"])
+        made = cls(config, arrays, read["vocabulary"], read["history"], read["run"])
+        for kind, keys in made.keys.items():
+            for name in (f"rho_{kind}", f"alpha_{kind}"):
+                if name in arrays and len(arrays[name]) != len(keys):
+                    raise EqembError(f"{path} is damaged: {len(keys):,} {kind} for {name}")
+        return made
+
+    @classmethod
+    def verified(cls, path: Path | str) -> Self:
+        """Open a folder and check that it is, to the byte, what was saved."""
+        made = cls.load(path)
+        wanted = store.read_json(Path(path) / "config.json", FORMAT, VERSION)["sha256"]
+        if made.sha256 != wanted:
+            raise EqembError(f"{path} was changed after it was saved: train it again")
+        return made
+
+    def __repr__(self) -> str:
+        sizes = ", ".join(f"{len(keys):,} {kind}" for kind, keys in self.keys.items())
+        return f"<Embeddings of {self.config.get('model', 'model')}: {sizes}>"
 
     def card(self) -> str:
         """What this model is, for people; the same for the same training on any machine."""

@@ -36,6 +36,11 @@ class Folded(NamedTuple):
     """Units: met in training, taken for any of their type, and of a type never met."""
 
 
+def _joined(unit: str | tuple[str, ...]) -> str:
+    """A unit as a key: `layout(latex).units()` gives its parts."""
+    return unit if isinstance(unit, str) else "\t".join(unit)
+
+
 class Units:
     """The units of a model, ready to be looked up."""
 
@@ -56,8 +61,9 @@ class Units:
             for kind, vector in zip(self._types, model.arrays.get("alpha_types", ()), strict=False)
         }
 
-    def fold(self, equations: Sequence[Sequence[str]]) -> Folded:
+    def fold(self, equations: Sequence[Sequence[Any]]) -> Folded:
         """The mean of each equation's units; zero where none is known."""
+        equations = [list(map(_joined, units)) for units in equations]
         made = np.zeros((2, len(equations), self.alpha.shape[1]))
         for index, units in enumerate(equations):
             found = [rows for rows in map(self._find, units) if rows]
@@ -78,8 +84,8 @@ class Units:
         return [row] if row is not None else self._types.get(unit_type(unit), [])
 
 
-def bare(model: Embeddings, equations: Sequence[Sequence[str]]) -> Folded:
-    """Equations given by their units alone (`layout(latex).units()` joined by tabs)."""
+def bare(model: Embeddings, equations: Sequence[Sequence[Any]]) -> Folded:
+    """Equations given by their units alone: a list of `layout(latex).units()`."""
     return Units(model).fold(equations)
 
 
@@ -98,12 +104,18 @@ def among_words(
     """
     first = len(corpus.forms)
     forms = new.forms[first:]
+    if model.config["corpus"] != corpus.sha256 or new.forms[:first] != corpus.forms:
+        raise UsageError("fold in with the corpus of the model, and articles that it has encoded")
     if "alpha_units" in model.arrays:
         bags = [
             [new.units[unit] for unit in new.unit_ids[new.unit_starts[t] : new.unit_starts[t + 1]]]
             for t in range(first, len(new.forms))
         ]
-        return bare(model, bags)._replace(forms=forms)
+        found = bare(model, bags)._replace(forms=forms)
+        if model.config["model"] != EqEmbH.name:
+            return found
+        old, stream = training_stream(corpus, split), training_stream(new, new_split)
+        return found._replace(rho=_rho(model, old, stream, first, len(new.forms), threads))
     if "alpha_equations" not in model.arrays or model.config["model"] != EqEmb.name:
         raise UsageError(f"{model.config['model']} has no equations of its own to fold in")
     old, stream = training_stream(corpus, split), training_stream(new, new_split)
@@ -159,6 +171,6 @@ def _rho(
     learned = Rows(made, np.zeros_like(made))
     for iteration in range(1, model.config["best"]["rho_e"] + 1):
         key = draws.key(model.config["seed"], EQUATIONS, iteration)
-        rule = settings.rule(key, settings.equation_rate, len(old.tokens))
+        rule = settings.rule(key, settings.rho_rate, len(old.tokens))
         cpu.contexts_update(learned, contexts, rule, threads)
     return made

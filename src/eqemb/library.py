@@ -180,16 +180,14 @@ def read_state(folder: Path) -> dict[str, int] | None:
 
 
 @contextlib.contextmanager
-def locked(folder: Path) -> Iterator[None]:
-    """Hold a library for writing; a second writer is told so."""
-    with (folder / ".lock").open("w", encoding="utf-8") as file:
+def locked(place: Path, what: str) -> Iterator[None]:
+    """Hold a file's lock; a second one is told what is going on."""
+    with place.open("w", encoding="utf-8") as file:
         if fcntl is not None:
             try:
                 fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except OSError:
-                raise EqembError(
-                    f"{folder} is being written by another eqemb; wait for it"
-                ) from None
+                raise EqembError(f"{what} by another eqemb; wait for it") from None
         yield
 
 

@@ -50,6 +50,8 @@ class EqEmb(BernoulliEmbeddings):
 
     equation_window: int = 16
     equation_rate: float = 0.2
+    rho_rate: float = 0.05
+    """Of the rho of equations or units, which no word's score depends on."""
     control: str = ""
     passes: str = "two"
     """"two": words, then equations; "joint": words with equations in their contexts, then those."""
@@ -74,13 +76,16 @@ class EqEmb(BernoulliEmbeddings):
         if size != self.dim:
             raise UsageError(f"given words have {size} numbers: say dim={size}, not {self.dim}")
         if self.control not in self.controls:
-            raise UsageError(f"control={self.control!r}: say one of {', '.join(self.controls)}")
+            said = " or ".join(map(repr, filter(None, self.controls)))
+            hint = f"say {said}, or leave it out" if said else f"{self.name} has none"
+            raise UsageError(f"control={self.control!r}: {hint}")
         if self.passes not in ("two", "joint"):
             raise UsageError(f"passes={self.passes!r}: say 'two' or 'joint'")
         if self.passes == "joint" and self._given:
             raise UsageError("passes='joint' learns words anew: say 'two' where words are given")
-        if self.equation_rate <= 0:
-            raise UsageError(f"equation_rate={self.equation_rate}: must be above 0")
+        for name in ("equation_rate", "rho_rate"):
+            if getattr(self, name) <= 0:
+                raise UsageError(f"{name}={getattr(self, name)}: must be above 0")
         if self.equations != "ignored":
             raise UsageError("equations as tokens are for b-emb: EqEmb has its own second pass")
 
@@ -89,6 +94,8 @@ class EqEmb(BernoulliEmbeddings):
         super().check(corpus)
         if not len(corpus.forms):
             raise UsageError("the corpus has no equations: train words, or read other articles")
+        if self._given and self.words_missing(corpus)["words"] == len(corpus.words):
+            raise UsageError("none of the corpus's words has a given vector: give other ones")
 
     def _described(self) -> dict[str, Any]:
         return self.get_params() | {"words": self._given.sha256 if self._given else None}
@@ -214,7 +221,8 @@ class EqEmb(BernoulliEmbeddings):
                         alpha, words, text, near, rule, whole=self.whole, threads=job.threads
                     )
                 if not attempt.watches["rho_e"].stopped:
-                    loss["b_e"] = job.kernels.contexts_update(rho, read, rule, job.threads)
+                    own = rule._replace(rate=self.rho_rate)
+                    loss["b_e"] = job.kernels.contexts_update(rho, read, own, job.threads)
                 return loss
 
             judges = {
@@ -383,8 +391,9 @@ class EqEmbU(EqEmb):
         job.attempt.iterate(self.iterations, step, judges, job.callback, size)
 
     def _unit_rule(self, job: Job, iteration: int) -> Rule:
-        rule = self._rule(job, UNITS, iteration, self.equation_rate)
-        return rule._replace(window=self.unit_window, learn_alpha=self.unit_alpha != "words")
+        shared = self.unit_alpha != "words"  # then b_u teaches alpha too, at alpha's rate
+        rule = self._rule(job, UNITS, iteration, self.equation_rate if shared else self.rho_rate)
+        return rule._replace(window=self.unit_window, learn_alpha=shared)
 
     def _rows_learned(self) -> Floats:
         found: Floats = self._fitted().arrays["alpha_units"]

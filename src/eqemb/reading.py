@@ -278,7 +278,7 @@ def read_library(
     limits, stops, jobs = limits or Limits(), backstops or Backstops(), _checked(jobs)
     tasks = discover(given, limits)
     make_folder(folder)
-    with locked(folder):
+    with locked(folder / ".lock", f"{folder} is being written"):
         generation = next_generation(folder)
         settings = {"format": FORMAT, "version": __version__, "limits": asdict(limits)}
         places = [str(Path(path).resolve()) for path in given]

@@ -256,6 +256,14 @@ def write_json(path: Path, value: Any) -> None:
     path.write_text(json.dumps(value, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
 
 
+def read_part(path: Path) -> Any:
+    """JSON that belongs to a folder of ours; a file that is not there or broken is said so."""
+    try:
+        return json.loads(path.read_text("utf-8"))
+    except (OSError, ValueError) as error:
+        raise EqembError(f"{path} cannot be read ({error}): make its folder anew") from None
+
+
 def read_json(path: Path, kind: str, version: int) -> dict[str, Any]:
     """A folder's own file; refuses another format or version, and says what to do."""
     try:

@@ -264,7 +264,10 @@ class Attempt:
             return cls(identity, file=file)
         state = store.read_metadata(file)
         if state.get("identity") != identity:
-            raise UsageError(f"{file} is a checkpoint of other settings; train without resuming")
+            raise UsageError(
+                f"{file} is a checkpoint of other settings, or of a library that has changed since:"
+                " train under another name, or remove it"
+            )
         kept = {name: np.array(array) for name, array in store.map_arrays(file).items()}
         return cls(
             identity,
@@ -292,8 +295,12 @@ class Attempt:
         }
         self.file.parent.mkdir(parents=True, exist_ok=True)
         beside = self.file.with_name(f".{self.file.name}.new")
-        store.write_arrays(beside, arrays, state)
-        beside.replace(self.file)
+        try:
+            store.write_arrays(beside, arrays, state)
+            beside.replace(self.file)
+        except BaseException:
+            beside.unlink(missing_ok=True)
+            raise
 
     def done(self, stage: str) -> bool:
         """Whether a stage was finished before."""
@@ -329,6 +336,8 @@ class Attempt:
                 setting = {"words": "rate", "joint": "rate or equation_rate"}.get(
                     self.stage, "equation_rate"
                 )
+                if self.file is not None:
+                    self.file.unlink(missing_ok=True)  # to go on would end here again
                 raise EqembError(
                     f"the loss of {self.stage} is no number any more after iteration {iteration}"
                     f" ({loss}): train with a smaller {setting}"

@@ -10,9 +10,11 @@ is there is never out of date: other rules make another folder.
 
 import difflib
 import json
+import math
 import re
 from array import array
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from importlib.util import find_spec
 from pathlib import Path
@@ -26,7 +28,7 @@ from eqemb import scores, store
 from eqemb import split as splits
 from eqemb.article import read_tokens
 from eqemb.baselines import Cbow, ParagraphVectors
-from eqemb.bernoulli import BernoulliEmbeddings, Estimate, Model
+from eqemb.bernoulli import PAPER, BernoulliEmbeddings, Estimate, Model
 from eqemb.corpus import Corpus, Formula, Stream
 from eqemb.embeddings import Embeddings
 from eqemb.errors import UsageError
@@ -92,10 +94,17 @@ def corpus(library: Library, choice: Choice | None = None) -> Corpus:
         left_out = frozenset() if choice.duplicates else _repeated(library, choice.collection)
         articles = _articles(library, choice.collection)
         made = Corpus.build(articles, choice.rules, numbering=choice.numbering, leave_out=left_out)
-        with locked(library.folder):
-            if not path.exists():
-                made.save(path)
+        _keep(made, path)
     return Corpus.load(path)
+
+
+def _keep(made: Corpus | Split, path: Path) -> None:
+    """Save under a name that says all; another process that did it meanwhile did the same."""
+    try:
+        made.save(path)
+    except (UsageError, OSError):
+        if not path.exists():
+            raise
 
 
 #: Limits a query to the articles of one collection, its first parameter.
@@ -158,10 +167,7 @@ def split(
     key = store.content_hash(asdict(settings) | {"corpus": of.sha256}, {})[:12]
     path = library.folder / "splits" / quote(collection, safe=" ") / key
     if not path.exists():
-        made = Split.make(of, settings)
-        with locked(library.folder):
-            if not path.exists():
-                made.save(path)
+        _keep(Split.make(of, settings), path)
     return Split.load(path)
 
 
@@ -227,8 +233,13 @@ class Training:
             raise UsageError(f"{self.name!r} cannot be a model's name: give a plain --name")
         self.model.check(self.corpus)
         if not self.path.exists():
+            if self.checkpoint.exists() and not resume:
+                raise UsageError(
+                    f"the training of {self.name!r} was interrupted: go on with --resume, give"
+                    f" another --name, or remove {self.checkpoint}"
+                )
             return None
-        found = Embeddings.load(self.path)
+        found = Embeddings.verified(self.path)
         if resume and found.config["identity"] == self.model.identity(
             self.corpus, self.split, self.seed
         ):
@@ -238,15 +249,31 @@ class Training:
             f" remove {self.path}"
         )
 
-    def missing_words(self) -> str:
-        """A sentence about words that vectors from elsewhere do not have, '' where all is well."""
-        if not isinstance(self.model, EqEmb) or self.model.words is None:
-            return ""
-        lacking = self.model.words_missing(self.corpus)
-        return (
-            f"{lacking['words']:,} of {len(self.corpus.words):,} words have no given vector"
-            f" ({lacking['occurrences']:,} of {len(self.corpus.tokens):,} occurrences)"
-        )
+    def warnings(self) -> list[str]:
+        """What people should know of words from elsewhere before they believe in a score."""
+        model = self.model
+        if not isinstance(model, EqEmb) or not isinstance(model.words, Embeddings):
+            return []
+        lacking = model.words_missing(self.corpus)
+        words, occurrences = len(self.corpus.words), len(self.corpus.tokens)
+        share = f"{lacking['occurrences']:,} of {occurrences:,} occurrences"
+        said = [f"{lacking['words']:,} of {words:,} words have no given vector ({share})"]
+        if self.split is not None and model.words.config.get("split") != self.split.sha256:
+            said.append(
+                "the given words may have been learned from words that are held out here:"
+                " scores may look better than they are"
+            )
+        return said
+
+    def remarks(self, made: Embeddings) -> list[str]:
+        """What people should know of a model that was trained."""
+        score = made.config["validation"]
+        if score is None or self.split is None or self.model.reading != "softmax":
+            return []
+        chance = -math.log(self.split.settings.negatives + 1)
+        if score > chance:
+            return []
+        return [f"the validation score is no better than chance ({chance:.3f}): try a smaller rate"]
 
     def summary(self, made: Embeddings) -> dict[str, Any]:
         """What was trained, as programs read it."""
@@ -270,6 +297,10 @@ class Training:
         """Train and keep the model, or return one that was trained by the same settings."""
         if found := self.check(resume=resume):
             return found
+        with named(self.checkpoint):
+            return self._run(callback, resume=resume)
+
+    def _run(self, callback: Callback | None, *, resume: bool) -> Embeddings:
         start = perf_counter()
         self.model.fit(
             self.corpus,
@@ -287,6 +318,16 @@ class Training:
         return made
 
 
+@contextmanager
+def named(checkpoint: Path) -> Iterator[None]:
+    """Hold the name of a model while it is trained; a second training of it is told so."""
+    checkpoint.parent.mkdir(exist_ok=True)
+    place = checkpoint.with_suffix(".lock")
+    with locked(place, f"{checkpoint.name[1:].removesuffix('.checkpoint')} is being trained"):
+        yield
+        place.unlink(missing_ok=True)
+
+
 def find_model(library: Library, name: str) -> Path:
     """The folder of a model; a name that is not there is answered with near ones."""
     known = library.models()
@@ -299,10 +340,9 @@ def find_model(library: Library, name: str) -> Path:
 
 def reopened(made: Embeddings) -> Model:
     """The model that was trained, ready to score again."""
-    kinds = {kind.name: kind for kind, _ in MODELS.values()}
     done = {"preset": "", "words": None}  # they have done their work
     settings = {name: done.get(name, value) for name, value in made.config["settings"].items()}
-    model = kinds[made.config["model"]](**settings)
+    model = MODELS[made.config["model"]][0](**settings)
     model.embeddings_ = made
     return model
 
@@ -332,6 +372,10 @@ def make_model(name: str, settings: dict[str, Any]) -> Model:
         raise UsageError(f"no model {name!r}: {hint}")
     kind, implied = MODELS[name]
     known = kind().get_params()
+    for setting in set(PAPER) & set(settings) if "preset" in settings else ():
+        if settings[setting] != PAPER[setting]:
+            option, wanted = setting.replace("_", "-"), PAPER[setting]
+            raise UsageError(f"preset 'paper' has {setting}={wanted}: leave out --{option}")
     for setting in settings:
         if setting not in known:
             option = setting.replace("_", "-")

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Self
 
 import typer
 
-from eqemb.cli.shell import Json, LibraryPath, app, print_json, say
+from eqemb.cli.shell import Json, LibraryPath, app, busy, print_json, say
 
 Collection = Annotated[
     str, typer.Option("--collection", help="A sub-folder of the papers, or all of them.")
@@ -99,9 +99,10 @@ def split(
         f"equations    {found['types']:>10,} types scored, {found['skipped']:,} with too few words"
     )
     print(f"negatives    {found['negatives']:>10,} for each word, frozen")
-    print(f"\nchance on the test words    {'softmax':>9}  {'logistic':>9}  {'accuracy':>9}")
+    kinds = ("predictive", "softmax", "logistic", "accuracy")
+    print("\nchance on the test words    " + "  ".join(f"{kind:>10}" for kind in kinds))
     for name, means in found["chance"].items():
-        scores = "  ".join(f"{means[key]:9.3f}" for key in ("softmax", "logistic", "accuracy"))
+        scores = "  ".join(f"{means[kind]:10.3f}" for kind in kinds)
         print(f"  {name:24}  {scores}")
     print(f"\nsplit {found['sha256']}")
     if not found["types"]:
@@ -212,21 +213,21 @@ def train(
         stop_words=stop_words,
         duplicates=duplicates,
     )
-    with Library.open(library) as opened:
+    with Library.open(library) as opened, busy("words are counted, and loops compiled (once)"):
         corpus = workshop.corpus(opened, choice)
         held = None
         if hold_out:
             held = workshop.split(opened, collection, corpus, Settings(seed=split_seed))
-    training = workshop.Training(
-        made, corpus, held, library, name, seed, threads or _cores(), collection
-    )
-    training.check(resume=resume)
-    expected = training.estimate()
+        training = workshop.Training(
+            made, corpus, held, library, name, seed, threads or _cores(), collection
+        )
+        training.check(resume=resume)
+        expected = training.estimate()
     if dry_run and as_json:
         print_json(expected._asdict())
         return
     if not as_json:
-        _print_plan(training, expected)
+        _print_plan(training, expected, sys.stdout if dry_run else sys.stderr)
     if dry_run:
         return
     with _Curve(made.iterations) as curve:
@@ -238,6 +239,8 @@ def train(
         print_json(found)
         return
     _print_trained(found, trained)
+    for sentence in training.remarks(trained):
+        say(sentence)
 
 
 def _weight(value: str | None) -> float | str | None:
@@ -253,7 +256,7 @@ def _cores() -> int:
     return os.cpu_count() or 1
 
 
-def _print_plan(training: Any, expected: Any) -> None:
+def _print_plan(training: Any, expected: Any, file: Any) -> None:
     corpus, settings = training.corpus, training.model.get_params()
     left = f" ({corpus.left_out} near-duplicates left out)" if corpus.left_out else ""
     kept = corpus.table[-1]
@@ -262,16 +265,15 @@ def _print_plan(training: Any, expected: Any) -> None:
         ("words", f"{kept.occurrences:,} of {kept.words:,} different ones"),
         ("equations", f"{len(corpus.equation_types):,} of {len(corpus.forms):,} types"),
         ("units", f"{len(corpus.unit_ids):,} of {len(corpus.units):,} different ones"),
-        ("model", f"{training.model.name}, " + _settings(settings)),
+        ("model", f"{training.model.title}, " + _settings(settings)),
         ("parameters", f"{expected.parameters:,}"),
         ("memory", f"about {expected.memory / 1e6:,.0f} MB"),
-        ("time", f"at most about {_duration(expected.seconds)} with {training.threads} threads"),
+        ("time", f"about {_duration(expected.seconds)}, {training.threads} threads, to the end"),
     ]
     for name, value in rows:
-        print(f"{name:12}{value}")
-    missing = training.missing_words()
-    if missing:
-        say(missing)
+        print(f"{name:12}{value}", file=file)
+    for sentence in training.warnings():
+        say(sentence)
 
 
 def _settings(settings: dict[str, Any]) -> str:

@@ -4,6 +4,8 @@ import json
 import os
 import re
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any, NoReturn, Self
 
@@ -90,6 +92,18 @@ def harmless(text: str) -> str:
 def print_json(value: Any) -> None:
     """One JSON object on stdout."""
     print(json.dumps(value, ensure_ascii=sys.stdout.encoding.lower() != "utf-8"))
+
+
+@contextmanager
+def busy(what: str) -> Iterator[None]:
+    """A spinner on stderr while something is made, where somebody watches."""
+    if not sys.stderr.isatty():
+        yield
+        return
+    from rich.console import Console
+
+    with Console(stderr=True).status(what):
+        yield
 
 
 class Talk:

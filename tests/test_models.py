@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -70,6 +71,26 @@ def purity(vectors: KeyedVectors) -> float:
         for other, _ in centred.most_similar(key, topn=5)
     ]
     return float(np.mean(same))
+
+
+@each
+def test_held_out_words_leave_no_trace(model: Any, corpus: Corpus, split: Split) -> None:
+    """Other words in the held-out places, and every trained byte is the same."""
+    tokens = corpus.tokens.copy()
+    tokens[split.positions] = (tokens[split.positions] + 7) % len(corpus.words)
+    other = replace(corpus, tokens=tokens)
+    moved = replace(split, corpus=other.sha256)
+    one, two = (
+        clone(model).fit(*given, seed=1).embeddings_.arrays
+        for given in ((corpus, split), (other, moved))
+    )
+    assert set(one) == set(two)
+    assert all(np.array_equal(one[name], two[name]) for name in one)
+
+
+def clone(model: Any) -> Any:
+    """The same settings, untrained."""
+    return type(model)(**model.get_params())
 
 
 def test_words_of_a_topic_are_neighbours(corpus: Corpus, split: Split) -> None:

@@ -80,3 +80,10 @@ def test_unigram_beats_zero_on_its_own_negatives() -> None:
     assert line.predictive > scores.means(scores.zero(1, 5)).predictive
     other = scores.unigram(counts, words, negatives).scaled(2.0)
     assert line.predictive > scores.means(other).predictive
+
+
+def test_a_sure_negative_loses_no_digits() -> None:
+    """log(1 - p) of a negative that takes nearly all: the sum of the others, not a difference."""
+    found = scores.softmax(scores.Scored(np.array([0.0]), np.array([[60.0, 1.0]])))
+    rest = np.log1p(np.e) - 60.0  # of the first negative; the second has next to nothing
+    assert found[0] == pytest.approx(-60.0 + (rest + np.log1p(-np.exp(-59.0))) / 2, abs=1e-9)

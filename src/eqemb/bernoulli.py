@@ -39,6 +39,7 @@ PAPER: dict[str, Any] = {
     "unit_pooling": "sum",
     "unit_alpha": "joint",
     "unit_window": 4,
+    "passes": "two",
 }
 WORDS, EQUATIONS, UNITS = 1, 2, 3  # passes, in the draws
 _MOST = {"dim": 10_000, "negatives": 1000, "window": 1000}
@@ -118,8 +119,9 @@ class Model:
                     f"{name}={value}: must be even, half before and half after, and no more than"
                     f" {_MOST['window']:,}"
                 )
-        if self.rate <= 0:
-            raise UsageError(f"rate={self.rate}: must be above 0")
+        for name in ("rate", "equation_rate", "rho_rate"):
+            if not 0 < getattr(self, name, 1.0) < math.inf:
+                raise UsageError(f"{name}={getattr(self, name)}: must be a number above 0")
         if self.reading not in _READINGS:
             raise UsageError(f"reading={self.reading!r}: say 'softmax' or 'logistic'")
         if self.equations not in ("ignored", "tokens"):
@@ -133,8 +135,8 @@ class Model:
     def set_params(self, **settings: Any) -> Self:
         """Change settings, checked together."""
         checked = replace(self, **settings)
-        for name in settings:
-            setattr(self, name, getattr(checked, name))
+        for entry in fields(self):  # a preset changes more than its name
+            setattr(self, entry.name, getattr(checked, entry.name))
         return self
 
     def fit(
@@ -307,12 +309,11 @@ class BernoulliEmbeddings(Model):
         vectors = 4 * K * max(6 * first, 4 * first + 6 * second)
         texts = 2 * corpus.tokens.nbytes + sum(map(len, corpus.words))
         scratch = 4 * K * self._batch(words) * 4 * 2
-        near = 12 * len(corpus.equation_types) * getattr(self, "equation_window", 0)
+        entries, work = self._second_pass(corpus)
+        near = 60 * entries  # an entry's bag and position, and their sorting
         seconds = None
         if probe:
-            each = self._probe(corpus, threads)
-            reached = len(corpus.equation_types) * getattr(self, "equation_window", 0)
-            seconds = self.iterations * each * (words + 1.5 * reached)
+            seconds = self.iterations * self._probe(corpus, threads) * (words + work)
         memory = PROGRAM + vectors + texts + scratch + near
         return Estimate(words, 2 * K * (first + second), memory, seconds)
 
@@ -320,6 +321,11 @@ class BernoulliEmbeddings(Model):
         """Rows of the matrices learned in the first pass and in the second."""
         tokens = len(corpus.forms) if self.equations == "tokens" else 0
         return len(corpus.words) + tokens, 0
+
+    def _second_pass(self, corpus: Corpus) -> tuple[int, float]:
+        """Entries of contexts in the second pass; an iteration's work, in words of the first."""
+        del corpus
+        return 0, 0.0
 
     def _probe(self, corpus: Corpus, threads: int) -> float:
         """Seconds per word of the first pass, on vectors that are thrown away."""

@@ -58,8 +58,9 @@ class Plan:
     def described(self) -> dict[str, Any]:
         """Everything that decides a task's result, but for the data."""
         systems = {
-            row.system: [SYSTEMS[row.system].kind.name, *SYSTEMS[row.system][1:]]
+            f"{row.system}, {reading}": SYSTEMS[row.system].make(Cell(), reading).get_params()
             for row in self.rows
+            for reading in READINGS
         }
         keys = ("windows", "equation_windows", "seeds", "numbering")
         return {key: getattr(self, key) for key in keys} | {
@@ -120,17 +121,18 @@ def run_task(folder: Path, out: Path, plan: Plan, task: Task) -> None:
 
 def choices(trainer: Trainer, plan: Plan, task: Task) -> Iterator[tuple[str, Cell]]:
     """For each row the cell whose validation score, with its temperature, is best."""
-    for row in plan.rows:
-        windows = plan.equation_windows if SYSTEMS[row.system].has_window else (0,)
-        best: list[tuple[float, Cell]] = []
-        for window in plan.windows:
-            for equation_window in windows:
-                cell = Cell(task.dim, window, equation_window)
+    read, best = READINGS[task.reading], dict[str, list[tuple[float, Cell]]]()
+    for window in plan.windows:  # the outer loop: models of a window share its words
+        for row in plan.rows:
+            for around in plan.equation_windows if SYSTEMS[row.system].has_window else (0,):
+                cell = Cell(task.dim, window, around)
                 validation = trainer.scored(row, cell, plan.seeds[0])[0]
-                read = READINGS[task.reading]
                 factor = scores.fit_temperature(validation, read)
-                best.append((float(read(validation.scaled(factor)).mean()), cell))
-        yield row.name, max(best, key=lambda found: found[0])[1]
+                found = float(read(validation.scaled(factor)).mean())
+                best.setdefault(row.name, []).append((found, cell))
+        trainer.forget()
+    for name, tried in best.items():
+        yield name, max(tried, key=lambda one: one[0])[1]
 
 
 def keep(out: Path, task: Task, identity: str, results: Iterable[Result]) -> None:

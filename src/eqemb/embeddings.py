@@ -191,7 +191,7 @@ def _several(asked: Several) -> list[Asked]:
     return [asked] if isinstance(asked, np.ndarray) and asked.ndim == 1 else list(asked)
 
 
-@dataclass(repr=False)
+@dataclass(repr=False, eq=False)
 class Embeddings:
     """What training leaves: arrays named rho_words, alpha_words, rho_equations, ..."""
 

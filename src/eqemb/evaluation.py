@@ -301,8 +301,10 @@ def difference(
         count += np.bincount(articles, minlength=size)
     total, count = total[count > 0], count[count > 0]
     random = np.random.default_rng(seed)
-    drawn = random.integers(0, len(total), (draws, len(total)))
-    means = total[drawn].sum(1) / count[drawn].sum(1)
+    means = np.empty(draws)
+    for draw in range(draws):  # one at a time: memory does not grow with the articles
+        drawn = random.integers(0, len(total), len(total))
+        means[draw] = total[drawn].sum() / count[drawn].sum()
     low, high = np.quantile(means, [0.025, 0.975])
     mean = float(total.sum() / count.sum())
     return Difference(mean, float(low), float(high), float((means > 0).mean()))

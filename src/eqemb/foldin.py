@@ -48,6 +48,9 @@ class Units:
         if "alpha_units" not in model.arrays:
             raise UsageError("this model has no units: fold in with its words, or train eqemb-u")
         settings = model.config["settings"]
+        # the vectors of EqEmb-U's equations are means however words saw them; EqEmb-H's are not
+        pooling = settings["unit_pooling"] if model.config["model"] == EqEmbH.name else "mean"
+        self._power = {"sum": 0.0, "mean": 1.0, "root": 0.5}[pooling]
         self.alpha = np.float32(settings.get("unit_weight", 1.0)) * model.arrays["alpha_units"]
         self.rho = model.arrays.get("rho_units", np.zeros_like(self.alpha))
         self._rows = model.view("units").key_to_index
@@ -70,9 +73,9 @@ class Units:
             for rows in found:  # a unit that backs off is the mean of its type
                 made[0, index] += self.alpha[rows].astype(np.float64).mean(axis=0)
                 made[1, index] += self.rho[rows].astype(np.float64).mean(axis=0)
-            made[:, index] /= max(1, len(found))
+            made[:, index] *= max(1, len(found)) ** -self._power
             kinds = [self._kinds[kind] for kind in map(unit_type, units) if kind in self._kinds]
-            made[0, index] += np.sum(kinds, axis=0) / max(1, len(kinds))
+            made[0, index] += np.sum(kinds, axis=0) * max(1, len(kinds)) ** -self._power
         alpha, rho = made.astype(np.float32)
         every = [unit for units in equations for unit in units]
         known = sum(unit in self._rows for unit in every)

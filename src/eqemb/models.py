@@ -50,7 +50,7 @@ class EqEmb(BernoulliEmbeddings):
 
     equation_window: int = 16
     equation_rate: float = 0.2
-    rho_rate: float = 0.05
+    rho_rate: float = 0.2
     """Of the rho of equations or units, which no word's score depends on."""
     control: str = ""
     passes: str = "two"
@@ -72,6 +72,9 @@ class EqEmb(BernoulliEmbeddings):
 
     def _check(self) -> None:
         super()._check()
+        if self.words is not None and not isinstance(self.words, Embeddings):
+            kind = type(self.words).__name__
+            raise UsageError(f"words is of type {kind}: give embeddings, or the path of some")
         size = self._given.words.vector_size if self._given else self.dim
         if size != self.dim:
             raise UsageError(f"given words have {size} numbers: say dim={size}, not {self.dim}")
@@ -83,9 +86,6 @@ class EqEmb(BernoulliEmbeddings):
             raise UsageError(f"passes={self.passes!r}: say 'two' or 'joint'")
         if self.passes == "joint" and self._given:
             raise UsageError("passes='joint' learns words anew: say 'two' where words are given")
-        for name in ("equation_rate", "rho_rate"):
-            if getattr(self, name) <= 0:
-                raise UsageError(f"{name}={getattr(self, name)}: must be above 0")
         if self.equations != "ignored":
             raise UsageError("equations as tokens are for b-emb: EqEmb has its own second pass")
 
@@ -178,6 +178,11 @@ class EqEmb(BernoulliEmbeddings):
 
     def _rows(self, corpus: Corpus) -> tuple[int, int]:
         return len(corpus.words), self._ids(corpus)[1]
+
+    def _second_pass(self, corpus: Corpus) -> tuple[int, float]:
+        entries = len(corpus.equation_types) * self.equation_window
+        joint = self.passes == "joint"
+        return entries, _BAG * entries * (1 + joint)
 
     def _members(self, corpus: Corpus, seed: int) -> Members:
         """The rows that are learned, and which of them each occurrence has."""
@@ -306,6 +311,7 @@ class EqEmbU(EqEmb):
     judged: ClassVar[str] = "alpha_u"
 
     equation_rate: float = 0.3
+    rho_rate: float = 0.03
     unit_window: int = 4
     unit_pooling: str = "mean"
     unit_alpha: str = "words"
@@ -327,6 +333,11 @@ class EqEmbU(EqEmb):
 
     def _rows(self, corpus: Corpus) -> tuple[int, int]:
         return len(corpus.words), len(corpus.units)
+
+    def _second_pass(self, corpus: Corpus) -> tuple[int, float]:
+        entries, work = super()._second_pass(corpus)
+        often = np.bincount(corpus.equation_types, minlength=len(corpus.forms))
+        return entries, work + float((often * np.diff(corpus.unit_starts)).sum())
 
     def _members(self, corpus: Corpus, seed: int) -> Members:
         return Members(self._bags(corpus, seed, self.unit_pooling), corpus.equation_types[:, None])
@@ -400,6 +411,7 @@ class EqEmbU(EqEmb):
         return found
 
 
+_BAG = 3.0  # what an entry of a bag costs, beside a word of the first pass
 _WEIGHTS = ("unit_weight", "type_weight", "own_weight", "article_weight")
 
 
@@ -446,6 +458,11 @@ class EqEmbH(EqEmb):
         super().check(corpus)
         if not corpus.units:
             raise UsageError("the corpus has no units: build it with the units of each equation")
+
+    def _second_pass(self, corpus: Corpus) -> tuple[int, float]:
+        entries, work = super()._second_pass(corpus)
+        words = len(corpus.tokens) if self.article_weight else 0
+        return 3 * entries + words, work + _BAG * words * (1 + (self.passes == "joint"))
 
     def _parts(self, corpus: Corpus) -> dict[str, Bags]:
         """The rows of each part; all but articles have a bag for each type."""

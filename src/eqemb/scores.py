@@ -68,12 +68,19 @@ def zero(size: int, negatives: int) -> Scored:
 def _log_softmax(scored: Scored) -> tuple[Doubles, Doubles]:
     """The log p of words and log(1 - p) of negatives."""
     every = np.concatenate([scored.word[:, None], scored.negatives], axis=1)
-    top = every.max(axis=1, keepdims=True)
+    first = every.argmax(axis=1)[:, None]
+    top = np.take_along_axis(every, first, axis=1)
     raised = np.exp(every - top)
     total = raised.sum(axis=1, keepdims=True)
-    logs = every - top - np.log(total)
-    rest = np.maximum(total - raised, np.finfo(float).tiny) / total
-    return logs[:, 0], np.log(rest[:, 1:])
+    # log of the sum of all others: no digits are lost, except where the largest itself is left out
+    rest = np.log(np.maximum(total - raised, np.finfo(float).tiny))
+    others = every.copy()
+    np.put_along_axis(others, first, -np.inf, axis=1)
+    second = others.max(axis=1, keepdims=True)
+    with np.errstate(invalid="ignore"):  # no negatives at all: nothing is asked of the rest
+        alone = second - top + np.log(np.exp(others - second).sum(axis=1, keepdims=True))
+    np.put_along_axis(rest, first, alone, axis=1)
+    return every[:, 0] - top[:, 0] - np.log(total[:, 0]), (rest - np.log(total))[:, 1:]
 
 
 def predictive(scored: Scored) -> Doubles:

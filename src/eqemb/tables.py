@@ -21,49 +21,59 @@ class Table(NamedTuple):
 
 
 def scores_of(results: Results, reading: str, measure: str) -> Iterator[Table]:
-    """For each collection, models by dimension: test mean and standard error over seeds."""
+    """Test means and standard errors over seeds: for each collection models by dimension.
+
+    A contest of one dimension is one table, models by collection.
+    """
+    found = [entry for entry in results["results"] if entry["reading"] == reading]
+    dims = sorted({entry["dim"] for entry in found})
+    title = f"{_MEASURES[measure]}, {reading} reading, test words"
+    if len(dims) == 1:
+        columns = [(name, dims[0]) for name in results["collections"]]
+        yield _table(f"{title}, K={dims[0]}", found, columns, measure, list(results["collections"]))
+        return
     for collection, facts in results["collections"].items():
-        found = [
-            entry
-            for entry in results["results"]
-            if entry["collection"] == collection and entry["reading"] == reading
-        ]
-        dims = sorted({entry["dim"] for entry in found})
-        names = list(dict.fromkeys(entry["model"] for entry in found))
-        cells = {(entry["model"], entry["dim"]): entry for entry in found}
-        rows, best = [], set()
-        for name in names:
-            shown = [_cell(cells[name, dim], measure) for dim in dims]
-            rows.append([name, *shown])
-        for column, dim in enumerate(dims, 1):
-            means = [cells[name, dim]["test"][measure]["mean"] for name in names]
-            best.add((means.index(max(means)), column))
-        caption = (
-            f"{collection}: {_MEASURES[measure]}, {reading} reading, test; n = {facts['test']:,}"
-            f" words, {facts['negatives']} negatives, split {facts['split'][:12]}"
-        )
-        yield Table(caption, ["model", *(f"K={dim}" for dim in dims)], rows, best)
+        note = f"{collection}: {title} (n = {facts['test']:,}, split {facts['split'][:12]})"
+        columns = [(collection, dim) for dim in dims]
+        yield _table(note, found, columns, measure, [f"K={dim}" for dim in dims])
+
+
+def _table(
+    caption: str,
+    found: list[dict[str, Any]],
+    columns: list[tuple[str, int]],
+    measure: str,
+    head: list[str],
+) -> Table:
+    names = list(dict.fromkeys(entry["model"] for entry in found))
+    cells = {(entry["model"], entry["collection"], entry["dim"]): entry for entry in found}
+    rows = [[name, *(_cell(cells[name, *at], measure) for at in columns)] for name in names]
+    best = set()
+    for column, at in enumerate(columns, 1):
+        means = [cells[name, *at]["test"][measure]["mean"] for name in names]
+        best.add((means.index(max(means)), column))
+    return Table(caption, ["model", *head], rows, best)
 
 
 _MEASURES = {
-    "raw": "pseudo log-likelihood, raw",
-    "tempered": "pseudo log-likelihood with one temperature",
-    "accuracy": "accuracy against the negatives",
+    "raw": "Pseudo log-likelihood, raw",
+    "tempered": "Pseudo log-likelihood with one temperature fitted on validation words",
+    "accuracy": "Accuracy of the held-out word against its negatives",
 }
 
 
 def _cell(entry: dict[str, Any], measure: str) -> str:
+    """The mean, its error and, for a model, the windows that validation chose."""
     found, cell = entry["test"][measure], entry["cell"]
-    chosen = f" ({cell['window']}" if cell["window"] else ""
-    if chosen:
-        chosen += f", {cell['equation_window']})" if cell["equation_window"] else ")"
+    windows = [str(cell[name]) for name in ("window", "equation_window") if cell[name]]
+    chosen = f" ({', '.join(windows)})" if windows else ""
     return f"{found['mean']:.3f} ± {found['se']:.3f}{chosen}"
 
 
 def statistics(results: Results) -> Table:
     """What the collections are."""
     keys = ("articles", "left_out", "words", "vocabulary", "equations", "types", "singletons",
-            "units", "validation", "test", "skipped")  # fmt: skip
+            "units", "validation", "test", "negatives", "skipped")  # fmt: skip
     rows = [
         [name, *(f"{facts[key]:,}" for key in keys), facts["split"][:12]]
         for name, facts in results["collections"].items()

@@ -29,7 +29,7 @@ from eqemb import split as splits
 from eqemb.article import read_tokens
 from eqemb.baselines import Cbow, ParagraphVectors
 from eqemb.bernoulli import PAPER, BernoulliEmbeddings, Estimate, Model
-from eqemb.corpus import Corpus, Formula, Stream
+from eqemb.corpus import VERSION, Corpus, Formula, Stream
 from eqemb.embeddings import Embeddings
 from eqemb.errors import UsageError
 from eqemb.glove import GloVe
@@ -37,7 +37,7 @@ from eqemb.library import Library, locked
 from eqemb.models import EqEmb, EqEmbH, EqEmbU
 from eqemb.split import Split, training_stream
 from eqemb.training import Callback
-from eqemb.vocabulary import Rules
+from eqemb.vocabulary import STOP_WORDS, Rules
 
 ALL = "all"
 _NAME = re.compile(r"[^./\\\s][^/\\]*")
@@ -77,7 +77,8 @@ class Choice:
 
     def described(self, library: Library) -> dict[str, Any]:
         """Everything that decides what is in the corpus."""
-        return asdict(self) | {"records": library.records.sha256()}
+        made = {"records": library.records.sha256(), "version": VERSION}
+        return asdict(self) | made | {"stop_words": sorted(STOP_WORDS)}
 
 
 def corpus(library: Library, choice: Choice | None = None) -> Corpus:
@@ -243,6 +244,7 @@ class Training:
         if resume and found.config["identity"] == self.model.identity(
             self.corpus, self.split, self.seed
         ):
+            self.checkpoint.unlink(missing_ok=True)  # of a run that was killed after it had saved
             return found
         raise UsageError(
             f"there is a model {self.name!r} in {self.library} already: give another --name, or"

@@ -101,6 +101,16 @@ def differences(results: Results, measure: str) -> Table:
     )
 
 
+def report(results: Results, readings: Iterable[str]) -> list[Table]:
+    """All tables of a contest."""
+    made = [statistics(results)]
+    for reading in readings:
+        for measure in ("raw", "tempered", "accuracy"):
+            made += scores_of(results, reading, measure)
+        made += [differences(results, f"{reading} {name}") for name in ("tempered", "accuracy")]
+    return made
+
+
 def markdown(table: Table) -> str:
     """A table of GitHub's kind."""
     lines = [f"**{table.caption}**", "", _line(table.head), _line(["---"] * len(table.head))]

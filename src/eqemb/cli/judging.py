@@ -98,11 +98,7 @@ def compare(
     found = contest.run(library, output, plan, jobs=jobs, progress=progress)
     found["seconds"] = round(time.perf_counter() - started, 1)
     write_atomically(output / "results.json", to_json(found))
-    made = [tables.statistics(found)]
-    for name in plan.readings:
-        for measure in ("raw", "tempered", "accuracy"):
-            made += tables.scores_of(found, name, measure)
-        made += [tables.differences(found, f"{name} {m}") for m in ("tempered", "accuracy")]
+    made = tables.report(found, plan.readings)
     write_atomically(output / "results.md", "\n".join(map(tables.markdown, made)))
     write_atomically(output / "results.tex", "\n".join(map(tables.latex, made)))
     write_atomically(output / "results.html", tables.page("Comparison of models", made))

@@ -19,7 +19,7 @@ from eqemb import scores, workshop
 from eqemb.bernoulli import BernoulliEmbeddings
 from eqemb.corpus import Corpus
 from eqemb.library import Library
-from eqemb.models import EqEmb, EqEmbU
+from eqemb.models import EqEmb, EqEmbH, EqEmbU
 from eqemb.split import VALIDATION, Split
 from eqemb.vocabulary import Rules
 
@@ -52,6 +52,12 @@ EQUATIONS: list[tuple[type[EqEmb], dict[str, Any]]] = [
     (EqEmbU, {"unit_alpha": "joint"}),
     (EqEmbU, {"passes": "joint"}),
     (EqEmbU, {"control": "shuffled"}),
+    *((EqEmbH, {"equation_rate": rate}) for rate in (0.1, 0.2, 0.3)),
+    (EqEmbH, {"passes": "two"}),
+    (EqEmbH, {"own_weight": 0.0}),
+    (EqEmbH, {"type_weight": 0.0}),
+    (EqEmbH, {"article_weight": 0.0}),
+    (EqEmbH, {"unit_weight": 0.0, "type_weight": 0.0, "own_weight": 0.0}),
 ]
 Data = tuple[Corpus, Split]
 

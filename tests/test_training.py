@@ -170,7 +170,7 @@ def test_an_attempt_keeps_best_arrays_apart(tmp_path: Path) -> None:
 def test_a_loss_that_is_no_number_ends_the_run() -> None:
     """At once, with the remedy."""
     attempt = Attempt("me")
-    attempt.enter("stage", {}, {"x": Watch([])})
+    attempt.enter("units", {}, {"x": Watch([])})
     with pytest.raises(EqembError, match="smaller equation_rate"):
         attempt.iterate(5, lambda _: {"b": math.nan}, {"x": lambda: None}, None, 1)
 

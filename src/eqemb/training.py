@@ -333,9 +333,9 @@ class Attempt:
             iteration = self.iteration + 1
             loss = step(iteration)
             if not all(map(math.isfinite, loss.values())):
-                setting = {"words": "rate", "joint": "rate or equation_rate"}.get(
-                    self.stage, "equation_rate"
-                )
+                second = {"equations": "equation_rate", "units": "equation_rate"}
+                named = second | {"joint": "rate or equation_rate"}
+                setting = named.get(self.stage, "rate")
                 if self.file is not None:
                     self.file.unlink(missing_ok=True)  # to go on would end here again
                 raise EqembError(

@@ -387,12 +387,12 @@ def make_model(name: str, settings: dict[str, Any]) -> Model:
 
 def check_plot(path: Path) -> None:
     """Refuse a picture that could not be drawn, before hours are spent."""
-    if find_spec("matplotlib") is None:
-        raise UsageError("--plot needs matplotlib: pip install 'eqemb[plot]'")
     if path.suffix not in (".png", ".svg", ".pdf"):
         raise UsageError(f"{path}: a curve is drawn as .png, .svg or .pdf")
     if not path.absolute().parent.is_dir():
         raise UsageError(f"{path}: there is no folder {path.parent}")
+    if find_spec("matplotlib") is None:
+        raise UsageError("--plot needs matplotlib: pip install 'eqemb[plot]'")
 
 
 def draw_curve(made: Embeddings, path: Path) -> None:

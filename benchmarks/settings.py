@@ -83,13 +83,13 @@ def line(name: str, settings: dict[str, Any], values: list[list[list[float]]]) -
     return f"| {name} | {said} | " + " | ".join(cells) + " |"
 
 
-def tried(data: list[Data], seeds: range, threads: int) -> Iterator[str]:
+def tried(data: list[Data], seeds: range, threads: int, models: list[str]) -> Iterator[str]:
     """The lines, as they come."""
 
     def fit(model: Any, one: Data, seed: int) -> Any:
         return model.fit(*one, seed=seed, threads=threads)
 
-    for settings in WORDS:
+    for settings in WORDS if "words" in models else []:
         yield line(
             "words",
             settings,
@@ -107,14 +107,16 @@ def tried(data: list[Data], seeds: range, threads: int) -> Iterator[str]:
         for index, one in enumerate(data)
     }
     for kind, settings in EQUATIONS:
+        if kind.name not in models:
+            continue
         rows = []
         for seed in seeds:
             rows.append([])
             for index, one in enumerate(data):
-                given = {} if "passes" in settings else {"words": words[seed, index]}
-                rows[-1].append(
-                    judged(fit(kind(**SHAPE, **settings, **given), one, seed), one, None)
-                )
+                model = kind(**SHAPE, **settings)
+                if model.passes == "two":
+                    model.set_params(words=words[seed, index])
+                rows[-1].append(judged(fit(model, one, seed), one, None))
         yield line(kind.name, settings, rows)
 
 
@@ -125,6 +127,7 @@ def main() -> None:
     parser.add_argument("collections", nargs="+")
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--models", nargs="+", default=["words", "eqemb", "eqemb-u", "eqemb-h"])
     given = parser.parse_args()
     data = []
     for name in given.collections:
@@ -138,7 +141,7 @@ def main() -> None:
         "| model | changed | softmax | with temperature | logistic | with temperature | accuracy |"
     )
     print("|---|---|---|---|---|---|---|")
-    for row in tried(data, range(given.seeds), given.threads):
+    for row in tried(data, range(given.seeds), given.threads, given.models):
         print(row, flush=True)
     sys.stdout.flush()
 

@@ -220,6 +220,7 @@ class Cbow(Gensim):
 
     name: ClassVar[str] = "cbow"
 
+    rate: float = 0.025
     equations: str = "tokens"
 
     def _made(self, seed: int) -> Any:

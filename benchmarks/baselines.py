@@ -1,0 +1,82 @@
+"""Settings of CBOW and PV-DM beside each other, on validation words: six for each reading.
+
+    python benchmarks/baselines.py LIBRARY nlp ir ai ml
+
+As `settings.py`, whose table it continues: the paper's vocabulary, numbered equations, K=50, W=4,
+E=16. gensim knows nothing of readings: ten negatives or more are tried for the softmax, one or two
+for the logistic reading, which counts zeros by their mean. Needs the extras `paper` and
+`baselines`.
+"""
+
+import argparse
+from pathlib import Path
+from typing import Any
+
+from settings import SHAPE, judged, line
+
+from eqemb import workshop
+from eqemb.baselines import Cbow, Gensim, ParagraphVectors
+from eqemb.library import Library
+from eqemb.split import VALIDATION
+from eqemb.vocabulary import Rules
+
+GRID: dict[type[Gensim], list[dict[str, Any]]] = {
+    Cbow: [
+        {"rate": 0.025, "iterations": 20, "negatives": 10},
+        {"rate": 0.05, "iterations": 20, "negatives": 10},
+        {"rate": 0.1, "iterations": 20, "negatives": 10},
+        {"rate": 0.025, "iterations": 40, "negatives": 10},
+        {"rate": 0.025, "iterations": 20, "negatives": 20},
+        {"rate": 0.025, "iterations": 20, "negatives": 10, "mean": False},
+        {"rate": 0.025, "iterations": 20, "negatives": 1},
+        {"rate": 0.05, "iterations": 20, "negatives": 1},
+        {"rate": 0.1, "iterations": 20, "negatives": 1},
+        {"rate": 0.025, "iterations": 40, "negatives": 1},
+        {"rate": 0.05, "iterations": 20, "negatives": 2},
+        {"rate": 0.05, "iterations": 20, "negatives": 1, "mean": False},
+    ],
+    ParagraphVectors: [
+        {"rate": 0.025, "iterations": 20, "negatives": 10},
+        {"rate": 0.05, "iterations": 20, "negatives": 10},
+        {"rate": 0.1, "iterations": 20, "negatives": 10},
+        {"rate": 0.025, "iterations": 40, "negatives": 10},
+        {"rate": 0.05, "iterations": 20, "negatives": 20},
+        {"rate": 0.05, "iterations": 20, "negatives": 10, "mean": False},
+        {"rate": 0.025, "iterations": 20, "negatives": 1},
+        {"rate": 0.05, "iterations": 20, "negatives": 1},
+        {"rate": 0.1, "iterations": 20, "negatives": 1},
+        {"rate": 0.025, "iterations": 40, "negatives": 1},
+        {"rate": 0.05, "iterations": 20, "negatives": 2},
+        {"rate": 0.05, "iterations": 20, "negatives": 1, "mean": False},
+    ],
+}
+
+
+def main() -> None:
+    """Train, score and print."""
+    parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
+    parser.add_argument("library", type=Path)
+    parser.add_argument("collections", nargs="+")
+    parser.add_argument("--seeds", type=int, default=2)
+    given = parser.parse_args()
+    data = []
+    for name in given.collections:
+        with Library.open(given.library) as library:
+            choice = workshop.Choice(name, Rules("paper", 10, 25), "numbered")
+            corpus = workshop.corpus(library, choice)
+            data.append((corpus, workshop.split(library, name, corpus)))
+    n = sum(int(split.of(VALIDATION).sum()) for _, split in data)
+    print(f"{', '.join(given.collections)}: {n:,} validation words, {given.seeds} seeds\n")
+    print("| model | set | softmax | with temperature | logistic | with temperature | accuracy |")
+    print("|---|---|---|---|---|---|---|")
+    for kind, settings in GRID.items():
+        for one in settings:
+            rows = [
+                [judged(kind(**SHAPE, **one).fit(*at, seed=seed), at, None) for at in data]
+                for seed in range(given.seeds)
+            ]
+            print(line(kind.name, one, rows), flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -137,9 +137,7 @@ def main() -> None:
             data.append((corpus, workshop.split(library, name, corpus)))
     n = sum(int(split.of(VALIDATION).sum()) for _, split in data)
     print(f"{', '.join(given.collections)}: {n:,} validation words, {given.seeds} seeds\n")
-    print(
-        "| model | changed | softmax | with temperature | logistic | with temperature | accuracy |"
-    )
+    print("| model | changed | softmax | tempered | logistic | tempered | accuracy |")
     print("|---|---|---|---|---|---|---|")
     for row in tried(data, range(given.seeds), given.threads, given.models):
         print(row, flush=True)

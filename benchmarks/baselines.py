@@ -12,13 +12,10 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from settings import SHAPE, judged, line
+from settings import SHAPE, judged, line, opened
 
-from eqemb import workshop
 from eqemb.baselines import Cbow, Gensim, ParagraphVectors
-from eqemb.library import Library
 from eqemb.split import VALIDATION
-from eqemb.vocabulary import Rules
 
 GRID: dict[type[Gensim], list[dict[str, Any]]] = {
     Cbow: [
@@ -59,12 +56,7 @@ def main() -> None:
     parser.add_argument("collections", nargs="+")
     parser.add_argument("--seeds", type=int, default=2)
     given = parser.parse_args()
-    data = []
-    for name in given.collections:
-        with Library.open(given.library) as library:
-            choice = workshop.Choice(name, Rules("paper", 10, 25), "numbered")
-            corpus = workshop.corpus(library, choice)
-            data.append((corpus, workshop.split(library, name, corpus)))
+    data = opened(given.library, given.collections)
     n = sum(int(split.of(VALIDATION).sum()) for _, split in data)
     print(f"{', '.join(given.collections)}: {n:,} validation words, {given.seeds} seeds\n")
     print("| model | set | softmax | with temperature | logistic | with temperature | accuracy |")

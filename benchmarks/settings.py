@@ -62,9 +62,24 @@ EQUATIONS: list[tuple[type[EqEmb], dict[str, Any]]] = [
 Data = tuple[Corpus, Split]
 
 
+def opened(folder: Path, collections: list[str]) -> list[Data]:
+    """Corpora and splits of collections, with the paper's vocabulary and numbered equations."""
+    made = []
+    for name in collections:
+        with Library.open(folder) as library:
+            choice = workshop.Choice(name, Rules("paper", 10, 25), "numbered")
+            corpus = workshop.corpus(library, choice)
+            made.append((corpus, workshop.split(library, name, corpus)))
+    return made
+
+
 def judged(model: BernoulliEmbeddings, data: Data, words: int | None) -> list[float]:
     """Validation scores: both readings, raw and with a temperature, and accuracy."""
-    found = model.score(*data, VALIDATION, words=words)
+    return readings(model.score(*data, VALIDATION, words=words))
+
+
+def readings(found: scores.Scored) -> list[float]:
+    """The five figures of a row."""
     raw = scores.means(found)
     tempered = [
         reading(found.scaled(scores.fit_temperature(found, reading))).mean()
@@ -77,8 +92,12 @@ def line(name: str, settings: dict[str, Any], values: list[list[list[float]]]) -
     """A row of the table from values by seed and collection."""
     by_seed = np.array(values).mean(axis=1)
     mean = by_seed.mean(axis=0)
-    error = by_seed.std(axis=0, ddof=1) / np.sqrt(len(by_seed)) if len(by_seed) > 1 else 0 * mean
-    said = ", ".join(f"{key} {value}" for key, value in settings.items()) or "defaults"
+    error = (
+        by_seed.std(axis=0, ddof=1) / np.sqrt(len(by_seed))
+        if len(by_seed) > 1
+        else np.zeros_like(mean)
+    )
+    said = ", ".join(f"{key} {value}".strip() for key, value in settings.items()) or "defaults"
     cells = [f"{m:.3f} ± {e:.3f}" for m, e in zip(mean, error, strict=True)]
     return f"| {name} | {said} | " + " | ".join(cells) + " |"
 
@@ -129,16 +148,16 @@ def main() -> None:
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--models", nargs="+", default=["words", "eqemb", "eqemb-u", "eqemb-h"])
     given = parser.parse_args()
-    data = []
-    for name in given.collections:
-        with Library.open(given.library) as library:
-            choice = workshop.Choice(name, Rules("paper", 10, 25), "numbered")
-            corpus = workshop.corpus(library, choice)
-            data.append((corpus, workshop.split(library, name, corpus)))
+    data = opened(given.library, given.collections)
     n = sum(int(split.of(VALIDATION).sum()) for _, split in data)
     print(f"{', '.join(given.collections)}: {n:,} validation words, {given.seeds} seeds\n")
     print("| model | changed | softmax | tempered | logistic | tempered | accuracy |")
     print("|---|---|---|---|---|---|---|")
+    zero = [
+        readings(scores.zero(int(split.of(VALIDATION).sum()), split.settings.negatives))
+        for _, split in data
+    ]
+    print(line("zero vectors", {"": "chance"}, [zero]), flush=True)
     for row in tried(data, range(given.seeds), given.threads, given.models):
         print(row, flush=True)
     sys.stdout.flush()

@@ -10,7 +10,7 @@ those of the word (syn1neg) as rho; a word held out wherever it stands has zeros
 - gensim leaves out what comes after 10,000 words of a text, and says nothing. Longer ones are cut
   there exactly; windows end at a cut, as at the end of an article.
 - Texts are handed over as lists. gensim's reader of files (`corpus_file`) fills batches of 10,000
-  words beyond the brim and spills the rest: every seventh word of articles as long as ours.
+  words beyond the brim and spills the rest.
 """
 
 import math
@@ -159,6 +159,7 @@ class Gensim(Model):
         self, corpus: Corpus, split: Split, part: int, *, words: int | None = None
     ) -> scores.Scored:
         """Scores of held-out words: W - 1 words and the equation, or `words` words alone."""
+        self.check_data(corpus, split)
         return self._score(self._fitted().arrays, corpus, split, part, words)
 
     def _score(

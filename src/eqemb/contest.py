@@ -143,14 +143,12 @@ def keep(out: Path, task: Task, identity: str, results: Iterable[Result]) -> Non
         for index, result in enumerate(results)
         for name, values in result.test.items()
     }
-    (out / "cells").mkdir(parents=True, exist_ok=True)
-    place = out / "cells" / task.name
-    store.write_arrays(place.with_name(f".{task.name}.new"), arrays)
-    place.with_name(f".{task.name}.new").replace(f"{place}.safetensors")
+    folder = out / "cells"
+    with store.new_file(folder / f"{task.name}.safetensors") as new:
+        store.write_arrays(new, arrays)
     made = {"identity": identity, "results": [result.summary() for result in results]}
-    text = json.dumps(made, indent=1) + "\n"
-    place.with_name(f".{task.name}.json").write_text(text, "utf-8")
-    place.with_name(f".{task.name}.json").replace(f"{place}.json")
+    with store.new_file(folder / f"{task.name}.json") as new:
+        store.write_json(new, made)
 
 
 def is_done(out: Path, task: Task, identity: str) -> bool:

@@ -26,7 +26,6 @@ from eqemb.exports import Exported
 
 FORMAT = "model"
 VERSION = 1
-KINDS = ("words", "equations", "units")
 
 
 Floats = NDArray[np.float32]

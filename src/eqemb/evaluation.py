@@ -14,11 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eqemb import scores
-from eqemb.baselines import Cbow, ParagraphVectors
 from eqemb.bernoulli import BernoulliEmbeddings, Model
 from eqemb.corpus import Corpus
 from eqemb.embeddings import Embeddings
-from eqemb.glove import GloVe
 from eqemb.models import EqEmb, EqEmbH, EqEmbU
 from eqemb.scores import Scored
 from eqemb.split import TEST, VALIDATION, Split, training_stream
@@ -81,9 +79,6 @@ SYSTEMS: dict[str, System] = {
     "eqemb": System(EqEmb, {}, _MEAN),
     "eqemb-u": System(EqEmbU, {}, _MEAN),
     "eqemb-h": System(EqEmbH, {}, _MEAN),
-    "cbow": System(Cbow),
-    "pv-dm": System(ParagraphVectors),
-    "glove": System(GloVe, {"equations": "tokens", "iterations": 50}),
 }
 
 
@@ -247,21 +242,25 @@ def compare(
     return [judge.result() for judge in judges.values()]
 
 
-def chance(corpus: Corpus, split: Split, reading: str) -> Iterator[Result]:
-    """The lines that need no model: zero vectors and word frequencies."""
+def chance_scores(corpus: Corpus, split: Split, reading: str) -> dict[str, list[Scored]]:
+    """What needs no model, on validation and test words: zero vectors and word frequencies."""
     counts = training_stream(corpus, split).counts
-    for name in ("zero vectors", "unigram"):
+    parts = [
+        (split.words[split.of(part)], split.negatives[split.of(part)])
+        for part in (VALIDATION, TEST)
+    ]
+    zero = [scores.zero(len(words), split.settings.negatives) for words, _ in parts]
+    unigram = [scores.unigram(counts, *part) for part in parts]
+    if reading == "logistic":
+        constant = scores.fit_constant(unigram[0])
+        unigram = [scored.scaled(1.0, constant) for scored in unigram]
+    return {"zero vectors": zero, "unigram": unigram}
+
+
+def chance(corpus: Corpus, split: Split, reading: str) -> Iterator[Result]:
+    """The lines that need no model, as rows of a table."""
+    for name, found in chance_scores(corpus, split, reading).items():
         judge = Judge(name, Cell(0, 0, 0), reading, split)
-        found = []
-        for part in (VALIDATION, TEST):
-            words, negatives = split.words[split.of(part)], split.negatives[split.of(part)]
-            if name == "unigram":
-                found.append(scores.unigram(counts, words, negatives))
-            else:
-                found.append(scores.zero(len(words), split.settings.negatives))
-        if name == "unigram" and reading == "logistic":
-            constant = scores.fit_constant(found[0])
-            found = [scored.scaled(1.0, constant) for scored in found]
         judge.add(0, *found)
         yield judge.result()
 

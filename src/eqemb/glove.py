@@ -144,6 +144,7 @@ class GloVe(Model):
 
         `bias` stands in for the setting.
         """
+        self.check_data(corpus, split)
         arrays, chosen = self._fitted().arrays, split.of(part)
         alpha = arrays["alpha_words"]
         found = contexts(corpus, split, self.window - 1 if words is None else words)[chosen]

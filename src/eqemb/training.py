@@ -293,14 +293,8 @@ class Attempt:
             "stage": self.stage,
             "iteration": self.iteration,
         }
-        self.file.parent.mkdir(parents=True, exist_ok=True)
-        beside = self.file.with_name(f".{self.file.name}.new")
-        try:
-            store.write_arrays(beside, arrays, state)
-            beside.replace(self.file)
-        except BaseException:
-            beside.unlink(missing_ok=True)
-            raise
+        with store.new_file(self.file) as new:
+            store.write_arrays(new, arrays, state)
 
     def done(self, stage: str) -> bool:
         """Whether a stage was finished before."""

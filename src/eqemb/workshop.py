@@ -32,10 +32,11 @@ from eqemb.bernoulli import PAPER, BernoulliEmbeddings, Estimate, Model
 from eqemb.corpus import VERSION, Corpus, Formula, Stream
 from eqemb.embeddings import Embeddings
 from eqemb.errors import UsageError
+from eqemb.evaluation import chance_scores
 from eqemb.glove import GloVe
 from eqemb.library import Library, locked
 from eqemb.models import EqEmb, EqEmbH, EqEmbU
-from eqemb.split import Split, training_stream
+from eqemb.split import Split
 from eqemb.training import Callback
 from eqemb.vocabulary import STOP_WORDS, Rules
 
@@ -174,22 +175,12 @@ def split(
 
 def split_summary(of: Corpus, made: Split) -> dict[str, Any]:
     """What a split holds out, and what chance scores on its test words."""
-    test = made.of(splits.TEST)
-    words, negatives = made.words[test], made.negatives[test]
-    counts = training_stream(of, made).counts
-    unigram = scores.unigram(counts, words, negatives)
-    judged = made.of(splits.VALIDATION)
-    constant = scores.fit_constant(
-        scores.unigram(counts, made.words[judged], made.negatives[judged])
-    )
-    lines = {
-        "zero vectors": (scores.zero(len(words), negatives.shape[1]),) * 2,
-        "unigram": (unigram, unigram.scaled(1.0, constant)),
-    }
+    lines = {reading: chance_scores(of, made, reading) for reading in ("softmax", "logistic")}
     chance = {
-        name: scores.means(softmax)._asdict()
-        | {"logistic": float(scores.logistic(logistic).mean())}
-        for name, (softmax, logistic) in lines.items()
+        name: scores.means(found[1])._asdict()
+        | {"logistic": scores.means(lines["logistic"][name][1]).logistic}
+        for name, found in lines["softmax"].items()
+        if len(found[1].word)
     }
     return {
         "corpus": of.sha256,
@@ -197,11 +188,11 @@ def split_summary(of: Corpus, made: Split) -> dict[str, Any]:
         "seed": made.settings.seed,
         "types": len(np.unique(made.types)),
         "skipped": made.skipped,
-        "validation": int(judged.sum()),
-        "test": int(test.sum()),
+        "validation": int(made.of(splits.VALIDATION).sum()),
+        "test": int(made.of(splits.TEST).sum()),
         "negatives": made.settings.negatives,
         "left_out": of.left_out,
-        "chance": chance if len(words) else {},
+        "chance": chance,
     }
 
 
@@ -414,6 +405,5 @@ def draw_curve(made: Embeddings, path: Path) -> None:
         axes.set_title("training loss" if what == "loss" else "validation log-likelihood")
         if axes.lines:  # gensim tells no loss
             axes.legend()
-    beside = path.with_name(f".{path.name}.new")
-    figure.savefig(beside, format=path.suffix[1:], dpi=150)
-    beside.replace(path)
+    with store.new_file(path) as new:
+        figure.savefig(new, format=path.suffix[1:], dpi=150)

@@ -19,6 +19,7 @@ from eqemb.errors import EqembError
 _KEPT = {
     "build": "; what was read is kept, go on with --resume",
     "read": "; what was read is kept, go on with --resume",
+    "compare": "; finished cells are kept, the same command goes on",
     "train": "; finished iterations are kept (not gensim's), go on with --resume",
 }
 

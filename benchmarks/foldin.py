@@ -99,10 +99,8 @@ def main() -> None:
     parser.add_argument("collections", nargs="+")
     parser.add_argument("--threads", type=int, default=2)
     given = parser.parse_args()
-    print(
-        "softmax and accuracy of n test words in new articles, 20 negatives, one seed; zero vectors"
-    )
-    print("-3.093 and .5; anew: trained on these articles too")
+    print("softmax and accuracy of n test words in new articles, 20 negatives, one seed;")
+    print("zero vectors make -3.093 and .5; anew: trained on these articles too")
     head = ("words", "folded in", "words anew", "anew")
     print(
         f"{'':8}{'model':9}{'types':>6}{'n':>6}{'ms/type':>9}"
@@ -136,10 +134,8 @@ def main() -> None:
                 scored(anew, new, held[1], anew.arrays["alpha_equations"][types]),
             ]
             shown = "".join(f"{row.softmax:9.3f} {row.accuracy:.4f}" for row in rows)
-            print(
-                f"{name:8}{kind.name:9}{len(folded.forms):6}{len(types):6}{1000 * each:9.2f}{shown}",
-                flush=True,
-            )
+            sizes = f"{len(folded.forms):6}{len(types):6}{1000 * each:9.2f}"
+            print(f"{name:8}{kind.name:9}{sizes}{shown}", flush=True)
 
 
 if __name__ == "__main__":

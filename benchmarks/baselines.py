@@ -1,11 +1,11 @@
-"""Settings of CBOW and PV-DM beside each other, on validation words: six for each reading.
+"""Settings of CBOW, PV-DM and GloVe beside each other, on validation words, six for a reading.
 
     python benchmarks/baselines.py LIBRARY nlp ir ai ml
 
 As `settings.py`, whose table it continues: the paper's vocabulary, numbered equations, K=50, W=4,
 E=16. gensim knows nothing of readings: ten negatives or more are tried for the softmax, one or two
-for the logistic reading, which counts zeros by their mean. Needs the extras `paper` and
-`baselines`.
+for the logistic reading, which counts zeros by their mean. GloVe has no zeros: its six are for
+both. Needs the extras `paper` and `baselines`.
 """
 
 import argparse
@@ -14,10 +14,13 @@ from typing import Any
 
 from settings import SHAPE, judged, line, opened
 
-from eqemb.baselines import Cbow, Gensim, ParagraphVectors
+from eqemb.baselines import Cbow, ParagraphVectors
+from eqemb.bernoulli import Model
+from eqemb.glove import GloVe
 from eqemb.split import VALIDATION
 
-GRID: dict[type[Gensim], list[dict[str, Any]]] = {
+TOKENS: dict[str, Any] = {"equations": "tokens", "iterations": 50}
+GRID: dict[type[Model], list[dict[str, Any]]] = {
     Cbow: [
         {"rate": 0.025, "iterations": 20, "negatives": 10},
         {"rate": 0.05, "iterations": 20, "negatives": 10},
@@ -46,6 +49,14 @@ GRID: dict[type[Gensim], list[dict[str, Any]]] = {
         {"rate": 0.05, "iterations": 20, "negatives": 2},
         {"rate": 0.05, "iterations": 20, "negatives": 1, "mean": False},
     ],
+    GloVe: [
+        TOKENS,
+        TOKENS | {"x_max": 100.0},
+        TOKENS | {"x_max": 3.0},
+        TOKENS | {"rate": 0.025},
+        TOKENS | {"rate": 0.1},
+        TOKENS | {"bias": True},
+    ],
 }
 
 
@@ -55,13 +66,14 @@ def main() -> None:
     parser.add_argument("library", type=Path)
     parser.add_argument("collections", nargs="+")
     parser.add_argument("--seeds", type=int, default=2)
+    parser.add_argument("--models", nargs="+", default=[kind.name for kind in GRID])
     given = parser.parse_args()
     data = opened(given.library, given.collections)
     n = sum(int(split.of(VALIDATION).sum()) for _, split in data)
     print(f"{', '.join(given.collections)}: {n:,} validation words, {given.seeds} seeds\n")
     print("| model | set | softmax | with temperature | logistic | with temperature | accuracy |")
     print("|---|---|---|---|---|---|---|")
-    for kind, settings in GRID.items():
+    for kind, settings in ((kind, GRID[kind]) for kind in GRID if kind.name in given.models):
         for one in settings:
             rows = [
                 [judged(kind(**SHAPE, **one).fit(*at, seed=seed), at, None) for at in data]

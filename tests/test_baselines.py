@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from eqemb import baselines, scores, workshop
+from eqemb import baselines, evaluation, scores, workshop
 from eqemb.baselines import CUT, Cbow, Gensim, ParagraphVectors, Tags, Texts, paragraphs
 from eqemb.corpus import Corpus, Formula
 from eqemb.embeddings import Embeddings
@@ -407,6 +407,28 @@ def test_baselines_by_their_names_on_the_command_line() -> None:
     assert made == ParagraphVectors(equation_window=8, negatives=5)
     with pytest.raises(UsageError, match="no --equation-window"):
         workshop.make_model("cbow", {"equation_window": 8})
+
+
+@needs_gensim
+def test_baselines_in_the_contest() -> None:
+    """Each with what validation chose for the reading."""
+    cell = evaluation.Cell(10, 8, 6)
+    made = evaluation.SYSTEMS["cbow"].make(cell, "softmax")
+    assert made == Cbow(dim=10, window=8, mean=False)
+    assert evaluation.SYSTEMS["cbow"].make(cell, "logistic").negatives == 1
+    made = evaluation.SYSTEMS["pv-dm"].make(cell, "logistic")
+    assert made == ParagraphVectors(
+        dim=10, window=8, equation_window=6, rate=0.05, negatives=1, reading="logistic"
+    )
+    assert evaluation.installed() == evaluation.ROWS
+
+
+def test_a_contest_without_gensim(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its rows are left out, GloVe, which is ours, stays."""
+    monkeypatch.setattr(evaluation, "find_spec", lambda _: None)
+    left = {row.name for row in evaluation.installed()}
+    assert {row.name for row in evaluation.ROWS} - left == {"CBOW", "PV-DM"}
+    assert "GloVe" in left
 
 
 @needs_gensim

@@ -33,5 +33,5 @@ def test_figures_are_those_that_were_printed(document: str, name: str, block: st
 def test_the_table_is_made_from_the_results() -> None:
     """What is shown of the quick contest is what its results say."""
     results = json.loads((RESULTS / "quick.json").read_text("utf-8"))
-    made = tables.report(results, ["softmax"])
+    made = tables.report(results)
     assert (RESULTS / "quick.md").read_text("utf-8") == "\n".join(map(tables.markdown, made))

@@ -132,8 +132,8 @@ def test_split_prints_rules_chance_and_hash(run: Run, library: Path) -> None:
     found = json.loads(run("split", library, "--collection", "one", "--json").out)
     assert found["sha256"] in shown.out
     assert "fewer than 2 times" in shown.out
-    assert found["chance"]["zero vectors"]["logistic"] == pytest.approx(-2 * np.log(2))
-    assert found["chance"]["zero vectors"]["softmax"] == pytest.approx(-3.0933, abs=1e-3)
+    assert found["chance"]["zero"]["logistic"] == pytest.approx(-2 * np.log(2))
+    assert found["chance"]["zero"]["softmax"] == pytest.approx(-3.0933, abs=1e-3)
     assert found["test"] == found["validation"] == 2 * found["types"]
     other = json.loads(run("split", library, "--collection", "one", "--seed", "1", "--json").out)
     assert other["sha256"] != found["sha256"]

@@ -1,36 +1,37 @@
 """The whole table: every row in every cell of the grid, one command, resumable task by task.
 
 A task is a collection, a dimension and a reading. Within it each row chooses its window of words
-and its window of equations on validation words, with one seed; the choice is then trained and
-scored with all seeds. Tasks run side by side in processes of one thread. What a task finds is kept
+and its window of equations on validation words, with the first seed; the choice is then trained and
+scored with the others. Tasks run side by side in processes of one thread. What a task finds is kept
 as `cells/TASK.json` and `.safetensors` (values of each test word), so that a contest that was
 interrupted goes on where it was.
 """
 
 import json
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from dataclasses import dataclass, field
 from multiprocessing import get_context
 from pathlib import Path
+from time import perf_counter
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from eqemb import scores, store, workshop
+from eqemb.bernoulli import Model
 from eqemb.corpus import Corpus
 from eqemb.evaluation import (
     READINGS,
     ROWS,
     SYSTEMS,
     Cell,
-    Difference,
-    Judge,
     Result,
     Row,
     Trainer,
     chance,
+    clustered,
     difference,
     tested_articles,
 )
@@ -38,7 +39,8 @@ from eqemb.library import Library
 from eqemb.split import TEST, VALIDATION, Split
 from eqemb.vocabulary import Rules
 
-FORMAT = 1
+FORMAT = 2
+_DIGITS = 5  # of a figure, in results.json
 
 
 @dataclass(frozen=True)
@@ -91,6 +93,12 @@ def prepared(library: Library, plan: Plan, collection: str) -> tuple[Corpus, Spl
     return corpus, workshop.split(library, collection, corpus)
 
 
+def prepare(folder: Path, plan: Plan, collection: str) -> None:
+    """Make the data of a collection where it is not there."""
+    with Library.open(folder) as library:
+        prepared(library, plan, collection)
+
+
 def tasks(plan: Plan) -> list[Task]:
     """The work, the longest first."""
     return [
@@ -101,54 +109,89 @@ def tasks(plan: Plan) -> list[Task]:
     ]
 
 
+class Chosen(NamedTuple):
+    """What validation chose for a row, trained with the first seed."""
+
+    result: Result
+    tried: list[dict[str, float]]
+    """The validation score, with its temperature, of every pair of windows."""
+    curve: list[float]
+    """The validation score that training watched, by iteration."""
+
+
 def run_task(folder: Path, out: Path, plan: Plan, task: Task) -> None:
     """Choose, train, score and keep; nothing is done where it is there already."""
+    started = perf_counter()
     with Library.open(folder) as library:
         corpus, split = prepared(library, plan, task.collection)
     identity = store.content_hash(plan.described() | {"split": split.sha256}, {})
     if is_done(out, task, identity):
         return
     trainer = Trainer(corpus, split, task.reading)
-    chosen = dict(choices(trainer, plan, task))
-    judges = {row.name: Judge(row.name, chosen[row.name], task.reading, split) for row in plan.rows}
-    for seed in plan.seeds:
+    chosen = choices(trainer, plan, task)
+    for seed in plan.seeds[1:]:
         for row in plan.rows:
-            judges[row.name].add(seed, *trainer.scored(row, chosen[row.name], seed))
+            result = chosen[row.name].result
+            result.add(seed, *trainer.scored(row, result.cell, seed))
         trainer.forget()
-    found = [*chance(corpus, split, task.reading), *(judge.result() for judge in judges.values())]
-    keep(out, task, identity, found)
+    keep(out, task, identity, chosen, perf_counter() - started)
 
 
-def choices(trainer: Trainer, plan: Plan, task: Task) -> Iterator[tuple[str, Cell]]:
+def choices(trainer: Trainer, plan: Plan, task: Task) -> dict[str, Chosen]:
     """For each row the cell whose validation score, with its temperature, is best."""
-    read, best = READINGS[task.reading], dict[str, list[tuple[float, Cell]]]()
-    for window in plan.windows:  # the outer loop: models of a window share its words
-        for row in plan.rows:
-            for around in plan.equation_windows if SYSTEMS[row.system].has_window else (0,):
-                cell = Cell(task.dim, window, around)
-                validation = trainer.scored(row, cell, plan.seeds[0])[0]
-                factor = scores.fit_temperature(validation, read)
-                found = float(read(validation.scaled(factor)).mean())
-                best.setdefault(row.name, []).append((found, cell))
+    read, seed = READINGS[task.reading], plan.seeds[0]
+    best: dict[str, Chosen] = {}
+    highest: dict[str, float] = {}
+    grid = [
+        (cell, row)
+        for row in plan.rows
+        for cell in row.cells(task.dim, plan.windows, plan.equation_windows)
+    ]
+    for window in sorted({cell.window for cell, _ in grid}):  # its models share its words
+        for cell, row in grid:
+            if cell.window != window:
+                continue
+            scored = trainer.scored(row, cell, seed)
+            factor = scores.fit_temperature(scored[0], read)
+            found = float(read(scored[0].scaled(factor)).mean())
+            before = best.get(row.name)
+            tried = before.tried if before else []
+            tried.append({
+                "window": cell.window,
+                "equation_window": cell.equation_window,
+                "validation": found,
+            })  # fmt: skip
+            if before is None or found > highest[row.name]:
+                result = Result(row.name, cell, task.reading)
+                result.add(seed, *scored)
+                highest[row.name] = found
+                best[row.name] = Chosen(result, tried, curve(trainer.trained(row, cell, seed)))
         trainer.forget()
-    for name, tried in best.items():
-        yield name, max(tried, key=lambda one: one[0])[1]
+    return {row.name: best[row.name] for row in plan.rows}
 
 
-def keep(out: Path, task: Task, identity: str, results: Iterable[Result]) -> None:
+def curve(model: Model) -> list[float]:
+    """The validation score after each iteration that the model's score was watched in."""
+    seen = (entry["validation"].get(model.judged) for entry in model.history_)
+    return [value for value in seen if value is not None]
+
+
+def keep(out: Path, task: Task, identity: str, chosen: dict[str, Chosen], seconds: float) -> None:
     """Write what a task found: the arrays first, then the file that says they are whole."""
-    results = list(results)
     arrays = {
-        f"{index}.{name}": values.astype(np.float32)
-        for index, result in enumerate(results)
-        for name, values in result.test.items()
+        f"{name}: {measure}": values.astype(np.float32)
+        for name, (result, _, _) in chosen.items()
+        for measure, values in result.test.items()
     }
     folder = out / "cells"
     with store.new_file(folder / f"{task.name}.safetensors") as new:
         store.write_arrays(new, arrays)
-    made = {"identity": identity, "results": [result.summary() for result in results]}
+    rows = {
+        name: one.result.summary() | {"tried": one.tried, "curve": one.curve}
+        for name, one in chosen.items()
+    }
     with store.new_file(folder / f"{task.name}.json") as new:
-        store.write_json(new, made)
+        store.write_json(new, {"identity": identity, "seconds": seconds, "rows": rows})
 
 
 def is_done(out: Path, task: Task, identity: str) -> bool:
@@ -170,11 +213,11 @@ def run(
 ) -> dict[str, Any]:
     """All tasks; the summary that is written as results.json."""
     todo = tasks(plan)
-    with Library.open(folder) as library:
-        for collection in plan.collections:
-            prepared(library, plan, collection)  # once, not in every process
     progress(0, len(todo), "")
     with ProcessPoolExecutor(jobs, mp_context=get_context("spawn")) as pool:
+        # once for all tasks of a collection: tagging words takes longer than training
+        for first in [pool.submit(prepare, folder, plan, name) for name in plan.collections]:
+            first.result()
         waiting: dict[Future[None], Task] = {
             pool.submit(run_task, folder, out, plan, task): task for task in todo
         }
@@ -193,54 +236,142 @@ def run(
     return summary(folder, out, plan)
 
 
+Values = dict[str, NDArray[np.float64]]
+
+
+class Part(NamedTuple):
+    """What one task found: its values are by row and measure."""
+
+    task: Task
+    seconds: float
+    rows: dict[str, dict[str, Any]]
+    values: dict[str, Values]
+
+
+def parts(out: Path, plan: Plan, collection: str) -> Iterator[Part]:
+    """What the tasks of a collection found."""
+    for task in (task for task in tasks(plan) if task.collection == collection):
+        place = out / "cells" / task.name
+        made = json.loads(Path(f"{place}.json").read_text("utf-8"))
+        arrays = store.map_arrays(Path(f"{place}.safetensors"))
+        values: dict[str, Values] = {row: {} for row in made["rows"]}
+        for key, array in arrays.items():
+            row, _, measure = key.rpartition(": ")
+            values[row][measure] = array.astype(np.float64)
+        yield Part(task, made["seconds"], made["rows"], values)
+
+
 def summary(folder: Path, out: Path, plan: Plan) -> dict[str, Any]:
     """Everything that was found, in one object."""
     found: dict[str, Any] = {"plan": plan.described(), "collections": {}, "results": []}
-    values: dict[tuple[str, str], list[tuple[NDArray[np.float64], NDArray[np.int64]]]] = {}
-    first = 0
+    pairs: list[tuple[Part, NDArray[np.int64]]] = []
+    first, seconds = 0, dict.fromkeys(plan.readings, 0.0)
     for collection in plan.collections:
         with Library.open(folder) as library:
             corpus, split = prepared(library, plan, collection)
-        articles = first + tested_articles(corpus, split)
-        first += len(corpus.articles)
+        articles = tested_articles(corpus, split)
         found["collections"][collection] = _statistics(corpus, split)
-        for task in (task for task in tasks(plan) if task.collection == collection):
-            place = out / "cells" / task.name
-            made = json.loads(Path(f"{place}.json").read_text("utf-8"))
-            arrays = store.map_arrays(Path(f"{place}.safetensors"))
-            for index, result in enumerate(made["results"]):
-                found["results"].append({"collection": collection, "dim": task.dim} | result)
-                for measure in ("tempered", "accuracy"):
-                    key = (f"{task.reading} {measure}", result["model"])
-                    kept = arrays[f"{index}.{measure}"].astype(np.float64)
-                    values.setdefault(key, []).append((kept, articles))
-    found["differences"] = _differences(plan, values)
-    return found
+        kinds = _kinds(corpus, split)
+        lines, entries = chance(corpus, split), dict[tuple[int, str], dict[str, Any]]()
+        for part in parts(out, plan, collection):
+            seconds[part.task.reading] += part.seconds
+            pairs.append((part, first + articles))
+            for row in plan.rows:
+                key = (part.task.dim, row.name)
+                if key not in entries:
+                    shared = {"split": split.sha256, "n": len(articles)}
+                    shared["negatives"] = split.settings.negatives
+                    entries[key] = _entry(collection, part, row) | shared | {"chance": lines}
+                _add(entries[key], part, row.name, articles, kinds)
+        found["results"] += entries.values()
+        first += len(corpus.articles)
+    found["differences"] = list(_differences(plan, pairs))
+    found["process_seconds"] = seconds
+    rounded: dict[str, Any] = _rounded(found)
+    return rounded
+
+
+def _entry(collection: str, part: Part, row: Row) -> dict[str, Any]:
+    return {
+        "collection": collection,
+        "dim": part.task.dim,
+        "model": row.name,
+        "control": row.is_control,
+        "seeds": part.rows[row.name]["seeds"],
+        "temperature": {},
+    }
+
+
+def _add(
+    entry: dict[str, Any],
+    part: Part,
+    row: str,
+    articles: NDArray[np.int64],
+    kinds: dict[str, NDArray[np.bool_]],
+) -> None:
+    """What one reading found; the accuracy of the first reading is the entry's."""
+    made, values, reading = part.rows[row], part.values[row], part.task.reading
+    measures = dict(made["measures"])
+    entry[reading] = (
+        measures.pop("raw")
+        | measures
+        | {name: made[name] for name in ("window", "equation_window", "tried", "curve")}
+    )
+    entry[reading] |= {
+        kind: {"n": int(mask.sum())}
+        | {name: clustered(values[name][mask], articles[mask]) for name in _COMPARED}
+        for kind, mask in kinds.items()
+        if mask.any()
+    }
+    entry.setdefault("accuracy", measures["accuracy"])
+    entry["temperature"][reading] = made["temperature"]
+
+
+_COMPARED = ("tempered", "accuracy")
+
+
+def _kinds(corpus: Corpus, split: Split) -> dict[str, NDArray[np.bool_]]:
+    """Test words beside equations that occur once, and beside others."""
+    often = np.bincount(corpus.equation_types, minlength=len(corpus.forms))
+    once = often[split.types[split.of(TEST)]] == 1
+    return {"singletons": once, "repeated": ~once}
 
 
 def _differences(
-    plan: Plan, values: dict[tuple[str, str], list[tuple[NDArray[np.float64], NDArray[np.int64]]]]
-) -> list[dict[str, Any]]:
-    """Every model against every control and against the models before it, pooled over cells."""
-    made = []
+    plan: Plan, pairs: list[tuple[Part, NDArray[np.int64]]]
+) -> Iterator[dict[str, Any]]:
+    """Every model against every row before it, pooled over cells: all, and each collection's."""
     names = [row.name for row in plan.rows]
-    models = [row.name for row in plan.rows if not row.is_control]
-    for measure in dict.fromkeys(measure for measure, _ in values):
-        for one in models:
-            for other in names[: names.index(one)]:
-                pairs = [
-                    (mine, theirs, articles)
-                    for (mine, articles), (theirs, _) in zip(
-                        values[measure, one], values[measure, other], strict=True
-                    )
+    where = [("all", plan.collections), *((name, (name,)) for name in plan.collections)]
+    for reading in plan.readings:
+        for measure in _COMPARED:
+            for pool, collections in where if len(plan.collections) > 1 else where[:1]:
+                chosen = [
+                    (part.values, articles)
+                    for part, articles in pairs
+                    if part.task.reading == reading and part.task.collection in collections
                 ]
-                gain: Difference = difference(pairs)
-                made.append(
-                    {"measure": measure, "model": one, "against": other}
-                    | gain._asdict()
-                    | {"verdict": gain.verdict}
-                )
-    return made
+                for one in (row.name for row in plan.rows if not row.is_control):
+                    for other in names[: names.index(one)]:
+                        gain = difference(
+                            (values[one][measure], values[other][measure], articles)
+                            for values, articles in chosen
+                        )
+                        yield {
+                            "reading": reading, "measure": measure, "collection": pool,
+                            "model": one, "against": other,
+                        } | gain._asdict() | {"verdict": gain.verdict}  # fmt: skip
+
+
+def _rounded(found: Any) -> Any:
+    """The same, with figures of a length that is worth keeping."""
+    if isinstance(found, float):
+        return round(found, _DIGITS)
+    if isinstance(found, dict):
+        return {key: _rounded(value) for key, value in found.items()}
+    if isinstance(found, list | tuple):
+        return [_rounded(value) for value in found]
+    return found
 
 
 def _statistics(corpus: Corpus, split: Split) -> dict[str, Any]:

@@ -3,20 +3,24 @@
 A `Row` of the table is a model with its own context function and matrices. Each is trained on the
 split's training stream for every seed and scored on the held-out words, in one reading of the
 score, raw and with one temperature fitted on validation words. Per-word values are kept, averaged
-over seeds, so that differences can be judged by a paired bootstrap over articles.
+over seeds, so that differences can be judged by a paired bootstrap over articles, and so that
+equations that occur once can be told from others.
 """
 
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import asdict, dataclass, field
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from importlib.util import find_spec
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from eqemb import scores
+from eqemb.baselines import Cbow, Gensim, ParagraphVectors
 from eqemb.bernoulli import BernoulliEmbeddings, Model
 from eqemb.corpus import Corpus
 from eqemb.embeddings import Embeddings
+from eqemb.glove import GloVe
 from eqemb.models import EqEmb, EqEmbH, EqEmbU
 from eqemb.scores import Scored
 from eqemb.split import TEST, VALIDATION, Split, training_stream
@@ -79,6 +83,13 @@ SYSTEMS: dict[str, System] = {
     "eqemb": System(EqEmb, {}, _MEAN),
     "eqemb-u": System(EqEmbU, {}, _MEAN),
     "eqemb-h": System(EqEmbH, {}, _MEAN),
+    "cbow": System(Cbow, {"mean": False}, {"logistic": {"rate": 0.05, "negatives": 1}}),
+    "pv-dm": System(ParagraphVectors, {"rate": 0.05}, {"logistic": {"negatives": 1}}),
+    "glove": System(
+        GloVe,
+        {"equations": "tokens", "iterations": 50},
+        {"softmax": {"rate": 0.025}, "logistic": {"x_max": 3.0}},
+    ),
 }
 
 
@@ -90,6 +101,19 @@ class Row(NamedTuple):
     words: int | None = None
     """Words only: so many fewer than W (0 or -1); None: W - 1 words and the equation."""
     is_control: bool = False
+    as_wide: bool = False
+    """Its window of words is as wide as the others' window of equations, W = E."""
+    scoring: Settings = {}  # noqa: RUF012
+    """What else `score` is told."""
+
+    def cells(
+        self, dim: int, windows: Iterable[int], equation_windows: Iterable[int]
+    ) -> list[Cell]:
+        """The cells of the grid that it chooses from."""
+        if self.as_wide:
+            return [Cell(dim, around, 0) for around in equation_windows]
+        arounds = tuple(equation_windows) if SYSTEMS[self.system].has_window else (0,)
+        return [Cell(dim, window, around) for window in windows for around in arounds]
 
 
 ROWS = (
@@ -100,45 +124,66 @@ ROWS = (
     Row("document vector", "document", is_control=True),
     Row("shuffled units", "shuffled", is_control=True),
     Row("b-emb", "b-emb"),
+    Row("b-emb, W-1 words", "b-emb", -1),
+    Row("b-emb, W=E", "b-emb", as_wide=True),
+    Row("CBOW", "cbow"),
+    Row("PV-DM", "pv-dm"),
+    Row("GloVe", "glove", scoring={"bias": False}),
+    Row("GloVe, with bias", "glove", scoring={"bias": True}),
     Row("EqEmb", "eqemb"),
     Row("EqEmb-U", "eqemb-u"),
     Row("EqEmb-H", "eqemb-h"),
 )
 
 
+def installed(rows: Iterable[Row] = ROWS) -> tuple[Row, ...]:
+    """The rows whose packages are there: CBOW and PV-DM need gensim."""
+    missing = find_spec("gensim") is None
+    return tuple(
+        row for row in rows if not (missing and issubclass(SYSTEMS[row.system].kind, Gensim))
+    )
+
+
 @dataclass
 class Result:
-    """One row in one cell: per-word values averaged over seeds, and the seeds' means."""
+    """One row in one cell and reading: each test word's values, averaged, and the seeds' means."""
 
     row: str
     cell: Cell
     reading: str
-    seeds: list[int]
-    split: str
-    negatives: int
-    means: dict[str, dict[str, list[float]]]
-    """"validation" and "test" -> measure -> one number for each seed."""
-    temperature: list[float]
+    seeds: list[int] = field(default_factory=list)
+    means: dict[str, dict[str, list[float]]] = field(default_factory=dict)
+    """Measure -> "validation" and "test" -> one number for each seed."""
+    temperature: list[float] = field(default_factory=list)
     """One over the factor on the scores that validation chose, for each seed."""
     test: Values = field(default_factory=dict)
     """Measure -> value of each test word, averaged over seeds."""
 
+    def add(self, seed: int, validation: Scored, test: Scored) -> None:
+        """Take in what one seed's model scores."""
+        factor = scores.fit_temperature(validation, READINGS[self.reading])
+        done = len(self.seeds)
+        self.seeds.append(seed)
+        self.temperature.append(1.0 / factor)
+        for part, scored in (("validation", validation), ("test", test)):
+            for name, values in measured(scored, factor, self.reading).items():
+                parts = self.means.setdefault(name, {"validation": [], "test": []})
+                parts[part].append(float(values.mean()))
+                if part == "test":
+                    before = self.test.get(name, np.zeros_like(values))
+                    self.test[name] = (done * before + values) / (done + 1)
+
     def summary(self) -> dict[str, Any]:
-        """What is printed and kept: means and standard errors over seeds."""
-        parts = {
-            part: {name: spread(values) for name, values in measures.items()}
-            for part, measures in self.means.items()
-        }
+        """What is kept beside the values: means and standard errors over seeds."""
         return {
-            "model": self.row,
-            "cell": asdict(self.cell),
-            "reading": self.reading,
-            "split": self.split,
-            "n": len(next(iter(self.test.values()))),
-            "negatives": self.negatives,
+            "window": self.cell.window,
+            "equation_window": self.cell.equation_window,
             "seeds": self.seeds,
-            **parts,
             "temperature": spread(self.temperature),
+            "measures": {
+                measure: {part: spread(values) for part, values in parts.items()}
+                for measure, parts in self.means.items()
+            },
         }
 
 
@@ -148,42 +193,25 @@ def spread(values: list[float]) -> dict[str, float]:
     return {"mean": float(np.mean(values)), "se": error}
 
 
+def clustered(values: NDArray[np.float64], articles: NDArray[np.int64]) -> dict[str, float]:
+    """Mean and standard error, words of one article counting together."""
+    off = np.bincount(articles, values - values.mean())
+    groups = len(np.unique(articles))
+    error = np.sqrt((off**2).sum() * groups / max(1, groups - 1)) / len(values)
+    return {"mean": float(values.mean()), "se": float(error)}
+
+
 def measured(scored: Scored, factor: float, reading: str) -> Values:
-    """The values of each word in a reading: raw, with the temperature, and without a scale."""
+    """The values of each word: its reading raw and with the temperature, and without a scale."""
     read = READINGS[reading]
-    return {
+    found = {
         "raw": read(scored),
         "tempered": read(scored.scaled(factor)),
         "accuracy": scores.accuracy(scored),
     }
-
-
-class Judge:
-    """Gathers the scores of one row over seeds."""
-
-    def __init__(self, row: str, cell: Cell, reading: str, split: Split) -> None:
-        self._result = Result(
-            row, cell, reading, [], split.sha256, split.settings.negatives,
-            {"validation": {}, "test": {}}, [],
-        )  # fmt: skip
-
-    def add(self, seed: int, validation: Scored, test: Scored) -> None:
-        """Take in what one seed's model scores."""
-        made = self._result
-        factor = scores.fit_temperature(validation, READINGS[made.reading])
-        made.seeds.append(seed)
-        made.temperature.append(1.0 / factor)
-        for part, scored in (("validation", validation), ("test", test)):
-            for name, values in measured(scored, factor, made.reading).items():
-                made.means[part].setdefault(name, []).append(float(values.mean()))
-                if part == "test":
-                    made.test[name] = made.test.get(name, 0.0) + values
-
-    def result(self) -> Result:
-        """All seeds together."""
-        made = self._result
-        made.test = {name: values / len(made.seeds) for name, values in made.test.items()}
-        return made
+    if reading == "softmax":
+        found["predictive"] = scores.predictive(scored)
+    return found
 
 
 class Trainer:
@@ -193,13 +221,19 @@ class Trainer:
         self.corpus, self.split, self.reading, self.threads = corpus, split, reading, threads
         self._models: dict[tuple[str, Cell, int], Model] = {}
 
-    def scored(self, row: Row, cell: Cell, seed: int) -> list[Scored]:
+    def scored(self, row: Row, cell: Cell, seed: int) -> tuple[Scored, Scored]:
         """The scores of a row on validation and test words."""
-        model = self._trained(row.system, cell, seed)
+        model = self.trained(row, cell, seed)
         count = None if row.words is None else cell.window + row.words
-        return [
-            model.score(self.corpus, self.split, part, words=count) for part in (VALIDATION, TEST)
-        ]
+        validation, test = (
+            model.score(self.corpus, self.split, part, words=count, **row.scoring)
+            for part in (VALIDATION, TEST)
+        )
+        return validation, test
+
+    def trained(self, row: Row, cell: Cell, seed: int) -> Model:
+        """The model of a row."""
+        return self._trained(row.system, cell, seed)
 
     def _trained(self, name: str, cell: Cell, seed: int) -> Model:
         system = SYSTEMS[name]
@@ -231,38 +265,41 @@ def compare(
     progress: Callable[[str], object] = lambda _: None,
 ) -> list[Result]:
     """Train and score rows in one cell; the words of a seed are trained once and shared."""
-    rows = list(rows)
-    judges = {row.name: Judge(row.name, cell, reading, split) for row in rows}
+    windows = [cell.window], [cell.equation_window]
+    made = [(row, Result(row.name, row.cells(cell.dim, *windows)[0], reading)) for row in rows]
     trainer = Trainer(corpus, split, reading, threads)
     for seed in seeds:
-        for row in rows:
+        for row, result in made:
             progress(f"{row.name}, seed {seed}")
-            judges[row.name].add(seed, *trainer.scored(row, cell, seed))
+            result.add(seed, *trainer.scored(row, result.cell, seed))
         trainer.forget()
-    return [judge.result() for judge in judges.values()]
+    return [result for _, result in made]
 
 
-def chance_scores(corpus: Corpus, split: Split, reading: str) -> dict[str, list[Scored]]:
-    """What needs no model, on validation and test words: zero vectors and word frequencies."""
+def chance(corpus: Corpus, split: Split, part: int = TEST) -> dict[str, dict[str, float]]:
+    """What needs no model: zero vectors and word frequencies, in both readings and accuracy.
+
+    In the logistic reading the unigram line has one constant, fitted on validation words.
+    """
     counts = training_stream(corpus, split).counts
-    parts = [
-        (split.words[split.of(part)], split.negatives[split.of(part)])
-        for part in (VALIDATION, TEST)
-    ]
-    zero = [scores.zero(len(words), split.settings.negatives) for words, _ in parts]
-    unigram = [scores.unigram(counts, *part) for part in parts]
-    if reading == "logistic":
-        constant = scores.fit_constant(unigram[0])
-        unigram = [scored.scaled(1.0, constant) for scored in unigram]
-    return {"zero vectors": zero, "unigram": unigram}
 
+    def lines(part: int) -> dict[str, Scored]:
+        words, negatives = split.words[split.of(part)], split.negatives[split.of(part)]
+        return {
+            "zero": scores.zero(len(words), split.settings.negatives),
+            "unigram": scores.unigram(counts, words, negatives),
+        }
 
-def chance(corpus: Corpus, split: Split, reading: str) -> Iterator[Result]:
-    """The lines that need no model, as rows of a table."""
-    for name, found in chance_scores(corpus, split, reading).items():
-        judge = Judge(name, Cell(0, 0, 0), reading, split)
-        judge.add(0, *found)
-        yield judge.result()
+    constant = {"zero": 0.0, "unigram": scores.fit_constant(lines(VALIDATION)["unigram"])}
+    return {
+        name: {
+            "softmax": float(scores.softmax(scored).mean()),
+            "predictive": float(scores.predictive(scored).mean()),
+            "logistic": float(scores.logistic(scored.scaled(1.0, constant[name])).mean()),
+            "accuracy": float(scores.accuracy(scored).mean()),
+        }
+        for name, scored in lines(part).items()
+    }
 
 
 class Difference(NamedTuple):
@@ -318,39 +355,29 @@ def tested_articles(corpus: Corpus, split: Split) -> NDArray[np.int64]:
 def judged(model: Model, corpus: Corpus, split: Split) -> dict[str, Any]:
     """One trained model in both readings, beside chance; errors are those of drawing articles."""
     config = model.embeddings_.config
-    found = {part: model.score(corpus, split, part) for part in (VALIDATION, TEST)}
+    names = {VALIDATION: "validation", TEST: "test"}
+    found = {part: model.score(corpus, split, part) for part in names}
+    articles = {part: corpus.equation_articles[split.occurrences[split.of(part)]] for part in names}
+
+    def both(read: Callable[[Scored], NDArray[np.float64]], factor: float = 1.0) -> dict[str, Any]:
+        return {
+            name: clustered(read(found[part].scaled(factor)), articles[part])
+            for part, name in names.items()
+        }
+
     made: dict[str, Any] = {
         "model": config["model"],
         "split": split.sha256,
         "n": len(found[TEST].word),
         "negatives": split.settings.negatives,
         "seeds": [config["seed"]],
-        "temperature": {},
-        "chance": {},
     }
-    names = {VALIDATION: "validation", TEST: "test"}
-    clusters = {part: corpus.equation_articles[split.occurrences[split.of(part)]] for part in names}
-    for reading, read in READINGS.items():
-        factor = scores.fit_temperature(found[VALIDATION], read)
-        made["temperature"][reading] = 1.0 / factor
-        for form, times in ((reading, 1.0), (f"{reading}_tempered", factor)):
-            made[form] = {
-                names[part]: _clustered(read(found[part].scaled(times)), clusters[part])
-                for part in names
-            }
-        for line in chance(corpus, split, reading):
-            mean = line.means["test"]["raw"][0]
-            made["chance"].setdefault(line.row.split()[0], {})[reading] = mean
-            made["chance"][line.row.split()[0]]["accuracy"] = line.means["test"]["accuracy"][0]
-    made["accuracy"] = {
-        names[part]: _clustered(scores.accuracy(found[part]), clusters[part]) for part in names
+    factors = {
+        name: scores.fit_temperature(found[VALIDATION], read) for name, read in READINGS.items()
     }
-    return made
-
-
-def _clustered(values: NDArray[np.float64], articles: NDArray[np.int64]) -> dict[str, float]:
-    """The mean and its standard error, words of one article counting together."""
-    off = np.bincount(articles, values - values.mean())
-    groups = len(np.unique(articles))
-    error = np.sqrt((off**2).sum() * groups / max(1, groups - 1)) / len(values)
-    return {"mean": float(values.mean()), "se": float(error)}
+    for name, read in READINGS.items():
+        made[name] = both(read) | {"tempered": both(read, factors[name])}
+    made["softmax"]["predictive"] = both(scores.predictive)
+    made["accuracy"] = both(scores.accuracy)
+    made["temperature"] = {name: 1.0 / factor for name, factor in factors.items()}
+    return made | {"chance": chance(corpus, split)}

@@ -5,9 +5,20 @@
 
 import html
 from collections.abc import Callable, Iterable, Iterator
+from itertools import groupby
+from math import sqrt
 from typing import Any, NamedTuple
 
 Results = dict[str, Any]
+Entry = dict[str, Any]
+
+MEASURES = {
+    "raw": "pseudo log-likelihood, raw",
+    "tempered": "pseudo log-likelihood with one temperature fitted on validation words",
+    "predictive": "predictive log-likelihood, raw",
+    "accuracy": "accuracy of the held-out word against its negatives",
+}
+CHANCE = {"zero": "zero vectors", "unigram": "unigram"}
 
 
 class Table(NamedTuple):
@@ -16,58 +27,26 @@ class Table(NamedTuple):
     caption: str
     head: list[str]
     rows: list[list[str]]
-    best: set[tuple[int, int]]
+    best: set[tuple[int, int]] = set()  # noqa: RUF012  (never changed)
     """Row and column of what is set in bold."""
 
 
-def scores_of(results: Results, reading: str, measure: str) -> Iterator[Table]:
-    """Test means and standard errors over seeds: for each collection models by dimension.
-
-    A contest of one dimension is one table, models by collection.
-    """
-    found = [entry for entry in results["results"] if entry["reading"] == reading]
-    dims = sorted({entry["dim"] for entry in found})
-    title = f"{_MEASURES[measure]}, {reading} reading, test words"
-    if len(dims) == 1:
-        columns = [(name, dims[0]) for name in results["collections"]]
-        yield _table(f"{title}, K={dims[0]}", found, columns, measure, list(results["collections"]))
-        return
-    for collection, facts in results["collections"].items():
-        note = f"{collection}: {title} (n = {facts['test']:,}, split {facts['split'][:12]})"
-        columns = [(collection, dim) for dim in dims]
-        yield _table(note, found, columns, measure, [f"K={dim}" for dim in dims])
+def readings(results: Results) -> list[str]:
+    """The readings that were run."""
+    return [name for name in ("softmax", "logistic") if name in results["results"][0]]
 
 
-def _table(
-    caption: str,
-    found: list[dict[str, Any]],
-    columns: list[tuple[str, int]],
-    measure: str,
-    head: list[str],
-) -> Table:
-    names = list(dict.fromkeys(entry["model"] for entry in found))
-    cells = {(entry["model"], entry["collection"], entry["dim"]): entry for entry in found}
-    rows = [[name, *(_cell(cells[name, *at], measure) for at in columns)] for name in names]
-    best = set()
-    for column, at in enumerate(columns, 1):
-        means = [cells[name, *at]["test"][measure]["mean"] for name in names]
-        best.add((means.index(max(means)), column))
-    return Table(caption, ["model", *head], rows, best)
+def measure_of(entry: Entry, reading: str, measure: str, part: str = "test") -> dict[str, float]:
+    """The mean and error of an entry."""
+    found: Entry = entry[reading] if measure == "raw" else entry[reading][measure]
+    figures: dict[str, float] = found[part]
+    return figures
 
 
-_MEASURES = {
-    "raw": "Pseudo log-likelihood, raw",
-    "tempered": "Pseudo log-likelihood with one temperature fitted on validation words",
-    "accuracy": "Accuracy of the held-out word against its negatives",
-}
-
-
-def _cell(entry: dict[str, Any], measure: str) -> str:
-    """The mean, its error and, for a model, the windows that validation chose."""
-    found, cell = entry["test"][measure], entry["cell"]
-    windows = [str(cell[name]) for name in ("window", "equation_window") if cell[name]]
-    chosen = f" ({', '.join(windows)})" if windows else ""
-    return f"{found['mean']:.3f} ± {found['se']:.3f}{chosen}"
+def chance_of(entry: Entry, line: str, reading: str, measure: str) -> float:
+    """What a chance line scores; it has no temperature."""
+    name = measure if measure in ("accuracy", "predictive") else reading
+    return float(entry["chance"][line][name])
 
 
 def statistics(results: Results) -> Table:
@@ -79,35 +58,222 @@ def statistics(results: Results) -> Table:
         for name, facts in results["collections"].items()
     ]
     head = ["collection", *(key.replace("_", " ") for key in keys), "split"]
-    return Table("Collections", head, rows, set())
+    return Table("Collections", head, rows)
 
 
-def differences(results: Results, measure: str) -> Table:
-    """Every model against every row before it, pooled over cells."""
+def scores_of(results: Results, reading: str, measure: str, part: str = "test") -> Iterator[Table]:
+    """Means and standard errors over seeds: for each collection models by dimension.
+
+    A contest of one dimension is one table, models by collection.
+    """
+    entries = results["results"]
+    dims = sorted({entry["dim"] for entry in entries})
+    title = f"{MEASURES[measure]}, {reading} reading, {part} words"
+    if len(dims) == 1:
+        names = list(results["collections"])
+        columns = [(name, dims[0]) for name in names]
+        caption = f"{title}, K={dims[0]}"
+        yield _table(caption.capitalize(), entries, columns, (reading, measure, part), names)
+        return
+    for collection, facts in results["collections"].items():
+        note = f"{collection}: {title} (n = {facts[part]:,}, split {facts['split'][:12]})"
+        columns, head = [(collection, dim) for dim in dims], [f"K={dim}" for dim in dims]
+        yield _table(note, entries, columns, (reading, measure, part), head)
+
+
+def _table(
+    caption: str,
+    entries: list[Entry],
+    columns: list[tuple[str, int]],
+    what: tuple[str, str, str],
+    head: list[str],
+) -> Table:
+    reading, measure, part = what
+    names = list(dict.fromkeys(entry["model"] for entry in entries))
+    cells = {(entry["model"], entry["collection"], entry["dim"]): entry for entry in entries}
+    rows = []
+    if part == "test":
+        for line, name in CHANCE.items():
+            found = [chance_of(cells[names[0], *at], line, reading, measure) for at in columns]
+            rows.append([name, *(f"{value:.3f}" for value in found)])
+    first = len(rows)
+    rows += [[name, *(_cell(cells[name, *at], *what) for at in columns)] for name in names]
+    best = set()
+    for column, at in enumerate(columns, 1):
+        means = [measure_of(cells[name, *at], *what)["mean"] for name in names]
+        best.add((first + means.index(max(means)), column))
+    return Table(caption, ["model", *head], rows, best)
+
+
+def _cell(entry: Entry, reading: str, measure: str, part: str) -> str:
+    """The mean, its error and the windows that validation chose."""
+    found = measure_of(entry, reading, measure, part)
+    windows = [entry[reading][name] for name in ("window", "equation_window")]
+    return f"{_figure(found)} ({', '.join(str(size) for size in windows if size)})"
+
+
+def _figure(found: dict[str, float]) -> str:
+    return f"{found['mean']:.3f} ± {found['se']:.3f}"
+
+
+def pooled(results: Results, reading: str) -> Table:
+    """Every model over all cells: means of cells, and the errors of seeds together."""
+    shown = [name for name in MEASURES if name in results["results"][0][reading] or name == "raw"]
+    names = list(dict.fromkeys(entry["model"] for entry in results["results"]))
+    first = [entry for entry in results["results"] if entry["model"] == names[0]]
     rows = [
         [
-            entry["model"],
-            entry["against"],
-            f"{entry['mean']:+.4f}",
-            f"{entry['low']:+.4f} to {entry['high']:+.4f}",
-            entry["verdict"],
+            title,
+            *(
+                f"{_mean([chance_of(entry, line, reading, measure) for entry in first]):.3f}"
+                for measure in shown
+            ),
+            "",
         ]
-        for entry in results["differences"]
-        if entry["measure"] == measure
+        for line, title in CHANCE.items()
     ]
-    head = ["model", "against", "gain", "95 % of draws", ""]
-    return Table(
-        f"Gains, {measure}, pooled over cells, articles drawn 2,000 times", head, rows, set()
+    for name in names:
+        entries = [entry for entry in results["results"] if entry["model"] == name]
+        cells = [_figure(_over([measure_of(e, reading, m) for e in entries])) for m in shown]
+        cells.append(
+            _figure(_over([measure_of(e, reading, "tempered", "validation") for e in entries]))
+        )
+        rows.append([name, *cells])
+    best = set()
+    for column in range(1, len(rows[0])):
+        means = [float(row[column].split(" ")[0] or "-inf") for row in rows]
+        best.add((means.index(max(means)), column))
+    head = ["model", *(_SHORT[name] for name in shown), "tempered, validation"]
+    caption = f"All {len(first)} cells, {reading} reading, test words: mean ± error of seeds"
+    return Table(caption, head, rows, best)
+
+
+_SHORT = {
+    "raw": "raw",
+    "tempered": "with temperature",
+    "predictive": "predictive",
+    "accuracy": "accuracy",
+}
+
+
+def _mean(values: list[float]) -> float:
+    return sum(values) / len(values)
+
+
+def _over(figures: list[dict[str, float]]) -> dict[str, float]:
+    """The mean of independent means."""
+    return {
+        "mean": _mean([found["mean"] for found in figures]),
+        "se": sqrt(sum(found["se"] ** 2 for found in figures)) / len(figures),
+    }
+
+
+def by_kind(results: Results, reading: str) -> Table:
+    """Words beside equations that occur once, and beside others: means of cells."""
+    kinds = ("singletons", "repeated")
+    names = list(dict.fromkeys(entry["model"] for entry in results["results"]))
+    rows = []
+    for name in names:
+        entries = [entry[reading] for entry in results["results"] if entry["model"] == name]
+        cells = [
+            f"{_mean([entry[kind][measure]['mean'] for entry in entries if kind in entry]):.3f}"
+            if any(kind in entry for entry in entries)
+            else ""
+            for measure in ("tempered", "accuracy")
+            for kind in kinds
+        ]
+        rows.append([name, *cells])
+    best = set()
+    for column in range(1, 5):
+        means = [float(row[column] or "-inf") for row in rows]
+        best.add((means.index(max(means)), column))
+    sizes = {
+        kind: sum(
+            entry[reading].get(kind, {"n": 0})["n"]
+            for entry in results["results"]
+            if entry["model"] == names[0] and entry["dim"] == results["results"][0]["dim"]
+        )
+        for kind in kinds
+    }
+    head = ["model", *(f"{_SHORT[m]}, {k}" for m in ("tempered", "accuracy") for k in kinds)]
+    said = " and ".join(f"{sizes[kind]:,} beside {kind}" for kind in kinds)
+    return Table(f"Test words, {reading} reading: {said} equations' types", head, rows, best)
+
+
+def gains(results: Results, reading: str, measure: str) -> Table:
+    """Every model against every row before it, pooled over all cells: models by rivals."""
+    found = [
+        entry
+        for entry in results["differences"]
+        if (entry["reading"], entry["measure"], entry["collection"]) == (reading, measure, "all")
+    ]
+    rivals = list(dict.fromkeys(entry["against"] for entry in found))
+    rows = []
+    for model, group in groupby(found, key=lambda entry: str(entry["model"])):
+        said = {entry["against"]: entry for entry in group}
+        rows.append([model, *(_gain(said[rival]) if rival in said else "" for rival in rivals)])
+    caption = (
+        f"Gain of the row over the column, {_SHORT[measure]}, {reading} reading, all cells (in"
+        f" brackets 95 % of 2,000 draws of articles; = is a tie)"
     )
+    return Table(caption, ["model", *rivals], rows)
 
 
-def report(results: Results, readings: Iterable[str]) -> list[Table]:
+def gains_by_collection(results: Results, model: str, reading: str, measure: str) -> Table:
+    """One model against every row before it: rivals by collections."""
+    found = [
+        entry
+        for entry in results["differences"]
+        if (entry["reading"], entry["measure"], entry["model"]) == (reading, measure, model)
+    ]
+    where = list(dict.fromkeys(entry["collection"] for entry in found))
+    rows = []
+    for rival in dict.fromkeys(entry["against"] for entry in found):
+        said = {entry["collection"]: entry for entry in found if entry["against"] == rival}
+        rows.append([rival, *(_gain(said[name]) for name in where)])
+    caption = f"Gain of {model}, {_SHORT[measure]}, {reading} reading"
+    return Table(caption, ["against", *where], rows)
+
+
+def _gain(entry: Entry) -> str:
+    sign = {"better": "+", "worse": "-", "tie": "="}[entry["verdict"]]
+    return f"{sign} {entry['mean']:+.3f} ({entry['low']:+.3f} to {entry['high']:+.3f})"
+
+
+def verdicts(results: Results, model: str) -> Iterator[str]:
+    """In words, where a model beats the controls and where not."""
+    controls = [
+        entry["model"]
+        for entry in results["results"]
+        if entry["control"] and entry["dim"] == results["results"][0]["dim"]
+    ]
+    keys = dict.fromkeys((entry["reading"], entry["measure"]) for entry in results["differences"])
+    for reading, measure in keys:
+        by: dict[str, list[str]] = {"better": [], "tie": [], "worse": []}
+        for entry in results["differences"]:
+            at = (entry["reading"], entry["measure"], entry["collection"], entry["model"])
+            if at == (reading, measure, "all", model) and entry["against"] in controls:
+                by[entry["verdict"]].append(entry["against"])
+        said = {"better": "beats", "tie": "ties with", "worse": "loses to"}
+        parts = [f"{said[verdict]} {_listed(names)}" for verdict, names in by.items() if names]
+        yield f"{model}, {reading} reading, {_SHORT[measure]}: {'; '.join(parts)}."
+
+
+def _listed(names: list[str]) -> str:
+    quoted = [f"*{name}*" for name in names]
+    return quoted[0] if len(quoted) == 1 else f"{', '.join(quoted[:-1])} and {quoted[-1]}"
+
+
+def report(results: Results) -> list[Table]:
     """All tables of a contest."""
     made = [statistics(results)]
-    for reading in readings:
+    for reading in readings(results):
+        made += [pooled(results, reading)]
+        made += [gains(results, reading, measure) for measure in ("tempered", "accuracy")]
         for measure in ("raw", "tempered", "accuracy"):
             made += scores_of(results, reading, measure)
-        made += [differences(results, f"{reading} {name}") for name in ("tempered", "accuracy")]
+        made += scores_of(results, reading, "tempered", "validation")
+        made += [by_kind(results, reading)]
     return made
 
 

@@ -24,7 +24,7 @@ from urllib.parse import quote
 
 import numpy as np
 
-from eqemb import scores, store
+from eqemb import store
 from eqemb import split as splits
 from eqemb.article import read_tokens
 from eqemb.baselines import Cbow, ParagraphVectors
@@ -32,7 +32,7 @@ from eqemb.bernoulli import PAPER, BernoulliEmbeddings, Estimate, Model
 from eqemb.corpus import VERSION, Corpus, Formula, Stream
 from eqemb.embeddings import Embeddings
 from eqemb.errors import UsageError
-from eqemb.evaluation import chance_scores
+from eqemb.evaluation import chance
 from eqemb.glove import GloVe
 from eqemb.library import Library, locked
 from eqemb.models import EqEmb, EqEmbH, EqEmbU
@@ -175,13 +175,6 @@ def split(
 
 def split_summary(of: Corpus, made: Split) -> dict[str, Any]:
     """What a split holds out, and what chance scores on its test words."""
-    lines = {reading: chance_scores(of, made, reading) for reading in ("softmax", "logistic")}
-    chance = {
-        name: scores.means(found[1])._asdict()
-        | {"logistic": scores.means(lines["logistic"][name][1]).logistic}
-        for name, found in lines["softmax"].items()
-        if len(found[1].word)
-    }
     return {
         "corpus": of.sha256,
         "sha256": made.sha256,
@@ -192,7 +185,7 @@ def split_summary(of: Corpus, made: Split) -> dict[str, Any]:
         "test": int(made.of(splits.TEST).sum()),
         "negatives": made.settings.negatives,
         "left_out": of.left_out,
-        "chance": chance,
+        "chance": chance(of, made) if made.of(splits.TEST).any() else {},
     }
 
 

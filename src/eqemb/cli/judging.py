@@ -41,11 +41,19 @@ def evaluate(
     print(f"{found['model']}, seed {found['seeds'][0]}: {found['n']:,} test words,")
     print(f"{found['negatives']} negatives each, split {found['split'][:12]}\n")
     print(f"{'':24}{'validation':>18}{'test':>18}{'zero':>9}{'unigram':>9}")
-    for name in ("softmax", "softmax_tempered", "logistic", "logistic_tempered", "accuracy"):
-        values = [found[name][part] for part in ("validation", "test")]
+    lines = {
+        "softmax": found["softmax"],
+        "softmax, tempered": found["softmax"]["tempered"],
+        "predictive": found["softmax"]["predictive"],
+        "logistic": found["logistic"],
+        "logistic, tempered": found["logistic"]["tempered"],
+        "accuracy": found["accuracy"],
+    }
+    for name, parts in lines.items():
+        values = [parts[part] for part in ("validation", "test")]
         shown = "".join(f"{value['mean']:10.3f} ± {value['se']:.3f}" for value in values)
-        lines = [found["chance"][line][name.partition("_")[0]] for line in ("zero", "unigram")]
-        print(f"{name.replace('_', ', '):24}{shown}" + "".join(f"{line:9.3f}" for line in lines))
+        chance = [found["chance"][line][name.partition(",")[0]] for line in ("zero", "unigram")]
+        print(f"{name:24}{shown}" + "".join(f"{line:9.3f}" for line in chance))
 
 
 @app.command()
@@ -57,9 +65,20 @@ def compare(
     collection: Annotated[
         list[str] | None, typer.Option("--collection", help="Repeat for several; else each.")
     ] = None,
-    quick: Annotated[bool, typer.Option("--quick", help="One cell: K=50, W=4, E=16.")] = False,
+    quick: Annotated[
+        bool, typer.Option("--quick", help="One cell, K=50, W=4, E=16, and two seeds.")
+    ] = False,
+    dims: Annotated[
+        list[int] | None, typer.Option("--dim", min=1, help="K; repeat: else 25, 50, 75, 100.")
+    ] = None,
+    windows: Annotated[
+        list[int] | None, typer.Option("--window", min=2, help="W; repeat: else 4, 8, 16.")
+    ] = None,
+    equation_windows: Annotated[
+        list[int] | None, typer.Option("--equation-window", min=2, help="E; repeat: else 8, 16.")
+    ] = None,
     reading: Reading = "softmax",
-    seeds: Annotated[int, typer.Option("--seeds", min=1, help="Seeds 0, 1, ...")] = 5,
+    seeds: Annotated[int, typer.Option("--seeds", min=0, help="How many: 0, 1, ...; else 5.")] = 0,
     vocabulary: Annotated[str, typer.Option("--vocabulary", help="paper or plain.")] = "paper",
     numbering: Annotated[
         str, typer.Option("--numbering", help="numbered or display.")
@@ -71,7 +90,7 @@ def compare(
 
     What is done already is not done again: after an interruption the same command goes on.
     """
-    from eqemb import contest, tables, workshop
+    from eqemb import contest, evaluation, tables, workshop
     from eqemb.library import Library, to_json, write_atomically
     from eqemb.vocabulary import Rules
 
@@ -83,9 +102,15 @@ def compare(
     grid: dict[str, Any] = (
         {"dims": (50,), "windows": (4,), "equation_windows": (16,)} if quick else {}
     )
+    given = {"dims": dims, "windows": windows, "equation_windows": equation_windows}
+    grid |= {name: tuple(values) for name, values in given.items() if values}
+    rows = evaluation.installed()
+    if len(rows) < len(evaluation.ROWS):
+        say("CBOW and PV-DM are left out, they need gensim: pip install 'eqemb[baselines]'")
+    number = seeds or (2 if quick else 5)
     plan = contest.Plan(
-        chosen, seeds=tuple(range(seeds)), readings=_readings(reading), rules=rules,
-        numbering=numbering, **grid,
+        chosen, seeds=tuple(range(number)), readings=_readings(reading), rules=rules,
+        numbering=numbering, rows=rows, **grid,
     )  # fmt: skip
     output.mkdir(parents=True, exist_ok=True)
     started = time.perf_counter()
@@ -98,7 +123,7 @@ def compare(
     found = contest.run(library, output, plan, jobs=jobs, progress=progress)
     found["seconds"] = round(time.perf_counter() - started, 1)
     write_atomically(output / "results.json", to_json(found))
-    made = tables.report(found, plan.readings)
+    made = tables.report(found)
     write_atomically(output / "results.md", "\n".join(map(tables.markdown, made)))
     write_atomically(output / "results.tex", "\n".join(map(tables.latex, made)))
     write_atomically(output / "results.html", tables.page("Comparison of models", made))

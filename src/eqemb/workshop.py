@@ -24,8 +24,8 @@ from urllib.parse import quote
 
 import numpy as np
 
-from eqemb import store
 from eqemb import split as splits
+from eqemb import store
 from eqemb.article import read_tokens
 from eqemb.baselines import Cbow, ParagraphVectors
 from eqemb.bernoulli import PAPER, BernoulliEmbeddings, Estimate, Model

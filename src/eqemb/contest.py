@@ -57,12 +57,12 @@ class Plan:
     rules: Rules = field(default_factory=lambda: Rules("paper", 10, 25))
     numbering: str = "numbered"
 
-    def described(self) -> dict[str, Any]:
-        """Everything that decides a task's result, but for the data."""
+    def described(self, *readings: str) -> dict[str, Any]:
+        """Everything that decides what is found in these readings, but for the data."""
         systems = {
             f"{row.system}, {reading}": SYSTEMS[row.system].make(Cell(), reading).get_params()
             for row in self.rows
-            for reading in READINGS
+            for reading in readings
         }
         keys = ("windows", "equation_windows", "seeds", "numbering")
         return {key: getattr(self, key) for key in keys} | {
@@ -124,7 +124,7 @@ def run_task(folder: Path, out: Path, plan: Plan, task: Task) -> None:
     started = perf_counter()
     with Library.open(folder) as library:
         corpus, split = prepared(library, plan, task.collection)
-    identity = store.content_hash(plan.described() | {"split": split.sha256}, {})
+    identity = store.content_hash(plan.described(task.reading) | {"split": split.sha256}, {})
     if is_done(out, task, identity):
         return
     trainer = Trainer(corpus, split, task.reading)
@@ -263,7 +263,11 @@ def parts(out: Path, plan: Plan, collection: str) -> Iterator[Part]:
 
 def summary(folder: Path, out: Path, plan: Plan) -> dict[str, Any]:
     """Everything that was found, in one object."""
-    found: dict[str, Any] = {"plan": plan.described(), "collections": {}, "results": []}
+    found: dict[str, Any] = {
+        "plan": plan.described(*plan.readings),
+        "collections": {},
+        "results": [],
+    }
     pairs: list[tuple[Part, NDArray[np.int64]]] = []
     first, seconds = 0, dict.fromkeys(plan.readings, 0.0)
     for collection in plan.collections:

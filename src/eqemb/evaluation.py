@@ -49,11 +49,13 @@ class System(NamedTuple):
     settings: Settings = {}  # noqa: RUF012  (never changed)
     tuned: dict[str, Settings] = {}  # noqa: RUF012
     """For each reading."""
+    is_everywhere: bool = False
+    """Whether what it adds stands in every word's context, near an equation or not."""
 
     @property
     def has_window(self) -> bool:
-        """Whether it has a window of words around equations."""
-        return hasattr(self.kind, "equation_window")
+        """Whether its scores depend on a window of words around equations."""
+        return hasattr(self.kind, "equation_window") and not self.is_everywhere
 
     @property
     def takes_words(self) -> bool:
@@ -78,7 +80,7 @@ SYSTEMS: dict[str, System] = {
     "b-emb": System(BernoulliEmbeddings, {"equations": "tokens"}, _MEAN),
     "one": System(EqEmb, {"control": "one", "equation_rate": 0.4}, _MEAN),
     "article": System(EqEmb, {"control": "article", "equation_rate": 0.4}, _MEAN),
-    "document": System(EqEmbH, _DOCUMENT, _MEAN),
+    "document": System(EqEmbH, _DOCUMENT, _MEAN, is_everywhere=True),
     "shuffled": System(EqEmbU, {"control": "shuffled"}, _MEAN),
     "eqemb": System(EqEmb, {}, _MEAN),
     "eqemb-u": System(EqEmbU, {}, _MEAN),

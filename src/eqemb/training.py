@@ -108,10 +108,10 @@ def offsets(vectors: Floats, near: Near, span: tuple[int, int]) -> Offsets:
     """What the equations near words of a span add to their contexts, given every id's vector."""
     first, last = np.searchsorted(near.positions, span)
     starts = near.starts[first : last + 1]
-    sums = vectors[:0]
-    if first < last:
-        sums = np.add.reduceat(vectors[near.types[starts[0] : starts[-1]]], starts[:-1] - starts[0])
-    return Offsets(near.positions[first:last], sums)
+    ids = near.types[starts[0] : starts[-1]]
+    entries = (np.ones(len(ids), np.float32), ids, starts - starts[0])
+    which = csr_array(entries, shape=(last - first, len(vectors)))
+    return Offsets(near.positions[first:last], which @ vectors)
 
 
 def added(rows: Floats, members: Members, occurrences: Pointers) -> Floats:

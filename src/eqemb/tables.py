@@ -61,47 +61,60 @@ def statistics(results: Results) -> Table:
     return Table("Collections", head, rows)
 
 
-def scores_of(results: Results, reading: str, measure: str, part: str = "test") -> Iterator[Table]:
+def scores_of(
+    results: Results,
+    reading: str,
+    measure: str,
+    part: str = "test",
+    beside: Results | None = None,
+) -> Iterator[Table]:
     """Means and standard errors over seeds: for each collection models by dimension.
 
-    A contest of one dimension is one table, models by collection.
+    A contest of one dimension is one table, models by collection; as `beside` it is one column.
     """
     entries = results["results"]
     dims = sorted({entry["dim"] for entry in entries})
     title = f"{MEASURES[measure]}, {reading} reading, {part} words"
     if len(dims) == 1:
         names = list(results["collections"])
-        columns = [(name, dims[0]) for name in names]
+        columns = [_by_model(entries, name, dims[0]) for name in names]
         caption = f"{title}, K={dims[0]}"
-        yield _table(caption.capitalize(), entries, columns, (reading, measure, part), names)
+        yield _table(caption.capitalize(), names, columns, (reading, measure, part))
         return
     for collection, facts in results["collections"].items():
         note = f"{collection}: {title} (n = {facts[part]:,}, split {facts['split'][:12]})"
-        columns, head = [(collection, dim) for dim in dims], [f"K={dim}" for dim in dims]
-        yield _table(note, entries, columns, (reading, measure, part), head)
+        columns, head = (
+            [_by_model(entries, collection, dim) for dim in dims],
+            [f"K={d}" for d in dims],
+        )
+        if beside is not None and reading in readings(beside):
+            others = beside["results"]
+            columns.append(_by_model(others, collection, others[0]["dim"]))
+            head.append(f"product, K={others[0]['dim']}")
+        yield _table(note, head, columns, (reading, measure, part))
+
+
+def _by_model(entries: list[Entry], collection: str, dim: int) -> dict[str, Entry]:
+    chosen = (e for e in entries if (e["collection"], e["dim"]) == (collection, dim))
+    return {entry["model"]: entry for entry in chosen}
 
 
 def _table(
-    caption: str,
-    entries: list[Entry],
-    columns: list[tuple[str, int]],
-    what: tuple[str, str, str],
-    head: list[str],
+    caption: str, head: list[str], columns: list[dict[str, Entry]], what: tuple[str, str, str]
 ) -> Table:
+    """Models by columns, each a column's entries by model."""
     reading, measure, part = what
-    names = list(dict.fromkeys(entry["model"] for entry in entries))
-    cells = {(entry["model"], entry["collection"], entry["dim"]): entry for entry in entries}
     rows = []
     if part == "test":
         for line, name in CHANCE.items():
-            found = [chance_of(cells[names[0], *at], line, reading, measure) for at in columns]
+            found = [chance_of(next(iter(c.values())), line, reading, measure) for c in columns]
             rows.append([name, *(f"{value:.3f}" for value in found)])
-    first = len(rows)
-    rows += [[name, *(_cell(cells[name, *at], *what) for at in columns)] for name in names]
+    first, names = len(rows), list(columns[0])
+    rows += [[name, *(_cell(column[name], *what) for column in columns)] for name in names]
     best = set()
-    for column, at in enumerate(columns, 1):
-        means = [measure_of(cells[name, *at], *what)["mean"] for name in names]
-        best.add((first + means.index(max(means)), column))
+    for index, column in enumerate(columns, 1):
+        means = [measure_of(column[name], *what)["mean"] for name in names]
+        best.add((first + means.index(max(means)), index))
     return Table(caption, ["model", *head], rows, best)
 
 

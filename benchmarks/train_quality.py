@@ -52,7 +52,7 @@ def ours(judge: Judge, model: BernoulliEmbeddings, threads: int) -> Iterator[tup
     text, size = judge.text, len(judge.corpus.words)
     rho, alpha = (training.initial(0, which, size, model.dim, model.init) for which in (0, 1))
     vectors = Vectors(rho, alpha, np.zeros_like(rho), np.zeros_like(rho))
-    rule = model.rule(0, model.rate, len(text.tokens))
+    rule = model.rule(0, model.step, len(text.tokens))
     quarter = -(-len(text.tokens) // (4 * rule.batch)) * rule.batch
     spent = np.zeros(2)
     for iteration in range(1, model.iterations + 1):
@@ -67,7 +67,7 @@ def race(
     judge: Judge, model: BernoulliEmbeddings, threads: int, folder: Path, *, quick: bool
 ) -> Report:
     """Seconds for gensim to its best score, and for us to the same."""
-    text, rule = Cbow(judge.text.tokens, folder / "race.txt"), model.rule(0, model.rate, 1)
+    text, rule = Cbow(judge.text.tokens, folder / "race.txt"), model.rule(0, model.step, 1)
     runs = []
     for rate in QUICK_RATES if quick else RATES:
         for epochs in QUICK_EPOCHS if quick else EPOCHS:

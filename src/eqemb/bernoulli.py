@@ -44,6 +44,7 @@ PAPER: dict[str, Any] = {
 WORDS, EQUATIONS, UNITS = 1, 2, 3  # passes, in the draws
 _MOST = {"dim": 10_000, "negatives": 1000, "window": 1000}
 _READINGS = {"softmax": scores.predictive, "logistic": scores.logistic}
+_LARGE = 2_000_000  # words
 PROGRAM = 200_000_000  # bytes of Python, NumPy, SciPy and numba before any data
 
 
@@ -91,7 +92,7 @@ class Model:
     """At most, in each pass."""
     patience: int = 2
     """Iterations without a better validation score after which training stops."""
-    rate: float = 0.05
+    rate: float | str = 0.05
     reading: str = "softmax"
     """The reading of the validation score that training stops by, "softmax" or "logistic"."""
     equations: str = "ignored"
@@ -107,7 +108,7 @@ class Model:
     def _check(self) -> None:
         for name in ("dim", "negatives", "iterations", "patience", "batch", "block"):
             value = getattr(self, name, 1)
-            if name == "batch" and value == "auto":
+            if name in ("batch", "block") and value == "auto":
                 continue
             if not isinstance(value, int) or not 1 <= value <= _MOST.get(name, value):
                 limit = f" to {_MOST[name]:,}" if name in _MOST else " on"
@@ -120,8 +121,11 @@ class Model:
                     f" {_MOST['window']:,}"
                 )
         for name in ("rate", "equation_rate", "rho_rate"):
-            if not 0 < getattr(self, name, 1.0) < math.inf:
-                raise UsageError(f"{name}={getattr(self, name)}: must be a number above 0")
+            value = getattr(self, name, 1.0)
+            if name == "rate" and value == "auto" and isinstance(self, BernoulliEmbeddings):
+                continue
+            if isinstance(value, str) or not 0 < value < math.inf:
+                raise UsageError(f"{name}={value}: must be a number above 0")
         if self.reading not in _READINGS:
             raise UsageError(f"reading={self.reading!r}: say 'softmax' or 'logistic'")
         if self.equations not in ("ignored", "tokens"):
@@ -258,13 +262,15 @@ class BernoulliEmbeddings(Model):
     name: ClassVar[str] = "b-emb"
     judged: ClassVar[str] = "words"
 
+    rate: float | str = "auto"
+    """Of Adagrad's steps; "auto" = 0.1 / sqrt(window), since wider contexts have larger sums."""
     negatives: int = 20
     zero_weight: float | str = 0.15
     """The weight of a drawn zero: "sum" = 1, "mean" = 1 / negatives, or a number."""
     batch: int | str = "auto"
     """Words that see the same parameters; "auto" = a 256th of the text, from 1,024 to 16,384."""
-    block: int = 64
-    """Words that share zeros."""
+    block: int | str = "auto"
+    """Words that share zeros; "auto" = 64, in texts of under two million words 256 / window."""
     init: float = 1.0
     """Vectors start at init * N(0, 1) / dim."""
     preset: str = ""
@@ -334,28 +340,40 @@ class BernoulliEmbeddings(Model):
         rho, alpha = (training.initial(0, which, size, self.dim, self.init) for which in (0, 1))
         vectors = Vectors(rho, alpha, np.zeros_like(rho), np.zeros_like(rho))
         text = Text(corpus.tokens, corpus.starts, draws.noise_table(corpus.counts))
-        rule = self.rule(0, self.rate, len(corpus.tokens))
+        rule = self.rule(0, self.step, len(corpus.tokens))
         end = min(len(corpus.tokens), 16 * rule.batch)
         kernels.words_update(vectors, text, rule, (0, min(end, rule.batch)), threads)  # compile
         start = perf_counter()
         kernels.words_update(vectors, text, rule, (0, end), threads)
         return (perf_counter() - start) / end
 
+    @property
+    def step(self) -> float:
+        """The rate as a number."""
+        return 0.1 / math.sqrt(self.window) if isinstance(self.rate, str) else self.rate
+
     def _rule(self, job: Job, pass_: int, iteration: int, rate: float | None = None) -> Rule:
         key = job.key(pass_, iteration)
-        return self.rule(key, self.rate if rate is None else rate, len(job.stream.tokens))
+        return self.rule(key, self.step if rate is None else rate, len(job.stream.tokens))
 
     def rule(self, key: int, rate: float, size: int) -> Rule:
         """How a step over a text of so many words is made."""
-        batch = self._batch(size)
-        return Rule(self.window, self.negatives, self.block, batch, self.weight, rate, key)
+        shape = self.window, self.negatives, self._block(size), self._batch(size)
+        return Rule(*shape, self.weight, rate, key)
+
+    def _block(self, size: int) -> int:
+        """Sharing zeros is fast, and costs small texts with wide windows much of their score."""
+        if isinstance(self.block, str):
+            return 64 if size > _LARGE else min(64, max(8, 256 // self.window))
+        return self.block
 
     def _batch(self, size: int) -> int:
         """Whole blocks; small texts need many steps, large ones fewer visits to each row."""
         batch = self.batch
         if isinstance(batch, str):
             batch = min(16_384, max(1024, size // 256))
-        return max(self.block, batch // self.block * self.block)
+        block = self._block(size)
+        return max(block, batch // block * block)
 
     def _learn(self, job: Job) -> dict[str, NDArray[Any]]:
         """Both passes; the arrays of the trained thing."""

@@ -4,7 +4,7 @@ A task is a collection, a dimension and a reading. Within it each row chooses it
 and its window of equations on validation words, with the first seed; the choice is then trained and
 scored with the others. Tasks run side by side in processes of one thread. What a task finds is kept
 as `cells/TASK.json` and `.safetensors` (values of each test word), so that a contest that was
-interrupted goes on where it was.
+interrupted goes on where it was; of a task whose rows were changed only those are run again.
 """
 
 import json
@@ -30,6 +30,7 @@ from eqemb.evaluation import (
     Result,
     Row,
     Trainer,
+    Values,
     chance,
     clustered,
     difference,
@@ -39,7 +40,7 @@ from eqemb.library import Library
 from eqemb.split import TEST, VALIDATION, Split
 from eqemb.vocabulary import Rules
 
-FORMAT = 2
+FORMAT = 3
 _DIGITS = 5  # of a figure, in results.json
 
 
@@ -57,20 +58,24 @@ class Plan:
     rules: Rules = field(default_factory=lambda: Rules("paper", 10, 25))
     numbering: str = "numbered"
 
-    def described(self, *readings: str) -> dict[str, Any]:
-        """Everything that decides what is found in these readings, but for the data."""
-        systems = {
-            f"{row.system}, {reading}": SYSTEMS[row.system].make(Cell(), reading).get_params()
-            for row in self.rows
-            for reading in readings
-        }
+    def summary(self) -> dict[str, Any]:
+        """What is the same for all rows."""
+        keys = ("dims", "windows", "equation_windows", "seeds", "readings", "numbering")
+        return {key: getattr(self, key) for key in keys} | {"rules": self.rules.as_dict()}
+
+    def described(self, row: Row, reading: str) -> dict[str, Any]:
+        """Everything that decides what is found of a row, but for the data."""
+        system = SYSTEMS[row.system]
         keys = ("windows", "equation_windows", "seeds", "numbering")
-        return {key: getattr(self, key) for key in keys} | {
+        made = {key: getattr(self, key) for key in keys} | {
             "format": FORMAT,
-            "rows": self.rows,
-            "systems": systems,
+            "row": row._asdict(),
+            "system": system.make(Cell(), reading).get_params(),
             "rules": self.rules.as_dict(),
         }
+        if system.takes_words:
+            made["words"] = SYSTEMS["words"].make(Cell(), reading).get_params()
+        return made
 
 
 class Task(NamedTuple):
@@ -124,27 +129,37 @@ def run_task(folder: Path, out: Path, plan: Plan, task: Task) -> None:
     started = perf_counter()
     with Library.open(folder) as library:
         corpus, split = prepared(library, plan, task.collection)
-    identity = store.content_hash(plan.described(task.reading) | {"split": split.sha256}, {})
-    if is_done(out, task, identity):
+    data = {"split": split.sha256}
+    identities = {
+        row.name: store.content_hash(plan.described(row, task.reading) | data, {})
+        for row in plan.rows
+    }
+    done = Part.load(out, task, identities)
+    rows = [row for row in plan.rows if row.name not in done.rows]
+    if not rows:
         return
     trainer = Trainer(corpus, split, task.reading)
-    chosen = choices(trainer, plan, task)
+    chosen = choices(trainer, plan, task, rows)
     for seed in plan.seeds[1:]:
-        for row in plan.rows:
+        for row in rows:
             result = chosen[row.name].result
             result.add(seed, *trainer.scored(row, result.cell, seed))
         trainer.forget()
-    keep(out, task, identity, chosen, perf_counter() - started)
+    for name, (result, tried, seen) in chosen.items():
+        summary = {"identity": identities[name], "tried": tried, "curve": seen}
+        done.rows[name] = result.summary() | summary
+        done.values[name] = result.test
+    done._replace(seconds=done.seconds + perf_counter() - started).keep(out)
 
 
-def choices(trainer: Trainer, plan: Plan, task: Task) -> dict[str, Chosen]:
+def choices(trainer: Trainer, plan: Plan, task: Task, rows: list[Row]) -> dict[str, Chosen]:
     """For each row the cell whose validation score, with its temperature, is best."""
     read, seed = READINGS[task.reading], plan.seeds[0]
     best: dict[str, Chosen] = {}
     highest: dict[str, float] = {}
     grid = [
         (cell, row)
-        for row in plan.rows
+        for row in rows
         for cell in row.cells(task.dim, plan.windows, plan.equation_windows)
     ]
     for window in sorted({cell.window for cell, _ in grid}):  # its models share its words
@@ -167,7 +182,7 @@ def choices(trainer: Trainer, plan: Plan, task: Task) -> dict[str, Chosen]:
                 highest[row.name] = found
                 best[row.name] = Chosen(result, tried, curve(trainer.trained(row, cell, seed)))
         trainer.forget()
-    return {row.name: best[row.name] for row in plan.rows}
+    return best
 
 
 def curve(model: Model) -> list[float]:
@@ -176,31 +191,49 @@ def curve(model: Model) -> list[float]:
     return [value for value in seen if value is not None]
 
 
-def keep(out: Path, task: Task, identity: str, chosen: dict[str, Chosen], seconds: float) -> None:
-    """Write what a task found: the arrays first, then the file that says they are whole."""
-    arrays = {
-        f"{name}: {measure}": values.astype(np.float32)
-        for name, (result, _, _) in chosen.items()
-        for measure, values in result.test.items()
-    }
-    folder = out / "cells"
-    with store.new_file(folder / f"{task.name}.safetensors") as new:
-        store.write_arrays(new, arrays)
-    rows = {
-        name: one.result.summary() | {"tried": one.tried, "curve": one.curve}
-        for name, one in chosen.items()
-    }
-    with store.new_file(folder / f"{task.name}.json") as new:
-        store.write_json(new, {"identity": identity, "seconds": seconds, "rows": rows})
+class Part(NamedTuple):
+    """What one task found, by row."""
 
+    task: Task
+    seconds: float
+    rows: dict[str, dict[str, Any]]
+    values: dict[str, Values]
+    """By measure, of each test word."""
 
-def is_done(out: Path, task: Task, identity: str) -> bool:
-    """Whether a task's files are there, and made by the same plan."""
-    try:
-        made = json.loads((out / "cells" / f"{task.name}.json").read_text("utf-8"))
-    except (OSError, ValueError):
-        return False
-    return bool(made["identity"] == identity)
+    @classmethod
+    def load(cls, out: Path, task: Task, identities: dict[str, str] | None = None) -> "Part":
+        """What is there; with identities only the rows that have theirs."""
+        place = out / "cells" / task.name
+        try:
+            made = json.loads(Path(f"{place}.json").read_text("utf-8"))
+            arrays = store.map_arrays(Path(f"{place}.safetensors"))
+            rows = made["rows"] if made["format"] == FORMAT else {}
+        except (OSError, ValueError, KeyError):
+            return cls(task, 0.0, {}, {})
+        if identities is not None:
+            rows = {
+                name: row for name, row in rows.items() if identities.get(name) == row["identity"]
+            }
+        values: dict[str, Values] = {row: {} for row in rows}
+        for key, array in arrays.items():
+            row, _, measure = key.rpartition(": ")
+            if row in values:
+                values[row][measure] = array.astype(np.float64)
+        return cls(task, made["seconds"], rows, values)
+
+    def keep(self, out: Path) -> None:
+        """Write: the arrays first, then the file that says they are whole."""
+        arrays = {
+            f"{row}: {measure}": values.astype(np.float32)
+            for row, measures in self.values.items()
+            for measure, values in measures.items()
+        }
+        place = out / "cells" / self.task.name
+        with store.new_file(Path(f"{place}.safetensors")) as new:
+            store.write_arrays(new, arrays)
+        made = {"format": FORMAT, "seconds": self.seconds, "rows": self.rows}
+        with store.new_file(Path(f"{place}.json")) as new:
+            store.write_json(new, made)
 
 
 def run(
@@ -236,38 +269,14 @@ def run(
     return summary(folder, out, plan)
 
 
-Values = dict[str, NDArray[np.float64]]
-
-
-class Part(NamedTuple):
-    """What one task found: its values are by row and measure."""
-
-    task: Task
-    seconds: float
-    rows: dict[str, dict[str, Any]]
-    values: dict[str, Values]
-
-
-def parts(out: Path, plan: Plan, collection: str) -> Iterator[Part]:
-    """What the tasks of a collection found."""
-    for task in (task for task in tasks(plan) if task.collection == collection):
-        place = out / "cells" / task.name
-        made = json.loads(Path(f"{place}.json").read_text("utf-8"))
-        arrays = store.map_arrays(Path(f"{place}.safetensors"))
-        values: dict[str, Values] = {row: {} for row in made["rows"]}
-        for key, array in arrays.items():
-            row, _, measure = key.rpartition(": ")
-            values[row][measure] = array.astype(np.float64)
-        yield Part(task, made["seconds"], made["rows"], values)
-
-
 def summary(folder: Path, out: Path, plan: Plan) -> dict[str, Any]:
     """Everything that was found, in one object."""
-    found: dict[str, Any] = {
-        "plan": plan.described(*plan.readings),
-        "collections": {},
-        "results": [],
+    systems = {
+        reading: {row.name: plan.described(row, reading)["system"] for row in plan.rows}
+        for reading in plan.readings
     }
+    found: dict[str, Any] = {"plan": plan.summary() | {"systems": systems}}
+    found |= {"collections": {}, "results": []}
     pairs: list[tuple[Part, NDArray[np.int64]]] = []
     first, seconds = 0, dict.fromkeys(plan.readings, 0.0)
     for collection in plan.collections:
@@ -277,7 +286,8 @@ def summary(folder: Path, out: Path, plan: Plan) -> dict[str, Any]:
         found["collections"][collection] = _statistics(corpus, split)
         kinds = _kinds(corpus, split)
         lines, entries = chance(corpus, split), dict[tuple[int, str], dict[str, Any]]()
-        for part in parts(out, plan, collection):
+        for task in (task for task in tasks(plan) if task.collection == collection):
+            part = Part.load(out, task)
             seconds[part.task.reading] += part.seconds
             pairs.append((part, first + articles))
             for row in plan.rows:

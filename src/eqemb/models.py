@@ -417,7 +417,7 @@ _WEIGHTS = ("unit_weight", "type_weight", "own_weight", "article_weight")
 
 @dataclass(kw_only=True)
 class EqEmbH(EqEmb):
-    """EqEmb-H, ours: an equation is its units, their types, its article, and a little of its own.
+    """EqEmb-H, ours: an equation is its units and their types, beside the article of its words.
 
     alpha_e = unit_weight * mean of its units' alpha + type_weight * mean of their types' alpha
               + own_weight * a vector of its own
@@ -426,7 +426,8 @@ class EqEmbH(EqEmb):
     an equation or not. A part enters contexts, and so its gradients, times its weight: a weight
     below one shrinks it, a weight of 0 leaves it out. Units share strength between equations, types
     between units; the article keeps what it says about all its words out of both. Words are learned
-    with all of this in their contexts (`passes="joint"`).
+    with all of this in their contexts (`passes="joint"`). A vector of its own beside them made
+    scores of held-out words worse, and is left out unless asked for.
     """
 
     name: ClassVar[str] = "eqemb-h"
@@ -438,7 +439,7 @@ class EqEmbH(EqEmb):
     unit_weight: float = 1.0
     type_weight: float = 1.0
     article_weight: float = 1.0
-    own_weight: float = 0.5
+    own_weight: float = 0.0
 
     controls: ClassVar[tuple[str, ...]] = ("",)
 

@@ -55,6 +55,7 @@ ORDER = [
     "workshop",
     "contest",
     "tables",
+    "plots",
     "eqemb",
     "cli",
     "__main__",

@@ -16,7 +16,6 @@ from array import array
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
-from importlib.util import find_spec
 from pathlib import Path
 from time import perf_counter
 from typing import Any
@@ -367,36 +366,3 @@ def make_model(name: str, settings: dict[str, Any]) -> Model:
             option = setting.replace("_", "-")
             raise UsageError(f"{name} has no --{option}: leave it out or take another model")
     return kind(**(implied | settings))
-
-
-def check_plot(path: Path) -> None:
-    """Refuse a picture that could not be drawn, before hours are spent."""
-    if path.suffix not in (".png", ".svg", ".pdf"):
-        raise UsageError(f"{path}: a curve is drawn as .png, .svg or .pdf")
-    if not path.absolute().parent.is_dir():
-        raise UsageError(f"{path}: there is no folder {path.parent}")
-    if find_spec("matplotlib") is None:
-        raise UsageError("--plot needs matplotlib: pip install 'eqemb[plot]'")
-
-
-def draw_curve(made: Embeddings, path: Path) -> None:
-    """The training curve: the validation score and the loss of every iteration of every pass."""
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(8, 4), layout="constrained")
-    FigureCanvasAgg(figure)
-    for axes, what in zip(figure.subplots(1, 2), ("loss", "validation"), strict=True):
-        for stage in dict.fromkeys(row["stage"] for row in made.history):
-            rows = [row for row in made.history if row["stage"] == stage]
-            for name in rows[0][what]:
-                points = [(row["iteration"], row[what].get(name)) for row in rows]
-                known = [(at, value) for at, value in points if value is not None]
-                if known:
-                    axes.plot(*zip(*known, strict=True), marker=".", label=f"{stage}: {name}")
-        axes.set_xlabel("iteration")
-        axes.set_title("training loss" if what == "loss" else "validation log-likelihood")
-        if axes.lines:  # gensim tells no loss
-            axes.legend()
-    with store.new_file(path) as new:
-        figure.savefig(new, format=path.suffix[1:], dpi=150)

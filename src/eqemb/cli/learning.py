@@ -187,7 +187,7 @@ def train(
     as_json: Json = False,
 ) -> None:
     """Train a model on a library: vectors for words, equations and units."""
-    from eqemb import workshop
+    from eqemb import plots, workshop
     from eqemb.library import Library
     from eqemb.split import Settings
 
@@ -200,7 +200,7 @@ def train(
     }  # fmt: skip
     made = workshop.make_model(model, {key: v for key, v in given.items() if v is not None})
     if plot is not None:
-        workshop.check_plot(plot)
+        plots.check(plot)
     name = name or (model if collection == workshop.ALL else f"{model}-{collection}")
     choice = _choice(
         collection,
@@ -234,7 +234,7 @@ def train(
         trained = training.run(lambda *row: curve.show(made.history_[-1], *row), resume=resume)
     found = training.summary(trained)
     if plot is not None:
-        workshop.draw_curve(trained, plot)
+        plots.draw_curve(trained, plot)
     if as_json:
         print_json(found)
         return

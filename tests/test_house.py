@@ -54,6 +54,7 @@ ORDER = [
     "reading",
     "workshop",
     "contest",
+    "qualitative",
     "tables",
     "plots",
     "eqemb",

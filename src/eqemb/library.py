@@ -20,10 +20,10 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, Self
 
-from eqemb.article import Article
+from eqemb.article import Article, Equation
 from eqemb.errors import EqembError, UsageError
 from eqemb.records import FORMAT, Records, open_records
-from eqemb.search import Answer, Search, looks_like_name
+from eqemb.search import Answer, Search, find, looks_like_name
 from eqemb.store import sync_folder
 
 try:
@@ -133,9 +133,14 @@ class Library:
 
     def similar(self, equation: str, k: int = 10) -> Answer:
         """Equations like one that is named (`ARTICLE#4`) or given as LaTeX."""
-        if looks_like_name(equation):
-            self.article(looks_like_name(equation))  # a misspelt name is no formula
+        self.equation(equation)
         return self._questions.like(equation, k)
+
+    def equation(self, name: str) -> Equation | None:
+        """The equation that is named; None where the text is no name but LaTeX."""
+        if looks_like_name(name):
+            self.article(looks_like_name(name))  # a misspelt name is no formula
+        return find(self.records, name)
 
     @cached_property
     def _questions(self) -> Search:

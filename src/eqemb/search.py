@@ -97,6 +97,24 @@ def looks_like_name(query: str) -> str:
     return match[1] if is_name else ""
 
 
+def find(records: Records, name: str) -> Equation | None:
+    """The equation that a name means; None where the text is no name but LaTeX."""
+    match = _NAME.fullmatch(name.strip())
+    article = records.article(match[1]) if match else None
+    if match is None or article is None:
+        return None
+    for equation in article.equations:
+        if (
+            (match[2] and equation.ordinal == int(match[2]))
+            or (match[3] and equation.number == match[3])
+            or (match[4] and match[4] in equation.labels)
+        ):
+            return equation
+    raise UsageError(
+        f"{match[1]} has no equation {name[len(match[1]) :]}: `eqemb show` lists its equations"
+    )
+
+
 class Search:
     """The index of a library, opened for questions."""
 
@@ -139,7 +157,7 @@ class Search:
 
     def like(self, query: str, k: int = 10) -> Answer:
         """Equations like the one named, or like the LaTeX given: Dice over units."""
-        named = self.find(query)
+        named = find(self._records, query)
         shape = layout(named.expanded if named else query)
         wanted = Counter("\t".join(unit) for unit in shape.units())
         if not wanted:
@@ -161,23 +179,6 @@ class Search:
             for row in self._records.rows("SELECT id FROM units WHERE unit = ?", unit):
                 found[unit] = row[0]
         return found
-
-    def find(self, name: str) -> Equation | None:
-        """The equation that a name means; None where the text is no name but LaTeX."""
-        match = _NAME.fullmatch(name.strip())
-        article = self._records.article(match[1]) if match else None
-        if match is None or article is None:
-            return None
-        for equation in article.equations:
-            if (
-                (match[2] and equation.ordinal == int(match[2]))
-                or (match[3] and equation.number == match[3])
-                or (match[4] and match[4] in equation.labels)
-            ):
-                return equation
-        raise UsageError(
-            f"{match[1]} has no equation {name[len(match[1]) :]}: `eqemb show` lists its equations"
-        )
 
     # ------------------------------------------------------------ hits
 

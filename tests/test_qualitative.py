@@ -3,6 +3,7 @@
 A hostile paper stands beside the demo articles, to see that nothing of it becomes markup.
 """
 
+import sys
 from html.parser import HTMLParser
 from importlib.util import find_spec
 from pathlib import Path
@@ -11,7 +12,7 @@ import numpy as np
 import pytest
 
 import eqemb
-from eqemb import baselines, qualitative, workshop
+from eqemb import baselines, cli, qualitative, workshop
 from eqemb.embeddings import Embeddings
 from eqemb.errors import UsageError
 from eqemb.library import Library
@@ -203,3 +204,29 @@ def test_a_page_made_again_trains_nothing(
     assert "<h4>CBOW</h4>" not in alone
     assert "CBOW is missing: cbow needs gensim: pip install" in alone
     assert not (folder / "lib" / "models").exists()
+
+
+def test_the_command_writes_the_page(
+    page: str,
+    folder: Path,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """`eqemb compare --queries` writes queries.html; one collection at a time."""
+    del page  # its models are there
+
+    def run(*more: object) -> int:
+        command = ["eqemb", "compare", folder / "lib", "-o", folder / "out", *more]
+        monkeypatch.setattr(sys, "argv", [*map(str, command)])
+        with pytest.raises(SystemExit) as ended:
+            cli.main()
+        return int(ended.value.code or 0)
+
+    file = tmp_path / "queries.toml"
+    file.write_text("words = ['cosine similarity']", encoding="utf-8")
+    assert run("--queries", file) == 0
+    assert "cosine similarity" in (folder / "out" / "queries.html").read_text("utf-8")
+    assert run("--queries", file, "--collection", "a", "--collection", "b") == 2
+    assert "one --collection" in capsys.readouterr().err
+    assert run("--queries", tmp_path / "none.toml") == 2

@@ -84,6 +84,10 @@ def compare(
         str, typer.Option("--numbering", help="numbered or display.")
     ] = "numbered",
     jobs: Annotated[int, typer.Option("--jobs", min=1, max=256, help="Processes.")] = 2,
+    queries: Annotated[
+        Path | None,
+        typer.Option("--queries", metavar="FILE", help="Only write queries.html: their answers."),
+    ] = None,
     as_json: Json = False,
 ) -> None:
     """Train and score every model and control over the grid, and write the tables.
@@ -94,6 +98,9 @@ def compare(
     from eqemb.library import Library, to_json, write_atomically
     from eqemb.vocabulary import Rules
 
+    if queries is not None:
+        _answer(library, output, queries, collection or [workshop.ALL], jobs)
+        return
     with Library.open(library) as opened:
         known = [name for name in workshop.collections(opened) if name != workshop.ALL]
     chosen = tuple(collection or known or [workshop.ALL])
@@ -132,3 +139,22 @@ def compare(
         return
     print((output / "results.md").read_text("utf-8"))
     say(f"{found['seconds']} s; {output / 'results.html'}, .md, .tex, .json")
+
+
+def _answer(
+    library: Path, output: Path, queries: Path, collections: list[str], threads: int
+) -> None:
+    """What every model, with its defaults, finds near each query."""
+    from eqemb import qualitative
+    from eqemb.library import Library, write_atomically
+
+    if len(collections) > 1:
+        raise UsageError("--queries takes one --collection; leave it out for all papers")
+    asked = qualitative.read_queries(queries)
+    with Library.open(library) as opened:
+        made = qualitative.page(
+            opened, asked, output, collection=collections[0], threads=threads,
+            progress=lambda title: say(title) if sys.stderr.isatty() else None,
+        )  # fmt: skip
+    write_atomically(output / "queries.html", made)
+    say(str(output / "queries.html"))

@@ -1,11 +1,12 @@
 """What was tried when defaults were chosen: one setting changed at a time, on validation words.
 
-    python benchmarks/settings.py LIBRARY nlp ir ai ml [--reading logistic]
+    python benchmarks/settings.py LIBRARY nlp ir ai ml [--reading logistic] [--wide]
 
 The paper's vocabulary (thresholds 10 and 25), numbered equations, near-duplicates left out; K=50,
-W=4, E=16. Every figure is the mean over the collections and seeds; its error is that of seeds. Test
-words are never looked at. Prints the table that docs/training.md shows. In the logistic reading
-zeros count by their mean (the first table says why), rates are chosen again.
+W=4, E=16, or with --wide K=100, W=16. Every figure is the mean over the collections and seeds; its
+error is that of seeds. Test words are never looked at. Prints the tables that docs/training.md
+shows. In the logistic reading zeros count by their mean (the first table says why), and rates are
+chosen again.
 """
 
 import argparse
@@ -27,7 +28,9 @@ from eqemb.vocabulary import Rules
 SHAPE: dict[str, Any] = {"dim": 50, "window": 4}
 WORDS: list[dict[str, Any]] = [
     {},
+    {"rate": 0.0125},
     {"rate": 0.025},
+    {"rate": 0.05},
     {"rate": 0.1},
     {"rate": 0.2},
     {"zero_weight": "mean"},
@@ -37,6 +40,9 @@ WORDS: list[dict[str, Any]] = [
     {"batch": 4096},
     {"batch": 16384},
     {"block": 1},
+    {"block": 8},
+    {"block": 32},
+    {"block": 64},
     {"init": 0.1},
     {"patience": 1},
     {"preset": "paper"},
@@ -55,7 +61,7 @@ EQUATIONS: list[tuple[type[EqEmb], dict[str, Any]]] = [
     (EqEmbU, {"control": "shuffled"}),
     *((EqEmbH, {"equation_rate": rate}) for rate in (0.1, 0.2, 0.3)),
     (EqEmbH, {"passes": "two"}),
-    (EqEmbH, {"own_weight": 0.0}),
+    (EqEmbH, {"own_weight": 0.5}),
     (EqEmbH, {"type_weight": 0.0}),
     (EqEmbH, {"article_weight": 0.0}),
     (EqEmbH, {"unit_weight": 0.0, "type_weight": 0.0, "own_weight": 0.0}),
@@ -123,29 +129,30 @@ def line(name: str, settings: dict[str, Any], values: list[list[list[float]]]) -
 
 
 def tried(
-    data: list[Data], seeds: range, threads: int, models: list[str], reading: str
+    data: list[Data], seeds: range, threads: int, models: list[str], shape: dict[str, Any]
 ) -> Iterator[str]:
     """The lines, as they come."""
-    shape, of_words, of_equations = SHAPE, WORDS, EQUATIONS
-    if reading == "logistic":
-        shape, of_words, of_equations = SHAPE | LOGISTIC, LOGISTIC_WORDS, LOGISTIC_EQUATIONS
+    of_words, of_equations = WORDS, EQUATIONS
+    if shape.get("reading") == "logistic":
+        of_words, of_equations = LOGISTIC_WORDS, LOGISTIC_EQUATIONS
 
     def fit(model: Any, one: Data, seed: int) -> Any:
         return model.fit(*one, seed=seed, threads=threads)
 
+    words = shape["window"]
     for settings in of_words if "words" in models else []:
         yield line(
             "words",
             settings,
             [
                 [
-                    judged(fit(BernoulliEmbeddings(**shape | settings), one, seed), one, 4)
+                    judged(fit(BernoulliEmbeddings(**shape | settings), one, seed), one, words)
                     for one in data
                 ]
                 for seed in seeds
             ],
         )
-    words = {
+    first = {
         (seed, index): fit(BernoulliEmbeddings(**shape), one, seed).embeddings_
         for seed in seeds
         for index, one in enumerate(data)
@@ -159,7 +166,7 @@ def tried(
             for index, one in enumerate(data):
                 model = kind(**shape | settings)
                 if model.passes == "two":
-                    model.set_params(words=words[seed, index])
+                    model.set_params(words=first[seed, index])
                 rows[-1].append(judged(fit(model, one, seed), one, None))
         yield line(kind.name, settings, rows)
 
@@ -172,6 +179,7 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--reading", choices=["softmax", "logistic"], default="softmax")
+    parser.add_argument("--wide", action="store_true")
     parser.add_argument("--models", nargs="+", default=["words", "eqemb", "eqemb-u", "eqemb-h"])
     given = parser.parse_args()
     data = opened(given.library, given.collections)
@@ -184,7 +192,9 @@ def main() -> None:
         for _, split in data
     ]
     print(line("zero vectors", {"": "chance"}, [zero]), flush=True)
-    for row in tried(data, range(given.seeds), given.threads, given.models, given.reading):
+    shape = {"dim": 100, "window": 16} if given.wide else SHAPE
+    shape |= LOGISTIC if given.reading == "logistic" else {}
+    for row in tried(data, range(given.seeds), given.threads, given.models, shape):
         print(row, flush=True)
     sys.stdout.flush()
 

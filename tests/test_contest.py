@@ -164,3 +164,32 @@ def test_validation_is_what_training_watched() -> None:
         model = kind(dim=8, iterations=3).fit(corpus, split)
         found = scores.predictive(model.score(corpus, split, VALIDATION)).mean()
         assert found == pytest.approx(model.embeddings_.config["validation"], rel=1e-5)
+
+
+def test_the_command_writes_tables_and_pictures(
+    library: Path,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """One cell of the demo articles, every model that is installed."""
+    pytest.importorskip("gensim")
+    out = tmp_path / "results"
+    shape = ("--dim", 4, "--window", 4, "--equation-window", 8, "--seeds", 1, "--jobs", 1)
+    rules = ("--vocabulary", "plain", "--numbering", "display", "--reading", "both")
+    arguments = ["eqemb", "compare", library, "-o", out, *shape, *rules]
+    monkeypatch.setattr(sys, "argv", [str(value) for value in arguments])
+    with pytest.raises(SystemExit) as ended:
+        cli.main()
+    assert not ended.value.code
+    shown, said = capsys.readouterr()
+    found = json.loads((out / "results.json").read_text("utf-8"))
+    assert [entry["model"] for entry in found["results"]] == [row.name for row in evaluation.ROWS]
+    for entry in found["results"]:
+        for reading in ("softmax", "logistic"):
+            assert set(entry[reading]) >= {"test", "validation", "tempered", "accuracy", "tried"}
+    names = {path.name for path in out.iterdir()}
+    assert names >= {"results.json", "results.md", "results.tex", "results.html", "cells"}
+    pictures = {"score_by_dim-softmax.svg", "training-logistic.png"}
+    assert names >= pictures or "matplotlib" in said
+    assert "EqEmb-H" in shown

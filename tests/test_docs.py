@@ -1,12 +1,9 @@
 """Figures in the documents are those that commands printed: blocks between marks are kept files."""
 
-import json
 import re
 from pathlib import Path
 
 import pytest
-
-from eqemb import tables
 
 ROOT = Path(__file__).parents[1]
 RESULTS = ROOT / "benchmarks" / "results"
@@ -20,7 +17,7 @@ BLOCKS = [
 
 def test_there_are_figures_in_the_documents() -> None:
     """The marks are found at all."""
-    assert {name for _, name, _ in BLOCKS} >= {"results/settings.md", "results/quick.md"}
+    assert {name for _, name, _ in BLOCKS} >= {"results/settings.md", "results/train.md"}
 
 
 @pytest.mark.parametrize(("document", "name", "block"), BLOCKS, ids=lambda value: value[:30])
@@ -28,10 +25,3 @@ def test_figures_are_those_that_were_printed(document: str, name: str, block: st
     """A block is the file it names, to the letter."""
     del document
     assert block.strip() == (RESULTS.parent / name).read_text("utf-8").strip()
-
-
-def test_the_table_is_made_from_the_results() -> None:
-    """What is shown of the quick contest is what its results say."""
-    results = json.loads((RESULTS / "quick.json").read_text("utf-8"))
-    made = tables.report(results)
-    assert (RESULTS / "quick.md").read_text("utf-8") == "\n".join(map(tables.markdown, made))

@@ -188,7 +188,8 @@ def choices(trainer: Trainer, plan: Plan, task: Task, rows: list[Row]) -> dict[s
 def curve(model: Model) -> list[float]:
     """The validation score after each iteration that the model's score was watched in."""
     seen = (entry["validation"].get(model.judged) for entry in model.history_)
-    return [value for value in seen if value is not None]
+    best = model.embeddings_.config["best"][model.judged]
+    return [value for value in seen if value is not None][: best + model.patience]
 
 
 class Part(NamedTuple):

@@ -43,9 +43,14 @@ def check(path: Path) -> None:
     check_installed()
 
 
+def is_installed() -> bool:
+    """Whether there is something to draw with."""
+    return find_spec("matplotlib") is not None
+
+
 def check_installed() -> None:
     """Refuse where there is nothing to draw with."""
-    if find_spec("matplotlib") is None:
+    if not is_installed():
         raise UsageError("a picture needs matplotlib: pip install 'eqemb[plot]'")
 
 

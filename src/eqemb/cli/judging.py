@@ -94,7 +94,7 @@ def compare(
 
     What is done already is not done again: after an interruption the same command goes on.
     """
-    from eqemb import contest, evaluation, tables, workshop
+    from eqemb import contest, evaluation, plots, tables, workshop
     from eqemb.library import Library, to_json, write_atomically
     from eqemb.vocabulary import Rules
 
@@ -134,6 +134,10 @@ def compare(
     write_atomically(output / "results.md", "\n".join(map(tables.markdown, made)))
     write_atomically(output / "results.tex", "\n".join(map(tables.latex, made)))
     write_atomically(output / "results.html", tables.page("Comparison of models", made))
+    if plots.is_installed():
+        plots.draw(found, output)
+    else:
+        say("there are no pictures, they need matplotlib: pip install 'eqemb[plot]'")
     if as_json:
         print_json(found)
         return

@@ -1,7 +1,10 @@
 """The contest: rows judged on one split, cells kept and found again, tables of what is there."""
 
 import json
+import os
+import subprocess
 import sys
+import time
 from pathlib import Path
 
 import numpy as np
@@ -193,3 +196,30 @@ def test_the_command_writes_tables_and_pictures(
     pictures = {"score_by_dim-softmax.svg", "training-logistic.png"}
     assert names >= pictures or "matplotlib" in said
     assert "EqEmb-H" in shown
+
+
+def test_processes_end_with_the_one_they_work_for(tmp_path: Path) -> None:
+    """A contest that is killed leaves nothing running."""
+    script = tmp_path / "work.py"
+    script.write_text(
+        "import os, subprocess, sys, time\n"
+        "from eqemb.contest import _end_with\n"
+        "if len(sys.argv) > 1:\n"
+        "    _end_with(int(sys.argv[1]))\n"
+        "    time.sleep(60)\n"
+        "else:\n"
+        "    child = subprocess.Popen([sys.executable, __file__, str(os.getpid())])\n"
+        "    print(child.pid, flush=True)\n"
+        "    time.sleep(60)\n"
+    )
+    with subprocess.Popen([sys.executable, str(script)], stdout=subprocess.PIPE) as parent:
+        assert parent.stdout is not None
+        child = int(parent.stdout.readline())
+        parent.kill()
+    for _ in range(300):
+        try:
+            os.kill(child, 0)
+        except ProcessLookupError:
+            return
+        time.sleep(0.1)
+    pytest.fail("it is still running")

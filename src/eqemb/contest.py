@@ -8,12 +8,14 @@ interrupted goes on where it was; of a task whose rows were changed only those a
 """
 
 import json
+import os
 from collections.abc import Callable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from dataclasses import dataclass, field
 from multiprocessing import get_context
 from pathlib import Path
-from time import perf_counter
+from threading import Thread
+from time import perf_counter, sleep
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -248,7 +250,8 @@ def run(
     """All tasks; the summary that is written as results.json."""
     todo = tasks(plan)
     progress(0, len(todo), "")
-    with ProcessPoolExecutor(jobs, mp_context=get_context("spawn")) as pool:
+    spawn, parent = get_context("spawn"), (os.getpid(),)
+    with ProcessPoolExecutor(jobs, spawn, initializer=_end_with, initargs=parent) as pool:
         # once for all tasks of a collection: tagging words takes longer than training
         for first in [pool.submit(prepare, folder, plan, name) for name in plan.collections]:
             first.result()
@@ -268,6 +271,17 @@ def run(
             pool.shutdown(wait=False, cancel_futures=True)
             raise
     return summary(folder, out, plan)
+
+
+def _end_with(parent: int) -> None:
+    """Let a process end soon after the one that it works for, however that ends."""
+
+    def watch() -> None:
+        while os.getppid() == parent:
+            sleep(1.0)
+        os._exit(1)
+
+    Thread(target=watch, daemon=True).start()
 
 
 def summary(folder: Path, out: Path, plan: Plan) -> dict[str, Any]:

@@ -129,7 +129,7 @@ def _index_words(records: Records, folder: Path, keys: dict[int, int]) -> None:
             ids = (vocabulary.setdefault(word.lower(), len(vocabulary)) for word in words)
             numbers = np.fromiter(ids, np.int64)
             for at in range(0, len(places), _SLICE):
-                rows, owners, weights, length = _contexts(numbers, places[at : at + _SLICE])
+                rows, owners, weights, length = contexts(numbers, places[at : at + _SLICE])
                 gatherer.add(rows, owners + keys[key] + at, weights)
                 lengths.append(length)
     (folder / "words.txt").write_text("\n".join(vocabulary), "utf-8")
@@ -158,7 +158,7 @@ def _index_units(records: Records, folder: Path) -> None:
     gatherer.write(next(records.rows("SELECT COUNT(*) FROM units"))[0])
 
 
-def _contexts(ids: Array, places: list[int]) -> tuple[Array, Array, Array, Array]:
+def contexts(ids: Array, places: list[int]) -> tuple[Array, Array, Array, Array]:
     """Words around each equation of an article, with the sum of 1 / sqrt(distance) of each."""
     reach = np.arange(1, REACH + 1)
     offsets = np.r_[-reach, reach - 1]  # the word before is at place - 1, the one after at place

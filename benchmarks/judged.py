@@ -1,0 +1,211 @@
+"""The judged topics: pools for graders, and scores by their grades.
+
+    python benchmarks/judged.py pool LIBRARY -o FOLDER --encoder minilm:encode
+    python benchmarks/judged.py grades FOLDER GRADES_A GRADES_B
+    python benchmarks/judged.py score LIBRARY --encoder minilm:encode
+
+`pool` writes FOLDER/TOPIC.jsonl, the first ten equations of every system (SYSTEMS) for a topic of
+judged/topics.toml in an order of chance, with the text around them and nothing about systems.
+Models that LIBRARY does not have yet are trained. Pools hold text of papers: keep them to yourself.
+`grades` turns what two graders wrote, GRADES/TOPIC.json with a grade from 0 to 3 for each "n", into
+judged/qrels.tsv: names and grades, no text. `score` reads that file alone and writes
+results/retrieval.json and .md, with labels, references and own contexts beside the judged topics;
+--runs FOLDER writes what every ranker answers as files of TREC's kind.
+"""
+
+import argparse
+import hashlib
+import importlib
+import json
+import random
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from eqemb import retrieval, standings, store, tables
+from eqemb.article import EQUATION_MARK, Article
+from eqemb.library import Library, to_json, write_atomically
+from eqemb.rankers import EQUATION, WORDS, Combination, Encode
+from eqemb.ranking import Run, write_run
+
+HERE = Path(__file__).parent / "judged"
+TOPICS, QRELS = HERE / "topics.toml", HERE / "qrels.tsv"
+RESULTS = HERE.parent / "results" / "retrieval"
+#: Whose first ten are graded, with the sum of the z-scores of those in COMBINED.
+SYSTEMS = {
+    WORDS: (
+        "BM25",
+        "context means",
+        "sentence encoder",
+        "CBOW",
+        "EqEmb",
+        "EqEmb-U",
+        "EqEmb-H",
+    ),
+    EQUATION: (
+        "unit overlap",
+        "sentence encoder",
+        "EqEmb (other)",
+        "EqEmb-U",
+        "EqEmb-H (other)",
+    ),
+}
+COMBINED = {
+    WORDS: ("BM25", "context means", "sentence encoder", "EqEmb", "EqEmb-U", "EqEmb-H"),
+    EQUATION: ("unit overlap", "sentence encoder", "EqEmb-U", "EqEmb-H (other)"),
+}
+BEFORE, AFTER = 60, 40
+
+
+def cached(encode: Encode, folder: Path) -> Encode:
+    """An encoder that keeps what it made, for lists of texts that come again."""
+
+    def remember(texts: list[str]) -> NDArray[np.float32]:
+        if len(texts) < 100:
+            return encode(texts)
+        key = hashlib.sha256("\0".join(texts).encode()).hexdigest()[:16]
+        path = folder / f"{key}.npy"
+        if not path.exists():
+            folder.mkdir(parents=True, exist_ok=True)
+            with store.new_file(path) as new:
+                np.save(new, encode(texts))
+        found: NDArray[np.float32] = np.load(path)
+        return found
+
+    return remember
+
+
+def find_encoder(options: argparse.Namespace) -> Encode | None:
+    """The function that --encoder names, if it does."""
+    if options.encoder is None:
+        return None
+    module, _, function = options.encoder.partition(":")
+    found: Encode = getattr(importlib.import_module(module), function)
+    return cached(found, options.cache) if options.cache else found
+
+
+def make_pool(options: argparse.Namespace) -> None:
+    """Write the pool of every topic, and print how large they are."""
+    encode = find_encoder(options)
+    topics = retrieval.read_topics(options.topics)
+    with Library.open(options.library) as library:
+        work = retrieval.Evaluation(library, encode)
+        known = {ranker.name: ranker for ranker in work.rankers()}
+        runs: dict[str, Run] = {}
+        for kind, names in SYSTEMS.items():
+            asked = [topic for topic in topics if topic.query.kind == kind]
+            parts = {known[name]: 1.0 for name in COMBINED[kind] if name in known}
+            systems = [known[name] for name in names if name in known]
+            for each in (*systems, Combination(parts)):
+                runs[f"{each.name}, {kind}"] = retrieval.run(work.shelf.corpus, each, asked)
+        options.output.mkdir(parents=True, exist_ok=True)
+        sizes = {}
+        for topic in topics:
+            pooled = sorted({name for made in runs.values() for name in made.get(topic.id, ())})
+            random.Random(topic.id).shuffle(pooled)
+            lines = [
+                json.dumps({"n": n} | excerpt(library, name), ensure_ascii=False) + "\n"
+                for n, name in enumerate(pooled, 1)
+            ]
+            with store.new_file(options.output / f"{topic.id}.jsonl") as new:
+                new.write_text("".join(lines), encoding="utf-8")
+            sizes[topic.id] = len(pooled)
+    print("systems:", "; ".join(runs))
+    print("lines:", ", ".join(f"{topic} {size}" for topic, size in sizes.items()))
+    print("in all:", sum(sizes.values()))
+
+
+def excerpt(library: Library, name: str) -> dict[str, Any]:
+    """What a grader sees of an equation."""
+    owner, _, ordinal = name.rpartition("#")
+    article: Article = library.article(owner)
+    equation = article.equations[int(ordinal) - 1]
+    parts = article.text.split(EQUATION_MARK)
+    before, after = (
+        " [equation] ".join(part).split() for part in (parts[: int(ordinal)], parts[int(ordinal) :])
+    )
+    return {
+        "name": name,
+        "latex": equation.expanded,
+        "before": " ".join(before[-BEFORE:]),
+        "after": " ".join(after[:AFTER]),
+        "title": article.title,
+        "section": equation.section,
+    }
+
+
+def join_grades(options: argparse.Namespace) -> None:
+    """Write names and grades of everything that was pooled; a grade that is missing is an error."""
+    lines = ["topic\tname\ta\tb\n"]
+    for path in sorted(options.pool.glob("*.jsonl")):
+        given = [
+            json.loads((folder / f"{path.stem}.json").read_text("utf-8"))
+            for folder in (options.a, options.b)
+        ]
+        pool = [json.loads(line) for line in path.read_text("utf-8").splitlines()]
+        for entry in sorted(pool, key=lambda entry: str(entry["name"])):
+            found = [grades.get(str(entry["n"])) for grades in given]
+            if not all(grade in (0, 1, 2, 3) for grade in found):
+                sys.exit(f"{path.stem}, {entry['n']}: the grades are {found}, not two of 0 to 3")
+            lines.append("\t".join([path.stem, entry["name"], *map(str, found)]) + "\n")
+    with store.new_file(options.output) as new:
+        new.write_text("".join(lines), encoding="utf-8")
+    print(f"{len(lines) - 1} judgements in {options.output}")
+
+
+def score(options: argparse.Namespace) -> None:
+    """Everything that `retrieval` measures, as JSON and as tables."""
+    encode = find_encoder(options)
+    topics = retrieval.read_topics(options.topics)
+    judgements = retrieval.read_judgements(options.qrels)
+    start = time.perf_counter()
+    with Library.open(options.library) as library:
+        work = retrieval.Evaluation(library, encode, progress=lambda said: print(said, flush=True))
+        found = {"data": work.described() | {"encoder": options.encoder}}
+        found |= {"judged": work.judged(topics, judgements)} | work.found()
+        if options.runs:
+            options.runs.mkdir(parents=True, exist_ok=True)
+            for ranker in work.rankers():
+                made = retrieval.run(work.shelf.corpus, ranker, topics, 100)
+                tag = ranker.name.replace(" ", "-")
+                write_run(options.runs / f"{tag}.run", made, tag)
+    write_atomically(options.output.with_suffix(".json"), to_json(found))
+    text = [f"{note}\n" for note in standings.notes(found)]
+    text += [tables.markdown(table) for table in standings.report(found)]
+    write_atomically(options.output.with_suffix(".md"), "\n".join(["# Retrieval\n", *text]))
+    print(f"{time.perf_counter() - start:.0f} s; {options.output}.json, .md")
+
+
+def main() -> None:
+    """Do as the command line says."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    commands = parser.add_subparsers(required=True)
+    pool = commands.add_parser("pool", help="write what is to be graded")
+    pool.add_argument("library", type=Path)
+    pool.add_argument("-o", "--output", type=Path, required=True)
+    pool.set_defaults(call=make_pool)
+    grades = commands.add_parser("grades", help="put what was graded into one file")
+    for name in ("pool", "a", "b"):
+        grades.add_argument(name, type=Path)
+    grades.add_argument("-o", "--output", type=Path, default=QRELS)
+    grades.set_defaults(call=join_grades)
+    scores = commands.add_parser("score", help="score every ranker")
+    scores.add_argument("library", type=Path)
+    scores.add_argument("--qrels", type=Path, default=QRELS)
+    scores.add_argument("-o", "--output", type=Path, default=RESULTS)
+    scores.add_argument("--runs", type=Path)
+    scores.set_defaults(call=score)
+    for command in (pool, scores):
+        command.add_argument("--topics", type=Path, default=TOPICS)
+        command.add_argument("--encoder", help="MODULE:FUNCTION, from texts to vectors")
+        command.add_argument("--cache", type=Path, help="a folder for what the encoder makes")
+    options = parser.parse_args()
+    options.call(options)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,538 @@
+"""Retrieval: whether a ranker puts the right equations first.
+
+Topics of people, with pools that are graded blind to the ranker, come first in order of trust. What
+is chosen (settings, weights of a combination) is chosen on development topics, those with odd
+numbers; topics with even numbers are for reporting.
+"""
+
+import math
+import re
+import tomllib
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from eqemb import finding, ranking, workshop
+from eqemb.article import EQUATION_MARK
+from eqemb.corpus import Corpus
+from eqemb.embeddings import Embeddings
+from eqemb.errors import UsageError
+from eqemb.evaluation import SYSTEMS
+from eqemb.library import Library
+from eqemb.rankers import (
+    EQUATION,
+    PLAIN,
+    WORDS,
+    ArticleRanker,
+    Bm25,
+    Combination,
+    ContextMeans,
+    Encode,
+    ModelRanker,
+    Query,
+    Ranker,
+    Scores,
+    SentenceEncoder,
+    UnitOverlap,
+    in_words,
+    like,
+    z_scores,
+)
+from eqemb.ranking import Grades, Run
+from eqemb.split import Split, Stream, training_stream
+from eqemb.training import Callback
+from eqemb.vocabulary import Rules
+
+DEPTH = 10
+MODELS = ("b-emb", "cbow", "glove", "pv-dm", "eqemb", "eqemb-u", "eqemb-h")
+CONTROL = "document"
+MEANS: dict[str, Any] = {"window": 16, "idf": True}
+#: Every word of the text, as the library's own search reads it.
+EVERY_WORD = Rules("plain", 1, 0, min_length=1, abbreviations=0, stop_words=False)
+_MATHS = re.compile(r"\$[^$]*\$")
+
+
+class Topic(NamedTuple):
+    """A question, and what its graders are told."""
+
+    id: str
+    query: Query
+    want: str = ""
+    grades: str = ""
+
+    @property
+    def is_development(self) -> bool:
+        """Whether things may be chosen by it: its number is odd."""
+        return int(re.sub(r"\D", "", self.id) or 0) % 2 == 1
+
+
+def read_topics(path: Path) -> list[Topic]:
+    """Topics from a file: `[[topic]]` tables with id, kind ("words" or "equation") and query."""
+    try:
+        listed = tomllib.loads(path.read_text("utf-8"))["topic"]
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError, KeyError) as error:
+        raise UsageError(f"{path} holds no topics: {error}") from None
+    ask: dict[str, Callable[[str], Query]] = {WORDS: in_words, EQUATION: like}
+    found = []
+    for entry in listed:
+        if not {"id", "kind", "query"} <= set(entry) or entry["kind"] not in ask:
+            raise UsageError(f"{path}: a topic needs id, kind (words or equation) and query")
+        query = ask[entry["kind"]](entry["query"])
+        found.append(Topic(entry["id"], query, entry.get("want", ""), entry.get("grades", "")))
+    if len({topic.id for topic in found}) < len(found):
+        raise UsageError(f"{path}: two topics have the same id")
+    return found
+
+
+# ------------------------------------------------------------ rankers of a library
+
+
+class Shelf(NamedTuple):
+    """A library made ready: the corpus models learn from, its split, and all its words."""
+
+    corpus: Corpus
+    split: Split
+    everything: Corpus
+    """The same equations among all words."""
+    passages: list[str]
+    """The text around each equation, for encoders."""
+    formulas: list[str]
+    """The LaTeX of each equation, macros expanded: as much as an encoder reads."""
+
+
+def open_shelf(library: Library) -> Shelf:
+    """The corpus "all" with the product's defaults."""
+    corpus = workshop.corpus(library)
+    split = workshop.split(library, workshop.ALL, corpus)
+    everything = workshop.corpus(library, workshop.Choice(rules=EVERY_WORD))
+    texts = dict(_passages(library, 40, 24))
+    query = "SELECT name, ordinal, expanded FROM equations e JOIN sources s ON s.id = e.article"
+    latex = {f"{name}#{ordinal}": text[:400] for name, ordinal, text in library.records.rows(query)}
+    names = corpus.equation_names
+    return Shelf(corpus, split, everything, [texts[n] for n in names], [latex[n] for n in names])
+
+
+def _passages(library: Library, before: int, after: int) -> Iterator[tuple[str, str]]:
+    """Words as written around each equation; mathematics is left out."""
+    query = "SELECT name, text FROM sources s JOIN articles a ON a.id = s.id ORDER BY s.id"
+    for name, text in library.records.rows(query):
+        spaced = _MATHS.sub(" ", text).replace(EQUATION_MARK, f" {EQUATION_MARK} ")
+        words: list[str] = []
+        places = []
+        for piece in spaced.split():
+            if piece == EQUATION_MARK:
+                places.append(len(words))
+            else:
+                words.append(piece)
+        for ordinal, at in enumerate(places, 1):
+            yield f"{name}#{ordinal}", " ".join(words[max(0, at - before) : at + after])
+
+
+def train(
+    library: Library, shelf: Shelf, *, threads: int = 1, callback: Callback | None = None
+) -> dict[str, Embeddings]:
+    """The models that are ranked by, with default settings and seed 0; trained where not there."""
+    made: dict[str, Embeddings] = {}
+    for name in ("words", *MODELS, CONTROL):
+        if name == CONTROL:
+            model: Any = SYSTEMS[name].kind(**SYSTEMS[name].settings)
+        else:
+            shared = {"words": made["words"]} if name in ("eqemb", "eqemb-u") else {}
+            model = workshop.make_model(name, shared)
+        task = workshop.Training(
+            model, shelf.corpus, shelf.split, library.folder, name, threads=threads
+        )
+        made[name] = task.run(callback, resume=True)
+    return made
+
+
+def plain_rankers(
+    shelf: Shelf, words: Embeddings, encode: Encode | None, means: Mapping[str, Any] = MEANS
+) -> list[Ranker]:
+    """The rivals that know nothing of equation vectors, over all of the text."""
+    overlap = UnitOverlap(shelf.corpus)
+    stream = training_stream(shelf.corpus)
+    found: list[Ranker] = [
+        Bm25(shelf.everything.words, training_stream(shelf.everything)),
+        ContextMeans(words, shelf.corpus, stream, overlap, **means),
+        overlap,
+    ]
+    if encode is not None:
+        found.append(SentenceEncoder(encode, shelf.passages, shelf.formulas))
+    return found
+
+
+def plain_rankers_without(
+    shelf: Shelf, words: Embeddings, encode: Encode | None, means: Mapping[str, Any] = MEANS
+) -> list[Ranker]:
+    """The same over the training stream: nothing that is held out is in any document."""
+    corpus, stream = shelf.corpus, training_stream(shelf.corpus, shelf.split)
+    found: list[Ranker] = [
+        Bm25(corpus.words, stream),
+        ContextMeans(words, corpus, stream, UnitOverlap(corpus), **means),
+    ]
+    if encode is not None:
+        found.append(SentenceEncoder(encode, stream_passages(corpus.words, stream), []))
+    return found
+
+
+def stream_passages(words: Sequence[str], stream: Stream, half: int = 16) -> list[str]:
+    """The vocabulary words of a stream around each equation, as a text."""
+    home, found = stream.equation_articles, []
+    for at, article in zip(stream.equation_positions.tolist(), home.tolist(), strict=True):
+        low, high = stream.starts[article : article + 2].tolist()
+        near = stream.tokens[max(low, at - half) : min(high, at + half)]
+        found.append(" ".join(words[word] for word in near.tolist()))
+    return found
+
+
+def model_rankers(shelf: Shelf, models: dict[str, Embeddings]) -> list[Ranker]:
+    """Each model by the paper's pairing and by the other, and the control."""
+    overlap = UnitOverlap(shelf.corpus)
+    found: list[Ranker] = [
+        ModelRanker(name, models[name], shelf.corpus, overlap, other=other)
+        for name in MODELS
+        for other in (False, True)
+    ]
+    return [
+        *found,
+        ArticleRanker("EqEmb-H + article", models["eqemb-h"], shelf.corpus, equations=True),
+        ArticleRanker("article vector", models[CONTROL], shelf.corpus),
+    ]
+
+
+# ------------------------------------------------------------ rankings
+
+
+def top(corpus: Corpus, scores: Scores, depth: int, besides: int | None = None) -> dict[str, float]:
+    """The best equations by name, one of each type; ties go from Z to A."""
+    least = np.partition(scores, -min(len(scores), 50 * depth))[-min(len(scores), 50 * depth)]
+    best = np.flatnonzero(scores >= least).tolist()
+    best.sort(key=lambda at: (scores[at], corpus.equation_names[at].encode()), reverse=True)
+    found: dict[str, float] = {}
+    seen: set[int] = set()
+    for at in best:
+        kind = int(corpus.equation_types[at])
+        if kind not in seen and at != besides and len(found) < depth:
+            seen.add(kind)
+            found[corpus.equation_names[at]] = float(scores[at])
+    return found
+
+
+def run(corpus: Corpus, ranker: Ranker, topics: Iterable[Topic], depth: int = DEPTH) -> Run:
+    """What a ranker answers to the topics that it can take."""
+    return {
+        topic.id: top(corpus, ranker.scores(topic.query), depth, topic.query.occurrence)
+        for topic in topics
+        if topic.query.kind in ranker.answers
+    }
+
+
+# ------------------------------------------------------------ grades
+
+
+Judgements = dict[str, dict[str, tuple[float, ...]]]
+"""Topic -> name -> the grade of each grader."""
+
+
+def read_judgements(path: Path) -> Judgements:
+    """Grades from a table with a head: topic, name, and a column for each grader."""
+    found: Judgements = {}
+    head, *lines = (line.split("\t") for line in path.read_text("utf-8").splitlines())
+    if head[:2] != ["topic", "name"] or len(head) < 3:
+        raise UsageError(f"{path}: its first line must be topic, name and graders, between tabs")
+    for number, fields in enumerate(lines, 2):
+        try:
+            grades = tuple(map(float, fields[2:]))
+        except ValueError:
+            grades = ()
+        if len(fields) != len(head) or not grades:
+            raise UsageError(f"{path}, line {number}: give a topic, a name and {head[2:]}")
+        found.setdefault(fields[0], {})[fields[1]] = grades
+    return found
+
+
+def mean_grades(judgements: Judgements) -> Grades:
+    """The mean of all graders: an equation is an answer from a mean of 2 on."""
+    return {
+        topic: {name: float(np.mean(grades)) for name, grades in names.items()}
+        for topic, names in judgements.items()
+    }
+
+
+def grades_of(judgements: Judgements, grader: int) -> Grades:
+    """The grades of one grader."""
+    return {
+        topic: {name: grades[grader] for name, grades in names.items()}
+        for topic, names in judgements.items()
+    }
+
+
+def agreement(judgements: Judgements) -> dict[str, Any]:
+    """How far the first two graders agree, blind to systems and to each other."""
+    pairs = np.array([each for names in judgements.values() for each in names.values()])
+    one, other = pairs[:, 0], pairs[:, 1]
+    return {
+        "n": len(pairs),
+        "topics": len(judgements),
+        "kappa": ranking.weighted_kappa(one, other),
+        "exact": float((one == other).mean()),
+        "within_one": float((np.abs(one - other) <= 1).mean()),
+        "means": [float(one.mean()), float(other.mean())],
+        "answers": [float((one >= 2).mean()), float((other >= 2).mean())],
+        "both_answers": float(((one >= 2) & (other >= 2)).mean()),
+    }
+
+
+# ------------------------------------------------------------ scores
+
+
+class Table:
+    """What the equations of a corpus score for topics, by every ranker."""
+
+    def __init__(self, corpus: Corpus, topics: Iterable[Topic], grades: Grades) -> None:
+        self.corpus, self.grades = corpus, grades
+        self.topics = [topic for topic in topics if topic.id in grades]
+        self._place = {name: at for at, name in enumerate(corpus.equation_names)}
+        for topic in self.topics:
+            lost = [name for name in grades[topic.id] if name not in self._place]
+            if lost:
+                raise UsageError(
+                    f"topic {topic.id}: {lost[0]} is judged and not in the library: score the"
+                    " library that the pool was made from"
+                )
+
+    def of_kind(self, kind: str) -> list[Topic]:
+        """The judged topics of a kind."""
+        return [topic for topic in self.topics if topic.query.kind == kind]
+
+    def measured(self, topic: Topic, scores: Scores) -> dict[str, float]:
+        """All measures of one ranking; what is not judged counts as 0."""
+        grades = self.grades[topic.id]
+        ranked = list(top(self.corpus, scores, DEPTH, topic.query.occurrence))
+        judged = {name: float(scores[self._place[name]]) for name in grades}
+        return {
+            "ndcg": ranking.ndcg(ranked, grades, DEPTH),
+            "precision": ranking.precision(ranked, grades, DEPTH),
+            "map": ranking.average_precision(ranking.order(judged), grades),
+            "unjudged": ranking.unjudged(ranked, grades, DEPTH),
+        }
+
+    def values(self, ranker: Ranker, topics: Iterable[Topic]) -> dict[str, NDArray[np.float64]]:
+        """Measure -> one number for each topic."""
+        found = [self.measured(topic, ranker.scores(topic.query)) for topic in topics]
+        return {name: np.array([each[name] for each in found]) for name in found[0]}
+
+    def chance(self, topics: list[Topic]) -> dict[str, NDArray[np.float64]]:
+        """What equations in an order of chance are expected to score."""
+        size = len(set(self.corpus.equation_types.tolist()))
+        discount = sum(1 / math.log2(at + 2) for at in range(DEPTH))
+        ndcg, precision = [], []
+        for topic in topics:
+            grades = sorted(self.grades[topic.id].values(), reverse=True)
+            ideal = sum(grade / math.log2(at + 2) for at, grade in enumerate(grades[:DEPTH]))
+            ndcg.append(sum(grades) / size * discount / ideal if ideal else 0.0)
+            precision.append(sum(grade >= ranking.RELEVANT for grade in grades) / size)
+        return {"ndcg": np.array(ndcg), "precision": np.array(precision)}
+
+
+HALVES = ("development", "test", "all")
+
+
+def judged(table: Table, kind: str, rankers: Iterable[Ranker]) -> dict[str, Any]:
+    """Means and errors over topics of a kind, by half, and gains over the best plain rival."""
+    topics = table.of_kind(kind)
+    development = np.array([topic.is_development for topic in topics])
+    halves = dict(zip(HALVES, (development, ~development, development | True), strict=True))
+    lines = {"chance": table.chance(topics)}
+    lines |= {
+        ranker.name: table.values(ranker, topics) for ranker in rankers if kind in ranker.answers
+    }
+    return {
+        "topics": {half: int(chosen.sum()) for half, chosen in halves.items()},
+        "rankers": {
+            name: {
+                half: {key: ranking.spread(values[chosen]) for key, values in line.items()}
+                for half, chosen in halves.items()
+            }
+            for name, line in lines.items()
+        },
+        "gains": [entry for half in HALVES[1:] for entry in _gains(lines, halves[half], half)],
+        "per_topic": {
+            name: dict(zip([topic.id for topic in topics], line["ndcg"].tolist(), strict=True))
+            for name, line in lines.items()
+        },
+    }
+
+
+def _gains(
+    lines: dict[str, dict[str, NDArray[np.float64]]], chosen: NDArray[np.bool_], half: str
+) -> Iterator[dict[str, Any]]:
+    """Every ranker against the plain rival that is best on these very topics."""
+    rivals = [name for name in PLAIN if name in lines]
+    best = max(rivals, key=lambda name: float(lines[name]["ndcg"][chosen].mean()))
+    for name, line in lines.items():
+        if name != best:
+            gain = ranking.gain(line["ndcg"][chosen], lines[best]["ndcg"][chosen])
+            found = gain._asdict() | {"verdict": gain.verdict}
+            yield {"topics": half, "ranker": name, "against": best} | found
+
+
+# ------------------------------------------------------------ choices, on development topics
+
+
+def combine(
+    table: Table, kind: str, candidates: Iterable[Ranker], *, least: float = 0.005
+) -> tuple[Combination, dict[str, float]]:
+    """The combination that development topics choose, and its weights.
+
+    It begins with the best ranker alone. The ranker and the weight that add most to nDCG@10 join
+    it, for as long as they add `least` or more.
+    """
+    topics = [topic for topic in table.of_kind(kind) if topic.is_development]
+    found = {ranker: ranker for ranker in candidates if kind in ranker.answers}
+    scores = {
+        ranker: [z_scores(ranker.scores(topic.query)) for topic in topics] for ranker in found
+    }
+
+    def score(parts: list[Scores]) -> float:
+        each = zip(topics, parts, strict=True)
+        return float(np.mean([table.measured(topic, part)["ndcg"] for topic, part in each]))
+
+    weights: dict[Ranker, float] = {}
+    now, best = [np.zeros(len(table.corpus.equation_types)) for _ in topics], -1.0
+    while len(weights) < len(found):
+        tried = [
+            (
+                score([a + weight * b for a, b in zip(now, scores[ranker], strict=True)]),
+                ranker,
+                weight,
+            )
+            for ranker in found
+            if ranker not in weights
+            for weight in (WEIGHTS if weights else (1.0,))
+        ]
+        value, ranker, weight = max(tried, key=lambda each: each[0])
+        if value < best + least:
+            break
+        best, weights[ranker] = value, weight
+        now = [a + weight * b for a, b in zip(now, scores[ranker], strict=True)]
+    named = {ranker.name: weight for ranker, weight in weights.items()}
+    return Combination(weights, "combination"), named
+
+
+WEIGHTS = (0.25, 0.5, 1.0, 2.0)
+
+
+def best_means(table: Table, shelf: Shelf, words: Embeddings) -> dict[str, Any]:
+    """The window and the weights of context means that development topics in words choose."""
+    topics = [topic for topic in table.of_kind(WORDS) if topic.is_development]
+    overlap, stream = UnitOverlap(shelf.corpus), training_stream(shelf.corpus)
+    best, chosen = -1.0, MEANS
+    for window in (8, 16, 32, 64):
+        for idf in (True, False):
+            tried = ContextMeans(words, shelf.corpus, stream, overlap, window=window, idf=idf)
+            found = float(table.values(tried, topics)["ndcg"].mean())
+            if found > best:
+                best, chosen = found, {"window": window, "idf": idf}
+    return chosen
+
+
+# ------------------------------------------------------------ all of it
+
+
+class Evaluation:
+    """Every ranker of a library on judged topics, labels, references and own contexts.
+
+    Models that the library does not have are trained.
+    """
+
+    def __init__(
+        self,
+        library: Library,
+        encode: Encode | None = None,
+        *,
+        threads: int = 1,
+        progress: Callable[[str], object] = lambda _: None,
+    ) -> None:
+        self._library, self._encode, self._progress = library, encode, progress
+        progress("corpora")
+        self.shelf = open_shelf(library)
+        progress("models")
+        self.models = train(library, self.shelf, threads=threads)
+        self._learned = model_rankers(self.shelf, self.models)
+        self._means: dict[str, Any] = MEANS
+        self._weights: dict[str, float] = {}
+
+    def rankers(self) -> list[Ranker]:
+        """All of them, over all of the text."""
+        plain = plain_rankers(self.shelf, self.models["words"], self._encode, self._means)
+        return [*plain, *self._learned]
+
+    def described(self) -> dict[str, Any]:
+        """What is ranked, and what ranks."""
+        corpus = self.shelf.corpus
+        return {
+            "articles": len(corpus.articles),
+            "left_out": corpus.left_out,
+            "equations": len(corpus.equation_types),
+            "types": len(corpus.forms),
+            "corpus": corpus.sha256,
+            "split": self.shelf.split.sha256,
+            "models": {name: model.sha256 for name, model in self.models.items()},
+            "dim": int(self.models["words"].words.vector_size),
+            "encoder": self._encode is not None,
+        }
+
+    def judged(self, topics: Iterable[Topic], judgements: Judgements) -> dict[str, Any]:
+        """Judged topics; context means and a combination are chosen on development topics."""
+        self._progress("judged topics")
+        table = Table(self.shelf.corpus, topics, mean_grades(judgements))
+        self._means = best_means(table, self.shelf, self.models["words"])
+        found: dict[str, Any] = {"agreement": agreement(judgements), "context_means": self._means}
+        rankers = self.rankers()
+        graders = [
+            Table(self.shelf.corpus, table.topics, grades_of(judgements, each)) for each in (0, 1)
+        ]
+        for kind in (WORDS, EQUATION):
+            combination, weights = combine(table, kind, rankers)
+            every = [*rankers, combination]
+            found[kind] = judged(table, kind, every) | {"weights": weights}
+            orders = [
+                [float(by.values(each, by.of_kind(kind))["ndcg"].mean()) for each in every
+                 if kind in each.answers]
+                for by in graders
+            ]  # fmt: skip
+            found["agreement"][f"kendall_{kind}"] = ranking.kendall(*orders)
+        self._weights = found[WORDS]["weights"]
+        return found
+
+    def found(self) -> dict[str, Any]:
+        """Labels, references and own contexts, with what judged topics chose, if they did."""
+        displays = finding.Displays.read(self._library, self.shelf.corpus)
+        self._progress("labels")
+        rankers = self._combined(self.rankers())
+        made = {}
+        for name, items in (("labels", finding.labels), ("references", finding.references)):
+            self._progress(name)
+            asked = items(self._library, self.shelf.corpus)
+            if asked:
+                made[name] = finding.measured(rankers, asked, displays)
+        self._progress("own contexts")
+        words = self.models["words"]
+        plain = plain_rankers_without(self.shelf, words, self._encode, self._means)
+        asked = finding.own_contexts(self.shelf.corpus, self.shelf.split, test=True)
+        if asked:
+            rankers = self._combined([*plain, *self._learned])
+            made["own_context"] = finding.measured(rankers, asked, displays)
+        return made
+
+    def _combined(self, rankers: list[Ranker]) -> list[Ranker]:
+        """Rankers, and the combination of those that have a weight."""
+        parts = {
+            ranker: self._weights[ranker.name] for ranker in rankers if ranker.name in self._weights
+        }
+        return [*rankers, Combination(parts)] if parts else rankers

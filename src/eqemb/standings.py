@@ -1,0 +1,137 @@
+"""Tables of what `retrieval.Evaluation` found, for people; nothing here computes a score."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from eqemb.tables import Table
+
+Found = dict[str, Any]
+_KINDS = {"words": "topics in words", "equation": "topics that are equations"}
+_ITEMS = {
+    "labels": "Words of a label -> equations of other articles whose labels have them",
+    "references": "A sentence far from all equations -> the equation that it refers to",
+    "own_context": "Held-out words of an equation -> the equation, training stream, test half",
+}
+
+
+def report(found: Found) -> list[Table]:
+    """All tables of an evaluation."""
+    made = []
+    if "judged" in found:
+        made.append(_agreement(found["judged"]["agreement"]))
+        for kind in _KINDS:
+            made += [_judged(found["judged"][kind], kind), _gains(found["judged"][kind], kind)]
+    made += [_items(found[name], title) for name, title in _ITEMS.items() if name in found]
+    return made
+
+
+def notes(found: Found) -> Iterator[str]:
+    """What the tables rest on, a sentence each."""
+    data = found["data"]
+    yield (
+        f"{data['articles']:,} articles ({data['left_out']} near-duplicates left out),"
+        f" {data['equations']:,} equations of {data['types']:,} types; models with"
+        f" K={data['dim']}, default settings, seed 0; corpus {data['corpus'][:12]}, split"
+        f" {data['split'][:12]}."
+    )
+    if "judged" in found:
+        judged = found["judged"]
+        means = judged["context_means"]
+        weighted = "weighted by idf" if means["idf"] else "unweighted"
+        yield f"Development topics chose for context means: {means['window']} words, {weighted}."
+        for kind, title in _KINDS.items():
+            weights = judged[kind]["weights"]
+            listed = ", ".join(f"{weight:g} {name}" for name, weight in weights.items())
+            yield f"They chose for the combination, {title}: {listed}."
+
+
+def _shown(value: dict[str, float]) -> str:
+    return f"{value['mean']:.3f} ± {value['se']:.3f}"
+
+
+def _judged(found: Found, kind: str) -> Table:
+    """Rankers by half; the best of each column is marked, the chosen combination on test only."""
+    counts = found["topics"]
+    head = ["ranker"]
+    head += [f"nDCG@10, {half} ({count})" for half, count in counts.items()]
+    head += [f"P@10, {half}" for half in ("test", "all")]
+    head += ["MAP', all", "unjudged"]
+    rows, values = [], []
+    for name, halves in found["rankers"].items():
+        cells = [halves[half]["ndcg"] for half in counts]
+        cells += [halves[half]["precision"] for half in ("test", "all")]
+        values.append([cell["mean"] for cell in cells])
+        whole, rest = halves["all"], ["", ""]
+        if name != "chance":
+            rest = [f"{whole['map']['mean']:.3f}", f"{whole['unjudged']['mean']:.0%}"]
+        rows.append([name, *map(_shown, cells), *rest])
+    best = {
+        (max(range(len(values)), key=lambda row: values[row][column]), column + 1)
+        for column in range(len(values[0]))
+    }
+    return Table(f"Judged {_KINDS[kind]}: mean ± standard error over topics", head, rows, best)
+
+
+def _gains(found: Found, kind: str) -> Table:
+    rows = [
+        [
+            entry["ranker"],
+            entry["topics"],
+            entry["against"],
+            f"{entry['mean']:+.3f}",
+            f"{entry['low']:+.3f} to {entry['high']:+.3f}",
+            f"{entry['p']:.3f}",
+            entry["verdict"],
+        ]
+        for entry in found["gains"]
+    ]
+    head = ["ranker", "topics", "against", "gain", "95 % of draws", "p", ""]
+    title = f"Gains in nDCG@10 over the best plain rival on the same {_KINDS[kind]}"
+    return Table(title, head, rows, set())
+
+
+def _agreement(found: Found) -> Table:
+    rows = [
+        ["judgements", f"{found['n']:,} of {found['topics']} topics, each by two graders"],
+        ["quadratically weighted kappa", f"{found['kappa']:.3f}"],
+        ["same grade", f"{found['exact']:.1%}"],
+        ["at most one grade apart", f"{found['within_one']:.1%}"],
+        ["mean grades", " and ".join(f"{mean:.2f}" for mean in found["means"])],
+        ["graded 2 or 3", " and ".join(f"{share:.1%}" for share in found["answers"])],
+        *(
+            [f"Kendall's tau of the orders of rankers, {title}", f"{found[f'kendall_{kind}']:.3f}"]
+            for kind, title in _KINDS.items()
+        ),
+    ]
+    return Table("Agreement of the graders", ["", ""], rows, set())
+
+
+def _items(found: Found, title: str) -> Table:
+    rankers = found["rankers"]
+    parts = [
+        name for name in ("mrr", "ten", "article", "within") if name in next(iter(rankers.values()))
+    ]
+    titles = {
+        "mrr": "MRR",
+        "ten": "in the first ten",
+        "article": "MRR of the article",
+        "within": "MRR within the article",
+    }
+    verdicts = {entry["ranker"]: entry for entry in found["gains"]}
+    rows = []
+    for name, line in rankers.items():
+        entry = verdicts.get(name)
+        gain = f"{entry['mean']:+.3f}, {entry['verdict']}" if entry else "the best plain rival"
+        shown = [_shown(line[part]) for part in parts]
+        rows.append([name, *shown, f"{line['median_rank']:,.0f}", gain])
+    best = set()
+    for column, part in enumerate(parts, 1):
+        known = [name for name in rankers if name not in ("chance", "article oracle")]
+        first = max(known, key=lambda name: rankers[name][part]["mean"])
+        best.add((list(rankers).index(first), column))
+    caption = (
+        f"{title} (n = {found['n']:,} from {found['articles']} articles, {found['displays']:,}"
+        " displays ranked; errors by article)"
+    )
+    head = ["ranker", *(titles[part] for part in parts), "median rank", "gain in MRR"]
+    return Table(caption, head, rows, best)

@@ -15,7 +15,6 @@ results/retrieval.json and .md, with labels, references and own contexts beside 
 
 import argparse
 import hashlib
-import importlib
 import json
 import random
 import sys
@@ -79,18 +78,17 @@ def cached(encode: Encode, folder: Path) -> Encode:
     return remember
 
 
-def find_encoder(options: argparse.Namespace) -> Encode | None:
-    """The function that --encoder names, if it does."""
+def encoder(options: argparse.Namespace) -> Encode | None:
+    """What --encoder names, if it does."""
     if options.encoder is None:
         return None
-    module, _, function = options.encoder.partition(":")
-    found: Encode = getattr(importlib.import_module(module), function)
+    found = retrieval.find_encoder(options.encoder)
     return cached(found, options.cache) if options.cache else found
 
 
 def make_pool(options: argparse.Namespace) -> None:
     """Write the pool of every topic, and print how large they are."""
-    encode = find_encoder(options)
+    encode = encoder(options)
     topics = retrieval.read_topics(options.topics)
     with Library.open(options.library) as library:
         work = retrieval.Evaluation(library, encode)
@@ -159,7 +157,7 @@ def join_grades(options: argparse.Namespace) -> None:
 
 def score(options: argparse.Namespace) -> None:
     """Everything that `retrieval` measures, as JSON and as tables."""
-    encode = find_encoder(options)
+    encode = encoder(options)
     topics = retrieval.read_topics(options.topics)
     judgements = retrieval.read_judgements(options.qrels)
     start = time.perf_counter()

@@ -1,16 +1,21 @@
 """Retrieval: topics, pools and scores by grades, on corpora with known answers."""
 
+import json
+import sys
 from pathlib import Path
 from typing import Any
 
+import judged
 import numpy as np
 import pytest
 
-from eqemb import retrieval
+import eqemb
+from eqemb import cli, ranking, retrieval
 from eqemb.corpus import Corpus
 from eqemb.errors import UsageError
 from eqemb.rankers import EQUATION, WORDS, Query, in_words
-from eqemb.retrieval import Topic
+from eqemb.reading import read_library
+from eqemb.retrieval import Table, Topic
 from planted import planted, topic_of, word
 
 TOPICS = """
@@ -107,3 +112,259 @@ def test_a_run_holds_what_a_ranker_can_answer(corpus: Corpus) -> None:
     found = retrieval.run(corpus, Oracle(corpus, 0), topics, 5)
     assert list(found) == ["W1"]
     assert len(found["W1"]) == 5
+
+
+# ------------------------------------------------------------ grades
+
+
+def test_judgements_are_read_and_meant(tmp_path: Path) -> None:
+    """A column for each grader; the grade is their mean."""
+    path = tmp_path / "qrels.tsv"
+    path.write_text("topic\tname\ta\tb\nW01\tx#1\t3\t2\nW01\tx#2\t0\t1\nE02\tx#1\t2\t2\n")
+    found = retrieval.read_judgements(path)
+    assert found["W01"] == {"x#1": (3.0, 2.0), "x#2": (0.0, 1.0)}
+    assert retrieval.mean_grades(found) == {"W01": {"x#1": 2.5, "x#2": 0.5}, "E02": {"x#1": 2.0}}
+    assert retrieval.grades_of(found, 1)["W01"] == {"x#1": 2.0, "x#2": 1.0}
+    agreed = retrieval.agreement(found)
+    assert (agreed["n"], agreed["topics"]) == (3, 2)
+    assert agreed["exact"] == pytest.approx(1 / 3)
+    assert agreed["within_one"] == 1.0
+    assert agreed["answers"] == pytest.approx([2 / 3, 2 / 3])
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("", "no grades"),
+        ("W01 0 x 3\nW01 0 y 3\n", "first line"),
+        ("topic\tname\ta\tb\nW01\tx#1\t3\n", "line 2"),
+        ("topic\tname\ta\tb\nW01\tx#1\t3\thigh\n", "line 2"),
+        ("topic\tname\ta\tb\n", "no grades"),
+    ],
+)
+def test_bad_judgements_get_one_sentence(tmp_path: Path, text: str, said: str) -> None:
+    """What is wrong is said, with the file."""
+    (tmp_path / "qrels.tsv").write_text(text)
+    with pytest.raises(UsageError, match=said):
+        retrieval.read_judgements(tmp_path / "qrels.tsv")
+
+
+def asked(count: int) -> list[Topic]:
+    """Topics in words."""
+    return [Topic(f"W{at}", in_words(word(0, 0))) for at in range(1, count + 1)]
+
+
+def graded(corpus: Corpus, topics: list[Topic], answer: int) -> dict[str, dict[str, float]]:
+    """Equations of one kind are answers, some others are judged and are none."""
+    kinds = [topic_of(corpus.forms[type_]) for type_ in corpus.equation_types]
+    chosen = {
+        name: 3.0 * (kind == answer)
+        for name, kind in zip(corpus.equation_names, kinds, strict=True)
+    }
+    return {topic.id: dict(chosen) for topic in topics}
+
+
+def test_scores_of_a_ranking_that_is_known(corpus: Corpus) -> None:
+    """All answers first is perfect; all answers last is nothing; the unjudged are counted."""
+    topics = asked(4)
+    table = Table(corpus, topics, graded(corpus, topics, 1))
+    right, wrong = Oracle(corpus, 1), Oracle(corpus, 2)
+    found = table.measured(topics[0], right.scores(topics[0].query))
+    places = sum(topic_of(form) == 1 for form in corpus.forms)  # one of each type counts
+    assert found["precision"] == pytest.approx(min(10, places) / 10)
+    assert found["map"] == pytest.approx(1.0)
+    assert found["unjudged"] == 0.0
+    assert table.measured(topics[0], wrong.scores(topics[0].query))["precision"] < 0.3
+    few = {topic.id: dict(list(table.grades[topic.id].items())[:3]) for topic in topics}
+    assert Table(corpus, topics, few).measured(topics[0], right.scores(topics[0].query))[
+        "unjudged"
+    ] == pytest.approx(1.0, abs=0.3)
+
+
+def test_chance_is_the_mean_of_many_orders(corpus: Corpus) -> None:
+    """One occurrence of each type judged, dealt out at random."""
+    topics = asked(1)
+    first = np.unique(corpus.equation_types, return_index=True)[1]
+    grades = {topics[0].id: {corpus.equation_names[at]: float(at % 4) for at in first}}
+    table = Table(corpus, topics, grades)
+    expected = {name: float(values[0]) for name, values in table.chance(topics).items()}
+    random = np.random.default_rng(0)
+    dealt = []
+    for _ in range(3000):
+        scores = np.zeros(len(corpus.equation_types))
+        scores[first] = 1 + random.random(len(first))  # the judged one stands for its type
+        found = table.measured(topics[0], scores)
+        dealt.append((found["ndcg"], found["precision"]))
+    assert [expected["ndcg"], expected["precision"]] == pytest.approx(np.mean(dealt, 0), abs=0.01)
+
+
+def test_a_judged_name_that_is_not_there_is_an_error(corpus: Corpus) -> None:
+    """Scores over another library would be too low, and nobody would know."""
+    with pytest.raises(UsageError, match=r"strange#1 is judged"):
+        Table(corpus, asked(1), {"W1": {"strange#1": 3.0}})
+
+
+class Fickle(Oracle):
+    """Right on topics of one half, wrong on the others."""
+
+    def __init__(self, corpus: Corpus, name: str, *, development: bool) -> None:
+        super().__init__(corpus, 1, name)
+        self._wrong, self._development = Oracle(corpus, 2)._scores, development
+
+    def scores(self, query: Query) -> Any:
+        """By the number that stands in the query."""
+        odd = int(query.text.split()[-1]) % 2 == 1
+        return self._scores if odd == self._development else self._wrong
+
+
+def test_only_development_topics_choose(corpus: Corpus) -> None:
+    """A ranker that is right on test topics alone is not chosen, and what is chosen fails there."""
+    topics = [Topic(f"W{at}", in_words(f"{word(0, 0)} {at}")) for at in range(1, 9)]
+    table = Table(corpus, topics, graded(corpus, topics, 1))
+    good, late = (Fickle(corpus, name, development=name == "good") for name in ("good", "late"))
+    combination, weights = retrieval.combine(table, WORDS, [late, good])
+    assert weights == {"good": 1.0}
+    found = retrieval.judged(table, WORDS, [good, late, combination, Oracle(corpus, 2, "BM25")])
+    halves = found["rankers"]["combination"]
+    assert found["topics"] == {"development": 4, "test": 4, "all": 8}
+    assert halves["development"]["ndcg"]["mean"] > 0.7
+    assert halves["test"]["ndcg"]["mean"] < 0.3
+    assert {entry["topics"] for entry in found["gains"]} == {"test", "all"}
+
+
+def test_a_combination_takes_what_helps(corpus: Corpus) -> None:
+    """Two rankers that know half of the answers each are better together; noise stays out."""
+    topics = asked(4)
+    table = Table(corpus, topics, graded(corpus, topics, 1))
+    kinds = np.array([topic_of(form) for form in corpus.forms])[corpus.equation_types]
+    even = corpus.equation_types % 2 == 0
+    halves = [Oracle(corpus, 0, name) for name in ("even", "odd", "noise")]
+    for each, own in zip(halves, (even, ~even), strict=False):
+        each._scores = 4.0 * ((kinds == 1) & own) + (kinds == 2)
+    halves[2]._scores = np.random.default_rng(0).random(len(kinds))
+    _, weights = retrieval.combine(table, WORDS, halves)
+    assert set(weights) == {"even", "odd"}
+
+
+# ------------------------------------------------------------ all of it, on the demo articles
+
+
+@pytest.fixture(scope="module")
+def library(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The demo articles."""
+    folder = tmp_path_factory.mktemp("retrieval")
+    read_library([Path(eqemb.__file__).parent / "demo"], folder / "lib").close()
+    return folder / "lib"
+
+
+def letters(texts: list[str]) -> Any:
+    """An encoder: how often each letter stands in a text."""
+    return np.array([[text.count(chr(97 + at)) for at in range(26)] for text in texts], float)
+
+
+def grade(pool: Path, grades: Path, shift: int) -> None:
+    """What a grader who counts letters would write."""
+    grades.mkdir()
+    for path in pool.glob("*.jsonl"):
+        lines = [json.loads(line) for line in path.read_text("utf-8").splitlines()]
+        found = {str(line["n"]): (len(line["latex"]) + shift * line["n"]) % 4 for line in lines}
+        (grades / f"{path.stem}.json").write_text(json.dumps(found))
+
+
+def test_from_pools_to_tables(
+    library: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """Pools say nothing of systems, grades become names and numbers, and everything is scored."""
+
+    def call(*arguments: object) -> str:
+        monkeypatch.setattr(sys, "argv", ["judged.py", *map(str, arguments)])
+        judged.main()
+        return str(capsys.readouterr().out)
+
+    pool, qrels = tmp_path / "pool", tmp_path / "qrels.tsv"
+    encoder = ("--encoder", f"{__name__}:letters")
+    said = call("pool", library, "-o", pool, *encoder)
+    assert "sentence encoder, words" in said
+    (first, *_) = (pool / "W09.jsonl").read_text("utf-8").splitlines()
+    assert list(json.loads(first)) == ["n", "name", "latex", "before", "after", "title", "section"]
+    for folder, shift in (("a", 0), ("b", 1)):
+        grade(pool, tmp_path / folder, shift)
+    call("grades", pool, tmp_path / "a", tmp_path / "b", "-o", qrels)
+    names = {line.split("\t")[1] for line in qrels.read_text("utf-8").splitlines()[1:]}
+    assert json.loads(first)["name"] in names
+
+    call("score", library, "--qrels", qrels, "-o", tmp_path / "scores", "--runs", tmp_path / "runs")
+    found = json.loads((tmp_path / "scores.json").read_text("utf-8"))
+    assert found["judged"]["agreement"]["n"] == len(qrels.read_text("utf-8").splitlines()) - 1
+    assert found["judged"]["words"]["topics"] == {"development": 15, "test": 15, "all": 30}
+    rankers = found["judged"]["words"]["rankers"]
+    assert {"chance", "BM25", "EqEmb-H", "article vector", "combination"} <= set(rankers)
+    assert "article vector" not in found["judged"]["equation"]["rankers"]
+    assert 0 < rankers["BM25"]["test"]["ndcg"]["mean"] <= 1
+    assert rankers["BM25"]["all"]["unjudged"]["mean"] == 0
+    assert found["own_context"]["rankers"]["BM25"]["mrr"]["mean"] > 0
+    made = (tmp_path / "scores.md").read_text("utf-8")
+    for part in ("kappa", "Judged topics in words", "| combination", "Held-out words", "chose"):
+        assert part in made
+    answers = ranking.read_run(tmp_path / "runs/BM25.run")
+    assert set(answers) == {f"W{number:02}" for number in range(1, 31)}
+    assert max(map(len, answers.values())) > 10
+
+
+def test_the_command_compares_without_judgements(
+    library: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Labels, references and held-out words need no grades; nothing is chosen by them."""
+    monkeypatch.setattr(sys, "argv", ["eqemb", "retrieval", str(library)])
+    with pytest.raises(SystemExit) as left:
+        cli.main()
+    assert not left.value.code
+    printed = capsys.readouterr()
+    assert "8 articles" in printed.out
+    assert "Held-out words" in printed.out
+    assert "| article oracle |" in printed.out
+    assert "combination" not in printed.out
+    assert "own contexts" in printed.err
+
+
+def test_a_grade_that_is_missing_is_an_error(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nothing is taken for 0 in silence."""
+    for name in ("pool", "a", "b"):
+        (tmp_path / name).mkdir()
+    (tmp_path / "pool/W01.jsonl").write_text('{"n": 1, "name": "x#1"}\n{"n": 2, "name": "x#2"}\n')
+    (tmp_path / "a/W01.json").write_text('{"1": 3, "2": 0}')
+    (tmp_path / "b/W01.json").write_text('{"1": 3}')
+    arguments = ["grades", *(str(tmp_path / name) for name in ("pool", "a", "b", "qrels.tsv"))]
+    arguments.insert(-1, "-o")
+    monkeypatch.setattr(sys, "argv", ["judged.py", *arguments])
+    with pytest.raises(SystemExit, match="W01, 2"):
+        judged.main()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["--topics", "x.toml"], "both --topics and --qrels"),
+        (["--encoder", "no_such_module:encode"], "no encoder"),
+        (["--encoder", "json:no_such_function"], "no encoder"),
+        (["--encoder", "json"], "no encoder"),
+    ],
+)
+def test_bad_options_get_one_sentence(
+    library: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    arguments: list[str],
+    said: str,
+) -> None:
+    """Before anything is trained."""
+    monkeypatch.setattr(sys, "argv", ["eqemb", "retrieval", str(library), *arguments])
+    with pytest.raises(SystemExit) as left:
+        cli.main()
+    assert left.value.code == 2
+    assert said in capsys.readouterr().err

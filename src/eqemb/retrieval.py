@@ -7,8 +7,11 @@ numbers; topics with even numbers are for reporting.
 
 import math
 import re
+import sys
 import tomllib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -43,7 +46,6 @@ from eqemb.rankers import (
 )
 from eqemb.ranking import Grades, Run
 from eqemb.split import Split, Stream, training_stream
-from eqemb.training import Callback
 from eqemb.vocabulary import Rules
 
 DEPTH = 10
@@ -84,6 +86,18 @@ def read_topics(path: Path) -> list[Topic]:
         found.append(Topic(entry["id"], query, entry.get("want", ""), entry.get("grades", "")))
     if len({topic.id for topic in found}) < len(found):
         raise UsageError(f"{path}: two topics have the same id")
+    return found
+
+
+def find_encoder(name: str) -> Encode:
+    """The function from texts to vectors that MODULE:FUNCTION names; modules here count too."""
+    module, _, function = name.partition(":")
+    if "" not in sys.path:
+        sys.path.append("")
+    try:
+        found: Encode = getattr(import_module(module), function)
+    except (ImportError, AttributeError, ValueError) as error:
+        raise UsageError(f"no encoder {name!r}: {error}; say MODULE:FUNCTION") from None
     return found
 
 
@@ -132,11 +146,22 @@ def _passages(library: Library, before: int, after: int) -> Iterator[tuple[str, 
 
 
 def train(
-    library: Library, shelf: Shelf, *, threads: int = 1, callback: Callback | None = None
+    library: Library,
+    shelf: Shelf,
+    *,
+    threads: int = 1,
+    progress: Callable[[str], object] = lambda _: None,
 ) -> dict[str, Embeddings]:
-    """The models that are ranked by, with default settings and seed 0; trained where not there."""
+    """The models that are ranked by, with default settings and seed 0; trained where not there.
+
+    CBOW and PV-DM are left out where there is no gensim.
+    """
     made: dict[str, Embeddings] = {}
     for name in ("words", *MODELS, CONTROL):
+        if name in ("cbow", "pv-dm") and find_spec("gensim") is None:
+            progress(f"{name} is left out, it needs gensim: pip install 'eqemb[baselines]'")
+            continue
+        progress(f"model {name}")
         if name == CONTROL:
             model: Any = SYSTEMS[name].kind(**SYSTEMS[name].settings)
         else:
@@ -145,7 +170,7 @@ def train(
         task = workshop.Training(
             model, shelf.corpus, shelf.split, library.folder, name, threads=threads
         )
-        made[name] = task.run(callback, resume=True)
+        made[name] = task.run(resume=True)
     return made
 
 
@@ -195,6 +220,7 @@ def model_rankers(shelf: Shelf, models: dict[str, Embeddings]) -> list[Ranker]:
     found: list[Ranker] = [
         ModelRanker(name, models[name], shelf.corpus, overlap, other=other)
         for name in MODELS
+        if name in models
         for other in (False, True)
     ]
     return [
@@ -241,9 +267,11 @@ Judgements = dict[str, dict[str, tuple[float, ...]]]
 def read_judgements(path: Path) -> Judgements:
     """Grades from a table with a head: topic, name, and a column for each grader."""
     found: Judgements = {}
-    head, *lines = (line.split("\t") for line in path.read_text("utf-8").splitlines())
+    head, *lines = [line.split("\t") for line in path.read_text("utf-8").splitlines()] or [[""]]
+    if not lines:
+        raise UsageError(f"{path} has no grades")
     if head[:2] != ["topic", "name"] or len(head) < 3:
-        raise UsageError(f"{path}: its first line must be topic, name and graders, between tabs")
+        raise UsageError(f"{path}: its first line must be topic, name and graders, with tabs")
     for number, fields in enumerate(lines, 2):
         try:
             grades = tuple(map(float, fields[2:]))
@@ -461,8 +489,7 @@ class Evaluation:
         self._library, self._encode, self._progress = library, encode, progress
         progress("corpora")
         self.shelf = open_shelf(library)
-        progress("models")
-        self.models = train(library, self.shelf, threads=threads)
+        self.models = train(library, self.shelf, threads=threads, progress=progress)
         self._learned = model_rankers(self.shelf, self.models)
         self._means: dict[str, Any] = MEANS
         self._weights: dict[str, float] = {}
@@ -513,7 +540,6 @@ class Evaluation:
     def found(self) -> dict[str, Any]:
         """Labels, references and own contexts, with what judged topics chose, if they did."""
         displays = finding.Displays.read(self._library, self.shelf.corpus)
-        self._progress("labels")
         rankers = self._combined(self.rankers())
         made = {}
         for name, items in (("labels", finding.labels), ("references", finding.references)):

@@ -162,3 +162,49 @@ def _answer(
         )  # fmt: skip
     write_atomically(output / "queries.html", made)
     say(str(output / "queries.html"))
+
+
+@app.command()
+def retrieval(
+    library: LibraryPath,
+    topics: Annotated[
+        Path | None, typer.Option("--topics", metavar="FILE", help="Topics that were judged.")
+    ] = None,
+    qrels: Annotated[
+        Path | None, typer.Option("--qrels", metavar="FILE", help="The grades of their answers.")
+    ] = None,
+    encoder: Annotated[
+        str | None,
+        typer.Option(
+            "--encoder", metavar="MODULE:FUNCTION", help="From texts to vectors, a rival."
+        ),
+    ] = None,
+    threads: Annotated[int, typer.Option("--threads", min=1, max=256, help="For training.")] = 1,
+    as_json: Json = False,
+) -> None:
+    """Compare rankers of equations: plain rivals, every model, and what they are together.
+
+    Labels, references and held-out words say what is right; judged topics do where they are given.
+    Models that the library does not have are trained and kept.
+    """
+    from eqemb import retrieval as ranked
+    from eqemb import standings, tables
+    from eqemb.library import Library
+
+    if (topics is None) != (qrels is None):
+        raise UsageError("give both --topics and --qrels, or neither")
+    asked = ranked.read_topics(topics) if topics else []
+    judgements = ranked.read_judgements(qrels) if qrels else {}
+    encode = ranked.find_encoder(encoder) if encoder else None
+    with Library.open(library) as opened:
+        work = ranked.Evaluation(opened, encode, threads=threads, progress=say)
+        found = {"data": work.described()}
+        if judgements:
+            found["judged"] = work.judged(asked, judgements)
+        found |= work.found()
+    if as_json:
+        print_json(found)
+        return
+    for note in standings.notes(found):
+        print(note)
+    print("\n" + "\n".join(map(tables.markdown, standings.report(found))))

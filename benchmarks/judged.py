@@ -28,13 +28,13 @@ from numpy.typing import NDArray
 from eqemb import retrieval, standings, store, tables
 from eqemb.article import EQUATION_MARK, Article
 from eqemb.library import Library, to_json, write_atomically
-from eqemb.rankers import EQUATION, WORDS, Combination, Encode
+from eqemb.rankers import EQUATION, WORDS, Encode
 from eqemb.ranking import Run, write_run
 
 HERE = Path(__file__).parent / "judged"
 TOPICS, QRELS = HERE / "topics.toml", HERE / "qrels.tsv"
 RESULTS = HERE.parent / "results" / "retrieval"
-#: Whose first ten are graded, with the sum of the z-scores of those in COMBINED.
+#: Whose first ten are graded, and `retrieval.equal_weights`.
 SYSTEMS = {
     WORDS: (
         "BM25",
@@ -52,10 +52,6 @@ SYSTEMS = {
         "EqEmb-U",
         "EqEmb-H (other)",
     ),
-}
-COMBINED = {
-    WORDS: ("BM25", "context means", "sentence encoder", "EqEmb", "EqEmb-U", "EqEmb-H"),
-    EQUATION: ("unit overlap", "sentence encoder", "EqEmb-U", "EqEmb-H (other)"),
 }
 BEFORE, AFTER = 60, 40
 
@@ -96,9 +92,8 @@ def make_pool(options: argparse.Namespace) -> None:
         runs: dict[str, Run] = {}
         for kind, names in SYSTEMS.items():
             asked = [topic for topic in topics if topic.query.kind == kind]
-            parts = {known[name]: 1.0 for name in COMBINED[kind] if name in known}
             systems = [known[name] for name in names if name in known]
-            for each in (*systems, Combination(parts)):
+            for each in (*systems, retrieval.equal_weights(known.values(), kind)):
                 runs[f"{each.name}, {kind}"] = retrieval.run(work.shelf.corpus, each, asked)
         options.output.mkdir(parents=True, exist_ok=True)
         sizes = {}
@@ -174,7 +169,7 @@ def score(options: argparse.Namespace) -> None:
     write_atomically(options.output.with_suffix(".json"), to_json(found))
     text = [f"{note}\n" for note in standings.notes(found)]
     text += [tables.markdown(table) for table in standings.report(found)]
-    write_atomically(options.output.with_suffix(".md"), "\n".join(["# Retrieval\n", *text]))
+    write_atomically(options.output.with_suffix(".md"), "\n".join(text))
     print(f"{time.perf_counter() - start:.0f} s; {options.output}.json, .md")
 
 

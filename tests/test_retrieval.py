@@ -13,7 +13,8 @@ import eqemb
 from eqemb import cli, ranking, retrieval
 from eqemb.corpus import Corpus
 from eqemb.errors import UsageError
-from eqemb.rankers import EQUATION, WORDS, Query, in_words
+from eqemb.library import Library
+from eqemb.rankers import EQUATION, WORDS, Query, Ranker, in_words
 from eqemb.reading import read_library
 from eqemb.retrieval import Table, Topic
 from planted import planted, topic_of, word
@@ -224,8 +225,12 @@ def test_only_development_topics_choose(corpus: Corpus) -> None:
     good, late = (Fickle(corpus, name, development=name == "good") for name in ("good", "late"))
     combination, weights = retrieval.combine(table, WORDS, [late, good])
     assert weights == {"good": 1.0}
-    found = retrieval.judged(table, WORDS, [good, late, combination, Oracle(corpus, 2, "BM25")])
+    rankers: list[Ranker] = [good, late, combination, Oracle(corpus, 2, "BM25")]
+    found = retrieval.judged(table, WORDS, rankers, ["combination"])
     halves = found["rankers"]["combination"]
+    assert set(halves) == {"development", "test"}
+    judged_on = {entry["topics"] for entry in found["gains"] if entry["ranker"] == "combination"}
+    assert judged_on == {"test"}
     assert found["topics"] == {"development": 4, "test": 4, "all": 8}
     assert halves["development"]["ndcg"]["mean"] > 0.7
     assert halves["test"]["ndcg"]["mean"] < 0.3
@@ -305,6 +310,7 @@ def test_from_pools_to_tables(
     assert "article vector" not in found["judged"]["equation"]["rankers"]
     assert 0 < rankers["BM25"]["test"]["ndcg"]["mean"] <= 1
     assert rankers["BM25"]["all"]["unjudged"]["mean"] == 0
+    assert rankers["equal weights"]["all"]["unjudged"]["mean"] < 1
     assert found["own_context"]["rankers"]["BM25"]["mrr"]["mean"] > 0
     made = (tmp_path / "scores.md").read_text("utf-8")
     for part in ("kappa", "Judged topics in words", "| combination", "Held-out words", "chose"):
@@ -328,6 +334,18 @@ def test_the_command_compares_without_judgements(
     assert "| article oracle |" in printed.out
     assert "combination" not in printed.out
     assert "own contexts" in printed.err
+
+
+def test_a_name_that_is_taken_is_left_alone(library: Path) -> None:
+    """A model with other settings keeps its name; one with the same is used again."""
+    with Library.open(library) as opened:
+        shelf = retrieval.open_shelf(opened)
+        made = retrieval.train(opened, shelf)
+        config = opened.models()["words"]
+        assert retrieval._kept_as(opened, "any", config["identity"]) == "words"
+        assert retrieval._kept_as(opened, "words", "other") == "words-default"
+        assert retrieval._kept_as(opened, "new", "other") == "new"
+        assert set(opened.models()) == set(made)
 
 
 def test_a_grade_that_is_missing_is_an_error(

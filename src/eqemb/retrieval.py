@@ -9,7 +9,7 @@ import math
 import re
 import sys
 import tomllib
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
@@ -51,6 +51,10 @@ from eqemb.vocabulary import Rules
 DEPTH = 10
 MODELS = ("b-emb", "cbow", "glove", "pv-dm", "eqemb", "eqemb-u", "eqemb-h")
 CONTROL = "document"
+EQUAL = {
+    WORDS: ("BM25", "context means", "sentence encoder", "EqEmb", "EqEmb-U", "EqEmb-H"),
+    EQUATION: ("unit overlap", "sentence encoder", "EqEmb-U", "EqEmb-H (other)"),
+}
 MEANS: dict[str, Any] = {"window": 16, "idf": True}
 #: Every word of the text, as the library's own search reads it.
 EVERY_WORD = Rules("plain", 1, 0, min_length=1, abbreviations=0, stop_words=False)
@@ -167,11 +171,19 @@ def train(
         else:
             shared = {"words": made["words"]} if name in ("eqemb", "eqemb-u") else {}
             model = workshop.make_model(name, shared)
+        kept = _kept_as(library, name, model.identity(shelf.corpus, shelf.split, 0))
         task = workshop.Training(
-            model, shelf.corpus, shelf.split, library.folder, name, threads=threads
+            model, shelf.corpus, shelf.split, library.folder, kept, threads=threads
         )
         made[name] = task.run(resume=True)
     return made
+
+
+def _kept_as(library: Library, name: str, identity: str) -> str:
+    """The name of a model with these very settings, or one under which it can be kept."""
+    known = library.models()
+    same = [kept for kept, config in known.items() if config.get("identity") == identity]
+    return same[0] if same else f"{name}-default" if name in known else name
 
 
 def plain_rankers(
@@ -370,8 +382,13 @@ class Table:
 HALVES = ("development", "test", "all")
 
 
-def judged(table: Table, kind: str, rankers: Iterable[Ranker]) -> dict[str, Any]:
-    """Means and errors over topics of a kind, by half, and gains over the best plain rival."""
+def judged(
+    table: Table, kind: str, rankers: Iterable[Ranker], chosen: Collection[str] = ()
+) -> dict[str, Any]:
+    """Means and errors over topics of a kind, by half, and gains over the best plain rival.
+
+    Of rankers that development topics have chosen, by name, nothing is said over all topics.
+    """
     topics = table.of_kind(kind)
     development = np.array([topic.is_development for topic in topics])
     halves = dict(zip(HALVES, (development, ~development, development | True), strict=True))
@@ -380,15 +397,21 @@ def judged(table: Table, kind: str, rankers: Iterable[Ranker]) -> dict[str, Any]
         ranker.name: table.values(ranker, topics) for ranker in rankers if kind in ranker.answers
     }
     return {
-        "topics": {half: int(chosen.sum()) for half, chosen in halves.items()},
+        "topics": {half: int(part.sum()) for half, part in halves.items()},
         "rankers": {
             name: {
-                half: {key: ranking.spread(values[chosen]) for key, values in line.items()}
-                for half, chosen in halves.items()
+                half: {key: ranking.spread(values[part]) for key, values in line.items()}
+                for half, part in halves.items()
+                if half != "all" or name not in chosen
             }
             for name, line in lines.items()
         },
-        "gains": [entry for half in HALVES[1:] for entry in _gains(lines, halves[half], half)],
+        "gains": [
+            entry
+            for half in HALVES[1:]
+            for entry in _gains(lines, halves[half], half)
+            if half != "all" or entry["ranker"] not in chosen
+        ],
         "per_topic": {
             name: dict(zip([topic.id for topic in topics], line["ndcg"].tolist(), strict=True))
             for name, line in lines.items()
@@ -410,6 +433,13 @@ def _gains(
 
 
 # ------------------------------------------------------------ choices, on development topics
+
+
+def equal_weights(rankers: Iterable[Ranker], kind: str) -> Combination:
+    """The sum of z-scores that nobody has chosen: it was named before anything was judged."""
+    return Combination(
+        {ranker: 1.0 for ranker in rankers if ranker.name in EQUAL[kind]}, "equal weights"
+    )
 
 
 def combine(
@@ -526,8 +556,9 @@ class Evaluation:
         ]
         for kind in (WORDS, EQUATION):
             combination, weights = combine(table, kind, rankers)
-            every = [*rankers, combination]
-            found[kind] = judged(table, kind, every) | {"weights": weights}
+            every = [*rankers, equal_weights(rankers, kind), combination]
+            chosen = ["combination", *(["context means"] if kind == WORDS else [])]
+            found[kind] = judged(table, kind, every, chosen) | {"weights": weights}
             orders = [
                 [float(by.values(each, by.of_kind(kind))["ndcg"].mean()) for each in every
                  if kind in each.answers]

@@ -6,6 +6,8 @@ from typing import Any
 from eqemb.tables import Table
 
 Found = dict[str, Any]
+#: The largest share of answers that nobody judged with which a ranker's gain is printed.
+JUDGED = 0.1
 _KINDS = {"words": "topics in words", "equation": "topics that are equations"}
 _ITEMS = {
     "labels": "Words of a label -> equations of other articles whose labels have them",
@@ -50,29 +52,34 @@ def _shown(value: dict[str, float]) -> str:
 
 
 def _judged(found: Found, kind: str) -> Table:
-    """Rankers by half; the best of each column is marked, the chosen combination on test only."""
+    """Rankers by half; what development topics have chosen has nothing under all topics."""
     counts = found["topics"]
+    columns = [("ndcg", half) for half in counts] + [("precision", "test"), ("precision", "all")]
     head = ["ranker"]
     head += [f"nDCG@10, {half} ({count})" for half, count in counts.items()]
-    head += [f"P@10, {half}" for half in ("test", "all")]
-    head += ["MAP', all", "unjudged"]
-    rows, values = [], []
-    for name, halves in found["rankers"].items():
-        cells = [halves[half]["ndcg"] for half in counts]
-        cells += [halves[half]["precision"] for half in ("test", "all")]
-        values.append([cell["mean"] for cell in cells])
-        whole, rest = halves["all"], ["", ""]
-        if name != "chance":
-            rest = [f"{whole['map']['mean']:.3f}", f"{whole['unjudged']['mean']:.0%}"]
-        rows.append([name, *map(_shown, cells), *rest])
-    best = {
-        (max(range(len(values)), key=lambda row: values[row][column]), column + 1)
-        for column in range(len(values[0]))
-    }
+    head += ["P@10, test", "P@10, all", "MAP', test", "unjudged, test"]
+    rows = []
+    means: dict[int, list[tuple[float, int]]] = {}
+    for number, (name, halves) in enumerate(found["rankers"].items()):
+        row = [name]
+        for column, (measure, half) in enumerate(columns, 1):
+            value = halves.get(half, {}).get(measure)
+            row.append(_shown(value) if value else "-")
+            if value and half != "development":
+                means.setdefault(column, []).append((value["mean"], number))
+        test = halves["test"]
+        row += (
+            [f"{test['map']['mean']:.3f}", f"{test['unjudged']['mean']:.0%}"]
+            if "map" in test
+            else ["", ""]
+        )
+        rows.append(row)
+    best = {(max(values)[1], column) for column, values in means.items()}
     return Table(f"Judged {_KINDS[kind]}: mean ± standard error over topics", head, rows, best)
 
 
 def _gains(found: Found, kind: str) -> Table:
+    """Those whose answers were judged, nearly all: for others a gain would be the pool's."""
     rows = [
         [
             entry["ranker"],
@@ -84,9 +91,13 @@ def _gains(found: Found, kind: str) -> Table:
             entry["verdict"],
         ]
         for entry in found["gains"]
+        if found["rankers"][entry["ranker"]]["test"].get("unjudged", {"mean": 1})["mean"] <= JUDGED
     ]
     head = ["ranker", "topics", "against", "gain", "95 % of draws", "p", ""]
-    title = f"Gains in nDCG@10 over the best plain rival on the same {_KINDS[kind]}"
+    title = (
+        f"Gains in nDCG@10 over the best plain rival on the same {_KINDS[kind]}, of rankers with no"
+        f" more than {JUDGED:.0%} unjudged"
+    )
     return Table(title, head, rows, set())
 
 

@@ -1,14 +1,16 @@
 """The judged topics: pools for graders, and scores by their grades.
 
     python benchmarks/judged.py pool LIBRARY -o FOLDER --encoder minilm:encode
-    python benchmarks/judged.py grades FOLDER GRADES_A GRADES_B
+    python benchmarks/judged.py pool LIBRARY -o FOLDER --encoder minilm:encode --more
+    python benchmarks/judged.py grades FOLDER GRADES_A GRADES_B [--more]
     python benchmarks/judged.py score LIBRARY --encoder minilm:encode
 
 `pool` writes FOLDER/TOPIC.jsonl, the first ten equations of every system (SYSTEMS) for a topic of
 judged/topics.toml in an order of chance, with the text around them and nothing about systems.
 Models that LIBRARY does not have yet are trained. Pools hold text of papers: keep them to yourself.
+With --more it is the first ten of every ranker, but for what is in judged/qrels.tsv already.
 `grades` turns what two graders wrote, GRADES/TOPIC.json with a grade from 0 to 3 for each "n", into
-judged/qrels.tsv: names and grades, no text. `score` reads that file alone and writes
+judged/qrels.tsv: names and grades, no text; with --more they are added to it. `score` reads that file alone and writes
 results/retrieval.json and .md, with labels, references and own contexts beside the judged topics;
 --runs FOLDER writes what every ranker answers as files of TREC's kind.
 """
@@ -89,16 +91,18 @@ def make_pool(options: argparse.Namespace) -> None:
     with Library.open(options.library) as library:
         work = retrieval.Evaluation(library, encode)
         known = {ranker.name: ranker for ranker in work.rankers()}
+        judged = retrieval.read_judgements(QRELS) if options.more else {}
         runs: dict[str, Run] = {}
         for kind, names in SYSTEMS.items():
             asked = [topic for topic in topics if topic.query.kind == kind]
-            systems = [known[name] for name in names if name in known]
+            systems = [known[name] for name in (known if options.more else names) if name in known]
             for each in (*systems, retrieval.equal_weights(known.values(), kind)):
                 runs[f"{each.name}, {kind}"] = retrieval.run(work.shelf.corpus, each, asked)
         options.output.mkdir(parents=True, exist_ok=True)
         sizes = {}
         for topic in topics:
-            pooled = sorted({name for made in runs.values() for name in made.get(topic.id, ())})
+            found = {name for made in runs.values() for name in made.get(topic.id, ())}
+            pooled = sorted(found - judged.get(topic.id, {}).keys())
             random.Random(topic.id).shuffle(pooled)
             lines = [
                 json.dumps({"n": n} | excerpt(library, name), ensure_ascii=False) + "\n"
@@ -134,6 +138,8 @@ def excerpt(library: Library, name: str) -> dict[str, Any]:
 def join_grades(options: argparse.Namespace) -> None:
     """Write names and grades of everything that was pooled; a grade that is missing is an error."""
     lines = ["topic\tname\ta\tb\n"]
+    if options.more:
+        lines = options.output.read_text("utf-8").splitlines(keepends=True)
     for path in sorted(options.pool.glob("*.jsonl")):
         given = [
             json.loads((folder / f"{path.stem}.json").read_text("utf-8"))
@@ -146,7 +152,7 @@ def join_grades(options: argparse.Namespace) -> None:
                 sys.exit(f"{path.stem}, {entry['n']}: the grades are {found}, not two of 0 to 3")
             lines.append("\t".join([path.stem, entry["name"], *map(str, found)]) + "\n")
     with store.new_file(options.output) as new:
-        new.write_text("".join(lines), encoding="utf-8")
+        new.write_text("".join([lines[0], *sorted(lines[1:])]), encoding="utf-8")
     print(f"{len(lines) - 1} judgements in {options.output}")
 
 
@@ -192,6 +198,8 @@ def main() -> None:
     scores.add_argument("-o", "--output", type=Path, default=RESULTS)
     scores.add_argument("--runs", type=Path)
     scores.set_defaults(call=score)
+    for command in (pool, grades):
+        command.add_argument("--more", action="store_true")
     for command in (pool, scores):
         command.add_argument("--topics", type=Path, default=TOPICS)
         command.add_argument("--encoder", help="MODULE:FUNCTION, from texts to vectors")

@@ -10,9 +10,9 @@ judged/topics.toml in an order of chance, with the text around them and nothing 
 Models that LIBRARY does not have yet are trained. Pools hold text of papers: keep them to yourself.
 With --more it is the first ten of every ranker, but for what is in judged/qrels.tsv already.
 `grades` turns what two graders wrote, GRADES/TOPIC.json with a grade from 0 to 3 for each "n", into
-judged/qrels.tsv: names and grades, no text; with --more they are added to it. `score` reads that file alone and writes
-results/retrieval.json and .md, with labels, references and own contexts beside the judged topics;
---runs FOLDER writes what every ranker answers as files of TREC's kind.
+judged/qrels.tsv: names and grades, no text; with --more they are added to it. `score` reads that
+file alone and writes results/retrieval.json and .md, with labels, references and own contexts
+beside the judged topics; --runs FOLDER writes what every ranker answers as files of TREC's kind.
 """
 
 import argparse

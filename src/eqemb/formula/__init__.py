@@ -3,7 +3,8 @@
 Reading: `source` and `tokens` (LaTeX mathematics as tokens), `commands` (what is known about them,
 as tables) and `alphabets`, `parse` with `tables`, `text` and `rows` (tokens to trees), and
 `read_mathml` (trees made elsewhere). The tree and its units: `tree`; `layout` is the object people
-hold. Showing: `mathml` and `unicode`. `tangent` does as Tangent does, for comparison.
+hold. Comparing: `likeness`. Showing: `mathml` and `unicode`. `tangent` does as Tangent does, for
+comparison with it.
 """
 
 from eqemb.formula.commands import INFIX, SYMBOLS

@@ -19,7 +19,7 @@ Mode = Literal["value", "type", "both"]
 
 _PUNCTUATION = frozenset({"&comma;", ".", ";"})
 #: Letters with one meaning, which renaming leaves alone.
-_CONSTANTS = FUNCTIONS | {"V!π", "V!∞", "V!ℏ"}
+CONSTANTS = FUNCTIONS | {"V!π", "V!∞", "V!ℏ"}
 
 
 class Layout:
@@ -92,7 +92,7 @@ class Layout:
 
     def _names(self, *, alphabets: bool) -> dict[str, str]:
         tags = (node.tag for node in tree.walk(self.root))
-        return tree.rename(tags if alphabets else map(tree.plain_tag, tags), _CONSTANTS)
+        return tree.rename(tags if alphabets else map(tree.plain_tag, tags), CONSTANTS)
 
     def to_slt(self) -> str:
         """Tangent's bracket string."""

@@ -1,0 +1,205 @@
+"""How alike two equations are: their rows laid side by side, letters renamed where that fits.
+
+A row is what stands on one baseline: the equation itself, an exponent, what is inside a fence.
+Two rows are laid side by side in order, as two spellings of a word are, and wherever two symbols
+meet the rows that hang on them in the same place are too. Then it is settled which letter of one
+equation stands for which of the other, one for one. What counts is how many symbols meet their
+like, and how many of those do so next to what they stood next to.
+"""
+
+from collections import Counter
+from typing import NamedTuple
+
+from eqemb.formula import tree
+from eqemb.formula.layout import CONSTANTS, Layout
+from eqemb.formula.tree import Node
+
+RENAMED = 0.8
+"""What a letter is worth that stands for another one throughout, beside 1 for the same letter."""
+QUERY = 0.8
+"""The query's share in the size that matches are divided by; what is left is the other's.
+
+At 1 an equation that holds the whole query is as good as the query itself, at 1/2 whichever of
+the two has more than the other is blamed for it alike.
+"""
+LARGEST = 300
+"""Symbols of an equation that are laid beside another's; more count, but meet nothing."""
+
+# While rows are laid: what two symbols are worth that are the same, of the same kind (two letters,
+# two numbers), or unlike, so that what hangs on them may still meet; and that they are neighbours.
+_SAME, _KIND, _UNLIKE, _NEIGHBOURS = 1.0, 0.6, 0.2, 0.5
+
+
+class Row(NamedTuple):
+    """Symbols on one baseline; all elements of a fence or matrix are one row."""
+
+    edge: str
+    tags: list[str]
+    places: list[int]
+    """Of the symbols in `Layout.nodes()`."""
+    hanging: list[dict[str, int]]
+    """For each symbol the rows that hang on it, by edge."""
+
+
+class Outline(NamedTuple):
+    """An equation as rows, each before those that hang on it; made once, compared often."""
+
+    rows: list[Row]
+    size: int
+    """All its symbols."""
+
+
+class Likeness(NamedTuple):
+    """How alike, from 0 to 1, and why."""
+
+    score: float
+    pairs: list[tuple[int, int]]
+    """Symbols that met their like, as places in `nodes()` of both."""
+    names: dict[str, str]
+    """Which letter of the other equation each letter stands for."""
+
+
+#: A pair that was laid: the pair before it in its row, its symbols, whether it joins that pair
+#: without a gap, and the pairs in rows that hang on it.
+_Link = tuple["_Link | None", int, int, bool, tuple["_Link | None", ...]]
+_Laid = tuple[float, "_Link | None"]
+_NOTHING: _Laid = (0.0, None)
+_IMPOSSIBLE: _Laid = (float("-inf"), None)
+
+
+def outline(made: Layout) -> Outline:
+    """The rows of an equation, ready to be compared."""
+    places = {id(node): place for place, node in enumerate(tree.walk(made.root))}
+    waiting = [("", made.root)] if made.root is not None else []
+    rows: list[Row] = []
+    room = LARGEST
+    for edge, first in waiting:  # grows while it is read
+        row = Row(edge, [], [], [])
+        rows.append(row)
+        for node in _symbols(first)[:room]:
+            row.tags.append(_tag(node.tag))
+            row.places.append(places[id(node)])
+            row.hanging.append({})
+            for below, child in (node.kids or {}).items():
+                if below != "e":
+                    row.hanging[-1][below] = len(waiting)
+                    waiting.append((below, child))
+        room -= len(row.tags)
+    return Outline(rows, len(places))
+
+
+def _symbols(first: Node) -> list[Node]:
+    """A baseline, and those of the elements after it."""
+    found: list[Node] = []
+    elements = [first]
+    for element in elements:  # grows while it is read
+        for node in tree.baseline(element):
+            found.append(node)
+            following = node.get("e")
+            if following is not None:
+                elements.append(following)
+    return found
+
+
+def _tag(tag: str) -> str:
+    """A tag without the number of rows and columns: `M!()1x2` is the fence of `M!()1x1`."""
+    if tag[:2] != "M!":
+        return tag
+    return tag.rstrip("0123456789").removesuffix("x").rstrip("0123456789")
+
+
+def likeness(
+    query: Outline, other: Outline, *, renamed: float = RENAMED, share: float = QUERY
+) -> Likeness:
+    """Compare an equation with the one that is looked for. 1 where they are the same."""
+    if not query.rows or not other.rows:
+        return Likeness(0.0, [], {})
+    # Rows that hang on others come after them, so the last are laid first.
+    laid: dict[tuple[int, int], _Laid] = {}
+    by_edge: dict[str, list[int]] = {}
+    for index, row in enumerate(other.rows):
+        by_edge.setdefault(row.edge, []).append(index)
+    for index in range(len(query.rows) - 1, -1, -1):
+        row = query.rows[index]
+        for against in reversed(by_edge.get(row.edge, [])):
+            laid[index, against] = _lay(row, other.rows[against], laid)
+    tags = [
+        {place: tag for row in side.rows for place, tag in zip(row.places, row.tags, strict=True)}
+        for side in (query, other)
+    ]
+    met = [(tags[0][one], tags[1][two], one, two, joins) for one, two, joins in _pairs(laid[0, 0])]
+    names = _names(Counter((one, two) for one, two, *_ in met))
+    total, pairs = 0.0, []
+    for one, two, place, against, joins in met:
+        worth = 1.0 if one == two else renamed if names.get(one) == two else 0.0
+        total += worth * (1 + joins)
+        if worth:
+            pairs.append((place, against))
+    size = 2 * (share * query.size + (1 - share) * other.size)
+    return Likeness(total / size, sorted(pairs), names)
+
+
+def _lay(row: Row, other: Row, laid: dict[tuple[int, int], _Laid]) -> _Laid:
+    """The best way to lay two rows side by side, in order, given what hangs on their symbols.
+
+    `best[j]` is the best so far that ends before symbol j of the other row, `meeting[j]` the best
+    in which the last two symbols before there meet. That the ends of both rows meet is free: what
+    comes first in both joins what the rows hang on.
+    """
+    best, meeting = [_NOTHING] * (len(other.tags) + 1), [_IMPOSSIBLE] * (len(other.tags) + 1)
+    meeting[0] = _NOTHING
+    for tag, place, hanging in zip(row.tags, row.places, row.hanging, strict=True):
+        before, met = best, meeting
+        best, meeting = [_NOTHING], [_IMPOSSIBLE]
+        for j, against in enumerate(other.tags):
+            worth = _SAME if tag == against else _KIND if _alike(tag, against) else _UNLIKE
+            inner: tuple[_Link | None, ...] = ()
+            if hanging and other.hanging[j]:
+                for edge, below in hanging.items():
+                    if edge in other.hanging[j]:
+                        gained, link = laid[below, other.hanging[j][edge]]
+                        worth += gained
+                        inner += (link,)
+            joined = met[j][0] + _NEIGHBOURS
+            joins = joined > before[j][0]
+            start, link = met[j] if joins else before[j]
+            value = worth + (joined if joins else start)
+            here: _Laid = (value, (link, place, other.places[j], joins, inner))
+            meeting.append(here)
+            skipped = best[j] if best[j][0] >= before[j + 1][0] else before[j + 1]
+            best.append(here if value > skipped[0] else skipped)
+    return best[-1]
+
+
+def _alike(tag: str, other: str) -> bool:
+    return tag[1:2] == "!" and tag[:2] == other[:2] and tag[0] in "VN"
+
+
+def _pairs(laid: _Laid) -> list[tuple[int, int, bool]]:
+    """The pairs of symbols that were laid side by side, and whether they join others."""
+    found: list[tuple[int, int, bool]] = []
+    stack = [laid[1]]
+    while stack:
+        link = stack.pop()
+        while link is not None:
+            link, place, against, joins, inner = link
+            found.append((place, against, joins))
+            stack.extend(inner)
+    return found
+
+
+def _names(met: Counter[tuple[str, str]]) -> dict[str, str]:
+    """Which letter stands for which, one for one: those that meet most often first."""
+    names: dict[str, str] = {}
+    taken: set[str] = set()
+    ranked = sorted(met.items(), key=lambda item: (-item[1], item[0][0] != item[0][1], item[0]))
+    for (one, two), _ in ranked:
+        if _letter(one) and _letter(two) and one not in names and two not in taken:
+            names[one] = two
+            taken.add(two)
+    return names
+
+
+def _letter(tag: str) -> bool:
+    """Whether a tag is a variable that might as well have another name."""
+    return tag[:2] == "V!" and len(tag) == 3 and tag[2].isalpha() and tag not in CONSTANTS

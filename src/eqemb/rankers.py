@@ -21,13 +21,14 @@ from eqemb.article import read_tokens
 from eqemb.corpus import Corpus
 from eqemb.embeddings import Embeddings
 from eqemb.errors import UsageError
-from eqemb.formula import layout
+from eqemb.formula import Layout, layout
+from eqemb.formula.likeness import likeness, outline
 from eqemb.index import K1, B, contexts
 from eqemb.split import Stream
 
 WORDS, EQUATION = "words", "equation"
 #: The names of rivals that know nothing of equation vectors.
-PLAIN = ("BM25", "context means", "unit overlap", "sentence encoder")
+PLAIN = ("BM25", "context means", "unit overlap", "side by side", "sentence encoder")
 NEAR = 10
 """How many equations stand for one that is not in the library, in a model without units."""
 
@@ -159,6 +160,27 @@ class UnitOverlap:
         best = np.argsort(-dice, kind="stable")[:NEAR]
         best = best[dice[best] > 0]
         return best, dice[best]
+
+
+class SideBySide:
+    """Rows of two equations laid side by side, letters renamed: the best by overlap ranked anew."""
+
+    name = "side by side"
+    answers = frozenset({EQUATION})
+
+    def __init__(self, corpus: Corpus, overlap: UnitOverlap, count: int = 500) -> None:
+        self._corpus, self._overlap, self._count = corpus, overlap, count
+
+    def scores(self, query: Query) -> Scores:
+        """How alike the best are; what is not among them comes after them, by overlap."""
+        dice = self._overlap.of_types(query)
+        asked = outline(layout(query.text))
+        found = 1e-3 * dice
+        best = np.argsort(-dice, kind="stable")[: self._count]
+        for kind in best[dice[best] > 0].tolist():
+            other = outline(Layout.from_slt(self._corpus.forms[kind]))
+            found[kind] += likeness(asked, other).score
+        return found[self._corpus.equation_types]
 
 
 class ContextMeans:

@@ -39,6 +39,7 @@ from eqemb.rankers import (
     Ranker,
     Scores,
     SentenceEncoder,
+    SideBySide,
     UnitOverlap,
     in_words,
     like,
@@ -196,6 +197,7 @@ def plain_rankers(
         Bm25(shelf.everything.words, training_stream(shelf.everything)),
         ContextMeans(words, shelf.corpus, stream, overlap, **means),
         overlap,
+        SideBySide(shelf.corpus, overlap),
     ]
     if encode is not None:
         found.append(SentenceEncoder(encode, shelf.passages, shelf.formulas))

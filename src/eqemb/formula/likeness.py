@@ -16,7 +16,7 @@ from eqemb.formula.tree import Node
 
 RENAMED = 0.8
 """What a letter is worth that stands for another one throughout, beside 1 for the same letter."""
-QUERY = 0.8
+QUERY = 0.95
 """The query's share in the size that matches are divided by; what is left is the other's.
 
 At 1 an equation that holds the whole query is as good as the query itself, at 1/2 whichever of

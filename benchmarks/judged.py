@@ -8,7 +8,8 @@
 `pool` writes FOLDER/TOPIC.jsonl, the first ten equations of every system (SYSTEMS) for a topic of
 judged/topics.toml in an order of chance, with the text around them and nothing about systems.
 Models that LIBRARY does not have yet are trained. Pools hold text of papers: keep them to yourself.
-With --more it is the first ten of every ranker, but for what is in judged/qrels.tsv already.
+With --more it is the first ten of every other model too, in one of its pairings (MORE), but for
+what is in judged/qrels.tsv already.
 `grades` turns what two graders wrote, GRADES/TOPIC.json with a grade from 0 to 3 for each "n", into
 judged/qrels.tsv: names and grades, no text; with --more they are added to it. `score` reads that
 file alone and writes results/retrieval.json and .md, with labels, references and own contexts
@@ -21,13 +22,14 @@ import json
 import random
 import sys
 import time
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from eqemb import retrieval, standings, store, tables
+from eqemb import rankers, retrieval, standings, store, tables
 from eqemb.article import EQUATION_MARK, Article
 from eqemb.library import Library, to_json, write_atomically
 from eqemb.rankers import EQUATION, WORDS, Encode
@@ -54,6 +56,13 @@ SYSTEMS = {
         "EqEmb-U",
         "EqEmb-H (other)",
     ),
+}
+#: For words models as the paper pairs them, for equations by cosines, which were better.
+MORE: dict[str, Callable[[Iterable[str]], list[str]]] = {
+    WORDS: lambda names: [name for name in names if not name.endswith("(other)")],
+    EQUATION: lambda names: [
+        name for name in names if name.endswith("(other)") or name in rankers.PLAIN
+    ],
 }
 BEFORE, AFTER = 60, 40
 
@@ -95,7 +104,8 @@ def make_pool(options: argparse.Namespace) -> None:
         runs: dict[str, Run] = {}
         for kind, names in SYSTEMS.items():
             asked = [topic for topic in topics if topic.query.kind == kind]
-            systems = [known[name] for name in (known if options.more else names) if name in known]
+            wanted = MORE[kind](known) if options.more else names
+            systems = [known[name] for name in wanted if name in known]
             for each in (*systems, retrieval.equal_weights(known.values(), kind)):
                 runs[f"{each.name}, {kind}"] = retrieval.run(work.shelf.corpus, each, asked)
         options.output.mkdir(parents=True, exist_ok=True)

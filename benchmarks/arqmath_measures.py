@@ -1,0 +1,541 @@
+"""ARQMath-1 formula retrieval: what ranks formulas best, chosen on some topics, shown on others.
+
+    EQEMB_BENCH=FOLDER python benchmarks/arqmath_measures.py              the tables
+    EQEMB_BENCH=FOLDER python benchmarks/arqmath_measures.py --choose     only what is chosen
+    EQEMB_BENCH=FOLDER python benchmarks/arqmath_measures.py -o results   kept as arqmath.md, .json
+
+Every choice is made on the 29 topics that were judged outside the contest, by MAP' in the pool;
+then each row is scored once on the 45 official ones. Measures: the overlap of units, the cosine of
+formulas as means of unit vectors (learned from the formulas of the benchmark, topics included; no
+judgement is used), rows laid side by side (`eqemb.formula.likeness`), and sums of these. Trees are
+the benchmark's. Rows named `operator trees` also read its operator trees, which eqemb cannot make
+from LaTeX: they are no part of the product.
+"""
+
+import argparse
+import json
+import math
+import os
+import re
+import sys
+from collections import Counter
+from collections.abc import Callable, Container, Iterable, Iterator
+from itertools import groupby, product, starmap
+from pathlib import Path
+from types import ModuleType
+from typing import Any, NamedTuple
+
+import numpy as np
+from arqmath import Judgements, lines, reference_scorer, tangent_pool
+from numpy.typing import NDArray
+from unit_vectors import DIM, Learner, UnitVectors
+
+from eqemb.formula import Layout, likeness
+from eqemb.formula.tree import Node, Unit
+from eqemb.library import to_json, write_atomically
+
+Floats = NDArray[np.float64]
+Run = dict[str, dict[str, float]]
+Measure = Callable[[str, str], float]
+"""The score of a formula for a topic, both by name."""
+
+SEEDS = range(5)
+TRIALS = 10_000
+WEIGHTS = (0.0, 0.1, 0.2, 0.4, 0.8)
+KINDS: dict[str, dict[str, Any]] = {
+    "units": {},
+    "types": {"mode": "type"},
+    "letters renamed": {"rename": True},
+    "units and ends": {"end_of_baseline": "all"},
+}
+LEARNERS = {
+    "b_u, 4 around": Learner("b_u", 4, 10, 0.05),
+    "b_u, 16 around": Learner("b_u", 16, 10, 0.05),
+    "GloVe, 8 around": Learner("GloVe", 8, 20, 0.05),
+}
+SUMS = [
+    ("overlap", "vectors"),
+    ("side by side", "overlap", "vectors"),
+    ("side by side", "overlap", "vectors", "operator trees"),
+]
+PUBLISHED = """\
+Published or computed elsewhere, MAP' / P'@10 in (b): the order of Tangent-S's run .446 / .453,
+Tangent-CFT .508 / .467, tree edit distance of layout trees .528 / .527, learning to rank over all
+of them .525 / .542. Random order is the mean of 100."""
+
+
+class Data(NamedTuple):
+    """The formulas of the benchmark, and those of its topics, by name."""
+
+    trees: dict[str, Layout]
+    operators: dict[str, Layout]
+    chosen_on: Judgements
+    shown_on: Judgements
+    malformed: int
+    kept: dict[tuple[int, str], dict[str, Counter[Unit]]]
+
+    def bags(self, window: int, kind: str) -> dict[str, Counter[Unit]]:
+        """The units of every formula; kept until others are asked for."""
+        if (window, kind) not in self.kept:
+            self.kept.clear()
+            self.kept[window, kind] = {
+                name: Counter(tree.units(window, **KINDS[kind]))
+                for name, tree in self.trees.items()
+            }
+        return self.kept[window, kind]
+
+
+def read(folder: Path, scorer: ModuleType) -> Data:
+    """Everything; strings that are no trees are empty ones."""
+    trees: dict[str, Layout] = {}
+    operators: dict[str, Layout] = {}
+    malformed = 0
+    for file, name in (("formulas.jsonl.gz", "visual_id"), ("topics.jsonl", "id")):
+        for line in lines(folder / file):
+            record = json.loads(line)
+            try:
+                trees[record[name]] = Layout.from_slt(record["slt"])
+            except ValueError:
+                trees[record[name]] = Layout(None)
+                malformed += 1
+            operators[record[name]] = operator_tree(record["opt"])
+    official: Judgements = scorer.read_qrels(str(folder / "qrels_official45_v2.tsv"))
+    every: Judgements = scorer.read_qrels(str(folder / "qrels_all74.tsv"))
+    others = {topic: judged for topic, judged in every.items() if topic not in official}
+    return Data(trees, operators, others, official, malformed, {})
+
+
+def operator_tree(text: str) -> Layout:
+    """An operator tree as rows: the arguments of an operator stand inside it, side by side."""
+    root: Node | None = None
+    open_nodes: list[Node] = []
+    last: list[Node | None] = []
+    for match in re.finditer(r"\[([^\[\],]*)|\]", text):
+        if match[0] == "]":
+            if not open_nodes:
+                return Layout(None)
+            open_nodes.pop()
+            last.pop()
+            continue
+        node = Node(match[1])
+        if not open_nodes:
+            if root is not None:
+                return Layout(None)
+            root = node
+        else:
+            before = last[-1]
+            if before is None:
+                open_nodes[-1].put("w", node)
+            else:
+                before.n = node
+            last[-1] = node
+        open_nodes.append(node)
+        last.append(None)
+    return Layout(None if open_nodes else root)
+
+
+# ------------------------------------------------------------ measures
+
+
+def overlap(bags: dict[str, Counter[Unit]], share: float, *, weighted: bool) -> Measure:
+    """Shared units over all units; `share` is the query's part in these, 1/2 in Dice."""
+    found = Counter(unit for bag in bags.values() for unit in bag)
+
+    def size(bag: Counter[Unit]) -> float:
+        if not weighted:
+            return bag.total()
+        every = len(bags) + 1
+        return sum(count * math.log(every / (found[unit] + 0.5)) for unit, count in bag.items())
+
+    sizes = {name: size(bag) for name, bag in bags.items()}
+
+    def measure(topic: str, name: str) -> float:
+        total = share * sizes[topic] + (1 - share) * sizes[name]
+        return size(bags[topic] & bags[name]) / total if total else 0.0
+
+    return measure
+
+
+def cosine(names: dict[str, int], vectors: Floats) -> Measure:
+    """The cosine of two formulas, given vectors of length 1."""
+    return lambda topic, name: float(vectors[names[topic]] @ vectors[names[name]])
+
+
+def side_by_side(outlines: dict[str, likeness.Outline], **how: float) -> Measure:
+    """Rows laid side by side."""
+    return lambda topic, name: likeness.likeness(outlines[topic], outlines[name], **how).score
+
+
+def outlines(trees: dict[str, Layout]) -> dict[str, likeness.Outline]:
+    """Trees as rows."""
+    return {name: likeness.outline(tree) for name, tree in trees.items()}
+
+
+def tangent_s(folder: Path) -> Measure:
+    """Tangent-S's own three scores of layout trees, by the first, then the second, the third."""
+    found: dict[tuple[str, str], tuple[float, ...]] = {}
+    for line in lines(folder / "tangent_s_scores.jsonl.gz"):
+        topic, name, scores, _ = json.loads(line)
+        found[topic, name] = tuple(scores)
+    ranks = {scores: float(rank) for rank, scores in enumerate(sorted(set(found.values())))}
+    return lambda topic, name: ranks[found[topic, name]] if (topic, name) in found else -1.0
+
+
+# ------------------------------------------------------------ scores
+
+
+class Bench(NamedTuple):
+    """The benchmark's own scorer, and what it is asked about."""
+
+    scorer: ModuleType
+    known: Container[str]
+
+    def run(self, measure: Measure, judged: Judgements) -> Run:
+        """The score of every judged formula that is known."""
+        return {
+            topic: {name: measure(topic, name) for name in grades if name in self.known}
+            for topic, grades in judged.items()
+        }
+
+    def average_precision(self, runs: list[Run], judged: Judgements) -> Floats:
+        """AP' of each topic, the mean over runs that differ in their seeds; [topics]."""
+        order, ap = self.scorer.order, self.scorer.ap
+        every = [[ap(order(run[topic]), judged[topic], 2) for topic in judged] for run in runs]
+        return np.mean(every, axis=0)  # type: ignore[no-any-return]
+
+    def scores(self, runs: list[Run], judged: Judgements) -> "Scores":
+        """All three figures of each topic, the mean over runs."""
+        every = []
+        for run, (topic, grades) in product(runs, judged.items()):
+            found = self.scorer.evaluate_prime({topic: grades}, {topic: run[topic]})
+            every.append([found["nDCG'"], found["MAP'"], found["P'@10"]])
+        return Scores(*np.array(every).reshape(len(runs), len(judged), 3).mean(axis=0).T)
+
+
+class Scores(NamedTuple):
+    """Of every topic, in order; [topics]."""
+
+    ndcg: Floats
+    ap: Floats
+    p10: Floats
+
+
+def summed(
+    made: dict[str, list[Run]], first: str, others: list[str], weights: tuple[float, ...]
+) -> list[Run]:
+    """A run and others by their weights: one sum a seed, of those that weigh anything."""
+    used = [(weight, made[name]) for weight, name in zip(weights, others, strict=True) if weight]
+    seeds = max([1, *(len(runs) for _, runs in used)])
+
+    def one(seed: int) -> Run:
+        parts = [(weight, runs[seed % len(runs)]) for weight, runs in used]
+        return {
+            topic: {
+                name: score + sum(weight * run[topic][name] for weight, run in parts)
+                for name, score in scores.items()
+            }
+            for topic, scores in made[first][0].items()
+        }
+
+    return [one(seed) for seed in range(seeds)]
+
+
+def against(ap: Floats, other: Floats) -> tuple[float, float, float, float]:
+    """The mean difference, its 95 % interval (bootstrap) and p (sign flips), paired by topic."""
+    random = np.random.default_rng(0)
+    gain = ap - other
+    drawn = gain[random.integers(len(gain), size=(TRIALS, len(gain)))].mean(axis=1)
+    low, high = np.quantile(drawn, [0.025, 0.975])
+    flipped = (random.choice([-1.0, 1.0], size=(TRIALS, len(gain))) * gain).mean(axis=1)
+    p = (1 + np.count_nonzero(np.abs(flipped) >= abs(gain.mean()) - 1e-12)) / (1 + TRIALS)
+    return float(gain.mean()), float(low), float(high), float(p)
+
+
+# ------------------------------------------------------------ choosing
+
+
+class Choice(NamedTuple):
+    """What is compared on the topics for choosing, and which of it was best."""
+
+    title: str
+    tried: dict[str, Floats]
+    """AP' of every topic."""
+
+    @property
+    def best(self) -> str:
+        """By the mean; the first where some are equal."""
+        return max(self.tried, key=lambda name: round(float(self.tried[name].mean()), 9))
+
+    def left_out(self) -> float:
+        """MAP' when each topic is ranked by what is best on all others."""
+        every = np.array(list(self.tried.values()))
+        total = every.sum(axis=1, keepdims=True)
+        picked = np.argmax(np.round(total - every, 9), axis=0)
+        return float(every[picked, np.arange(every.shape[1])].mean())
+
+
+class Chosen(NamedTuple):
+    """The measures that the topics for choosing decided for; vectors one a seed."""
+
+    overlap: Measure
+    vectors: list[Measure]
+    likeness: Measure
+    operators: Measure
+    weights: list[tuple[float, ...]]
+    """Of `SUMS`, in order."""
+    choices: list[Choice]
+    settings: dict[str, Any]
+
+
+def choose(data: Data, bench: Bench) -> Chosen:
+    """Everything that is a choice, on the topics for choosing."""
+    judged = data.chosen_on
+    choices: list[Choice] = []
+
+    def pick(title: str, candidates: Iterable[tuple[str, list[Run]]]) -> str:
+        tried = {name: bench.average_precision(runs, judged) for name, runs in candidates}
+        choices.append(Choice(title, tried))
+        return choices[-1].best
+
+    def runs(measures: list[Measure]) -> list[Run]:
+        return [bench.run(measure, judged) for measure in measures]
+
+    overlaps = dict(overlap_grid())
+    name = pick(
+        "overlap of units",
+        ((name, runs([overlap_of(data, how)])) for name, how in overlaps.items()),
+    )
+    settings: dict[str, Any] = {"overlap": {"name": name, **overlaps[name]._asdict()}}
+    units = overlap_of(data, overlaps[name])
+
+    grid = dict(vector_grid())
+    found = ((name, runs(measures)) for name, measures in learned(data, grid, [SEEDS[0]]))
+    name = pick(f"vectors of units, seed {SEEDS[0]}", found)
+    settings["vectors"] = {"name": name, **grid[name]._asdict()}
+    vectors = dict(learned(data, {name: grid[name]}, list(SEEDS)))[name]
+
+    rows, shapes = outlines(data.trees), dict(likeness_grid())
+    name = pick(
+        "rows side by side",
+        ((name, runs([side_by_side(rows, **how)])) for name, how in shapes.items()),
+    )
+    settings["likeness"] = {"name": name, **shapes[name]}
+    shape = side_by_side(rows, **shapes[name])
+    operators = side_by_side(outlines(data.operators), **shapes[name])
+
+    made = {
+        "overlap": runs([units]),
+        "vectors": runs(vectors),
+        "side by side": runs([shape]),
+        "operator trees": runs([operators]),
+    }
+    weights = []
+    for first, *others in SUMS:
+        combinations = product(WEIGHTS, repeat=len(others))
+        found = (
+            (" ".join(map(str, some)), summed(made, first, others, some)) for some in combinations
+        )
+        name = pick(" + ".join([first, *others]), found)
+        weights.append(tuple(map(float, name.split())))
+        settings.setdefault("weights", {})[choices[-1].title] = list(weights[-1])
+    return Chosen(units, vectors, shape, operators, weights, choices, settings)
+
+
+class OverlapSettings(NamedTuple):
+    """Which units are shared, and how that is counted."""
+
+    window: int
+    kind: str
+    share: float
+    weighted: bool
+
+
+def overlap_grid() -> Iterator[tuple[str, OverlapSettings]]:
+    """Units of several sizes and kinds, Dice and more of the query, plain and weighted by idf."""
+    for how in starmap(OverlapSettings, product((1, 2, 4), KINDS, (0.5, 0.7), (False, True))):
+        idf = ", idf" if how.weighted else ""
+        yield f"window {how.window}, {how.kind}, query {how.share}{idf}", how
+
+
+def overlap_of(data: Data, how: OverlapSettings) -> Measure:
+    """A measure of the grid."""
+    return overlap(data.bags(how.window, how.kind), how.share, weighted=how.weighted)
+
+
+class VectorSettings(NamedTuple):
+    """How vectors of formulas are made."""
+
+    window: int
+    learner: str
+    side: str
+    weighted: bool
+
+
+def vector_grid() -> Iterator[tuple[str, VectorSettings]]:
+    """Units of two sizes, by b_u and by GloVe; rho and alpha, plain and weighted by idf."""
+    every = product((1, 2), LEARNERS, ("rho", "alpha"), (False, True))
+    for how in starmap(VectorSettings, every):
+        idf = ", idf" if how.weighted else ""
+        yield f"window {how.window}, {how.learner}, {how.side}{idf}", how
+
+
+def learned(
+    data: Data, grid: dict[str, VectorSettings], seeds: list[int]
+) -> Iterator[tuple[str, list[Measure]]]:
+    """The measures of a grid, one a seed; what is learned alike is learned once."""
+    names = {name: row for row, name in enumerate(data.trees)}
+
+    def alike(item: tuple[str, VectorSettings]) -> tuple[int, str]:
+        return item[1].window, item[1].learner
+
+    for (window, learner), group in groupby(grid.items(), alike):
+        bags = [tree.units(window) for tree in data.trees.values()]
+        made = [UnitVectors.learned(bags, LEARNERS[learner], seed) for seed in seeds]
+        for title, how in group:
+            pooled = [some.pooled(bags, how.side, weighted=how.weighted) for some in made]
+            yield title, [cosine(names, vectors) for vectors in pooled]
+
+
+def likeness_grid() -> Iterator[tuple[str, dict[str, float]]]:
+    """What a renamed letter is worth, and the query's share in the size."""
+    for renamed, share in product((0.0, 0.4, 0.6, 0.8, 1.0), (0.5, 0.65, 0.8, 0.95)):
+        yield f"renamed {renamed}, query {share}", {"renamed": renamed, "share": share}
+
+
+# ------------------------------------------------------------ showing
+
+
+def official_runs(data: Data, bench: Bench, chosen: Chosen, folder: Path) -> dict[str, list[Run]]:
+    """Every row on the official topics; this is where these are looked at."""
+    random = np.random.default_rng(0)
+
+    def runs(measures: list[Measure]) -> list[Run]:
+        return [bench.run(measure, data.shown_on) for measure in measures]
+
+    dice = overlap(data.bags(1, "units and ends"), 0.5, weighted=False)
+    made = {
+        "overlap": runs([chosen.overlap]),
+        "vectors": runs(chosen.vectors),
+        "side by side": runs([chosen.likeness]),
+        "operator trees": runs([chosen.operators]),
+    }
+    sums = [
+        summed(made, first, others, weights)
+        for (first, *others), weights in zip(SUMS, chosen.weights, strict=True)
+    ]
+    return {
+        "random order": runs([lambda _topic, _name: float(random.random())] * 100),
+        "Dice, window 1": runs([dice]),
+        "Tangent-S, layout trees": runs([tangent_s(folder)]),
+        "overlap of units": made["overlap"],
+        "vectors of units": made["vectors"],
+        "overlap + vectors": sums[0],
+        "side by side": made["side by side"],
+        "side by side + overlap + vectors": sums[1],
+        "the same + operator trees": sums[2],
+    }
+
+
+def choice_text(data: Data, choices: list[Choice], shown: int = 6) -> Iterator[str]:
+    """The best of each choice, on the topics for choosing."""
+    pairs = sum(map(len, data.chosen_on.values()))
+    empty = sum(max(grades.values()) < 2 for grades in data.chosen_on.values())
+    yield (
+        f"**Chosen on the {len(data.chosen_on)} topics outside the contest** ({pairs:,} pairs;"
+        f" {empty} topics have nothing relevant and score 0): MAP' in the pool, ± the standard"
+        " error over topics. *Left out*: each topic ranked by what is best on all others."
+    )
+    yield "\n| what | tried | best | MAP' | left out | next best |\n|---|---|---|---|---|---|"
+    for title, tried in choices:
+        choice = Choice(title, tried)
+        ranked = sorted(tried, key=lambda name: (-tried[name].mean(), name))
+        others = [name for name in ranked if name != choice.best][: shown - 1]
+        following = "; ".join(f"{name} {tried[name].mean():.3f}" for name in others)
+        best = tried[choice.best]
+        yield (
+            f"| {title} | {len(tried)} | {choice.best} | {best.mean():.3f} ±"
+            f" {error(best):.3f} | {choice.left_out():.3f} | {following} |"
+        )
+
+
+def error(values: Floats) -> float:
+    """The standard error of a mean."""
+    return float(values.std(ddof=1) / math.sqrt(len(values)))
+
+
+def result_text(title: str, results: dict[str, Scores]) -> Iterator[str]:
+    """The rows of one setting, beside Dice and Tangent-S."""
+    yield f"\n**{title}**\n"
+    yield "| measure | nDCG' | MAP' | P'@10 | MAP' - Dice | p | MAP' - Tangent-S | p |"
+    yield "|---|---|---|---|---|---|---|---|"
+    rivals = [results["Dice, window 1"].ap, results["Tangent-S, layout trees"].ap]
+    for name, (ndcg, ap, p10) in results.items():
+        cells = [name, f"{ndcg.mean():.3f}", f"{ap.mean():.3f} ± {error(ap):.3f}"]
+        cells.append(f"{p10.mean():.3f}")
+        for rival in rivals:
+            gain, low, high, p = against(ap, rival)
+            same = ap is rival
+            cells += ["", ""] if same else [f"{gain:+.3f} ({low:+.3f} to {high:+.3f})", f"{p:.4f}"]
+        yield f"| {' | '.join(cells)} |"
+
+
+def main() -> None:
+    """Choose, then show."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--choose", action="store_true", help="stop before the official topics")
+    parser.add_argument("-o", "--output", type=Path, help="a folder for arqmath.md and .json")
+    options = parser.parse_args()
+    if "EQEMB_BENCH" not in os.environ:
+        sys.exit("set EQEMB_BENCH to the folder of the benchmarks")
+    folder = Path(os.environ["EQEMB_BENCH"]) / "arqmath1"
+    scorer = reference_scorer(folder.parent)
+    data = read(folder, scorer)
+    bench = Bench(scorer, data.trees)
+    command = "python benchmarks/arqmath_measures.py -o benchmarks/results"
+    read_from = f"{len(data.trees):,} trees, {data.malformed} strings malformed and taken as empty"
+    text = [f"`{command}`: {read_from}; vectors K={DIM}, mean of seeds {SEEDS[0]}-{SEEDS[-1]}.\n"]
+    chosen = choose(data, bench)
+    text += choice_text(data, chosen.choices)
+    print("\n".join(text), flush=True)
+    if options.choose:
+        return
+    kept: dict[str, Any] = {"settings": chosen.settings, "topics": list(data.shown_on)}
+    kept["chosen"] = {title: means(tried) for title, tried in chosen.choices}
+    runs = official_runs(data, bench, chosen, folder)
+    for title, pool in (
+        (f"(a) All judged formulas of the {len(data.shown_on)} official topics", data.shown_on),
+        ("(b) Only those in Tangent-S's own list", tangent_pool(folder, data.shown_on)),
+    ):
+        found = {
+            name: bench.scores([within(run, pool) for run in some], data.shown_on)
+            for name, some in runs.items()
+        }
+        shown = list(result_text(f"{title}, {sum(map(len, pool.values())):,} pairs", found))
+        print("\n".join(shown), flush=True)
+        text += shown
+        kept[title[:3]] = {
+            name: {**means(scores._asdict()), "ap of topics": scores.ap.round(4).tolist()}
+            for name, scores in found.items()
+        }
+    text += ["", PUBLISHED, ""]
+    print(f"\n{PUBLISHED}")
+    if options.output:
+        write_atomically(options.output / "arqmath.md", "\n".join(text))
+        write_atomically(options.output / "arqmath.json", to_json(kept))
+
+
+def within(run: Run, pool: Judgements) -> Run:
+    """What of a run is in a pool."""
+    return {
+        topic: {name: score for name, score in scores.items() if name in pool[topic]}
+        for topic, scores in run.items()
+    }
+
+
+def means(figures: dict[str, Floats]) -> dict[str, float]:
+    """Each over its topics."""
+    return {name: round(float(values.mean()), 4) for name, values in figures.items()}
+
+
+if __name__ == "__main__":
+    main()

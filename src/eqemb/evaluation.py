@@ -353,9 +353,11 @@ def difference(
     total, count = total[count > 0], count[count > 0]
     random = np.random.default_rng(seed)
     means = np.empty(draws)
-    for draw in range(draws):  # one at a time: memory does not grow with the articles
-        drawn = random.integers(0, len(total), len(total))
-        means[draw] = total[drawn].sum() / count[drawn].sum()
+    step = max(1, 1_000_000 // len(total))  # a part at a time: memory stays bounded
+    for first in range(0, draws, step):
+        part = means[first : first + step]
+        drawn = random.integers(0, len(total), (len(part), len(total)))
+        part[:] = total[drawn].sum(axis=1) / count[drawn].sum(axis=1)
     low, high = np.quantile(means, [0.025, 0.975])
     mean = float(total.sum() / count.sum())
     return Difference(mean, float(low), float(high), float((means > 0).mean()))

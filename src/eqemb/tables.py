@@ -224,12 +224,13 @@ def gains(results: Results, reading: str, measure: str) -> Table:
     rows = []
     for model, group in groupby(found, key=lambda entry: str(entry["model"])):
         said = {entry["against"]: entry for entry in group}
-        rows.append([model, *(_gain(said[rival]) if rival in said else "" for rival in rivals)])
-    caption = (
-        f"Gain of the row over the column, {_SHORT[measure]}, {reading} reading, all cells (in"
-        f" brackets 95 % of 2,000 draws of articles; = is a tie)"
-    )
-    return Table(caption, ["model", *rivals], rows)
+        cells = (
+            f"{said[rival]['mean']:+.3f} {_SIGNS[said[rival]['verdict']]}" if rival in said else ""
+            for rival in rivals
+        )
+        rows.append([model, *cells])
+    caption = f"Gain of the row over the column, {_SHORT[measure]}, {reading} reading, all cells"
+    return Table(f"{caption} ({_LEGEND})", ["model", *rivals], rows)
 
 
 def gains_by_collection(results: Results, model: str, reading: str, measure: str) -> Table:
@@ -245,12 +246,16 @@ def gains_by_collection(results: Results, model: str, reading: str, measure: str
         said = {entry["collection"]: entry for entry in found if entry["against"] == rival}
         rows.append([rival, *(_gain(said[name]) for name in where)])
     caption = f"Gain of {model}, {_SHORT[measure]}, {reading} reading"
-    return Table(caption, ["against", *where], rows)
+    return Table(f"{caption} ({_LEGEND})", ["against", *where], rows)
+
+
+_SIGNS = {"better": "▲", "worse": "▼", "tie": "="}
+_LEGEND = "▲ better, ▼ worse, = tie in 95 % of 2,000 draws of articles"
 
 
 def _gain(entry: Entry) -> str:
-    sign = {"better": "+", "worse": "-", "tie": "="}[entry["verdict"]]
-    return f"{sign} {entry['mean']:+.3f} ({entry['low']:+.3f} to {entry['high']:+.3f})"
+    interval = f"{entry['low']:+.3f} to {entry['high']:+.3f}"
+    return f"{entry['mean']:+.3f} {_SIGNS[entry['verdict']]} ({interval})"
 
 
 def verdicts(results: Results, model: str) -> Iterator[str]:
@@ -350,4 +355,7 @@ def _marked(table: Table, index: int, row: list[str], bold: Callable[[str], str]
 def _tex(text: str) -> str:
     for sign in "%&_#":
         text = text.replace(sign, f"\\{sign}")
-    return text.replace("±", r"$\pm$")
+    signs = {"±": r"$\pm$", "▲": r"$\uparrow$", "▼": r"$\downarrow$"}
+    for sign, command in signs.items():
+        text = text.replace(sign, command)
+    return text

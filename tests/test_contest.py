@@ -91,15 +91,18 @@ def test_pooling_keeps_an_article_together_over_cells() -> None:
 
 
 def test_cells_are_kept_and_found_again(library: Path, tmp_path: Path) -> None:
-    """A second run trains nothing and ends with the same results; another plan does not reuse."""
+    """A second run trains nothing; another plan leaves what is there, and runs what changed."""
     first = contest.run(library, tmp_path, plan(), jobs=1)
-    file = tmp_path / "cells" / "all-8-softmax.json"
-    written = file.stat().st_mtime_ns
+    kept = sorted((tmp_path / "cells" / "all-8-softmax").iterdir())
+    times = [path.stat().st_mtime_ns for path in kept]
+    assert len(kept) == len(ROWS)
     again = contest.run(library, tmp_path, plan(), jobs=1)
-    assert file.stat().st_mtime_ns == written
     assert json.dumps(first) == json.dumps(again)
     contest.run(library, tmp_path, plan(seeds=(3,)), jobs=1)
-    assert file.stat().st_mtime_ns != written
+    more = Row("b-emb", "b-emb")
+    contest.run(library, tmp_path, plan(rows=(*ROWS, more)), jobs=1)
+    assert [path.stat().st_mtime_ns for path in kept] == times
+    assert len(list((tmp_path / "cells" / "all-8-softmax").iterdir())) == 2 * len(ROWS) + 1
     assert [entry["model"] for entry in first["results"]] == [row.name for row in ROWS]
     (mine,) = (entry for entry in first["results"] if entry["model"] == "EqEmb-U")
     chosen = max(mine["softmax"]["tried"], key=lambda one: one["validation"])
@@ -177,6 +180,7 @@ def test_the_command_writes_tables_and_pictures(
 ) -> None:
     """One cell of the demo articles, every model that is installed."""
     pytest.importorskip("gensim")
+    pytest.importorskip("matplotlib")
     out = tmp_path / "results"
     shape = ("--dim", 4, "--window", 4, "--equation-window", 8, "--seeds", 1, "--jobs", 1)
     rules = ("--vocabulary", "plain", "--numbering", "display", "--reading", "both")
@@ -185,7 +189,7 @@ def test_the_command_writes_tables_and_pictures(
     with pytest.raises(SystemExit) as ended:
         cli.main()
     assert not ended.value.code
-    shown, said = capsys.readouterr()
+    shown, _ = capsys.readouterr()
     found = json.loads((out / "results.json").read_text("utf-8"))
     assert [entry["model"] for entry in found["results"]] == [row.name for row in evaluation.ROWS]
     for entry in found["results"]:
@@ -193,9 +197,9 @@ def test_the_command_writes_tables_and_pictures(
             assert set(entry[reading]) >= {"test", "validation", "tempered", "accuracy", "tried"}
     names = {path.name for path in out.iterdir()}
     assert names >= {"results.json", "results.md", "results.tex", "results.html", "cells"}
-    pictures = {"score_by_dim-softmax.svg", "training-logistic.png"}
-    assert names >= pictures or "matplotlib" in said
+    assert names >= {"score_by_dim-softmax.svg", "training-logistic.png"}
     assert "EqEmb-H" in shown
+    assert "±" not in shown.split("| EqEmb-H")[1].split("\n")[0]  # one seed has no error
 
 
 def test_processes_end_with_the_one_they_work_for(tmp_path: Path) -> None:
@@ -223,3 +227,46 @@ def test_processes_end_with_the_one_they_work_for(tmp_path: Path) -> None:
             return
         time.sleep(0.1)
     pytest.fail("it is still running")
+
+
+def test_what_decides_a_row_is_in_its_identity(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Settings of every window, the words it builds on, seeds and the split."""
+    corpus = planted()
+    split = Split.make(corpus, Settings(negatives=10))
+    task, row = contest.Task("all", 8, "logistic"), Row("EqEmb-U", "eqemb-u")
+    usual = plan().identity(row, task, split)
+    assert plan().identity(row, task, split) == usual
+    assert plan(seeds=(0,)).identity(row, task, split) != usual
+    assert plan(windows=(4,)).identity(row, task, split) != usual
+    assert plan().identity(row._replace(name="other"), task, split) != usual
+    half = evaluation.SYSTEMS["words"].tuned["logistic"]
+    at_four = half | {"rate": 0.025}  # what "half" is at W=4, but not at W=2
+    words = evaluation.SYSTEMS["words"]._replace(tuned={"logistic": at_four})
+    monkeypatch.setitem(evaluation.SYSTEMS, "words", words)
+    assert plan().identity(row, task, split) != usual
+
+
+def test_articles_of_collections_are_numbered_apart(tmp_path: Path) -> None:
+    """What two collections pool is not what one of them has, and each is judged by itself too."""
+    for name in ("one", "two"):
+        (tmp_path / name).mkdir()
+        for number in range(6):
+            words = " ".join(f"{name}{'abcdefgh'[(number + at) % 8]}" for at in range(60))
+            body = rf"{words} \begin{{equation}} x_{number} = y \end{{equation}} {words}"
+            text = rf"\documentclass{{article}}\begin{{document}}{body}\end{{document}}"
+            (tmp_path / name / f"paper{number}.tex").write_text(text)
+    read_library([tmp_path / "one", tmp_path / "two"], tmp_path / "lib").close()
+    given = {"dims": (4,), "windows": (4,), "equation_windows": (8,), "seeds": (0,), "rows": ROWS}
+    rest = {"rules": Rules("plain", 1, 0), "numbering": "display"}
+    two = contest.Plan(("one", "two"), **(given | rest))  # type: ignore[arg-type]
+    found = contest.run(tmp_path / "lib", tmp_path / "out", two, jobs=1)
+    pools = [entry["collection"] for entry in found["differences"]]
+    assert set(pools) == {contest.POOL, "one", "two"}
+    by = {
+        entry["collection"]: entry["mean"]
+        for entry in found["differences"]
+        if entry["measure"] == "accuracy" and entry["against"] == "words only, W"
+    }
+    sizes = {name: facts["test"] for name, facts in found["collections"].items()}
+    pooled = sum(by[name] * sizes[name] for name in sizes) / sum(sizes.values())
+    assert by[contest.POOL] == pytest.approx(pooled, abs=1e-4)

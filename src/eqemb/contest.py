@@ -2,12 +2,12 @@
 
 A task is a collection, a dimension and a reading. Within it each row chooses its window of words
 and its window of equations on validation words, with the first seed; the choice is then trained and
-scored with the others. Tasks run side by side in processes of one thread. What a task finds is kept
-as `cells/TASK.json` and `.safetensors` (values of each test word), so that a contest that was
-interrupted goes on where it was; of a task whose rows were changed only those are run again.
+scored with the others. Tasks run side by side in processes of one thread. What is found of a row is
+kept as `cells/TASK/IDENTITY.safetensors`, the values of each test word and a summary, under a hash
+of everything that decided it: a contest that was interrupted goes on where it was, one that was
+changed runs what changed, and neither touches what is there.
 """
 
-import json
 import os
 from collections.abc import Callable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 from eqemb import scores, store, workshop
 from eqemb.bernoulli import Model
 from eqemb.corpus import Corpus
+from eqemb.errors import UsageError
 from eqemb.evaluation import (
     READINGS,
     ROWS,
@@ -34,15 +35,16 @@ from eqemb.evaluation import (
     Trainer,
     Values,
     chance,
-    clustered,
     difference,
     tested_articles,
 )
 from eqemb.library import Library
+from eqemb.ranking import spread
 from eqemb.split import TEST, VALIDATION, Split
 from eqemb.vocabulary import Rules
 
-FORMAT = 3
+FORMAT = 4  # raised when the same settings begin to find something else
+POOL = "all collections"
 _DIGITS = 5  # of a figure, in results.json
 
 
@@ -65,19 +67,30 @@ class Plan:
         keys = ("dims", "windows", "equation_windows", "seeds", "readings", "numbering")
         return {key: getattr(self, key) for key in keys} | {"rules": self.rules.as_dict()}
 
-    def described(self, row: Row, reading: str) -> dict[str, Any]:
-        """Everything that decides what is found of a row, but for the data."""
+    def cells(self, row: Row, dim: int) -> list[Cell]:
+        """The cells that a row chooses from."""
+        return row.cells(dim, self.windows, self.equation_windows)
+
+    def settings(self, row: Row, task: "Task") -> list[dict[str, Any]]:
+        """The settings of a row in each of its cells, those of words that it builds on too."""
         system = SYSTEMS[row.system]
-        keys = ("windows", "equation_windows", "seeds", "numbering")
-        made = {key: getattr(self, key) for key in keys} | {
+        systems = [system, SYSTEMS["words"]] if system.takes_words else [system]
+        return [
+            each.make(cell, task.reading).get_params()
+            for cell in self.cells(row, task.dim)
+            for each in systems
+        ]
+
+    def identity(self, row: Row, task: "Task", split: Split) -> str:
+        """The hash of everything that decides what is found of a row."""
+        described = {
             "format": FORMAT,
             "row": row._asdict(),
-            "system": system.make(Cell(), reading).get_params(),
-            "rules": self.rules.as_dict(),
+            "settings": self.settings(row, task),
+            "seeds": self.seeds,
+            "split": split.sha256,
         }
-        if system.takes_words:
-            made["words"] = SYSTEMS["words"].make(Cell(), reading).get_params()
-        return made
+        return store.content_hash(described, {})
 
 
 class Task(NamedTuple):
@@ -100,10 +113,11 @@ def prepared(library: Library, plan: Plan, collection: str) -> tuple[Corpus, Spl
     return corpus, workshop.split(library, collection, corpus)
 
 
-def prepare(folder: Path, plan: Plan, collection: str) -> None:
-    """Make the data of a collection where it is not there."""
+def prepare(folder: Path, plan: Plan, collection: str) -> int:
+    """Make the data of a collection where it is not there; how many words test it."""
     with Library.open(folder) as library:
-        prepared(library, plan, collection)
+        corpus, split = prepared(library, plan, collection)
+    return int(split.of(TEST).sum()) if len(corpus.tokens) else 0
 
 
 def tasks(plan: Plan) -> list[Task]:
@@ -124,34 +138,38 @@ class Chosen(NamedTuple):
     """The validation score, with its temperature, of every pair of windows."""
     curve: list[float]
     """The validation score that training watched, by iteration."""
+    seconds: float = 0.0
+    """What it took; words that rows share are the first one's."""
+
+    def summary(self) -> dict[str, Any]:
+        """What is kept beside the values of words."""
+        kept = {"row": self.result.row, "tried": self.tried, "curve": self.curve}
+        return self.result.summary() | kept | {"seconds": self.seconds}
 
 
 def run_task(folder: Path, out: Path, plan: Plan, task: Task) -> None:
     """Choose, train, score and keep; nothing is done where it is there already."""
-    started = perf_counter()
     with Library.open(folder) as library:
         corpus, split = prepared(library, plan, task.collection)
-    data = {"split": split.sha256}
-    identities = {
-        row.name: store.content_hash(plan.described(row, task.reading) | data, {})
-        for row in plan.rows
-    }
-    done = Part.load(out, task, identities)
-    rows = [row for row in plan.rows if row.name not in done.rows]
+    places = {row.name: _place(out, plan, task, row, split) for row in plan.rows}
+    rows = [row for row in plan.rows if not places[row.name].exists()]
     if not rows:
         return
     trainer = Trainer(corpus, split, task.reading)
     chosen = choices(trainer, plan, task, rows)
     for seed in plan.seeds[1:]:
         for row in rows:
-            result = chosen[row.name].result
-            result.add(seed, *trainer.scored(row, result.cell, seed))
+            one = chosen[row.name]
+            started = perf_counter()
+            one.result.add(seed, *trainer.scored(row, one.result.cell, seed))
+            chosen[row.name] = one._replace(seconds=one.seconds + perf_counter() - started)
         trainer.forget()
-    for name, (result, tried, seen) in chosen.items():
-        summary = {"identity": identities[name], "tried": tried, "curve": seen}
-        done.rows[name] = result.summary() | summary
-        done.values[name] = result.test
-    done._replace(seconds=done.seconds + perf_counter() - started).keep(out)
+    for name, one in chosen.items():
+        Kept(one.summary(), one.result.test).save(places[name])
+
+
+def _place(out: Path, plan: Plan, task: Task, row: Row, split: Split) -> Path:
+    return out / "cells" / task.name / f"{plan.identity(row, task, split)[:24]}.safetensors"
 
 
 def choices(trainer: Trainer, plan: Plan, task: Task, rows: list[Row]) -> dict[str, Chosen]:
@@ -159,16 +177,15 @@ def choices(trainer: Trainer, plan: Plan, task: Task, rows: list[Row]) -> dict[s
     read, seed = READINGS[task.reading], plan.seeds[0]
     best: dict[str, Chosen] = {}
     highest: dict[str, float] = {}
-    grid = [
-        (cell, row)
-        for row in rows
-        for cell in row.cells(task.dim, plan.windows, plan.equation_windows)
-    ]
+    spent = dict.fromkeys((row.name for row in rows), 0.0)
+    grid = [(cell, row) for row in rows for cell in plan.cells(row, task.dim)]
     for window in sorted({cell.window for cell, _ in grid}):  # its models share its words
         for cell, row in grid:
             if cell.window != window:
                 continue
+            started = perf_counter()
             scored = trainer.scored(row, cell, seed)
+            spent[row.name] += perf_counter() - started
             factor = scores.fit_temperature(scored[0], read)
             found = float(read(scored[0].scaled(factor)).mean())
             before = best.get(row.name)
@@ -184,7 +201,7 @@ def choices(trainer: Trainer, plan: Plan, task: Task, rows: list[Row]) -> dict[s
                 highest[row.name] = found
                 best[row.name] = Chosen(result, tried, curve(trainer.trained(row, cell, seed)))
         trainer.forget()
-    return best
+    return {row.name: best[row.name]._replace(seconds=spent[row.name]) for row in rows}
 
 
 def curve(model: Model) -> list[float]:
@@ -194,49 +211,32 @@ def curve(model: Model) -> list[float]:
     return [value for value in seen if value is not None][: best + model.patience]
 
 
+class Kept(NamedTuple):
+    """What was found of a row, as it is on disk."""
+
+    summary: dict[str, Any]
+    values: Values
+    """By measure, of each test word."""
+
+    @classmethod
+    def load(cls, path: Path) -> "Kept":
+        """What was saved."""
+        arrays = store.map_arrays(path)
+        values = {name: array.astype(np.float64) for name, array in arrays.items()}
+        return cls(store.read_metadata(path), values)
+
+    def save(self, path: Path) -> None:
+        """Write it, whole or not at all."""
+        arrays = {name: values.astype(np.float32) for name, values in self.values.items()}
+        with store.new_file(path) as new:
+            store.write_arrays(new, arrays, self.summary)
+
+
 class Part(NamedTuple):
     """What one task found, by row."""
 
     task: Task
-    seconds: float
-    rows: dict[str, dict[str, Any]]
-    values: dict[str, Values]
-    """By measure, of each test word."""
-
-    @classmethod
-    def load(cls, out: Path, task: Task, identities: dict[str, str] | None = None) -> "Part":
-        """What is there; with identities only the rows that have theirs."""
-        place = out / "cells" / task.name
-        try:
-            made = json.loads(Path(f"{place}.json").read_text("utf-8"))
-            arrays = store.map_arrays(Path(f"{place}.safetensors"))
-            rows = made["rows"] if made["format"] == FORMAT else {}
-        except (OSError, ValueError, KeyError):
-            return cls(task, 0.0, {}, {})
-        if identities is not None:
-            rows = {
-                name: row for name, row in rows.items() if identities.get(name) == row["identity"]
-            }
-        values: dict[str, Values] = {row: {} for row in rows}
-        for key, array in arrays.items():
-            row, _, measure = key.rpartition(": ")
-            if row in values:
-                values[row][measure] = array.astype(np.float64)
-        return cls(task, made["seconds"], rows, values)
-
-    def keep(self, out: Path) -> None:
-        """Write: the arrays first, then the file that says they are whole."""
-        arrays = {
-            f"{row}: {measure}": values.astype(np.float32)
-            for row, measures in self.values.items()
-            for measure, values in measures.items()
-        }
-        place = out / "cells" / self.task.name
-        with store.new_file(Path(f"{place}.safetensors")) as new:
-            store.write_arrays(new, arrays)
-        made = {"format": FORMAT, "seconds": self.seconds, "rows": self.rows}
-        with store.new_file(Path(f"{place}.json")) as new:
-            store.write_json(new, made)
+    rows: dict[str, Kept]
 
 
 def run(
@@ -253,8 +253,14 @@ def run(
     spawn, parent = get_context("spawn"), (os.getpid(),)
     with ProcessPoolExecutor(jobs, spawn, initializer=_end_with, initargs=parent) as pool:
         # once for all tasks of a collection: tagging words takes longer than training
-        for first in [pool.submit(prepare, folder, plan, name) for name in plan.collections]:
-            first.result()
+        ready = [pool.submit(prepare, folder, plan, name) for name in plan.collections]
+        for collection, words in zip(plan.collections, ready, strict=True):
+            if not words.result():
+                raise UsageError(
+                    f"nothing can be held out of {collection}: its equations have too few words"
+                    " of the vocabulary around them; leave it out by --collection, or take"
+                    " --vocabulary plain --numbering display"
+                )
         waiting: dict[Future[None], Task] = {
             pool.submit(run_task, folder, out, plan, task): task for task in todo
         }
@@ -287,9 +293,10 @@ def _end_with(parent: int) -> None:
 def summary(folder: Path, out: Path, plan: Plan) -> dict[str, Any]:
     """Everything that was found, in one object."""
     systems = {
-        reading: {row.name: plan.described(row, reading)["system"] for row in plan.rows}
+        reading: {row.name: SYSTEMS[row.system].make(Cell(), reading).get_params()
+                  for row in plan.rows}
         for reading in plan.readings
-    }
+    }  # fmt: skip
     found: dict[str, Any] = {"plan": plan.summary() | {"systems": systems}}
     found |= {"collections": {}, "results": []}
     pairs: list[tuple[Part, NDArray[np.int64]]] = []
@@ -302,16 +309,17 @@ def summary(folder: Path, out: Path, plan: Plan) -> dict[str, Any]:
         kinds = _kinds(corpus, split)
         lines, entries = chance(corpus, split), dict[tuple[int, str], dict[str, Any]]()
         for task in (task for task in tasks(plan) if task.collection == collection):
-            part = Part.load(out, task)
-            seconds[part.task.reading] += part.seconds
-            pairs.append((part, first + articles))
+            kept = {row.name: Kept.load(_place(out, plan, task, row, split)) for row in plan.rows}
+            seconds[task.reading] += sum(one.summary["seconds"] for one in kept.values())
+            pairs.append((Part(task, kept), first + articles))
             for row in plan.rows:
-                key = (part.task.dim, row.name)
+                key = (task.dim, row.name)
                 if key not in entries:
                     shared = {"split": split.sha256, "n": len(articles)}
                     shared["negatives"] = split.settings.negatives
-                    entries[key] = _entry(collection, part, row) | shared | {"chance": lines}
-                _add(entries[key], part, row.name, articles, kinds)
+                    seeds = {"seeds": kept[row.name].summary["seeds"]}
+                    entries[key] = _entry(task, row) | seeds | shared | {"chance": lines}
+                _add(entries[key], task.reading, kept[row.name], articles, kinds)
         found["results"] += entries.values()
         first += len(corpus.articles)
     found["differences"] = list(_differences(plan, pairs))
@@ -320,35 +328,31 @@ def summary(folder: Path, out: Path, plan: Plan) -> dict[str, Any]:
     return rounded
 
 
-def _entry(collection: str, part: Part, row: Row) -> dict[str, Any]:
+def _entry(task: Task, row: Row) -> dict[str, Any]:
     return {
-        "collection": collection,
-        "dim": part.task.dim,
+        "collection": task.collection,
+        "dim": task.dim,
         "model": row.name,
         "control": row.is_control,
-        "seeds": part.rows[row.name]["seeds"],
         "temperature": {},
     }
 
 
 def _add(
     entry: dict[str, Any],
-    part: Part,
-    row: str,
+    reading: str,
+    kept: Kept,
     articles: NDArray[np.int64],
     kinds: dict[str, NDArray[np.bool_]],
 ) -> None:
     """What one reading found; the accuracy of the first reading is the entry's."""
-    made, values, reading = part.rows[row], part.values[row], part.task.reading
+    made = kept.summary
     measures = dict(made["measures"])
-    entry[reading] = (
-        measures.pop("raw")
-        | measures
-        | {name: made[name] for name in ("window", "equation_window", "tried", "curve")}
-    )
+    chosen = {name: made[name] for name in ("window", "equation_window", "tried", "curve")}
+    entry[reading] = measures.pop("raw") | measures | chosen
     entry[reading] |= {
         kind: {"n": int(mask.sum())}
-        | {name: clustered(values[name][mask], articles[mask]) for name in _COMPARED}
+        | {name: spread(kept.values[name][mask], articles[mask]) for name in _COMPARED}
         for kind, mask in kinds.items()
         if mask.any()
     }
@@ -371,20 +375,20 @@ def _differences(
 ) -> Iterator[dict[str, Any]]:
     """Every model against every row before it, pooled over cells: all, and each collection's."""
     names = [row.name for row in plan.rows]
-    where = [("all", plan.collections), *((name, (name,)) for name in plan.collections)]
+    where = [(POOL, plan.collections), *((name, (name,)) for name in plan.collections)]
     for reading in plan.readings:
         for measure in _COMPARED:
             for pool, collections in where if len(plan.collections) > 1 else where[:1]:
                 chosen = [
-                    (part.values, articles)
+                    (part.rows, articles)
                     for part, articles in pairs
                     if part.task.reading == reading and part.task.collection in collections
                 ]
                 for one in (row.name for row in plan.rows if not row.is_control):
                     for other in names[: names.index(one)]:
                         gain = difference(
-                            (values[one][measure], values[other][measure], articles)
-                            for values, articles in chosen
+                            (rows[one].values[measure], rows[other].values[measure], articles)
+                            for rows, articles in chosen
                         )
                         yield {
                             "reading": reading, "measure": measure, "collection": pool,

@@ -22,6 +22,7 @@ from eqemb.corpus import Corpus
 from eqemb.embeddings import Embeddings
 from eqemb.glove import GloVe
 from eqemb.models import EqEmb, EqEmbH, EqEmbU
+from eqemb.ranking import spread
 from eqemb.scores import Scored
 from eqemb.split import TEST, VALIDATION, Split, training_stream
 
@@ -202,20 +203,6 @@ class Result:
         }
 
 
-def spread(values: list[float]) -> dict[str, float]:
-    """Mean and standard error over seeds."""
-    error = float(np.std(values, ddof=1) / np.sqrt(len(values))) if len(values) > 1 else 0.0
-    return {"mean": float(np.mean(values)), "se": error}
-
-
-def clustered(values: NDArray[np.float64], articles: NDArray[np.int64]) -> dict[str, float]:
-    """Mean and standard error, words of one article counting together."""
-    off = np.bincount(articles, values - values.mean())
-    groups = len(np.unique(articles))
-    error = np.sqrt((off**2).sum() * groups / max(1, groups - 1)) / len(values)
-    return {"mean": float(values.mean()), "se": float(error)}
-
-
 def measured(scored: Scored, factor: float, reading: str) -> Values:
     """The values of each word: its reading raw and with the temperature, and without a scale."""
     read = READINGS[reading]
@@ -378,7 +365,7 @@ def judged(model: Model, corpus: Corpus, split: Split) -> dict[str, Any]:
 
     def both(read: Callable[[Scored], NDArray[np.float64]], factor: float = 1.0) -> dict[str, Any]:
         return {
-            name: clustered(read(found[part].scaled(factor)), articles[part])
+            name: spread(read(found[part].scaled(factor)), articles[part])
             for part, name in names.items()
         }
 

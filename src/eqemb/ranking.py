@@ -95,13 +95,19 @@ def first_hit(scores: Floats, targets: NDArray[np.bool_], depth: int = 10) -> Fi
 # ------------------------------------------------------------ how sure
 
 
-def spread(values: Floats, clusters: NDArray[np.int64] | None = None) -> dict[str, float]:
-    """Mean and standard error; values of one cluster (an article) count together."""
+def spread(
+    values: Floats | list[float], clusters: NDArray[np.int64] | None = None
+) -> dict[str, float | None]:
+    """Mean and standard error; values of one cluster (an article) count together.
+
+    One value, or one cluster, has no error: None.
+    """
+    values = np.asarray(values, np.float64)
     if clusters is None:
         clusters = np.arange(len(values))
     off = np.bincount(clusters, values - values.mean())
     groups = len(np.unique(clusters))
-    error = math.sqrt((off**2).sum() * groups / max(1, groups - 1)) / len(values)
+    error = math.sqrt((off**2).sum() * groups / (groups - 1)) / len(values) if groups > 1 else None
     return {"mean": float(values.mean()), "se": error}
 
 

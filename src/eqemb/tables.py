@@ -6,11 +6,15 @@
 import html
 from collections.abc import Callable, Iterable, Iterator
 from itertools import groupby
-from math import sqrt
+from math import inf, sqrt
 from typing import Any, NamedTuple
+
+from eqemb.contest import POOL
 
 Results = dict[str, Any]
 Entry = dict[str, Any]
+Figure = dict[str, float | None]
+"""A mean and its standard error, if it has one."""
 
 MEASURES = {
     "raw": "pseudo log-likelihood, raw",
@@ -36,11 +40,11 @@ def readings(results: Results) -> list[str]:
     return [name for name in ("softmax", "logistic") if name in results["results"][0]]
 
 
-def measure_of(entry: Entry, reading: str, measure: str, part: str = "test") -> dict[str, float]:
+def measure_of(entry: Entry, reading: str, measure: str, part: str = "test") -> Figure:
     """The mean and error of an entry."""
     found: Entry = entry[reading] if measure == "raw" else entry[reading][measure]
-    figures: dict[str, float] = found[part]
-    return figures
+    figure: Figure = found[part]
+    return figure
 
 
 def chance_of(entry: Entry, line: str, reading: str, measure: str) -> float:
@@ -78,8 +82,8 @@ def scores_of(
     if len(dims) == 1:
         names = list(results["collections"])
         columns = [_by_model(entries, name, dims[0]) for name in names]
-        caption = f"{title}, K={dims[0]}"
-        yield _table(caption.capitalize(), names, columns, (reading, measure, part))
+        caption = f"{title[0].upper()}{title[1:]}, K={dims[0]}"
+        yield _table(caption, names, columns, (reading, measure, part))
         return
     for collection, facts in results["collections"].items():
         note = f"{collection}: {title} (n = {facts[part]:,}, split {facts['split'][:12]})"
@@ -109,13 +113,19 @@ def _table(
         for line, name in CHANCE.items():
             found = [chance_of(next(iter(c.values())), line, reading, measure) for c in columns]
             rows.append([name, *(f"{value:.3f}" for value in found)])
-    first, names = len(rows), list(columns[0])
+    chance, names = len(rows), list(columns[0])
     rows += [[name, *(_cell(column[name], *what) for column in columns)] for name in names]
-    best = set()
-    for index, column in enumerate(columns, 1):
-        means = [measure_of(column[name], *what)["mean"] for name in names]
-        best.add((first + means.index(max(means)), index))
-    return Table(caption, ["model", *head], rows, best)
+    means = [[measure_of(column[name], *what)["mean"] for column in columns] for name in names]
+    return Table(caption, ["model", *head], rows, _best(means, chance))
+
+
+def _best(means: list[list[float | None]], above: int = 0) -> set[tuple[int, int]]:
+    """The highest of each column of figures, as places in a table with so many rows above them."""
+    found = set()
+    for column, values in enumerate(zip(*means, strict=True), 1):
+        known = [-inf if value is None else value for value in values]
+        found.add((above + known.index(max(known)), column))
+    return found
 
 
 def _cell(entry: Entry, reading: str, measure: str, part: str) -> str:
@@ -125,8 +135,9 @@ def _cell(entry: Entry, reading: str, measure: str, part: str) -> str:
     return f"{_figure(found)} ({', '.join(str(size) for size in windows if size)})"
 
 
-def _figure(found: dict[str, float]) -> str:
-    return f"{found['mean']:.3f} ± {found['se']:.3f}"
+def _figure(found: Figure) -> str:
+    error = "" if found["se"] is None else f" ± {found['se']:.3f}"
+    return f"{found['mean']:.3f}{error}"
 
 
 def pooled(results: Results, reading: str) -> Table:
@@ -145,20 +156,18 @@ def pooled(results: Results, reading: str) -> Table:
         ]
         for line, title in CHANCE.items()
     ]
+    means: list[list[float | None]] = []
     for name in names:
         entries = [entry for entry in results["results"] if entry["model"] == name]
-        cells = [_figure(_over([measure_of(e, reading, m) for e in entries])) for m in shown]
-        cells.append(
-            _figure(_over([measure_of(e, reading, "tempered", "validation") for e in entries]))
+        figures = [_over([measure_of(entry, reading, m) for entry in entries]) for m in shown]
+        figures.append(
+            _over([measure_of(entry, reading, "tempered", "validation") for entry in entries])
         )
-        rows.append([name, *cells])
-    best = set()
-    for column in range(1, len(rows[0])):
-        means = [float(row[column].split(" ")[0] or "-inf") for row in rows]
-        best.add((means.index(max(means)), column))
+        rows.append([name, *map(_figure, figures)])
+        means.append([figure["mean"] for figure in figures])
     head = ["model", *(_SHORT[name] for name in shown), "tempered, validation"]
     caption = f"All {len(first)} cells, {reading} reading, test words: mean ± error of seeds"
-    return Table(caption, head, rows, best)
+    return Table(caption, head, rows, _best(means, len(CHANCE)))
 
 
 _SHORT = {
@@ -173,11 +182,13 @@ def _mean(values: list[float]) -> float:
     return sum(values) / len(values)
 
 
-def _over(figures: list[dict[str, float]]) -> dict[str, float]:
+def _over(figures: list[Figure]) -> Figure:
     """The mean of independent means."""
+    errors = [found["se"] for found in figures if found["se"] is not None]
+    known = len(errors) == len(figures)
     return {
-        "mean": _mean([found["mean"] for found in figures]),
-        "se": sqrt(sum(found["se"] ** 2 for found in figures)) / len(figures),
+        "mean": _mean([found["mean"] or 0.0 for found in figures]),
+        "se": sqrt(sum(error**2 for error in errors)) / len(figures) if known else None,
     }
 
 
@@ -185,21 +196,16 @@ def by_kind(results: Results, reading: str) -> Table:
     """Words beside equations that occur once, and beside others: means of cells."""
     kinds = ("singletons", "repeated")
     names = list(dict.fromkeys(entry["model"] for entry in results["results"]))
-    rows = []
+    rows, means = [], []
     for name in names:
         entries = [entry[reading] for entry in results["results"] if entry["model"] == name]
-        cells = [
-            f"{_mean([entry[kind][measure]['mean'] for entry in entries if kind in entry]):.3f}"
-            if any(kind in entry for entry in entries)
-            else ""
+        found = [
+            [entry[kind][measure]["mean"] for entry in entries if kind in entry]
             for measure in ("tempered", "accuracy")
             for kind in kinds
         ]
-        rows.append([name, *cells])
-    best = set()
-    for column in range(1, 5):
-        means = [float(row[column] or "-inf") for row in rows]
-        best.add((means.index(max(means)), column))
+        means.append([_mean(values) if values else None for values in found])
+        rows.append([name, *("" if mean is None else f"{mean:.3f}" for mean in means[-1])])
     sizes = {
         kind: sum(
             entry[reading].get(kind, {"n": 0})["n"]
@@ -210,7 +216,8 @@ def by_kind(results: Results, reading: str) -> Table:
     }
     head = ["model", *(f"{_SHORT[m]}, {k}" for m in ("tempered", "accuracy") for k in kinds)]
     said = " and ".join(f"{sizes[kind]:,} beside {kind}" for kind in kinds)
-    return Table(f"Test words, {reading} reading: {said} equations' types", head, rows, best)
+    caption = f"Test words, {reading} reading: {said} equations' types"
+    return Table(caption, head, rows, _best(means))
 
 
 def gains(results: Results, reading: str, measure: str) -> Table:
@@ -218,7 +225,7 @@ def gains(results: Results, reading: str, measure: str) -> Table:
     found = [
         entry
         for entry in results["differences"]
-        if (entry["reading"], entry["measure"], entry["collection"]) == (reading, measure, "all")
+        if (entry["reading"], entry["measure"], entry["collection"]) == (reading, measure, POOL)
     ]
     rivals = list(dict.fromkeys(entry["against"] for entry in found))
     rows = []
@@ -270,7 +277,7 @@ def verdicts(results: Results, model: str) -> Iterator[str]:
         by: dict[str, list[str]] = {"better": [], "tie": [], "worse": []}
         for entry in results["differences"]:
             at = (entry["reading"], entry["measure"], entry["collection"], entry["model"])
-            if at == (reading, measure, "all", model) and entry["against"] in controls:
+            if at == (reading, measure, POOL, model) and entry["against"] in controls:
                 by[entry["verdict"]].append(entry["against"])
         said = {"better": "beats", "tie": "ties with", "worse": "loses to"}
         parts = [f"{said[verdict]} {_listed(names)}" for verdict, names in by.items() if names]

@@ -1,5 +1,6 @@
 """Commands that judge: evaluate, compare."""
 
+import math
 import sys
 import time
 from pathlib import Path
@@ -51,7 +52,9 @@ def evaluate(
     }
     for name, parts in lines.items():
         values = [parts[part] for part in ("validation", "test")]
-        shown = "".join(f"{value['mean']:10.3f} ± {value['se']:.3f}" for value in values)
+        shown = "".join(
+            f"{value['mean']:10.3f} ± {value['se'] or math.nan:.3f}" for value in values
+        )
         chance = [found["chance"][line][name.partition(",")[0]] for line in ("zero", "unigram")]
         print(f"{name:24}{shown}" + "".join(f"{line:9.3f}" for line in chance))
 
@@ -78,7 +81,9 @@ def compare(
         list[int] | None, typer.Option("--equation-window", min=2, help="E; repeat: else 8, 16.")
     ] = None,
     reading: Reading = "softmax",
-    seeds: Annotated[int, typer.Option("--seeds", min=0, help="How many: 0, 1, ...; else 5.")] = 0,
+    seeds: Annotated[
+        int | None, typer.Option("--seeds", min=1, help="How many; else 5, or 2 with --quick.")
+    ] = None,
     vocabulary: Annotated[str, typer.Option("--vocabulary", help="paper or plain.")] = "paper",
     numbering: Annotated[
         str, typer.Option("--numbering", help="numbered or display.")
@@ -103,14 +108,16 @@ def compare(
         return
     with Library.open(library) as opened:
         known = [name for name in workshop.collections(opened) if name != workshop.ALL]
-    chosen = tuple(collection or known or [workshop.ALL])
+    chosen = tuple(dict.fromkeys(collection or known or [workshop.ALL]))
+    if workshop.ALL in chosen and len(chosen) > 1:
+        raise UsageError("--collection all holds the papers of every other: compare it alone")
     paper = vocabulary == "paper"
     rules = Rules(vocabulary, 10 if paper else "auto", 25 if paper else "auto")
     grid: dict[str, Any] = (
         {"dims": (50,), "windows": (4,), "equation_windows": (16,)} if quick else {}
     )
     given = {"dims": dims, "windows": windows, "equation_windows": equation_windows}
-    grid |= {name: tuple(values) for name, values in given.items() if values}
+    grid |= {name: tuple(dict.fromkeys(values)) for name, values in given.items() if values}
     rows = evaluation.installed()
     if len(rows) < len(evaluation.ROWS):
         say("CBOW and PV-DM are left out, they need gensim: pip install 'eqemb[baselines]'")

@@ -90,7 +90,8 @@ def encoder(options: argparse.Namespace) -> Encode | None:
     if options.encoder is None:
         return None
     found = retrieval.find_encoder(options.encoder)
-    return cached(found, options.cache) if options.cache else found
+    name = options.encoder.replace(":", ".")
+    return cached(found, options.cache / name) if options.cache else found
 
 
 def make_pool(options: argparse.Namespace) -> None:
@@ -150,6 +151,7 @@ def join_grades(options: argparse.Namespace) -> None:
     lines = ["topic\tname\ta\tb\n"]
     if options.more:
         lines = options.output.read_text("utf-8").splitlines(keepends=True)
+    known = {"\t".join(line.split("\t")[:2]) for line in lines}
     for path in sorted(options.pool.glob("*.jsonl")):
         given = [
             json.loads((folder / f"{path.stem}.json").read_text("utf-8"))
@@ -160,6 +162,8 @@ def join_grades(options: argparse.Namespace) -> None:
             found = [grades.get(str(entry["n"])) for grades in given]
             if not all(grade in (0, 1, 2, 3) for grade in found):
                 sys.exit(f"{path.stem}, {entry['n']}: the grades are {found}, not two of 0 to 3")
+            if f"{path.stem}\t{entry['name']}" in known:
+                sys.exit(f"{path.stem}, {entry['name']} is graded already: it was not to be pooled")
             lines.append("\t".join([path.stem, entry["name"], *map(str, found)]) + "\n")
     with store.new_file(options.output) as new:
         new.write_text("".join([lines[0], *sorted(lines[1:])]), encoding="utf-8")

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from eqemb import tables
+from eqemb.library import write_atomically
 from eqemb.tables import Results, Table
 
 RESULTS = Path(__file__).parent / "results"
@@ -77,12 +78,9 @@ def seconds(results: Results, product: Results) -> str:
     """How long it took."""
     lines = []
     for name, found in (("grid", results), ("product's defaults", product)):
-        for reading, spent in found["process_seconds"].items():
-            minutes = spent / 60
-            lines.append(
-                f"- {name}, {reading} reading: {minutes:.0f} minutes of one process,"
-                f" {minutes / 2:.0f} with two side by side"
-            )
+        spent = ", ".join(f"{told / 60:.0f} ({reading})" for reading, told in
+                          found["process_seconds"].items())  # fmt: skip
+        lines.append(f"- {name}: {spent} minutes of processes, added up")
     return "\n".join([*lines, ""])
 
 
@@ -96,7 +94,9 @@ TABLES: dict[str, Callable[[Results, Results], Iterator[Table]]] = {
 
 
 def made() -> dict[str, str]:
-    """The blocks that are made of the contest's results, by file."""
+    """The blocks that are made of the contest's results, by file; none where they are not kept."""
+    if not all((RESULTS / name).exists() for name in ("contest.json", "product.json")):
+        return {}
     results, product = (_read(name) for name in ("contest.json", "product.json"))
     blocks = {
         name: "\n".join(map(tables.markdown, tables_of(results, product)))
@@ -140,7 +140,7 @@ def main() -> None:
     for path, text in outdated():
         changed.append(path.name)
         if not check:
-            path.write_text(text, "utf-8")
+            write_atomically(path, text)
     print(f"{'stale' if check else 'written'}: {', '.join(changed) or 'nothing'}")
     sys.exit(1 if check and changed else 0)
 

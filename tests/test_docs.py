@@ -1,5 +1,6 @@
 """Figures in the documents are those that commands printed: blocks between marks are kept files."""
 
+import importlib.util
 import re
 from pathlib import Path
 
@@ -25,3 +26,13 @@ def test_figures_are_those_that_were_printed(document: str, name: str, block: st
     """A block is the file it names, to the letter."""
     del document
     assert block.strip() == (RESULTS.parent / name).read_text("utf-8").strip()
+
+
+def test_blocks_are_made_of_the_results() -> None:
+    """What `publish.py` would write is what is there."""
+    spec = importlib.util.spec_from_file_location("publish", RESULTS.parent / "publish.py")
+    assert spec is not None
+    assert spec.loader is not None
+    publish = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(publish)
+    assert [path.name for path, _ in publish.outdated()] == []

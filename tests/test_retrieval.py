@@ -13,7 +13,6 @@ import eqemb
 from eqemb import cli, ranking, retrieval
 from eqemb.corpus import Corpus
 from eqemb.errors import UsageError
-from eqemb.library import Library
 from eqemb.rankers import EQUATION, WORDS, Query, Ranker, in_words
 from eqemb.reading import read_library
 from eqemb.retrieval import Table, Topic
@@ -136,7 +135,11 @@ def test_judgements_are_read_and_meant(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("", "no grades"),
+        ("", "first line"),
+        ("topic\tname\ta\nW01\tx#1\t3\n", "two graders"),
+        ("topic\tname\ta\tb\nW01\tx#1\t3\t9\n", "0 to 3"),
+        ("topic\tname\ta\tb\nW01\tx#1\t3\tnan\n", "0 to 3"),
+        ("topic\tname\ta\tb\nW01\tx#1\t3\t3\nW01\tx#1\t3\t2\n", "graded twice"),
         ("W01 0 x 3\nW01 0 y 3\n", "first line"),
         ("topic\tname\ta\tb\nW01\tx#1\t3\n", "line 2"),
         ("topic\tname\ta\tb\nW01\tx#1\t3\thigh\n", "line 2"),
@@ -336,18 +339,6 @@ def test_the_command_compares_without_judgements(
     assert "own contexts" in printed.err
 
 
-def test_a_name_that_is_taken_is_left_alone(library: Path) -> None:
-    """A model with other settings keeps its name; one with the same is used again."""
-    with Library.open(library) as opened:
-        shelf = retrieval.open_shelf(opened)
-        made = retrieval.train(opened, shelf)
-        config = opened.models()["words"]
-        assert retrieval._kept_as(opened, "any", config["identity"]) == "words"
-        assert retrieval._kept_as(opened, "words", "other") == "words-default"
-        assert retrieval._kept_as(opened, "new", "other") == "new"
-        assert set(opened.models()) == set(made)
-
-
 def test_a_grade_that_is_missing_is_an_error(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -386,3 +377,55 @@ def test_bad_options_get_one_sentence(
         cli.main()
     assert left.value.code == 2
     assert said in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("topic = 3", "each begins with"),
+        ("topic = [1]", "in quotes"),
+        ("[[topic]]\nid = 1\nkind = 'words'\nquery = 'a'", "in quotes"),
+        ("[[topic]]\nid = '1'\nkind = 'song'\nquery = 'a'", "kind"),
+        ("[[topic]", "holds no topics"),
+    ],
+)
+def test_topics_of_the_wrong_types_get_one_sentence(tmp_path: Path, text: str, said: str) -> None:
+    """What is wrong is said, with the file."""
+    (tmp_path / "topics.toml").write_text(text)
+    with pytest.raises(UsageError, match=said):
+        retrieval.read_topics(tmp_path / "topics.toml")
+
+
+def test_grades_of_other_topics_are_refused(corpus: Corpus) -> None:
+    """Names that do not meet are said, and topics of one half have no table."""
+    topics = [Topic("W1", in_words("a")), Topic("W3", in_words("b"))]
+    with pytest.raises(UsageError, match="no topic has grades"):
+        retrieval.Table(corpus, topics, {"X1": {}})
+    table = retrieval.Table(corpus, topics, {"W1": {}, "W3": {}})
+    assert not table.has_halves(WORDS)
+
+
+@pytest.mark.parametrize(
+    "encode",
+    [
+        lambda _: np.zeros(3),
+        lambda texts: np.zeros((len(texts) - 1, 4)),
+        lambda _: None,
+        lambda texts: np.full((len(texts), 4), np.nan),
+        lambda _: 1 / 0,
+    ],
+)
+def test_an_encoder_that_is_none_gets_one_sentence(
+    encode: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whatever it returns or raises."""
+    monkeypatch.setattr(retrieval, "encode_for_test", encode, raising=False)
+    made = retrieval.find_encoder("eqemb.retrieval:encode_for_test")
+    with pytest.raises(UsageError, match="encode_for_test"):
+        made(["a", "b"])
+
+
+def test_an_encoder_is_a_function() -> None:
+    """Lists of numbers count as arrays; what cannot be called is refused at once."""
+    with pytest.raises(UsageError, match="is no function"):
+        retrieval.find_encoder("eqemb.retrieval:DEPTH")

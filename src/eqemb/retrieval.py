@@ -9,7 +9,7 @@ import math
 import re
 import sys
 import tomllib
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
@@ -23,7 +23,7 @@ from eqemb.article import EQUATION_MARK
 from eqemb.corpus import Corpus
 from eqemb.embeddings import Embeddings
 from eqemb.errors import UsageError
-from eqemb.evaluation import SYSTEMS
+from eqemb.evaluation import SYSTEMS, Cell
 from eqemb.library import Library
 from eqemb.rankers import (
     EQUATION,
@@ -50,13 +50,13 @@ from eqemb.split import Split, Stream, training_stream
 from eqemb.vocabulary import Rules
 
 DEPTH = 10
+DIM = 100
 MODELS = ("b-emb", "cbow", "glove", "pv-dm", "eqemb", "eqemb-u", "eqemb-h")
 CONTROL = "document"
 EQUAL = {
     WORDS: ("BM25", "context means", "sentence encoder", "EqEmb", "EqEmb-U", "EqEmb-H"),
     EQUATION: ("unit overlap", "sentence encoder", "EqEmb-U", "EqEmb-H (other)"),
 }
-MEANS: dict[str, Any] = {"window": 16, "idf": True}
 #: Every word of the text, as the library's own search reads it.
 EVERY_WORD = Rules("plain", 1, 0, min_length=1, abbreviations=0, stop_words=False)
 _MATHS = re.compile(r"\$[^$]*\$")
@@ -81,12 +81,19 @@ def read_topics(path: Path) -> list[Topic]:
     try:
         listed = tomllib.loads(path.read_text("utf-8"))["topic"]
     except (tomllib.TOMLDecodeError, UnicodeDecodeError, KeyError) as error:
-        raise UsageError(f"{path} holds no topics: {error}") from None
+        raise UsageError(f"{path} holds no topics, [[topic]]: {error}") from None
+    if not isinstance(listed, list) or not listed:
+        raise UsageError(f"{path} holds no topics: each begins with [[topic]]")
     ask: dict[str, Callable[[str], Query]] = {WORDS: in_words, EQUATION: like}
     found = []
     for entry in listed:
-        if not {"id", "kind", "query"} <= set(entry) or entry["kind"] not in ask:
-            raise UsageError(f"{path}: a topic needs id, kind (words or equation) and query")
+        given = (
+            [entry.get(key) for key in ("id", "kind", "query")] if isinstance(entry, dict) else []
+        )
+        if not given or not all(isinstance(value, str) for value in given) or given[1] not in ask:
+            raise UsageError(
+                f"{path}: a topic needs id, kind (words or equation) and query, in quotes"
+            )
         query = ask[entry["kind"]](entry["query"])
         found.append(Topic(entry["id"], query, entry.get("want", ""), entry.get("grades", "")))
     if len({topic.id for topic in found}) < len(found):
@@ -100,10 +107,26 @@ def find_encoder(name: str) -> Encode:
     if "" not in sys.path:
         sys.path.append("")
     try:
-        found: Encode = getattr(import_module(module), function)
+        found = getattr(import_module(module), function)
     except (ImportError, AttributeError, ValueError) as error:
         raise UsageError(f"no encoder {name!r}: {error}; say MODULE:FUNCTION") from None
-    return found
+    if not callable(found):
+        raise UsageError(f"the encoder {name!r} is no function")
+
+    def encode(texts: list[str]) -> NDArray[np.float32]:
+        """Its vectors, checked: one of finite numbers for each text."""
+        try:
+            vectors = np.asarray(found(texts), np.float32)
+        except Exception as error:
+            raise UsageError(f"the encoder {name!r} failed: {error!r}") from error
+        if vectors.ndim != 2 or len(vectors) != len(texts) or not np.isfinite(vectors).all():
+            raise UsageError(
+                f"the encoder {name!r} made an array of shape {vectors.shape} from {len(texts)}"
+                " texts: give a row of finite numbers for each"
+            )
+        return vectors
+
+    return encode
 
 
 # ------------------------------------------------------------ rankers of a library
@@ -157,7 +180,7 @@ def train(
     threads: int = 1,
     progress: Callable[[str], object] = lambda _: None,
 ) -> dict[str, Embeddings]:
-    """The models that are ranked by, with default settings and seed 0; trained where not there.
+    """The models that are ranked by, with tuned settings and seed 0; trained where not there.
 
     CBOW and PV-DM are left out where there is no gensim.
     """
@@ -167,12 +190,10 @@ def train(
             progress(f"{name} is left out, it needs gensim: pip install 'eqemb[baselines]'")
             continue
         progress(f"model {name}")
-        if name == CONTROL:
-            model: Any = SYSTEMS[name].kind(**SYSTEMS[name].settings)
-        else:
-            shared = {"words": made["words"]} if name in ("eqemb", "eqemb-u") else {}
-            model = workshop.make_model(name, shared)
-        kept = _kept_as(library, name, model.identity(shelf.corpus, shelf.split, 0))
+        system = SYSTEMS[name]
+        words = made["words"] if system.takes_words else None
+        model = system.make(Cell(DIM), "softmax", words)
+        kept = f"{name}-{model.identity(shelf.corpus, shelf.split, 0)[:12]}"
         task = workshop.Training(
             model, shelf.corpus, shelf.split, library.folder, kept, threads=threads
         )
@@ -180,22 +201,13 @@ def train(
     return made
 
 
-def _kept_as(library: Library, name: str, identity: str) -> str:
-    """The name of a model with these very settings, or one under which it can be kept."""
-    known = library.models()
-    same = [kept for kept, config in known.items() if config.get("identity") == identity]
-    return same[0] if same else f"{name}-default" if name in known else name
-
-
-def plain_rankers(
-    shelf: Shelf, words: Embeddings, encode: Encode | None, means: Mapping[str, Any] = MEANS
-) -> list[Ranker]:
+def plain_rankers(shelf: Shelf, words: Embeddings, encode: Encode | None) -> list[Ranker]:
     """The rivals that know nothing of equation vectors, over all of the text."""
     overlap = UnitOverlap(shelf.corpus)
     stream = training_stream(shelf.corpus)
     found: list[Ranker] = [
         Bm25(shelf.everything.words, training_stream(shelf.everything)),
-        ContextMeans(words, shelf.corpus, stream, overlap, **means),
+        ContextMeans(words, shelf.corpus, stream, overlap),
         overlap,
         SideBySide(shelf.corpus, overlap),
     ]
@@ -204,14 +216,12 @@ def plain_rankers(
     return found
 
 
-def plain_rankers_without(
-    shelf: Shelf, words: Embeddings, encode: Encode | None, means: Mapping[str, Any] = MEANS
-) -> list[Ranker]:
+def plain_rankers_without(shelf: Shelf, words: Embeddings, encode: Encode | None) -> list[Ranker]:
     """The same over the training stream: nothing that is held out is in any document."""
     corpus, stream = shelf.corpus, training_stream(shelf.corpus, shelf.split)
     found: list[Ranker] = [
         Bm25(corpus.words, stream),
-        ContextMeans(words, corpus, stream, UnitOverlap(corpus), **means),
+        ContextMeans(words, corpus, stream, UnitOverlap(corpus)),
     ]
     if encode is not None:
         found.append(SentenceEncoder(encode, stream_passages(corpus.words, stream), []))
@@ -281,20 +291,27 @@ Judgements = dict[str, dict[str, tuple[float, ...]]]
 def read_judgements(path: Path) -> Judgements:
     """Grades from a table with a head: topic, name, and a column for each grader."""
     found: Judgements = {}
-    head, *lines = [line.split("\t") for line in path.read_text("utf-8").splitlines()] or [[""]]
+    try:
+        text = path.read_text("utf-8")
+    except UnicodeDecodeError as error:
+        raise UsageError(f"{path} is no text: {error.reason}") from None
+    head, *lines = [line.split("\t") for line in text.splitlines()] or [[""]]
+    if head[:2] != ["topic", "name"] or len(head) < 4:
+        raise UsageError(f"{path}: its first line must be topic, name and two graders, with tabs")
     if not lines:
         raise UsageError(f"{path} has no grades")
-    if head[:2] != ["topic", "name"] or len(head) < 3:
-        raise UsageError(f"{path}: its first line must be topic, name and graders, with tabs")
     for number, fields in enumerate(lines, 2):
-        try:
-            grades = tuple(map(float, fields[2:]))
-        except ValueError:
-            grades = ()
-        if len(fields) != len(head) or not grades:
-            raise UsageError(f"{path}, line {number}: give a topic, a name and {head[2:]}")
-        found.setdefault(fields[0], {})[fields[1]] = grades
+        if len(fields) != len(head) or not all(grade in _GRADES for grade in fields[2:]):
+            raise UsageError(
+                f"{path}, line {number}: give a topic, a name and a grade of 0 to 3 by each grader"
+            )
+        if fields[1] in found.setdefault(fields[0], {}):
+            raise UsageError(f"{path}, line {number}: {fields[1]} is graded twice for {fields[0]}")
+        found[fields[0]][fields[1]] = tuple(map(float, fields[2:]))
     return found
+
+
+_GRADES = frozenset("0123")
 
 
 def mean_grades(judgements: Judgements) -> Grades:
@@ -337,7 +354,13 @@ class Table:
 
     def __init__(self, corpus: Corpus, topics: Iterable[Topic], grades: Grades) -> None:
         self.corpus, self.grades = corpus, grades
+        topics = list(topics)
         self.topics = [topic for topic in topics if topic.id in grades]
+        if not self.topics:
+            raise UsageError(
+                f"no topic has grades: topics are named {', '.join(t.id for t in topics[:3])}...,"
+                f" grades {', '.join(list(grades)[:3])}..."
+            )
         self._place = {name: at for at, name in enumerate(corpus.equation_names)}
         for topic in self.topics:
             lost = [name for name in grades[topic.id] if name not in self._place]
@@ -350,6 +373,10 @@ class Table:
     def of_kind(self, kind: str) -> list[Topic]:
         """The judged topics of a kind."""
         return [topic for topic in self.topics if topic.query.kind == kind]
+
+    def has_halves(self, kind: str) -> bool:
+        """Whether there are topics to choose by and topics to report."""
+        return len({topic.is_development for topic in self.of_kind(kind)}) == 2
 
     def measured(self, topic: Topic, scores: Scores) -> dict[str, float]:
         """All measures of one ranking; what is not judged counts as 0."""
@@ -487,20 +514,6 @@ def combine(
 WEIGHTS = (0.25, 0.5, 1.0, 2.0)
 
 
-def best_means(table: Table, shelf: Shelf, words: Embeddings) -> dict[str, Any]:
-    """The window and the weights of context means that development topics in words choose."""
-    topics = [topic for topic in table.of_kind(WORDS) if topic.is_development]
-    overlap, stream = UnitOverlap(shelf.corpus), training_stream(shelf.corpus)
-    best, chosen = -1.0, MEANS
-    for window in (8, 16, 32, 64):
-        for idf in (True, False):
-            tried = ContextMeans(words, shelf.corpus, stream, overlap, window=window, idf=idf)
-            found = float(table.values(tried, topics)["ndcg"].mean())
-            if found > best:
-                best, chosen = found, {"window": window, "idf": idf}
-    return chosen
-
-
 # ------------------------------------------------------------ all of it
 
 
@@ -523,12 +536,11 @@ class Evaluation:
         self.shelf = open_shelf(library)
         self.models = train(library, self.shelf, threads=threads, progress=progress)
         self._learned = model_rankers(self.shelf, self.models)
-        self._means: dict[str, Any] = MEANS
         self._weights: dict[str, float] = {}
 
     def rankers(self) -> list[Ranker]:
         """All of them, over all of the text."""
-        plain = plain_rankers(self.shelf, self.models["words"], self._encode, self._means)
+        plain = plain_rankers(self.shelf, self.models["words"], self._encode)
         return [*plain, *self._learned]
 
     def described(self) -> dict[str, Any]:
@@ -550,24 +562,25 @@ class Evaluation:
         """Judged topics; context means and a combination are chosen on development topics."""
         self._progress("judged topics")
         table = Table(self.shelf.corpus, topics, mean_grades(judgements))
-        self._means = best_means(table, self.shelf, self.models["words"])
-        found: dict[str, Any] = {"agreement": agreement(judgements), "context_means": self._means}
+        found: dict[str, Any] = {"agreement": agreement(judgements)}
         rankers = self.rankers()
         graders = [
             Table(self.shelf.corpus, table.topics, grades_of(judgements, each)) for each in (0, 1)
         ]
         for kind in (WORDS, EQUATION):
+            if not table.has_halves(kind):
+                self._progress(f"no table of topics of kind {kind}: it needs odd and even ids")
+                continue
             combination, weights = combine(table, kind, rankers)
             every = [*rankers, equal_weights(rankers, kind), combination]
-            chosen = ["combination", *(["context means"] if kind == WORDS else [])]
-            found[kind] = judged(table, kind, every, chosen) | {"weights": weights}
+            found[kind] = judged(table, kind, every, ["combination"]) | {"weights": weights}
             orders = [
                 [float(by.values(each, by.of_kind(kind))["ndcg"].mean()) for each in every
                  if kind in each.answers]
                 for by in graders
             ]  # fmt: skip
             found["agreement"][f"kendall_{kind}"] = ranking.kendall(*orders)
-        self._weights = found[WORDS]["weights"]
+        self._weights = found[WORDS]["weights"] if WORDS in found else {}
         return found
 
     def found(self) -> dict[str, Any]:
@@ -582,7 +595,7 @@ class Evaluation:
                 made[name] = finding.measured(rankers, asked, displays)
         self._progress("own contexts")
         words = self.models["words"]
-        plain = plain_rankers_without(self.shelf, words, self._encode, self._means)
+        plain = plain_rankers_without(self.shelf, words, self._encode)
         asked = finding.own_contexts(self.shelf.corpus, self.shelf.split, test=True)
         if asked:
             rankers = self._combined([*plain, *self._learned])

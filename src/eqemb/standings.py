@@ -21,7 +21,7 @@ def report(found: Found) -> list[Table]:
     made = []
     if "judged" in found:
         made.append(_agreement(found["judged"]["agreement"]))
-        for kind in _KINDS:
+        for kind in (kind for kind in _KINDS if kind in found["judged"]):
             made += [_judged(found["judged"][kind], kind), _gains(found["judged"][kind], kind)]
     made += [_items(found[name], title) for name, title in _ITEMS.items() if name in found]
     return made
@@ -33,22 +33,22 @@ def notes(found: Found) -> Iterator[str]:
     yield (
         f"{data['articles']:,} articles ({data['left_out']} near-duplicates left out),"
         f" {data['equations']:,} equations of {data['types']:,} types; models with"
-        f" K={data['dim']}, default settings, seed 0; corpus {data['corpus'][:12]}, split"
+        f" K={data['dim']}, tuned settings, seed 0; corpus {data['corpus'][:12]}, split"
         f" {data['split'][:12]}."
     )
     if "judged" in found:
         judged = found["judged"]
-        means = judged["context_means"]
-        weighted = "weighted by idf" if means["idf"] else "unweighted"
-        yield f"Development topics chose for context means: {means['window']} words, {weighted}."
         for kind, title in _KINDS.items():
+            if kind not in judged:
+                continue
             weights = judged[kind]["weights"]
             listed = ", ".join(f"{weight:g} {name}" for name, weight in weights.items())
-            yield f"They chose for the combination, {title}: {listed}."
+            yield f"Development topics chose for the combination, {title}: {listed}."
 
 
-def _shown(value: dict[str, float]) -> str:
-    return f"{value['mean']:.3f} ± {value['se']:.3f}"
+def _shown(value: dict[str, float | None]) -> str:
+    error = "" if value["se"] is None else f" ± {value['se']:.3f}"
+    return f"{value['mean']:.3f}{error}"
 
 
 def _judged(found: Found, kind: str) -> Table:
@@ -112,6 +112,7 @@ def _agreement(found: Found) -> Table:
         *(
             [f"Kendall's tau of the orders of rankers, {title}", f"{found[f'kendall_{kind}']:.3f}"]
             for kind, title in _KINDS.items()
+            if f"kendall_{kind}" in found
         ),
     ]
     return Table("Agreement of the graders", ["", ""], rows, set())

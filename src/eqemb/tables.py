@@ -166,7 +166,8 @@ def pooled(results: Results, reading: str) -> Table:
         rows.append([name, *map(_figure, figures)])
         means.append([figure["mean"] for figure in figures])
     head = ["model", *(_SHORT[name] for name in shown), "tempered, validation"]
-    caption = f"All {len(first)} cells, {reading} reading, test words: mean ± error of seeds"
+    cells = f"All {len(first)} cells" if len(first) > 1 else "One cell"
+    caption = f"{cells}, {reading} reading, test words: mean ± error of seeds"
     return Table(caption, head, rows, _best(means, len(CHANCE)))
 
 
@@ -289,6 +290,25 @@ def _listed(names: list[str]) -> str:
     return quoted[0] if len(quoted) == 1 else f"{', '.join(quoted[:-1])} and {quoted[-1]}"
 
 
+def notes(results: Results) -> str:
+    """What the tables hold, a line each."""
+    plan = results["plan"]
+    kinds = {
+        "Vocabulary": f"{plan['rules']['kind']}; equations: {plan['numbering']}; K {plan['dims']},"
+        f" W {plan['windows']}, E {plan['equation_windows']}; seeds {plan['seeds']}.",
+        "Scores": "of words that were held out of training, each against its negatives, given W - 1"
+        " words around it and the equation. In brackets the W and E that validation words chose.",
+        "Raw and with temperature": "the pseudo log-likelihood as it is, and with one factor on a"
+        " model's scores fitted on validation words; predictive is the word's part alone; accuracy"
+        " is the share of negatives below the word, and decides.",
+        "Controls": "words only leaves the equation out (W: one more word in its place), one vector"
+        " is shared by all equations, article vector by those of an article, document vector"
+        " stands in the context of all words of an article, shuffled units are other equations'.",
+        "Errors": "of seeds; a difference is called one where 95 % of draws of articles agree.",
+    }
+    return "\n".join(f"{name}: {said}" for name, said in kinds.items())
+
+
 def report(results: Results) -> list[Table]:
     """All tables of a contest."""
     made = [statistics(results)]
@@ -326,18 +346,21 @@ def latex(table: Table) -> str:
 _STYLE = (
     "body{font:16px/1.5 sans-serif;max-width:70rem;margin:2rem auto;padding:0 1rem}"
     "table{border-collapse:collapse;margin:1rem 0}caption{text-align:left;font-weight:bold}"
+    "table{display:block;overflow-x:auto}img{max-width:100%}td{white-space:nowrap}"
     "td,th{padding:.2rem .7rem;border-bottom:1px solid #ccc;text-align:right}"
     "td:first-child,th:first-child{text-align:left}"
 )
 
 
-def page(title: str, tables: Iterable[Table]) -> str:
-    """An HTML page without scripts."""
+def page(title: str, tables: Iterable[Table], notes: str = "", pictures: Iterable[str] = ()) -> str:
+    """An HTML page without scripts; pictures are files beside it."""
     parts = [
         "<!doctype html>", '<html lang="en"><meta charset="utf-8">',
         f"<title>{html.escape(title)}</title>",
         f"<style>{_STYLE}</style>",
         f"<h1>{html.escape(title)}</h1>",
+        *(f"<p>{html.escape(note)}</p>" for note in notes.splitlines() if note),
+        *(f'<img src="{html.escape(name)}" alt="{html.escape(name)}">' for name in pictures),
     ]  # fmt: skip
     for table in tables:
         head = "".join(f"<th>{html.escape(name)}</th>" for name in table.head)
@@ -355,7 +378,8 @@ def _line(cells: Iterable[str]) -> str:
 
 def _marked(table: Table, index: int, row: list[str], bold: Callable[[str], str]) -> list[str]:
     return [
-        bold(text) if (index, column) in table.best else text for column, text in enumerate(row)
+        bold(text) if text and (index, column) in table.best else text
+        for column, text in enumerate(row)
     ]
 
 

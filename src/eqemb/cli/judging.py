@@ -104,6 +104,8 @@ def compare(
     from eqemb.vocabulary import Rules
 
     if queries is not None:
+        if quick or dims or windows or equation_windows or seeds or as_json:
+            raise UsageError("--queries goes with -o, --collection and --jobs alone")
         _answer(library, output, queries, collection or [workshop.ALL], jobs)
         return
     with Library.open(library) as opened:
@@ -137,14 +139,18 @@ def compare(
     found = contest.run(library, output, plan, jobs=jobs, progress=progress)
     found["seconds"] = round(time.perf_counter() - started, 1)
     write_atomically(output / "results.json", to_json(found))
-    made = tables.report(found)
-    write_atomically(output / "results.md", "\n".join(map(tables.markdown, made)))
-    write_atomically(output / "results.tex", "\n".join(map(tables.latex, made)))
-    write_atomically(output / "results.html", tables.page("Comparison of models", made))
+    pictures = []
     if plots.is_installed():
-        plots.draw(found, output)
+        pictures = [path.name for path in plots.draw(found, output) if path.suffix == ".svg"]
     else:
         say("there are no pictures, they need matplotlib: pip install 'eqemb[plot]'")
+    made, notes = tables.report(found), tables.notes(found)
+    as_text = [notes.replace("\n", "\n\n") + "\n", *map(tables.markdown, made)]
+    write_atomically(output / "results.md", "\n".join(as_text))
+    as_tex = ["% tables for a document of yours: \\input{results}\n", *map(tables.latex, made)]
+    write_atomically(output / "results.tex", "\n".join(as_tex))
+    as_page = tables.page("Comparison of models", made, notes, pictures)
+    write_atomically(output / "results.html", as_page)
     if as_json:
         print_json(found)
         return

@@ -3,8 +3,8 @@
     python benchmarks/publish.py [--check]
 
 `results/contest.json` is what `eqemb compare` wrote over the whole grid, `results/product.json` the
-same with the product's defaults. The blocks made of them are kept beside them as Markdown; blocks
-that other benchmarks print are there already. Every block of `docs/*.md` between
+same with the product's defaults, where it is there. The blocks made of them are kept beside them
+as Markdown; blocks that other benchmarks print are there already. Every block of `docs/*.md` between
 `<!-- results/NAME -->` and `<!-- /results -->` is filled with the file of that name. `--check` says
 which would change, and changes nothing.
 """
@@ -28,13 +28,14 @@ OURS = ("EqEmb", "EqEmb-U", "EqEmb-H")
 COMPARED = ("tempered", "accuracy")
 
 
-def collections(results: Results, product: Results) -> Iterator[Table]:
+def collections(results: Results, product: Results | None) -> Iterator[Table]:
     """What was held out of what."""
     yield tables.statistics(results)._replace(caption="The paper's vocabulary, numbered equations")
-    yield tables.statistics(product)._replace(caption="The product's defaults: every display")
+    if product is not None:
+        yield tables.statistics(product)._replace(caption="The product's defaults: every display")
 
 
-def pooled(results: Results, product: Results) -> Iterator[Table]:
+def pooled(results: Results, product: Results | None) -> Iterator[Table]:
     """All cells together, and what beats what."""
     del product
     for reading in tables.readings(results):
@@ -43,7 +44,7 @@ def pooled(results: Results, product: Results) -> Iterator[Table]:
             yield tables.gains(results, reading, measure)
 
 
-def cells(results: Results, product: Results) -> Iterator[Table]:
+def cells(results: Results, product: Results | None) -> Iterator[Table]:
     """Every cell, the product's beside them."""
     for reading in tables.readings(results):
         for measure in ("tempered", "accuracy", "raw", "predictive"):
@@ -52,7 +53,7 @@ def cells(results: Results, product: Results) -> Iterator[Table]:
         yield from tables.scores_of(results, reading, "tempered", "validation", beside=product)
 
 
-def by_collection(results: Results, product: Results) -> Iterator[Table]:
+def by_collection(results: Results, product: Results | None) -> Iterator[Table]:
     """Where the paper's models and ours beat the controls."""
     del product
     for model in OURS:
@@ -61,7 +62,7 @@ def by_collection(results: Results, product: Results) -> Iterator[Table]:
                 yield tables.gains_by_collection(results, model, reading, measure)
 
 
-def kinds(results: Results, product: Results) -> Iterator[Table]:
+def kinds(results: Results, product: Results | None) -> Iterator[Table]:
     """Singletons and repeated types apart."""
     del product
     for reading in tables.readings(results):
@@ -74,17 +75,19 @@ def verdicts(results: Results) -> str:
     return "\n".join([*lines, ""])
 
 
-def seconds(results: Results, product: Results) -> str:
+def seconds(results: Results, product: Results | None) -> str:
     """How long it took."""
     lines = []
     for name, found in (("grid", results), ("product's defaults", product)):
+        if found is None:
+            continue
         spent = ", ".join(f"{told / 60:.0f} ({reading})" for reading, told in
                           found["process_seconds"].items())  # fmt: skip
         lines.append(f"- {name}: {spent} minutes of processes, added up")
     return "\n".join([*lines, ""])
 
 
-TABLES: dict[str, Callable[[Results, Results], Iterator[Table]]] = {
+TABLES: dict[str, Callable[[Results, Results | None], Iterator[Table]]] = {
     "collections.md": collections,
     "pooled.md": pooled,
     "cells.md": cells,
@@ -95,9 +98,9 @@ TABLES: dict[str, Callable[[Results, Results], Iterator[Table]]] = {
 
 def made() -> dict[str, str]:
     """The blocks that are made of the contest's results, by file; none where they are not kept."""
-    if not all((RESULTS / name).exists() for name in ("contest.json", "product.json")):
-        return {}
     results, product = (_read(name) for name in ("contest.json", "product.json"))
+    if results is None:
+        return {}
     blocks = {
         name: "\n".join(map(tables.markdown, tables_of(results, product)))
         for name, tables_of in TABLES.items()
@@ -106,7 +109,8 @@ def made() -> dict[str, str]:
 
 
 def _read(name: str) -> Any:
-    return json.loads((RESULTS / name).read_text("utf-8"))
+    path = RESULTS / name
+    return json.loads(path.read_text("utf-8")) if path.exists() else None
 
 
 def filled(text: str) -> str:

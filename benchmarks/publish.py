@@ -4,9 +4,9 @@
 
 `results/contest.json` is what `eqemb compare` wrote over the whole grid, `results/product.json` the
 same with the product's defaults, where it is there. The blocks made of them are kept beside them
-as Markdown; blocks that other benchmarks print are there already. Every block of `docs/*.md` between
-`<!-- results/NAME -->` and `<!-- /results -->` is filled with the file of that name. `--check` says
-which would change, and changes nothing.
+as Markdown; blocks that other benchmarks print are there already. Every block of `docs/*.md`
+between `<!-- results/NAME -->` and `<!-- /results -->` is filled with the file of that name.
+`--check` says which would change, and changes nothing.
 """
 
 import argparse

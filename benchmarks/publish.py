@@ -83,7 +83,10 @@ def seconds(results: Results, product: Results | None) -> str:
             continue
         spent = ", ".join(f"{told / 60:.0f} ({reading})" for reading, told in
                           found["process_seconds"].items())  # fmt: skip
-        lines.append(f"- {name}: {spent} minutes of processes, added up")
+        lines.append(
+            f"- {name}: {found['seconds'] / 60:.0f} minutes by the clock; {spent} minutes of its"
+            " processes, added up"
+        )
     return "\n".join([*lines, ""])
 
 

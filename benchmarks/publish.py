@@ -1,6 +1,6 @@
 """Figures for the documents, made from kept results and put where the documents mark them.
 
-    python benchmarks/publish.py [--check]
+    python benchmarks/publish.py [--check] [--contest RESULTS.JSON] [--product RESULTS.JSON]
 
 `results/contest.json` is what `eqemb compare` wrote over the whole grid, `results/product.json` the
 same with the product's defaults, where it is there. The blocks made of them are kept beside them
@@ -142,7 +142,15 @@ def main() -> None:
     """Write what changed."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
     parser.add_argument("--check", action="store_true")
-    check = parser.parse_args().check
+    for name in ("contest", "product"):
+        parser.add_argument(f"--{name}", type=Path, help="keep what compare wrote")
+    given = vars(parser.parse_args())
+    check = given["check"]
+    for name in ("contest", "product"):
+        if given[name]:
+            kept = json.loads(given[name].read_text("utf-8"))
+            text = json.dumps(kept, ensure_ascii=False, separators=(",", ":"))
+            write_atomically(RESULTS / f"{name}.json", text + "\n")
     changed = []
     for path, text in outdated():
         changed.append(path.name)

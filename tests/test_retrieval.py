@@ -55,6 +55,9 @@ def test_topics_are_read(tmp_path: Path) -> None:
         ("[[topic", "no topics"),
         ("[[topic]]\nid = 'a'\nkind = 'word'\nquery = 'x'", "needs id, kind"),
         ("[[topic]]\nid = 'a'\nkind = 'words'", "needs id, kind"),
+        ("topic = 3", "each begins with"),
+        ("topic = [1]", "in quotes"),
+        ("[[topic]]\nid = 1\nkind = 'words'\nquery = 'a'", "in quotes"),
         (TOPICS + TOPICS, "same id"),
     ],
 )
@@ -377,23 +380,6 @@ def test_bad_options_get_one_sentence(
         cli.main()
     assert left.value.code == 2
     assert said in capsys.readouterr().err
-
-
-@pytest.mark.parametrize(
-    ("text", "said"),
-    [
-        ("topic = 3", "each begins with"),
-        ("topic = [1]", "in quotes"),
-        ("[[topic]]\nid = 1\nkind = 'words'\nquery = 'a'", "in quotes"),
-        ("[[topic]]\nid = '1'\nkind = 'song'\nquery = 'a'", "kind"),
-        ("[[topic]", "holds no topics"),
-    ],
-)
-def test_topics_of_the_wrong_types_get_one_sentence(tmp_path: Path, text: str, said: str) -> None:
-    """What is wrong is said, with the file."""
-    (tmp_path / "topics.toml").write_text(text)
-    with pytest.raises(UsageError, match=said):
-        retrieval.read_topics(tmp_path / "topics.toml")
 
 
 def test_grades_of_other_topics_are_refused(corpus: Corpus) -> None:

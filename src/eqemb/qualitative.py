@@ -14,7 +14,6 @@ asked about the equation that shares most units with it instead; the page says s
 import html
 import math
 import tomllib
-from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cached_property
@@ -31,15 +30,11 @@ from eqemb.embeddings import Embeddings
 from eqemb.errors import UsageError
 from eqemb.formula import layout
 from eqemb.library import Library
+from eqemb.rankers import PAIRS, TITLES, UnitOverlap, like
 from eqemb.split import VALIDATION, Split
 
-#: Name on the command line -> title of the column.
-MODELS = {
-    "eqemb": "EqEmb", "eqemb-u": "EqEmb-U", "eqemb-h": "EqEmb-H", "b-emb": "b-emb",
-    "cbow": "CBOW", "glove": "GloVe", "pv-dm": "PV-DM",
-}  # fmt: skip
-#: Models whose rho of equations never met the alpha of words: alpha_e and rho_w are compared.
-BY_ALPHA = frozenset(("eqemb-u", "pv-dm"))
+#: The columns of the page; `rankers` has their titles.
+MODELS = ("eqemb", "eqemb-u", "eqemb-h", "b-emb", "cbow", "glove", "pv-dm")
 Near = list[tuple[int, float]]
 """Rows, nearest first, with a cosine or a distance."""
 
@@ -75,7 +70,7 @@ def read_queries(path: Path) -> Queries:
 class Neighbours:
     """A trained model, asked by the paper's pairings.
 
-    equation -> words       cosine of rho_e and alpha_w; for `BY_ALPHA` of alpha_e and rho_w
+    equation -> words       cosine in the matrices that `rankers.PAIRS` names
     equation -> equations   Euclidean distance of alpha_e
     words -> equations      cosine of the words' mean and the equation, sides as in the first
 
@@ -84,9 +79,7 @@ class Neighbours:
 
     def __init__(self, made: Embeddings) -> None:
         self.made = made
-        self._own, self._other = (
-            ("alpha", "rho") if made.config["model"] in BY_ALPHA else ("rho", "alpha")
-        )
+        self._other, self._own = PAIRS.get(made.config["model"], ("alpha", "rho"))
 
     @cached_property
     def known(self) -> NDArray[np.bool_]:
@@ -145,7 +138,7 @@ def train(
     corpus: Corpus,
     collection: str = workshop.ALL,
     *,
-    names: Iterable[str] = tuple(MODELS),
+    names: Iterable[str] = MODELS,
     threads: int = 1,
     progress: Callable[[str], object] = lambda _: None,
 ) -> Trained:
@@ -157,14 +150,14 @@ def train(
         try:
             model = workshop.make_model(name, {})
         except UsageError as error:  # defaults can lack nothing but gensim
-            found.missing[MODELS[name]] = str(error)
+            found.missing[TITLES[name]] = str(error)
             continue
-        progress(MODELS[name])
-        key = f"{name}-{model.identity(corpus, split, 0)[:12]}"
-        training = workshop.Training(
-            model, corpus, split, folder, key, threads=threads, collection=collection
+        progress(TITLES[name])
+        found.models[TITLES[name]] = Neighbours(
+            workshop.trained_once(
+                model, corpus, split, folder, name, threads=threads, collection=collection
+            )
         )
-        found.models[MODELS[name]] = Neighbours(training.run(resume=True))
     return found
 
 
@@ -204,22 +197,19 @@ class Shelf:
         row = self._rows.get(shape.canonical())
         if row is not None:
             return Asked(query, latex, row)
-        return Asked(query, latex, *self._most_like(["\t".join(unit) for unit in shape.units()]))
+        return Asked(query, latex, *self._most_like(latex))
 
-    def _most_like(self, units: list[str]) -> tuple[int | None, float]:
+    def _most_like(self, latex: str) -> tuple[int | None, float]:
         """The type that shares most units: Dice over their counts."""
-        corpus = self.corpus
-        sizes = np.diff(corpus.unit_starts)
-        owners = np.repeat(np.arange(len(sizes)), sizes)
-        overlap = np.zeros(len(sizes), np.int64)
-        rows = {unit: row for row, unit in enumerate(corpus.units)}
-        for unit, wanted in Counter(units).items():
-            if unit in rows:
-                own = np.bincount(owners[corpus.unit_ids == rows[unit]], minlength=len(sizes))
-                overlap += np.minimum(own, wanted)
-        dice = 2 * overlap / np.maximum(1, sizes + len(units))
-        best = int(dice.argmax()) if len(dice) else 0
-        return (best, float(dice[best])) if overlap.any() else (None, 0.0)
+        if not layout(latex).units() or not self.corpus.forms:
+            return None, 0.0
+        dice = self._overlap.of_types(like(latex))
+        best = int(dice.argmax())
+        return (best, float(dice[best])) if dice[best] > 0 else (None, 0.0)
+
+    @cached_property
+    def _overlap(self) -> UnitOverlap:
+        return UnitOverlap(self.corpus)
 
     def equation(self, row: int) -> tuple[Equation, str, str]:
         """The first of a type in the corpus, the title of its article, and how it looks."""

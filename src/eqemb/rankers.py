@@ -245,7 +245,7 @@ class SentenceEncoder:
 
 #: Words and equations in the matrices that were trained together, as the paper pairs them; a
 #: model that is not here pairs alpha of words with rho of equations.
-_PAIRS = {"eqemb-u": ("rho", "alpha"), "pv-dm": ("rho", "alpha")}
+PAIRS = {"eqemb-u": ("rho", "alpha"), "pv-dm": ("rho", "alpha")}
 TITLES = {
     "b-emb": "b-emb",
     "cbow": "CBOW",
@@ -282,7 +282,7 @@ class ModelRanker:
         self.name = TITLES.get(name, name) + (" (other)" if other else "")
         self._model, self._overlap, self._other = model, overlap, other
         self._types = corpus.equation_types
-        word, equation = _PAIRS.get(name, ("alpha", "rho"))
+        word, equation = PAIRS.get(name, ("alpha", "rho"))
         if other:
             swapped = {"alpha": "rho", "rho": "alpha"}
             word, equation = swapped[word], swapped[equation]

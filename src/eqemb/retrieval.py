@@ -193,11 +193,10 @@ def train(
         system = SYSTEMS[name]
         words = made["words"] if system.takes_words else None
         model = system.make(Cell(DIM), "softmax", words)
-        kept = f"{name}-{model.identity(shelf.corpus, shelf.split, 0)[:12]}"
-        task = workshop.Training(
-            model, shelf.corpus, shelf.split, library.folder, kept, threads=threads
+        place = library.folder
+        made[name] = workshop.trained_once(
+            model, shelf.corpus, shelf.split, place, name, threads=threads
         )
-        made[name] = task.run(resume=True)
     return made
 
 

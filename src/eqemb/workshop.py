@@ -313,6 +313,22 @@ def named(checkpoint: Path) -> Iterator[None]:
         place.unlink(missing_ok=True)
 
 
+def trained_once(
+    model: Model,
+    of: Corpus,
+    made: Split,
+    place: Path,
+    name: str,
+    *,
+    threads: int = 1,
+    collection: str = ALL,
+) -> Embeddings:
+    """A model with seed 0, trained where it is not kept under its name and the hash of its all."""
+    key = f"{name}-{model.identity(of, made, 0)[:12]}"
+    task = Training(model, of, made, place, key, threads=threads, collection=collection)
+    return task.run(resume=True)
+
+
 def find_model(library: Library, name: str) -> Path:
     """The folder of a model; a name that is not there is answered with near ones."""
     known = library.models()

@@ -1,6 +1,5 @@
 """Commands that judge: evaluate, compare."""
 
-import math
 import sys
 import time
 from pathlib import Path
@@ -52,11 +51,13 @@ def evaluate(
     }
     for name, parts in lines.items():
         values = [parts[part] for part in ("validation", "test")]
-        shown = "".join(
-            f"{value['mean']:10.3f} ± {value['se'] or math.nan:.3f}" for value in values
-        )
+        shown = "".join(f"{value['mean']:10.3f} ± {_error(value)}" for value in values)
         chance = [found["chance"][line][name.partition(",")[0]] for line in ("zero", "unigram")]
         print(f"{name:24}{shown}" + "".join(f"{line:9.3f}" for line in chance))
+
+
+def _error(value: dict[str, float | None]) -> str:
+    return "-".rjust(5) if value["se"] is None else f"{value['se']:.3f}"
 
 
 @app.command()

@@ -1,18 +1,18 @@
 """Settings of CBOW, PV-DM and GloVe beside each other, on validation words, six for a reading.
 
-    python benchmarks/baselines.py LIBRARY nlp ir ai ml
+    python benchmarks/baselines.py LIBRARY nlp ir ai ml [--wide]
 
 As `settings.py`, whose table it continues: the paper's vocabulary, numbered equations, K=50, W=4,
-E=16. gensim knows nothing of readings: ten negatives or more are tried for the softmax, one or two
-for the logistic reading, which counts zeros by their mean. GloVe has no zeros: its six are for
-both. Needs the extras `paper` and `baselines`.
+E=16, or with --wide K=100, W=16. gensim knows nothing of readings: ten negatives or more are tried
+for the softmax, one or two for the logistic reading, which counts zeros by their mean. GloVe has no
+zeros: its six are for both. Needs the extras `paper` and `baselines`.
 """
 
 import argparse
 from pathlib import Path
 from typing import Any
 
-from settings import SHAPE, judged, line, opened
+from settings import SHAPE, WIDE, judged, line, opened
 
 from eqemb.baselines import Cbow, ParagraphVectors
 from eqemb.bernoulli import Model
@@ -66,8 +66,10 @@ def main() -> None:
     parser.add_argument("library", type=Path)
     parser.add_argument("collections", nargs="+")
     parser.add_argument("--seeds", type=int, default=2)
+    parser.add_argument("--wide", action="store_true")
     parser.add_argument("--models", nargs="+", default=[kind.name for kind in GRID])
     given = parser.parse_args()
+    shape = WIDE if given.wide else SHAPE
     data = opened(given.library, given.collections)
     n = sum(int(split.of(VALIDATION).sum()) for _, split in data)
     print(f"{', '.join(given.collections)}: {n:,} validation words, {given.seeds} seeds\n")
@@ -76,7 +78,7 @@ def main() -> None:
     for kind, settings in ((kind, GRID[kind]) for kind in GRID if kind.name in given.models):
         for one in settings:
             rows = [
-                [judged(kind(**SHAPE, **one).fit(*at, seed=seed), at, None) for at in data]
+                [judged(kind(**shape, **one).fit(*at, seed=seed), at, None) for at in data]
                 for seed in range(given.seeds)
             ]
             print(line(kind.name, one, rows), flush=True)

@@ -26,6 +26,7 @@ from eqemb.split import VALIDATION, Split
 from eqemb.vocabulary import Rules
 
 SHAPE: dict[str, Any] = {"dim": 50, "window": 4}
+WIDE: dict[str, Any] = {"dim": 100, "window": 16}
 WORDS: list[dict[str, Any]] = [
     {},
     {"rate": 0.0125},
@@ -192,8 +193,9 @@ def main() -> None:
         for _, split in data
     ]
     print(line("zero vectors", {"": "chance"}, [zero]), flush=True)
-    shape = {"dim": 100, "window": 16} if given.wide else SHAPE
-    shape |= LOGISTIC if given.reading == "logistic" else {}
+    shape = WIDE if given.wide else SHAPE
+    if given.reading == "logistic":
+        shape = shape | LOGISTIC
     for row in tried(data, range(given.seeds), given.threads, given.models, shape):
         print(row, flush=True)
     sys.stdout.flush()

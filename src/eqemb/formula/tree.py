@@ -7,7 +7,7 @@ Nothing here recurses: trees come from strangers and may be 100,000 deep.
 
 import re
 import unicodedata
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 #: The order in which Tangent visits children.
@@ -202,7 +202,7 @@ def rename(tags: Iterable[str], fixed: frozenset[str]) -> dict[str, str]:
 _SLT_ORDER = "abcdouwe"
 
 
-def to_slt(root: Node | None, end: Node | None = None) -> str:
+def to_slt(root: Node | None, end: Node | None = None, rename: Callable[[str], str] = str) -> str:
     """Tangent's bracket string; the baseline of the root stops before `end`."""
     if root is None or root is end:
         return ""
@@ -213,7 +213,7 @@ def to_slt(root: Node | None, end: Node | None = None) -> str:
         if isinstance(item, str):
             out.append(item)
             continue
-        out.append("[" + item.tag)
+        out.append("[" + rename(item.tag))
         stack.append("]")
         if item.kids:
             for edge in sorted(item.kids, key=_SLT_ORDER.index, reverse=True):

@@ -9,6 +9,7 @@ import pytest
 from eqemb.article import read_tokens
 from eqemb.errors import UsageError
 from eqemb.formula import layout
+from eqemb.formula.likeness import likeness, outline
 from eqemb.index import K1, REACH, B
 from eqemb.library import Library
 from eqemb.reading import read_library
@@ -101,12 +102,11 @@ def test_latex_finds_the_equation_itself(library: Library) -> None:
     assert best.occurrences == 2
 
 
-def test_scores_are_dice_over_units(library: Library) -> None:
-    """The score is twice the shared units over the units of both."""
+def test_scores_are_likenesses(library: Library) -> None:
+    """The score is how alike the two are when laid side by side."""
     asked, other = r"F = \frac{2 P}{P + R}", r"F = \frac{2 P R}{P + R}"
-    mine, theirs = (Counter(layout(latex).units()) for latex in (asked, other))
-    dice = 2 * (mine & theirs).total() / (mine.total() + theirs.total())
-    assert library.similar(asked).hits[0].score == pytest.approx(dice)
+    alike = likeness(outline(layout(asked)), outline(layout(other)), inside=True)
+    assert library.similar(asked).hits[0].score == pytest.approx(alike.score)
 
 
 @pytest.mark.parametrize("name", ["harmonic#1", "harmonic(F)"])

@@ -1,12 +1,11 @@
 """Ask a library: equations for words, and equations like an equation.
 
-The first search, which everything later has to beat: BM25 over the words around each equation,
-and the overlap of units. A query touches the postings of its own words or units and nothing
-else. NumPy only, so that an answer comes at once from a cold start.
+BM25 over the words around each equation, and the structure of the equation itself. A query
+touches the postings of its own words, units and shapes and nothing else. NumPy only, so that an
+answer comes at once from a cold start.
 """
 
 import re
-from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
@@ -20,6 +19,7 @@ from eqemb.article import Equation, read_tokens
 from eqemb.errors import UsageError
 from eqemb.formula import layout
 from eqemb.records import Records
+from eqemb.structure import Structure
 
 #: ARTICLE#4, ARTICLE(2.3) and ARTICLE:eq:loss; an article's name holds none of these marks.
 _NAME = re.compile(r"([^#():]+)(?:#(\d{1,9})|\(([^()]+)\)|:(.+))")
@@ -121,7 +121,6 @@ class Search:
     def __init__(self, records: Records, folder: Path) -> None:
         self._records, self._folder = records, folder
         self._equations = self._load("equations")  # article, ordinal, type
-        self._types = self._load("types")  # number of units, first equation
 
     def _load(self, name: str) -> NDArray[Any]:
         loaded: NDArray[Any] = np.load(self._folder / f"{name}.npy", mmap_mode="r")
@@ -131,6 +130,11 @@ class Search:
     def _vocabulary(self) -> dict[str, int]:
         words = (self._folder / "words.txt").read_text("utf-8").split("\n")
         return {word: row for row, word in enumerate(words)}
+
+    @cached_property
+    def structure(self) -> Structure:
+        """What the equations look like."""
+        return Structure(self._records, self._folder)
 
     # ------------------------------------------------------------ words -> equations
 
@@ -156,29 +160,12 @@ class Search:
     # ------------------------------------------------------------ equation -> equations
 
     def like(self, query: str, k: int = 10) -> Answer:
-        """Equations like the one named, or like the LaTeX given: Dice over units."""
+        """Equations like the one named, or like the LaTeX given, or that hold it."""
         named = find(self._records, query)
-        shape = layout(named.expanded if named else query)
-        wanted = Counter("\t".join(unit) for unit in shape.units())
-        if not wanted:
-            raise UsageError(f"there is no symbol to look for in {query!r}")
-        ids = self._unit_ids(list(wanted))
-        overlap = np.zeros(len(self._types), np.float32)
-        pointers = self._load("units.pointers")
-        owners, counts = self._load("units.owners"), self._load("units.weights")
-        for unit, row in ids.items():
-            part = slice(pointers[row], pointers[row + 1])
-            overlap[owners[part]] += np.minimum(counts[part], wanted[unit])
-        dice = 2 * overlap / (self._types[:, 0] + sum(wanted.values()))
-        unknown = sorted(" ".join(unit.split("\t")) for unit in wanted if unit not in ids)
-        return Answer(self._best(dice[self._equations[:, 2]], k, besides=named), unknown)
-
-    def _unit_ids(self, units: list[str]) -> dict[str, int]:
-        found: dict[str, int] = {}
-        for unit in units:
-            for row in self._records.rows("SELECT id FROM units WHERE unit = ?", unit):
-                found[unit] = row[0]
-        return found
+        found = self.structure.find(layout(named.expanded if named else query), count=k + 1)
+        scores = np.zeros(len(self.structure), np.float32)
+        scores[found.types] = found.scores
+        return Answer(self._best(scores[self._equations[:, 2]], k, besides=named), found.unknown)
 
     # ------------------------------------------------------------ hits
 

@@ -1,0 +1,225 @@
+"""What equations look like: an index of their structure, and questions to it.
+
+    units.*.npy      postings of units, by their ids in the records: types and counts
+    shapes.*.npy     postings of shapes, in which letters may have any name; `keys` are theirs
+    forms.*.npy      the types by their forms: those of one form are renamings of each other
+    outlines.*       the symbols of every type, row by row
+    families.npy     for each type the least type of its family
+
+A query touches the postings of its own units and shapes, the rarest first and not more than
+`TOUCHED`. The best of what they find is laid beside the query, symbol by symbol. NumPy only.
+"""
+
+from collections import Counter
+from collections.abc import Iterator
+from functools import cached_property
+from pathlib import Path
+from typing import NamedTuple, TypeVar
+
+import numpy as np
+
+from eqemb.errors import UsageError
+from eqemb.formula import Layout, layout
+from eqemb.formula.likeness import QUERY, Likeness, likeness, outline
+from eqemb.formula.shapes import Shape, form, key, shapes
+from eqemb.outlines import Outlines, OutlinesWriter
+from eqemb.postings import Array, Gatherer, Postings, load
+from eqemb.records import Records
+
+#: Postings that a query may touch; units that nearly all equations have say nothing.
+TOUCHED = 2_000_000
+#: Candidates that are laid beside the query, and symbols of them times those of the query.
+LAID, CELLS = 64, 300_000
+#: What a shape counts beside a unit, where candidates are found.
+SHAPES = 0.5
+
+T = TypeVar("T")
+
+
+class Found(NamedTuple):
+    """Types that answer, best first, and how well, from 0 to 1."""
+
+    types: Array
+    scores: Array
+    unknown: list[str]
+    """Units of the query that the library does not have."""
+
+
+# ------------------------------------------------------------ making
+
+
+def index_structure(records: Records, folder: Path) -> None:
+    """Index the structure of every type of the records into `folder`."""
+    outlines, keys = OutlinesWriter(folder), _Keys(folder, "shapes")
+    units = Gatherer(folder, "units")
+    forms: list[int] = []
+    for number, canonical, blob in records.rows(
+        "SELECT id, canonical, units FROM types ORDER BY id"
+    ):
+        made = _read(canonical)
+        found, counts = np.unique(np.frombuffer(blob, np.int32), return_counts=True)
+        units.add(found, np.full(len(found), number), counts)
+        keys.add(number, shapes(made))
+        outlines.add(outline(made))
+        forms.append(key(form(made)))
+    units.write(next(records.rows("SELECT COUNT(*) FROM units"))[0])
+    keys.write()
+    outlines.close()
+    ids = np.array(forms, np.uint64)
+    order = np.argsort(ids, kind="stable")
+    np.save(folder / "forms.keys.npy", ids[order])
+    np.save(folder / "forms.types.npy", order.astype(np.int32))
+
+
+def _read(canonical: str) -> Layout:
+    """The tree of a canonical form; that of nothing where an equation has no symbol."""
+    try:
+        return Layout.from_slt(canonical)
+    except ValueError:
+        return Layout(None)
+
+
+class _Keys:
+    """Postings of things that are known by a number of 64 bits only."""
+
+    def __init__(self, folder: Path, name: str) -> None:
+        self._folder, self._name = folder, name
+        self._gatherer = Gatherer(folder, name)
+        self._rows: dict[Shape, int] = {}
+
+    def add(self, owner: int, things: Counter[Shape]) -> None:
+        rows = [self._rows.setdefault(thing, len(self._rows)) for thing in things]
+        counts = np.fromiter(things.values(), np.int32, len(things))
+        self._gatherer.add(np.array(rows, np.int32), np.full(len(rows), owner), counts)
+
+    def write(self) -> None:
+        self._gatherer.write(len(self._rows))
+        keys = np.array([key("\t".join(thing)) for thing in self._rows], np.uint64)
+        order = np.argsort(keys, kind="stable")
+        np.save(self._folder / f"{self._name}.keys.npy", keys[order])
+        np.save(self._folder / f"{self._name}.rows.npy", order.astype(np.int32))
+
+
+# ------------------------------------------------------------ asking
+
+
+class _Touch(NamedTuple):
+    """Postings that a query asks for: how many, which, how often it has them, their weight."""
+
+    size: int
+    postings: Postings
+    row: int
+    wanted: int
+    weight: float
+
+
+class Structure:
+    """The structure of a library's equations, opened for questions."""
+
+    def __init__(self, records: Records, folder: Path) -> None:
+        self._records, self._folder = records, folder
+        self._units, self._shapes = Postings(folder, "units"), Postings(folder, "shapes")
+        self._shape_keys, self._shape_rows = (
+            load(folder, "shapes.keys"),
+            load(folder, "shapes.rows"),
+        )
+        self._form_keys, self._form_types = load(folder, "forms.keys"), load(folder, "forms.types")
+        self._outlines = Outlines(folder)
+
+    def __len__(self) -> int:
+        return len(self._form_types)
+
+    @cached_property
+    def families(self) -> Array:
+        """For each type the least type of its family."""
+        return load(self._folder, "families")
+
+    def layout(self, kind: int) -> Layout:
+        """The tree of a type."""
+        query = "SELECT canonical FROM types WHERE id = ?"
+        return _read(next(self._records.rows(query, int(kind)))[0])
+
+    @staticmethod
+    def alike(query: Layout, other: Layout) -> Likeness:
+        """How alike two equations are, and what of them met."""
+        return likeness(outline(query), outline(other), inside=True)
+
+    def find(self, query: str | Layout, allowed: Array | None = None, count: int = 10) -> Found:
+        """The types most like an equation, or that hold it; only those `allowed`."""
+        made = layout(query) if isinstance(query, str) else query
+        if made.root is None:
+            raise UsageError(f"there is no symbol to look for in {made.latex!r}")
+        estimate, unknown = self._estimate(made)
+        if allowed is not None:
+            estimate[~allowed] = 0.0
+        if not len(estimate):
+            return Found(np.empty(0, np.int32), np.empty(0), unknown)
+        best = _top(estimate, max(count, LAID))
+        rows = outline(made)
+        room = np.cumsum(np.minimum(self._outlines.sizes[best], 300)) * len(made.nodes())
+        laid = best[: max(16, min(LAID, int(np.searchsorted(room, CELLS))))]
+        scores = self._outlines.likeness(rows, laid, inside=True)
+        # the equation itself before what only looks the same
+        same = laid == self._records.type_of(made.canonical())
+        order = np.lexsort((laid, -estimate[laid], ~same, -scores))
+        rest = best[len(laid) :]
+        least = float(scores.min(initial=1.0))
+        types = np.r_[laid[order], rest][:count]
+        scores = np.r_[scores[order], np.minimum(estimate[rest], least)][:count]
+        return Found(types, scores, unknown)
+
+    def _estimate(self, made: Layout) -> tuple[Array, list[str]]:
+        """How much of the query's units and shapes each type has, from 0 to 1."""
+        touches: list[_Touch] = []
+        units = Counter("\t".join(unit) for unit in made.units())
+        rows = self._unit_rows(units)
+        touches += self._touches(self._units, rows, units, 1.0)
+        parts = shapes(made)
+        touches += self._touches(self._shapes, self._known_shapes(parts), parts, SHAPES)
+        scores = np.zeros(len(self), np.float32)
+        total, left = 0.0, TOUCHED
+        for touch in sorted(touches, key=lambda touch: (touch.size, touch.row)):
+            left -= touch.size
+            if left < 0 and total:
+                break
+            owners, counts = touch.postings.of(touch.row)
+            scores[owners] += np.minimum(counts, touch.wanted) * np.float32(touch.weight)
+            total += touch.weight * touch.wanted
+        if total:
+            nodes = len(made.nodes())
+            scores *= nodes / total / (QUERY * nodes + (1 - QUERY) * self._outlines.sizes)
+        own = np.uint64(key(form(made)))
+        start, stop = (np.searchsorted(self._form_keys, own, side) for side in ("left", "right"))
+        scores[self._form_types[start:stop]] += 1.0  # renamings come first
+        return scores, sorted(unit.replace("\t", " ") for unit in units if unit not in rows)
+
+    def _touches(
+        self, postings: Postings, rows: dict[T, int], wanted: Counter[T], weight: float
+    ) -> Iterator[_Touch]:
+        for thing, row in rows.items():
+            size = int(postings.pointers[row + 1] - postings.pointers[row])
+            rarity = np.log1p((len(self) - size + 0.5) / (size + 0.5))
+            yield _Touch(size, postings, row, wanted[thing], weight * float(rarity))
+
+    def _unit_rows(self, units: Counter[str]) -> dict[str, int]:
+        query = "SELECT id FROM units WHERE unit = ?"
+        return {unit: row for unit in units for (row,) in self._records.rows(query, unit)}
+
+    def _known_shapes(self, parts: Counter[Shape]) -> dict[Shape, int]:
+        keys = np.array([key("\t".join(part)) for part in parts], np.uint64)
+        places = np.searchsorted(self._shape_keys, keys)
+        return {
+            part: int(self._shape_rows[place])
+            for part, place, number in zip(parts, places.tolist(), keys, strict=True)
+            if place < len(self._shape_keys) and self._shape_keys[place] == number
+        }
+
+
+def _top(scores: Array, count: int) -> Array:
+    """The best of what has a score, best first, ties in order."""
+    some = np.flatnonzero(scores > 0)
+    if len(some) > count:
+        least = np.partition(scores[some], len(some) - count)[len(some) - count]
+        some = some[scores[some] >= least]
+    order: Array = some[np.lexsort((some, -scores[some]))][:count]
+    return order

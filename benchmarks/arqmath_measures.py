@@ -161,7 +161,7 @@ def cosine(names: dict[str, int], vectors: Floats) -> Measure:
     return lambda topic, name: float(vectors[names[topic]] @ vectors[names[name]])
 
 
-def side_by_side(outlines: dict[str, likeness.Outline], **how: float) -> Measure:
+def side_by_side(outlines: dict[str, likeness.Outline], **how: Any) -> Measure:
     """Rows laid side by side."""
     return lambda topic, name: likeness.likeness(outlines[topic], outlines[name], **how).score
 

@@ -25,10 +25,10 @@ from numpy.typing import NDArray
 from eqemb import evaluation, ranking
 from eqemb.article import EQUATION_MARK, read_tokens
 from eqemb.corpus import Corpus, Pointers
-from eqemb.index import REACH
 from eqemb.library import Library
 from eqemb.rankers import PLAIN, WORDS, Query, Ranker, Scores, in_words
 from eqemb.split import Split
+from eqemb.wording import REACH
 
 MOST = 1000
 """Queries of one kind; of more, a sample that is the same every time."""

@@ -22,8 +22,10 @@ from typing import Any, Self
 
 from eqemb.article import Article, Equation
 from eqemb.errors import EqembError, UsageError
+from eqemb.hits import Answer
+from eqemb.question import Where
 from eqemb.records import FORMAT, Records, open_records
-from eqemb.search import Answer, Search, find, looks_like_name
+from eqemb.search import Search, find, looks_like_name
 from eqemb.store import sync_folder
 
 try:
@@ -127,14 +129,25 @@ class Library:
             raise UsageError(f"no article {name!r} in {self.folder}: {hint}")
         return found
 
-    def search(self, words: str, k: int = 10) -> Answer:
-        """Equations for words."""
-        return self._questions.words(words, k)
+    def search(self, words: str, k: int = 10, *, by: str = "all", **limits: Any) -> Answer:
+        """Equations for words, "phrases", -words and $LaTeX$; `limits` as `question.Where` has."""
+        return self.questions.words(words, k, by=by, where=self._where(limits))
 
-    def similar(self, equation: str, k: int = 10) -> Answer:
+    def similar(self, equation: str, k: int = 10, *, by: str = "all", **limits: Any) -> Answer:
         """Equations like one that is named (`ARTICLE#4`) or given as LaTeX."""
         self.equation(equation)
-        return self._questions.like(equation, k)
+        return self.questions.like(equation, k, by=by, where=self._where(limits))
+
+    def _where(self, limits: dict[str, Any]) -> Where:
+        """What an answer is limited to; a misspelt article or collection is answered with near."""
+        has = limits.pop("has", ())
+        try:
+            where = Where(**limits, has=(has,) if isinstance(has, str) else tuple(has))
+        except TypeError as error:
+            raise UsageError(f"cannot limit an answer so: {error}") from None
+        if where.article is not None:
+            self.article(where.article)
+        return where
 
     def equation(self, name: str) -> Equation | None:
         """The equation that is named; None where the text is no name but LaTeX."""
@@ -143,7 +156,8 @@ class Library:
         return find(self.records, name)
 
     @cached_property
-    def _questions(self) -> Search:
+    def questions(self) -> Search:
+        """The index, opened."""
         if not (self.generation / "index").is_dir():
             raise UsageError(f"{self.folder} has no index: make the library with `eqemb build`")
         return Search(self.records, self.generation / "index")

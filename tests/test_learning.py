@@ -17,6 +17,7 @@ import pytest
 
 import eqemb
 from eqemb import cli, workshop
+from eqemb.cli import learning
 from eqemb.errors import EqembError, UsageError
 from eqemb.library import Library
 from eqemb.reading import read_library
@@ -193,6 +194,29 @@ def test_talk_of_training(run: Run, library: Path, tmp_path: Path) -> None:
     assert "words/s" in done.out
     assert "█" in done.out
     assert picture.read_bytes().startswith(b"\x89PNG")
+
+
+def test_the_score_that_is_said_is_the_one_kept(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Vectors that go on for the sake of others may score better later: these are not kept."""
+    history = [
+        {
+            "stage": "units", "iteration": at, "loss": {"b_w": 1.0}, "positions": 10,
+            "best": {"alpha_u": 1}, "validation": {"alpha_u": score}, "seconds": 1.0,
+        }
+        for at, score in enumerate((-2.5, -2.75, -2.125), 1)
+    ]  # fmt: skip
+    made = eqemb.Embeddings({"model": "eqemb-u", "best": {"alpha_u": 1}}, {}, {}, history)
+    summary = {"words_per_second": 1.0, "seconds": 1.0, "sha256": "", "path": ""}
+    learning._print_trained(summary, made)
+    assert "-2.500, kept: 1\n" in capsys.readouterr().out
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+    with learning._Curve(5) as curve:
+        for row in history:
+            curve.show(row, row["iteration"], 1.0, 1.0, row["validation"]["alpha_u"])
+    lines = [line for line in capsys.readouterr().err.splitlines() if "validation -" in line]
+    assert ["kept: 1" in line for line in lines] == [False, True, True]
 
 
 @needs_gensim

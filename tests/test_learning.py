@@ -200,7 +200,7 @@ def test_the_score_that_is_said_is_the_one_kept(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Vectors that go on for the sake of others may score better later: these are not kept."""
-    history = [
+    history: list[dict[str, Any]] = [
         {
             "stage": "units", "iteration": at, "loss": {"b_w": 1.0}, "positions": 10,
             "best": {"alpha_u": 1}, "validation": {"alpha_u": score}, "seconds": 1.0,
@@ -381,3 +381,21 @@ def test_the_library_stays_readable_after_training(library: Path) -> None:
         with pytest.raises(UsageError, match="no collection"):
             workshop.corpus(opened, workshop.Choice("three"))
         assert opened.report["articles"] == 8
+
+
+def test_a_model_older_than_the_library_is_said_to_be(run: Run, tmp_path: Path) -> None:
+    """Evaluated on what it was trained on, and with a word about it; near-duplicates or not."""
+    demo = sorted((Path(eqemb.__file__).parent / "demo").glob("*.tex"))
+    read_library(demo, tmp_path / "lib").close()
+    train = ("train", tmp_path / "lib", "--model", "words", *SMALL, "--json")
+    assert run(*train, "--name", "one").code == 0
+    assert run(*train, "--name", "two", "--duplicates", "--numbering", "numbered").code == 0
+    for name in ("one", "two"):
+        done = run("evaluate", tmp_path / "lib", name, "--json")
+        assert json.loads(done.out)["current"]
+        assert "older" not in done.err
+    read_library(demo[1:], tmp_path / "lib").close()
+    for name in ("one", "two"):
+        done = run("evaluate", tmp_path / "lib", name, "--json")
+        assert not json.loads(done.out)["current"]
+        assert f"{name} is older than the library" in done.err

@@ -34,9 +34,12 @@ def evaluate(
     with Library.open(library) as opened:
         made = Embeddings.load(workshop.find_model(opened, model))
         corpus, split = workshop.trained_on(opened, made)
+        current = workshop.is_current(opened, made.config)
     found = evaluation.judged(workshop.reopened(made), corpus, split)
+    if not current:
+        say(f"{model} is older than the library: papers that were read since are not in its corpus")
     if as_json:
-        print_json(found)
+        print_json(found | {"current": current})
         return
     print(f"{found['model']}, seed {found['seeds'][0]}: {found['n']:,} test words,")
     print(f"{found['negatives']} negatives each, split {found['split'][:12]}\n")

@@ -101,7 +101,8 @@ def compare(
 ) -> None:
     """Train and score every model and control over the grid, and write the tables.
 
-    What is done already is not done again: after an interruption the same command goes on.
+    After an interruption the same command goes on: a collection is done with a K and a reading as
+    one task, and of tasks that were under way nothing is kept.
     """
     from eqemb import contest, evaluation, plots, tables, workshop
     from eqemb.library import Library, to_json, write_atomically

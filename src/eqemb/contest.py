@@ -394,7 +394,7 @@ def _differences(
                         yield {
                             "reading": reading, "measure": measure, "collection": pool,
                             "model": one, "against": other,
-                        } | gain._asdict() | {"verdict": gain.verdict}  # fmt: skip
+                        } | gain._asdict()  # fmt: skip
 
 
 def _rounded(found: Any) -> Any:

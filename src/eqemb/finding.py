@@ -245,7 +245,5 @@ def _gains(lines: dict[str, Measures], clusters: NDArray[np.int64]) -> list[dict
     for name, line in lines.items():
         if name != best:
             gain = evaluation.difference([(line["mrr"], lines[best]["mrr"], clusters)])
-            made.append(
-                {"ranker": name, "against": best} | gain._asdict() | {"verdict": gain.verdict}
-            )
+            made.append({"ranker": name, "against": best} | gain._asdict())
     return made

@@ -239,6 +239,9 @@ def test_dry_run_trains_nothing(run: Run, library: Path) -> None:
     found = json.loads(run("train", library, "--name", "dry", "--dry-run", "--json").out)
     assert found["memory"] > 0
     assert found["parameters"] == 2 * 100 * _rows(library)
+    assert run("train", library, "--model", "words", *SMALL, "--name", "dry").code == 0
+    again = run("train", library, "--name", "dry", "--dry-run", "--json")
+    assert json.loads(again.out) | {"seconds": 0} == found | {"seconds": 0}
 
 
 def _rows(library: Path) -> int:

@@ -205,6 +205,10 @@ class Training:
     threads: int = 1
     collection: str = ALL
 
+    def __post_init__(self) -> None:
+        if not _NAME.fullmatch(self.name):
+            raise UsageError(f"{self.name!r} cannot be a model's name: give a plain --name")
+
     @property
     def path(self) -> Path:
         """The folder of the model."""
@@ -217,8 +221,6 @@ class Training:
 
     def check(self, *, resume: bool = False) -> Embeddings | None:
         """The finished model where there is one to go on with; a name that is taken is refused."""
-        if not _NAME.fullmatch(self.name):
-            raise UsageError(f"{self.name!r} cannot be a model's name: give a plain --name")
         self.model.check(self.corpus)
         if not self.path.exists():
             if self.checkpoint.exists() and not resume:

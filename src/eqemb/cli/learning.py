@@ -221,7 +221,10 @@ def train(
         training = workshop.Training(
             made, corpus, held, library, name, seed, threads or _cores(), collection
         )
-        training.check(resume=resume)
+        if dry_run:  # a name that is taken changes nothing about what it needs
+            made.check(corpus)
+        else:
+            training.check(resume=resume)
         expected = training.estimate()
     if dry_run and as_json:
         print_json(expected._asdict())

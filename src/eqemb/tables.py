@@ -273,21 +273,15 @@ def _gain(entry: Entry) -> str:
     return f"{entry['mean']:+.3f} {_SIGNS[entry['verdict']]} ({interval})"
 
 
-def verdicts(results: Results, model: str) -> Iterator[str]:
-    """In words, where a model beats the controls and where not."""
-    controls = [
-        entry["model"]
-        for entry in results["results"]
-        if entry["control"] and entry["dim"] == results["results"][0]["dim"]
-    ]
-    keys = dict.fromkeys((entry["reading"], entry["measure"]) for entry in results["differences"])
-    for reading, measure in keys:
-        said = {"better": "beats", "tie": "ties with", "worse": "loses to",
-                "too few": "has too few articles beside"}  # fmt: skip
+def verdicts(results: Results, model: str, reading: str) -> Iterator[str]:
+    """In words, by measure, where a model beats the controls and where not."""
+    controls = {entry["model"] for entry in results["results"] if entry["control"]}
+    said = {"better": "beats", "tie": "ties with", "worse": "loses to",
+            "too few": "has too few articles beside"}  # fmt: skip
+    found = _differences(results, reading=reading, collection=POOL, model=model)
+    for measure, group in groupby(found, key=lambda entry: str(entry["measure"])):
         by: dict[str, list[str]] = {verdict: [] for verdict in said}
-        for entry in _differences(
-            results, reading=reading, measure=measure, collection=POOL, model=model
-        ):
+        for entry in group:
             if entry["against"] in controls:
                 by[entry["verdict"]].append(entry["against"])
         parts = [f"{said[verdict]} {_listed(names)}" for verdict, names in by.items() if names]

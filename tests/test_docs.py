@@ -33,8 +33,11 @@ def test_figures_are_those_that_were_printed(document: str, name: str, block: st
 
 
 def test_blocks_are_made_of_the_results() -> None:
-    """What `publish.py` would write is what is there."""
+    """What `publish.py` would write is what is there, and nothing is kept that it leaves out."""
     assert [path.name for path, _ in publish.outdated()] == []
+    results, product = read("contest.json"), read("product.json")
+    assert publish.trimmed(results) == results
+    assert publish.trimmed(product, is_product=True) == product
 
 
 def read(name: str) -> Any:

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import eqemb
-from eqemb import cli, ranking, retrieval
+from eqemb import cli, ranking, retrieval, standings, tables
 from eqemb.corpus import Corpus
 from eqemb.errors import UsageError
 from eqemb.rankers import EQUATION, WORDS, Query, Ranker, in_words
@@ -415,3 +415,16 @@ def test_an_encoder_is_a_function() -> None:
     """Lists of numbers count as arrays; what cannot be called is refused at once."""
     with pytest.raises(UsageError, match="is no function"):
         retrieval.find_encoder("eqemb.retrieval:DEPTH")
+
+
+def test_tables_of_the_kept_figures() -> None:
+    """They are those of the document; a table of gains with nothing in it is a sentence."""
+    kept = Path(__file__).parents[1] / "benchmarks/results/retrieval.json"
+    found = json.loads(kept.read_text("utf-8"))
+    text = [*standings.notes(found), *map(tables.markdown, standings.report(found))]
+    assert "\n".join(text).split() == kept.with_suffix(".md").read_text("utf-8").split()
+    for line in found["judged"]["words"]["rankers"].values():
+        line["test"]["unjudged"] = {"mean": 0.2, "se": None}
+    captions = [table.caption for table in standings.report(found)]
+    assert sum(caption.startswith("Gains in nDCG@10") for caption in captions) == 1
+    assert sum("no table of gains for topics in words" in note for note in standings.notes(found))

@@ -456,8 +456,7 @@ def _gains(
     for name, line in lines.items():
         if name != best:
             gain = ranking.gain(line["ndcg"][chosen], lines[best]["ndcg"][chosen])
-            found = gain._asdict() | {"verdict": gain.verdict}
-            yield {"topics": half, "ranker": name, "against": best} | found
+            yield {"topics": half, "ranker": name, "against": best} | gain._asdict()
 
 
 # ------------------------------------------------------------ choices, on development topics

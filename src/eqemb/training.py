@@ -335,6 +335,7 @@ class Attempt:
             seconds = perf_counter() - start
             row = {"stage": self.stage, "iteration": iteration, "loss": loss}
             row["positions"] = positions
+            row["best"] = {name: self.watches[name].iteration for name in judges}
             self.history.append(row | {"validation": scores, "seconds": round(seconds, 4)})
             self.save()
             if callback is not None:

@@ -50,6 +50,7 @@ ORDER = [
     "report",
     "postings",
     "outlines",
+    "families",
     "structure",
     "index",
     "search",

@@ -10,6 +10,7 @@ A query touches the postings of its own units and shapes, the rarest first and n
 `TOUCHED`. The best of what they find is laid beside the query, symbol by symbol. NumPy only.
 """
 
+from array import array
 from collections import Counter
 from collections.abc import Iterator
 from functools import cached_property
@@ -18,6 +19,7 @@ from typing import NamedTuple, TypeVar
 
 import numpy as np
 
+from eqemb import families
 from eqemb.errors import UsageError
 from eqemb.formula import Layout, layout
 from eqemb.formula.likeness import QUERY, Likeness, likeness, outline
@@ -52,7 +54,7 @@ def index_structure(records: Records, folder: Path) -> None:
     """Index the structure of every type of the records into `folder`."""
     outlines, keys = OutlinesWriter(folder), _Keys(folder, "shapes")
     units = Gatherer(folder, "units")
-    forms: list[int] = []
+    forms, kinships = array("Q"), array("Q")
     for number, canonical, blob in records.rows(
         "SELECT id, canonical, units FROM types ORDER BY id"
     ):
@@ -62,13 +64,15 @@ def index_structure(records: Records, folder: Path) -> None:
         keys.add(number, shapes(made))
         outlines.add(outline(made))
         forms.append(key(form(made)))
+        kinships.append(families.kinship(made))
     units.write(next(records.rows("SELECT COUNT(*) FROM units"))[0])
     keys.write()
     outlines.close()
-    ids = np.array(forms, np.uint64)
+    ids = np.frombuffer(forms, np.uint64)
     order = np.argsort(ids, kind="stable")
     np.save(folder / "forms.keys.npy", ids[order])
     np.save(folder / "forms.types.npy", order.astype(np.int32))
+    families.group(folder, np.frombuffer(kinships, np.uint64))
 
 
 def _read(canonical: str) -> Layout:

@@ -146,6 +146,12 @@ class Outlines:
         sizes = share * query.size + (1 - share) * self.sizes[types]
         return self._worth(query, shelf.symbols, pairs, renamed) / (2 * sizes)
 
+    def holding(self, tag: str) -> Array:
+        """The types in which a symbol occurs."""
+        places = np.flatnonzero(self._symbols == self._ids.get(tag, -1))
+        types: Array = np.searchsorted(self._pointers[:, 0], places, "right") - 1
+        return np.unique(types)
+
     def most(self, ones: Array, others: Array) -> Array:
         """For each pair of types more than they can be alike, whatever their letters.
 
@@ -155,8 +161,9 @@ class Outlines:
         _, one, two = np.intersect1d(both[0][0], both[1][0], return_indices=True)
         shared = np.minimum(both[0][1][one], both[1][1][two])
         pairs = both[0][0][one] // len(self._tags)
-        total: Array = 2 * np.bincount(pairs, shared, minlength=len(ones))
-        return total / (self.sizes[ones] + self.sizes[others])
+        total = 2 * np.bincount(pairs, shared, minlength=len(ones))
+        most: Array = total / (self.sizes[ones] + self.sizes[others])
+        return most
 
     def _bags(self, types: Array) -> tuple[Array, Array]:
         """Codes of (place among the types, symbol), and how often each occurs."""

@@ -51,6 +51,7 @@ ORDER = [
     "stems",
     "postings",
     "outlines",
+    "families",
     "structure",
     "wording",
     "meaning",

@@ -27,6 +27,7 @@ from eqemb.formula.likeness import (
     SAME,
     UNLIKE,
     Outline,
+    Row,
     is_letter,
     match_letters,
 )
@@ -106,7 +107,32 @@ class Outlines:
         """How many symbols each type has."""
         return np.asarray(self._pointers[:-1, 2]).astype(np.int32)
 
-    def likeness(self, query: Outline, types: Array, *, inside: bool = False) -> Array:
+    def outline(self, kind: int) -> Outline:
+        """The outline of a type, its symbols placed in order of rows."""
+        (start, first, size), (_, last, _) = self._pointers[kind], self._pointers[kind + 1]
+        rows: list[Row] = []
+        owners: list[tuple[Row, int]] = []
+        for edge, owner, length in self._rows[first:last].tolist():
+            tags = [self._tags[tag] for tag in self._symbols[start : start + length].tolist()]
+            row = Row(chr(edge) if edge else "", tags, [], [{} for _ in tags])
+            row.places.extend(range(len(owners), len(owners) + length))
+            owners += [(row, place) for place in range(length)]
+            start += length
+            if edge:
+                above, place = owners[owner]
+                above.hanging[place][row.edge] = len(rows)
+            rows.append(row)
+        return Outline(rows, int(size))
+
+    def likeness(
+        self,
+        query: Outline,
+        types: Array,
+        *,
+        renamed: float = RENAMED,
+        share: float = QUERY,
+        inside: bool = False,
+    ) -> Array:
         """How alike the query and each of the types are, as `formula.likeness` says."""
         found = np.zeros(len(types))
         if not query.rows or not len(types):
@@ -117,10 +143,44 @@ class Outlines:
         )
         laid = _lay(query, shelf, self._ids, self._kinds)
         pairs = [laid.pairs(number, inside=inside) for number in range(len(types))]
-        sizes = QUERY * query.size + (1 - QUERY) * self.sizes[types]
-        return self._worth(query, shelf.symbols, pairs) / (2 * sizes)
+        sizes = share * query.size + (1 - share) * self.sizes[types]
+        return self._worth(query, shelf.symbols, pairs, renamed) / (2 * sizes)
 
-    def _worth(self, query: Outline, symbols: Array, pairs: list[_Pairs]) -> Array:
+    def holding(self, tag: str) -> Array:
+        """The types in which a symbol occurs."""
+        places = np.flatnonzero(self._symbols == self._ids.get(tag, -1))
+        types: Array = np.searchsorted(self._pointers[:, 0], places, "right") - 1
+        return np.unique(types)
+
+    def most(self, ones: Array, others: Array) -> Array:
+        """For each pair of types more than they can be alike, whatever their letters.
+
+        No more symbols can meet than both have, and a letter may meet any letter.
+        """
+        both = [self._bags(types) for types in (ones, others)]
+        _, one, two = np.intersect1d(both[0][0], both[1][0], return_indices=True)
+        shared = np.minimum(both[0][1][one], both[1][1][two])
+        pairs = both[0][0][one] // len(self._tags)
+        total = 2 * np.bincount(pairs, shared, minlength=len(ones))
+        most: Array = total / (self.sizes[ones] + self.sizes[others])
+        return most
+
+    def _bags(self, types: Array) -> tuple[Array, Array]:
+        """Codes of (place among the types, symbol), and how often each occurs."""
+        starts = self._pointers[types, 0]
+        lengths = self._pointers[types + 1, 0] - starts
+        places = np.repeat(np.arange(len(types)), lengths)
+        within = np.arange(len(places)) - np.repeat(np.cumsum(lengths) - lengths, lengths)
+        symbols = self._classes[self._symbols[starts[places] + within]]
+        return np.unique(places * len(self._tags) + symbols, return_counts=True)
+
+    @cached_property
+    def _classes(self) -> Array:
+        """The symbols, all letters being one."""
+        letter = next((self._ids[tag] for tag in self._tags if is_letter(tag)), 0)
+        return np.array([letter if is_letter(t) else n for n, t in enumerate(self._tags)], np.int64)
+
+    def _worth(self, query: Outline, symbols: Array, pairs: list[_Pairs], renamed: float) -> Array:
         """What the pairs of symbols of each candidate are worth once letters are settled."""
         mine = sorted({tag for row in query.rows for tag in row.tags})
         number = {tag: place for place, tag in enumerate(mine)}
@@ -133,7 +193,7 @@ class Outlines:
         worth = np.bincount(where, 1 + flat[:, 2], minlength=len(codes))
         total = np.zeros(len(pairs))
         letters: list[Counter[tuple[str, str]]] = [Counter() for _ in pairs]
-        renamed: list[tuple[int, tuple[str, str], float]] = []
+        others: list[tuple[int, tuple[str, str], float]] = []
         for code, count, value in zip(codes.tolist(), met.tolist(), worth.tolist(), strict=True):
             rest, other = divmod(code, len(self._tags))
             candidate, one = divmod(rest, len(mine))
@@ -143,11 +203,11 @@ class Outlines:
             if is_letter(pair[0]) and is_letter(pair[1]):
                 letters[candidate][pair] = count
                 if pair[0] != pair[1]:
-                    renamed.append((candidate, pair, value))
+                    others.append((candidate, pair, value))
         names = [match_letters(found) for found in letters]
-        for candidate, (one, two), value in renamed:
+        for candidate, (one, two), value in others:
             if names[candidate].get(one) == two:
-                total[candidate] += RENAMED * value
+                total[candidate] += renamed * value
         return total
 
 

@@ -10,6 +10,7 @@ A query touches the postings of its own units and shapes, the rarest first and n
 `TOUCHED`. The best of what they find is laid beside the query, symbol by symbol. NumPy only.
 """
 
+from array import array
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from functools import cached_property
@@ -18,9 +19,17 @@ from typing import NamedTuple, TypeVar
 
 import numpy as np
 
+from eqemb import families
 from eqemb.errors import UsageError
-from eqemb.formula import Layout, layout
-from eqemb.formula.likeness import QUERY, Likeness, likeness, outline
+from eqemb.formula import Layout
+from eqemb.formula.likeness import QUERY, Likeness, is_letter, likeness, outline
+from eqemb.formula.pattern import (
+    OutOfStepsError,
+    Pattern,
+    is_pattern,
+    is_wildcard,
+    read_pattern,
+)
 from eqemb.formula.shapes import Shape, form, key, shapes
 from eqemb.outlines import Outlines, OutlinesWriter
 from eqemb.postings import Array, Gatherer, Postings, load
@@ -30,6 +39,8 @@ from eqemb.records import Records
 TOUCHED = 2_000_000
 #: Candidates that are laid beside the query, and symbols of them times those of the query.
 LAID, CELLS = 64, 300_000
+#: Equations that a pattern is tried on, and steps that this may cost.
+TRIED, STEPS = 500, 25_000
 #: What a shape counts beside a unit, where candidates are found.
 SHAPES = 0.5
 
@@ -43,6 +54,8 @@ class Found(NamedTuple):
     scores: Array
     unknown: list[str]
     """Units of the query that the library does not have."""
+    note: str = ""
+    """What was not looked at, '' where everything was."""
 
 
 # ------------------------------------------------------------ making
@@ -52,7 +65,7 @@ def index_structure(records: Records, folder: Path) -> None:
     """Index the structure of every type of the records into `folder`."""
     outlines, keys = OutlinesWriter(folder), _Keys(folder, "shapes")
     units = Gatherer(folder, "units")
-    forms: list[int] = []
+    forms, kinships = array("Q"), array("Q")
     for number, canonical, blob in records.rows(
         "SELECT id, canonical, units FROM types ORDER BY id"
     ):
@@ -62,13 +75,15 @@ def index_structure(records: Records, folder: Path) -> None:
         keys.add(number, shapes(made))
         outlines.add(outline(made))
         forms.append(key(form(made)))
+        kinships.append(families.kinship(made))
     units.write(next(records.rows("SELECT COUNT(*) FROM units"))[0])
     keys.write()
     outlines.close()
-    ids = np.array(forms, np.uint64)
+    ids = np.frombuffer(forms, np.uint64)
     order = np.argsort(ids, kind="stable")
     np.save(folder / "forms.keys.npy", ids[order])
     np.save(folder / "forms.types.npy", order.astype(np.int32))
+    families.group(folder, np.frombuffer(kinships, np.uint64))
 
 
 def _read(canonical: str) -> Layout:
@@ -104,13 +119,13 @@ class _Keys:
 
 
 class _Touch(NamedTuple):
-    """Postings that a query asks for: how many, which, how often it has them, their weight."""
+    """Postings that a query asks for: how many, which, how often it has them, what they weigh."""
 
     size: int
-    postings: Postings
     row: int
     wanted: int
     weight: float
+    postings: Postings
 
 
 class Structure:
@@ -170,10 +185,15 @@ class Structure:
         return likeness(outline(query), outline(other), inside=True)
 
     def find(self, query: str | Layout, allowed: Array | None = None, count: int = 10) -> Found:
-        """The types most like an equation, or that hold it; only those `allowed`."""
-        made = layout(query) if isinstance(query, str) else query
+        """The types most like an equation, or that hold it; only those `allowed`.
+
+        In a query with wildcards (`?x`) they are those that match it.
+        """
+        made = read_pattern(query) if isinstance(query, str) else query
         if made.root is None:
             raise UsageError(f"there is no symbol to look for in {made.latex!r}")
+        if is_pattern(made):
+            return self._matching(made, allowed, count)
         estimate, unknown = self._estimate(made)
         if allowed is not None:
             estimate[~allowed] = 0.0
@@ -196,14 +216,14 @@ class Structure:
     def _estimate(self, made: Layout) -> tuple[Array, list[str]]:
         """How much of the query's units and shapes each type has, from 0 to 1."""
         touches: list[_Touch] = []
-        units = Counter("\t".join(unit) for unit in made.units())
+        units = Counter("\t".join(unit) for unit in made.units() if not _wild(unit))
         rows = self._unit_rows(units)
         touches += self._touches(self._units, rows, units, 1.0)
-        parts = shapes(made)
+        parts = Counter({part: n for part, n in shapes(made).items() if not _wild(part)})
         touches += self._touches(self._shapes, self._known_shapes(parts), parts, SHAPES)
         scores = np.zeros(len(self), np.float32)
         total, left = 0.0, TOUCHED
-        for touch in sorted(touches, key=lambda touch: (touch.size, touch.row)):
+        for touch in sorted(touches):
             left -= touch.size
             if left < 0 and total:
                 break
@@ -220,13 +240,66 @@ class Structure:
         scores[self._form_types[start:stop]] += 1.0  # renamings come first
         return scores, sorted(unit.replace("\t", " ") for unit in units if unit not in rows)
 
+    def _matching(self, made: Layout, allowed: Array | None, count: int) -> Found:
+        """The types that match a pattern."""
+        pattern = Pattern(made)
+        types = self._holding(made, pattern)
+        if allowed is not None:
+            types = types[allowed[types]]
+        estimate, unknown = self._estimate(made)
+        types = types[np.lexsort((types, self._outlines.sizes[types], -estimate[types]))]
+        found: list[tuple[float, int]] = []
+        tried, given_up, whole = 0, 0, 0
+        for kind in types[:TRIED].tolist():
+            if pattern.spent >= STEPS or whole >= count:
+                break
+            tried += 1
+            try:
+                match = pattern.match(self._outlines.outline(kind))
+            except OutOfStepsError:
+                given_up += 1
+                continue
+            if match is not None:
+                found.append((match.score, kind))
+                whole += match.score > 1 - 1e-9
+        best = sorted(found, key=lambda item: -item[0])[:count]  # ties as they were tried
+        return Found(
+            np.array([kind for _, kind in best], np.int64),
+            np.array([score for score, _ in best]),
+            unknown,
+            "" if whole >= count else _left_out(len(types), tried, given_up),
+        )
+
+    def _holding(self, made: Layout, pattern: Pattern) -> Array:
+        """The types that have all shapes of a pattern or, where it has none, all its symbols."""
+        needed = Counter({part: n for part, n in shapes(made).items() if not _wild(part)})
+        known = self._known_shapes(needed)
+        if len(known) < len(needed):
+            return np.empty(0, np.int64)
+        have = np.zeros(len(self), np.int32)
+        touched, left = 0, TOUCHED
+        for touch in sorted(self._touches(self._shapes, known, needed, 1.0)):
+            left -= touch.size
+            if left < 0 and touched:
+                break  # the commonest are not asked for: matching will tell
+            owners, counts = touch.postings.of(touch.row)
+            have[owners[counts >= touch.wanted]] += 1
+            touched += 1
+        if not touched:
+            # other letters will do for letters, unless there is nothing else
+            others = {tag for tag in pattern.symbols if not is_letter(tag)}
+            for tag in others or set(pattern.symbols):
+                have[self._outlines.holding(tag)] += 1
+                touched += 1
+        return np.flatnonzero(have == touched)
+
     def _touches(
         self, postings: Postings, rows: dict[T, int], wanted: Counter[T], weight: float
     ) -> Iterator[_Touch]:
         for thing, row in rows.items():
             size = int(postings.pointers[row + 1] - postings.pointers[row])
             rarity = np.log1p((len(self) - size + 0.5) / (size + 0.5))
-            yield _Touch(size, postings, row, wanted[thing], weight * float(rarity))
+            yield _Touch(size, row, wanted[thing], weight * float(rarity), postings)
 
     def _unit_rows(self, units: Counter[str]) -> dict[str, int]:
         query = "SELECT id FROM units WHERE unit = ?"
@@ -240,6 +313,21 @@ class Structure:
             for part, place, number in zip(parts, places.tolist(), keys, strict=True)
             if place < len(self._shape_keys) and self._shape_keys[place] == number
         }
+
+
+def _wild(parts: tuple[str, ...]) -> bool:
+    """Whether a unit or a shape has a wildcard in it."""
+    return any(map(is_wildcard, parts))
+
+
+def _left_out(holding: int, tried: int, given_up: int) -> str:
+    """What a search for a pattern did not look at, in a sentence."""
+    said = []
+    if holding > tried:
+        said.append(f"{tried} of {holding} equations with its symbols were tried")
+    if given_up:
+        said.append(f"{given_up} were given up: there are too many ways to match them")
+    return "; ".join(said)
 
 
 def _top(scores: Array, count: int) -> Array:

@@ -519,7 +519,7 @@ def test_resume_goes_on(tmp_path: Path, run: Run, monkeypatch: pytest.MonkeyPatc
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr(reading, "_find_clusters", interrupt)
+        patch.setattr(reading, "find_clusters", interrupt)
         assert run(*arguments) == (
             *(130, "", "eqemb: interrupted; what was read is kept, go on with --resume\n"),
         )

@@ -54,6 +54,7 @@ ORDER = [
     "worker",
     "reading",
     "workshop",
+    "building",
     "rankers",
     "finding",
     "retrieval",

@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eqemb.article import read_tokens
+from eqemb.embeddings import Embeddings
 from eqemb.records import Records
 
 #: Words on each side of an equation that are its context, weighted by 1 / sqrt(distance).
@@ -91,8 +92,9 @@ def _mapped(path: Path, dtype: type[np.generic]) -> Array:
     return np.memmap(path, dtype, "r")
 
 
-def build_index(records: Records, folder: Path) -> None:
+def build_index(records: Records, folder: Path, model: Embeddings | None = None) -> None:
     """Index every equation of the records into `folder`."""
+    del model
     folder.mkdir(exist_ok=True)
     keys = _index_equations(records, folder)
     _index_words(records, folder, keys)

@@ -1,6 +1,7 @@
 """A library is built in stages, changed by generations, and can be made again to the byte."""
 
 import random
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -8,11 +9,11 @@ import pytest
 
 import eqemb as package
 from eqemb import building, reading
-from eqemb.building import build_library, steps
-from eqemb.errors import UsageError
+from eqemb.building import Change, add_papers, build_library, remove_articles, steps
+from eqemb.errors import EqembError, UsageError
 from eqemb.library import Library
 from eqemb.reading import read_library
-from synthetic import InlinePool, paper, papers, text
+from synthetic import PDF, InlinePool, corpus, paper, papers, text
 
 #: A model that is learned in a second.
 SMALL = {"dim": 8, "iterations": 2, "batch": 256}
@@ -225,3 +226,208 @@ def test_a_base_without_a_model_is_refused(tmp_path: Path) -> None:
     read_library([folder], tmp_path / "other").close()
     with pytest.raises(UsageError, match="has no model to take words from"):
         build_library(folder, tmp_path / "lib", base=tmp_path / "other")
+
+
+# -- adding
+
+
+@pytest.fixture
+def grown(tmp_path: Path) -> tuple[Path, Path]:
+    """A folder of sources of every kind in two halves, as the order of their names has them."""
+    corpus(tmp_path / "all", 27)
+    files = sorted(path for path in (tmp_path / "all").rglob("*") if path.is_file())
+    for path in files[14:]:
+        new = tmp_path / "new" / path.relative_to(tmp_path / "all")
+        new.parent.mkdir(parents=True, exist_ok=True)
+        path.rename(new)
+    return tmp_path / "all", tmp_path / "new"
+
+
+def built(*sources: Path, at: Path) -> Path:
+    """A library without a model."""
+    build_library(sources, at, model=False).close()
+    return at
+
+
+def test_adding_equals_building_both(grown: tuple[Path, Path], tmp_path: Path) -> None:
+    """Records, types, units and index, to the byte, skipped sources among them."""
+    old, new = grown
+    folder = built(old, at=tmp_path / "lib")
+    change = add_papers(folder, new)
+    whole = content(built(old, new, at=tmp_path / "whole"))
+    assert content(folder) == whole
+    with Library.open(folder) as library:
+        report = library.report
+        assert [step["step"] for step in steps(library)] == ["build", "add"]
+    assert (change.known, change.replaced, change.lacks) == ([], [], None)
+    assert change.articles + change.skipped == 13
+    assert report["sources"] == 27
+    assert len(list((folder / "generations").iterdir())) == 1
+
+
+def test_removing_gives_the_library_before(grown: tuple[Path, Path], tmp_path: Path) -> None:
+    """Ids, types and units are numbered anew."""
+    old, new = grown
+    before = content(built(old, at=tmp_path / "before"))
+    folder = built(old, new, at=tmp_path / "lib")
+    with Library.open(folder) as library, Library.open(tmp_path / "before") as other:
+        query = "SELECT name FROM sources"
+        rest = set(other.records.rows(query))
+        gone = [name for (name,) in library.records.rows(query) if (name,) not in rest]
+    change = remove_articles(folder, gone)
+    assert content(folder) == before
+    assert 0 < change.articles <= len(gone)
+
+
+def test_near_duplicates_are_found_again(tmp_path: Path) -> None:
+    """Among old and new, and not when one has gone."""
+    long = text(200, 1) + BODY
+    papers(tmp_path / "one", a=long, z=BODY)
+    papers(tmp_path / "two", b=long)
+    folder = built(tmp_path / "one", at=tmp_path / "lib")
+    add_papers(folder, tmp_path / "two" / "b.tex")
+    with Library.open(folder) as library:
+        assert library.report["clusters"] == [["a", "b"]]
+    remove_articles(folder, ["a"])
+    with Library.open(folder) as library:
+        assert library.report["clusters"] == []
+
+
+def test_names_that_are_there_are_passed_over(tmp_path: Path) -> None:
+    """Reported, and nothing is changed where nothing is new."""
+    papers(tmp_path / "one", a=BODY, b=BODY)
+    folder = built(tmp_path / "one", at=tmp_path / "lib")
+    before = content(folder)
+    assert add_papers(folder, tmp_path / "one") == Change(known=["a", "b"])
+    assert content(folder) == before
+    assert [path.name for path in (folder / "generations").iterdir()] == ["1"]
+    papers(tmp_path / "one", c=BODY)
+    change = add_papers(folder, tmp_path / "one")
+    assert (change.known, change.articles) == (["a", "b"], 1)
+
+
+def test_a_new_version_replaces_the_old(tmp_path: Path) -> None:
+    """Where it is asked for and can be read; else the old one stays."""
+    papers(tmp_path / "one", a=BODY, b=BODY, c=BODY)
+    folder = built(tmp_path / "one", at=tmp_path / "lib")
+    papers(tmp_path / "two", a=r"New. \[ y = 2 \]", d=BODY)
+    (tmp_path / "two" / "c.tex").write_text("", "utf-8")
+    change = add_papers(folder, tmp_path / "two", replace=True)
+    assert (change.articles, change.replaced, change.kept) == (2, ["a"], ["c"])
+    with Library.open(folder) as library:
+        assert library.records.names() == ["b", "c", "a", "d"]
+        assert library.article("a").equations[0].latex == "y = 2"
+
+
+def test_a_source_that_is_skipped_again_is_there_once(tmp_path: Path) -> None:
+    """And once it can be read it is an article."""
+    papers(tmp_path / "papers", a=BODY, c=BODY)
+    (tmp_path / "papers" / "b.tex").write_text("", "utf-8")
+    folder = built(tmp_path / "papers", at=tmp_path / "lib")
+    papers(tmp_path / "papers", d=BODY)
+    add_papers(folder, tmp_path / "papers")
+    with Library.open(folder) as library:
+        assert (library.report["articles"], library.report["skipped"]["total"]) == (3, 1)
+    papers(tmp_path / "papers", b=BODY)
+    add_papers(folder, tmp_path / "papers")
+    with Library.open(folder) as library:
+        assert (library.report["articles"], library.report["skipped"]["total"]) == (4, 0)
+
+
+def test_the_model_stays_and_what_it_lacks_is_counted(learned: Path, tmp_path: Path) -> None:
+    """Words and units of new papers that it never met."""
+    folder = tmp_path / "lib"
+    shutil.copytree(learned, folder)
+    with Library.open(folder) as library:
+        assert library.model is not None
+        before = library.model.sha256
+        known = library.model.keys["words"][:5]
+    strange = "strangeness " * 3
+    body = rf"{' '.join(known)} {strange} \begin{{equation}} q = \oint q \end{{equation}} {strange}"
+    papers(tmp_path / "new", odd=body, other=body)
+    change = add_papers(folder, [tmp_path / "new/odd.tex", tmp_path / "new/other.tex"])
+    assert change.lacks is not None
+    assert change.lacks["words"] == 1
+    assert change.lacks["words_occurrences"] == 12
+    assert change.lacks["all_words_occurrences"] >= 12
+    assert 0 < change.lacks["units"] <= change.lacks["all_units"]
+    with Library.open(folder) as library:
+        assert library.model is not None
+        assert library.model.sha256 == before
+        assert library.report["model"]["sha256"] == before
+        lacks = library.report["model"]["lacks"]
+        assert 1 <= lacks["words"] < lacks["all_words"]
+        assert lacks["all_words_occurrences"] > change.lacks["all_words_occurrences"]
+        assert not (library.generation / "training").exists()
+
+
+@pytest.mark.parametrize(("stage", "count"), [("reading", 4), ("indexing", 1)])
+def test_an_interrupted_add_goes_on(
+    grown: tuple[Path, Path],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    stage: str,
+    count: int,
+) -> None:
+    """The library is the old one until then."""
+    monkeypatch.setattr(reading, "_COMMIT_EVERY", 0.0)
+    old, new = grown
+    folder = built(old, at=tmp_path / "lib")
+    before = content(folder)
+    with pytest.raises(KeyboardInterrupt):
+        add_papers(folder, new, watch=Interrupt(stage, count))
+    assert content(folder) == before
+    told: list[str] = []
+    add_papers(folder, new, resume=True, watch=lambda stage, _: told.append(stage))
+    assert told.count("reading") == (9 if stage == "reading" else 0)
+    assert content(folder) == content(built(old, new, at=tmp_path / "whole"))
+
+
+def test_nothing_is_added_to_nothing(tmp_path: Path) -> None:
+    """Wrong places, and papers that cannot be read, are said; the library stays as it was."""
+    papers(tmp_path / "papers", a=BODY)
+    with pytest.raises(UsageError, match="no library at"):
+        add_papers(tmp_path / "lib", tmp_path / "papers")
+    folder = built(tmp_path / "papers", at=tmp_path / "lib")
+    before = content(folder)
+    with pytest.raises(UsageError, match="nothing to read at"):
+        add_papers(folder, tmp_path / "nowhere")
+    (tmp_path / "pdfs").mkdir()
+    (tmp_path / "pdfs" / "x.pdf").write_bytes(PDF)
+    with pytest.raises(EqembError, match=r"no article could be read \(1 pdf only\)"):
+        add_papers(folder, tmp_path / "pdfs")
+    assert content(folder) == before
+
+
+# -- removing
+
+
+def test_a_name_that_is_not_there_changes_nothing(tmp_path: Path) -> None:
+    """Near ones are named."""
+    papers(tmp_path / "papers", cosine=BODY, entropy=BODY)
+    folder = built(tmp_path / "papers", at=tmp_path / "lib")
+    before = content(folder)
+    with pytest.raises(UsageError, match=r"no article 'cosin' in .*: did you mean cosine\?"):
+        remove_articles(folder, ["entropy", "cosin"])
+    assert content(folder) == before
+    assert [path.name for path in (folder / "generations").iterdir()] == ["1"]
+
+
+def test_not_every_article_can_be_removed(tmp_path: Path) -> None:
+    """An empty library is of no use to anyone."""
+    papers(tmp_path / "papers", a=BODY, b=BODY)
+    folder = built(tmp_path / "papers", at=tmp_path / "lib")
+    with pytest.raises(UsageError, match="would leave no article"):
+        remove_articles(folder, ["a", "b"])
+
+
+def test_a_removal_that_was_done_is_not_done_again(tmp_path: Path) -> None:
+    """Where it was killed after the switch and is gone on with."""
+    papers(tmp_path / "papers", a=BODY, b=BODY, c=BODY)
+    folder = built(tmp_path / "papers", at=tmp_path / "lib")
+    assert remove_articles(folder, ["a", "a"]).articles == 1
+    after = content(folder)
+    assert remove_articles(folder, ["a"], resume=True) == Change()
+    assert content(folder) == after
+    with pytest.raises(UsageError, match="no article 'a'"):
+        remove_articles(folder, ["a"])

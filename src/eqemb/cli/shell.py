@@ -20,6 +20,7 @@ _KEPT = {
     "add": "; what was read is kept, go on with --resume",
     "build": "; what was read and learned is kept, go on with --resume",
     "read": "; what was read is kept, go on with --resume",
+    "remove": "; the library is as it was, go on with --resume",
     "compare": "; finished cells are kept, the same command goes on",
     "train": "; finished iterations are kept (not gensim's), go on with --resume",
 }

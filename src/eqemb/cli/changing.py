@@ -1,0 +1,75 @@
+"""Commands that change a library: add, remove."""
+
+from typing import Annotated
+
+import typer
+
+from eqemb.cli.papers import Jobs, Papers, Resume
+from eqemb.cli.shell import Json, LibraryPath, Stages, app, print_json, say
+
+_SHOWN = 10  # names in a line
+
+
+@app.command()
+def add(
+    library: LibraryPath,
+    paths: Papers,
+    replace: Annotated[
+        bool, typer.Option("--replace", help="Read papers anew whose names are there already.")
+    ] = False,
+    jobs: Jobs = None,
+    resume: Resume = False,
+    as_json: Json = False,
+) -> None:
+    """Read more papers into a library; its model stays as it is."""
+    from eqemb.building import add_papers
+
+    with Stages() as stages:
+        change = add_papers(
+            library, paths, replace=replace, jobs=jobs, resume=resume, watch=stages.watch
+        )
+    if as_json:
+        print_json(vars(change))
+    else:
+        print(
+            f"{change.articles:,} articles added to {library}, {change.skipped:,} sources skipped"
+        )
+    for names, what in (
+        (change.known, "there already (--replace reads them anew)"),
+        (change.replaced, "replaced"),
+        (change.kept, "not replaced, since the new ones cannot be read"),
+    ):
+        if names:
+            more = ", ..." if len(names) > _SHOWN else ""
+            say(f"{len(names):,} {what}: {', '.join(names[:_SHOWN])}{more}")
+    _say_lacking(change.lacks)
+
+
+def _say_lacking(lacks: dict[str, int] | None) -> None:
+    """What the model does not know of new papers."""
+    if lacks is None:
+        return
+    for kind in ("words", "units"):
+        said = f"{lacks[f'{kind}_occurrences']:,} of {lacks[f'all_{kind}_occurrences']:,}"
+        say(f"{said} occurrences of {kind} in the new papers are not in the model")
+    say("to learn from them too, build the library anew: eqemb build")
+
+
+@app.command()
+def remove(
+    library: LibraryPath,
+    articles: Annotated[
+        list[str], typer.Argument(metavar="ARTICLE...", help="Names, as `eqemb show` lists them.")
+    ],
+    resume: Resume = False,
+    as_json: Json = False,
+) -> None:
+    """Take articles out of a library; its model stays as it is."""
+    from eqemb.building import remove_articles
+
+    with Stages() as stages:
+        change = remove_articles(library, articles, resume=resume, watch=stages.watch)
+    if as_json:
+        print_json({"articles": change.articles})
+    else:
+        print(f"{change.articles:,} articles removed from {library}")

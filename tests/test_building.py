@@ -1,6 +1,5 @@
 """A library is built in stages, changed by generations, and can be made again to the byte."""
 
-import random
 import shutil
 from pathlib import Path
 from typing import Any
@@ -13,7 +12,7 @@ from eqemb.building import Change, add_papers, build_library, remove_articles, s
 from eqemb.errors import EqembError, UsageError
 from eqemb.library import Library
 from eqemb.reading import read_library
-from synthetic import PDF, InlinePool, corpus, paper, papers, text
+from synthetic import PDF, InlinePool, corpus, papers, text, topical
 
 #: A model that is learned in a second.
 SMALL = {"dim": 8, "iterations": 2, "batch": 256}
@@ -25,22 +24,6 @@ def _inline(monkeypatch: pytest.MonkeyPatch) -> None:
     """Read in this process, and learn from little."""
     monkeypatch.setattr(reading, "_Pool", InlinePool)
     monkeypatch.setattr(building, "LEAST_WORDS", 100)
-
-
-def topical(folder: Path, count: int, first: int = 0) -> Path:
-    """Papers whose equations stand among words of their topic: there is something to learn."""
-    for number in range(first, first + count):
-        dice, topic = random.Random(number), number % 4
-        words = text(12, f"topic {topic}").split()
-        parts = []
-        for _ in range(12):
-            parts.append(" ".join(dice.choices(words, k=20)) + ".")
-            formula = rf"{'xyzw'[topic]}_{dice.randint(1, 3)} = {'abcd'[topic]} + {topic}"
-            parts.append(rf"\begin{{equation}} {formula} \end{{equation}}")
-        path = folder / f"set{topic}/paper{number:03}.tex"
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(paper("\n".join(parts), f"Paper {number}"), "utf-8")
-    return folder
 
 
 @pytest.fixture(scope="module")
@@ -58,7 +41,8 @@ def learned(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def content(folder: Path) -> dict[str, Any]:
     """All of a library that must be the same however it came about."""
     with Library.open(folder) as library:
-        index = {path.name: path.read_bytes() for path in (library.generation / "index").iterdir()}
+        files = (path for path in (library.generation / "index").rglob("*") if path.is_file())
+        index = {path.name: path.read_bytes() for path in files}
         model = library.model.sha256 if library.model else None
         records = library.records
         types = list(records.rows("SELECT * FROM types ORDER BY id"))

@@ -8,7 +8,7 @@ import pytest
 
 import eqemb as package
 from eqemb import building, reading
-from eqemb.building import Change, add_papers, build_library, remove_articles, steps
+from eqemb.building import Change, add_papers, build_library, rebuild, remove_articles, steps
 from eqemb.errors import EqembError, UsageError
 from eqemb.library import Library
 from eqemb.reading import read_library
@@ -415,3 +415,77 @@ def test_a_removal_that_was_done_is_not_done_again(tmp_path: Path) -> None:
     assert content(folder) == after
     with pytest.raises(UsageError, match="no article 'a'"):
         remove_articles(folder, ["a"])
+
+
+# -- again
+
+
+def test_a_library_can_be_made_again(learned: Path, tmp_path: Path) -> None:
+    """Built, added to and removed from, with a model: to the byte."""
+    source, folder = tmp_path / "papers", tmp_path / "lib"
+    shutil.copytree(learned.parent / "papers", source)
+    build_library(source, folder, model=SMALL).close()
+    topical(tmp_path / "more", 3, first=30)
+    add_papers(folder, tmp_path / "more")
+    remove_articles(folder, ["set0/paper000"])
+    found = rebuild(folder)
+    assert found.agrees
+    assert set(found.parts) >= {"records", "model", "index/equations.npy"}
+    assert len(list((folder / "generations").iterdir())) == 1
+
+
+def test_papers_that_changed_are_named(tmp_path: Path) -> None:
+    """And those that have gone or come."""
+    papers(tmp_path / "papers", a=BODY, b=BODY, c=BODY)
+    folder = built(tmp_path / "papers", at=tmp_path / "lib")
+    papers(tmp_path / "papers", b=BODY + " More.", d=BODY)
+    (tmp_path / "papers" / "a.tex").unlink()
+    found = rebuild(folder)
+    assert (found.changed, found.vanished, found.appeared) == (["b"], ["a"], ["d"])
+    assert not found.agrees
+    assert not found.parts["records"]
+    shutil.rmtree(tmp_path / "papers")
+    found = rebuild(folder)
+    assert (found.vanished, found.agrees) == ([str(tmp_path / "papers")], False)
+
+
+def test_files_named_from_elsewhere_are_found_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A paper's origin is the path that was typed, so that it is typed again from there."""
+    papers(tmp_path / "papers", a=BODY, b=BODY)
+    monkeypatch.chdir(tmp_path / "papers")
+    built(Path("a.tex"), Path("b.tex"), at=Path("../lib"))
+    monkeypatch.chdir(tmp_path)
+    assert rebuild("lib").agrees
+    assert Path.cwd() == tmp_path
+
+
+def test_a_library_that_was_only_read_can_be_read_again(tmp_path: Path) -> None:
+    """It has neither model nor index."""
+    papers(tmp_path / "papers", a=BODY)
+    read_library([tmp_path / "papers"], tmp_path / "lib").close()
+    assert rebuild(tmp_path / "lib").parts == {"records": True}
+
+
+def test_a_byte_of_the_index_that_differs_is_found(tmp_path: Path) -> None:
+    """By the name of its file."""
+    papers(tmp_path / "papers", a=BODY)
+    folder = built(tmp_path / "papers", at=tmp_path / "lib")
+    path = folder / "generations/1/index/equations.npy"
+    path.write_bytes(path.read_bytes() + b"!")
+    found = rebuild(folder)
+    assert [name for name, same in found.parts.items() if not same] == ["index/equations.npy"]
+
+
+def test_a_base_that_changed_is_named(learned: Path, tmp_path: Path) -> None:
+    """Its words are part of what was made."""
+    base = tmp_path / "base"
+    shutil.copytree(learned, base)
+    source = topical(tmp_path / "papers", 4, first=40)
+    build_library(source, tmp_path / "lib", model={"iterations": 1}, base=base).close()
+    assert rebuild(tmp_path / "lib").agrees
+    build_library(source, base, model=SMALL).close()
+    found = rebuild(tmp_path / "lib")
+    assert found.changed == [str(base)]
+    assert not found.agrees

@@ -572,3 +572,18 @@ def test_a_build_ends_with_what_to_type_next(run: Run, tmp_path: Path) -> None:
     assert f"eqemb similar {tmp_path / 'lib'} 'a#1'\n" in done.err
     found = json.loads(run("build", tmp_path / "papers", "-o", tmp_path / "lib", "--json").out)
     assert found["model"]["sha256"] is None
+
+
+def test_repro_says_what_differs(run: Run, tmp_path: Path) -> None:
+    """With exit 3; papers that changed are named."""
+    papers(tmp_path / "papers", a=BODY, b=BODY)
+    assert run("build", tmp_path / "papers", "-o", tmp_path / "lib").code == 0
+    done = run("repro", tmp_path / "lib")
+    assert done.code == 0
+    assert "same     records\n" in done.out
+    papers(tmp_path / "papers", a=BODY + " More.")
+    done = run("repro", tmp_path / "lib")
+    assert (done.code, "changed  a\n" in done.out) == (3, True)
+    assert "differs  records\n" in done.out
+    found = json.loads(run("repro", tmp_path / "lib", "--json").out)
+    assert (found["agrees"], found["changed"]) == (False, ["a"])

@@ -1,4 +1,4 @@
-"""Commands that change a library: add, remove."""
+"""Commands that change a library or hand it on: add, remove, repro."""
 
 from typing import Annotated
 
@@ -6,6 +6,7 @@ import typer
 
 from eqemb.cli.papers import Jobs, Papers, Resume
 from eqemb.cli.shell import Json, LibraryPath, Stages, app, print_json, say
+from eqemb.errors import ThresholdError
 
 _SHOWN = 10  # names in a line
 
@@ -73,3 +74,22 @@ def remove(
         print_json({"articles": change.articles})
     else:
         print(f"{change.articles:,} articles removed from {library}")
+
+
+@app.command()
+def repro(library: LibraryPath, jobs: Jobs = None, as_json: Json = False) -> None:
+    """Make a library again by its recorded steps, elsewhere, and say whether the bytes agree."""
+    from eqemb.building import rebuild
+
+    with Stages() as stages:
+        found = rebuild(library, jobs=jobs, watch=stages.watch)
+    if as_json:
+        print_json({"agrees": found.agrees} | vars(found))
+    else:
+        for name, same in found.parts.items():
+            print(f"{'same' if same else 'differs':8} {name}")
+        for what in ("changed", "vanished", "appeared"):
+            for name in getattr(found, what):
+                print(f"{what:8} {name}")
+    if not found.agrees:
+        raise ThresholdError(f"{library} made again is not the same")

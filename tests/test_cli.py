@@ -587,3 +587,15 @@ def test_repro_says_what_differs(run: Run, tmp_path: Path) -> None:
     assert "differs  records\n" in done.out
     found = json.loads(run("repro", tmp_path / "lib", "--json").out)
     assert (found["agrees"], found["changed"]) == (False, ["a"])
+
+
+def test_equations_are_exported(run: Run, library: Path, tmp_path: Path) -> None:
+    """In the form that the file's name says."""
+    done = run("export", library, "-o", tmp_path / "out.jsonl", "--json")
+    found = json.loads(done.out)
+    lines = (tmp_path / "out.jsonl").read_text("utf-8").splitlines()
+    assert (done.code, found["rows"], found["without_vector"]) == (0, len(lines), 0)
+    assert "own/article#1" in {json.loads(line)["name"] for line in lines}
+    done = run("export", library, "-o", tmp_path / "out.txt")
+    assert done.code == 2
+    assert_one_sentence(done)

@@ -55,6 +55,7 @@ ORDER = [
     "reading",
     "workshop",
     "building",
+    "listing",
     "rankers",
     "finding",
     "retrieval",

@@ -1,11 +1,12 @@
-"""Commands that change a library or hand it on: add, remove, repro."""
+"""Commands that change a library or hand it on: add, remove, export, repro."""
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from eqemb.cli.papers import Jobs, Papers, Resume
-from eqemb.cli.shell import Json, LibraryPath, Stages, app, print_json, say
+from eqemb.cli.shell import Json, LibraryPath, Stages, app, busy, print_json, say
 from eqemb.errors import ThresholdError
 
 _SHOWN = 10  # names in a line
@@ -74,6 +75,34 @@ def remove(
         print_json({"articles": change.articles})
     else:
         print(f"{change.articles:,} articles removed from {library}")
+
+
+@app.command()
+def export(
+    library: LibraryPath,
+    output: Annotated[
+        Path,
+        typer.Option("-o", "--output", metavar="FILE", help="Ends in .parquet, .csv or .jsonl."),
+    ],
+    replace: Annotated[bool, typer.Option("--replace", help="In place of a file there.")] = False,
+    as_json: Json = False,
+) -> None:
+    """Write every equation as a row, with its vector, for data frames and other stores.
+
+    Vectors of a model alone, by words, units or equation types, are written in Python by
+    `Embeddings.export`.
+    """
+    from eqemb.library import Library
+    from eqemb.listing import export_equations
+
+    with Library.open(library) as opened, busy("writing"):
+        done = export_equations(opened, output, replace=replace)
+    if as_json:
+        print_json({"path": str(done.path), "rows": done.rows, "without_vector": done.without})
+        return
+    print(f"{done.rows:,} equations in {done.path}")
+    if done.without:
+        say(f"{done.without:,} have no vector: none of their units is in the model")
 
 
 @app.command()

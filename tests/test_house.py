@@ -63,6 +63,8 @@ ORDER = [
     "worker",
     "reading",
     "workshop",
+    "building",
+    "listing",
     "rankers",
     "finding",
     "retrieval",

@@ -1,7 +1,8 @@
 """A library on disk: a folder whose library.json names the generation that is current.
 
     library.json          format and current generation; the only file that is ever switched
-    generations/N/        records.sqlite, report.json, report.html, run.json of one reading
+    generations/N/        records.sqlite, report.json, report.html, run.json of one reading, and
+                          model/ and index/ where it was built
     report.json, .html    copies of the current report, for people
 
 The generation after the current one is the reading under way, or one that was interrupted. It
@@ -15,12 +16,13 @@ import json
 import os
 import shutil
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 from eqemb.article import Article, Equation
+from eqemb.embeddings import Embeddings
 from eqemb.errors import EqembError, UsageError
 from eqemb.hits import Answer
 from eqemb.question import Where
@@ -64,6 +66,9 @@ def to_json(value: Any) -> str:
 class Library:
     """A finished library, opened for reading."""
 
+    build: ClassVar[Callable[..., "Library"]]
+    """`eqemb.build_library`; `eqemb.Library` has it, since building comes after this module."""
+
     def __init__(self, folder: Path, generation: Path) -> None:
         self.folder = folder
         self.generation = generation
@@ -93,6 +98,11 @@ class Library:
         except (OSError, ValueError) as error:
             raise EqembError(f"{self.folder} has no readable report ({error})") from None
         return loaded
+
+    @cached_property
+    def model(self) -> Embeddings | None:
+        """The library's own model, None where it has none."""
+        return own_model(self.generation)
 
     def models(self) -> dict[str, dict[str, Any]]:
         """What each trained model says of itself, by name; one that cannot be read is left out."""
@@ -173,6 +183,12 @@ class Library:
         self.close()
         if isinstance(error, sqlite3.Error):
             raise EqembError(f"{self.folder} is damaged ({error}): read the papers again") from None
+
+
+def own_model(generation: Path) -> Embeddings | None:
+    """The model that was learned for a generation, None where it has none."""
+    place = generation / "model"
+    return Embeddings.load(place) if place.is_dir() else None
 
 
 def read_state(folder: Path) -> dict[str, int] | None:

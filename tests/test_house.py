@@ -57,6 +57,7 @@ ORDER = [
     "meaning",
     "index",
     "hits",
+    "encoding",
     "question",
     "search",
     "library",

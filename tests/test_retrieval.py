@@ -12,6 +12,7 @@ import pytest
 import eqemb
 from eqemb import cli, ranking, retrieval, standings, tables
 from eqemb.corpus import Corpus
+from eqemb.encoding import find_encoder
 from eqemb.errors import UsageError
 from eqemb.rankers import EQUATION, WORDS, Query, Ranker, in_words
 from eqemb.reading import read_library
@@ -264,7 +265,7 @@ def test_a_combination_takes_what_helps(corpus: Corpus) -> None:
 def library(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The demo articles."""
     folder = tmp_path_factory.mktemp("retrieval")
-    read_library([Path(eqemb.__file__).parent / "demo"], folder / "lib").close()
+    read_library([Path(eqemb.__file__).parent / "demo"], folder / "lib", index=True).close()
     return folder / "lib"
 
 
@@ -406,7 +407,7 @@ def test_an_encoder_that_is_none_gets_one_sentence(
 ) -> None:
     """Whatever it returns or raises."""
     monkeypatch.setattr(retrieval, "encode_for_test", encode, raising=False)
-    made = retrieval.find_encoder("eqemb.retrieval:encode_for_test")
+    made = find_encoder("eqemb.retrieval:encode_for_test")
     with pytest.raises(UsageError, match="encode_for_test"):
         made(["a", "b"])
 
@@ -414,7 +415,7 @@ def test_an_encoder_that_is_none_gets_one_sentence(
 def test_an_encoder_is_a_function() -> None:
     """Lists of numbers count as arrays; what cannot be called is refused at once."""
     with pytest.raises(UsageError, match="is no function"):
-        retrieval.find_encoder("eqemb.retrieval:DEPTH")
+        find_encoder("eqemb.retrieval:DEPTH")
 
 
 def test_tables_of_the_kept_figures() -> None:

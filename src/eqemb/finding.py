@@ -50,6 +50,11 @@ class Item(NamedTuple):
     elsewhere: bool = False
     """Whether answers are looked for in other articles only."""
 
+    @property
+    def is_development(self) -> bool:
+        """Whether things may be chosen by it: those of every other article are."""
+        return self.article % 2 == 0
+
 
 class Displays:
     """The displays of a corpus, one after the other."""

@@ -23,6 +23,7 @@ from typing import Any, ClassVar, Self
 
 from eqemb.article import Article, Equation
 from eqemb.embeddings import Embeddings
+from eqemb.encoding import Encoding
 from eqemb.errors import EqembError, UsageError
 from eqemb.hits import Answer
 from eqemb.question import Where
@@ -73,6 +74,7 @@ class Library:
         self.folder = folder
         self.generation = generation
         self.records: Records = open_records(generation / "records.sqlite")
+        self._encodings: dict[str, Encoding] = {}
 
     @classmethod
     def open(cls, folder: str | Path) -> "Library":
@@ -139,9 +141,33 @@ class Library:
             raise UsageError(f"no article {name!r} in {self.folder}: {hint}")
         return found
 
-    def search(self, words: str, k: int = 10, *, by: str = "all", **limits: Any) -> Answer:
-        """Equations for words, "phrases", -words and $LaTeX$; `limits` as `question.Where` has."""
-        return self.questions.words(words, k, by=by, where=self._where(limits))
+    def search(
+        self,
+        words: str,
+        k: int = 10,
+        *,
+        by: str = "all",
+        encoder: str | None = None,
+        **limits: Any,
+    ) -> Answer:
+        """Equations for words, "phrases", -words and $LaTeX$; `limits` as `question.Where` has.
+
+        `encoder` names a sentence encoder, MODULE:FUNCTION, that has a say too.
+        """
+        if by == "encoder" and encoder is None:
+            raise UsageError("a ranking by an encoder needs one: say MODULE:FUNCTION")
+        encoding = None if encoder is None else self.encoding(encoder)
+        return self.questions.words(words, k, by=by, where=self._where(limits), encoding=encoding)
+
+    def encoding(
+        self, encoder: str, progress: Callable[[int, int], object] = lambda _done, _all: None
+    ) -> Encoding:
+        """The library as a sentence encoder sees it; encoded when first asked, and kept."""
+        if encoder not in self._encodings:
+            self._encodings[encoder] = Encoding(
+                self.records, self.folder, encoder, progress=progress
+            )
+        return self._encodings[encoder]
 
     def similar(self, equation: str, k: int = 10, *, by: str = "all", **limits: Any) -> Answer:
         """Equations like one that is named (`ARTICLE#4`) or given as LaTeX."""

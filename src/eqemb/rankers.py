@@ -9,7 +9,7 @@ it is the mean of the equations most like it by their units, weighted by the ove
 """
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import Any, NamedTuple, Protocol
 
@@ -20,6 +20,7 @@ from eqemb import foldin, training
 from eqemb.article import read_tokens
 from eqemb.corpus import Corpus
 from eqemb.embeddings import Embeddings
+from eqemb.encoding import Encode
 from eqemb.errors import UsageError
 from eqemb.formula import Layout, layout
 from eqemb.formula.likeness import likeness, outline
@@ -41,7 +42,6 @@ NEAR = 10
 """How many equations stand for one that is not in the library, in a model without units."""
 
 Scores = NDArray[np.float64]
-Encode = Callable[[list[str]], NDArray[np.float32]]
 
 
 class Query(NamedTuple):
@@ -390,9 +390,11 @@ class Product:
         search: Search,
         corpus: Corpus,
         weights: Mapping[str, Mapping[str, float]] = PARTS,
+        encoder: "SentenceEncoder | None" = None,
     ) -> None:
         """`weights` has those of the parts for each kind of query."""
         self.name, self._search, self._weights = name, search, weights
+        self._encoder = encoder
         self.answers = frozenset(weights)
         place = {equation: at for at, equation in enumerate(search.names())}
         self._rows = np.array([place[equation] for equation in corpus.equation_names], np.int64)
@@ -407,23 +409,31 @@ class Product:
         else:
             equation = Asked(layout(query.text), None)
             parts = self._search.parts_for_equation(equation, self._allowed, weights)
-        total = np.zeros(len(self._allowed))
+        parts = {part: scores[self._rows] for part, scores in parts.items()}
+        if self._encoder is not None and query.kind == WORDS:
+            parts["encoder"] = np.maximum(self._encoder.scores(query), 0).astype(np.float32)
+        total = np.zeros(len(self._rows))
         for scores in weighed(parts, weights).values():
             total += scores
-        return total[self._rows]
+        return total
 
 
-def product_rankers(search: Search, corpus: Corpus) -> list[Ranker]:
-    """The whole search, and each of its parts."""
-    alone = {
+def product_rankers(
+    search: Search, corpus: Corpus, encoder: SentenceEncoder | None = None
+) -> list[Ranker]:
+    """The whole search, with an encoder too where there is one, and each of its parts."""
+    whole = [Product("eqemb search", search, corpus)]
+    if encoder is not None:
+        only_words = {WORDS: WORD_PARTS}
+        whole.append(Product("eqemb search + encoder", search, corpus, only_words, encoder))
+    alone: dict[str, dict[str, dict[str, float]]] = {
         "its words": {WORDS: {"words": 1.0}, EQUATION: {"words": 1.0}},
         "its meaning": {WORDS: {"meaning": 1.0}, EQUATION: {"meaning": 1.0}},
         "its structure": {EQUATION: {"structure": 1.0}},
     }
-    return [
-        Product("eqemb search", search, corpus),
-        *(Product(name, search, corpus, weights) for name, weights in alone.items()),
-    ]
+    if search.meaning is None:
+        del alone["its meaning"]
+    return [*whole, *(Product(name, search, corpus, each) for name, each in alone.items())]
 
 
 # ------------------------------------------------------------ together

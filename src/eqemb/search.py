@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eqemb.article import Equation, read_tokens
+from eqemb.encoding import Encoding
 from eqemb.errors import UsageError
 from eqemb.formula import Layout, layout
 from eqemb.hits import Answer, Hit
@@ -34,9 +35,9 @@ _NAME = re.compile(r"([^#():]+)(?:#(\d{1,9})|\(([^()]+)\)|:(.+))")
 #: What names do not hold and formulas do.
 _FORMULA = re.compile(r"[\\\\^_{}=+<>|&$,\s]")
 #: What each part weighs, for a query in words and for one that is an equation.
-WORDS = {"words": 1.0, "meaning": 0.1, "structure": 1.0}
+WORDS = {"words": 1.0, "meaning": 0.1, "structure": 1.0, "encoder": 0.5}
 EQUATION = {"structure": 1.0, "words": 1.5, "meaning": 0.05}
-BY = ("all", "words", "meaning", "structure", "paper")
+BY = ("all", "words", "meaning", "structure", "encoder", "paper")
 #: An equation's topic: the words that so many of its kin have in common, each trusted by a power
 #: of its likeness.
 KIN, TOPIC, TRUST = 20, 10, 8
@@ -103,6 +104,12 @@ class Search:
         column: NDArray[Any] = self._equations[:, 2]
         return column
 
+    def reworded(self, wording: Wording) -> "Search":
+        """The same search over other words: for an evaluation that leaves fields out."""
+        other = Search(self.records, self._folder)
+        other.wording = wording
+        return other
+
     def names(self) -> list[str]:
         """The names of all equations, in order."""
         query = (
@@ -114,7 +121,13 @@ class Search:
     # ------------------------------------------------------------ words -> equations
 
     def words(
-        self, query: str, k: int = 10, *, by: str = "all", where: Where | None = None
+        self,
+        query: str,
+        k: int = 10,
+        *,
+        by: str = "all",
+        where: Where | None = None,
+        encoding: Encoding | None = None,
     ) -> Answer:
         """Equations for words, phrases and formulas; for a name, that equation and its like."""
         if named := looks_like_name(query) and find(self.records, query):
@@ -131,6 +144,8 @@ class Search:
         ]
         near = {word: some for word in unknown if (some := self.wording.near(word))}
         parts = self.parts_for_words(question, allowed, _wanted(by, WORDS))
+        if encoding is not None and question.words and by in ("all", "encoder"):
+            parts["encoder"] = encoding.scores(" ".join(question.words))
         return Answer(self._best(weighed(parts, WORDS), k, allowed), unknown, near)
 
     def parts_for_words(
@@ -183,6 +198,10 @@ class Search:
             units = ["\t".join(unit) for unit in asked.layout.units()]
             cosines = self.meaning.shapes @ self.meaning.of_units(units)
             parts["meaning"] = np.maximum(cosines, 0)[self.types]
+        same = self.records.type_of(asked.layout.canonical())
+        if same is not None:  # what is the same is as like as can be, whatever words it stands in
+            for scores in parts.values():
+                scores[self.types == same] = 1.0
         return parts
 
     def asked(self, query: str) -> Asked:

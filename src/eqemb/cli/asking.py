@@ -52,6 +52,10 @@ def search(
     ],
     count: Count = 10,
     by: By = "all",
+    encoder: Annotated[
+        str | None,
+        typer.Option(metavar="MODULE:FUNCTION", help="A sentence encoder that has a say too."),
+    ] = None,
     collection: Collection = None,
     article: InArticle = None,
     year: Year = None,
@@ -65,7 +69,9 @@ def search(
 
     limits = _limits(collection, article, year, section, has, numbered=numbered)
     with Library.open(library) as opened:
-        answer = opened.search(" ".join(words), count, by=by, **limits)
+        if encoder is not None:
+            opened.encoding(encoder, lambda done, every: say(f"encoding {done:,} of {every:,}"))
+        answer = opened.search(" ".join(words), count, by=by, encoder=encoder, **limits)
         for word in answer.unknown:
             near = answer.near.get(word)
             say(

@@ -236,13 +236,14 @@ def retrieval(
     """
     from eqemb import retrieval as ranked
     from eqemb import standings, tables
+    from eqemb.encoding import find_encoder
     from eqemb.library import Library
 
     if (topics is None) != (qrels is None):
         raise UsageError("give both --topics and --qrels, or neither")
     asked = ranked.read_topics(topics) if topics else []
     judgements = ranked.read_judgements(qrels) if qrels else {}
-    encode = ranked.find_encoder(encoder) if encoder else None
+    encode = find_encoder(encoder) if encoder else None
     with Library.open(library) as opened:
         work = ranked.Evaluation(opened, encode, threads=threads, progress=say)
         found = {"data": work.described()}

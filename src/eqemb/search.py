@@ -161,7 +161,7 @@ class Search:
             if vector.any():
                 parts["meaning"] = np.maximum(self.meaning.contexts @ vector, 0)
         if question.formulas and "structure" in wanted:
-            found = [self._alike(layout(latex), allowed) for latex in question.formulas]
+            found = [self.kin(layout(latex), allowed) for latex in question.formulas]
             parts["structure"] = np.mean([self._spread(one) for one in found], axis=0)
         return parts
 
@@ -190,7 +190,7 @@ class Search:
         self, asked: Asked, allowed: Mask, wanted: Container[str]
     ) -> dict[str, Scores]:
         """What each part that is wanted says of every equation, from 0 to 1."""
-        found = self._alike(asked.layout, allowed)
+        found = self.kin(asked.layout, allowed)
         parts = {"structure": self._spread(found)} if "structure" in wanted else {}
         if "words" in wanted and (topic := self.topic(asked, found)):
             parts["words"] = self.wording.scores(topic)
@@ -233,7 +233,7 @@ class Search:
         first = int(np.searchsorted(self._equations[:, 0], key))
         return first + equation.ordinal - 1
 
-    def _alike(self, shape: Layout, allowed: Mask) -> Found:
+    def kin(self, shape: Layout, allowed: Mask) -> Found:
         """The types most like an equation, of those that are allowed."""
         types = None
         if not allowed.all():

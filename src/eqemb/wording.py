@@ -51,22 +51,22 @@ def index_words(records: Records, folder: Path, fields: Iterable[str] = FIELDS) 
     weights = {name: FIELDS[name] for name in fields}
     text, places = Column(folder / "tokens.npy", np.int32), [np.empty((0, 3), np.int64)]
     first = start = 0
-    for title, prose, equations in _articles(records):
+    for title, prose, equations in articles(records):
         words, marks = read_tokens(prose)
         tokens, at = vocabulary.numbers(words), np.array(marks, np.int64)
         text.add(tokens)
         end = start + len(tokens)
         bounds = [np.full_like(at, start), at + start, np.full_like(at, end)]
         places.append(np.stack(bounds, axis=1))
-        said = [
-            {name: vocabulary.numbers(told) for name, told in _said(title, row).items()}
+        by_field = [
+            {name: vocabulary.numbers(told) for name, told in said(title, row).items()}
             for row in equations
         ]
         stems = vocabulary.stems(tokens)
         for low in range(0, len(at), _SLICE):
             part = slice(low, low + _SLICE)
-            rows, owners, values = _around(stems, at[part])
-            for owner, told in enumerate(said[part]):
+            rows, owners, values = around(stems, at[part])
+            for owner, told in enumerate(by_field[part]):
                 for name, weight in weights.items():
                     rows.append(vocabulary.stems(told[name]))
                     owners.append(np.full(len(told[name]), owner))
@@ -113,7 +113,7 @@ class _Vocabulary:
         np.save(folder / "stems.npy", np.array(self._stem_of, np.int32))
 
 
-def _articles(records: Records) -> Iterator[tuple[str, str, list[tuple[Any, ...]]]]:
+def articles(records: Records) -> Iterator[tuple[str, str, list[tuple[Any, ...]]]]:
     """Title, text and equations of every article that has equations, in order."""
     query = (
         'SELECT labels, section, context, "references" FROM equations'
@@ -125,7 +125,7 @@ def _articles(records: Records) -> Iterator[tuple[str, str, list[tuple[Any, ...]
             yield title, text, equations
 
 
-def _said(title: str, equation: tuple[Any, ...]) -> dict[str, list[str]]:
+def said(title: str, equation: tuple[Any, ...]) -> dict[str, list[str]]:
     """The words of an equation by field, but for those around it."""
     labels, section, context, references = equation
     parts = [part for label in json.loads(labels) for part in _LABEL.findall(label)]
@@ -138,7 +138,7 @@ def _said(title: str, equation: tuple[Any, ...]) -> dict[str, list[str]]:
     }
 
 
-def _around(stems: Array, places: Array) -> tuple[list[Array], list[Array], list[Array]]:
+def around(stems: Array, places: Array) -> tuple[list[Array], list[Array], list[Array]]:
     """The words around each equation of a slice: stems, equations and 1 / sqrt(distance)."""
     reach = np.arange(1, REACH + 1)
     at = places[:, None] + np.r_[-reach, reach - 1]  # the word before is at place - 1
@@ -235,13 +235,13 @@ class Wording:
         for equation, worth, home in zip(equations, trust, homes.tolist(), strict=True):
             rows, weights = self._profiles.of(equation)
             for row, weight in zip(rows.tolist(), weights.tolist(), strict=True):
-                said = found.setdefault(row, {})
-                said[home] = max(said.get(home, 0.0), worth * weight)
+                homes_of = found.setdefault(row, {})
+                homes_of[home] = max(homes_of.get(home, 0.0), worth * weight)
         fewest = min(2, len(set(homes.tolist())))
         totals = {
-            row: sum(said.values()) * self.idf(row)
-            for row, said in found.items()
-            if len(said) >= fewest and self._tells(row)
+            row: sum(homes_of.values()) * self.idf(row)
+            for row, homes_of in found.items()
+            if len(homes_of) >= fewest and self._tells(row)
         }
         best = sorted(totals, key=lambda row: (-totals[row], row))[:count]
         total = sum(totals[row] for row in best)

@@ -36,11 +36,6 @@ class Postings:
         self.owners = load(folder, f"{name}.owners")
         self.weights = load(folder, f"{name}.weights")
 
-    def counts(self, rows: Array) -> Array:
-        """How many owners each of the rows has."""
-        found: Array = self.pointers[rows + 1] - self.pointers[rows]
-        return found
-
     def of(self, row: int) -> tuple[Array, Array]:
         """The owners of a row and their weights."""
         part = slice(self.pointers[row], self.pointers[row + 1])

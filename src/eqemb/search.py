@@ -162,7 +162,8 @@ class Search:
     def like(self, query: str, k: int = 10) -> Answer:
         """Equations like the one named, or like the LaTeX given, or that hold it."""
         named = find(self._records, query)
-        found = self.structure.find(layout(named.expanded if named else query), count=k + 1)
+        asked = layout(named.expanded) if named else query
+        found = self.structure.find(asked, count=k + 1)
         scores = np.zeros(len(self.structure), np.float32)
         scores[found.types] = found.scores
         return Answer(self._best(scores[self._equations[:, 2]], k, besides=named), found.unknown)

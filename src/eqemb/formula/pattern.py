@@ -75,7 +75,7 @@ class Pattern:
                 " beside its wildcards"
             )
         if self.outline.size > LARGEST:
-            raise UsageError(f"a pattern may have up to {LARGEST} symbols, not {len(tags)}")
+            raise UsageError(f"a pattern may have up to {LARGEST} symbols, not {self.outline.size}")
         self.size = len(tags)
         self._wildcards = self.size - len(self.symbols)
         self._once = {tag for tag in tags if is_wildcard(tag) and tags.count(tag) == 1}

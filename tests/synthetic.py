@@ -63,6 +63,22 @@ def corpus(folder: Path, count: int) -> Path:
     return folder
 
 
+def topical(folder: Path, count: int, first: int = 0) -> Path:
+    """Papers whose equations stand among words of their topic: there is something to learn."""
+    for number in range(first, first + count):
+        dice, topic = random.Random(number), number % 4
+        words = text(12, f"topic {topic}").split()
+        parts = []
+        for _ in range(12):
+            parts.append(" ".join(dice.choices(words, k=20)) + ".")
+            formula = rf"{'xyzw'[topic]}_{dice.randint(1, 3)} = {'abcd'[topic]} + {topic}"
+            parts.append(rf"\begin{{equation}} {formula} \end{{equation}}")
+        path = folder / f"set{topic}/paper{number:03}.tex"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(paper("\n".join(parts), f"Paper {number}"), "utf-8")
+    return folder
+
+
 def papers(folder: Path, **bodies: str) -> Path:
     """A folder of papers with these names and bodies."""
     folder.mkdir(parents=True, exist_ok=True)

@@ -519,7 +519,7 @@ def test_resume_goes_on(tmp_path: Path, run: Run, monkeypatch: pytest.MonkeyPatc
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr(reading, "_find_clusters", interrupt)
+        patch.setattr(reading, "find_clusters", interrupt)
         assert run(*arguments) == (
             *(130, "", "eqemb: interrupted; what was read is kept, go on with --resume\n"),
         )
@@ -538,3 +538,64 @@ def test_a_new_reading_takes_the_place_of_the_old(tmp_path: Path, run: Run) -> N
         run("read", folder, "-o", tmp_path / "lib")
         assert json.loads(run("info", tmp_path / "lib", "--json").out)["articles"] == count
         (folder / "c.tex").write_text(paper(BODY), "utf-8")
+
+
+# -- changes
+
+
+def test_papers_come_and_go(run: Run, tmp_path: Path) -> None:
+    """What was done is said in a line, what was not on stderr."""
+    papers(tmp_path / "papers", a=BODY, b=BODY)
+    assert run("build", tmp_path / "papers", "-o", tmp_path / "lib").code == 0
+    papers(tmp_path / "papers", c=BODY)
+    done = run("add", tmp_path / "lib", tmp_path / "papers")
+    assert (done.code, done.out) == (
+        0,
+        f"1 articles added to {tmp_path / 'lib'}, 0 sources skipped\n",
+    )
+    assert "2 there already (--replace reads them anew): a, b" in done.err
+    done = run("remove", tmp_path / "lib", "a", "--json")
+    assert (done.code, json.loads(done.out)) == (0, {"articles": 1})
+    done = run("remove", tmp_path / "lib", "a")
+    assert done.code == 2
+    assert_one_sentence(done)
+
+
+def test_a_build_ends_with_what_to_type_next(run: Run, tmp_path: Path) -> None:
+    """And says that little was there to learn from."""
+    papers(tmp_path / "papers", a=BODY, b=BODY)
+    done = run("build", tmp_path / "papers", "-o", tmp_path / "lib")
+    assert done.code == 0
+    assert re.search(r"^words learned +none$", done.out, re.MULTILINE)
+    assert "no model; words and structure alone are searched: " in done.err
+    assert f"next: eqemb search {tmp_path / 'lib'} WORDS\n" in done.err
+    assert f"eqemb similar {tmp_path / 'lib'} 'a#1'\n" in done.err
+    found = json.loads(run("build", tmp_path / "papers", "-o", tmp_path / "lib", "--json").out)
+    assert found["model"]["sha256"] is None
+
+
+def test_repro_says_what_differs(run: Run, tmp_path: Path) -> None:
+    """With exit 3; papers that changed are named."""
+    papers(tmp_path / "papers", a=BODY, b=BODY)
+    assert run("build", tmp_path / "papers", "-o", tmp_path / "lib").code == 0
+    done = run("repro", tmp_path / "lib")
+    assert done.code == 0
+    assert "same     records\n" in done.out
+    papers(tmp_path / "papers", a=BODY + " More.")
+    done = run("repro", tmp_path / "lib")
+    assert (done.code, "changed  a\n" in done.out) == (3, True)
+    assert "differs  records\n" in done.out
+    found = json.loads(run("repro", tmp_path / "lib", "--json").out)
+    assert (found["agrees"], found["changed"]) == (False, ["a"])
+
+
+def test_equations_are_exported(run: Run, library: Path, tmp_path: Path) -> None:
+    """In the form that the file's name says."""
+    done = run("export", library, "-o", tmp_path / "out.jsonl", "--json")
+    found = json.loads(done.out)
+    lines = (tmp_path / "out.jsonl").read_text("utf-8").splitlines()
+    assert (done.code, found["rows"], found["without_vector"]) == (0, len(lines), 0)
+    assert "own/article#1" in {json.loads(line)["name"] for line in lines}
+    done = run("export", library, "-o", tmp_path / "out.txt")
+    assert done.code == 2
+    assert_one_sentence(done)

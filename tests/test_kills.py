@@ -1,5 +1,6 @@
-"""Training killed for real: SIGKILL at random moments, then resumed to the same bytes."""
+"""Killed for real: SIGKILL at random moments, then resumed to the same bytes."""
 
+import json
 import os
 import signal
 import subprocess
@@ -13,7 +14,9 @@ import pytest
 from eqemb.models import EqEmbU
 from eqemb.split import Settings, Split
 from planted import planted
+from synthetic import start as start_python
 
+FULL = os.environ.get("EQEMB_FULL") == "1"
 PROGRAM = """
 import sys, time
 from pathlib import Path
@@ -64,3 +67,27 @@ def test_three_kills_end_with_the_same_bytes(tmp_path: Path) -> None:
     printed, _ = process.communicate(timeout=60)
     assert process.returncode == 0
     assert printed.strip() == expected
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
+@pytest.mark.parametrize("change", ["build", "add", "remove"])
+def test_a_killed_change_leaves_the_old_library_or_the_new(change: str, tmp_path: Path) -> None:
+    """Whatever the moment; going on makes the new one, and nothing else is left."""
+    script = Path(__file__).with_name("kills.py")
+    count, seed = (20, os.urandom(4).hex()) if FULL else (2, "0")
+    environment = {"OPENBLAS_NUM_THREADS": "1", "PYTHONWARNINGS": "ignore"}
+    with start_python(
+        script, tmp_path, change, str(count), seed, environment=environment
+    ) as process:
+        out, err = process.communicate(timeout=300)
+    assert process.returncode == 0, err
+    found = json.loads(out)
+    assert found["old"] != found["new"]
+    for kill in found["kills"]:
+        assert kill["before"] in {found["old"], found["new"]}, seed
+        assert (kill["again"], kill["after"]) == (0, found["new"]), seed
+        assert kill["left"] == [
+            *("index", "model", "records.sqlite", "report.html", "report.json", "run.json"),
+            "settings.json",
+        ], seed
+    assert any(kill["at work"] for kill in found["kills"]), "all were killed too late"

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from eqemb import postings
-from eqemb.postings import Column, Gatherer, Postings, load
+from eqemb.postings import Column, Gatherer, Postings, Profiles, load
 
 
 @settings(max_examples=30, deadline=None)
@@ -29,15 +29,17 @@ def test_postings_are_sorted_by_row(
         gatherer = Gatherer(folder, "x")
         gatherer.add(rows[: len(rows) // 2], owners[: len(rows) // 2], weights[: len(rows) // 2])
         gatherer.add(rows[len(rows) // 2 :], owners[len(rows) // 2 :], weights[len(rows) // 2 :])
-        gatherer.write(7)
+        gatherer.write(7, owners=len(triples))
     pointers, order = np.load(folder / "x.pointers.npy"), np.argsort(rows, kind="stable")
     assert pointers.tolist() == [int((rows < row).sum()) for row in range(8)]
     assert np.load(folder / "x.owners.npy").tolist() == owners[order].tolist()
     assert np.load(folder / "x.weights.npy").tolist() == weights[order].tolist()
     assert not list(folder.glob("*.part"))
-    made = Postings(folder, "x")
-    assert made.of(3)[0].tolist() == owners[rows == 3].tolist()
-    assert made.of(3)[1].tolist() == weights[rows == 3].tolist()
+    opened, profiles = Postings(folder, "x"), Profiles(folder, "x")
+    for owner, (row, weight) in enumerate(triples):
+        assert opened.weight(row, owner) == weight
+        assert [part.tolist() for part in profiles.of(owner)] == [[row], [weight]]
+    assert opened.weight(0, len(triples)) == 0
 
 
 def test_columns_grow(tmp_path: Path) -> None:

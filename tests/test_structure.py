@@ -58,7 +58,7 @@ def structure(tmp_path_factory: pytest.TempPathFactory) -> Structure:
 
 def first(found: Found) -> str:
     """The best type."""
-    return EQUATIONS[found.types[0]]
+    return EQUATIONS[int(found.types[0])]
 
 
 @pytest.mark.parametrize("latex", EQUATIONS[:-1])

@@ -20,6 +20,7 @@ _PUBLIC = {
     "Library": "eqemb.library",
     "ParagraphVectors": "eqemb.baselines",
     "Split": "eqemb.split",
+    "build_library": "eqemb.building",
     "layout": "eqemb.formula",
     "read_articles": "eqemb.reading",
     "read_library": "eqemb.reading",
@@ -39,6 +40,7 @@ __all__ = [
     "Library",
     "ParagraphVectors",
     "Split",
+    "build_library",
     "layout",
     "read_articles",
     "read_library",
@@ -49,8 +51,18 @@ def __getattr__(name: str) -> Any:
     if name in _PUBLIC:
         from importlib import import_module
 
-        return getattr(import_module(_PUBLIC[name]), name)
+        found = getattr(import_module(_PUBLIC[name]), name)
+        if name == "Library":
+            found.build = staticmethod(_build)
+        return found
     raise AttributeError(f"module 'eqemb' has no attribute {name!r}")
+
+
+def _build(*papers_and_folder: Any, **settings: Any) -> Any:
+    """Read papers, learn from them and index them: `eqemb.build_library` by another name."""
+    from eqemb.building import build_library
+
+    return build_library(*papers_and_folder, **settings)
 
 
 def __dir__() -> list[str]:

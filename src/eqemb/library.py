@@ -1,7 +1,8 @@
 """A library on disk: a folder whose library.json names the generation that is current.
 
     library.json          format and current generation; the only file that is ever switched
-    generations/N/        records.sqlite, report.json, report.html, run.json of one reading
+    generations/N/        records.sqlite, report.json, report.html, run.json of one reading, and
+                          model/ and index/ where it was built
     report.json, .html    copies of the current report, for people
 
 The generation after the current one is the reading under way, or one that was interrupted. It
@@ -15,15 +16,19 @@ import json
 import os
 import shutil
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 from eqemb.article import Article, Equation
+from eqemb.embeddings import Embeddings
+from eqemb.encoding import Encoding
 from eqemb.errors import EqembError, UsageError
+from eqemb.hits import Answer
+from eqemb.question import Where
 from eqemb.records import FORMAT, Records, open_records
-from eqemb.search import Answer, Search, find, looks_like_name
+from eqemb.search import Search, find, looks_like_name
 from eqemb.store import sync_folder
 
 try:
@@ -62,10 +67,14 @@ def to_json(value: Any) -> str:
 class Library:
     """A finished library, opened for reading."""
 
+    build: ClassVar[Callable[..., "Library"]]
+    """`eqemb.build_library`; `eqemb.Library` has it, since building comes after this module."""
+
     def __init__(self, folder: Path, generation: Path) -> None:
         self.folder = folder
         self.generation = generation
         self.records: Records = open_records(generation / "records.sqlite")
+        self._encodings: dict[str, Encoding] = {}
 
     @classmethod
     def open(cls, folder: str | Path) -> "Library":
@@ -91,6 +100,11 @@ class Library:
         except (OSError, ValueError) as error:
             raise EqembError(f"{self.folder} has no readable report ({error})") from None
         return loaded
+
+    @cached_property
+    def model(self) -> Embeddings | None:
+        """The library's own model, None where it has none."""
+        return own_model(self.generation)
 
     def models(self) -> dict[str, dict[str, Any]]:
         """What each trained model says of itself, by name; one that cannot be read is left out."""
@@ -127,14 +141,49 @@ class Library:
             raise UsageError(f"no article {name!r} in {self.folder}: {hint}")
         return found
 
-    def search(self, words: str, k: int = 10) -> Answer:
-        """Equations for words."""
-        return self._questions.words(words, k)
+    def search(
+        self,
+        words: str,
+        k: int = 10,
+        *,
+        by: str = "all",
+        encoder: str | None = None,
+        **limits: Any,
+    ) -> Answer:
+        """Equations for words, "phrases", -words and $LaTeX$; `limits` as `question.Where` has.
 
-    def similar(self, equation: str, k: int = 10) -> Answer:
+        `encoder` names a sentence encoder, MODULE:FUNCTION, that has a say too.
+        """
+        if by == "encoder" and encoder is None:
+            raise UsageError("a ranking by an encoder needs one: say MODULE:FUNCTION")
+        encoding = None if encoder is None else self.encoding(encoder)
+        return self.questions.words(words, k, by=by, where=self._where(limits), encoding=encoding)
+
+    def encoding(
+        self, encoder: str, progress: Callable[[int, int], object] = lambda _done, _all: None
+    ) -> Encoding:
+        """The library as a sentence encoder sees it; encoded when first asked, and kept."""
+        if encoder not in self._encodings:
+            self._encodings[encoder] = Encoding(
+                self.records, self.folder, encoder, progress=progress
+            )
+        return self._encodings[encoder]
+
+    def similar(self, equation: str, k: int = 10, *, by: str = "all", **limits: Any) -> Answer:
         """Equations like one that is named (`ARTICLE#4`) or given as LaTeX."""
         self.equation(equation)
-        return self._questions.like(equation, k)
+        return self.questions.like(equation, k, by=by, where=self._where(limits))
+
+    def _where(self, limits: dict[str, Any]) -> Where:
+        """What an answer is limited to; a misspelt article or collection is answered with near."""
+        has = limits.pop("has", ())
+        try:
+            where = Where(**limits, has=(has,) if isinstance(has, str) else tuple(has))
+        except TypeError as error:
+            raise UsageError(f"cannot limit an answer so: {error}") from None
+        if where.article is not None:
+            self.article(where.article)
+        return where
 
     def equation(self, name: str) -> Equation | None:
         """The equation that is named; None where the text is no name but LaTeX."""
@@ -143,7 +192,8 @@ class Library:
         return find(self.records, name)
 
     @cached_property
-    def _questions(self) -> Search:
+    def questions(self) -> Search:
+        """The index, opened."""
         if not (self.generation / "index").is_dir():
             raise UsageError(f"{self.folder} has no index: make the library with `eqemb build`")
         return Search(self.records, self.generation / "index")
@@ -159,6 +209,12 @@ class Library:
         self.close()
         if isinstance(error, sqlite3.Error):
             raise EqembError(f"{self.folder} is damaged ({error}): read the papers again") from None
+
+
+def own_model(generation: Path) -> Embeddings | None:
+    """The model that was learned for a generation, None where it has none."""
+    place = generation / "model"
+    return Embeddings.load(place) if place.is_dir() else None
 
 
 def read_state(folder: Path) -> dict[str, int] | None:

@@ -36,10 +36,39 @@ class Postings:
         self.owners = load(folder, f"{name}.owners")
         self.weights = load(folder, f"{name}.weights")
 
+    def counts(self, rows: Array) -> Array:
+        """How many owners each of the rows has."""
+        found: Array = self.pointers[rows + 1] - self.pointers[rows]
+        return found
+
+    def count(self, row: int) -> int:
+        """How many owners a row has."""
+        return int(self.pointers[row + 1] - self.pointers[row])
+
     def of(self, row: int) -> tuple[Array, Array]:
         """The owners of a row and their weights."""
         part = slice(self.pointers[row], self.pointers[row + 1])
         return self.owners[part], self.weights[part]
+
+    def weight(self, row: int, owner: int) -> float:
+        """What a row weighs to one owner; 0 where it does not have it."""
+        owners, weights = self.of(row)
+        at = int(np.searchsorted(owners, owner))
+        return float(weights[at]) if at < len(owners) and owners[at] == owner else 0.0
+
+
+class Profiles:
+    """The same the other way round: the rows of each owner, with their weights."""
+
+    def __init__(self, folder: Path, name: str) -> None:
+        self._pointers, self._rows, self._weights = (
+            load(folder, f"{name}.profiles{part}") for part in ("", ".rows", ".weights")
+        )
+
+    def of(self, owner: int) -> tuple[Array, Array]:
+        """The rows of an owner and their weights."""
+        part = slice(self._pointers[owner], self._pointers[owner + 1])
+        return self._rows[part], self._weights[part]
 
 
 class Column:
@@ -80,8 +109,8 @@ class Gatherer:
         for part, values in zip(("rows", *_PARTS), (rows, owners, weights), strict=True):
             self._files[part].write(values.astype(_TYPES[part]).tobytes())
 
-    def write(self, count: int) -> None:
-        """Write the postings of `count` rows."""
+    def write(self, count: int, owners: int | None = None) -> None:
+        """Write the postings of `count` rows; with `owners` also the profiles of so many."""
         for file in self._files.values():
             file.close()
         paths = {part: Path(file.name) for part, file in self._files.items()}
@@ -94,8 +123,19 @@ class Gatherer:
         np.save(self._folder / f"{self._name}.pointers.npy", pointers)
         for part in _PARTS:
             self._scatter(part, rows, mapped(paths[part], _TYPES[part]), pointers)
+        if owners is not None:
+            self._write_profiles(paths, owners)
         for path in paths.values():
             path.unlink()
+
+    def _write_profiles(self, paths: dict[str, Path], owners: int) -> None:
+        """What came is in the order of owners already."""
+        of = mapped(paths["owners"], np.int32)
+        pointers = np.searchsorted(of, np.arange(owners + 1))
+        np.save(self._folder / f"{self._name}.profiles.npy", pointers.astype(np.int64))
+        for part in ("rows", "weights"):
+            values = mapped(paths[part], _TYPES[part])
+            np.save(self._folder / f"{self._name}.profiles.{part}.npy", values)
 
     def _scatter(self, part: str, rows: Array, values: Array, pointers: Array) -> None:
         """Put every value where its row's postings stand, in the order in which they came."""

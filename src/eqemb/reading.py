@@ -275,66 +275,127 @@ def read_library(
     `resume` goes on with a reading of the same papers that was interrupted.
     """
     started, folder, given = time.time(), Path(folder), list(paths)
-    limits, stops, jobs = limits or Limits(), backstops or Backstops(), _checked(jobs)
+    limits, jobs = limits or Limits(), checked_jobs(jobs)
     tasks = discover(given, limits)
     make_folder(folder)
-    with locked(folder / ".lock", f"{folder} is being written"):
-        generation = next_generation(folder)
-        settings = {"format": FORMAT, "version": __version__, "limits": asdict(limits)}
-        places = [str(Path(path).resolve()) for path in given]
-        _prepare(generation, settings | {"paths": places}, resume=resume)
-        try:
-            with contextlib.closing(Records(generation / "records.sqlite", write=True)) as records:
-                done = _skip_done(tasks, records, folder)
-                with _Pool(tasks, jobs, limits, stops) as pool:
-                    _write(records, pool, progress)
-                _find_clusters(records)
-                settings["sha256"] = records.sha256()
-                records.finish()
-        except sqlite3.Error as error:
-            hint = "; is the disk full?" if isinstance(error, sqlite3.OperationalError) else ""
-            raise EqembError(f"cannot write {generation}: {error}{hint}") from None
-        report = _write_report(generation, settings)
-        if report["articles"] == 0 and read_state(folder):
-            raise EqembError(
-                f"no article could be read ({why_none(report)}): {folder} stays as it was"
-            )
+    with being_written(folder):
+        step = reading_step("read", given, limits) | {"index": index}
+        generation = begin(folder, [step], resume=resume)
+        with records_written(generation / "records.sqlite") as records:
+            reader = Reader(limits, backstops or Backstops(), jobs, progress)
+            done = reader.read(tasks, records, folder)
+            find_clusters(records)
+        report = write_report(generation, limits)
+        check_articles(report, folder)
         if index:
             with contextlib.closing(Records(generation / "records.sqlite")) as records:
                 build_index(records, generation / "index")
-        run = {
-            "paths": places,
-            "started": started,
-            "seconds": time.time() - started,
-            "resumed_after": done,
-            "jobs": jobs,
-            "python": platform.python_version(),
-            "machine": platform.platform(),
-        }
-        write_atomically(generation / "run.json", to_json(run))
+        write_run(generation, started, jobs, paths=resolved(step), resumed_after=done)
         switch(folder, generation)
     return Library.open(folder)
 
 
-def _checked(jobs: int | None) -> int:
+# ---------------------------------------------------------------- what every change is made of
+
+
+def being_written(folder: Path) -> contextlib.AbstractContextManager[None]:
+    """Keep other writers out of a library."""
+    return locked(folder / ".lock", f"{folder} is being written")
+
+
+def reading_step(name: str, paths: Iterable[str | Path], limits: Limits) -> dict[str, Any]:
+    """A step of a library's making: its papers as they were named, and from where."""
+    given = [str(path) for path in paths]
+    return {"step": name, "paths": given, "from": str(Path.cwd()), "limits": asdict(limits)}
+
+
+def resolved(step: dict[str, Any]) -> list[str]:
+    """Where the papers of a step are."""
+    return [str((Path(step["from"]) / path).resolve()) for path in step["paths"]]
+
+
+def checked_jobs(jobs: int | None) -> int:
+    """How many processes read."""
     if jobs is not None and jobs < 1:
         raise UsageError(f"jobs is {jobs}: at least one process has to read")
     return jobs or os.cpu_count() or 1
 
 
-def _prepare(generation: Path, settings: dict[str, Any], *, resume: bool) -> None:
-    """Make the folder of a reading, or leave that of an interrupted one as it is."""
+def begin(folder: Path, steps: list[dict[str, Any]], *, resume: bool) -> Path:
+    """Make the folder of the next generation, or leave that of an interrupted one as it is.
+
+    `steps` is all that was done to make the library, this change the last of them.
+    """
+    generation = next_generation(folder)
     path = generation / "settings.json"
+    settings = {"format": FORMAT, "version": __version__, "steps": steps}
     if resume and path.exists():
-        if json.loads(path.read_text("utf-8")) != settings:
+        if _compared(json.loads(path.read_text("utf-8"))) != _compared(settings):
             raise UsageError(
-                "cannot resume: the interrupted reading had other papers, limits or another "
-                "version; start again without --resume"
+                "cannot resume: what was interrupted had other papers, limits or another version "
+                "or model; start again without --resume"
             )
-        return
+        return generation
     shutil.rmtree(generation, ignore_errors=True)
     generation.mkdir(parents=True)
     write_atomically(path, to_json(settings))
+    return generation
+
+
+def _compared(settings: dict[str, Any]) -> dict[str, Any]:
+    """Settings by where papers are, whatever they are called from."""
+    steps = [
+        step | {"paths": resolved(step), "from": ""} if "paths" in step else step
+        for step in settings.get("steps", ())
+    ]
+    return settings | {"steps": steps}
+
+
+@contextlib.contextmanager
+def records_written(path: Path) -> Iterator[Records]:
+    """Records to be written, and finished where nothing goes wrong."""
+    try:
+        with contextlib.closing(Records(path, write=True)) as records:
+            yield records
+            records.finish()
+    except sqlite3.Error as error:
+        hint = "; is the disk full?" if isinstance(error, sqlite3.OperationalError) else ""
+        raise EqembError(f"cannot write {path.parent}: {error}{hint}") from None
+
+
+@dataclass(frozen=True, slots=True)
+class Reader:
+    """How papers are read."""
+
+    limits: Limits
+    backstops: Backstops
+    jobs: int
+    progress: Callable[[Progress], None] | None = None
+
+    def read(self, tasks: Iterator[Found], records: Records, folder: Path) -> int:
+        """Read what is not among the records yet; how much was there."""
+        done = _skip_done(tasks, records, folder)
+        with _Pool(tasks, self.jobs, self.limits, self.backstops) as pool:
+            _write(records, pool, self.progress)
+        return done
+
+
+def check_articles(report: dict[str, Any], folder: Path) -> None:
+    """Refuse to put nothing in the place of a library."""
+    if report["articles"] == 0 and read_state(folder):
+        raise EqembError(f"no article could be read ({why_none(report)}): {folder} stays as it was")
+
+
+def write_run(generation: Path, started: float, jobs: int, **more: Any) -> None:
+    """What no digest covers: times, paths and the machine."""
+    run = {
+        "started": started,
+        "seconds": time.time() - started,
+        "jobs": jobs,
+        "python": platform.python_version(),
+        "machine": platform.platform(),
+    }
+    write_atomically(generation / "run.json", to_json(more | run))
 
 
 def _skip_done(tasks: Iterator[Found], records: Records, folder: Path) -> int:
@@ -369,7 +430,7 @@ def _write(
     records.commit()
 
 
-def _find_clusters(records: Records) -> None:
+def find_clusters(records: Records) -> None:
     """Find near-duplicates among all articles."""
     rows = list(records.rows("SELECT id, LENGTH(sketch) / 8 FROM articles ORDER BY id"))
     keys, sizes = [row[0] for row in rows], [row[1] for row in rows]
@@ -382,9 +443,11 @@ def _find_clusters(records: Records) -> None:
     records.set_clusters([keys[index] for index in group] for group in groups)
 
 
-def _write_report(generation: Path, settings: dict[str, Any]) -> dict[str, Any]:
+def write_report(generation: Path, limits: Limits, **more: Any) -> dict[str, Any]:
+    """Write the account of a generation's records, with whatever else there is to say."""
     with contextlib.closing(Records(generation / "records.sqlite")) as records:
-        report = make_report(records, settings)
+        settings = {"format": FORMAT, "version": __version__, "limits": asdict(limits)}
+        report = make_report(records, settings | {"sha256": records.sha256()} | more)
         slowest = list(
             records.rows("SELECT name, seconds FROM sources ORDER BY seconds DESC, id LIMIT 10")
         )

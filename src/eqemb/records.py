@@ -283,6 +283,36 @@ class Records:
         query = "SELECT name FROM sources WHERE status != 'skipped' ORDER BY id"
         return [row[0] for row in self.rows(query)]
 
+    def sources(self) -> Iterator[Record]:
+        """Every source as it was written, in order: `add` of these gives the same records."""
+        units = [unit for (unit,) in self.rows("SELECT unit FROM units ORDER BY id")]
+        equations = ", ".join(f'"{column}"' for column in _EQUATION)
+        for key, *row in self.rows(
+            "SELECT id, name, origin, collection, status, cause, detail, digest, seconds"
+            " FROM sources ORDER BY id"
+        ):
+            record = Record(*row)
+            found = next(self.rows("SELECT * FROM articles WHERE id = ?", key), None)
+            record.article = None if found is None else found[1:]
+            rows = list(
+                self.rows(
+                    f"SELECT {equations}, canonical, units FROM equations e JOIN types t"
+                    " ON t.id = e.type WHERE article = ? ORDER BY ordinal",
+                    key,
+                )
+            )
+            record.equations = tuple(row[:-2] for row in rows)
+            record.forms = tuple(
+                (canonical, tuple(units[unit] for unit in array("i", ids)))
+                for *_, canonical, ids in rows
+            )
+            of = "WHERE article = ? ORDER BY rowid"
+            problems = f"SELECT cause, file, line, detail FROM problems {of}"
+            record.problems = tuple(self.rows(problems, key))
+            unknown = f"SELECT macro, count FROM unknown_macros {of}"
+            record.unknown = tuple(self.rows(unknown, key))
+            yield record
+
     def article(self, name: str) -> Article | None:
         """One article as it was read, None where there is none of that name."""
         query = (

@@ -12,7 +12,7 @@ A query touches the postings of its own units and shapes, the rarest first and n
 
 from array import array
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import cached_property
 from pathlib import Path
 from typing import NamedTuple, TypeVar
@@ -149,7 +149,32 @@ class Structure:
     @cached_property
     def families(self) -> Array:
         """For each type the least type of its family."""
+        if not (self._folder / "families.npy").exists():
+            return np.arange(len(self))
         return load(self._folder, "families")
+
+    def having(self, piece: Layout) -> Array:
+        """Which types have a symbol, or all units of a small piece."""
+        symbols = piece.nodes()
+        if not symbols:
+            raise UsageError(f"there is no symbol to look for in {piece.latex!r}")
+        if len(symbols) > 1:
+            units = Counter("\t".join(unit) for unit in piece.units())
+            rows = self._unit_rows(units)
+            if len(rows) < len(units):
+                return np.zeros(len(self), bool)
+            found: Array = np.logical_and.reduce([self._owning([row]) for row in rows.values()])
+            return found
+        tag = symbols[0].tag  # a unit that begins with it, or has it second
+        query = "SELECT id FROM units WHERE unit >= ?1 AND unit < ?2 OR INSTR(unit, ?3)"
+        listed = self._records.rows(query, f"{tag}\t", f"{tag}\n", f"\t{tag}\t")
+        return self._owning([row for (row,) in listed])
+
+    def _owning(self, rows: Iterable[int]) -> Array:
+        found = np.zeros(len(self), bool)
+        for row in rows:
+            found[self._units.of(row)[0]] = True
+        return found
 
     def layout(self, kind: int) -> Layout:
         """The tree of a type."""
@@ -212,6 +237,8 @@ class Structure:
             nodes = len(made.nodes())
             size = self._outlines.sizes * np.float32((1 - QUERY) / nodes) + np.float32(QUERY)
             scores /= size * np.float32(total)
+        if len(made.nodes()) == 1:  # it has no unit that another equation has
+            scores[self.having(made)] += np.float32(0.5)
         own = np.uint64(key(form(made)))
         start, stop = (np.searchsorted(self._form_keys, own, side) for side in ("left", "right"))
         scores[self._form_types[start:stop]] += 1.0  # renamings come first
@@ -219,7 +246,10 @@ class Structure:
 
     def _matching(self, made: Layout, allowed: Array | None, count: int) -> Found:
         """The types that match a pattern."""
-        pattern = Pattern(made)
+        try:
+            pattern = Pattern(made)
+        except ValueError as error:
+            raise UsageError(str(error)) from None
         types = self._holding(made, pattern)
         if allowed is not None:
             types = types[allowed[types]]

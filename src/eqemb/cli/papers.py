@@ -10,6 +10,7 @@ from eqemb.cli.asking import hit_text
 from eqemb.cli.shell import (
     Json,
     LibraryPath,
+    Stages,
     Talk,
     app,
     harmless,
@@ -33,7 +34,7 @@ Jobs = Annotated[
     int | None,
     typer.Option("--jobs", min=1, max=256, help="Processes; any number gives the same bytes."),
 ]
-Resume = Annotated[bool, typer.Option("--resume", help="Go on with an interrupted reading.")]
+Resume = Annotated[bool, typer.Option("--resume", help="Go on with what was interrupted.")]
 Strict = Annotated[
     float | None,
     typer.Option(
@@ -50,13 +51,59 @@ Strict = Annotated[
 def build(
     paths: Papers,
     output: Output,
+    model: Annotated[
+        bool,
+        typer.Option("--model/--no-model", help="Learn from them, or search without meaning."),
+    ] = True,
+    base: Annotated[
+        Path | None,
+        typer.Option(
+            "--base", metavar="LIBRARY", help="Take word vectors from a larger library's model."
+        ),
+    ] = None,
     jobs: Jobs = None,
     resume: Resume = False,
     strict: Strict = None,
     as_json: Json = False,
 ) -> None:
-    """Read papers into a library and index it for questions."""
-    _read(paths, output, strict, as_json=as_json, jobs=jobs, resume=resume, index=True)
+    """Read papers into a library, learn from them and index them for questions."""
+    from eqemb.building import build_library
+
+    started = time.perf_counter()
+    with Stages() as stages:
+        library = build_library(
+            paths, output, model=model, base=base, jobs=jobs, resume=resume, watch=stages.watch
+        )
+    with library:
+        report = library.report
+        first = next((name for name, count, _ in library.contents() if count), None)
+    seconds = time.perf_counter() - started
+    if as_json:
+        print_json(_read_summary(report, seconds) | {"model": report.get("model")})
+    else:
+        _print_summary(report, output, seconds)
+        _say_model(report.get("model"))
+    _check_read(report, paths)
+    if not as_json:
+        say(f"next: eqemb search {output} WORDS")
+        if first is not None:
+            say(f"      eqemb similar {output} '{first}#1'")
+    _check_strict(report["coverage"], strict)
+
+
+def _say_model(model: dict[str, Any] | None) -> None:
+    """What people should know of a library's model, beside its score."""
+    if model is None:
+        return
+    if "base" in model:
+        base = model["base"]
+        say(
+            f"{base['taken']:,} words have the vectors of {base['path']},"
+            f" {base['missing']:,} are not there"
+        )
+    if "why" in model:
+        none = "" if model["sha256"] else "no model; words and structure alone are searched: "
+        say(f"{none}{model['why']}")
 
 
 @app.command()
@@ -69,18 +116,11 @@ def read(
     as_json: Json = False,
 ) -> None:
     """Read papers into a library: words and equations in order, and a report of what was lost."""
-    _read(paths, output, strict, as_json=as_json, jobs=jobs, resume=resume)
-
-
-def _read(
-    paths: list[Path], output: Path, strict: float | None, *, as_json: bool, **settings: Any
-) -> None:
     from eqemb.reading import read_library
-    from eqemb.report import why_none
 
     started = time.perf_counter()
     with Talk() as talk:
-        library = read_library(paths, output, progress=talk.progress, **settings)
+        library = read_library(paths, output, progress=talk.progress, jobs=jobs, resume=resume)
     with library:
         report = library.report
     seconds = time.perf_counter() - started
@@ -88,14 +128,19 @@ def _read(
         print_json(_read_summary(report, seconds))
     else:
         _print_summary(report, output, seconds)
+    _check_read(report, paths)
+    if not as_json:
+        say(f"next: eqemb info {output}")
+    _check_strict(report["coverage"], strict)
+
+
+def _check_read(report: dict[str, Any], paths: list[Path]) -> None:
+    from eqemb.report import why_none
+
     if report["articles"] == 0:
         raise EqembError(
             f"no article could be read from {', '.join(map(str, paths))}: {why_none(report)}"
         )
-    if not as_json:
-        asked = "search" if "index" in settings else "info"
-        say(f"next: eqemb {asked} {output}{' WORDS' if asked == 'search' else ''}")
-    _check_strict(report["coverage"], strict)
 
 
 def _read_summary(report: dict[str, Any], seconds: float) -> dict[str, Any]:
@@ -138,6 +183,8 @@ def _print_summary(report: dict[str, Any], output: Path, seconds: float) -> None
         ("words", f"{report['words']:,}", ""),
         ("near-duplicates", f"{len(report['clusters']):,}", "groups of documents"),
     ]
+    if model := report.get("model"):
+        rows.append(model_row(model))
     for name, value, note in rows:
         print(f"{name:20}{value:>12}  {note}".rstrip())
     worst = [p for p in report["problems"] if p["cause"] != "file not used"][:5]
@@ -149,6 +196,15 @@ def _print_summary(report: dict[str, Any], output: Path, seconds: float) -> None
             )
     size = report["source_bytes"] / 1e6
     say(f"{size:.1f} MB of LaTeX in {seconds:.1f} s; the whole account: {output / 'report.html'}")
+
+
+def model_row(model: dict[str, Any]) -> tuple[str, str, str]:
+    """A library's model in a line: what it is, and how good."""
+    if model["sha256"] is None:
+        return "words learned", "none", ""
+    score = model["validation"]
+    shown = "none" if score is None else f"{score:.3f} (chance {model['chance']:.3f})"
+    return "words learned", f"{model['words']:,}", f"{model['units']:,} units, validation {shown}"
 
 
 def _causes(causes: dict[str, int]) -> str:

@@ -17,9 +17,12 @@ from eqemb.errors import EqembError
 
 #: What remains of a command that was interrupted.
 _KEPT = {
-    "build": "; what was read is kept, go on with --resume",
+    "add": "; what was read is kept, go on with --resume",
+    "build": "; what was read and learned is kept, go on with --resume",
     "read": "; what was read is kept, go on with --resume",
-    "compare": "; finished cells are kept, the same command goes on",
+    "remove": "; the library is as it was, go on with --resume",
+    "compare": "; finished tasks (a collection, K and a reading) are kept, the same command"
+    " begins with those that were under way",
     "train": "; finished iterations are kept (not gensim's), go on with --resume",
 }
 
@@ -151,4 +154,46 @@ class Talk:
 
     def __exit__(self, *_: object) -> None:
         if self._bar is not None:
+            self._bar.stop()
+
+
+class Stages:
+    """A line for each stage of a change on stderr, only where somebody watches."""
+
+    def __init__(self) -> None:
+        self._bar: Any = None
+        self._tasks: dict[str, Any] = {}
+
+    def __enter__(self) -> Self:
+        if sys.stderr.isatty():
+            from rich.console import Console
+            from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
+            self._bar = Progress(
+                SpinnerColumn(finished_text="✓"),
+                TextColumn("{task.description:10}"),
+                TimeElapsedColumn(),
+                TextColumn("{task.fields[state]}", markup=False),
+                console=Console(stderr=True),
+            )
+            self._bar.start()
+        return self
+
+    def watch(self, stage: str, state: str) -> None:
+        """Show how far a stage is; those before it are over."""
+        if self._bar is None:
+            return
+        if stage not in self._tasks:
+            self._end()
+            self._tasks[stage] = self._bar.add_task(stage, total=1, state="")
+        self._bar.update(self._tasks[stage], state=short(harmless(state), 90))
+
+    def _end(self) -> None:
+        for task in self._tasks.values():
+            self._bar.update(task, completed=1)
+
+    def __exit__(self, error: object, *_: object) -> None:
+        if self._bar is not None:
+            if error is None:
+                self._end()
             self._bar.stop()

@@ -171,6 +171,16 @@ def type_tag(tag: str) -> str:
     return "?" if tag[:1] == "?" else tag
 
 
+_GENERAL = ("V!", "N!", "T!", "W!")  # symbols whose names say less than their kind
+
+
+def unit_type(unit: str) -> str:
+    """A unit as a key, without the names of its variables, numbers and texts."""
+    *symbols, path = unit.split("\t")
+    kinds = [symbol[:2] if symbol.startswith(_GENERAL) else symbol for symbol in symbols]
+    return "\t".join([*kinds, path])
+
+
 def plain_tag(tag: str) -> str:
     """A tag without its alphabet: bold, script and double-struck letters become plain ones."""
     if tag[1:2] != "!" or tag[0] not in "VN" or tag.isascii():

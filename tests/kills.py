@@ -1,0 +1,102 @@
+"""Changes of a library that are killed at random moments, each then gone on with.
+
+    python kills.py FOLDER CHANGE COUNT SEED
+
+CHANGE is build, add or remove. Prints one JSON object: `old` and `new` are the library before the
+change and after one that nothing disturbs, `kills` what became of each killed one: whether it was
+still at work, what was found after the kill, what going on made of it, and what else was left.
+Libraries are named by a digest of records, model and index. test_kills.py judges.
+"""
+
+import hashlib
+import json
+import os
+import random
+import shutil
+import signal
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from crashes import in_child
+from eqemb import building, reading
+from eqemb.library import Library
+from synthetic import InlinePool, topical
+
+SMALL = {"dim": 8, "iterations": 3, "batch": 256}
+
+
+def digest(folder: Path) -> str:
+    """All that a library holds."""
+    with Library.open(folder) as library:
+        total = hashlib.sha256(library.records.sha256().encode())
+        total.update(library.report["sha256"].encode())
+        total.update(library.model.sha256.encode() if library.model else b"none")
+        for path in sorted((library.generation / "index").rglob("*")):
+            total.update(path.name.encode() + (path.read_bytes() if path.is_file() else b""))
+    return total.hexdigest()[:16]
+
+
+def changes(folder: Path) -> dict[str, Callable[[Path], object]]:
+    """What is done to the library at a path."""
+    return {
+        "build": lambda at: building.build_library(
+            [folder / "one", folder / "two"], at, model=SMALL, jobs=1, resume=True
+        ).close(),
+        "add": lambda at: building.add_papers(at, folder / "two", jobs=1, resume=True),
+        "remove": lambda at: building.remove_articles(
+            at, ["set1/paper001", "set2/paper002"], resume=True
+        ),
+    }
+
+
+def killed(work: Callable[[], object], seconds: float) -> bool:
+    """Do it in another process, killed after so long; whether it was still at work."""
+    child = os.fork()
+    if child == 0:
+        try:
+            work()
+            os._exit(0)
+        finally:
+            os._exit(1)
+    time.sleep(seconds)
+    os.kill(child, signal.SIGKILL)
+    return os.WIFSIGNALED(os.waitpid(child, 0)[1])
+
+
+def main() -> None:
+    """Kill, look, go on, look again."""
+    folder, name, count, seed = Path(sys.argv[1]), sys.argv[2], int(sys.argv[3]), sys.argv[4]
+    reading._Pool = InlinePool  # type: ignore[assignment,misc]
+    reading._COMMIT_EVERY = 0.0
+    building.LEAST_WORDS = 100
+    os.fsync = lambda fd: None  # noqa: ARG005 - no power is cut here
+    topical(folder / "one", 8)
+    topical(folder / "two", 4, first=8)
+    change, old, at = changes(folder)[name], folder / "old", folder / "library"
+    building.build_library(folder / "one", old, model=SMALL, jobs=1).close()
+    seconds = []
+    for _ in range(2):  # the first one compiles
+        shutil.rmtree(at, ignore_errors=True)
+        shutil.copytree(old, at)
+        started = time.perf_counter()
+        change(at)
+        seconds.append(time.perf_counter() - started)
+    found: dict[str, Any] = {"old": digest(old), "new": digest(at), "kills": []}
+    dice = random.Random(f"{name} {seed}")
+    for _ in range(count):
+        shutil.rmtree(at)
+        shutil.copytree(old, at)
+        row: dict[str, Any] = {"at work": killed(lambda: change(at), dice.random() * seconds[1])}
+        row["before"] = digest(at)
+        row["again"] = in_child(lambda: change(at))
+        row["after"] = digest(at)
+        row["left"] = sorted(path.name for path in (at / "generations").glob("*/*"))
+        found["kills"].append(row)
+    json.dump(found, sys.stdout)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,12 +1,14 @@
 """Postings on disk: gathered in batches, sorted by row, the same as in memory."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from eqemb import postings
-from eqemb.postings import Gatherer, Postings, Profiles
+from eqemb.postings import Column, Gatherer, Postings, Profiles, load
 
 
 @settings(max_examples=30, deadline=None)
@@ -38,3 +40,12 @@ def test_postings_are_sorted_by_row(
         assert opened.weight(row, owner) == weight
         assert [part.tolist() for part in profiles.of(owner)] == [[row], [weight]]
     assert opened.weight(0, len(triples)) == 0
+
+
+def test_columns_grow(tmp_path: Path) -> None:
+    """An array written in parts is read as one."""
+    column = Column(tmp_path / "numbers.npy", np.int32)
+    for start in range(0, 3000, 1000):
+        column.add(np.arange(start, start + 1000))
+    column.close()
+    assert np.array_equal(load(tmp_path, "numbers"), np.arange(3000))

@@ -57,15 +57,14 @@ def _near(folder: Path, outlines: Outlines, heads: Array) -> list[tuple[int, int
     """Pairs of types, the later one first, that are nearly equal."""
     found: list[tuple[int, int]] = []
     later, earlier = _pairs(Postings(folder, "shapes"), heads)
-    bound = [outlines.most(later[at : at + _PAIRS], earlier[at : at + _PAIRS])
-             for at in range(0, len(later), _PAIRS)]  # fmt: skip
-    likely = np.flatnonzero(np.concatenate([np.empty(0), *bound]) >= NEAR)
-    later, earlier = later[likely], earlier[likely]
-    starts = np.flatnonzero(np.r_[len(later) > 0, later[1:] != later[:-1]])
-    for start, stop in zip(starts, [*starts[1:], len(later)], strict=True):
-        kind, others = int(later[start]), earlier[start:stop]
-        alike = outlines.likeness(outlines.outline(kind), others, renamed=1.0, share=0.5)
-        found += [(kind, int(other)) for other in others[alike >= NEAR]]
+    for at in range(0, len(later), _PAIRS):
+        one, two = later[at : at + _PAIRS], earlier[at : at + _PAIRS]
+        likely = outlines.most(one, two) >= NEAR
+        one, two = one[likely], two[likely]
+        kinds, starts = np.unique(one, return_index=True)
+        for kind, others in zip(kinds.tolist(), np.split(two, starts[1:]), strict=False):
+            alike = outlines.likeness(outlines.outline(kind), others, renamed=1.0, share=0.5)
+            found += [(kind, int(other)) for other in others[alike >= NEAR]]
     return found
 
 

@@ -33,6 +33,7 @@ from eqemb.formula.likeness import (
 )
 from eqemb.postings import Array, Column, load
 
+_BLOCK = 50_000  # types looked through at a time
 _IMPOSSIBLE = -(10**6)
 #: More than the rows of an equation can be worth, so that rows stay apart in one running maximum.
 _APART = 2 * LARGEST * SAME
@@ -105,7 +106,7 @@ class Outlines:
     @cached_property
     def sizes(self) -> Array:
         """How many symbols each type has."""
-        return np.asarray(self._pointers[:-1, 2]).astype(np.int32)
+        return self._pointers[:-1, 2].astype(np.float32)
 
     def outline(self, kind: int) -> Outline:
         """The outline of a type, its symbols placed in order of rows."""
@@ -146,11 +147,21 @@ class Outlines:
         sizes = share * query.size + (1 - share) * self.sizes[types]
         return self._worth(query, shelf.symbols, pairs, renamed) / (2 * sizes)
 
-    def holding(self, tag: str) -> Array:
-        """The types in which a symbol occurs."""
-        places = np.flatnonzero(self._symbols == self._ids.get(tag, -1))
-        types: Array = np.searchsorted(self._pointers[:, 0], places, "right") - 1
-        return np.unique(types)
+    def holding(self, tags: set[str], enough: int) -> Array:
+        """Types in which all of some symbols occur, in order, until there are enough."""
+        found = [np.empty(0, np.int64)]
+        ids = [self._ids.get(tag, -1) for tag in sorted(tags)]
+        for start in range(0, len(self.sizes), _BLOCK):
+            starts = self._pointers[start : start + _BLOCK + 1, 0]
+            symbols = self._symbols[starts[0] : starts[-1]]
+            have = np.zeros(len(starts) - 1, np.int32)
+            for number in ids:
+                places = np.flatnonzero(symbols == number) + starts[0]
+                have[np.searchsorted(starts, places, "right") - 1] += 1  # each type once
+            found.append(start + np.flatnonzero(have == len(ids)))
+            if sum(map(len, found)) >= enough:
+                break
+        return np.concatenate(found)
 
     def most(self, ones: Array, others: Array) -> Array:
         """For each pair of types more than they can be alike, whatever their letters.

@@ -22,7 +22,7 @@ import numpy as np
 from eqemb import families
 from eqemb.errors import UsageError
 from eqemb.formula import Layout
-from eqemb.formula.likeness import QUERY, Likeness, is_letter, likeness, outline
+from eqemb.formula.likeness import LARGEST, QUERY, Likeness, is_letter, likeness, outline
 from eqemb.formula.pattern import (
     OutOfStepsError,
     Pattern,
@@ -38,9 +38,11 @@ from eqemb.records import Records
 #: Postings that a query may touch; units that nearly all equations have say nothing.
 TOUCHED = 2_000_000
 #: Candidates that are laid beside the query, and symbols of them times those of the query.
-LAID, CELLS = 64, 300_000
+LAID, CELLS = 64, 200_000
 #: Equations that a pattern is tried on, and steps that this may cost.
 TRIED, STEPS = 500, 25_000
+#: Equations that hold its symbols, where it has no shape to look for: more are not looked at.
+ENOUGH = 10_000
 #: What a shape counts beside a unit, where candidates are found.
 SHAPES = 0.5
 
@@ -201,7 +203,7 @@ class Structure:
             return Found(np.empty(0, np.int32), np.empty(0), unknown)
         best = _top(estimate, max(count, LAID))
         rows = outline(made)
-        room = np.cumsum(np.minimum(self._outlines.sizes[best], 300)) * len(made.nodes())
+        room = np.cumsum(np.minimum(self._outlines.sizes[best], LARGEST)) * min(rows.size, LARGEST)
         laid = best[: max(16, min(LAID, int(np.searchsorted(room, CELLS))))]
         scores = self._outlines.likeness(rows, laid, inside=True)
         # the equation itself before what only looks the same
@@ -231,8 +233,10 @@ class Structure:
             scores[owners] += np.minimum(counts, touch.wanted) * np.float32(touch.weight)
             total += touch.weight * touch.wanted
         if total:
+            # as likeness is: a little off for what the query does not have
             nodes = len(made.nodes())
-            scores *= nodes / total / (QUERY * nodes + (1 - QUERY) * self._outlines.sizes)
+            size = self._outlines.sizes * np.float32((1 - QUERY) / nodes) + np.float32(QUERY)
+            scores /= size * np.float32(total)
         if len(made.nodes()) == 1:  # it has no unit that another equation has
             scores[self.having(made)] += np.float32(0.5)
         own = np.uint64(key(form(made)))
@@ -242,7 +246,10 @@ class Structure:
 
     def _matching(self, made: Layout, allowed: Array | None, count: int) -> Found:
         """The types that match a pattern."""
-        pattern = Pattern(made)
+        try:
+            pattern = Pattern(made)
+        except ValueError as error:
+            raise UsageError(str(error)) from None
         types = self._holding(made, pattern)
         if allowed is not None:
             types = types[allowed[types]]
@@ -285,13 +292,11 @@ class Structure:
             owners, counts = touch.postings.of(touch.row)
             have[owners[counts >= touch.wanted]] += 1
             touched += 1
-        if not touched:
-            # other letters will do for letters, unless there is nothing else
-            others = {tag for tag in pattern.symbols if not is_letter(tag)}
-            for tag in others or set(pattern.symbols):
-                have[self._outlines.holding(tag)] += 1
-                touched += 1
-        return np.flatnonzero(have == touched)
+        if touched:
+            return np.flatnonzero(have == touched)
+        # other letters will do for letters, unless there is nothing else
+        others = {tag for tag in pattern.symbols if not is_letter(tag)}
+        return self._outlines.holding(others or set(pattern.symbols), ENOUGH)
 
     def _touches(
         self, postings: Postings, rows: dict[T, int], wanted: Counter[T], weight: float
@@ -332,7 +337,10 @@ def _left_out(holding: int, tried: int, given_up: int) -> str:
 
 def _top(scores: Array, count: int) -> Array:
     """The best of what has a score, best first, ties in order."""
-    some = np.flatnonzero(scores > 0)
+    # the best of each block: as many are at least as good as the last of the best blocks
+    blocks = np.maximum.reduceat(scores, np.arange(0, len(scores), 256))
+    least = np.partition(blocks, len(blocks) - count)[-count] if len(blocks) > count else 0.0
+    some = np.flatnonzero((scores >= least) & (scores > 0))
     if len(some) > count:
         least = np.partition(scores[some], len(some) - count)[len(some) - count]
         some = some[scores[some] >= least]

@@ -15,7 +15,6 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from eqemb.errors import UsageError
 from eqemb.formula.layout import Layout, layout
 from eqemb.formula.likeness import LARGEST, QUERY, RENAMED, Outline, Row, is_letter, outline
 
@@ -63,19 +62,19 @@ def is_pattern(made: Layout) -> bool:
 
 
 class Pattern:
-    """A pattern, ready to be matched; one without any concrete symbol is refused."""
+    """A pattern, ready to be matched; ValueError where it has no concrete symbol."""
 
     def __init__(self, made: Layout) -> None:
         self.outline = outline(made)
         tags = [tag for row in self.outline.rows for tag in row.tags]
         self.symbols = [tag for tag in tags if not is_wildcard(tag)]
         if not self.symbols:
-            raise UsageError(
+            raise ValueError(
                 f"{made.to_text()!r} would match everything: a pattern needs at least one symbol"
                 " beside its wildcards"
             )
         if self.outline.size > LARGEST:
-            raise UsageError(f"a pattern may have up to {LARGEST} symbols, not {len(tags)}")
+            raise ValueError(f"a pattern may have up to {LARGEST} symbols, not {self.outline.size}")
         self.size = len(tags)
         self._wildcards = self.size - len(self.symbols)
         self._once = {tag for tag in tags if is_wildcard(tag) and tags.count(tag) == 1}

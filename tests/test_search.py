@@ -120,6 +120,13 @@ def test_a_formula_among_words(library: Library) -> None:
     assert ids(library.search(r"$\cos$"))[0] == "angles#1"
 
 
+def test_wildcards_find_what_matches_and_nothing_else(library: Library) -> None:
+    """?x is anything, the same each time."""
+    assert ids(library.similar(r"\frac{?a}{?a + ?b}")) == ["again#2"]
+    assert ids(library.similar(r"\frac{?a}{?b + ?a}")) == []
+    assert ids(library.search(r"precision $\frac{?a}{?a + ?b}$"))[0] == "again#2"
+
+
 def test_near_spellings_are_offered(library: Library) -> None:
     """An unknown word is answered with words of the library."""
     answer = library.search("harmonicc cosine")

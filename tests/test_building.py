@@ -8,7 +8,7 @@ import pytest
 
 import eqemb as package
 from eqemb import building, reading
-from eqemb.building import Change, add_papers, build_library, rebuild, remove_articles, steps
+from eqemb.building import Change, add_papers, build_library, rebuild, remove_articles
 from eqemb.errors import EqembError, UsageError
 from eqemb.library import Library
 from eqemb.reading import read_library
@@ -85,7 +85,7 @@ def test_a_library_is_built_with_a_model_of_its_own(learned: Path) -> None:
             *("index", "model", "records.sqlite", "report.html", "report.json", "run.json"),
             "settings.json",
         ]
-        assert [step["step"] for step in steps(library)] == ["build"]
+        assert [step["step"] for step in library.steps] == ["build"]
 
 
 def test_the_face_builds_too(tmp_path: Path) -> None:
@@ -242,7 +242,7 @@ def test_adding_equals_building_both(grown: tuple[Path, Path], tmp_path: Path) -
     assert content(folder) == whole
     with Library.open(folder) as library:
         report = library.report
-        assert [step["step"] for step in steps(library)] == ["build", "add"]
+        assert [step["step"] for step in library.steps] == ["build", "add"]
     assert (change.known, change.replaced, change.lacks) == ([], [], None)
     assert change.articles + change.skipped == 13
     assert report["sources"] == 27

@@ -139,7 +139,8 @@ def test_show_gives_one_object(run: Run, library: Path) -> None:
 def test_info_gives_one_object(run: Run, library: Path) -> None:
     """The counts of the report."""
     found = json.loads(run("info", library, "--json").out)
-    assert found.pop("models") == {}
+    assert (found.pop("models"), found.pop("model")) == ({}, None)
+    assert [step["step"] for step in found.pop("steps")] == ["read"]
     with Library.open(library) as opened:
         assert found.items() <= opened.report.items()
     assert {"articles", "skipped", "equations", "words", "collections", "sha256"} <= set(found)
@@ -599,3 +600,25 @@ def test_equations_are_exported(run: Run, library: Path, tmp_path: Path) -> None
     done = run("export", library, "-o", tmp_path / "out.txt")
     assert done.code == 2
     assert_one_sentence(done)
+
+
+def test_info_tells_the_history(run: Run, tmp_path: Path) -> None:
+    """What was built, added and removed, and which models are older than that."""
+    papers(tmp_path / "papers", a=BODY, b=BODY)
+    papers(tmp_path / "more", c=BODY, d=BODY)
+    run("build", tmp_path / "papers", "-o", tmp_path / "lib")
+    settings = ("--model", "words", "--dim", "2", "--iterations", "1", "--min-count", "1")
+    assert run("train", tmp_path / "lib", *settings, "--top", "0", "--no-split").code == 0
+    assert "changed since" not in run("info", tmp_path / "lib").out
+    run("add", tmp_path / "lib", tmp_path / "more")
+    run("remove", tmp_path / "lib", "a")
+    done = run("info", tmp_path / "lib")
+    assert done.code == 0
+    assert f"made    build {tmp_path / 'papers'}\n" in done.out
+    assert f"made    add {tmp_path / 'more'}\nmade    remove a\n" in done.out
+    assert "learned nothing: " in done.out
+    assert re.search(
+        r"^model   words: words, .*; the library has changed since$", done.out, re.MULTILINE
+    )
+    found = json.loads(run("info", tmp_path / "lib", "--json").out)
+    assert found["models"]["words"]["outdated"] is True

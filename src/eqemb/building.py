@@ -15,7 +15,6 @@ the library is the old one or the new one, and `resume` goes on.
 import contextlib
 import difflib
 import hashlib
-import json
 import math
 import shutil
 import tempfile
@@ -106,13 +105,6 @@ def build_library(
         write_run(generation, started, jobs, paths=resolved(step), resumed_after=done)
         _switch(folder, generation)
     return Library.open(folder)
-
-
-def steps(library: Library) -> list[dict[str, Any]]:
-    """What was done to make a library, in order; nothing where it is too old to say."""
-    text = (library.generation / "settings.json").read_text("utf-8")
-    found: list[dict[str, Any]] = json.loads(text).get("steps", [])
-    return found
 
 
 def _several(paths: str | Path | Iterable[str | Path]) -> list[str | Path]:
@@ -333,7 +325,7 @@ def add_papers(
     tasks, change = discover(given, limits), Change()
     with being_written(folder), Library.open(folder) as old:
         step = reading_step("add", given, limits) | {"replace": replace}
-        generation = begin(folder, [*steps(old), step], resume=resume)
+        generation = begin(folder, [*old.steps, step], resume=resume)
         there = set() if replace else set(old.records.names())
         with records_written(generation / "read.sqlite") as records:
             reader = Reader(limits, Backstops(), jobs, _papers(watch))
@@ -363,10 +355,10 @@ def remove_articles(
     Library.open(folder).close()
     with being_written(folder), Library.open(folder) as old:
         step = {"step": "remove", "articles": wanted}
-        if resume and steps(old)[-1:] == [step]:
+        if resume and old.steps[-1:] == [step]:
             return Change()  # killed after all was done
         _check_names(old, wanted)
-        generation = begin(folder, [*steps(old), step], resume=resume)
+        generation = begin(folder, [*old.steps, step], resume=resume)
         gone, left = set(wanted), old.records.names()
         change = Change(len([name for name in left if name in gone]))
         kept = (record for record in old.records.sources() if record.name not in gone)
@@ -505,7 +497,7 @@ def rebuild(folder: str | Path, *, jobs: int | None = None, watch: Watch | None 
     """Make a library again, in a temporary folder, by the steps that made it, and compare."""
     folder = Path(folder).resolve()
     with Library.open(folder) as library:
-        done = steps(library)
+        done = library.steps
         if not done:
             raise UsageError(f"{folder} does not say how it was made: build it anew")
         found = Rebuilt(vanished=_gone(done))

@@ -106,12 +106,24 @@ class Library:
         """The library's own model, None where it has none."""
         return own_model(self.generation)
 
+    @property
+    def steps(self) -> list[dict[str, Any]]:
+        """What was done to make the library, in order; nothing where it is too old to say."""
+        text = (self.generation / "settings.json").read_text("utf-8")
+        found: list[dict[str, Any]] = json.loads(text).get("steps", [])
+        return found
+
     def models(self) -> dict[str, dict[str, Any]]:
-        """What each trained model says of itself, by name; one that cannot be read is left out."""
-        found = {}
+        """What each trained model says of itself, by name; one that cannot be read is left out.
+
+        `outdated` says whether the library has changed since, None where that is not known.
+        """
+        found, now = {}, self.records.sha256()
         for path in sorted((self.folder / "models").glob("[!.]*/config.json")):
             with contextlib.suppress(OSError, ValueError):
-                found[path.parent.name] = json.loads(path.read_text("utf-8"))
+                config = json.loads(path.read_text("utf-8"))
+                then = json.loads(path.with_name("run.json").read_text("utf-8")).get("records")
+                found[path.parent.name] = config | {"outdated": then and then != now}
         return found
 
     def articles(self) -> Iterator[Article]:

@@ -204,7 +204,9 @@ def model_row(model: dict[str, Any]) -> tuple[str, str, str]:
         return "words learned", "none", ""
     score = model["validation"]
     shown = "none" if score is None else f"{score:.3f} (chance {model['chance']:.3f})"
-    return "words learned", f"{model['words']:,}", f"{model['units']:,} units, validation {shown}"
+    on = " on the base's papers" if "why" in model else ""
+    note = f"{model['units']:,} units, validation{on} {shown}"
+    return "words learned", f"{model['words']:,}", note
 
 
 def _causes(causes: dict[str, int]) -> str:
@@ -219,11 +221,12 @@ def info(library: LibraryPath, as_json: Json = False) -> None:
     from eqemb.report import percent
 
     with Library.open(library) as opened:
-        report, models = opened.report, opened.models()
+        report, models, steps = opened.report, opened.models(), opened.steps
     keys = ("articles", "partial", "skipped", "equations", "words", "coverage", "collections",
             "clusters", "sha256", "version", "format")  # fmt: skip
     if as_json:
-        print_json({key: report[key] for key in keys} | {"models": models})
+        more = {"model": report.get("model"), "models": models, "steps": steps}
+        print_json({key: report[key] for key in keys} | more)
         return
     print(f"{'collection':20}{'articles':>10}{'words':>12}{'equations':>11}{'numbered':>10}")
     for name, counts in report["collections"].items():
@@ -237,12 +240,43 @@ def info(library: LibraryPath, as_json: Json = False) -> None:
         f"{percent(report['coverage']['displays'])} of displays read"
     )
     print(f"content {report['sha256']}")
+    if model := report.get("model"):
+        _print_own(model)
     for name, made in models.items():
         print(
             f"model   {name}: {made['model']}, {made['settings']['dim']} numbers, validation"
             f" {'none' if made['validation'] is None else format(made['validation'], '.3f')}"
+            f"{'; the library has changed since' if made['outdated'] else ''}"
         )
+    for step in steps:
+        print(f"made    {harmless(_step_text(step))}")
     say(f"the whole account: {library / 'report.html'}")
+
+
+def _print_own(model: dict[str, Any]) -> None:
+    """The library's own model: what it learned, from where, and what it does not know."""
+    if model["sha256"] is None:
+        print(f"learned nothing: {model['why']}")
+        return
+    _, words, note = model_row(model)
+    print(f"learned {words} words, {note}")
+    if "base" in model:
+        base = model["base"]
+        print(f"        {base['taken']:,} words from {base['path']}, {base['missing']:,} not there")
+    if "why" in model:
+        print(f"        {model['why']}")
+    lacks = model["lacks"]
+    for kind in ("words", "units"):
+        if lacks[kind]:
+            share = lacks[f"{kind}_occurrences"] / max(1, lacks[f"all_{kind}_occurrences"])
+            print(f"        without {lacks[kind]:,} {kind} of the library, {share:.1%} of all")
+
+
+def _step_text(step: dict[str, Any]) -> str:
+    """One step of a library's making, in a line."""
+    given = step["articles"] if step["step"] == "remove" else step["paths"]
+    more = f" and {len(given) - 5:,} more" if len(given) > 5 else ""
+    return f"{step['step']} {' '.join(given[:5])}{more}"
 
 
 @app.command()

@@ -20,6 +20,7 @@ from eqemb.article import Equation, read_tokens
 from eqemb.encoding import Encoding
 from eqemb.errors import UsageError
 from eqemb.formula import Layout, layout
+from eqemb.formula.pattern import is_pattern, read_pattern
 from eqemb.hits import Answer, Hit
 from eqemb.meaning import Meaning
 from eqemb.postings import load
@@ -161,7 +162,7 @@ class Search:
             if vector.any():
                 parts["meaning"] = np.maximum(self.meaning.contexts @ vector, 0)
         if question.formulas and "structure" in wanted:
-            found = [self._alike(layout(latex), allowed) for latex in question.formulas]
+            found = [self._alike(read_pattern(latex), allowed) for latex in question.formulas]
             parts["structure"] = np.mean([self._spread(one) for one in found], axis=0)
         return parts
 
@@ -179,8 +180,14 @@ class Search:
     def like(
         self, query: str, k: int = 10, *, by: str = "all", where: Where | None = None
     ) -> Answer:
-        """Equations like the one named, or like the LaTeX given."""
+        """Equations like the one named, or like the LaTeX given, or that match its wildcards."""
         asked, allowed = self.asked(query), self._allowed(where)
+        if is_pattern(
+            asked.layout
+        ):  # what does not match is no answer, whatever else speaks for it
+            found = self._alike(asked.layout, allowed)
+            hits = self._best({"structure": self._spread(found)}, k, allowed)
+            return Answer(hits, notes=[found.note] if found.note else [])
         parts = self.parts_for_equation(asked, allowed, _wanted(by, EQUATION))
         if asked.equation is not None:
             allowed[self.number(asked.equation)] = False
@@ -207,7 +214,7 @@ class Search:
     def asked(self, query: str) -> Asked:
         """The equation that a name or LaTeX means."""
         named = find(self.records, query)
-        shape = layout(named.expanded if named else query)
+        shape = layout(named.expanded) if named else read_pattern(query)
         if shape.root is None:
             raise UsageError(f"there is no symbol to look for in {query!r}")
         return Asked(shape, named)

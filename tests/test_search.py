@@ -238,3 +238,12 @@ def test_contents_list_the_articles(library: Library) -> None:
     assert [(name, count) for name, count, _ in library.contents()] == [
         ("again", 2), ("angles", 1), ("harmonic", 1), ("silent", 0),
     ]  # fmt: skip
+
+
+def test_wildcards_match(library: Library) -> None:
+    """Only what matches is an answer; the same name stands for the same."""
+    assert ids(library.similar(r"P = \frac{?a}{?a + ?b}")) == ["again#2"]
+    assert ids(library.similar(r"\|?x\| \|?y\|")) == ["angles#1"]
+    assert ids(library.similar(r"\|?x\| \|?x\|")) == []
+    with pytest.raises(UsageError, match="at least one symbol"):
+        library.similar("?x")

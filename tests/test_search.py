@@ -160,6 +160,7 @@ def test_a_name_is_answered_with_its_equation(library: Library) -> None:
     """Typed where words are expected, a name finds what it names."""
     assert ids(library.search("harmonic(F)"))[:2] == ["harmonic#1", "again#1"]
     assert ids(library.search("angles:eq:cos"))[0] == "angles#1"
+    assert ids(library.search("angles: the cosine"))[0] == "angles#1"  # words all the same
 
 
 def test_latex_finds_the_equation_itself(library: Library) -> None:

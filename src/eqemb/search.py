@@ -131,7 +131,7 @@ class Search:
         encoding: Encoding | None = None,
     ) -> Answer:
         """Equations for words, phrases and formulas; for a name, that equation and its like."""
-        if named := looks_like_name(query) and find(self.records, query):
+        if named := self._named(query):
             itself = self._hit(self.number(named), {"structure": 1.0})
             return Answer([itself, *self.like(query, k - 1, by=by, where=where)][:k])
         question = read_question(query)
@@ -148,6 +148,15 @@ class Search:
         if encoding is not None and question.words and by in ("all", "encoder"):
             parts["encoder"] = encoding.scores(" ".join(question.words))
         return Answer(self._best(weighed(parts, WORDS), k, allowed), unknown, near)
+
+    def _named(self, query: str) -> Equation | None:
+        """The equation that is named where words are expected: a label may look like a formula."""
+        try:
+            return find(self.records, query)
+        except UsageError:
+            if looks_like_name(query):
+                raise
+            return None  # words that begin like an article's name
 
     def parts_for_words(
         self, question: Question, allowed: Mask, wanted: Container[str]
@@ -181,7 +190,13 @@ class Search:
         self, query: str, k: int = 10, *, by: str = "all", where: Where | None = None
     ) -> Answer:
         """Equations like the one named or the LaTeX given; those that match it, with wildcards."""
-        asked, allowed = self.asked(query), self._allowed(where)
+        return self.answer(self.asked(query), k, by=by, where=where)
+
+    def answer(
+        self, asked: Asked, k: int = 10, *, by: str = "all", where: Where | None = None
+    ) -> Answer:
+        """The same for an equation that was read."""
+        allowed = self._allowed(where)
         wanted = _wanted(by, EQUATION)
         if is_pattern(asked.layout):
             found = self.kin(asked.layout, allowed)

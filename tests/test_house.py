@@ -59,6 +59,7 @@ ORDER = [
     "hits",
     "encoding",
     "question",
+    "pairing",
     "search",
     "library",
     "worker",

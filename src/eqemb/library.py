@@ -208,7 +208,7 @@ class Library:
         """The index, opened."""
         if not (self.generation / "index").is_dir():
             raise UsageError(f"{self.folder} has no index: make the library with `eqemb build`")
-        return Search(self.records, self.generation / "index")
+        return Search(self.records, self.generation / "index", lambda: self.model)
 
     def close(self) -> None:
         """Let go of the files."""

@@ -61,6 +61,8 @@ ORDER = [
     "question",
     "pairing",
     "search",
+    "describing",
+    "explaining",
     "library",
     "worker",
     "reading",

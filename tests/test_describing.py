@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from axes import make_library
 
+from axes import make_library
 from eqemb.describing import LEAST, Description
 from eqemb.errors import UsageError
 from eqemb.hits import Answer

@@ -6,8 +6,8 @@ from typing import Any
 from xml.etree import ElementTree
 
 import pytest
-from axes import make_library
 
+from axes import make_library
 from eqemb.errors import UsageError
 from eqemb.hits import paragraphs, rows
 from eqemb.library import Library

@@ -69,6 +69,8 @@ class Topic(NamedTuple):
     query: Query
     want: str = ""
     grades: str = ""
+    group: str = ""
+    """Test topics that were made apart from the others are reported apart, and with them."""
 
     @property
     def is_development(self) -> bool:
@@ -95,7 +97,8 @@ def read_topics(path: Path) -> list[Topic]:
                 f"{path}: a topic needs id, kind (words or equation) and query, in quotes"
             )
         query = ask[entry["kind"]](entry["query"])
-        found.append(Topic(entry["id"], query, entry.get("want", ""), entry.get("grades", "")))
+        rest = (str(entry.get(key, "")) for key in ("want", "grades", "group"))
+        found.append(Topic(entry["id"], query, *rest))
     if len({topic.id for topic in found}) < len(found):
         raise UsageError(f"{path}: two topics have the same id")
     return found
@@ -375,7 +378,12 @@ def judged(
     """
     topics = table.of_kind(kind)
     development = np.array([topic.is_development for topic in topics])
-    halves = dict(zip(HALVES, (development, ~development, development | True), strict=True))
+    group = np.array([topic.group for topic in topics])
+    test = ~development & (group == "")
+    halves = dict(zip(HALVES, (development, test, development | test), strict=True))
+    for name in sorted(set(group.tolist()) - {""}):
+        halves[name] = ~development & (group == name)
+        halves[f"test and {name}"] = test | halves[name]
     lines = {"chance": table.chance(topics)}
     lines |= {
         ranker.name: table.values(ranker, topics) for ranker in rankers if kind in ranker.answers
@@ -392,7 +400,7 @@ def judged(
         },
         "gains": [
             entry
-            for half in HALVES[1:]
+            for half in list(halves)[1:]
             for entry in _gains(lines, halves[half], half)
             if half != "all" or entry["ranker"] not in chosen
         ],

@@ -60,10 +60,13 @@ def _shown(value: dict[str, float | None]) -> str:
 def _judged(found: Found, kind: str) -> Table:
     """Rankers by half; what development topics have chosen has nothing under all topics."""
     counts = found["topics"]
-    columns = [("ndcg", half) for half in counts] + [("precision", "test"), ("precision", "all")]
+    precise = [half for half in counts if half != "development"]
+    columns = [("ndcg", half) for half in counts] + [("precision", half) for half in precise]
+    last = list(counts)[-1] if list(counts)[-1] != "all" else "test"
     head = ["ranker"]
     head += [f"nDCG@10, {half} ({count})" for half, count in counts.items()]
-    head += ["P@10, test", "P@10, all", "MAP', test", "unjudged, test"]
+    head += [f"P@10, {half}" for half in shares]
+    head += ["MAP', test", *(f"unjudged, {half}" for half in shares)]
     rows = []
     means: dict[int, list[tuple[float, int]]] = {}
     for number, (name, halves) in enumerate(found["rankers"].items()):
@@ -75,9 +78,10 @@ def _judged(found: Found, kind: str) -> Table:
                 means.setdefault(column, []).append((value["mean"], number))
         test = halves["test"]
         row += (
-            [f"{test['map']['mean']:.3f}", f"{test['unjudged']['mean']:.0%}"]
+            [f"{test['map']['mean']:.3f}"]
+            + [f"{halves[half]['unjudged']['mean']:.0%}" for half in shares]
             if "map" in test
-            else ["", ""]
+            else [""] * (1 + len(shares))
         )
         rows.append(row)
     best = {(max(values)[1], column) for column, values in means.items()}
@@ -97,7 +101,7 @@ def _gains(found: Found, kind: str) -> Table:
             entry["verdict"],
         ]
         for entry in found["gains"]
-        if found["rankers"][entry["ranker"]]["test"].get("unjudged", {"mean": 1})["mean"] <= JUDGED
+        if _unjudged(found, entry) <= JUDGED
     ]
     head = ["ranker", "topics", "against", "gain", "95 % of draws", "p", ""]
     title = (
@@ -105,6 +109,14 @@ def _gains(found: Found, kind: str) -> Table:
         f" more than {JUDGED:.0%} unjudged"
     )
     return Table(title, head, rows, set())
+
+
+def _unjudged(found: Found, entry: Found) -> float:
+    """The share of a ranker's answers that nobody judged, on the topics of a gain."""
+    halves = found["rankers"][entry["ranker"]]
+    half = halves.get(entry["topics"], halves["test"])
+    share: float = half.get("unjudged", {"mean": 1.0})["mean"]
+    return share
 
 
 def _agreement(found: Found) -> Table:

@@ -33,6 +33,7 @@ from unit_vectors import DIM, Learner, UnitVectors
 from eqemb.formula import Layout, likeness
 from eqemb.formula.tree import Node, Unit
 from eqemb.library import to_json, write_atomically
+from eqemb.ranking import spread
 
 Floats = NDArray[np.float64]
 Run = dict[str, dict[str, float]]
@@ -161,7 +162,7 @@ def cosine(names: dict[str, int], vectors: Floats) -> Measure:
     return lambda topic, name: float(vectors[names[topic]] @ vectors[names[name]])
 
 
-def side_by_side(outlines: dict[str, likeness.Outline], **how: float) -> Measure:
+def side_by_side(outlines: dict[str, likeness.Outline], **how: Any) -> Measure:
     """Rows laid side by side."""
     return lambda topic, name: likeness.likeness(outlines[topic], outlines[name], **how).score
 
@@ -454,13 +455,8 @@ def choice_text(data: Data, choices: list[Choice], shown: int = 6) -> Iterator[s
         best = tried[choice.best]
         yield (
             f"| {title} | {len(tried)} | {choice.best} | {best.mean():.3f} ±"
-            f" {error(best):.3f} | {choice.left_out():.3f} | {following} |"
+            f" {spread(best)['se']:.3f} | {choice.left_out():.3f} | {following} |"
         )
-
-
-def error(values: Floats) -> float:
-    """The standard error of a mean."""
-    return float(values.std(ddof=1) / math.sqrt(len(values)))
 
 
 def result_text(title: str, results: dict[str, Scores]) -> Iterator[str]:
@@ -470,7 +466,7 @@ def result_text(title: str, results: dict[str, Scores]) -> Iterator[str]:
     yield "|---|---|---|---|---|---|---|---|"
     rivals = [results["Dice, window 1"].ap, results["Tangent-S, layout trees"].ap]
     for name, (ndcg, ap, p10) in results.items():
-        cells = [name, f"{ndcg.mean():.3f}", f"{ap.mean():.3f} ± {error(ap):.3f}"]
+        cells = [name, f"{ndcg.mean():.3f}", f"{ap.mean():.3f} ± {spread(ap)['se']:.3f}"]
         cells.append(f"{p10.mean():.3f}")
         for rival in rivals:
             gain, low, high, p = against(ap, rival)

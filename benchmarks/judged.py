@@ -31,8 +31,9 @@ from numpy.typing import NDArray
 
 from eqemb import rankers, retrieval, standings, store, tables
 from eqemb.article import EQUATION_MARK, Article
+from eqemb.encoding import Encode, find_encoder
 from eqemb.library import Library, to_json, write_atomically
-from eqemb.rankers import EQUATION, WORDS, Encode
+from eqemb.rankers import EQUATION, WORDS
 from eqemb.ranking import Run, write_run
 
 HERE = Path(__file__).parent / "judged"
@@ -89,7 +90,7 @@ def encoder(options: argparse.Namespace) -> Encode | None:
     """What --encoder names, if it does."""
     if options.encoder is None:
         return None
-    found = retrieval.find_encoder(options.encoder)
+    found = find_encoder(options.encoder)
     name = options.encoder.replace(":", ".")
     return cached(found, options.cache / name) if options.cache else found
 

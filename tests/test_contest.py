@@ -71,14 +71,22 @@ def test_chance_is_chance() -> None:
 
 
 def test_the_bootstrap_draws_articles_not_words() -> None:
-    """Words of one article go together: a gain in one article of four is no proof."""
-    articles = np.repeat(np.arange(4), 1000)
+    """Words of one article go together: a gain in one article of five is no proof."""
+    articles = np.repeat(np.arange(5), 1000)
     gain = np.where(articles == 0, 1.0, -0.01)
-    found = difference([(gain, np.zeros(4000), articles)])
-    assert found.mean == pytest.approx(0.2425)
+    found = difference([(gain, np.zeros(5000), articles)])
+    assert found.mean == pytest.approx(0.192)
     assert found.verdict == "tie"
-    alone = difference([(gain, np.zeros(4000), np.arange(4000))])
+    alone = difference([(gain, np.zeros(5000), np.arange(5000))])
     assert alone.verdict == "better"
+
+
+def test_few_articles_decide_nothing() -> None:
+    """Four that all agree are always drawn alike: it would be called sure."""
+    gain, articles = np.full(400, 0.5), np.repeat(np.arange(4), 100)
+    assert difference([(gain, np.zeros(400), articles)]).verdict == "too few"
+    more = np.repeat(np.arange(5), 80)
+    assert difference([(gain, np.zeros(400), more)]).verdict == "better"
 
 
 def test_pooling_keeps_an_article_together_over_cells() -> None:
@@ -130,9 +138,20 @@ def test_tables_hold_every_row(library: Path, tmp_path: Path) -> None:
     gains = tables.gains(results, "softmax", "tempered")
     assert gains.head == ["model", "words only, W", "article vector"]
     assert [row[0] for row in gains.rows] == ["EqEmb-U"]
-    (said,) = (line for line in tables.verdicts(results, "EqEmb-U") if "accuracy" in line)
+    (said,) = (
+        line for line in tables.verdicts(results, "EqEmb-U", "softmax") if "accuracy" in line
+    )
     assert all(row.name in said for row in ROWS if row.is_control)
     assert tables.statistics(results).rows[0][0] == "all"
+    assert "too few" not in gains.caption
+    for entry in results["differences"]:
+        entry["verdict"] = "too few"
+    gains = tables.gains(results, "softmax", "tempered")
+    assert "? too few articles" in gains.caption
+    assert all(text.endswith("?") for text in gains.rows[0][1:])
+    assert all(
+        "too few articles beside" in line for line in tables.verdicts(results, "EqEmb-U", "softmax")
+    )
 
 
 def test_a_trained_model_is_judged_again(

@@ -10,12 +10,12 @@ import pytest
 from eqemb import finding, retrieval
 from eqemb.corpus import Corpus
 from eqemb.finding import Displays, Item
-from eqemb.index import REACH
 from eqemb.library import Library
 from eqemb.rankers import Bm25, Query, in_words
 from eqemb.reading import read_library
 from eqemb.split import Settings, Split, training_stream
 from eqemb.vocabulary import Rules
+from eqemb.wording import REACH
 from eqemb.workshop import Choice
 from eqemb.workshop import corpus as corpus_of
 from planted import planted

@@ -9,9 +9,9 @@ import pytest
 from eqemb.corpus import Corpus, Formula
 from eqemb.errors import UsageError
 from eqemb.foldin import among_words, bare
+from eqemb.formula.tree import unit_type
 from eqemb.models import BernoulliEmbeddings, EqEmb, EqEmbH, EqEmbU
 from eqemb.split import Settings, Split
-from eqemb.training import unit_type
 from planted import ALL, TOPICS, form, planted, topic_of, word
 
 SMALL: dict[str, Any] = {"dim": 10, "batch": 1024, "iterations": 8, "negatives": 5}

@@ -1,6 +1,7 @@
 """Two equations laid side by side: what meets, what stands for what, and what it is worth."""
 
 import time
+from typing import Any
 
 import pytest
 
@@ -9,7 +10,7 @@ from eqemb.formula.likeness import LARGEST, QUERY, RENAMED, Likeness, likeness, 
 from eqemb.formula.tree import Node
 
 
-def compare(query: str, other: str, **how: float) -> Likeness:
+def compare(query: str, other: str, **how: Any) -> Likeness:
     """Two equations as LaTeX."""
     return likeness(outline(layout(query)), outline(layout(other)), **how)
 

@@ -17,6 +17,7 @@ import pytest
 
 import eqemb
 from eqemb import cli, workshop
+from eqemb.cli import learning
 from eqemb.errors import EqembError, UsageError
 from eqemb.library import Library
 from eqemb.reading import read_library
@@ -195,6 +196,29 @@ def test_talk_of_training(run: Run, library: Path, tmp_path: Path) -> None:
     assert picture.read_bytes().startswith(b"\x89PNG")
 
 
+def test_the_score_that_is_said_is_the_one_kept(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Vectors that go on for the sake of others may score better later: these are not kept."""
+    history: list[dict[str, Any]] = [
+        {
+            "stage": "units", "iteration": at, "loss": {"b_w": 1.0}, "positions": 10,
+            "best": {"alpha_u": 1}, "validation": {"alpha_u": score}, "seconds": 1.0,
+        }
+        for at, score in enumerate((-2.5, -2.75, -2.125), 1)
+    ]  # fmt: skip
+    made = eqemb.Embeddings({"model": "eqemb-u", "best": {"alpha_u": 1}}, {}, {}, history)
+    summary = {"words_per_second": 1.0, "seconds": 1.0, "sha256": "", "path": ""}
+    learning._print_trained(summary, made)
+    assert "-2.500, kept: 1\n" in capsys.readouterr().out
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+    with learning._Curve(5) as curve:
+        for row in history:
+            curve.show(row, row["iteration"], 1.0, 1.0, row["validation"]["alpha_u"])
+    lines = [line for line in capsys.readouterr().err.splitlines() if "validation -" in line]
+    assert ["kept: 1" in line for line in lines] == [False, True, True]
+
+
 @needs_gensim
 def test_talk_of_training_without_a_loss(run: Run, library: Path, tmp_path: Path) -> None:
     """A model of gensim's is shown by its validation score alone."""
@@ -215,6 +239,9 @@ def test_dry_run_trains_nothing(run: Run, library: Path) -> None:
     found = json.loads(run("train", library, "--name", "dry", "--dry-run", "--json").out)
     assert found["memory"] > 0
     assert found["parameters"] == 2 * 100 * _rows(library)
+    assert run("train", library, "--model", "words", *SMALL, "--name", "dry").code == 0
+    again = run("train", library, "--name", "dry", "--dry-run", "--json")
+    assert json.loads(again.out) | {"seconds": 0} == found | {"seconds": 0}
 
 
 def _rows(library: Path) -> int:
@@ -357,3 +384,21 @@ def test_the_library_stays_readable_after_training(library: Path) -> None:
         with pytest.raises(UsageError, match="no collection"):
             workshop.corpus(opened, workshop.Choice("three"))
         assert opened.report["articles"] == 8
+
+
+def test_a_model_older_than_the_library_is_said_to_be(run: Run, tmp_path: Path) -> None:
+    """Evaluated on what it was trained on, and with a word about it; near-duplicates or not."""
+    demo = sorted((Path(eqemb.__file__).parent / "demo").glob("*.tex"))
+    read_library(demo, tmp_path / "lib").close()
+    train = ("train", tmp_path / "lib", "--model", "words", *SMALL, "--json")
+    assert run(*train, "--name", "one").code == 0
+    assert run(*train, "--name", "two", "--duplicates", "--numbering", "numbered").code == 0
+    for name in ("one", "two"):
+        done = run("evaluate", tmp_path / "lib", name, "--json")
+        assert json.loads(done.out)["current"]
+        assert "older" not in done.err
+    read_library(demo[1:], tmp_path / "lib").close()
+    for name in ("one", "two"):
+        done = run("evaluate", tmp_path / "lib", name, "--json")
+        assert not json.loads(done.out)["current"]
+        assert f"{name} is older than the library" in done.err

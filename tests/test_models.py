@@ -216,6 +216,16 @@ def test_training_stops_when_validation_does(corpus: Corpus, split: Split) -> No
     assert kept.tobytes() == model.embeddings_.arrays["rho_words"].tobytes()
 
 
+@pytest.mark.parametrize("kind", [EqEmb, EqEmbU, EqEmbH])
+def test_the_history_knows_what_is_kept(kind: type[EqEmb], corpus: Corpus, split: Split) -> None:
+    """Of every watch the best iteration so far; in the end the one whose score is the model's."""
+    model = kind(**SMALL | {"iterations": 8}).fit(corpus, split)
+    config, rows = model.embeddings_.config, {row["stage"]: row for row in model.history_}
+    assert {name: at for row in rows.values() for name, at in row["best"].items()} == config["best"]
+    own = [row for row in model.history_ if model.judged in row["validation"]]
+    assert own[config["best"][model.judged] - 1]["validation"][model.judged] == config["validation"]
+
+
 def test_without_a_split_all_iterations_are_made(corpus: Corpus) -> None:
     """And the last is kept."""
     seen: list[tuple[Any, ...]] = []

@@ -1,10 +1,12 @@
 """Rankers: plain rivals and models behind one face, on libraries and corpora with known answers."""
 
+from collections import Counter
 from typing import Any
 
 import numpy as np
 import pytest
 
+from eqemb import rankers
 from eqemb.corpus import Corpus
 from eqemb.embeddings import Embeddings
 from eqemb.errors import UsageError
@@ -25,11 +27,13 @@ from eqemb.rankers import (
     UnitOverlap,
     in_words,
     like,
+    product_rankers,
     z_scores,
 )
 from eqemb.reading import read_library
 from eqemb.retrieval import EVERY_WORD
 from eqemb.split import training_stream
+from eqemb.wording import REACH
 from eqemb.workshop import Choice
 from eqemb.workshop import corpus as corpus_of
 from planted import TOPICS, form, planted, topic_of, word
@@ -80,27 +84,55 @@ def library(tmp_path_factory: pytest.TempPathFactory) -> Library:
     return read_library([folder], folder.with_name("library"), jobs=1, index=True)
 
 
-def test_bm25_scores_as_the_library_searches(library: Library) -> None:
-    """The same words, weights and lengths, by another way."""
+def test_bm25_is_the_formula_written_out(library: Library) -> None:
+    """Weights by distance, lengths by their mean, over all equations."""
     every = corpus_of(library, Choice(rules=EVERY_WORD))
-    ranker = Bm25(every.words, training_stream(every))
-    for text in ("cosine of the angle", "measure measure of a mean", "nothing known"):
-        scores = dict(zip(every.equation_names, ranker.scores(in_words(text)), strict=True))
-        hits = library.search(text).hits
-        assert (not hits) == (max(scores.values()) == 0)
+    stream = training_stream(every)
+    found = Bm25(every.words, stream).scores(in_words("cosine of"))
+    weights: list[Counter[str]] = []
+    for at, article in zip(stream.equation_positions, stream.equation_articles, strict=True):
+        start, end = stream.starts[article : article + 2]
+        weights.append(Counter())
+        for place in range(start, end):
+            away = at - place if place < at else place - at + 1
+            if away <= REACH:
+                weights[-1][every.words[stream.tokens[place]]] += 1 / away**0.5
+    lengths = np.array([each.total() for each in weights])
+    norm = rankers.K1 * (1 - rankers.B + rankers.B * lengths / lengths.mean())
+    for at, each in enumerate(weights):
+        expected = 0.0
+        for asked in ("cosine", "of"):
+            having = sum(asked in other for other in weights)
+            idf = np.log1p((len(weights) - having + 0.5) / (having + 0.5))
+            expected += idf * each[asked] * (rankers.K1 + 1) / (each[asked] + norm[at])
+        assert found[at] == pytest.approx(expected)
+
+
+def test_unit_overlap_is_dice(library: Library) -> None:
+    """Over multisets of units: twice what is shared by what both have."""
+    corpus = corpus_of(library)
+    asked = like(r"G = \frac{2PR}{P+R}")
+    scores = UnitOverlap(corpus).scores(asked)
+    wanted = Counter(asked.units)
+    for at, kind in enumerate(corpus.equation_types):
+        own = corpus.unit_ids[corpus.unit_starts[kind] : corpus.unit_starts[kind + 1]]
+        units = Counter(corpus.units[unit] for unit in own)
+        shared = (wanted & units).total()
+        assert scores[at] == pytest.approx(2 * shared / (wanted.total() + units.total()))
+
+
+def test_the_product_scores_as_the_library_answers(library: Library) -> None:
+    """The whole search, equation by equation."""
+    corpus = corpus_of(library)
+    product = product_rankers(library.questions, corpus)[0]
+    for query, hits in (
+        (in_words("cosine of the angle"), library.search("cosine of the angle")),
+        (like(r"G = \frac{2PR}{P+R}"), library.similar(r"G = \frac{2PR}{P+R}")),
+    ):
+        scores = dict(zip(corpus.equation_names, product.scores(query), strict=True))
+        assert len(hits)
         for hit in hits:
             assert scores[hit.equation.id] == pytest.approx(hit.score, rel=1e-5)
-
-
-def test_unit_overlap_scores_as_the_library_compares(library: Library) -> None:
-    """Dice over multisets of units."""
-    corpus = corpus_of(library)
-    scores = UnitOverlap(corpus).scores(like(r"G = \frac{2PR}{P+R}"))
-    named = dict(zip(corpus.equation_names, scores, strict=True))
-    hits = library.similar(r"G = \frac{2PR}{P+R}").hits
-    assert hits
-    for hit in hits:
-        assert named[hit.equation.id] == pytest.approx(hit.score, rel=1e-5)
 
 
 def test_a_query_of_no_symbols_is_refused() -> None:
@@ -211,3 +243,27 @@ def test_a_combination_weighs_z_scores() -> None:
     assert both.scores(query).argmax() == 2
     assert both.answers == {WORDS, EQUATION}
     assert z_scores(np.ones(3)).tolist() == [0, 0, 0]
+
+
+def test_contexts_weigh_words_by_distance() -> None:
+    """The word before and the word after an equation are one away; repeated words add up."""
+    words = np.array([0, 1, 2, 1])
+    rows, owners, weights, lengths = rankers.contexts(words, [1])
+    found = dict(zip(rows.tolist(), weights.tolist(), strict=True))
+    assert found == pytest.approx({0: 1.0, 1: 1.0 + 3**-0.5, 2: 2**-0.5})
+    assert owners.tolist() == [0, 0, 0]
+    assert lengths.tolist() == pytest.approx([sum(found.values())])
+
+
+def test_contexts_end_at_the_reach(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Words further away than the reach are no context."""
+    monkeypatch.setattr(rankers, "REACH", 1)
+    rows, _, _, _ = rankers.contexts(np.arange(6), [3])
+    assert rows.tolist() == [2, 3]
+
+
+def test_an_equation_alone_has_no_context() -> None:
+    """No words, no postings."""
+    rows, owners, _, lengths = rankers.contexts(np.empty(0, np.int64), [0, 0])
+    assert len(rows) == len(owners) == 0
+    assert lengths.tolist() == [0, 0]

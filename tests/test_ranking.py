@@ -167,6 +167,7 @@ def test_a_gain_is_judged_against_chance() -> None:
     assert ranking.gain(steady, base).verdict == "better"
     assert ranking.gain(base, steady).verdict == "worse"
     assert ranking.gain(base + 0.1 * random.standard_normal(30), base).verdict == "tie"
+    assert ranking.gain(steady[:4], base[:4]).verdict == "too few"
     assert ranking.gain(base, base).p == 1.0
     found = ranking.gain(steady, base)
     assert found.low < found.mean < found.high

@@ -10,8 +10,9 @@ import numpy as np
 import pytest
 
 import eqemb
-from eqemb import cli, ranking, retrieval
+from eqemb import cli, ranking, retrieval, standings, tables
 from eqemb.corpus import Corpus
+from eqemb.encoding import find_encoder
 from eqemb.errors import UsageError
 from eqemb.rankers import EQUATION, WORDS, Query, Ranker, in_words
 from eqemb.reading import read_library
@@ -264,7 +265,7 @@ def test_a_combination_takes_what_helps(corpus: Corpus) -> None:
 def library(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The demo articles."""
     folder = tmp_path_factory.mktemp("retrieval")
-    read_library([Path(eqemb.__file__).parent / "demo"], folder / "lib").close()
+    read_library([Path(eqemb.__file__).parent / "demo"], folder / "lib", index=True).close()
     return folder / "lib"
 
 
@@ -406,7 +407,7 @@ def test_an_encoder_that_is_none_gets_one_sentence(
 ) -> None:
     """Whatever it returns or raises."""
     monkeypatch.setattr(retrieval, "encode_for_test", encode, raising=False)
-    made = retrieval.find_encoder("eqemb.retrieval:encode_for_test")
+    made = find_encoder("eqemb.retrieval:encode_for_test")
     with pytest.raises(UsageError, match="encode_for_test"):
         made(["a", "b"])
 
@@ -414,4 +415,17 @@ def test_an_encoder_that_is_none_gets_one_sentence(
 def test_an_encoder_is_a_function() -> None:
     """Lists of numbers count as arrays; what cannot be called is refused at once."""
     with pytest.raises(UsageError, match="is no function"):
-        retrieval.find_encoder("eqemb.retrieval:DEPTH")
+        find_encoder("eqemb.retrieval:DEPTH")
+
+
+def test_tables_of_the_kept_figures() -> None:
+    """They are those of the document; a table of gains with nothing in it is a sentence."""
+    kept = Path(__file__).parents[1] / "benchmarks/results/retrieval.json"
+    found = json.loads(kept.read_text("utf-8"))
+    text = [*standings.notes(found), *map(tables.markdown, standings.report(found))]
+    assert "\n".join(text).split() == kept.with_suffix(".md").read_text("utf-8").split()
+    for line in found["judged"]["words"]["rankers"].values():
+        line["test"]["unjudged"] = {"mean": 0.2, "se": None}
+    captions = [table.caption for table in standings.report(found)]
+    assert sum(caption.startswith("Gains in nDCG@10") for caption in captions) == 1
+    assert sum("no table of gains for topics in words" in note for note in standings.notes(found))

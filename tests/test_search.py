@@ -1,18 +1,18 @@
 """Questions to a library: words to equations, equations to equations, and names."""
 
-from collections import Counter
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 from eqemb.article import read_tokens
 from eqemb.errors import UsageError
 from eqemb.formula import layout
-from eqemb.index import K1, REACH, B
+from eqemb.formula.likeness import likeness, outline
+from eqemb.hits import Answer
 from eqemb.library import Library
 from eqemb.reading import read_library
-from eqemb.search import Answer
+from eqemb.stems import stem
+from eqemb.wording import FIELDS, K1, REACH
 
 PAPERS = {
     "angles": r"""The cosine of the angle between two vectors is
@@ -68,45 +68,105 @@ def test_equal_equations_are_one_hit(library: Library) -> None:
     """Spacing and closing punctuation do not make another equation; occurrences are counted."""
     answer = library.search("harmonic mean")
     assert len([name for name in ids(answer) if name in ("harmonic#1", "again#1")]) == 1
-    assert answer.hits[0].occurrences == 2
+    assert answer.hits[0].papers == 2
 
 
-def test_scores_are_bm25_of_distance_weights(library: Library) -> None:
-    """The score of one word equals the formula written out, over all equations."""
-    contexts = []
+def test_scores_are_bm25_over_fields(library: Library) -> None:
+    """The score of a word equals the formula written out: around, sentence, section, label, ..."""
+    impacts = []
     for article in library.articles():
         words, places = read_tokens(article.text)
-        for place in places:
-            weights: Counter[str] = Counter()
+        for place, equation in zip(places, article.equations, strict=True):
+            total = 0.0
             for at, word in enumerate(words):
                 distance = place - at if at < place else at - place + 1
-                if distance <= REACH:
-                    weights[word.lower()] += 1 / distance**0.5
-            contexts.append(weights)
-    lengths = [sum(weights.values()) for weights in contexts]
-    norm = [K1 * (1 - B + B * length / np.mean(lengths)) for length in lengths]
-    holders = [weights for weights in contexts if "precision" in weights]
-    idf = np.log1p((len(contexts) - len(holders) + 0.5) / (len(holders) + 0.5))
-    expected = max(
-        idf * weights["precision"] * (K1 + 1) / (weights["precision"] + n)
-        for weights, n in zip(contexts, norm, strict=True)
-    )
-    assert library.search("precision").hits[0].score == pytest.approx(expected, rel=1e-5)
+                if distance <= REACH and stem(word) == "precis":
+                    total += 1 / distance**0.5
+            fields = {
+                "sentence": [equation.context.replace("[equation]", " ")],
+                "section": [equation.section],
+                "title": [article.title],
+                "references": equation.references,
+            }
+            for name, texts in fields.items():
+                found = [word for text in texts for word in read_tokens(text)[0]]
+                total += FIELDS[name] * sum(stem(word) == "precis" for word in found)
+            impacts.append(total / (total + K1))
+    assert library.search("precision", by="words").hits[0].score == pytest.approx(max(impacts))
+
+
+def test_words_of_labels_count(library: Library) -> None:
+    """The label eq:cos says something that no text says; its prefix says nothing."""
+    assert ids(library.search("cos", by="words"))[0] == "angles#1"
+    assert ids(library.search("eq", by="words")) == []
+
+
+def test_forms_of_a_word_are_one(library: Library) -> None:
+    """A stem stands for all forms."""
+    assert ids(library.search("measuring angles")) == ids(library.search("measures angle"))
+
+
+def test_phrases_and_words_to_leave_out(library: Library) -> None:
+    """A phrase stands as it is; a word with a minus must not be there."""
+    assert ids(library.search('"mean of precision"')) == ["harmonic#1"]
+    assert ids(library.search('"precision of mean"')) == []
+    assert ids(library.search("precision -balanced")) == ["again#1", "again#2"]
+    assert ids(library.search('precision -"mean of precision" -elsewhere')) == []
+
+
+def test_a_formula_among_words(library: Library) -> None:
+    """What stands between dollars is looked for in equations."""
+    assert ids(library.search(r"precision $\frac{a}{a+b}$"))[0] == "again#2"
+    assert ids(library.search(r"$\cos$"))[0] == "angles#1"
+
+
+def test_near_spellings_are_offered(library: Library) -> None:
+    """An unknown word is answered with words of the library."""
+    answer = library.search("harmonicc cosine")
+    assert answer.unknown == ["harmonicc"]
+    assert answer.near == {"harmonicc": ["harmonic"]}
+
+
+def test_limits_are_kept(library: Library) -> None:
+    """Nothing outside the limits is ranked."""
+    assert ids(library.search("precision", article="again")) == ["again#1", "again#2"]
+    assert ids(library.search("precision", article="again", numbered=True)) == ["again#1"]
+    assert ids(library.search("precision", has=r"F")) != []
+    assert all(hit.article != "angles" for hit in library.search("precision cosine", has="P"))
+    assert ids(library.search("precision cosine", has=[r"\cos", "x"])) == ["angles#1"]
+    assert ids(library.search("precision", section="nowhere")) == []
+    with pytest.raises(UsageError, match="no paper"):
+        library.search("precision", year="2015")
+    with pytest.raises(UsageError, match="write 2015"):
+        library.search("precision", year="last")
+    with pytest.raises(UsageError, match="no article"):
+        library.search("precision", article="agian")
+
+
+def test_a_ranking_that_is_not_there_is_refused(library: Library) -> None:
+    """One sentence names those that are."""
+    with pytest.raises(UsageError, match="words, meaning, structure"):
+        library.search("precision", by="magic")
+
+
+def test_a_name_is_answered_with_its_equation(library: Library) -> None:
+    """Typed where words are expected, a name finds what it names."""
+    assert ids(library.search("harmonic(F)"))[:2] == ["harmonic#1", "again#1"]
+    assert ids(library.search("angles:eq:cos"))[0] == "angles#1"
 
 
 def test_latex_finds_the_equation_itself(library: Library) -> None:
     """An equation pasted as LaTeX is found with score 1, however it is spaced."""
-    best = library.similar(r"F=\frac{2PR}{P+R}").hits[0]
+    best = library.similar(r"F=\frac{2PR}{P+R}", by="structure").hits[0]
     assert best.score == pytest.approx(1.0)
-    assert best.occurrences == 2
+    assert [best.equation.id, *best.family] == ["again#1", "harmonic#1"]
 
 
-def test_scores_are_dice_over_units(library: Library) -> None:
-    """The score is twice the shared units over the units of both."""
+def test_scores_are_likenesses(library: Library) -> None:
+    """The score is how alike the two are when laid side by side."""
     asked, other = r"F = \frac{2 P}{P + R}", r"F = \frac{2 P R}{P + R}"
-    mine, theirs = (Counter(layout(latex).units()) for latex in (asked, other))
-    dice = 2 * (mine & theirs).total() / (mine.total() + theirs.total())
-    assert library.similar(asked).hits[0].score == pytest.approx(dice)
+    alike = likeness(outline(layout(asked)), outline(layout(other)), inside=True)
+    assert library.similar(asked, by="structure").hits[0].score == pytest.approx(alike.score)
 
 
 @pytest.mark.parametrize("name", ["harmonic#1", "harmonic(F)"])
@@ -138,7 +198,8 @@ def test_hits_know_where_they_stand(library: Library) -> None:
     """A hit carries all that a person needs to find it again."""
     found = library.search("angle").hits[0].to_dict()
     assert set(found) == {
-        "id", "score", "latex", "article", "title", "number", "label", "file", "line", "context",
+        "id", "score", "parts", "latex", "text", "mathml", "article", "title", "section", "number",
+        "label", "file", "line", "url", "context", "family",
     }  # fmt: skip
     assert (found["article"], found["number"], found["label"]) == ("angles", "1", "eq:cos")
 

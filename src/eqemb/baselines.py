@@ -138,7 +138,8 @@ class Gensim(Model):
             seconds = perf_counter() - start
             job.attempt.history.append({
                 "stage": "words", "iteration": watch.iteration, "loss": {},
-                "positions": len(texts.tokens), "validation": {self.judged: score},
+                "positions": len(texts.tokens), "best": {self.judged: watch.iteration},
+                "validation": {self.judged: score},
                 "seconds": round(seconds, 4),
             })  # fmt: skip
             if job.callback is not None:

@@ -4,8 +4,9 @@ A task is a collection, a dimension and a reading. Within it each row chooses it
 and its window of equations on validation words, with the first seed; the choice is then trained and
 scored with the others. Tasks run side by side in processes of one thread. What is found of a row is
 kept as `cells/TASK/IDENTITY.safetensors`, the values of each test word and a summary, under a hash
-of everything that decided it: a contest that was interrupted goes on where it was, one that was
-changed runs what changed, and neither touches what is there.
+of everything that decided it: a contest that was interrupted goes on, one that was changed runs
+what changed, and neither touches what is there. Rows of a task share the words of a seed, so all
+end with its last seed and are kept then: a task that was interrupted begins anew.
 """
 
 import os
@@ -393,7 +394,7 @@ def _differences(
                         yield {
                             "reading": reading, "measure": measure, "collection": pool,
                             "model": one, "against": other,
-                        } | gain._asdict() | {"verdict": gain.verdict}  # fmt: skip
+                        } | gain._asdict()  # fmt: skip
 
 
 def _rounded(found: Any) -> Any:

@@ -22,7 +22,7 @@ from eqemb.corpus import Corpus
 from eqemb.embeddings import Embeddings
 from eqemb.glove import GloVe
 from eqemb.models import EqEmb, EqEmbH, EqEmbU
-from eqemb.ranking import spread
+from eqemb.ranking import LEAST, spread
 from eqemb.scores import Scored
 from eqemb.split import TEST, VALIDATION, Split, training_stream
 
@@ -313,11 +313,8 @@ class Difference(NamedTuple):
     """The middle 95 % of the bootstrap."""
     better: float
     """The share of draws in which the first is better."""
-
-    @property
-    def verdict(self) -> str:
-        """Whether the interval leaves zero out: "better", "worse" or "tie"."""
-        return "better" if self.low > 0 else "worse" if self.high < 0 else "tie"
+    verdict: str
+    """Whether the interval leaves zero out: "better", "worse", "tie"; "too few" articles."""
 
 
 def difference(
@@ -347,7 +344,11 @@ def difference(
         part[:] = total[drawn].sum(axis=1) / count[drawn].sum(axis=1)
     low, high = np.quantile(means, [0.025, 0.975])
     mean = float(total.sum() / count.sum())
-    return Difference(mean, float(low), float(high), float((means > 0).mean()))
+    verdict = "better" if low > 0 else "worse" if high < 0 else "tie"
+    return Difference(
+        mean, float(low), float(high), float((means > 0).mean()),
+        verdict if len(total) >= LEAST else "too few",
+    )  # fmt: skip
 
 
 def tested_articles(corpus: Corpus, split: Split) -> NDArray[np.int64]:

@@ -3,9 +3,10 @@
 *Labels*: the words of an equation's label ask for equations of other articles whose labels have
 them too. A word of a label counts where the text around the equation has it: prefixes and numbers
 of files do not. Labels are no part of any text, so nothing leaks.
-*References*: a sentence that refers to an equation asks for it. Only sentences that stand farther
-from every equation than any ranker looks (REACH words) are taken, so that no equation's document
-holds the words. Vectors of words and of articles have seen them.
+*References*: a sentence that refers to an equation asks for it. Only sentences with more than REACH
+words, numbers among them, between them and every equation are taken, so that no equation's document
+holds the words (BM25 counts no numbers, and may look past some). Vectors of words and of articles
+have seen them.
 *Own context*: the held-out words of a type ask for it, over the training stream alone. It mostly
 measures finding the article; hence the parts, and an oracle that knows the article and no more.
 
@@ -25,10 +26,10 @@ from numpy.typing import NDArray
 from eqemb import evaluation, ranking
 from eqemb.article import EQUATION_MARK, read_tokens
 from eqemb.corpus import Corpus, Pointers
-from eqemb.index import REACH
 from eqemb.library import Library
 from eqemb.rankers import PLAIN, WORDS, Query, Ranker, Scores, in_words
 from eqemb.split import Split
+from eqemb.wording import REACH
 
 MOST = 1000
 """Queries of one kind; of more, a sample that is the same every time."""
@@ -48,6 +49,11 @@ class Item(NamedTuple):
     """Where the query comes from: its items count together in errors."""
     elsewhere: bool = False
     """Whether answers are looked for in other articles only."""
+
+    @property
+    def is_development(self) -> bool:
+        """Whether things may be chosen by it: those of every other article are."""
+        return self.article % 2 == 0
 
 
 class Displays:
@@ -245,7 +251,5 @@ def _gains(lines: dict[str, Measures], clusters: NDArray[np.int64]) -> list[dict
     for name, line in lines.items():
         if name != best:
             gain = evaluation.difference([(line["mrr"], lines[best]["mrr"], clusters)])
-            made.append(
-                {"ranker": name, "against": best} | gain._asdict() | {"verdict": gain.verdict}
-            )
+            made.append({"ranker": name, "against": best} | gain._asdict())
     return made

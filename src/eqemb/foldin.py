@@ -17,11 +17,11 @@ from eqemb.bernoulli import EQUATIONS, fixed
 from eqemb.corpus import Corpus
 from eqemb.embeddings import Embeddings
 from eqemb.errors import UsageError
+from eqemb.formula.tree import unit_type
 from eqemb.kernels import cpu, draws
 from eqemb.kernels.arrays import Contexts, Floats, Rows
 from eqemb.models import EqEmb, EqEmbH
 from eqemb.split import Split, Stream, training_stream
-from eqemb.training import unit_type
 
 
 class Folded(NamedTuple):

@@ -23,9 +23,12 @@ from typing import Any, ClassVar, Self
 
 from eqemb.article import Article, Equation
 from eqemb.embeddings import Embeddings
+from eqemb.encoding import Encoding
 from eqemb.errors import EqembError, UsageError
+from eqemb.hits import Answer
+from eqemb.question import Where
 from eqemb.records import FORMAT, Records, open_records
-from eqemb.search import Answer, Search, find, looks_like_name
+from eqemb.search import Search, find, looks_like_name
 from eqemb.store import sync_folder
 
 try:
@@ -71,6 +74,7 @@ class Library:
         self.folder = folder
         self.generation = generation
         self.records: Records = open_records(generation / "records.sqlite")
+        self._encodings: dict[str, Encoding] = {}
 
     @classmethod
     def open(cls, folder: str | Path) -> "Library":
@@ -110,16 +114,11 @@ class Library:
         return found
 
     def models(self) -> dict[str, dict[str, Any]]:
-        """What each trained model says of itself, by name; one that cannot be read is left out.
-
-        `outdated` says whether the library has changed since, None where that is not known.
-        """
-        found, now = {}, self.records.sha256()
+        """What each trained model says of itself, by name; one that cannot be read is left out."""
+        found = {}
         for path in sorted((self.folder / "models").glob("[!.]*/config.json")):
             with contextlib.suppress(OSError, ValueError):
-                config = json.loads(path.read_text("utf-8"))
-                then = json.loads(path.with_name("run.json").read_text("utf-8")).get("records")
-                found[path.parent.name] = config | {"outdated": then and then != now}
+                found[path.parent.name] = json.loads(path.read_text("utf-8"))
         return found
 
     def articles(self) -> Iterator[Article]:
@@ -149,14 +148,49 @@ class Library:
             raise UsageError(f"no article {name!r} in {self.folder}: {hint}")
         return found
 
-    def search(self, words: str, k: int = 10) -> Answer:
-        """Equations for words."""
-        return self._questions.words(words, k)
+    def search(
+        self,
+        words: str,
+        k: int = 10,
+        *,
+        by: str = "all",
+        encoder: str | None = None,
+        **limits: Any,
+    ) -> Answer:
+        """Equations for words, "phrases", -words and $LaTeX$; `limits` as `question.Where` has.
 
-    def similar(self, equation: str, k: int = 10) -> Answer:
+        `encoder` names a sentence encoder, MODULE:FUNCTION, that has a say too.
+        """
+        if by == "encoder" and encoder is None:
+            raise UsageError("a ranking by an encoder needs one: say MODULE:FUNCTION")
+        encoding = None if encoder is None else self.encoding(encoder)
+        return self.questions.words(words, k, by=by, where=self._where(limits), encoding=encoding)
+
+    def encoding(
+        self, encoder: str, progress: Callable[[int, int], object] = lambda _done, _all: None
+    ) -> Encoding:
+        """The library as a sentence encoder sees it; encoded when first asked, and kept."""
+        if encoder not in self._encodings:
+            self._encodings[encoder] = Encoding(
+                self.records, self.folder, encoder, progress=progress
+            )
+        return self._encodings[encoder]
+
+    def similar(self, equation: str, k: int = 10, *, by: str = "all", **limits: Any) -> Answer:
         """Equations like one that is named (`ARTICLE#4`) or given as LaTeX."""
         self.equation(equation)
-        return self._questions.like(equation, k)
+        return self.questions.like(equation, k, by=by, where=self._where(limits))
+
+    def _where(self, limits: dict[str, Any]) -> Where:
+        """What an answer is limited to; a misspelt article or collection is answered with near."""
+        has = limits.pop("has", ())
+        try:
+            where = Where(**limits, has=(has,) if isinstance(has, str) else tuple(has))
+        except TypeError as error:
+            raise UsageError(f"cannot limit an answer so: {error}") from None
+        if where.article is not None:
+            self.article(where.article)
+        return where
 
     def equation(self, name: str) -> Equation | None:
         """The equation that is named; None where the text is no name but LaTeX."""
@@ -165,7 +199,8 @@ class Library:
         return find(self.records, name)
 
     @cached_property
-    def _questions(self) -> Search:
+    def questions(self) -> Search:
+        """The index, opened."""
         if not (self.generation / "index").is_dir():
             raise UsageError(f"{self.folder} has no index: make the library with `eqemb build`")
         return Search(self.records, self.generation / "index")

@@ -249,9 +249,10 @@ def charts(results: Results) -> Iterator[Chart]:
             )
     found = [entry for entry in entries if "accuracy" in entry]
     if found:
+        first = next((name for name in READINGS if name in found[0]), "no")  # whose it is
         yield Chart(
             "accuracy_by_dim",
-            "Accuracy of the held-out word against its negatives",
+            f"Accuracy of the held-out word against its negatives, {first} reading",
             _errors(found),
             "K, numbers in a vector",
             "test accuracy",

@@ -9,9 +9,9 @@ it is the mean of the equations most like it by their units, weighted by the ove
 """
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import cached_property
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,20 +20,28 @@ from eqemb import foldin, training
 from eqemb.article import read_tokens
 from eqemb.corpus import Corpus
 from eqemb.embeddings import Embeddings
+from eqemb.encoding import Encode
 from eqemb.errors import UsageError
 from eqemb.formula import Layout, layout
 from eqemb.formula.likeness import likeness, outline
-from eqemb.index import K1, B, contexts
+from eqemb.question import Question
+from eqemb.search import EQUATION as EQUATION_PARTS
+from eqemb.search import WORDS as WORD_PARTS
+from eqemb.search import Asked, Search, weighed
 from eqemb.split import Stream
+from eqemb.wording import REACH
 
 WORDS, EQUATION = "words", "equation"
+#: What the parts of the library's own search weigh, for each kind of query.
+PARTS = {WORDS: WORD_PARTS, EQUATION: EQUATION_PARTS}
 #: The names of rivals that know nothing of equation vectors.
 PLAIN = ("BM25", "context means", "unit overlap", "side by side", "sentence encoder")
+#: BM25's saturation and length norm; the length of a context is the sum of its weights.
+K1, B = 1.2, 0.75
 NEAR = 10
 """How many equations stand for one that is not in the library, in a model without units."""
 
 Scores = NDArray[np.float64]
-Encode = Callable[[list[str]], NDArray[np.float32]]
 
 
 class Query(NamedTuple):
@@ -78,7 +86,7 @@ class Ranker(Protocol):
 
 
 class Bm25:
-    """Words around an equation, each weighted by 1 / sqrt(distance), as `search` ranks them."""
+    """Words around an equation, each weighted by 1 / sqrt(distance)."""
 
     name = "BM25"
     answers = frozenset({WORDS})
@@ -117,6 +125,25 @@ class Bm25:
             idf = np.log1p((len(total) - count + 0.5) / (count + 0.5))
             total[self._impacts.indices[part]] += idf * self._impacts.data[part]
         return total
+
+
+def contexts(
+    ids: NDArray[np.int64], places: list[int]
+) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any], NDArray[Any]]:
+    """Words around each equation of an article, with the sum of 1 / sqrt(distance) of each."""
+    reach = np.arange(1, REACH + 1)
+    offsets = np.r_[-reach, reach - 1]  # the word before is at place - 1, the one after at place
+    weights = np.r_[1 / np.sqrt(reach), 1 / np.sqrt(reach)]
+    at = np.array(places)[:, None] + offsets
+    inside = (at >= 0) & (at < len(ids))
+    owners = np.broadcast_to(np.arange(len(places))[:, None], at.shape)[inside]
+    values = np.broadcast_to(weights, at.shape)[inside]
+    codes = owners * (int(ids.max(initial=0)) + 1) + ids[at[inside]]
+    pairs, where = np.unique(codes, return_inverse=True)
+    total = np.bincount(where, values, minlength=len(pairs))
+    base = int(ids.max(initial=0)) + 1
+    length = np.bincount(owners, values, minlength=len(places))
+    return pairs % base, pairs // base, total, length
 
 
 class UnitOverlap:
@@ -347,6 +374,66 @@ class ArticleRanker:
         rows = self._words.key_to_index
         known = [rows[word] for word in query.words if word in rows]
         return self._vectors.cosines(self._words.vectors[known].sum(axis=0))
+
+
+# ------------------------------------------------------------ the product
+
+
+class Product:
+    """The library's own search: all of its parts as it weighs them, or one alone."""
+
+    answers = frozenset({WORDS, EQUATION})
+
+    def __init__(
+        self,
+        name: str,
+        search: Search,
+        corpus: Corpus,
+        weights: Mapping[str, Mapping[str, float]] = PARTS,
+        encoder: "SentenceEncoder | None" = None,
+    ) -> None:
+        """`weights` has those of the parts for each kind of query."""
+        self.name, self._search, self._weights = name, search, weights
+        self._encoder = encoder
+        self.answers = frozenset(weights)
+        place = {equation: at for at, equation in enumerate(search.names())}
+        self._rows = np.array([place[equation] for equation in corpus.equation_names], np.int64)
+        self._allowed = np.ones(len(search.types), bool)
+
+    def scores(self, query: Query) -> Scores:
+        """The weighted sum of its parts."""
+        weights = self._weights[query.kind]
+        if query.kind == WORDS:
+            asked = Question(query.words)
+            parts = self._search.parts_for_words(asked, self._allowed, weights)
+        else:
+            equation = Asked(layout(query.text), None)
+            parts = self._search.parts_for_equation(equation, self._allowed, weights)
+        parts = {part: scores[self._rows] for part, scores in parts.items()}
+        if self._encoder is not None and query.kind == WORDS:
+            parts["encoder"] = np.maximum(self._encoder.scores(query), 0).astype(np.float32)
+        total = np.zeros(len(self._rows))
+        for scores in weighed(parts, weights).values():
+            total += scores
+        return total
+
+
+def product_rankers(
+    search: Search, corpus: Corpus, encoder: SentenceEncoder | None = None
+) -> list[Ranker]:
+    """The whole search, with an encoder too where there is one, and each of its parts."""
+    whole = [Product("eqemb search", search, corpus)]
+    if encoder is not None:
+        only_words = {WORDS: WORD_PARTS}
+        whole.append(Product("eqemb search + encoder", search, corpus, only_words, encoder))
+    alone: dict[str, dict[str, dict[str, float]]] = {
+        "its words": {WORDS: {"words": 1.0}, EQUATION: {"words": 1.0}},
+        "its meaning": {WORDS: {"meaning": 1.0}, EQUATION: {"meaning": 1.0}},
+        "its structure": {EQUATION: {"structure": 1.0}},
+    }
+    if search.meaning is None:
+        del alone["its meaning"]
+    return [*whole, *(Product(name, search, corpus, each) for name, each in alone.items())]
 
 
 # ------------------------------------------------------------ together

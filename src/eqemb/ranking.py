@@ -21,6 +21,8 @@ Grades = dict[str, dict[str, float]]
 Run = dict[str, dict[str, float]]
 """Topic -> name -> score."""
 Floats = NDArray[np.float64]
+LEAST = 5
+"""Topics, or articles, that a difference is judged by: of fewer, drawing anew tells nothing."""
 RELEVANT = 2.0
 """The grade from which an equation counts as an answer, in measures that know only yes and no."""
 
@@ -120,11 +122,8 @@ class Gain(NamedTuple):
     """The middle 95 % of a bootstrap over topics."""
     p: float
     """How often signs dealt by chance make a difference as large, of either sign."""
-
-    @property
-    def verdict(self) -> str:
-        """Whether chance explains it: "better", "worse" or "tie"."""
-        return "tie" if self.p >= 0.05 else "better" if self.mean > 0 else "worse"
+    verdict: str
+    """Whether chance explains it: "better", "worse", "tie"; "too few" topics tell nothing."""
 
 
 def gain(one: Floats, other: Floats, *, draws: int = 10_000, seed: int = 0) -> Gain:
@@ -137,7 +136,8 @@ def gain(one: Floats, other: Floats, *, draws: int = 10_000, seed: int = 0) -> G
     p = (1 + int((by_chance >= abs(mean) - 1e-12).sum())) / (1 + draws)
     drawn = random.integers(0, len(difference), (draws, len(difference)))
     low, high = np.quantile(difference[drawn].mean(axis=1), [0.025, 0.975])
-    return Gain(mean, float(low), float(high), p)
+    verdict = "tie" if p >= 0.05 else "better" if mean > 0 else "worse"
+    return Gain(mean, float(low), float(high), p, verdict if len(one) >= LEAST else "too few")
 
 
 # ------------------------------------------------------------ agreement

@@ -145,6 +145,10 @@ def _storable(*values: Any) -> tuple[Any, ...]:
     )
 
 
+def _digest(canonical: str) -> bytes:
+    return hashlib.sha256(canonical.encode()).digest()[:16]
+
+
 class Records:
     """The SQLite file: written in order, read at random."""
 
@@ -207,13 +211,13 @@ class Records:
 
     def _type(self, canonical: str, units: tuple[str, ...]) -> int:
         """The id of an equation type; types and units are numbered as they come."""
-        digest = hashlib.sha256(canonical.encode()).digest()[:16]
-        for (known,) in self.rows("SELECT id FROM types WHERE digest = ?", digest):
-            return int(known)
+        known = self.type_of(canonical)
+        if known is not None:
+            return known
         ids = array("i", (self._unit(unit) for unit in units)).tobytes()
         new = self._db.execute(
             "INSERT INTO types VALUES ((SELECT COUNT(*) FROM types), ?, ?, ?)",
-            (digest, canonical, ids),
+            (_digest(canonical), canonical, ids),
         )
         return int(new.lastrowid or 0)
 
@@ -261,6 +265,11 @@ class Records:
     def rows(self, query: str, *values: Any) -> Iterator[tuple[Any, ...]]:
         """The rows of a query of our own."""
         return iter(self._db.execute(query, values))
+
+    def type_of(self, canonical: str) -> int | None:
+        """The id of the equation type of a canonical form, None where it does not occur."""
+        query = "SELECT id FROM types WHERE digest = ?"
+        return next((int(key) for (key,) in self.rows(query, _digest(canonical))), None)
 
     def sha256(self) -> str:
         """The digest of the content, in order."""

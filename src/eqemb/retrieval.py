@@ -7,10 +7,9 @@ numbers; topics with even numbers are for reporting.
 
 import math
 import re
-import sys
+import tempfile
 import tomllib
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -19,9 +18,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eqemb import finding, ranking, workshop
-from eqemb.article import EQUATION_MARK
 from eqemb.corpus import Corpus
 from eqemb.embeddings import Embeddings
+from eqemb.encoding import Encode, passages
 from eqemb.errors import UsageError
 from eqemb.evaluation import SYSTEMS, Cell
 from eqemb.library import Library
@@ -33,7 +32,6 @@ from eqemb.rankers import (
     Bm25,
     Combination,
     ContextMeans,
-    Encode,
     ModelRanker,
     Query,
     Ranker,
@@ -43,11 +41,14 @@ from eqemb.rankers import (
     UnitOverlap,
     in_words,
     like,
+    product_rankers,
     z_scores,
 )
 from eqemb.ranking import Grades, Run
+from eqemb.search import Search
 from eqemb.split import Split, Stream, training_stream
 from eqemb.vocabulary import Rules
+from eqemb.wording import FIELDS, Wording, index_words
 
 DEPTH = 10
 DIM = 100
@@ -59,7 +60,6 @@ EQUAL = {
 }
 #: Every word of the text, as the library's own search reads it.
 EVERY_WORD = Rules("plain", 1, 0, min_length=1, abbreviations=0, stop_words=False)
-_MATHS = re.compile(r"\$[^$]*\$")
 
 
 class Topic(NamedTuple):
@@ -101,34 +101,6 @@ def read_topics(path: Path) -> list[Topic]:
     return found
 
 
-def find_encoder(name: str) -> Encode:
-    """The function from texts to vectors that MODULE:FUNCTION names; modules here count too."""
-    module, _, function = name.partition(":")
-    if "" not in sys.path:
-        sys.path.append("")
-    try:
-        found = getattr(import_module(module), function)
-    except (ImportError, AttributeError, ValueError) as error:
-        raise UsageError(f"no encoder {name!r}: {error}; say MODULE:FUNCTION") from None
-    if not callable(found):
-        raise UsageError(f"the encoder {name!r} is no function")
-
-    def encode(texts: list[str]) -> NDArray[np.float32]:
-        """Its vectors, checked: one of finite numbers for each text."""
-        try:
-            vectors = np.asarray(found(texts), np.float32)
-        except Exception as error:
-            raise UsageError(f"the encoder {name!r} failed: {error!r}") from error
-        if vectors.ndim != 2 or len(vectors) != len(texts) or not np.isfinite(vectors).all():
-            raise UsageError(
-                f"the encoder {name!r} made an array of shape {vectors.shape} from {len(texts)}"
-                " texts: give a row of finite numbers for each"
-            )
-        return vectors
-
-    return encode
-
-
 # ------------------------------------------------------------ rankers of a library
 
 
@@ -150,27 +122,11 @@ def open_shelf(library: Library) -> Shelf:
     corpus = workshop.corpus(library)
     split = workshop.split(library, workshop.ALL, corpus)
     everything = workshop.corpus(library, workshop.Choice(rules=EVERY_WORD))
-    texts = dict(_passages(library, 40, 24))
+    texts = dict(zip(library.questions.names(), passages(library.records), strict=True))
     query = "SELECT name, ordinal, expanded FROM equations e JOIN sources s ON s.id = e.article"
     latex = {f"{name}#{ordinal}": text[:400] for name, ordinal, text in library.records.rows(query)}
     names = corpus.equation_names
     return Shelf(corpus, split, everything, [texts[n] for n in names], [latex[n] for n in names])
-
-
-def _passages(library: Library, before: int, after: int) -> Iterator[tuple[str, str]]:
-    """Words as written around each equation; mathematics is left out."""
-    query = "SELECT name, text FROM sources s JOIN articles a ON a.id = s.id ORDER BY s.id"
-    for name, text in library.records.rows(query):
-        spaced = _MATHS.sub(" ", text).replace(EQUATION_MARK, f" {EQUATION_MARK} ")
-        words: list[str] = []
-        places = []
-        for piece in spaced.split():
-            if piece == EQUATION_MARK:
-                places.append(len(words))
-            else:
-                words.append(piece)
-        for ordinal, at in enumerate(places, 1):
-            yield f"{name}#{ordinal}", " ".join(words[max(0, at - before) : at + after])
 
 
 def train(
@@ -456,8 +412,7 @@ def _gains(
     for name, line in lines.items():
         if name != best:
             gain = ranking.gain(line["ndcg"][chosen], lines[best]["ndcg"][chosen])
-            found = gain._asdict() | {"verdict": gain.verdict}
-            yield {"topics": half, "ranker": name, "against": best} | found
+            yield {"topics": half, "ranker": name, "against": best} | gain._asdict()
 
 
 # ------------------------------------------------------------ choices, on development topics
@@ -536,11 +491,25 @@ class Evaluation:
         self.models = train(library, self.shelf, threads=threads, progress=progress)
         self._learned = model_rankers(self.shelf, self.models)
         self._weights: dict[str, float] = {}
+        self._indexes: dict[str, tempfile.TemporaryDirectory[str]] = {}
 
-    def rankers(self) -> list[Ranker]:
-        """All of them, over all of the text."""
+    def rankers(self, without: str = "") -> list[Ranker]:
+        """All of them, over all of the text; the product may be left without a field of words."""
         plain = plain_rankers(self.shelf, self.models["words"], self._encode)
-        return [*plain, *self._learned]
+        encoder = next((each for each in plain if isinstance(each, SentenceEncoder)), None)
+        product = product_rankers(self._search(without), self.shelf.corpus, encoder)
+        return [*plain, *self._learned, *product]
+
+    def _search(self, without: str) -> Search:
+        """The library's own search, over an index that lacks what would give answers away."""
+        if not without:
+            return self._library.questions
+        if without not in self._indexes:
+            place = tempfile.TemporaryDirectory()
+            fields = [field for field in FIELDS if field != without]
+            index_words(self._library.records, Path(place.name), fields)
+            self._indexes[without] = place
+        return self._library.questions.reworded(Wording(Path(self._indexes[without].name)))
 
     def described(self) -> dict[str, Any]:
         """What is ranked, and what ranks."""
@@ -585,13 +554,18 @@ class Evaluation:
     def found(self) -> dict[str, Any]:
         """Labels, references and own contexts, with what judged topics chose, if they did."""
         displays = finding.Displays.read(self._library, self.shelf.corpus)
-        rankers = self._combined(self.rankers())
         made = {}
-        for name, items in (("labels", finding.labels), ("references", finding.references)):
+        for name, without, items in (
+            ("labels", "label", finding.labels),
+            ("references", "references", finding.references),
+        ):
             self._progress(name)
-            asked = items(self._library, self.shelf.corpus)
+            every = items(self._library, self.shelf.corpus)
+            asked = [item for item in every if not item.is_development]
             if asked:
+                rankers = self._combined(self.rankers(without))
                 made[name] = finding.measured(rankers, asked, displays)
+                made[name]["development"] = len(every) - len(asked)
         self._progress("own contexts")
         words = self.models["words"]
         plain = plain_rankers_without(self.shelf, words, self._encode)

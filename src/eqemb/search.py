@@ -1,91 +1,51 @@
 """Ask a library: equations for words, and equations like an equation.
 
-The first search, which everything later has to beat: BM25 over the words around each equation,
-and the overlap of units. A query touches the postings of its own words or units and nothing
-else. NumPy only, so that an answer comes at once from a cold start.
+Three parts score every equation, each from 0 to 1: *words*, BM25 over the words of an equation
+(`wording`); *meaning*, the cosine of vectors (`meaning`); *structure*, how alike two equations are
+symbol by symbol (`structure`). The ranking is a weighted sum of them; `by` takes one part alone. An
+equation that is asked for says little in words, so the words that its nearest kin have in common
+stand for it. NumPy only, so that an answer comes at once from a cold start.
 """
 
 import re
-from collections import Counter
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Container, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from eqemb.article import Equation, read_tokens
+from eqemb.encoding import Encoding
 from eqemb.errors import UsageError
-from eqemb.formula import layout
+from eqemb.formula import Layout, layout
+from eqemb.hits import Answer, Hit
+from eqemb.meaning import Meaning
+from eqemb.postings import load
+from eqemb.question import Question, Where, read_question
 from eqemb.records import Records
+from eqemb.sources.names import arxiv_id
+from eqemb.stems import stem
+from eqemb.structure import Found, Structure
+from eqemb.wording import Wording
 
 #: ARTICLE#4, ARTICLE(2.3) and ARTICLE:eq:loss; an article's name holds none of these marks.
 _NAME = re.compile(r"([^#():]+)(?:#(\d{1,9})|\(([^()]+)\)|:(.+))")
 #: What names do not hold and formulas do.
 _FORMULA = re.compile(r"[\\\\^_{}=+<>|&$,\s]")
+#: What each part weighs, for a query in words and for one that is an equation.
+WORDS = {"words": 1.0, "meaning": 0.1, "structure": 1.0, "encoder": 0.5}
+EQUATION = {"structure": 1.0, "words": 1.5, "meaning": 0.05}
+BY = ("all", "words", "meaning", "structure", "encoder", "paper")
+#: An equation's topic: the words that so many of its kin have in common, each trusted by a power
+#: of its likeness.
+KIN, TOPIC, TRUST = 20, 10, 8
+CANDIDATES = 200
+"""Types that structure finds."""
+
 Scores = NDArray[np.float32]
-
-
-@dataclass(frozen=True, slots=True)
-class Hit:
-    """An equation that answers, with its score."""
-
-    score: float
-    equation: Equation
-    title: str
-    occurrences: int
-    """How many equations of the library are the same."""
-
-    @property
-    def latex(self) -> str:
-        """The equation as its author wrote it."""
-        return self.equation.latex
-
-    @property
-    def article(self) -> str:
-        """The article that it stands in."""
-        return self.equation.article
-
-    @property
-    def text(self) -> str:
-        """The equation in Unicode, for terminals."""
-        return layout(self.equation.expanded).to_text()
-
-    def to_dict(self) -> dict[str, Any]:
-        """As `--json` prints it."""
-        equation = self.equation
-        return {
-            "id": equation.id,
-            "score": round(self.score, 6),
-            "latex": equation.latex,
-            "article": equation.article,
-            "title": self.title,
-            "number": equation.number,
-            "label": equation.label,
-            "file": equation.file,
-            "line": equation.line,
-            "context": equation.context,
-        }
-
-
-@dataclass(frozen=True, slots=True)
-class Answer:
-    """What a query found, best first, and what of it the library does not know."""
-
-    hits: list[Hit]
-    unknown: list[str]
-
-    def __iter__(self) -> Iterator[Hit]:
-        return iter(self.hits)
-
-    def __len__(self) -> int:
-        return len(self.hits)
-
-    def to_dict(self) -> dict[str, Any]:
-        """As `--json` prints it."""
-        return {"hits": [hit.to_dict() for hit in self.hits], "unknown": self.unknown}
+Mask = NDArray[np.bool_]
 
 
 def looks_like_name(query: str) -> str:
@@ -115,102 +75,288 @@ def find(records: Records, name: str) -> Equation | None:
     )
 
 
+class Asked(NamedTuple):
+    """An equation that is asked for."""
+
+    layout: Layout
+    equation: Equation | None
+    """Where it stands in the library, if it was named."""
+
+
 class Search:
     """The index of a library, opened for questions."""
 
     def __init__(self, records: Records, folder: Path) -> None:
-        self._records, self._folder = records, folder
-        self._equations = self._load("equations")  # article, ordinal, type
-        self._types = self._load("types")  # number of units, first equation
-
-    def _load(self, name: str) -> NDArray[Any]:
-        loaded: NDArray[Any] = np.load(self._folder / f"{name}.npy", mmap_mode="r")
-        return loaded
+        self.records, self._folder = records, folder
+        self._equations = load(folder, "equations")  # article, ordinal, type, section, numbered
+        self.wording = Wording(folder)
+        self.structure = Structure(records, folder)
 
     @cached_property
-    def _vocabulary(self) -> dict[str, int]:
-        words = (self._folder / "words.txt").read_text("utf-8").split("\n")
-        return {word: row for row, word in enumerate(words)}
+    def meaning(self) -> Meaning | None:
+        """Vectors; None where the library has no model."""
+        is_there = (self._folder / "meaning.contexts.npy").exists()
+        return Meaning(self.records, self._folder) if is_there else None
+
+    @property
+    def types(self) -> NDArray[Any]:
+        """The type of each equation."""
+        column: NDArray[Any] = self._equations[:, 2]
+        return column
+
+    def reworded(self, wording: Wording) -> "Search":
+        """The same search over other words: for an evaluation that leaves fields out."""
+        other = Search(self.records, self._folder)
+        other.wording = wording
+        return other
+
+    def names(self) -> list[str]:
+        """The names of all equations, in order."""
+        query = (
+            "SELECT name, ordinal FROM equations e JOIN sources s ON s.id = e.article"
+            " ORDER BY e.article, ordinal"
+        )
+        return [f"{name}#{ordinal}" for name, ordinal in self.records.rows(query)]
 
     # ------------------------------------------------------------ words -> equations
 
-    def words(self, query: str, k: int = 10) -> Answer:
-        """Equations for words: BM25 over their contexts."""
-        asked = [word.lower() for word in read_tokens(query)[0]]
-        pointers = self._load("words.pointers")
-        rows = ((word, self._vocabulary.get(word)) for word in asked)
-        known = [
-            word for word, row in rows if row is not None and pointers[row] < pointers[row + 1]
+    def words(
+        self,
+        query: str,
+        k: int = 10,
+        *,
+        by: str = "all",
+        where: Where | None = None,
+        encoding: Encoding | None = None,
+    ) -> Answer:
+        """Equations for words, phrases and formulas; for a name, that equation and its like."""
+        if named := looks_like_name(query) and find(self.records, query):
+            itself = self._hit(self.number(named), {"structure": 1.0})
+            return Answer([itself, *self.like(query, k - 1, by=by, where=where)][:k])
+        question = read_question(query)
+        allowed = self._allowed(where)
+        for phrase in question.without:
+            allowed &= ~self._having(phrase)
+        for phrase in question.phrases:
+            allowed &= self._having(phrase)
+        unknown = [
+            word for word in dict.fromkeys(question.words) if self.wording.find(word) is None
         ]
-        unknown = [word for word in dict.fromkeys(asked) if word not in known]
-        scores = np.zeros(len(self._equations), np.float32)
-        owners, impacts = self._load("words.owners"), self._load("words.weights")
-        for word in known:
-            row = self._vocabulary[word]
-            start, stop = pointers[row], pointers[row + 1]
-            count = stop - start
-            idf = np.log1p((len(scores) - count + 0.5) / (count + 0.5))
-            scores[owners[start:stop]] += np.float32(idf) * impacts[start:stop]
-        return Answer(self._best(scores, k), unknown)
+        near = {word: some for word in unknown if (some := self.wording.near(word))}
+        parts = self.parts_for_words(question, allowed, _wanted(by, WORDS))
+        if encoding is not None and question.words and by in ("all", "encoder"):
+            parts["encoder"] = encoding.scores(" ".join(question.words))
+        return Answer(self._best(weighed(parts, WORDS), k, allowed), unknown, near)
+
+    def parts_for_words(
+        self, question: Question, allowed: Mask, wanted: Container[str]
+    ) -> dict[str, Scores]:
+        """What each part that is wanted says of every equation, from 0 to 1."""
+        parts: dict[str, Scores] = {}
+        rows = [row for word in question.words if (row := self.wording.find(word)) is not None]
+        if rows and "words" in wanted:
+            parts["words"] = self.wording.scores(self.wording.weights(rows))
+        if self.meaning is not None and "meaning" in wanted:
+            vector = self.meaning.of_words(question.words)
+            if vector.any():
+                parts["meaning"] = np.maximum(self.meaning.contexts @ vector, 0)
+        if question.formulas and "structure" in wanted:
+            found = [self.kin(layout(latex), allowed) for latex in question.formulas]
+            parts["structure"] = np.mean([self._spread(one) for one in found], axis=0)
+        return parts
+
+    def _having(self, phrase: Sequence[str]) -> Mask:
+        rows = [self.wording.find(word) for word in phrase]
+        known = [row for row in rows if row is not None]
+        if len(known) < len(rows):
+            return np.zeros(len(self._equations), bool)
+        if len(known) == 1:
+            return self.wording.having(known[0])
+        return self.wording.having_phrase(known)
 
     # ------------------------------------------------------------ equation -> equations
 
-    def like(self, query: str, k: int = 10) -> Answer:
-        """Equations like the one named, or like the LaTeX given: Dice over units."""
-        named = find(self._records, query)
-        shape = layout(named.expanded if named else query)
-        wanted = Counter("\t".join(unit) for unit in shape.units())
-        if not wanted:
-            raise UsageError(f"there is no symbol to look for in {query!r}")
-        ids = self._unit_ids(list(wanted))
-        overlap = np.zeros(len(self._types), np.float32)
-        pointers = self._load("units.pointers")
-        owners, counts = self._load("units.owners"), self._load("units.weights")
-        for unit, row in ids.items():
-            part = slice(pointers[row], pointers[row + 1])
-            overlap[owners[part]] += np.minimum(counts[part], wanted[unit])
-        dice = 2 * overlap / (self._types[:, 0] + sum(wanted.values()))
-        unknown = sorted(" ".join(unit.split("\t")) for unit in wanted if unit not in ids)
-        return Answer(self._best(dice[self._equations[:, 2]], k, besides=named), unknown)
+    def like(
+        self, query: str, k: int = 10, *, by: str = "all", where: Where | None = None
+    ) -> Answer:
+        """Equations like the one named, or like the LaTeX given."""
+        asked, allowed = self.asked(query), self._allowed(where)
+        parts = self.parts_for_equation(asked, allowed, _wanted(by, EQUATION))
+        if asked.equation is not None:
+            allowed[self.number(asked.equation)] = False
+        return Answer(self._best(weighed(parts, EQUATION), k, allowed))
 
-    def _unit_ids(self, units: list[str]) -> dict[str, int]:
-        found: dict[str, int] = {}
-        for unit in units:
-            for row in self._records.rows("SELECT id FROM units WHERE unit = ?", unit):
-                found[unit] = row[0]
+    def parts_for_equation(
+        self, asked: Asked, allowed: Mask, wanted: Container[str]
+    ) -> dict[str, Scores]:
+        """What each part that is wanted says of every equation, from 0 to 1."""
+        found = self.kin(asked.layout, allowed)
+        parts = {"structure": self._spread(found)} if "structure" in wanted else {}
+        if "words" in wanted and (topic := self.topic(asked, found)):
+            parts["words"] = self.wording.scores(topic)
+        if self.meaning is not None and self.meaning.shapes is not None and "meaning" in wanted:
+            units = ["\t".join(unit) for unit in asked.layout.units()]
+            cosines = self.meaning.shapes @ self.meaning.of_units(units)
+            parts["meaning"] = np.maximum(cosines, 0)[self.types]
+        same = self.records.type_of(asked.layout.canonical())
+        if same is not None:  # what is the same is as like as can be, whatever words it stands in
+            for scores in parts.values():
+                scores[self.types == same] = 1.0
+        return parts
+
+    def asked(self, query: str) -> Asked:
+        """The equation that a name or LaTeX means."""
+        named = find(self.records, query)
+        shape = layout(named.expanded if named else query)
+        if shape.root is None:
+            raise UsageError(f"there is no symbol to look for in {query!r}")
+        return Asked(shape, named)
+
+    def topic(
+        self, asked: Asked, found: Found | None = None, count: int = TOPIC
+    ) -> dict[int, float]:
+        """The stems that say best what an equation and its nearest kin are about."""
+        found = found or self.structure.find(asked.layout, count=KIN)
+        own = [] if asked.equation is None else [self.number(asked.equation)]
+        trust = [1.0] * len(own) + [float(score) ** TRUST for score in found.scores[:KIN]]
+        kin = [int(self._first[kind]) for kind in found.types[:KIN]]
+        return self.wording.topic([*own, *kin], trust, count)
+
+    @cached_property
+    def _first(self) -> NDArray[Any]:
+        """The first equation of each type."""
+        return np.unique(self.types, return_index=True)[1]
+
+    def number(self, equation: Equation) -> int:
+        """Which one of all equations it is."""
+        key = next(self.records.rows("SELECT id FROM sources WHERE name = ?", equation.article))[0]
+        first = int(np.searchsorted(self._equations[:, 0], key))
+        return first + equation.ordinal - 1
+
+    def kin(self, shape: Layout, allowed: Mask) -> Found:
+        """The types most like an equation, of those that are allowed."""
+        types = None
+        if not allowed.all():
+            types = np.zeros(len(self.structure), bool)
+            types[self.types[allowed]] = True
+        return self.structure.find(shape, types, CANDIDATES)
+
+    def _spread(self, found: Found) -> Scores:
+        """Likenesses of types as scores of equations, 0 where it is not among the best."""
+        scores = np.zeros(len(self.structure), np.float32)
+        scores[found.types] = found.scores
+        spread: Scores = scores[self.types]
+        return spread
+
+    # ------------------------------------------------------------ limits
+
+    def _allowed(self, where: Where | None) -> Mask:
+        """Which equations an answer may have."""
+        allowed = np.ones(len(self._equations), bool)
+        if where is None:
+            return allowed
+        articles = self._articles(where)
+        if articles is not None:
+            allowed &= np.isin(self._equations[:, 0], articles)
+        if where.numbered:
+            allowed &= self._equations[:, 4] == 1
+        if where.section is not None:
+            wanted = {stem(word) for word in read_tokens(where.section)[0]}
+            names = (self._folder / "sections.txt").read_text("utf-8").split("\n")
+            fits = [wanted <= {stem(word) for word in read_tokens(name)[0]} for name in names]
+            allowed &= np.array(fits)[self._equations[:, 3]]
+        for latex in where.has:
+            allowed &= self.structure.having(layout(latex))[self.types]
+        return allowed
+
+    def _articles(self, where: Where) -> list[int] | None:
+        """The ids of the articles that are meant; None for all."""
+        if where.collection is None and where.article is None and where.year is None:
+            return None
+        rows = self.records.rows(
+            "SELECT id, name, collection FROM sources WHERE status != 'skipped'"
+        )
+        years = where.years if where.year is not None else None
+        listed = [(key, name, group) for key, name, group in rows]
+        found = [
+            key
+            for key, name, group in listed
+            if (where.collection is None or group == where.collection)
+            and (where.article is None or name == where.article)
+            and (years is None or _year(name) in years)
+        ]
+        if not found:
+            wanted = where.collection or where.article or where.year
+            raise UsageError(f"no paper of the library is of {wanted!r}: `eqemb info` counts them")
         return found
 
     # ------------------------------------------------------------ hits
 
-    def _best(self, scores: Scores, k: int, besides: Equation | None = None) -> list[Hit]:
-        """The best equations, one for each type, ties in the order of the library."""
-        hits: list[Hit] = []
-        seen: set[int] = set()
-        take = min(len(scores), 4 * k + 20)
+    def _best(self, parts: Mapping[str, Scores], k: int, allowed: Mask) -> list[Hit]:
+        """The best equations, one of each family, ties in the order of the library."""
+        if not parts:
+            return []
+        total = np.sum(list(parts.values()), axis=0)
+        total[~allowed] = 0
+        families = self.structure.families
+        chosen: dict[int, int] = {}
+        take = 4 * k + 20
         while True:
-            order = self._top(scores, take)
-            for index in order:
-                kind = int(self._equations[index, 2])
-                if kind in seen or scores[index] <= 0 or len(hits) >= k:
-                    continue
-                equation, title = self._equation(index)
-                if besides is not None and equation.id == besides.id:
-                    continue
-                seen.add(kind)
-                same = int(np.count_nonzero(self._equations[:, 2] == kind))
-                hits.append(Hit(float(scores[index]), equation, title, same))
-            if len(hits) >= k or take == len(scores):
-                return hits
-            hits, seen, take = [], set(), min(len(scores), 8 * take)
+            order = _top(total, take)
+            for index in order.tolist():
+                chosen.setdefault(int(families[self.types[index]]), index)
+            if len(chosen) >= k or len(order) < take:
+                break
+            take *= 8
+        return [
+            self._hit(index, {part: float(scores[index]) for part, scores in parts.items()})
+            for index in list(chosen.values())[:k]
+        ]
 
-    @staticmethod
-    def _top(scores: Scores, count: int) -> NDArray[np.int64]:
-        if count == 0:
-            return np.empty(0, np.int64)
-        least = np.partition(scores, len(scores) - count)[len(scores) - count]
-        best = np.flatnonzero(scores >= least)  # with all that tie with the last
-        return best[np.lexsort((best, -scores[best]))][:count]
+    def _hit(self, index: int, parts: dict[str, float]) -> Hit:
+        article, ordinal, kind = self._equations[index, :3].tolist()
+        equation, title = self.records.equation(article, ordinal)
+        others = self.family(int(self.structure.families[kind]), besides=equation.id)
+        return Hit(sum(parts.values()), equation, title, others, parts)
 
-    def _equation(self, index: int) -> tuple[Equation, str]:
-        article, ordinal, _ = (int(value) for value in self._equations[index])
-        return self._records.equation(article, ordinal)
+    def family(self, number: int, besides: str = "") -> list[str]:
+        """The names of all equations of a family, in order."""
+        query = (
+            "SELECT name, ordinal FROM equations e JOIN sources s ON s.id = e.article"
+            " WHERE type = ? ORDER BY e.article, ordinal"
+        )
+        kinds = np.flatnonzero(self.structure.families == number).tolist()
+        rows = [row for kind in kinds for row in self.records.rows(query, kind)]
+        names = (f"{name}#{ordinal}" for name, ordinal in rows)
+        return [name for name in names if name != besides]
+
+
+def _wanted(by: str, weights: Mapping[str, float]) -> Container[str]:
+    """The parts that a ranking needs."""
+    if by not in BY:
+        raise UsageError(f"no ranking by {by!r}: there are {', '.join(BY)}")
+    return weights if by == "all" else (by,)
+
+
+def weighed(parts: Mapping[str, Scores], weights: Mapping[str, float]) -> dict[str, Scores]:
+    """What each part adds to the score; the parts that are there weigh 1 together."""
+    total = sum(weights[part] for part in parts)
+    return {part: np.float32(weights[part] / total) * scores for part, scores in parts.items()}
+
+
+def _year(name: str) -> int:
+    """The year that an arXiv id tells; 0 where the name is none."""
+    number = arxiv_id(name)[0].rpartition("/")[2]
+    if not number:
+        return 0
+    return (1900 if number[:2] > "90" else 2000) + int(number[:2])
+
+
+def _top(scores: Scores, count: int) -> NDArray[np.int64]:
+    """The best of those with a score, ties in order."""
+    some = np.flatnonzero(scores > 0)
+    if len(some) > count:
+        least = np.partition(scores[some], len(some) - count)[len(some) - count]
+        some = some[scores[some] >= least]
+    order: NDArray[np.int64] = some[np.lexsort((some, -scores[some]))][:count]
+    return order

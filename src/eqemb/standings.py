@@ -22,7 +22,8 @@ def report(found: Found) -> list[Table]:
     if "judged" in found:
         made.append(_agreement(found["judged"]["agreement"]))
         for kind in (kind for kind in _KINDS if kind in found["judged"]):
-            made += [_judged(found["judged"][kind], kind), _gains(found["judged"][kind], kind)]
+            tables = _judged(found["judged"][kind], kind), _gains(found["judged"][kind], kind)
+            made += [table for table in tables if table.rows]
     made += [_items(found[name], title) for name, title in _ITEMS.items() if name in found]
     return made
 
@@ -44,6 +45,11 @@ def notes(found: Found) -> Iterator[str]:
             weights = judged[kind]["weights"]
             listed = ", ".join(f"{weight:g} {name}" for name, weight in weights.items())
             yield f"Development topics chose for the combination, {title}: {listed}."
+            if not _gains(judged[kind], kind).rows:
+                yield (
+                    f"There is no table of gains for {title}: of every ranker more than"
+                    f" {JUDGED:.0%} of the first ten answers were not judged."
+                )
 
 
 def _shown(value: dict[str, float | None]) -> str:

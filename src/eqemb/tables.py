@@ -10,6 +10,7 @@ from math import inf, sqrt
 from typing import Any, NamedTuple
 
 from eqemb.contest import POOL
+from eqemb.ranking import LEAST
 
 Results = dict[str, Any]
 Entry = dict[str, Any]
@@ -223,11 +224,7 @@ def by_kind(results: Results, reading: str) -> Table:
 
 def gains(results: Results, reading: str, measure: str) -> Table:
     """Every model against every row before it, pooled over all cells: models by rivals."""
-    found = [
-        entry
-        for entry in results["differences"]
-        if (entry["reading"], entry["measure"], entry["collection"]) == (reading, measure, POOL)
-    ]
+    found = _differences(results, reading=reading, measure=measure, collection=POOL)
     rivals = list(dict.fromkeys(entry["against"] for entry in found))
     rows = []
     for model, group in groupby(found, key=lambda entry: str(entry["model"])):
@@ -238,27 +235,37 @@ def gains(results: Results, reading: str, measure: str) -> Table:
         )
         rows.append([model, *cells])
     caption = f"Gain of the row over the column, {_SHORT[measure]}, {reading} reading, all cells"
-    return Table(f"{caption} ({_LEGEND})", ["model", *rivals], rows)
+    return Table(f"{caption} ({_legend(found)})", ["model", *rivals], rows)
 
 
 def gains_by_collection(results: Results, model: str, reading: str, measure: str) -> Table:
     """One model against every row before it: rivals by collections."""
-    found = [
-        entry
-        for entry in results["differences"]
-        if (entry["reading"], entry["measure"], entry["model"]) == (reading, measure, model)
-    ]
+    found = _differences(results, reading=reading, measure=measure, model=model)
     where = list(dict.fromkeys(entry["collection"] for entry in found))
     rows = []
     for rival in dict.fromkeys(entry["against"] for entry in found):
         said = {entry["collection"]: entry for entry in found if entry["against"] == rival}
         rows.append([rival, *(_gain(said[name]) for name in where)])
     caption = f"Gain of {model}, {_SHORT[measure]}, {reading} reading"
-    return Table(f"{caption} ({_LEGEND})", ["against", *where], rows)
+    return Table(f"{caption} ({_legend(found)})", ["against", *where], rows)
 
 
-_SIGNS = {"better": "▲", "worse": "▼", "tie": "="}
-_LEGEND = "▲ better, ▼ worse, = tie in 95 % of 2,000 draws of articles"
+def _differences(results: Results, **wanted: str) -> list[Entry]:
+    """Those of a reading, a measure, a model or a collection."""
+    return [
+        entry
+        for entry in results["differences"]
+        if all(entry[key] == value for key, value in wanted.items())
+    ]
+
+
+_SIGNS = {"better": "▲", "worse": "▼", "tie": "=", "too few": "?"}
+
+
+def _legend(entries: list[Entry]) -> str:
+    few = any(entry["verdict"] == "too few" for entry in entries)
+    said = "▲ better, ▼ worse, = tie in 95 % of 2,000 draws of articles"
+    return f"{said}, ? too few articles" if few else said
 
 
 def _gain(entry: Entry) -> str:
@@ -266,21 +273,17 @@ def _gain(entry: Entry) -> str:
     return f"{entry['mean']:+.3f} {_SIGNS[entry['verdict']]} ({interval})"
 
 
-def verdicts(results: Results, model: str) -> Iterator[str]:
-    """In words, where a model beats the controls and where not."""
-    controls = [
-        entry["model"]
-        for entry in results["results"]
-        if entry["control"] and entry["dim"] == results["results"][0]["dim"]
-    ]
-    keys = dict.fromkeys((entry["reading"], entry["measure"]) for entry in results["differences"])
-    for reading, measure in keys:
-        by: dict[str, list[str]] = {"better": [], "tie": [], "worse": []}
-        for entry in results["differences"]:
-            at = (entry["reading"], entry["measure"], entry["collection"], entry["model"])
-            if at == (reading, measure, POOL, model) and entry["against"] in controls:
+def verdicts(results: Results, model: str, reading: str) -> Iterator[str]:
+    """In words, by measure, where a model beats the controls and where not."""
+    controls = {entry["model"] for entry in results["results"] if entry["control"]}
+    said = {"better": "beats", "tie": "ties with", "worse": "loses to",
+            "too few": "has too few articles beside"}  # fmt: skip
+    found = _differences(results, reading=reading, collection=POOL, model=model)
+    for measure, group in groupby(found, key=lambda entry: str(entry["measure"])):
+        by: dict[str, list[str]] = {verdict: [] for verdict in said}
+        for entry in group:
+            if entry["against"] in controls:
                 by[entry["verdict"]].append(entry["against"])
-        said = {"better": "beats", "tie": "ties with", "worse": "loses to"}
         parts = [f"{said[verdict]} {_listed(names)}" for verdict, names in by.items() if names]
         yield f"{model}, {reading} reading, {_SHORT[measure]}: {'; '.join(parts)}."
 
@@ -304,7 +307,8 @@ def notes(results: Results) -> str:
         "Controls": "words only leaves the equation out (W: one more word in its place), one vector"
         " is shared by all equations, article vector by those of an article, document vector"
         " stands in the context of all words of an article, shuffled units are other equations'.",
-        "Errors": "of seeds; a difference is called one where 95 % of draws of articles agree.",
+        "Errors": "of seeds; a difference is called one where 95 % of draws of articles agree, and"
+        f" where there are {LEAST} articles or more.",
     }
     return "\n".join(f"{name}: {said}" for name, said in kinds.items())
 

@@ -18,6 +18,7 @@ from scipy.sparse import csr_array
 from eqemb import store
 from eqemb.corpus import Ids, Pointers
 from eqemb.errors import EqembError, UsageError
+from eqemb.formula.tree import unit_type
 from eqemb.kernels import draws
 from eqemb.kernels.arrays import Contexts, Floats, Near, Offsets, Text
 from eqemb.split import Stream
@@ -77,16 +78,6 @@ def shuffled(starts: Pointers, ids: Ids, seed: int) -> tuple[Pointers, Ids]:
         np.cumsum(np.r_[0, sizes]).astype(np.int64),
         np.concatenate([np.empty(0, np.int32), *pieces]),
     )
-
-
-_GENERAL = ("V!", "N!", "T!", "W!")  # symbols whose names say less than their kind
-
-
-def unit_type(unit: str) -> str:
-    """A unit without the names of its variables, numbers and texts."""
-    *symbols, path = unit.split("\t")
-    kinds = [symbol[:2] if symbol.startswith(_GENERAL) else symbol for symbol in symbols]
-    return "\t".join([*kinds, path])
 
 
 def unit_types(units: list[str]) -> tuple[list[str], Ids]:
@@ -344,6 +335,7 @@ class Attempt:
             seconds = perf_counter() - start
             row = {"stage": self.stage, "iteration": iteration, "loss": loss}
             row["positions"] = positions
+            row["best"] = {name: self.watches[name].iteration for name in judges}
             self.history.append(row | {"validation": scores, "seconds": round(seconds, 4)})
             self.save()
             if callback is not None:

@@ -13,13 +13,14 @@ import json
 import math
 import re
 from array import array
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
+from itertools import product
 from pathlib import Path
 from time import perf_counter
 from typing import Any
-from urllib.parse import quote
+from urllib.parse import quote, unquote
 
 import numpy as np
 
@@ -80,6 +81,10 @@ class Choice:
         made = {"records": library.records.sha256(), "version": VERSION}
         return asdict(self) | made | {"stop_words": sorted(STOP_WORDS)}
 
+    def key(self, library: Library) -> str:
+        """The name of the corpus among those of its collection."""
+        return store.content_hash(self.described(library), {})[:12]
+
 
 def corpus(library: Library, choice: Choice | None = None) -> Corpus:
     """A collection as arrays, made where it is not there yet."""
@@ -89,8 +94,7 @@ def corpus(library: Library, choice: Choice | None = None) -> Corpus:
         near = difflib.get_close_matches(choice.collection, known, n=1)
         hint = f"did you mean {near[0]}?" if near else f"it has {', '.join(known)}"
         raise UsageError(f"no collection {choice.collection!r} in {library.folder}: {hint}")
-    key = store.content_hash(choice.described(library), {})[:12]
-    path = library.folder / "corpus" / quote(choice.collection, safe=" ") / key
+    path = library.folder / "corpus" / quote(choice.collection, safe=" ") / choice.key(library)
     if not path.exists():
         left_out = frozenset() if choice.duplicates else _repeated(library, choice.collection)
         articles = _articles(library, choice.collection)
@@ -200,8 +204,10 @@ class Training:
     seed: int = 0
     threads: int = 1
     collection: str = ALL
-    records: str | None = None
-    """The digest of the library's records, to tell later whether it has changed since."""
+
+    def __post_init__(self) -> None:
+        if not _NAME.fullmatch(self.name):
+            raise UsageError(f"{self.name!r} cannot be a model's name: give a plain --name")
 
     @property
     def path(self) -> Path:
@@ -215,8 +221,6 @@ class Training:
 
     def check(self, *, resume: bool = False) -> Embeddings | None:
         """The finished model where there is one to go on with; a name that is taken is refused."""
-        if not _NAME.fullmatch(self.name):
-            raise UsageError(f"{self.name!r} cannot be a model's name: give a plain --name")
         self.model.check(self.corpus)
         if not self.path.exists():
             if self.checkpoint.exists() and not resume:
@@ -299,8 +303,7 @@ class Training:
             resume=resume,
         )
         made = self.model.embeddings_
-        made.run |= {"collection": self.collection, "records": self.records}
-        made.run["seconds"] = perf_counter() - start
+        made.run |= {"collection": self.collection, "seconds": perf_counter() - start}
         made.save(self.path)
         self.checkpoint.unlink(missing_ok=True)
         return made
@@ -353,19 +356,61 @@ def reopened(made: Embeddings) -> Model:
 
 def trained_on(library: Library, made: Embeddings) -> tuple[Corpus, Split]:
     """The corpus and the split that a model was trained with."""
-    found = {}
-    for kind, name in (("corpus", "corpus"), ("splits", "split")):
+    found: dict[str, Path] = {}
+    for name in ("corpus", "split"):
         wanted = made.config[name]
         if wanted is None:
             raise UsageError(
                 "this model was trained on every word: there is nothing to judge it by"
             )
-        for path in sorted((library.folder / kind).glob(f"*/*/{name}.json")):
-            if json.loads(path.read_text("utf-8")).get("sha256") == wanted:
-                found[name] = path.parent
+        for path, _ in _kept(library, name, wanted):
+            found[name] = path
         if name not in found:
             raise UsageError(f"the {name} this model was trained with is gone: train it again")
     return Corpus.load(found["corpus"]), Split.load(found["split"])
+
+
+def _kept(library: Library, name: str, wanted: str) -> Iterator[tuple[Path, dict[str, Any]]]:
+    """Folders of corpora, or of splits, with a hash, and what they say of themselves."""
+    kind = {"corpus": "corpus", "split": "splits"}[name]
+    for path in sorted((library.folder / kind).glob(f"*/*/{name}.json")):
+        described = json.loads(path.read_text("utf-8"))
+        if described.get("sha256") == wanted:
+            yield path.parent, described
+
+
+def is_current(library: Library, config: Mapping[str, Any]) -> bool:
+    """Whether a model, by its config, knows the library as it is: nothing was read since.
+
+    It is only called older where that is known: the corpus of the model is there, and its stop
+    words are not a list of the user's own, of which the hash alone is kept.
+    """
+    kept = list(_kept(library, "corpus", config["corpus"]))
+    mine = any(isinstance(described["settings"]["stop_words"], dict) for _, described in kept)
+    return (
+        mine
+        or not kept
+        or any(
+            path.name in _keys(library, unquote(path.parent.name), described["settings"])
+            for path, described in kept
+        )
+    )
+
+
+def _keys(library: Library, collection: str, settings: Mapping[str, Any]) -> set[str]:
+    """The keys that a corpus with these settings may have now: "auto" is kept as what it found."""
+    rules = {name: value for name, value in settings.items() if name != "numbering"}
+    return {
+        Choice(
+            collection,
+            Rules(**(rules | {"min_count": least, "top": top})),
+            settings["numbering"],
+            duplicates=duplicates,
+        ).key(library)
+        for least, top, duplicates in product(
+            (rules["min_count"], "auto"), (rules["top"], "auto"), (False, True)
+        )
+    }
 
 
 def make_model(name: str, settings: dict[str, Any]) -> Model:

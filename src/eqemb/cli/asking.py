@@ -1,31 +1,83 @@
 """Commands that ask: search, similar, units."""
 
+import re
 import sys
 from typing import Annotated, Any, Literal
 
 import typer
+from typer.core import TyperCommand
 
 from eqemb.cli.shell import Json, LibraryPath, app, harmless, print_json, say, short
 from eqemb.errors import EqembError
 
 Count = Annotated[int, typer.Option("-k", "--count", min=1, max=1000, help="How many hits.")]
+By = Annotated[
+    str, typer.Option("--by", help="all, words, meaning, structure, or paper: as in the paper.")
+]
+Collection = Annotated[str | None, typer.Option("--collection", help="Only of this collection.")]
+InArticle = Annotated[str | None, typer.Option("--article", help="Only of this article.")]
+Year = Annotated[
+    str | None, typer.Option("--year", help="2015, 2015-2018, 2015- or -2018; by arXiv id.")
+]
+Section = Annotated[
+    str | None, typer.Option("--section", help="Only where the section's title has these words.")
+]
+Has = Annotated[
+    list[str] | None,
+    typer.Option("--has", metavar="LATEX", help="Only with this symbol; may be given often."),
+]
+Numbered = Annotated[bool, typer.Option("--numbered", help="Only numbered equations.")]
 
 
-@app.command()
+class _Query(TyperCommand):
+    """A command whose last arguments are words, of which `-word` is one and no option."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Keep excluded words from being read as options; a blank before them does it."""
+        kept = [f" {arg}" if _EXCLUDED.match(arg) else arg for arg in args]
+        return super().parse_args(ctx, kept)
+
+
+_EXCLUDED = re.compile(r"-(?:[^\W\d_][^\W_]|\")")  # two letters: -k is an option
+
+
+@app.command(cls=_Query)
 def search(
     library: LibraryPath,
-    words: Annotated[list[str], typer.Argument(metavar="WORDS...", help="What to look for.")],
+    words: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="WORDS...", help="Words, 'phrases in quotes', -words, and $LaTeX$ among them."
+        ),
+    ],
     count: Count = 10,
+    by: By = "all",
+    encoder: Annotated[
+        str | None,
+        typer.Option(metavar="MODULE:FUNCTION", help="A sentence encoder that has a say too."),
+    ] = None,
+    collection: Collection = None,
+    article: InArticle = None,
+    year: Year = None,
+    section: Section = None,
+    has: Has = None,
+    numbered: Numbered = False,
     as_json: Json = False,
 ) -> None:
-    """Find equations by the words around them."""
+    """Find equations for words."""
     from eqemb.library import Library
 
+    limits = _limits(collection, article, year, section, has, numbered=numbered)
     with Library.open(library) as opened:
-        answer = opened.search(" ".join(words), count)
-        if answer.unknown:
-            say(f"near no equation: {', '.join(answer.unknown)}")
-        _print_answer(answer, "none of these words stands near an equation", as_json=as_json)
+        if encoder is not None:
+            opened.encoding(encoder, lambda done, every: say(f"encoding {done:,} of {every:,}"))
+        answer = opened.search(" ".join(words), count, by=by, encoder=encoder, **limits)
+        for word in answer.unknown:
+            near = answer.near.get(word)
+            say(
+                f"near no equation: {word}" + (f"; did you mean {', '.join(near)}?" if near else "")
+            )
+        _print_answer(answer, "no equation has these words near it", as_json=as_json)
 
 
 @app.command()
@@ -34,23 +86,54 @@ def similar(
     equation: Annotated[
         str,
         typer.Argument(
-            metavar="EQUATION", help="LaTeX, or a name: ARTICLE#4, ARTICLE(2.3), ARTICLE:label."
+            metavar="EQUATION",
+            help="LaTeX, in which ?x stands for anything, or a name: ARTICLE#4, ARTICLE(2.3),"
+            " ARTICLE:label.",
         ),
     ],
     count: Count = 10,
+    by: By = "all",
+    collection: Collection = None,
+    article: InArticle = None,
+    year: Year = None,
+    section: Section = None,
+    has: Has = None,
+    numbered: Numbered = False,
     as_json: Json = False,
 ) -> None:
-    """Find equations like a given one, by the symbols they share."""
+    """Find equations like a given one."""
     from eqemb.library import Library
 
+    limits = _limits(collection, article, year, section, has, numbered=numbered)
     with Library.open(library) as opened:
-        answer = opened.similar(equation, count)
-        nothing = "no equation has two of these symbols side by side as here"
-        _print_answer(answer, nothing, as_json=as_json)
+        answer = opened.similar(equation, count, by=by, **limits)
+        _print_answer(answer, "no equation is like this one", as_json=as_json)
+
+
+def _limits(
+    collection: str | None,
+    article: str | None,
+    year: str | None,
+    section: str | None,
+    has: list[str] | None,
+    *,
+    numbered: bool,
+) -> dict[str, Any]:
+    """What an answer is limited to, as the library takes it."""
+    return {
+        "collection": collection,
+        "article": article,
+        "year": year,
+        "section": section,
+        "has": has or (),
+        "numbered": numbered,
+    }
 
 
 def _print_answer(answer: Any, nothing: str, *, as_json: bool) -> None:
     """Hits for people or programs; where there are none, why, and exit 1."""
+    for note in answer.notes:
+        say(note)
     if as_json:
         print_json(answer.to_dict())
     else:
@@ -64,7 +147,7 @@ def hit_text(rank: int, hit: Any) -> str:
     """A hit as people read it."""
     equation = hit.equation
     number = f" ({equation.number})" if equation.number is not None else ""
-    same = f", {hit.occurrences} times" if hit.occurrences > 1 else ""
+    same = f", in {hit.papers} papers" if hit.papers > 1 else ""
     return harmless(
         f"{rank:3}  {hit.score:6.3f}  {short(hit.text, 100)}\n"
         f"             {equation.id}{number}{same} · {short(hit.title, 60)}"

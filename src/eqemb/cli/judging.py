@@ -34,9 +34,12 @@ def evaluate(
     with Library.open(library) as opened:
         made = Embeddings.load(workshop.find_model(opened, model))
         corpus, split = workshop.trained_on(opened, made)
+        current = workshop.is_current(opened, made.config)
     found = evaluation.judged(workshop.reopened(made), corpus, split)
+    if not current:
+        say(f"{model} is older than the library: papers that were read since are not in its corpus")
     if as_json:
-        print_json(found)
+        print_json(found | {"current": current})
         return
     print(f"{found['model']}, seed {found['seeds'][0]}: {found['n']:,} test words,")
     print(f"{found['negatives']} negatives each, split {found['split'][:12]}\n")
@@ -98,37 +101,65 @@ def compare(
 ) -> None:
     """Train and score every model and control over the grid, and write the tables.
 
-    What is done already is not done again: after an interruption the same command goes on.
+    After an interruption the same command goes on: a collection is done with a K and a reading as
+    one task, and of tasks that were under way nothing is kept.
     """
-    from eqemb import contest, evaluation, plots, tables, workshop
-    from eqemb.library import Library, to_json, write_atomically
-    from eqemb.vocabulary import Rules
-
     if queries is not None:
         if quick or dims or windows or equation_windows or seeds or as_json:
             raise UsageError("--queries goes with -o, --collection and --jobs alone")
-        _answer(library, output, queries, collection or [workshop.ALL], jobs)
+        _answer(library, output, queries, collection or ["all"], jobs)
         return
-    with Library.open(library) as opened:
-        known = [name for name in workshop.collections(opened) if name != workshop.ALL]
-    chosen = tuple(dict.fromkeys(collection or known or [workshop.ALL]))
-    if workshop.ALL in chosen and len(chosen) > 1:
-        raise UsageError("--collection all holds the papers of every other: compare it alone")
-    paper = vocabulary == "paper"
-    rules = Rules(vocabulary, 10 if paper else "auto", 25 if paper else "auto")
     grid: dict[str, Any] = (
         {"dims": (50,), "windows": (4,), "equation_windows": (16,)} if quick else {}
     )
     given = {"dims": dims, "windows": windows, "equation_windows": equation_windows}
     grid |= {name: tuple(dict.fromkeys(values)) for name, values in given.items() if values}
+    plan = _plan(
+        _collections(library, collection),
+        vocabulary,
+        numbering=numbering,
+        readings=_readings(reading),
+        seeds=tuple(range(seeds or (2 if quick else 5))),
+        **grid,
+    )
+    found = _contested(library, output, plan, jobs)
+    _write(found, output)
+    if as_json:
+        print_json(found)
+        return
+    print((output / "results.md").read_text("utf-8"))
+    say(f"{found['seconds']} s; {output / 'results.html'}, .md, .tex, .json")
+
+
+def _collections(library: Path, named: list[str] | None) -> tuple[str, ...]:
+    """Those that are compared: each one that the library has, where none is named."""
+    from eqemb import workshop
+    from eqemb.library import Library
+
+    with Library.open(library) as opened:
+        known = [name for name in workshop.collections(opened) if name != workshop.ALL]
+    chosen = tuple(dict.fromkeys(named or known or [workshop.ALL]))
+    if workshop.ALL in chosen and len(chosen) > 1:
+        raise UsageError("--collection all holds the papers of every other: compare it alone")
+    return chosen
+
+
+def _plan(collections: tuple[str, ...], vocabulary: str, **settings: Any) -> Any:
+    """Every row that is installed; with the paper's vocabulary, its thresholds too."""
+    from eqemb import contest, evaluation
+    from eqemb.vocabulary import Rules
+
+    rules = Rules("paper", 10, 25) if vocabulary == "paper" else Rules(vocabulary)
     rows = evaluation.installed()
     if len(rows) < len(evaluation.ROWS):
         say("CBOW and PV-DM are left out, they need gensim: pip install 'eqemb[baselines]'")
-    number = seeds or (2 if quick else 5)
-    plan = contest.Plan(
-        chosen, seeds=tuple(range(number)), readings=_readings(reading), rules=rules,
-        numbering=numbering, rows=rows, **grid,
-    )  # fmt: skip
+    return contest.Plan(collections, rules=rules, rows=rows, **settings)
+
+
+def _contested(library: Path, output: Path, plan: Any, jobs: int) -> dict[str, Any]:
+    """What the contest found, and how long it took by the clock."""
+    from eqemb import contest
+
     output.mkdir(parents=True, exist_ok=True)
     started = time.perf_counter()
 
@@ -138,7 +169,14 @@ def compare(
             say(f"{done} of {total} {name}" + (f", about {left / 60:.0f} min left" if done else ""))
 
     found = contest.run(library, output, plan, jobs=jobs, progress=progress)
-    found["seconds"] = round(time.perf_counter() - started, 1)
+    return found | {"seconds": round(time.perf_counter() - started, 1), "jobs": jobs}
+
+
+def _write(found: dict[str, Any], output: Path) -> None:
+    """What was found as JSON, and for people: pictures, and tables in three formats."""
+    from eqemb import plots, tables
+    from eqemb.library import to_json, write_atomically
+
     write_atomically(output / "results.json", to_json(found))
     pictures = []
     if plots.is_installed():
@@ -152,11 +190,6 @@ def compare(
     write_atomically(output / "results.tex", "\n".join(as_tex))
     as_page = tables.page("Comparison of models", made, notes, pictures)
     write_atomically(output / "results.html", as_page)
-    if as_json:
-        print_json(found)
-        return
-    print((output / "results.md").read_text("utf-8"))
-    say(f"{found['seconds']} s; {output / 'results.html'}, .md, .tex, .json")
 
 
 def _answer(
@@ -203,13 +236,14 @@ def retrieval(
     """
     from eqemb import retrieval as ranked
     from eqemb import standings, tables
+    from eqemb.encoding import find_encoder
     from eqemb.library import Library
 
     if (topics is None) != (qrels is None):
         raise UsageError("give both --topics and --qrels, or neither")
     asked = ranked.read_topics(topics) if topics else []
     judgements = ranked.read_judgements(qrels) if qrels else {}
-    encode = ranked.find_encoder(encoder) if encoder else None
+    encode = find_encoder(encoder) if encoder else None
     with Library.open(library) as opened:
         work = ranked.Evaluation(opened, encode, threads=threads, progress=say)
         found = {"data": work.described()}

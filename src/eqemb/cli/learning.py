@@ -219,10 +219,12 @@ def train(
         if hold_out:
             held = workshop.split(opened, collection, corpus, Settings(seed=split_seed))
         training = workshop.Training(
-            made, corpus, held, library, name, seed, threads or _cores(), collection,
-            opened.records.sha256(),
-        )  # fmt: skip
-        training.check(resume=resume)
+            made, corpus, held, library, name, seed, threads or _cores(), collection
+        )
+        if dry_run:  # a name that is taken changes nothing about what it needs
+            made.check(corpus)
+        else:
+            training.check(resume=resume)
         expected = training.estimate()
     if dry_run and as_json:
         print_json(expected._asdict())
@@ -297,7 +299,10 @@ def _print_trained(found: dict[str, Any], trained: Any) -> None:
         for what in rows[0]["validation"]:
             values = [row["validation"][what] for row in rows if what in row["validation"]]
             seen = [value for value in values if value is not None]
-            shown = f"{seen[0]:.3f} {sparkline(seen)} {max(seen):.3f}" if seen else "not judged"
+            shown = "not judged"
+            if seen:
+                best = trained.config["best"][what]
+                shown = f"{seen[0]:.3f} {sparkline(seen)} {values[best - 1]:.3f}, kept: {best}"
             print(f"{what:12}{len(rows):3} iterations  validation {shown}")
     print(f"\n{found['words_per_second']:,.0f} words/s, {found['seconds']:.1f} s")
     print(f"model {found['sha256']}\n{found['path']}")
@@ -331,6 +336,9 @@ class _Curve:
             return
         lost = "" if math.isnan(loss) else f"  loss {loss:.4f}"
         validation = "" if score is None else f"  validation {score:.4f}"
+        best = next(iter(row["best"].values()))
+        if score is not None and best < iteration:  # vectors go on where others still improve
+            validation += f", kept: {best}"
         rate = row["positions"] / max(seconds, 1e-9) / 1e6
         self._bar.console.print(
             f"{row['stage']:10}{iteration:3}/{self._limit}  {rate:6.2f} M words/s"

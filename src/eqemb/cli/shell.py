@@ -21,7 +21,8 @@ _KEPT = {
     "build": "; what was read and learned is kept, go on with --resume",
     "read": "; what was read is kept, go on with --resume",
     "remove": "; the library is as it was, go on with --resume",
-    "compare": "; finished cells are kept, the same command goes on",
+    "compare": "; finished tasks (a collection, K and a reading) are kept, the same command"
+    " begins with those that were under way",
     "train": "; finished iterations are kept (not gensim's), go on with --resume",
 }
 

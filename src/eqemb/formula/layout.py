@@ -1,7 +1,7 @@
 """`layout(latex)`: the tree of an equation with everything that can be asked of it."""
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Literal
 
 from eqemb.formula import tree, unicode
@@ -98,7 +98,7 @@ class Layout:
         """Tangent's bracket string."""
         return tree.to_slt(self.root)
 
-    def canonical(self) -> str:
+    def canonical(self, rename: Callable[[str], str] = str) -> str:
         """What makes two equations the same one: the bracket string, no closing punctuation."""
         end: Node | None = None
         for node in tree.baseline(self.root):
@@ -106,7 +106,7 @@ class Layout:
                 end = None
             elif end is None:
                 end = node
-        return tree.to_slt(self.root, end if end is not self.root else None)
+        return tree.to_slt(self.root, end if end is not self.root else None, rename)
 
     def to_mathml(self, *, display: bool = True, mark: Iterable[int] = ()) -> str:
         """MathML for a browser; the nodes at the places in `mark` get class `eqemb-mark`."""

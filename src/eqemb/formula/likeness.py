@@ -8,6 +8,7 @@ like, and how many of those do so next to what they stood next to.
 """
 
 from collections import Counter
+from functools import cache
 from typing import NamedTuple
 
 from eqemb.formula import tree
@@ -27,7 +28,8 @@ LARGEST = 300
 
 # While rows are laid: what two symbols are worth that are the same, of the same kind (two letters,
 # two numbers), or unlike, so that what hangs on them may still meet; and that they are neighbours.
-_SAME, _KIND, _UNLIKE, _NEIGHBOURS = 1.0, 0.6, 0.2, 0.5
+# Whole numbers, so that what is equally good is equal.
+SAME, KIND, UNLIKE, NEIGHBOURS = 10, 6, 2, 5
 
 
 class Row(NamedTuple):
@@ -62,9 +64,9 @@ class Likeness(NamedTuple):
 #: A pair that was laid: the pair before it in its row, its symbols, whether it joins that pair
 #: without a gap, and the pairs in rows that hang on it.
 _Link = tuple["_Link | None", int, int, bool, tuple["_Link | None", ...]]
-_Laid = tuple[float, "_Link | None"]
-_NOTHING: _Laid = (0.0, None)
-_IMPOSSIBLE: _Laid = (float("-inf"), None)
+_Laid = tuple[int, "_Link | None"]
+_NOTHING: _Laid = (0, None)
+_IMPOSSIBLE: _Laid = (-(10**9), None)
 
 
 def outline(made: Layout) -> Outline:
@@ -77,7 +79,7 @@ def outline(made: Layout) -> Outline:
         row = Row(edge, [], [], [])
         rows.append(row)
         for node in _symbols(first)[:room]:
-            row.tags.append(_tag(node.tag))
+            row.tags.append(bare_tag(node.tag))
             row.places.append(places[id(node)])
             row.hanging.append({})
             for below, child in (node.kids or {}).items():
@@ -101,7 +103,7 @@ def _symbols(first: Node) -> list[Node]:
     return found
 
 
-def _tag(tag: str) -> str:
+def bare_tag(tag: str) -> str:
     """A tag without the number of rows and columns: `M!()1x2` is the fence of `M!()1x1`."""
     if tag[:2] != "M!":
         return tag
@@ -109,9 +111,17 @@ def _tag(tag: str) -> str:
 
 
 def likeness(
-    query: Outline, other: Outline, *, renamed: float = RENAMED, share: float = QUERY
+    query: Outline,
+    other: Outline,
+    *,
+    renamed: float = RENAMED,
+    share: float = QUERY,
+    inside: bool = False,
 ) -> Likeness:
-    """Compare an equation with the one that is looked for. 1 where they are the same."""
+    """Compare an equation with the one that is looked for. 1 where they are the same.
+
+    With `inside` the query may lie in any row of the other: in a fraction, an exponent, a fence.
+    """
     if not query.rows or not other.rows:
         return Likeness(0.0, [], {})
     # Rows that hang on others come after them, so the last are laid first.
@@ -121,14 +131,19 @@ def likeness(
         by_edge.setdefault(row.edge, []).append(index)
     for index in range(len(query.rows) - 1, -1, -1):
         row = query.rows[index]
-        for against in reversed(by_edge.get(row.edge, [])):
+        anywhere = inside and index == 0
+        for against in range(len(other.rows)) if anywhere else by_edge.get(row.edge, ()):
             laid[index, against] = _lay(row, other.rows[against], laid)
+    # Where it fits best; the first of rows in which it fits as well.
+    place = max(range(len(other.rows)), key=lambda row: laid[0, row][0]) if inside else 0
     tags = [
         {place: tag for row in side.rows for place, tag in zip(row.places, row.tags, strict=True)}
         for side in (query, other)
     ]
-    met = [(tags[0][one], tags[1][two], one, two, joins) for one, two, joins in _pairs(laid[0, 0])]
-    names = _names(Counter((one, two) for one, two, *_ in met))
+    met = [
+        (tags[0][one], tags[1][two], one, two, joins) for one, two, joins in _pairs(laid[0, place])
+    ]
+    names = match_letters(Counter((one, two) for one, two, *_ in met))
     total, pairs = 0.0, []
     for one, two, place, against, joins in met:
         worth = 1.0 if one == two else renamed if names.get(one) == two else 0.0
@@ -152,7 +167,7 @@ def _lay(row: Row, other: Row, laid: dict[tuple[int, int], _Laid]) -> _Laid:
         before, met = best, meeting
         best, meeting = [_NOTHING], [_IMPOSSIBLE]
         for j, against in enumerate(other.tags):
-            worth = _SAME if tag == against else _KIND if _alike(tag, against) else _UNLIKE
+            worth = SAME if tag == against else KIND if _alike(tag, against) else UNLIKE
             inner: tuple[_Link | None, ...] = ()
             if hanging and other.hanging[j]:
                 for edge, below in hanging.items():
@@ -160,7 +175,7 @@ def _lay(row: Row, other: Row, laid: dict[tuple[int, int], _Laid]) -> _Laid:
                         gained, link = laid[below, other.hanging[j][edge]]
                         worth += gained
                         inner += (link,)
-            joined = met[j][0] + _NEIGHBOURS
+            joined = met[j][0] + NEIGHBOURS
             joins = joined > before[j][0]
             start, link = met[j] if joins else before[j]
             value = worth + (joined if joins else start)
@@ -188,18 +203,20 @@ def _pairs(laid: _Laid) -> list[tuple[int, int, bool]]:
     return found
 
 
-def _names(met: Counter[tuple[str, str]]) -> dict[str, str]:
+def match_letters(met: Counter[tuple[str, str]]) -> dict[str, str]:
     """Which letter stands for which, one for one: those that meet most often first."""
     names: dict[str, str] = {}
     taken: set[str] = set()
-    ranked = sorted(met.items(), key=lambda item: (-item[1], item[0][0] != item[0][1], item[0]))
+    letters = (item for item in met.items() if is_letter(item[0][0]) and is_letter(item[0][1]))
+    ranked = sorted(letters, key=lambda item: (-item[1], item[0][0] != item[0][1], item[0]))
     for (one, two), _ in ranked:
-        if _letter(one) and _letter(two) and one not in names and two not in taken:
+        if one not in names and two not in taken:
             names[one] = two
             taken.add(two)
     return names
 
 
-def _letter(tag: str) -> bool:
+@cache
+def is_letter(tag: str) -> bool:
     """Whether a tag is a variable that might as well have another name."""
     return tag[:2] == "V!" and len(tag) == 3 and tag[2].isalpha() and tag not in CONSTANTS

@@ -7,7 +7,7 @@ Nothing here recurses: trees come from strangers and may be 100,000 deep.
 
 import re
 import unicodedata
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 #: The order in which Tangent visits children.
@@ -171,6 +171,16 @@ def type_tag(tag: str) -> str:
     return "?" if tag[:1] == "?" else tag
 
 
+_GENERAL = ("V!", "N!", "T!", "W!")  # symbols whose names say less than their kind
+
+
+def unit_type(unit: str) -> str:
+    """A unit as a key, without the names of its variables, numbers and texts."""
+    *symbols, path = unit.split("\t")
+    kinds = [symbol[:2] if symbol.startswith(_GENERAL) else symbol for symbol in symbols]
+    return "\t".join([*kinds, path])
+
+
 def plain_tag(tag: str) -> str:
     """A tag without its alphabet: bold, script and double-struck letters become plain ones."""
     if tag[1:2] != "!" or tag[0] not in "VN" or tag.isascii():
@@ -202,7 +212,7 @@ def rename(tags: Iterable[str], fixed: frozenset[str]) -> dict[str, str]:
 _SLT_ORDER = "abcdouwe"
 
 
-def to_slt(root: Node | None, end: Node | None = None) -> str:
+def to_slt(root: Node | None, end: Node | None = None, rename: Callable[[str], str] = str) -> str:
     """Tangent's bracket string; the baseline of the root stops before `end`."""
     if root is None or root is end:
         return ""
@@ -213,7 +223,7 @@ def to_slt(root: Node | None, end: Node | None = None) -> str:
         if isinstance(item, str):
             out.append(item)
             continue
-        out.append("[" + item.tag)
+        out.append("[" + rename(item.tag))
         stack.append("]")
         if item.kids:
             for edge in sorted(item.kids, key=_SLT_ORDER.index, reverse=True):

@@ -1,12 +1,14 @@
 """Postings on disk: gathered in batches, sorted by row, the same as in memory."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from eqemb import index
-from eqemb.index import _Gatherer, contexts
+from eqemb import postings
+from eqemb.postings import Column, Gatherer, Postings, Profiles, load
 
 
 @settings(max_examples=30, deadline=None)
@@ -23,37 +25,27 @@ def test_postings_are_sorted_by_row(
     weights = np.array([weight for _, weight in triples], np.float64)
     owners = np.arange(len(triples))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(index, "_BATCH", batch)
-        gatherer = _Gatherer(folder, "x")
+        patch.setattr(postings, "BATCH", batch)
+        gatherer = Gatherer(folder, "x")
         gatherer.add(rows[: len(rows) // 2], owners[: len(rows) // 2], weights[: len(rows) // 2])
         gatherer.add(rows[len(rows) // 2 :], owners[len(rows) // 2 :], weights[len(rows) // 2 :])
-        gatherer.write(7)
+        gatherer.write(7, owners=len(triples))
     pointers, order = np.load(folder / "x.pointers.npy"), np.argsort(rows, kind="stable")
     assert pointers.tolist() == [int((rows < row).sum()) for row in range(8)]
     assert np.load(folder / "x.owners.npy").tolist() == owners[order].tolist()
     assert np.load(folder / "x.weights.npy").tolist() == weights[order].tolist()
     assert not list(folder.glob("*.part"))
+    opened, profiles = Postings(folder, "x"), Profiles(folder, "x")
+    for owner, (row, weight) in enumerate(triples):
+        assert opened.weight(row, owner) == weight
+        assert [part.tolist() for part in profiles.of(owner)] == [[row], [weight]]
+    assert opened.weight(0, len(triples)) == 0
 
 
-def test_contexts_weigh_words_by_distance() -> None:
-    """The word before and the word after an equation are one away; repeated words add up."""
-    words = np.array([0, 1, 2, 1])
-    rows, owners, weights, lengths = contexts(words, [1])
-    found = dict(zip(rows.tolist(), weights.tolist(), strict=True))
-    assert found == pytest.approx({0: 1.0, 1: 1.0 + 3**-0.5, 2: 2**-0.5})
-    assert owners.tolist() == [0, 0, 0]
-    assert lengths.tolist() == pytest.approx([sum(found.values())])
-
-
-def test_contexts_end_at_the_reach(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Words further away than the reach are no context."""
-    monkeypatch.setattr(index, "REACH", 1)
-    rows, _, _, _ = contexts(np.arange(6), [3])
-    assert rows.tolist() == [2, 3]
-
-
-def test_an_equation_alone_has_no_context() -> None:
-    """No words, no postings."""
-    rows, owners, _, lengths = contexts(np.empty(0, np.int64), [0, 0])
-    assert len(rows) == len(owners) == 0
-    assert lengths.tolist() == [0, 0]
+def test_columns_grow(tmp_path: Path) -> None:
+    """An array written in parts is read as one."""
+    column = Column(tmp_path / "numbers.npy", np.int32)
+    for start in range(0, 3000, 1000):
+        column.add(np.arange(start, start + 1000))
+    column.close()
+    assert np.array_equal(load(tmp_path, "numbers"), np.arange(3000))

@@ -1,0 +1,227 @@
+"""How often equations are found again: renamed, cut into pieces, asked for by name.
+
+    python benchmarks/variants.py LIBRARY [--seed 1] [-n 500] [--by-name 200]
+
+Of equations with at least four units, drawn at random one of a type, each is asked for
+  renamed    every letter by another letter, one for one, drawn from the Latin and Greek ones;
+  fragment   a part with at least three units, drawn from the sides of its relations, the terms
+             of its rows, and the arguments of fractions, roots and fences;
+  both       the same fragment, renamed;
+  name, label, LaTeX  as `ARTICLE#4`, as `ARTICLE:label` and as its LaTeX, macros expanded.
+Found means: its type is among the ten best types (strict), or its family among the ten best
+families (family), which is what people see. A name or label has to mean that very equation, and
+LaTeX to give its type as the first hit. Renaming and cutting are done on the layout tree. Chance
+is ten drawn from all types. Times are wall clock of one process, each query once, after warming.
+"""
+
+import argparse
+import random
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import numpy as np
+
+from eqemb import Library
+from eqemb.formula import Layout, layout, tree
+from eqemb.formula.likeness import is_letter
+from eqemb.formula.tree import Node
+from eqemb.search import find
+from eqemb.structure import Structure
+
+LETTERS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZαβγδζηθκλμνξρστχψωΓΔΘΛΞΦΨΩ"
+RELATIONS = frozenset("=<>≤≥∼≈≡∝:→∈≠≪≫⇒⟹") | {":="}
+SIGNS = RELATIONS | frozenset("+−±") | {"&comma;", ";"}
+LEAST = 4  # units of an equation that is drawn
+PART = 3  # units of a fragment
+
+
+def copy(node: Node, *, stop: Node | None = None) -> Node:
+    """A row of nodes, up to `stop`, with all that hangs on them."""
+    made = Node(node.tag)
+    stack = [(node, made)]
+    while stack:
+        old, new = stack.pop()
+        for edge, child in tree.children(old):
+            if child is stop:
+                continue
+            below = Node(child.tag)
+            new.put(edge, below)
+            stack.append((child, below))
+    return made
+
+
+def renamed(made: Layout, draw: random.Random) -> Layout:
+    """The equation with every letter replaced by another one, one for one."""
+    root = copy(made.root) if made.root is not None else None
+    nodes = list(tree.walk(root))
+    old = sorted({node.tag for node in nodes if is_letter(node.tag)})
+    while True:
+        new = draw.sample(LETTERS, len(old))
+        if all(tag != f"V!{letter}" for tag, letter in zip(old, new, strict=True)):
+            break
+    names = {tag: f"V!{letter}" for tag, letter in zip(old, new, strict=True)}
+    for node in nodes:
+        node.tag = names.get(node.tag, node.tag)
+    return Layout(root)
+
+
+def rows(made: Layout) -> Iterator[tuple[str, Node]]:
+    """The first node of every row, with the edge that it hangs on."""
+    if made.root is not None:
+        yield "", made.root
+        for node in tree.walk(made.root):
+            yield from (node.kids or {}).items()
+
+
+def runs(row: Node, marks: frozenset[str]) -> Iterator[tuple[Node, Node | None]]:
+    """The parts of a row between marks: the first node, and the one after the last."""
+    start: Node | None = None
+    for node in tree.baseline(row):
+        if node.tag in marks and node.kids is None:
+            if start is not None:
+                yield start, node
+            start = None
+        elif start is None:
+            start = node
+    if start is not None:
+        yield start, None
+
+
+def fragments(made: Layout) -> list[Layout]:
+    """All parts of an equation that may be asked for."""
+    whole, found = made.canonical(), {}
+    for edge, row in rows(made):
+        parts = list(runs(row, SIGNS))
+        parts += runs(row, RELATIONS) if not edge else ()
+        parts += [(row, None)] if edge in ("o", "u", "w", "e") else ()
+        for start, stop in parts:
+            part = Layout(copy(start, stop=stop))
+            if len(part.units()) >= PART and part.canonical() != whole:
+                found[part.canonical()] = part
+    return list(found.values())
+
+
+class Tally:
+    """How often it was found, and how long it took."""
+
+    def __init__(self, structure: Structure) -> None:
+        self._structure = structure
+        self.strict = self.family = self.asked = 0
+        self.seconds: list[float] = []
+        self.missed: list[tuple[int, Layout]] = []
+
+    def ask(self, query: Layout, kind: int) -> None:
+        """Ask for a type by one of its variants."""
+        start = time.perf_counter()
+        found = self._structure.find(query, count=100)
+        self.seconds.append(time.perf_counter() - start)
+        families = self._structure.families
+        ten = list(dict.fromkeys(families[found.types].tolist()))[:10]
+        self.asked += 1
+        self.strict += kind in found.types[:10]
+        self.family += int(families[kind]) in ten
+        if int(families[kind]) not in ten:
+            self.missed.append((kind, query))
+
+    def line(self, name: str) -> str:
+        """The figures, with the standard error of the share that counts families."""
+        n = max(self.asked, 1)
+        share = self.family / n
+        error = (share * (1 - share) / n) ** 0.5
+        times = np.percentile(1000 * np.array(self.seconds or [0.0]), [50, 95])
+        return (
+            f"{name:10}{self.asked:6}{self.strict / n:9.3f}{share:9.3f} +- {error:.3f}"
+            f"{times[0]:9.1f}{times[1]:9.1f}"
+        )
+
+
+def share(items: list[str], right: Callable[[str], bool]) -> str:
+    """How many of the items are right."""
+    count = sum(map(right, items))
+    return f"{count}/{len(items)}" + (f" = {count / len(items):.3f}" if items else "")
+
+
+def main() -> None:
+    """Draw, ask and print."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("library", type=Path)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("-n", type=int, default=500)
+    parser.add_argument("--by-name", type=int, default=200)
+    parser.add_argument("--missed", type=int, default=0, help="show so many that were not found")
+    options = parser.parse_args()
+    library = Library.open(options.library)
+    structure = Structure(library.records, library.generation / "index")
+    draw = random.Random(options.seed)
+    sizes = dict(library.records.rows("SELECT id, LENGTH(units) / 4 FROM types"))
+    enough = sorted(kind for kind, size in sizes.items() if size >= LEAST)
+    print(
+        f"{len(sizes)} types, {len(sizes) - len(enough)} with fewer than {LEAST} units not drawn;"
+        f" seed {options.seed}; chance {10 / len(sizes):.4f}"
+    )
+    structure.find(structure.layout(enough[0]))  # warm
+    tallies = {name: Tally(structure) for name in ("renamed", "fragment", "both")}
+    for kind in draw.sample(enough, min(options.n, len(enough))):
+        tallies["renamed"].ask(renamed(structure.layout(kind), draw), kind)
+    whole = 0
+    waiting = iter(draw.sample(enough, len(enough)))
+    while tallies["fragment"].asked < options.n and (kind := next(waiting, None)) is not None:
+        parts = fragments(structure.layout(kind))
+        if not parts:
+            whole += 1
+            continue
+        part = draw.choice(parts)
+        tallies["fragment"].ask(part, kind)
+        tallies["both"].ask(renamed(part, draw), kind)
+    print(f"{whole} equations drawn for fragments had none")
+    print(f"{'':10}{'n':>6}{'strict':>9}{'family':>18}{'ms':>9}{'ms 95%':>9}")
+    for name, tally in tallies.items():
+        print(tally.line(name))
+    for name, tally in tallies.items():
+        for kind, query in tally.missed[: options.missed]:
+            print(f"{name}: {query.to_text()}   of   {structure.layout(kind).to_text()}")
+    by_name(library, structure, draw, options.by_name)
+
+
+def by_name(library: Library, structure: Structure, draw: random.Random, count: int) -> None:
+    """Equations asked for by name, by label and by LaTeX."""
+    equations = {
+        equation.id: equation for article in library.articles() for equation in article.equations
+    }
+    drawn = draw.sample(sorted(equations), min(count, len(equations)))
+    places = [(equation.article, equation.label) for equation in equations.values()]
+    often = Counter(places)
+    labelled = sorted(
+        name
+        for name, equation in equations.items()
+        if equation.label and often[equation.article, equation.label] == 1
+    )
+    twice = sum(1 for place, times in often.items() if place[1] and times > 1)
+    labels = draw.sample(labelled, min(count, len(labelled)))
+    print(f"{twice} labels that an article gives to two equations are not asked for")
+
+    def resolves(name: str, asked: str) -> bool:
+        found = find(library.records, asked)
+        return found is not None and found.id == name
+
+    def is_first(latex: str) -> bool:
+        found = structure.find(latex, count=1)
+        made = layout(latex)
+        return library.records.type_of(made.canonical()) in found.types[:1]
+
+    print("name  ", share(drawn, lambda name: resolves(name, name)))
+    print(
+        "label ",
+        share(
+            labels,
+            lambda name: resolves(name, f"{equations[name].article}:{equations[name].label}"),
+        ),
+    )
+    symbols = [name for name in drawn if layout(equations[name].expanded).root is not None]
+    print("LaTeX ", share(symbols, lambda name: is_first(equations[name].expanded)))
+
+
+if __name__ == "__main__":
+    main()

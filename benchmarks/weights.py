@@ -1,0 +1,236 @@
+"""What the weights of search rest on: chosen on development queries, one at a time.
+
+    python benchmarks/weights.py LIBRARY
+
+*Words*: the weights of fields and BM25's saturation, then the weight of meaning. The figure is the
+sum of nDCG@10 over development topics in words (odd numbers), and of MRR over the development half
+of labels and of references (articles with even numbers); the label is left out of the index where
+labels are asked, and referring sentences where references are. *Equations*: how many kin make a
+topic, of how many words, by which power of their likeness they are trusted, and the weights of
+words and meaning, by nDCG@10 over development topics that are equations. From where `wording` and
+`search` stand, each is tried at several values in turn; one that adds LEAST or more is taken,
+until a round changes nothing. Test topics and the other halves are never looked at.
+"""
+
+import argparse
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from judged import QRELS, TOPICS
+from numpy.typing import NDArray
+from scipy.sparse import coo_array, csc_array
+
+from eqemb import finding, retrieval, search, wording, workshop
+from eqemb.article import read_tokens
+from eqemb.corpus import Corpus
+from eqemb.finding import Displays, Item
+from eqemb.library import Library
+from eqemb.rankers import EQUATION, WORDS, Query, layout
+from eqemb.search import Asked, Search
+from eqemb.stems import stem
+
+LEAST = 0.003
+ROUNDS = 3
+Settings = dict[str, float]
+FIELD_VALUES = (0.0, 0.15, 0.3, 0.6, 1.0, 2.0, 3.0, 5.0)
+WORD_VALUES: dict[str, tuple[float, ...]] = {
+    **dict.fromkeys(wording.FIELDS, FIELD_VALUES),
+    "k1": (0.3, 0.6, 1.2, 2.0),
+    "meaning": (0.0, 0.05, 0.1, 0.2, 0.3, 0.5),
+}
+EQUATION_VALUES: dict[str, tuple[float, ...]] = {
+    "kin": (5, 10, 20, 40),
+    "topic": (5, 8, 10, 12, 20),
+    "trust": (4, 8, 16),
+    "words": (0.0, 0.4, 0.7, 1.0, 1.5, 2.0, 3.0),
+    "meaning": (0.0, 0.05, 0.1, 0.2, 0.4),
+}
+
+
+def ascend(
+    start: Settings, values: dict[str, tuple[float, ...]], judge: Callable[[Settings], float]
+) -> Settings:
+    """One setting changed at a time, for as long as that adds something."""
+    now, best = start, judge(start)
+    print(f"{best:.4f}  {now}", flush=True)
+    for _ in range(ROUNDS):
+        before = now
+        for name, tried in values.items():
+            for value in tried:
+                other = now | {name: value}
+                figure = judge(other) if value != now[name] else -1.0
+                if figure >= best + LEAST:
+                    now, best = other, figure
+                    print(f"{best:.4f}  {name} {value:g}", flush=True)
+        if now == before:
+            break
+    print(f"{best:.4f}  {now}", flush=True)
+    return now
+
+
+class Fields:
+    """How often every stem stands in every field of every equation."""
+
+    def __init__(self, library: Library, corpus: Corpus) -> None:
+        self._stems: dict[str, int] = {}
+        row = {name: at for at, name in enumerate(corpus.equation_names)}
+        names = iter(library.questions.names())
+        parts: dict[str, list[Any]] = {name: [] for name in ("around", *wording.FIELDS)}
+        for title, prose, equations in wording.articles(library.records):
+            words, marks = read_tokens(prose)
+            places = np.array(marks, np.int64)
+            rows, owners, weights = (
+                part[0] for part in wording.around(self._numbers(words), places)
+            )
+            own = [row.get(next(names), -1) for _ in equations]
+            parts["around"].append((np.array(own)[owners], rows, weights))
+            for at, equation in zip(own, equations, strict=True):
+                for name, said in wording.said(title, equation).items():
+                    found = self._numbers(said)
+                    parts[name].append((np.full(len(found), at), found, np.ones(len(found))))
+        self.size = len(corpus.equation_names)
+        self._counts = {name: self._matrix(found) for name, found in parts.items()}
+
+    def _numbers(self, words: list[str]) -> NDArray[np.int64]:
+        found = [self._stems.setdefault(stem(word), len(self._stems)) for word in words]
+        return np.array(found, np.int64)
+
+    def _matrix(self, found: list[Any]) -> Any:
+        at, rows, weights = (np.concatenate(part) for part in zip(*found, strict=True))
+        here = at >= 0  # near-duplicates are left out of the corpus
+        shape = (self.size, len(self._stems))
+        return coo_array((weights[here], (at[here], rows[here])), shape).tocsr()
+
+    def scorer(self, settings: Settings, without: str = "") -> Callable[[Query], Any]:
+        """As `Wording.scores` scores, by the fields' counts."""
+        total = self._counts["around"]
+        for name in wording.FIELDS:
+            if name != without and settings[name]:
+                total = total + settings[name] * self._counts[name]
+        total = csc_array(total)
+        total.data = total.data / (total.data + settings["k1"])
+        counts = np.diff(total.indptr)
+        idfs = np.log1p((self.size - counts + 0.5) / (counts + 0.5))
+
+        def scores(query: Query) -> NDArray[np.float64]:
+            found = {self._stems.get(stem(word)) for word in query.words}
+            rows = [row for row in found if row is not None and counts[row]]
+            made = np.zeros(self.size)
+            for row in rows:
+                part = slice(total.indptr[row], total.indptr[row + 1])
+                made[total.indices[part]] += idfs[row] * total.data[part]
+            return made / max(idfs[rows].sum(), 1e-9)
+
+        return scores
+
+
+def mean(values: list[float]) -> float:
+    """Of figures."""
+    return float(np.mean(values))
+
+
+class Development:
+    """The queries that may choose."""
+
+    def __init__(self, library: Library) -> None:
+        self.search: Search = library.questions
+        self.corpus = workshop.corpus(library)
+        grades = retrieval.mean_grades(retrieval.read_judgements(QRELS))
+        self._table = retrieval.Table(self.corpus, retrieval.read_topics(TOPICS), grades)
+        self._displays = Displays.read(library, self.corpus)
+        self.items = {
+            "label": [i for i in finding.labels(library, self.corpus) if i.is_development],
+            "references": [i for i in finding.references(library, self.corpus) if i.is_development],
+        }
+        place = {name: at for at, name in enumerate(self.search.names())}
+        self.rows = np.array([place[name] for name in self.corpus.equation_names])
+
+    def topics(self, kind: str) -> list[retrieval.Topic]:
+        """Those with odd numbers."""
+        return [topic for topic in self._table.of_kind(kind) if topic.is_development]
+
+    def judged(self, kind: str, scores: Callable[[Query], Any]) -> float:
+        """nDCG@10."""
+        return mean([self._table.measured(t, scores(t.query))["ndcg"] for t in self.topics(kind)])
+
+    def found(self, items: list[Item], scores: Callable[[Query], Any]) -> float:
+        """MRR."""
+        return mean([finding.measure(self._displays, i, scores(i.query))["mrr"] for i in items])
+
+
+def choose_words(library: Library, data: Development) -> None:
+    """Weights of fields and of meaning."""
+    fields, meaning = Fields(library, data.corpus), data.search.meaning
+    if meaning is None:
+        raise SystemExit("this library has no model: build it with one")
+    contexts = meaning.contexts[data.rows]
+    vectors: dict[tuple[str, ...], Any] = {}
+
+    def cosines(query: Query) -> Any:
+        if query.words not in vectors:
+            vectors[query.words] = np.maximum(contexts @ meaning.of_words(query.words), 0)
+        return vectors[query.words]
+
+    def judge(settings: Settings) -> float:
+        figures = []
+        for without in ("", *data.items):
+            words = fields.scorer(settings, without)
+
+            def scores(query: Query, words: Callable[[Query], Any] = words) -> Any:
+                return words(query) + settings["meaning"] * cosines(query)
+
+            figures.append(
+                data.found(data.items[without], scores) if without else data.judged(WORDS, scores)
+            )
+        print("         ", " ".join(f"{figure:.3f}" for figure in figures), flush=True)
+        return sum(figures)
+
+    start = {**wording.FIELDS, "k1": wording.K1, "meaning": search.WORDS["meaning"]}
+    ascend(start, WORD_VALUES, judge)
+
+
+def choose_equations(data: Development) -> None:
+    """What an equation's topic is, and weights of parts."""
+    asker = data.search
+    whole = np.ones(len(asker.types), bool)
+    kept: dict[str, tuple[Asked, Any, dict[str, Any]]] = {}
+    for topic in data.topics(EQUATION):
+        asked = Asked(layout(topic.query.text), None)
+        found = asker.kin(asked.layout, whole)
+        parts = asker.parts_for_equation(asked, whole, ("structure", "meaning"))
+        kept[topic.query.text] = asked, found, {p: s[data.rows] for p, s in parts.items()}
+
+    def judge(settings: Settings) -> float:
+        search.KIN, search.TRUST = int(settings["kin"]), int(settings["trust"])
+
+        def scores(query: Query) -> Any:
+            asked, found, parts = kept[query.text]
+            total = parts["structure"] + settings["meaning"] * parts.get("meaning", 0.0)
+            words = asker.topic(asked, found, int(settings["topic"]))
+            return total + settings["words"] * asker.wording.scores(words)[data.rows]
+
+        return data.judged(EQUATION, scores)
+
+    start: Settings = {"kin": search.KIN, "topic": search.TOPIC, "trust": search.TRUST}
+    start |= {part: search.EQUATION[part] for part in ("words", "meaning")}
+    ascend(start, EQUATION_VALUES, judge)
+
+
+def main() -> None:
+    """Choose and print."""
+    parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
+    parser.add_argument("library", type=Path)
+    given = parser.parse_args()
+    with Library.open(given.library) as library:
+        data = Development(library)
+        counts = {name: len(items) for name, items in data.items.items()}
+        print(f"{len(data.topics(WORDS))} topics in words, {counts}; the sum of three figures")
+        choose_words(library, data)
+        print(f"{len(data.topics(EQUATION))} topics that are equations; nDCG@10")
+        choose_equations(data)
+
+
+if __name__ == "__main__":
+    main()

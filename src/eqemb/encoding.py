@@ -1,0 +1,115 @@
+"""Sentence encoders: any function from texts to vectors, beside the library's own search.
+
+    encoded/NAME-KEY.npy    what an encoder made of the text around each equation, kept
+
+None comes with eqemb. A user names one as MODULE:FUNCTION, `encode(list of texts) -> array`.
+"""
+
+import hashlib
+import re
+import sys
+from collections.abc import Callable, Iterator
+from functools import cached_property
+from importlib import import_module
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from eqemb import store
+from eqemb.article import EQUATION_MARK
+from eqemb.errors import UsageError
+from eqemb.records import Records
+
+Encode = Callable[[list[str]], NDArray[np.float32]]
+Floats = NDArray[np.float32]
+
+#: Words before and after an equation that an encoder reads.
+BEFORE, AFTER = 40, 24
+_TOGETHER = 512  # texts that are encoded at a time
+_MATHS = re.compile(r"\$[^$]*\$")
+
+
+def find_encoder(name: str) -> Encode:
+    """The function from texts to vectors that MODULE:FUNCTION names; modules here count too."""
+    module, _, function = name.partition(":")
+    if "" not in sys.path:
+        sys.path.append("")
+    try:
+        found = getattr(import_module(module), function)
+    except (ImportError, AttributeError, ValueError) as error:
+        raise UsageError(f"no encoder {name!r}: {error}; say MODULE:FUNCTION") from None
+    if not callable(found):
+        raise UsageError(f"the encoder {name!r} is no function")
+
+    def encode(texts: list[str]) -> Floats:
+        """Its vectors, checked: one of finite numbers for each text."""
+        try:
+            vectors = np.asarray(found(texts), np.float32)
+        except Exception as error:
+            raise UsageError(f"the encoder {name!r} failed: {error!r}") from error
+        if vectors.ndim != 2 or len(vectors) != len(texts) or not np.isfinite(vectors).all():
+            raise UsageError(
+                f"the encoder {name!r} made an array of shape {vectors.shape} from {len(texts)}"
+                " texts: give a row of finite numbers for each"
+            )
+        return vectors
+
+    return encode
+
+
+def passages(records: Records, before: int = BEFORE, after: int = AFTER) -> Iterator[str]:
+    """Words as written around each equation, in order; mathematics is left out."""
+    for (text,) in records.rows("SELECT text FROM articles ORDER BY id"):
+        spaced = _MATHS.sub(" ", text).replace(EQUATION_MARK, f" {EQUATION_MARK} ")
+        words: list[str] = []
+        places = []
+        for piece in spaced.split():
+            if piece == EQUATION_MARK:
+                places.append(len(words))
+            else:
+                words.append(piece)
+        for at in places:
+            yield " ".join(words[max(0, at - before) : at + after])
+
+
+class Encoding:
+    """The text around every equation as an encoder sees it; encoded once and kept."""
+
+    def __init__(
+        self,
+        records: Records,
+        folder: Path,
+        name: str,
+        *,
+        progress: Callable[[int, int], object] = lambda _done, _all: None,
+    ) -> None:
+        self._records, self._progress = records, progress
+        self._encode = find_encoder(name)
+        key = hashlib.sha256(f"{name}\0{records.sha256()}".encode()).hexdigest()[:12]
+        self._path = folder / "encoded" / f"{name.replace(':', '.')}-{key}.npy"
+
+    @cached_property
+    def _vectors(self) -> Floats:
+        if not self._path.exists():
+            self._path.parent.mkdir(exist_ok=True)
+            texts = list(passages(self._records))
+            made = []
+            for at in range(0, len(texts), _TOGETHER):
+                self._progress(at, len(texts))
+                made.append(_unit(self._encode(texts[at : at + _TOGETHER])))
+            with store.new_file(self._path) as new, new.open("wb") as file:
+                np.save(file, np.concatenate(made) if made else np.zeros((0, 1), np.float32))
+        found: Floats = np.load(self._path, mmap_mode="r")
+        return found
+
+    def scores(self, text: str) -> Floats:
+        """Cosines of a query with the text around each equation; 0 where they are less."""
+        found: Floats = np.maximum(self._vectors @ _unit(self._encode([text]))[0], 0)
+        return found
+
+
+def _unit(vectors: Floats) -> Floats:
+    norms = np.linalg.norm(vectors, axis=1, keepdims=True)
+    made: Floats = (vectors / np.maximum(norms, 1e-12)).astype(np.float32)
+    return made

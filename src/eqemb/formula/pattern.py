@@ -1,0 +1,271 @@
+r"""Patterns: equations with wildcards, and what they match.
+
+`?x` stands for one or more symbols that follow each other in a row, with all that hangs on them;
+the same name stands for the same each time. Every other symbol must be there: `x^?n` is in
+`e^{x^2}`, not in `x_1^2`. Only operators and names of functions may carry more than the pattern
+says: `\sum ?x` is in `\sum_{i=1}^n x_i`. A row that hangs on something is matched whole; the
+pattern itself may lie anywhere in a row. Letters may have other names where that is consistent,
+one for one.
+
+The matcher keeps what is left to match as a list of goals, and a stack of other ways to go on.
+It does not recurse, and gives up after so many steps as it is allowed.
+"""
+
+import re
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from eqemb.formula.layout import Layout, layout
+from eqemb.formula.likeness import LARGEST, QUERY, RENAMED, Outline, Row, is_letter, outline
+
+#: Steps that one equation may cost.
+STEPS = 5_000
+
+_WILDCARD = re.compile(r"(?<!\\)\?([A-Za-z][A-Za-z0-9]*)")
+
+
+class Match(NamedTuple):
+    """How well a pattern fits, from 0 to 1, and what its names stand for."""
+
+    score: float
+    bound: dict[str, "Run"]
+    names: dict[str, str]
+    """Which letter of the equation each letter of the pattern stands for."""
+
+
+class Run(NamedTuple):
+    """Symbols of a row: `start` up to `stop`, without what is on the edges `but` of the last."""
+
+    row: int
+    start: int
+    stop: int
+    but: frozenset[str] = frozenset()
+
+
+class OutOfStepsError(Exception):
+    """There were more ways to match than there was time for."""
+
+
+def read_pattern(latex: str) -> Layout:
+    """The layout of LaTeX in which `?x` is a wildcard."""
+    return layout(_WILDCARD.sub(r"\\qvar{\1}", latex))
+
+
+def is_wildcard(tag: str) -> bool:
+    """Whether a symbol of a pattern stands for any other."""
+    return tag[:1] == "?"
+
+
+def is_pattern(made: Layout) -> bool:
+    """Whether an equation has wildcards."""
+    return any(is_wildcard(node.tag) for node in made.nodes())
+
+
+class Pattern:
+    """A pattern, ready to be matched; ValueError where it has no concrete symbol."""
+
+    def __init__(self, made: Layout) -> None:
+        self.outline = outline(made)
+        tags = [tag for row in self.outline.rows for tag in row.tags]
+        self.symbols = [tag for tag in tags if not is_wildcard(tag)]
+        if not self.symbols:
+            raise ValueError(
+                f"{made.to_text()!r} would match everything: a pattern needs at least one symbol"
+                " beside its wildcards"
+            )
+        if self.outline.size > LARGEST:
+            raise ValueError(f"a pattern may have up to {LARGEST} symbols, not {self.outline.size}")
+        self.size = len(tags)
+        self._wildcards = self.size - len(self.symbols)
+        self._once = {tag for tag in tags if is_wildcard(tag) and tags.count(tag) == 1}
+        self.spent = 0
+        """Steps that matching has cost so far."""
+
+    def match(self, other: Outline, steps: int = STEPS) -> Match | None:
+        """Where the pattern is found in an equation; OutOfStepsError where it cannot be said."""
+        trial = _Trial(self.outline, other, steps)
+        try:
+            for rename in (False, True) if any(map(is_letter, self.symbols)) else (False,):
+                for place in self._places(other, rename=rename):
+                    found = trial.solve(place, rename=rename)
+                    if found is not None:
+                        return self._weighed(found, trial.swallowed(found), other)
+        finally:
+            self.spent += steps - trial.left
+        return None
+
+    def _places(self, other: Outline, *, rename: bool) -> Iterator["_Goal"]:
+        """Where a pattern may lie: whole rows first, the outermost before all."""
+        mine = self.outline.rows[0]
+        rows = [n for n, row in enumerate(other.rows) if len(row.tags) >= len(mine.tags)]
+        yield from (_Goal(0, 0, number, 0, ends=True) for number in rows)
+        first, edges = mine.tags[0], mine.hanging[0].keys()
+        anything = is_wildcard(first) or (rename and is_letter(first))
+        for number in rows:
+            row = other.rows[number]
+            # a wildcard that stands once takes what is before it too
+            last = 0 if first in self._once else len(row.tags) - len(mine.tags)
+            for start in range(last + 1):
+                if anything or (row.tags[start] == first and edges <= row.hanging[start].keys()):
+                    yield _Goal(0, 0, number, start, ends=False)
+
+    def _weighed(self, found: "_State", swallowed: int, other: Outline) -> Match:
+        """The score: what the pattern does not say about the equation counts a little against it.
+
+        A wildcard is as good as a symbol, whatever it stands for, and a renamed letter less.
+        """
+        renamed = sum(found.names.get(tag, tag) != tag for tag in self.symbols)
+        rest = max(other.size - swallowed + self._wildcards, self.size)
+        score = (self.size - (1 - RENAMED) * renamed) / (QUERY * self.size + (1 - QUERY) * rest)
+        return Match(score, found.bound, found.names)
+
+
+class _Goal(NamedTuple):
+    """A row of the pattern from a symbol on, to be found in a row of the other from a symbol on."""
+
+    row: int
+    at: int
+    other: int
+    start: int
+    ends: bool
+    """Whether both rows must end together."""
+
+
+#: What is left to do: a goal, and what is left after it.
+_Goals = tuple[_Goal, "_Goals"] | None
+
+
+class _State(NamedTuple):
+    """What was settled on the way to where a trial stands."""
+
+    goals: _Goals
+    bound: dict[str, Run]
+    names: dict[str, str]
+    runs: "_Runs"
+    """All that wildcards stand for, each time."""
+
+
+_Runs = tuple[Run, "_Runs"] | None
+
+
+class _Trial:
+    """The search for one pattern in one equation."""
+
+    def __init__(self, pattern: Outline, other: Outline, steps: int) -> None:
+        self._pattern, self._other, self.left = pattern.rows, other.rows, steps
+        self._rename = False
+
+    def solve(self, goal: _Goal, *, rename: bool) -> _State | None:
+        """The first way to reach a goal."""
+        self._rename = rename
+        stack = [_State((goal, None), {}, {}, None)]
+        while stack:
+            self.left -= 1
+            if self.left < 0:
+                raise OutOfStepsError
+            state = stack.pop()
+            if state.goals is None:
+                return state
+            (goal, rest), mine = state.goals, self._pattern[state.goals[0].row]
+            if goal.at < len(mine.tags):
+                wild = is_wildcard(mine.tags[goal.at])
+                # the last is tried first
+                stack.extend(self._swallow(state) if wild else self._meet(state))
+            elif not goal.ends or goal.start == len(self._other[goal.other].tags):
+                stack.append(state._replace(goals=rest))
+        return None
+
+    def _meet(self, state: _State) -> Iterator[_State]:
+        """A symbol of the pattern meets the next one of the other row."""
+        goal, mine, row = self._rows(state)
+        if goal.start == len(row.tags):
+            return
+        tag, other = mine.tags[goal.at], row.tags[goal.start]
+        names = state.names
+        if is_letter(tag) and is_letter(other):
+            if names.get(tag, other) != other or (tag != other and not self._rename):
+                return
+            if tag not in names:
+                if other in names.values():
+                    return
+                names = {**names, tag: other}
+        elif tag != other:
+            return
+        hanging, there = mine.hanging[goal.at], row.hanging[goal.start]
+        if hanging.keys() - there.keys() or (there.keys() - hanging.keys() and not _bare(tag)):
+            return
+        goals = self._after(state, goal.start + 1, hanging, there)
+        yield state._replace(goals=goals, names=names)
+
+    def _swallow(self, state: _State) -> Iterator[_State]:
+        """A wildcard takes one or more symbols; the shortest run comes last, to be tried first."""
+        goal, mine, row = self._rows(state)
+        name, hanging = mine.tags[goal.at], mine.hanging[goal.at]
+        most = len(row.tags) - (len(mine.tags) - goal.at - 1)
+        known = state.bound.get(name)
+        stops = range(most, goal.start, -1)
+        if known is not None:
+            stop = goal.start + known.stop - known.start
+            stops = range(stop, stop - 1, -1) if stop <= most else range(0)
+        following = mine.tags[goal.at + 1] if goal.at + 1 < len(mine.tags) else "?"
+        anything = is_wildcard(following) or is_letter(following)
+        for stop in stops:
+            there = row.hanging[stop - 1]
+            if hanging.keys() - there.keys() or not (anything or row.tags[stop] == following):
+                continue
+            run = Run(goal.other, goal.start, stop, frozenset(hanging))
+            if known is not None and not self._same(known, run):
+                continue
+            yield _State(
+                self._after(state, stop, hanging, there),
+                {**state.bound, name: run} if known is None else state.bound,
+                state.names,
+                (run, state.runs),
+            )
+
+    def _rows(self, state: _State) -> tuple[_Goal, Row, Row]:
+        goal = state.goals[0] if state.goals else _Goal(0, 0, 0, 0, ends=True)
+        return goal, self._pattern[goal.row], self._other[goal.other]
+
+    @staticmethod
+    def _after(state: _State, stop: int, hanging: dict[str, int], there: dict[str, int]) -> _Goals:
+        """The goals once a symbol has met: what hangs on it, then the rest of its row."""
+        if state.goals is None:
+            return None
+        goal, rest = state.goals
+        goals: _Goals = (goal._replace(at=goal.at + 1, start=stop), rest)
+        for edge, below in hanging.items():
+            goals = (_Goal(below, 0, there[edge], 0, ends=True), goals)
+        return goals
+
+    def _walk(self, run: Run) -> Iterator[tuple[str, str]]:
+        """The symbols of a run and of all that hangs on it, each row's edge before it."""
+        waiting = [("", run)]
+        for edge, part in waiting:  # grows while it is read
+            row = self._other[part.row]
+            for place in range(part.start, part.stop):
+                yield edge if place == part.start else "n", row.tags[place]
+                but = part.but if place == part.stop - 1 else ()
+                for below, number in sorted(row.hanging[place].items()):
+                    if below not in but:
+                        mark = f"{len(waiting)}{below}"
+                        waiting.append((mark, Run(number, 0, len(self._other[number].tags))))
+                        yield "(", mark
+
+    def _same(self, one: Run, two: Run) -> bool:
+        steps = list(self._walk(one))
+        self.left -= len(steps)
+        return steps == list(self._walk(two))
+
+    def swallowed(self, found: _State) -> int:
+        """How many symbols wildcards stand for."""
+        count, runs = 0, found.runs
+        while runs is not None:
+            run, runs = runs
+            count += sum(edge != "(" for edge, _ in self._walk(run))
+        return count
+
+
+def _bare(tag: str) -> bool:
+    """Whether a symbol may carry more than a pattern says: no letter, number or fence."""
+    return tag[1:2] != "!" or (tag[:2] == "V!" and not is_letter(tag))

@@ -1,0 +1,306 @@
+"""The words of equations: those around each one, and those of its sentence, section and label.
+
+    words.txt, stems.npy    the words of the library in lower case, and the stem of each
+    wording.*.npy           the postings of stems: equations, and what a stem says of them
+    tokens.npy, places.npy  all text as words; for each equation its article's bounds and its place
+
+BM25 over several fields: a stem's frequency is the sum over the fields of how often it stands
+there, times the field's weight; around the equation a word at distance d counts 1 / sqrt(d). It is
+saturated once, and all but the idf is kept in the postings. NumPy only.
+"""
+
+import difflib
+import json
+import re
+from array import array
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from eqemb.article import read_tokens
+from eqemb.postings import Column, Gatherer, Postings, Profiles, load
+from eqemb.records import Records
+from eqemb.stems import stem
+from eqemb.vocabulary import STOP_WORDS
+
+#: Words on each side of an equation that are its context, weighted by 1 / sqrt(distance).
+REACH = 128
+#: What a word counts in each field beside 1 / sqrt(distance) around the equation.
+FIELDS = {"sentence": 0.15, "section": 1.0, "title": 0.15, "label": 3.0, "references": 1.0}
+#: BM25's saturation. Lengths do not count: all contexts are as long as their reach.
+K1 = 0.6
+_SLICE = 2_000  # equations whose contexts are gathered at a time
+#: Words of a label: `eq:crossEntropy` has cross and entropy.
+_LABEL = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
+_PREFIXES = frozenset(("eq", "eqn", "equation", "eqs", "fig", "sec", "app", "def", "thm", "lem"))
+
+Array = NDArray[Any]
+Scores = NDArray[np.float32]
+
+
+# ------------------------------------------------------------ making it
+
+
+def index_words(records: Records, folder: Path, fields: Iterable[str] = FIELDS) -> None:
+    """Index the words of every equation; an evaluation may leave fields out."""
+    vocabulary, gatherer = _Vocabulary(), Gatherer(folder, "wording")
+    weights = {name: FIELDS[name] for name in fields}
+    text, places = Column(folder / "tokens.npy", np.int32), [np.empty((0, 3), np.int64)]
+    first = start = 0
+    for title, prose, equations in articles(records):
+        words, marks = read_tokens(prose)
+        tokens, at = vocabulary.numbers(words), np.array(marks, np.int64)
+        text.add(tokens)
+        end = start + len(tokens)
+        bounds = [np.full_like(at, start), at + start, np.full_like(at, end)]
+        places.append(np.stack(bounds, axis=1))
+        by_field = [
+            {name: vocabulary.numbers(told) for name, told in said(title, row).items()}
+            for row in equations
+        ]
+        stems = vocabulary.stems(tokens)
+        for low in range(0, len(at), _SLICE):
+            part = slice(low, low + _SLICE)
+            rows, owners, values = around(stems, at[part])
+            for owner, told in enumerate(by_field[part]):
+                for name, weight in weights.items():
+                    rows.append(vocabulary.stems(told[name]))
+                    owners.append(np.full(len(told[name]), owner))
+                    values.append(np.full(len(told[name]), weight))
+            row, owner_of, impact = _impacts(rows, owners, values)
+            gatherer.add(row, owner_of + first + low, impact)
+        first, start = first + len(at), end
+    text.close()
+    np.save(folder / "places.npy", np.concatenate(places))
+    vocabulary.write(folder)
+    gatherer.write(vocabulary.roots, owners=first)
+
+
+class _Vocabulary:
+    """Words and their stems, numbered as they come."""
+
+    def __init__(self) -> None:
+        self._words: dict[str, int] = {}
+        self._stems: dict[str, int] = {}
+        self._stem_of = array("i")
+
+    def numbers(self, words: Iterable[str]) -> Array:
+        """Words as numbers; new ones are taken in."""
+        found = []
+        for word in map(str.lower, words):
+            row = self._words.setdefault(word, len(self._words))
+            if row == len(self._stem_of):
+                self._stem_of.append(self._stems.setdefault(stem(word), len(self._stems)))
+            found.append(row)
+        return np.array(found, np.int32)
+
+    def stems(self, numbers: Array) -> Array:
+        """The stems of words."""
+        return np.frombuffer(self._stem_of, np.int32)[numbers] if len(numbers) else numbers
+
+    @property
+    def roots(self) -> int:
+        """How many stems there are."""
+        return len(self._stems)
+
+    def write(self, folder: Path) -> None:
+        """Keep it."""
+        (folder / "words.txt").write_text("\n".join(self._words), "utf-8")
+        np.save(folder / "stems.npy", np.array(self._stem_of, np.int32))
+
+
+def articles(records: Records) -> Iterator[tuple[str, str, list[tuple[Any, ...]]]]:
+    """Title, text and equations of every article that has equations, in order."""
+    query = (
+        'SELECT labels, section, context, "references" FROM equations'
+        " WHERE article = ? ORDER BY ordinal"
+    )
+    for key, title, text in records.rows("SELECT id, title, text FROM articles ORDER BY id"):
+        equations = list(records.rows(query, key))
+        if equations:
+            yield title, text, equations
+
+
+def said(title: str, equation: tuple[Any, ...]) -> dict[str, list[str]]:
+    """The words of an equation by field, but for those around it."""
+    labels, section, context, references = equation
+    parts = [part for label in json.loads(labels) for part in _LABEL.findall(label)]
+    return {
+        "title": read_tokens(title or "")[0],
+        "section": read_tokens(section or "")[0],
+        "sentence": read_tokens(context.replace("[equation]", " "))[0],
+        "label": [part for part in parts if part.lower() not in _PREFIXES and len(part) > 2],
+        "references": read_tokens(" ".join(json.loads(references)).replace("[equation]", " "))[0],
+    }
+
+
+def around(stems: Array, places: Array) -> tuple[list[Array], list[Array], list[Array]]:
+    """The words around each equation of a slice: stems, equations and 1 / sqrt(distance)."""
+    reach = np.arange(1, REACH + 1)
+    at = places[:, None] + np.r_[-reach, reach - 1]  # the word before is at place - 1
+    inside = (at >= 0) & (at < len(stems))
+    owners = np.broadcast_to(np.arange(len(places))[:, None], at.shape)
+    weights = np.broadcast_to(1 / np.sqrt(np.r_[reach, reach]), at.shape)
+    return [stems[at[inside]]], [owners[inside]], [weights[inside]]
+
+
+def _impacts(
+    rows: list[Array], owners: list[Array], values: list[Array]
+) -> tuple[Array, Array, Array]:
+    """Each stem of each equation once, its frequency saturated."""
+    row, owner, value = (np.concatenate(part) for part in (rows, owners, values))
+    base = int(row.max(initial=0)) + 1
+    pairs, where = np.unique(owner.astype(np.int64) * base + row, return_inverse=True)
+    total = np.bincount(where, value, minlength=len(pairs))
+    return pairs % base, pairs // base, total * (K1 + 1) / (total + K1)
+
+
+# ------------------------------------------------------------ asking it
+
+
+class Wording:
+    """The words of a library's equations, opened for questions."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._postings = Postings(folder, "wording")
+        self.stem_of, self.tokens, self.places = (
+            load(folder, name) for name in ("stems", "tokens", "places")
+        )
+
+    @cached_property
+    def words(self) -> list[str]:
+        """Every word of the library, in lower case."""
+        text = (self._folder / "words.txt").read_text("utf-8")
+        return text.split("\n") if text else []
+
+    @cached_property
+    def rows(self) -> dict[str, int]:
+        """The number of every word."""
+        return {word: row for row, word in enumerate(self.words)}
+
+    @cached_property
+    def _stem_rows(self) -> dict[str, int]:
+        return {stem(word): int(self.stem_of[row]) for word, row in self.rows.items()}
+
+    def find(self, word: str) -> int | None:
+        """The stem of a word that stands near some equation; None where it does not."""
+        row = self.rows.get(word.lower())
+        found = int(self.stem_of[row]) if row is not None else self._stem_rows.get(stem(word))
+        return found if found is not None and self._postings.count(found) else None
+
+    def idf(self, row: int) -> float:
+        """How much it says that an equation has this stem."""
+        count, every = self._postings.count(row), len(self.places)
+        return float(np.log1p((every - count + 0.5) / (count + 0.5)))
+
+    @cached_property
+    def idfs(self) -> NDArray[np.float64]:
+        """Of every stem."""
+        counts = np.diff(self._postings.pointers)
+        return np.log1p((len(self.places) - counts + 0.5) / (counts + 0.5))
+
+    def weights(self, rows: Iterable[int]) -> dict[int, float]:
+        """Stems by their idf; together 1."""
+        idfs = {row: self.idf(row) for row in rows}
+        total = sum(idfs.values())
+        return {row: idf / total for row, idf in idfs.items()}
+
+    def scores(self, weights: Mapping[int, float]) -> Scores:
+        """How well each equation is said by weighted stems: 1 where it has all many times."""
+        total = np.zeros(len(self.places), np.float32)
+        for row, weight in weights.items():
+            owners, impacts = self._postings.of(row)
+            total[owners] += np.float32(weight / (K1 + 1)) * impacts
+        return total
+
+    def share(self, row: int, equation: int) -> float:
+        """How well one equation is said by one stem."""
+        return self._postings.weight(row, equation) / (K1 + 1)
+
+    def topic(
+        self, equations: Sequence[int], trust: Sequence[float], count: int
+    ) -> dict[int, float]:
+        """The stems that say best what equations have in common, and their weights, together 1.
+
+        Each article counts once for a stem, by its best equation; where there are two articles or
+        more, a stem that only one of them has is the habit of its author.
+        """
+        homes = self.places[list(equations), 0]
+        found: dict[int, dict[int, float]] = {}
+        for equation, worth, home in zip(equations, trust, homes.tolist(), strict=True):
+            rows, weights = self._profiles.of(equation)
+            for row, weight in zip(rows.tolist(), weights.tolist(), strict=True):
+                homes_of = found.setdefault(row, {})
+                homes_of[home] = max(homes_of.get(home, 0.0), worth * weight)
+        fewest = min(2, len(set(homes.tolist())))
+        totals = {
+            row: sum(homes_of.values()) * self.idf(row)
+            for row, homes_of in found.items()
+            if len(homes_of) >= fewest and self._tells(row)
+        }
+        best = sorted(totals, key=lambda row: (-totals[row], row))[:count]
+        total = sum(totals[row] for row in best)
+        return {row: totals[row] / total for row in best}
+
+    @cached_property
+    def _profiles(self) -> Profiles:
+        return Profiles(self._folder, "wording")
+
+    def _tells(self, row: int) -> bool:
+        """Whether a stem is one of a word with a meaning."""
+        word = self.name(row)
+        return len(word) > 2 and word not in STOP_WORDS and any(map(str.isalpha, word))
+
+    def name(self, row: int) -> str:
+        """The first word that a stem came with."""
+        return self.words[int(self._first[row])]
+
+    @cached_property
+    def _first(self) -> Array:
+        return np.unique(self.stem_of, return_index=True)[1]
+
+    def having(self, row: int) -> NDArray[np.bool_]:
+        """Which equations have a stem."""
+        found = np.zeros(len(self.places), bool)
+        found[self._postings.of(row)[0]] = True
+        return found
+
+    def having_phrase(self, phrase: Sequence[int]) -> NDArray[np.bool_]:
+        """Which equations have stems one after the other within their reach."""
+        every = np.logical_and.reduce([self.having(row) for row in phrase])
+        found = np.zeros(len(self.places), bool)
+        candidates = np.flatnonzero(every)
+        offsets = np.arange(-REACH, REACH)
+        for at in range(0, len(candidates), _SLICE):
+            part = candidates[at : at + _SLICE]
+            low, place, high = self.places[part].T
+            where = place[:, None] + offsets
+            inside = (where >= low[:, None]) & (where < high[:, None])
+            tokens = self.tokens[np.clip(where, 0, max(len(self.tokens) - 1, 0))]
+            stems = np.where(inside, self.stem_of[tokens], -1)
+            runs = stems.shape[1] - len(phrase) + 1
+            here = np.ones((len(part), runs), bool)
+            for step, row in enumerate(phrase):
+                here &= stems[:, step : step + runs] == row
+            found[part] = here.any(axis=1)
+        return found
+
+    def near(self, word: str, count: int = 3) -> list[str]:
+        """Words of the library that are spelt nearly so."""
+        word = word.lower()
+        length = range(len(word) - 2, len(word) + 3)
+        alike = [w for w in self.words if len(w) in length and w[:1] == word[:1]]
+        found = difflib.get_close_matches(word, alike, count, 0.75)
+        return [each for each in found if self.find(each) is not None]
+
+    def around(self, equation: int, reach: int) -> tuple[Array, Array]:
+        """The words within reach of an equation, in order, and how far away each stands."""
+        low, place, high = self.places[equation].tolist()
+        start, end = max(low, place - reach), min(high, place + reach)
+        at = np.arange(start, end)
+        return self.tokens[start:end], np.where(at < place, place - at, at - place + 1)

@@ -182,7 +182,7 @@ def judged(added: Library, whole: Library, ways: Iterable[str | None]) -> None:
         if any(g >= 2 and n.partition("#")[0] in new for n, g in grades[topic.id].items())
     }
     print(f"\nnDCG@{DEPTH} on judged topics; unjudged equations count as no answer")
-    print(f"{'by':12}{'topics':28}{'n':>4}{'added':>8}{'anew':>8}   added - anew, 95 %")
+    print(f"{'by':12}{'topics':36}{'n':>4}{'added':>8}{'anew':>8}   added - anew, 95 %")
     for by in ways:
         found = {
             topic: [
@@ -202,7 +202,7 @@ def judged(added: Library, whole: Library, ways: Iterable[str | None]) -> None:
                     one, other = rows.T
                     gain = ranking.gain(one, other)
                     print(
-                        f"{by or 'default':12}{kind + what:28}{len(rows):4}{one.mean():8.3f}"
+                        f"{by or 'default':12}{kind + what:36}{len(rows):4}{one.mean():8.3f}"
                         f"{other.mean():8.3f}   {gain.mean:+.3f} ({gain.low:+.3f}"
                         f" to {gain.high:+.3f}), p {gain.p:.2f}",
                         flush=True,

@@ -7,15 +7,16 @@ from typing import Any
 import pytest
 
 import eqemb as package
-from eqemb import building, reading
+from eqemb import building, reading, workshop
 from eqemb.building import Change, add_papers, build_library, rebuild, remove_articles
 from eqemb.errors import EqembError, UsageError
 from eqemb.library import Library
+from eqemb.models import EqEmbH
 from eqemb.reading import read_library
 from synthetic import PDF, InlinePool, corpus, papers, text, topical
 
 #: A model that is learned in a second.
-SMALL = {"dim": 8, "iterations": 2, "batch": 256}
+SMALL: dict[str, Any] = {"dim": 8, "iterations": 2, "batch": 256}
 BODY = r"Some words. \begin{equation} x = 1 \end{equation} More words."
 
 
@@ -86,6 +87,17 @@ def test_a_library_is_built_with_a_model_of_its_own(learned: Path) -> None:
             "settings.json",
         ]
         assert [step["step"] for step in library.steps] == ["build"]
+
+
+def test_the_model_is_that_of_train(learned: Path, tmp_path: Path) -> None:
+    """To the byte: what is known of the one is known of the other."""
+    shutil.copytree(learned, tmp_path / "lib")
+    with Library.open(tmp_path / "lib") as library:
+        corpus_ = workshop.corpus(library)
+        held = workshop.split(library, workshop.ALL, corpus_)
+        task = workshop.Training(EqEmbH(**SMALL), corpus_, held, library.folder, "same")
+        assert library.model is not None
+        assert task.run().sha256 == library.model.sha256
 
 
 def test_the_face_builds_too(tmp_path: Path) -> None:

@@ -116,16 +116,11 @@ class Library:
         return found
 
     def models(self) -> dict[str, dict[str, Any]]:
-        """What each trained model says of itself, by name; one that cannot be read is left out.
-
-        `outdated` says whether the library has changed since, None where that is not known.
-        """
-        found, now = {}, self.records.sha256()
+        """What each trained model says of itself, by name; one that cannot be read is left out."""
+        found = {}
         for path in sorted((self.folder / "models").glob("[!.]*/config.json")):
             with contextlib.suppress(OSError, ValueError):
-                config = json.loads(path.read_text("utf-8"))
-                then = json.loads(path.with_name("run.json").read_text("utf-8")).get("records")
-                found[path.parent.name] = config | {"outdated": then and then != now}
+                found[path.parent.name] = json.loads(path.read_text("utf-8"))
         return found
 
     def articles(self) -> Iterator[Article]:

@@ -204,8 +204,6 @@ class Training:
     seed: int = 0
     threads: int = 1
     collection: str = ALL
-    records: str | None = None
-    """The digest of the library's records, to tell later whether it has changed since."""
 
     def __post_init__(self) -> None:
         if not _NAME.fullmatch(self.name):
@@ -305,8 +303,7 @@ class Training:
             resume=resume,
         )
         made = self.model.embeddings_
-        made.run |= {"collection": self.collection, "records": self.records}
-        made.run["seconds"] = perf_counter() - start
+        made.run |= {"collection": self.collection, "seconds": perf_counter() - start}
         made.save(self.path)
         self.checkpoint.unlink(missing_ok=True)
         return made

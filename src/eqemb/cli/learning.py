@@ -219,9 +219,8 @@ def train(
         if hold_out:
             held = workshop.split(opened, collection, corpus, Settings(seed=split_seed))
         training = workshop.Training(
-            made, corpus, held, library, name, seed, threads or _cores(), collection,
-            opened.records.sha256(),
-        )  # fmt: skip
+            made, corpus, held, library, name, seed, threads or _cores(), collection
+        )
         if dry_run:  # a name that is taken changes nothing about what it needs
             made.check(corpus)
         else:

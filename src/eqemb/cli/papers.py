@@ -221,7 +221,7 @@ def info(library: LibraryPath, as_json: Json = False) -> None:
     from eqemb.report import percent
 
     with Library.open(library) as opened:
-        report, models, steps = opened.report, opened.models(), opened.steps
+        report, models, steps = opened.report, _models(opened), opened.steps
     keys = ("articles", "partial", "skipped", "equations", "words", "coverage", "collections",
             "clusters", "sha256", "version", "format")  # fmt: skip
     if as_json:
@@ -246,11 +246,22 @@ def info(library: LibraryPath, as_json: Json = False) -> None:
         print(
             f"model   {name}: {made['model']}, {made['settings']['dim']} numbers, validation"
             f" {'none' if made['validation'] is None else format(made['validation'], '.3f')}"
-            f"{'; the library has changed since' if made['outdated'] else ''}"
+            f"{'' if made['current'] else '; older than the library'}"
         )
     for step in steps:
         print(f"made    {harmless(_step_text(step))}")
     say(f"the whole account: {library / 'report.html'}")
+
+
+def _models(library: Any) -> dict[str, dict[str, Any]]:
+    """Trained models, each with whether it knows the library as it is."""
+    models: dict[str, dict[str, Any]] = library.models()
+    if models:
+        from eqemb.workshop import is_current
+
+        for made in models.values():
+            made["current"] = is_current(library, made)
+    return models
 
 
 def _print_own(model: dict[str, Any]) -> None:

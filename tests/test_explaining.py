@@ -3,8 +3,8 @@
 from collections.abc import Iterator
 
 import pytest
-from axes import make_library
 
+from axes import make_library
 from eqemb.library import Library
 
 RENAMED = r"\cos(u, v) = \frac{u \cdot v}{\|u\| \|v\|}"

@@ -4,8 +4,8 @@ from collections.abc import Iterator
 
 import numpy as np
 import pytest
-from axes import make_library
 
+from axes import make_library
 from eqemb.errors import UsageError
 from eqemb.formula import layout
 from eqemb.hits import Answer

@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 from eqemb.article import EQUATION_MARK, Equation, read_tokens
 from eqemb.errors import UnknownKeyError, UsageError
 from eqemb.formula import Layout
+from eqemb.formula.pattern import is_pattern
 from eqemb.hits import Answer, data_frame, paragraphs, place, rows
 from eqemb.meaning import lengthened
 from eqemb.pairing import NO_MODEL
@@ -215,7 +216,9 @@ class Describer:
         }
         size = max(1, sum(units.values()))
         ranked: list[tuple[float, int]] = []
-        most = 1.0 if len(asked.layout.nodes()) == 1 and len(found.types) else 0.0
+        # a single symbol has no units to share, and what matches a pattern is like it
+        is_sure = len(asked.layout.nodes()) == 1 or is_pattern(asked.layout)
+        most = 1.0 if is_sure and len(found.types) else 0.0
         for kind, alike in zip(found.types.tolist(), found.scores.tolist(), strict=True):
             bag = next(self._search.records.rows("SELECT units FROM types WHERE id = ?", kind))[0]
             have = Counter(np.frombuffer(bag, np.int32).tolist())

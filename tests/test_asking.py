@@ -1,0 +1,121 @@
+"""Commands that ask: what they print for people and programs, and how they fail."""
+
+import json
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+from axes import make_library
+from eqemb import cli
+
+COSINE = r"\cos(u, v) = \frac{u \cdot v}{\|u\| \|v\|}"
+
+
+class Done(NamedTuple):
+    """What a command did."""
+
+    code: int
+    out: str
+    err: str
+
+
+Run = Callable[..., Done]
+
+
+@pytest.fixture(scope="module")
+def library(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A library with a model made by hand."""
+    with make_library(tmp_path_factory.mktemp("asking")) as made:
+        return made.folder
+
+
+@pytest.fixture
+def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
+    """The command line in this process."""
+
+    def call(*arguments: object) -> Done:
+        monkeypatch.setattr(sys, "argv", ["eqemb", *map(str, arguments)])
+        with pytest.raises(SystemExit) as ended:
+            cli.main()
+        out, err = capsys.readouterr()
+        return Done(int(ended.value.code or 0), out, err)
+
+    return call
+
+
+def test_describe_prints_words_with_sentences(run: Run, library: Path) -> None:
+    """The equation, then each word and where it is said."""
+    done = run("describe", library, "angles#1", "-k", 2)
+    assert done.code == 0
+    assert done.out.startswith("cos(x, y) = ")
+    assert "Whoever compares documents" in done.out
+    assert " · angles" in done.out
+
+
+def test_describe_for_programs(run: Run, library: Path) -> None:
+    """One object with these keys."""
+    found = json.loads(run("describe", library, COSINE, "--json").out)
+    assert {"words", "equation", "kin"} <= set(found)
+    assert set(found["words"][0]) == {"word", "score", "sentence", "article"}
+
+
+def test_an_equation_like_nothing_fails(run: Run, library: Path) -> None:
+    """In one sentence, with exit code 1."""
+    done = run("describe", library, r"\aleph \boxtimes \beth_{\gimel} \wp")
+    assert (done.code, done.out) == (1, "")
+    assert "like this one" in done.err
+
+
+def test_words_prints_neighbours(run: Run, library: Path) -> None:
+    """A line for each, or near spellings and exit code 2."""
+    assert len(run("words", library, "recall", "-k", 3).out.splitlines()) == 3
+    found = json.loads(run("words", library, "recall", "--json").out)
+    assert {near["word"] for near in found["words"][:4]} == {
+        *("harmonic", "precision", "balanced", "retrieval")
+    }
+    done = run("words", library, "recal")
+    assert done.code == 2
+    assert "did you mean recall?" in done.err
+
+
+def test_query_adds_and_takes_off(run: Run, library: Path) -> None:
+    """Members of either kind may be given often."""
+    done = run("query", library, "--plus", "cosine", "--plus", "angles#1", "--minus", "recall")
+    assert "documents#1" in done.out
+    done = run("query", library, "--plus", "cosin")
+    assert done.code == 1
+    assert "not known to the model: cosin; did you mean cosine?" in done.err
+
+
+def test_why_marks_without_colour_where_nobody_watches(run: Run, library: Path) -> None:
+    """Brackets stand around what met; for words the parts of the score are shown."""
+    done = run("why", library, COSINE, "angles#1")
+    assert "⟦cos(x, y) =⟧" in done.out
+    assert "\x1b" not in done.out
+    assert "letters: u → x, v → y" in done.out
+    assert "words: cosine" in run("why", library, "cosine recall", "angles#1").out
+    assert json.loads(run("why", library, COSINE, "angles#1", "--json").out)["letters"] == {
+        "u": "x",
+        "v": "y",
+    }
+
+
+def test_why_marks_in_colour_for_people(
+    run: Run, library: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Unless they do not want it."""
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    assert "\x1b[1;33mcos(x, y) =\x1b[0m" in run("why", library, COSINE, "angles#1").out
+    monkeypatch.setenv("NO_COLOR", "1")
+    assert "\x1b" not in run("why", library, COSINE, "angles#1").out
+
+
+def test_the_papers_ranking_counts_what_it_lacks(run: Run, library: Path) -> None:
+    """On stderr, beside the answer."""
+    done = run("search", library, "cosine", "--by", "paper")
+    assert done.code == 0
+    assert "has no vector for them: 1 equations" in done.err

@@ -30,8 +30,9 @@ from numpy.typing import NDArray
 
 from eqemb.formula.likeness import is_letter
 from eqemb.library import Library
-from eqemb.postings import Column, Gatherer, load
+from eqemb.postings import Column, Gatherer, Keys, first_places, load
 from eqemb.records import Records
+from eqemb.stems import stem
 
 Array = NDArray[Any]
 _LETTER = re.compile(r"V![^\[\],\t]+")
@@ -89,8 +90,12 @@ class Copies:
             names.append([f"{words[word]}{_letters(copy)}" for word in rare_words.tolist()])
             stem_of.append(self._renamed(len(sizes), rare, copy)[stems[rare_words]])
             known.append(np.full(len(rare_words), -1, np.int32))
-        text = "\n".join(word for part in names for word in part)
-        (self.index / "words.txt").write_text(text, "utf-8")
+        every = [word for part in names for word in part]
+        (self.index / "words.txt").write_text("\n".join(every), "utf-8")
+        roots = [stem(words[word]) for word in first_places(stems).tolist()]
+        new = (f"{roots[row]}{_letters(copy)}" for copy in range(1, self.count) for row in rare)
+        Keys.write(self.index, "words", every)
+        Keys.write(self.index, "stems", (*roots, *new))
         np.save(self.index / "stems.npy", np.concatenate(stem_of).astype(np.int32))
         np.save(self.index / "meaning.rows.npy", np.concatenate(known))
         tokens, places = load(self.real, "tokens"), load(self.real, "places")

@@ -67,7 +67,8 @@ def questions(library: Library, count: int) -> dict[str, list[str]]:
     rows = list(
         library.records.rows(
             "SELECT name, ordinal, expanded FROM equations e JOIN sources s ON s.id = e.article"
-            " WHERE length(expanded) BETWEEN 12 AND 300 ORDER BY article, ordinal"
+            " JOIN types t ON t.id = e.type WHERE length(t.units) >= 8"
+            " AND length(expanded) BETWEEN 12 AND 300 ORDER BY article, ordinal"
         )
     )
     chosen = [rows[at] for at in random.choice(len(rows), 2 * count, replace=False).tolist()]

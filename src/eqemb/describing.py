@@ -546,7 +546,7 @@ class _Sentences:
         stems: dict[int, set[str]] = {}
         words = read_tokens(sentence.replace("[equation]", " "))[0]
         for word in map(str.lower, words):
-            row = wording.rows.get(word)
+            row = wording.number(word)
             if row is not None:
                 stems.setdefault(int(wording.stem_of[row]), set()).add(word)
         return _Place(sentence, article, stems, len(words) >= _SENTENCE)

@@ -43,7 +43,7 @@ def index_meaning(records: Records, folder: Path, model: Embeddings) -> None:
     rows = model.view("words").key_to_index
     np.save(folder / "meaning.rows.npy", np.array([rows.get(w, -1) for w in words.words], np.int32))
     np.save(folder / "meaning.words.npy", lengthened(np.asarray(model.arrays["rho_words"])))
-    asked = Meaning(records, folder)
+    asked = Meaning(records, folder, words)
     _write(folder / "meaning.contexts.npy", asked.of_contexts, len(words.places), asked.dim)
     if "alpha_units" in model.arrays:
         _index_units(records, folder, model)
@@ -111,9 +111,8 @@ def lengthened(vectors: Array) -> Floats:
 class Meaning:
     """The vectors of a library, opened for questions."""
 
-    def __init__(self, records: Records, folder: Path) -> None:
-        self._records, self._folder = records, folder
-        self._words = Wording(folder)
+    def __init__(self, records: Records, folder: Path, words: Wording) -> None:
+        self._records, self._folder, self._words = records, folder, words
 
     @cached_property
     def _rows(self) -> Array:
@@ -144,20 +143,18 @@ class Meaning:
 
     def knows(self, word: str) -> bool:
         """Whether the model has a vector for a word."""
-        row = self._words.rows.get(word.lower())
+        row = self._words.number(word)
         return row is not None and bool(self._rows[row] >= 0)
 
     def of_words(self, words: Iterable[str]) -> Floats:
         """The mean direction of words, by their idf; zeros where none is known."""
         total = np.zeros(self.dim, np.float32)
         for word in words:
-            row = self._words.rows.get(word.lower())
+            row = self._words.number(word)
             if row is not None and self._rows[row] >= 0:
-                total += np.float32(self._idf(row)) * self._vectors[self._rows[row]]
+                idf = self._words.idf(int(self._words.stem_of[row]))
+                total += np.float32(idf) * self._vectors[self._rows[row]]
         return lengthened(total)
-
-    def _idf(self, word: int) -> float:
-        return float(self._words.idfs[self._words.stem_of[word]])
 
     def of_contexts(self, equations: range) -> Floats:
         """The mean directions of the words around equations."""
@@ -181,18 +178,25 @@ class Meaning:
 
     def sum_of_units(self, units: Sequence[str]) -> tuple[Floats, int]:
         """What units add up to, and how many of them, or of their kinds, are known."""
-        vectors = load(self._folder, "meaning.units")
-        total, count = np.zeros(vectors.shape[1], np.float32), 0
+        total, count = np.zeros(self.dim, np.float32), 0
         for unit in units:
             found = next(self._records.rows("SELECT id FROM units WHERE unit = ?", unit), None)
             if found is not None:
-                total += vectors[found[0]]
+                total += self._units[found[0]]
             elif (kind := self._kinds.get(unit_type(unit))) is not None:
-                total += load(self._folder, "meaning.kinds")[kind]
+                total += self._kind_vectors[kind]
             else:
                 continue
             count += 1
         return total, count
+
+    @cached_property
+    def _units(self) -> Array:
+        return load(self._folder, "meaning.units")
+
+    @cached_property
+    def _kind_vectors(self) -> Array:
+        return load(self._folder, "meaning.kinds")
 
     @cached_property
     def _kinds(self) -> dict[str, int]:

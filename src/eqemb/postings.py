@@ -5,14 +5,18 @@
     NAME.weights.npy     one for each owner
 
 They are gathered on disk batch by batch and sorted there, so that memory stays bounded, and they
-are read memory-mapped. A `Column` is one array that grows on disk in the same way. NumPy only.
+are read memory-mapped. A `Column` is one array that grows on disk in the same way. `Keys` tell the
+row of a text without reading the others. NumPy only.
 """
 
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, BinaryIO
 
 import numpy as np
 from numpy.typing import NDArray
+
+from eqemb.formula.shapes import key
 
 BATCH = 2_000_000  # postings sorted at a time
 
@@ -26,6 +30,48 @@ def load(folder: Path, name: str) -> Array:
     """An array of an index, memory-mapped."""
     # as a plain array: slices of NumPy's memmap cost ten times as much
     return np.asarray(np.load(folder / f"{name}.npy", mmap_mode="r"))
+
+
+def first_places(numbers: Array) -> Array:
+    """Where each number stands first; 0 for those that do not occur."""
+    found = np.zeros(int(numbers.max(initial=-1)) + 1, np.int32)
+    found[numbers[::-1]] = np.arange(len(numbers) - 1, -1, -1)  # the last one written stays
+    return found
+
+
+def best_of(scores: Array, count: int) -> Array:
+    """Where the best of those above 0 stand, best first, ties in order."""
+    # the best of each block: as many are at least as good as the last of the best blocks
+    blocks = np.maximum.reduceat(scores, np.arange(0, len(scores), 256)) if len(scores) else scores
+    least = np.partition(blocks, len(blocks) - count)[-count] if len(blocks) > count else 0.0
+    some = np.flatnonzero(scores >= least) if least > 0 else np.flatnonzero(scores > 0)
+    if len(some) > count:
+        least = np.partition(scores[some], len(some) - count)[len(some) - count]
+        some = some[scores[some] >= least]
+    order: Array = some[np.lexsort((some, -scores[some]))][:count]
+    return order
+
+
+class Keys:
+    """The rows of texts, by a number of 64 bits that stands for each."""
+
+    def __init__(self, folder: Path, name: str) -> None:
+        self._keys, self._rows = load(folder, f"{name}.keys"), load(folder, f"{name}.rows")
+
+    @staticmethod
+    def write(folder: Path, name: str, texts: Iterable[str]) -> None:
+        """Keep the row of each text: its place among them."""
+        keys = np.array([key(text) for text in texts], np.uint64)
+        order = np.argsort(keys, kind="stable")
+        np.save(folder / f"{name}.keys.npy", keys[order])
+        np.save(folder / f"{name}.rows.npy", order.astype(np.int32))
+
+    def find(self, text: str) -> int | None:
+        """The row of a text; None where it has none."""
+        number = np.uint64(key(text))
+        place = int(np.searchsorted(self._keys, number))
+        is_there = place < len(self._keys) and self._keys[place] == number
+        return int(self._rows[place]) if is_there else None
 
 
 class Postings:

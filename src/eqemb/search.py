@@ -25,7 +25,7 @@ from eqemb.formula.pattern import is_pattern, read_pattern
 from eqemb.hits import Answer, Hit
 from eqemb.meaning import Meaning
 from eqemb.pairing import NO_MODEL, Paper
-from eqemb.postings import load
+from eqemb.postings import best_of, first_places, load
 from eqemb.question import Question, Where, read_question
 from eqemb.records import Records
 from eqemb.sources.names import arxiv_id
@@ -105,7 +105,7 @@ class Search:
     def meaning(self) -> Meaning | None:
         """Vectors; None where the library has no model."""
         is_there = (self._folder / "meaning.contexts.npy").exists()
-        return Meaning(self.records, self._folder) if is_there else None
+        return Meaning(self.records, self._folder, self.wording) if is_there else None
 
     @cached_property
     def model(self) -> Embeddings | None:
@@ -125,16 +125,15 @@ class Search:
         column: NDArray[Any] = self._equations[:, 0]
         return column
 
-    @property
+    @cached_property
     def types(self) -> NDArray[Any]:
         """The type of each equation."""
-        column: NDArray[Any] = self._equations[:, 2]
-        return column
+        return np.ascontiguousarray(self._equations[:, 2])
 
     def reworded(self, wording: Wording) -> "Search":
         """The same search over other words: for an evaluation that leaves fields out."""
         other = Search(self.records, self._folder)
-        other.wording = wording
+        other.wording, other.meaning = wording, self.meaning
         return other
 
     def names(self) -> list[str]:
@@ -196,7 +195,8 @@ class Search:
         if self.meaning is not None and "meaning" in wanted:
             vector = self.meaning.of_words(question.words)
             if vector.any():
-                parts["meaning"] = np.maximum(self.meaning.contexts @ vector, 0)
+                cosines = self.meaning.contexts @ vector
+                parts["meaning"] = np.maximum(cosines, 0, out=cosines)
         if question.formulas and "structure" in wanted:
             found = [self.kin(read_pattern(latex), allowed) for latex in question.formulas]
             parts["structure"] = np.mean([self._spread(one) for one in found], axis=0)
@@ -248,7 +248,7 @@ class Search:
         if self.meaning is not None and self.meaning.shapes is not None and "meaning" in wanted:
             units = ["\t".join(unit) for unit in asked.layout.units()]
             cosines = self.meaning.shapes @ self.meaning.of_units(units)
-            parts["meaning"] = np.maximum(cosines, 0)[self.types]
+            parts["meaning"] = np.maximum(cosines, 0, out=cosines)[self.types]
         if "paper" in wanted:
             kind = self.records.type_of(asked.layout.canonical())
             units = ["\t".join(unit) for unit in asked.layout.units()]
@@ -256,8 +256,9 @@ class Search:
             parts["paper"] = self.paper.equations_like(vector)[self.types]
         same = self.records.type_of(asked.layout.canonical())
         if same is not None:  # what is the same is as like as can be, whatever words it stands in
+            equal = np.flatnonzero(self.types == same)
             for scores in parts.values():
-                scores[self.types == same] = 1.0
+                scores[equal] = 1.0
         return parts
 
     def asked(self, query: str) -> Asked:
@@ -281,7 +282,7 @@ class Search:
     @cached_property
     def _first(self) -> NDArray[Any]:
         """The first equation of each type."""
-        return np.unique(self.types, return_index=True)[1]
+        return first_places(self.types)
 
     def number(self, equation: Equation) -> int:
         """Which one of all equations it is."""
@@ -352,13 +353,12 @@ class Search:
         """The best equations, one of each family, ties in the order of the library."""
         if not parts:
             return []
-        total = np.sum(list(parts.values()), axis=0)
-        total[~allowed] = 0
+        total = np.where(allowed, sum(parts.values()), np.float32(0))
         families = self.structure.families
         chosen: dict[int, int] = {}
         take = 4 * k + 20
         while True:
-            order = _top(total, take)
+            order = best_of(total, take)
             for index in order.tolist():
                 chosen.setdefault(int(families[self.types[index]]), index)
             if len(chosen) >= k or len(order) < take:
@@ -426,13 +426,3 @@ def _year(name: str) -> int:
     if not number:
         return 0
     return (1900 if number[:2] > "90" else 2000) + int(number[:2])
-
-
-def _top(scores: Scores, count: int) -> NDArray[np.int64]:
-    """The best of those with a score, ties in order."""
-    some = np.flatnonzero(scores > 0)
-    if len(some) > count:
-        least = np.partition(scores[some], len(some) - count)[len(some) - count]
-        some = some[scores[some] >= least]
-    order: NDArray[np.int64] = some[np.lexsort((some, -scores[some]))][:count]
-    return order

@@ -60,9 +60,9 @@ def _shown(value: dict[str, float | None]) -> str:
 def _judged(found: Found, kind: str) -> Table:
     """Rankers by half; what development topics have chosen has nothing under all topics."""
     counts = found["topics"]
-    precise = [half for half in counts if half != "development"]
-    columns = [("ndcg", half) for half in counts] + [("precision", half) for half in precise]
-    last = list(counts)[-1] if list(counts)[-1] != "all" else "test"
+    last = list(counts)[-1]
+    shares = dict.fromkeys(("test", "test" if last == "all" else last))
+    columns = [("ndcg", half) for half in counts] + [("precision", half) for half in shares]
     head = ["ranker"]
     head += [f"nDCG@10, {half} ({count})" for half, count in counts.items()]
     head += [f"P@10, {half}" for half in shares]

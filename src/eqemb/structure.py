@@ -32,7 +32,7 @@ from eqemb.formula.pattern import (
 )
 from eqemb.formula.shapes import Shape, form, key, shapes
 from eqemb.outlines import Outlines, OutlinesWriter
-from eqemb.postings import Array, Gatherer, Postings, load
+from eqemb.postings import Array, Gatherer, Keys, Postings, best_of, load
 from eqemb.records import Records
 
 #: Postings that a query may touch; units that nearly all equations have say nothing.
@@ -65,7 +65,7 @@ class Found(NamedTuple):
 
 def index_structure(records: Records, folder: Path) -> None:
     """Index the structure of every type of the records into `folder`."""
-    outlines, keys = OutlinesWriter(folder), _Keys(folder, "shapes")
+    outlines, keys = OutlinesWriter(folder), _Unnamed(folder, "shapes")
     units = Gatherer(folder, "units")
     forms, kinships = array("Q"), array("Q")
     for number, canonical, blob in records.rows(
@@ -96,8 +96,8 @@ def _read(canonical: str) -> Layout:
         return Layout(None)
 
 
-class _Keys:
-    """Postings of things that are known by a number of 64 bits only."""
+class _Unnamed:
+    """Postings of things that are known by their keys only."""
 
     def __init__(self, folder: Path, name: str) -> None:
         self._folder, self._name = folder, name
@@ -111,10 +111,7 @@ class _Keys:
 
     def write(self) -> None:
         self._gatherer.write(len(self._rows))
-        keys = np.array([key("\t".join(thing)) for thing in self._rows], np.uint64)
-        order = np.argsort(keys, kind="stable")
-        np.save(self._folder / f"{self._name}.keys.npy", keys[order])
-        np.save(self._folder / f"{self._name}.rows.npy", order.astype(np.int32))
+        Keys.write(self._folder, self._name, map("\t".join, self._rows))
 
 
 # ------------------------------------------------------------ asking
@@ -136,10 +133,7 @@ class Structure:
     def __init__(self, records: Records, folder: Path) -> None:
         self._records, self._folder = records, folder
         self._units, self._shapes = Postings(folder, "units"), Postings(folder, "shapes")
-        self._shape_keys, self._shape_rows = (
-            load(folder, "shapes.keys"),
-            load(folder, "shapes.rows"),
-        )
+        self._shape_keys = Keys(folder, "shapes")
         self._form_keys, self._form_types = load(folder, "forms.keys"), load(folder, "forms.types")
         self._outlines = Outlines(folder)
 
@@ -201,7 +195,7 @@ class Structure:
             estimate[~allowed] = 0.0
         if not len(estimate):
             return Found(np.empty(0, np.int32), np.empty(0), unknown)
-        best = _top(estimate, max(count, LAID))
+        best = best_of(estimate, max(count, LAID))
         rows = outline(made)
         room = np.cumsum(np.minimum(self._outlines.sizes[best], LARGEST)) * min(rows.size, LARGEST)
         laid = best[: max(16, min(LAID, int(np.searchsorted(room, CELLS))))]
@@ -230,7 +224,9 @@ class Structure:
             if left < 0 and total:
                 break
             owners, counts = touch.postings.of(touch.row)
-            scores[owners] += np.minimum(counts, touch.wanted) * np.float32(touch.weight)
+            # every owner has it once
+            shared = 1 if touch.wanted == 1 else np.minimum(counts, touch.wanted)
+            scores[owners] += shared * np.float32(touch.weight)
             total += touch.weight * touch.wanted
         if total:
             # as likeness is: a little off for what the query does not have
@@ -311,13 +307,8 @@ class Structure:
         return {unit: row for unit in units for (row,) in self._records.rows(query, unit)}
 
     def _known_shapes(self, parts: Counter[Shape]) -> dict[Shape, int]:
-        keys = np.array([key("\t".join(part)) for part in parts], np.uint64)
-        places = np.searchsorted(self._shape_keys, keys)
-        return {
-            part: int(self._shape_rows[place])
-            for part, place, number in zip(parts, places.tolist(), keys, strict=True)
-            if place < len(self._shape_keys) and self._shape_keys[place] == number
-        }
+        found = ((part, self._shape_keys.find("\t".join(part))) for part in parts)
+        return {part: row for part, row in found if row is not None}
 
 
 def _wild(parts: tuple[str, ...]) -> bool:
@@ -333,16 +324,3 @@ def _left_out(holding: int, tried: int, given_up: int) -> str:
     if given_up:
         said.append(f"{given_up} were given up: there are too many ways to match them")
     return "; ".join(said)
-
-
-def _top(scores: Array, count: int) -> Array:
-    """The best of what has a score, best first, ties in order."""
-    # the best of each block: as many are at least as good as the last of the best blocks
-    blocks = np.maximum.reduceat(scores, np.arange(0, len(scores), 256))
-    least = np.partition(blocks, len(blocks) - count)[-count] if len(blocks) > count else 0.0
-    some = np.flatnonzero((scores >= least) & (scores > 0))
-    if len(some) > count:
-        least = np.partition(scores[some], len(some) - count)[len(some) - count]
-        some = some[scores[some] >= least]
-    order: Array = some[np.lexsort((some, -scores[some]))][:count]
-    return order

@@ -1,6 +1,7 @@
 """The words of equations: those around each one, and those of its sentence, section and label.
 
     words.txt, stems.npy    the words of the library in lower case, and the stem of each
+    words.*.npy, stems.*    the numbers of both, by their keys
     wording.*.npy           the postings of stems: equations, and what a stem says of them
     tokens.npy, places.npy  all text as words; for each equation its article's bounds and its place
 
@@ -15,6 +16,7 @@ import re
 from array import array
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eqemb.article import read_tokens
-from eqemb.postings import Column, Gatherer, Postings, Profiles, load
+from eqemb.postings import Column, Gatherer, Keys, Postings, Profiles, first_places, load
 from eqemb.records import Records
 from eqemb.stems import stem
 from eqemb.vocabulary import STOP_WORDS
@@ -34,6 +36,7 @@ FIELDS = {"sentence": 0.15, "section": 1.0, "title": 0.15, "label": 3.0, "refere
 #: BM25's saturation. Lengths do not count: all contexts are as long as their reach.
 K1 = 0.6
 _SLICE = 2_000  # equations whose contexts are gathered at a time
+_NEAR = 0.75  # how alike words have to be that may have been meant
 #: Words of a label: `eq:crossEntropy` has cross and entropy.
 _LABEL = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
 _PREFIXES = frozenset(("eq", "eqn", "equation", "eqs", "fig", "sec", "app", "def", "thm", "lem"))
@@ -111,6 +114,8 @@ class _Vocabulary:
         """Keep it."""
         (folder / "words.txt").write_text("\n".join(self._words), "utf-8")
         np.save(folder / "stems.npy", np.array(self._stem_of, np.int32))
+        Keys.write(folder, "words", self._words)
+        Keys.write(folder, "stems", self._stems)
 
 
 def articles(records: Records) -> Iterator[tuple[str, str, list[tuple[Any, ...]]]]:
@@ -173,35 +178,40 @@ class Wording:
         )
 
     @cached_property
+    def _text(self) -> str:
+        return (self._folder / "words.txt").read_bytes().decode()
+
+    @cached_property
     def words(self) -> list[str]:
         """Every word of the library, in lower case."""
-        text = (self._folder / "words.txt").read_text("utf-8")
-        return text.split("\n") if text else []
+        return self._text.split("\n") if self._text else []
 
     @cached_property
-    def rows(self) -> dict[str, int]:
-        """The number of every word."""
-        return {word: row for row, word in enumerate(self.words)}
+    def _keys(self) -> tuple[Keys, Keys]:
+        """Of words and of stems."""
+        return Keys(self._folder, "words"), Keys(self._folder, "stems")
 
-    @cached_property
-    def _stem_rows(self) -> dict[str, int]:
-        return {stem(word): int(self.stem_of[row]) for word, row in self.rows.items()}
+    def number(self, word: str) -> int | None:
+        """The number of a word; None where the library does not have it."""
+        return self._keys[0].find(word.lower())
 
     def find(self, word: str) -> int | None:
         """The stem of a word that stands near some equation; None where it does not."""
-        row = self.rows.get(word.lower())
-        found = int(self.stem_of[row]) if row is not None else self._stem_rows.get(stem(word))
+        row = self.number(word)
+        found = int(self.stem_of[row]) if row is not None else self._keys[1].find(stem(word))
         return found if found is not None and self._postings.count(found) else None
 
     def idf(self, row: int) -> float:
         """How much it says that an equation has this stem."""
-        count, every = self._postings.count(row), len(self.places)
-        return float(np.log1p((every - count + 0.5) / (count + 0.5)))
+        return float(self._idf(self._postings.count(row)))
 
     @cached_property
     def idfs(self) -> NDArray[np.float64]:
         """Of every stem."""
-        counts = np.diff(self._postings.pointers)
+        found: NDArray[np.float64] = self._idf(np.diff(self._postings.pointers))
+        return found
+
+    def _idf(self, counts: Any) -> Any:
         return np.log1p((len(self.places) - counts + 0.5) / (counts + 0.5))
 
     def weights(self, rows: Iterable[int]) -> dict[int, float]:
@@ -235,23 +245,28 @@ class Wording:
         more, a stem that only one of them has is the habit of its author. `homes` may say which
         equations are of one author though not of one article.
         """
+        if not equations:
+            return {}
         if homes is None:
             homes = self.places[list(equations), 0].tolist()
-        found: dict[int, dict[int, float]] = {}
-        for equation, worth, home in zip(equations, trust, homes, strict=True):
-            rows, weights = self._profiles.of(equation)
-            for row, weight in zip(rows.tolist(), weights.tolist(), strict=True):
-                homes_of = found.setdefault(row, {})
-                homes_of[home] = max(homes_of.get(home, 0.0), worth * weight)
-        fewest = min(2, len(set(homes)))
-        totals = {
-            row: sum(homes_of.values()) * self.idf(row)
-            for row, homes_of in found.items()
-            if len(homes_of) >= fewest and self._tells(row)
-        }
-        best = sorted(totals, key=lambda row: (-totals[row], row))[:count]
-        total = sum(totals[row] for row in best)
-        return {row: totals[row] / total for row in best}
+        every, home_of = np.unique(homes, return_inverse=True)
+        profiles = [self._profiles.of(equation) for equation in equations]
+        sizes = [len(rows) for rows, _ in profiles]
+        rows, weights = (np.concatenate(part) for part in zip(*profiles, strict=True))
+        # what each article says of a stem, and then all of them together
+        codes = rows.astype(np.int64) * len(every) + np.repeat(home_of, sizes)
+        codes, where = np.unique(codes, return_inverse=True)
+        by_home = np.zeros(len(codes))
+        np.maximum.at(by_home, where, np.repeat(trust, sizes) * weights)
+        stems, where, spread = np.unique(
+            codes // len(every), return_inverse=True, return_counts=True
+        )
+        totals = np.bincount(where, by_home) * self._idf(self._postings.counts(stems))
+        totals[spread < min(2, len(every))] = 0
+        ranked = (int(at) for at in np.lexsort((stems, -totals)) if totals[at] > 0)
+        chosen = list(islice((at for at in ranked if self._tells(int(stems[at]))), count))
+        total = totals[chosen].sum()
+        return {int(stems[at]): float(totals[at] / total) for at in chosen}
 
     @cached_property
     def _profiles(self) -> Profiles:
@@ -268,7 +283,7 @@ class Wording:
 
     @cached_property
     def _first(self) -> Array:
-        return np.unique(self.stem_of, return_index=True)[1]
+        return first_places(self.stem_of)
 
     def having(self, row: int) -> NDArray[np.bool_]:
         """Which equations have a stem."""
@@ -299,9 +314,18 @@ class Wording:
     def near(self, word: str, count: int = 3) -> list[str]:
         """Words of the library that are spelt nearly so."""
         word = word.lower()
-        length = range(len(word) - 2, len(word) + 3)
-        alike = [w for w in self.words if len(w) in length and w[:1] == word[:1]]
-        found = difflib.get_close_matches(word, alike, count, 0.75)
+        least, most = max(len(word) - 3, 0), len(word) + 1  # letters after the first
+        first = re.escape(f"\n{word[:1]}")  # which is the same
+        alike = re.findall(rf"{first}(.{{{least},{most}}})(?=\n)", f"\n{self._text}\n")
+        words = np.array([f"{word[:1]}{rest}" for rest in alike], f"U{len(word) + 2}")
+        # no more letters than both have can meet, which is soon said of all words
+        letters = words.view(np.uint32).reshape(len(words), -1)
+        met = sum(
+            np.minimum((letters == ord(letter)).sum(axis=1), word.count(letter))
+            for letter in set(word)
+        )
+        likely = 2 * met >= _NEAR * (len(word) + (letters > 0).sum(axis=1))
+        found = difflib.get_close_matches(word, words[likely].tolist(), count, _NEAR)
         return [each for each in found if self.find(each) is not None]
 
     def around(self, equation: int, reach: int) -> tuple[Array, Array]:

@@ -1,0 +1,300 @@
+"""Make a large library out of copies of a real one, to be searched by `search.py`.
+
+    python benchmarks/large_library.py LIBRARY FOLDER 1000000
+
+No library of ours has a million equations, and indexing one takes hours; so the index is written
+as it would be. What is synthetic:
+
+- Every copy has all articles again, under other names, and its letters renamed by a permutation
+  of its own among letters that are about as common: other types, other units.
+- Stems that at most one equation has get a new name in each copy, so that the vocabulary grows as
+  one of real text does. Other words, and all shapes, become more common in proportion.
+- Vectors and what words say of an equation are shaken, so that copies do not tie.
+- A copy's types are no family with those that they are copies of, nor of one form with them.
+
+All else is the real library's: lengths, contexts, how often words and symbols occur.
+"""
+
+import argparse
+import json
+import re
+import sqlite3
+from array import array
+from collections.abc import Callable
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from eqemb.formula.likeness import is_letter
+from eqemb.library import Library
+from eqemb.postings import Column, Gatherer, Keys, first_places, load
+from eqemb.records import Records
+from eqemb.stems import stem
+
+Array = NDArray[Any]
+_LETTER = re.compile(r"V![^\[\],\t]+")
+_ALIKE = 32  # letters that may stand for each other: neighbours in frequency
+
+
+class Copies:
+    """A real library, and the folder that its copies are written to."""
+
+    def __init__(self, library: Library, folder: Path, count: int) -> None:
+        self.real, self.count = library.generation / "index", count
+        self.records = library.records
+        self.generation = folder / "generations" / "1"
+        self.index = self.generation / "index"
+        self.index.mkdir(parents=True)
+        self.equations = load(self.real, "equations")
+        self.types = len(load(self.real, "families"))
+        self.articles = next(self.records.rows("SELECT MAX(id) + 1 FROM sources"))[0]
+        self.random = np.random.default_rng(0)
+
+    def make(self) -> None:
+        """Write everything."""
+        self.write_words()
+        self.write_structure()
+        self.write_vectors()
+        shift = np.array([self.articles, 0, self.types, 0, 0])
+        self.write("equations", lambda copy: self.equations + copy * shift)
+        text = (self.real / "sections.txt").read_text("utf-8")
+        (self.index / "sections.txt").write_text(text, "utf-8")
+        state = json.dumps({"format": 2, "generation": 1})
+        (self.generation.parents[1] / "library.json").write_text(state, "ascii")
+
+    def write(self, name: str, make: Callable[[int], Array]) -> None:
+        """One array after the other."""
+        first = make(0)
+        shape = (len(first) * self.count, *first.shape[1:])
+        dtype = load(self.real, name).dtype
+        out = np.lib.format.open_memmap(self.index / f"{name}.npy", "w+", dtype, shape)
+        for copy in range(self.count):
+            out[copy * len(first) : (copy + 1) * len(first)] = make(copy)
+        out.flush()
+
+    # ------------------------------------------------------------ words
+
+    def write_words(self) -> None:
+        """Text, vocabulary and postings of words."""
+        words = (self.real / "words.txt").read_text("utf-8").split("\n")
+        stems, rows = load(self.real, "stems"), load(self.real, "meaning.rows")
+        sizes = np.diff(load(self.real, "wording.pointers"))
+        rare = np.flatnonzero(sizes <= 1)
+        rare_words = np.flatnonzero(sizes[stems] <= 1)
+        stem_of = [np.asarray(stems)]
+        names, known = [words], [np.asarray(rows)]
+        for copy in range(1, self.count):
+            names.append([f"{words[word]}{_letters(copy)}" for word in rare_words.tolist()])
+            stem_of.append(self._renamed(len(sizes), rare, copy)[stems[rare_words]])
+            known.append(np.full(len(rare_words), -1, np.int32))
+        every = [word for part in names for word in part]
+        (self.index / "words.txt").write_text("\n".join(every), "utf-8")
+        roots = [stem(words[word]) for word in first_places(stems).tolist()]
+        new = (f"{roots[row]}{_letters(copy)}" for copy in range(1, self.count) for row in rare)
+        Keys.write(self.index, "words", every)
+        Keys.write(self.index, "stems", (*roots, *new))
+        np.save(self.index / "stems.npy", np.concatenate(stem_of).astype(np.int32))
+        np.save(self.index / "meaning.rows.npy", np.concatenate(known))
+        tokens, places = load(self.real, "tokens"), load(self.real, "places")
+        self.write("tokens", lambda copy: self._renamed(len(words), rare_words, copy)[tokens])
+        self.write("places", lambda copy: places + copy * len(tokens))
+        gatherer = Gatherer(self.index, "wording")
+        profile = load(self.real, "wording.profiles")
+        of, weights = (load(self.real, f"wording.profiles.{part}") for part in ("rows", "weights"))
+        owners = np.repeat(np.arange(len(places)), np.diff(profile))
+        for copy in range(self.count):
+            shaken = weights if copy == 0 else np.minimum(weights * self._shake(len(weights)), 1.6)
+            renamed = self._renamed(len(sizes), rare, copy)
+            gatherer.add(renamed[of], owners + copy * len(places), shaken)
+        count = len(sizes) + (self.count - 1) * len(rare)
+        gatherer.write(count, owners=len(places) * self.count)
+
+    @staticmethod
+    def _renamed(count: int, rare: Array, copy: int) -> Array:
+        """The numbers of things in a copy in which the rare ones are new."""
+        numbers = np.arange(count)
+        if copy:
+            numbers[rare] = count + (copy - 1) * len(rare) + np.arange(len(rare))
+        return numbers
+
+    def _shake(self, count: int) -> Array:
+        return self.random.uniform(0.8, 1.2, count).astype(np.float32)
+
+    # ------------------------------------------------------------ structure
+
+    def write_structure(self) -> None:
+        """Records, units, shapes, forms, outlines and families."""
+        tags = json.loads((self.real / "outlines.tags.json").read_text("ascii"))
+        (self.index / "outlines.tags.json").write_text(json.dumps(tags), "ascii")
+        symbols = load(self.real, "outlines.symbols")
+        names = [self._permuted(tags, symbols, copy) for copy in range(self.count)]
+        numbers = {tag: number for number, tag in enumerate(tags)}
+        self.write(
+            "outlines.symbols",
+            lambda copy: np.array([numbers[names[copy].get(tag, tag)] for tag in tags])[symbols],
+        )
+        rows = load(self.real, "outlines.rows")
+        self.write("outlines.rows", lambda _: rows)
+        pointers = load(self.real, "outlines.pointers").reshape(-1, 3)
+        ends = np.array([pointers[-1, 0], pointers[-1, 1], 0])
+        column = Column(self.index / "outlines.pointers.npy", np.int64)
+        for copy in range(self.count):
+            column.add((pointers[:-1] + copy * ends).ravel())
+        column.add(ends * self.count)
+        column.close()
+        self._write_units(names)
+        self._write_postings("shapes", lambda _: np.arange(len(load(self.real, "shapes.keys"))))
+        for name in ("shapes.keys", "shapes.rows"):
+            np.save(self.index / f"{name}.npy", load(self.real, name))
+        families = load(self.real, "families")
+        self.write("families", lambda copy: families + copy * self.types)
+        self._write_forms()
+
+    @staticmethod
+    def _permuted(tags: list[str], symbols: Array, copy: int) -> dict[str, str]:
+        """A name for each letter of a copy: that of another one that is about as common."""
+        if copy == 0:
+            return {}
+        common = np.bincount(symbols, minlength=len(tags))
+        letters = sorted(
+            (n for n, tag in enumerate(tags) if is_letter(tag)), key=lambda n: -common[n]
+        )
+        random = np.random.default_rng(copy)
+        found = {}
+        for at in range(0, len(letters), _ALIKE):
+            some = [tags[number] for number in letters[at : at + _ALIKE]]
+            found |= dict(zip(some, random.permutation(some).tolist(), strict=True))
+        return found
+
+    def _write_forms(self) -> None:
+        keys, types = load(self.real, "forms.keys"), load(self.real, "forms.types")
+        other = [np.uint64(self.random.integers(1, 1 << 62)) for _ in range(self.count - 1)]
+        every = np.concatenate([keys, *(keys ^ number for number in other)])
+        kinds = np.concatenate([types + copy * self.types for copy in range(self.count)])
+        order = np.argsort(every, kind="stable")
+        np.save(self.index / "forms.keys.npy", every[order])
+        np.save(self.index / "forms.types.npy", kinds[order].astype(np.int32))
+
+    def _write_postings(self, name: str, rows_of: Callable[[int], Array]) -> None:
+        """The postings of every copy, by the rows that it has."""
+        pointers, owners, weights = (
+            load(self.real, f"{name}.{part}") for part in ("pointers", "owners", "weights")
+        )
+        rows = np.repeat(np.arange(len(pointers) - 1), np.diff(pointers))
+        order = np.argsort(owners, kind="stable")
+        gatherer, most = Gatherer(self.index, name), 0
+        for copy in range(self.count):
+            number = rows_of(copy)
+            most = max(most, int(number.max()) + 1)
+            gatherer.add(number[rows[order]], owners[order] + copy * self.types, weights[order])
+        gatherer.write(most)
+
+    def _write_units(self, names: list[dict[str, str]]) -> None:
+        """The units of every copy, and the records that have their names."""
+        units = [unit for (unit,) in self.records.rows("SELECT unit FROM units ORDER BY id")]
+        known = {unit: number for number, unit in enumerate(units)}
+        vectors = load(self.real, "meaning.units")
+        source = array("i", range(len(units)))  # whose vector each has
+        rows = []
+        for name in names:
+            found = []
+            for number, unit in enumerate(units):
+                row = known.setdefault(_rename(unit, name), len(known))
+                if row == len(source):
+                    source.append(number)
+                found.append(row)
+            rows.append(np.array(found, np.int32))
+        self._write_postings("units", lambda copy: rows[copy])
+        np.save(self.index / "meaning.units.npy", vectors[np.array(source)])
+        self._write_records(list(known), rows, names)
+
+    def _write_records(
+        self, units: list[str], rows: list[Array], names: list[dict[str, str]]
+    ) -> None:
+        path = self.generation / "records.sqlite"
+        Records(path, write=True).finish()
+        db = sqlite3.connect(path, isolation_level=None)
+        db.execute("PRAGMA synchronous=OFF")
+        db.execute("ATTACH ? AS real", (str(self.records.path),))
+        db.execute("BEGIN")
+        db.executemany("INSERT INTO units VALUES (?, ?)", enumerate(units))
+        types = list(self.records.rows("SELECT canonical, units FROM types ORDER BY id"))
+        shifted = {"article": "article + ?1", "type": "type + ?2"}
+        listed = [row[1] for row in db.execute("PRAGMA table_info(equations)")]
+        columns = ", ".join(shifted.get(column, f'"{column}"') for column in listed)
+        equations = f"INSERT INTO equations SELECT {columns} FROM real.equations"  # noqa: S608
+        for copy, name in enumerate(names):
+            articles, first = copy * self.articles, copy * self.types
+            db.execute(
+                "INSERT INTO sources SELECT id + ?1, name || ?2, origin, collection, status, cause,"
+                " detail, digest, seconds, NULL FROM real.sources",
+                (articles, f"-{copy}" if copy else ""),
+            )
+            db.execute(
+                "INSERT INTO articles SELECT id + ?1, title, main_file, text, sections, words,"
+                " displays, opened, lost, bytes, NULL FROM real.articles",
+                (articles,),
+            )
+            db.execute(equations, (articles, first))
+            made = ((_rename(canonical, name), blob) for canonical, blob in types)
+            db.executemany(
+                "INSERT OR IGNORE INTO types VALUES (?, ?, ?, ?)",
+                (
+                    (
+                        first + number,
+                        sha256(canonical.encode()).digest()[:16],
+                        canonical,
+                        rows[copy][np.frombuffer(blob, np.int32)].tobytes(),
+                    )
+                    for number, (canonical, blob) in enumerate(made)
+                ),
+            )
+        db.execute("COMMIT")
+        db.close()
+
+    # ------------------------------------------------------------ vectors
+
+    def write_vectors(self) -> None:
+        """Vectors of words are the same; those of equations are shaken."""
+        for name in ("meaning.words", "meaning.kinds"):
+            np.save(self.index / f"{name}.npy", load(self.real, name))
+        text = (self.real / "meaning.kinds.txt").read_text("utf-8")
+        (self.index / "meaning.kinds.txt").write_text(text, "utf-8")
+        for name in ("meaning.contexts", "meaning.types"):
+            vectors = load(self.real, name)
+            self.write(name, lambda copy, real=vectors: self._shaken(real, copy))
+
+    def _shaken(self, vectors: Array, copy: int) -> Array:
+        if copy == 0:
+            return vectors
+        noise = self.random.standard_normal(vectors.shape, np.float32) / vectors.shape[1] ** 0.5
+        made = vectors + np.float32(0.3) * noise
+        return made / np.linalg.norm(made, axis=1, keepdims=True)
+
+
+def _letters(number: int) -> str:
+    """A number in letters: a word with one behind it is another word."""
+    return chr(97 + number % 26) + ("" if number < 26 else _letters(number // 26))
+
+
+def _rename(text: str, names: dict[str, str]) -> str:
+    return _LETTER.sub(lambda match: names.get(match[0], match[0]), text) if names else text
+
+
+def make_large(real: Path, folder: Path, size: int) -> None:
+    """A library of at least `size` equations in a new folder."""
+    with Library.open(real) as library:
+        count = next(library.records.rows("SELECT COUNT(*) FROM equations"))[0]
+        Copies(library, folder, -(-size // count)).make()
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", 1)[0])
+    parser.add_argument("library", type=Path)
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("size", type=int)
+    asked = parser.parse_args()
+    make_large(asked.library, asked.folder, asked.size)

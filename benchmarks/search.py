@@ -1,0 +1,285 @@
+"""How long answers take: cold and warm, each part alone, beside FAISS's flat index.
+
+    python benchmarks/search.py LIBRARY                      a real library, with a model
+    python benchmarks/search.py LIBRARY --sizes 100000 1000000 --keep FOLDER
+    python benchmarks/search.py LIBRARY --sizes 100000 --out benchmarks/results/search.md
+
+Larger libraries are made out of copies of the real one (`large_library` says what of them is
+synthetic); with `--keep` they are made once. Questions are drawn from the real library with a
+fixed seed: words (one to four, common and rare ones, one in ten misspelt), equations by their
+LaTeX, and equations by name. Each is asked once, after a few that are not counted.
+
+*cold* is the command as people run it, a process of its own, its files in the page cache and its
+bytecode compiled, beside `python -c "import numpy"` in turns. *warm* is one process with the
+library open, ten hits with all that is shown of them. Milliseconds: the median and the 90th
+percentile by the clock, and the median of CPU time of all threads, which other people's work on
+the machine disturbs less. FAISS's flat index (extra `ann`) and our product search the same vectors
+for the ten nearest in the same process, on one thread and on all. Whatever else is warm has one
+thread: where other work holds the second core, threads that wait for each other say nothing.
+"""
+
+import argparse
+import json
+import os
+import platform
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from large_library import make_large
+
+from eqemb.formula import layout
+from eqemb.library import Library
+from eqemb.vocabulary import STOP_WORDS
+
+NOT_COUNTED = 5
+ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
+Times = list[tuple[float, float]]
+Row = tuple[str, Times]
+
+
+# ------------------------------------------------------------ questions
+
+
+def questions(library: Library, count: int) -> dict[str, list[str]]:
+    """Words, LaTeX and names, the same for the same library."""
+    random = np.random.default_rng(0)
+    wording = library.questions.wording
+    telling = [w for w in wording.words if len(w) > 3 and w.isalpha() and w not in STOP_WORDS]
+    sizes = {word: wording.having(row).sum() for word in random.permutation(telling)[:6000].tolist()
+             if (row := wording.find(word)) is not None}  # fmt: skip
+    every = len(library.questions.types)
+    common = [word for word, size in sizes.items() if size > every // 50]
+    rare = [word for word, size in sizes.items() if 2 <= size <= every // 300]
+    words = []
+    for number in range(count):
+        drawn = [str(random.choice(common if random.random() < 0.5 else rare))
+                 for _ in range(number % 4 + 1)]  # fmt: skip
+        if number % 10 == 9:
+            drawn[0] = f"{drawn[0][:-2]}q{drawn[0][-2:]}"
+        words.append(" ".join(drawn))
+    rows = list(
+        library.records.rows(
+            "SELECT name, ordinal, expanded FROM equations e JOIN sources s ON s.id = e.article"
+            " JOIN types t ON t.id = e.type WHERE length(t.units) >= 8"
+            " AND length(expanded) BETWEEN 12 AND 300 ORDER BY article, ordinal"
+        )
+    )
+    chosen = [rows[at] for at in random.choice(len(rows), 2 * count, replace=False).tolist()]
+    return {
+        "words": words,
+        "latex": [latex for _, _, latex in chosen[:count]],
+        "names": [f"{name}#{ordinal}" for name, ordinal, _ in chosen[count:]],
+    }
+
+
+# ------------------------------------------------------------ clocks
+
+
+def clocked(ask: Callable[[Any], Any], asked: list[Any]) -> Times:
+    """Seconds by the clock and of CPU for each question."""
+    for one in asked[:NOT_COUNTED]:
+        ask(one)
+    found = []
+    for one in asked:
+        start, cpu = time.perf_counter(), time.process_time()
+        ask(one)
+        found.append((time.perf_counter() - start, time.process_time() - cpu))
+    return found
+
+
+def run_clocked(command: list[str]) -> tuple[float, float]:
+    """Seconds of a process by the clock and of CPU."""
+    environment = {k: v for k, v in os.environ.items() if k != "PYTHONDONTWRITEBYTECODE"}
+    before, start = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
+    done = subprocess.run(command, capture_output=True, check=False, env=environment)
+    clock = time.perf_counter() - start
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    if done.returncode not in (0, 1):  # 1: nothing found
+        raise SystemExit(done.stderr.decode())
+    cpu = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    return clock, cpu
+
+
+# ------------------------------------------------------------ what is timed
+
+
+def cold(folder: Path, asked: dict[str, list[str]]) -> Iterable[Row]:
+    """The commands, each run beside a bare import of NumPy."""
+    python = [sys.executable]
+    eqemb = [*python, "-m", "eqemb"]
+    kinds = {"search": "words", "similar": "latex"}
+    found: dict[str, Times] = {"import numpy": []} | {kind: [] for kind in kinds}
+    for number in range(-2, len(asked["words"])):
+        for kind, what in kinds.items():
+            one = asked[what][number].split() if what == "words" else [asked[what][number]]
+            times = run_clocked([*eqemb, kind, str(folder), "--", *one])
+            bare = run_clocked([*python, "-c", "import numpy"])
+            if number >= 0:
+                found[kind].append(times)
+                found["import numpy"].append(bare)
+    yield "cold: `python -c 'import numpy'`", found["import numpy"]
+    yield "cold: `eqemb search WORDS`", found["search"]
+    yield "cold: `eqemb similar LATEX`", found["similar"]
+
+
+def warm(library: Library, asked: dict[str, list[str]]) -> Iterable[Row]:
+    """Answers of an open library, and of each part."""
+    yield "warm: search by words", clocked(library.search, asked["words"])
+    yield "warm: similar to LaTeX", clocked(library.similar, asked["latex"])
+    yield "warm: similar to a name", clocked(library.similar, asked["names"])
+    search = library.questions
+    for part in ("words", "meaning"):
+        times = clocked(lambda one, by=part: library.search(one, by=by), asked["words"])
+        yield f"words, by {part} alone", times
+    for part in ("structure", "words", "meaning"):
+        times = clocked(lambda one, by=part: library.similar(one, by=by), asked["latex"])
+        yield f"LaTeX, by {part} alone", times
+    meaning = search.meaning
+    if meaning is None:
+        return
+
+    def fold_in(latex: str) -> Any:
+        return meaning.of_units(["\t".join(unit) for unit in layout(latex).units()])
+
+    yield "fold-in of LaTeX", clocked(fold_in, asked["latex"])
+
+
+def answers(folder: Path, asked: dict[str, list[str]]) -> Iterable[Row]:
+    """The warm rows, of a process with one thread."""
+    command = [sys.executable, __file__, str(folder), "--warm"]
+    done = subprocess.run(
+        command,
+        input=json.dumps(asked).encode(),
+        stdout=subprocess.PIPE,
+        check=True,
+        env=os.environ | ONE_THREAD,
+    )
+    yield from json.loads(done.stdout).items()
+
+
+def vectors(folder: Path, count: int) -> dict[str, Times]:
+    """The ten nearest equations of vectors, by our product and by FAISS; runs on its own."""
+    with Library.open(folder) as library:
+        meaning = library.questions.meaning
+        if meaning is None:
+            raise SystemExit(f"{folder} has no vectors")
+        table = meaning.contexts
+    random = np.random.default_rng(1)
+    asked = [np.array(table[row]) for row in random.integers(0, len(table), count)]
+
+    def product(vector: Any) -> Any:
+        scores = table @ vector
+        best = np.argpartition(scores, -10)[-10:]
+        return best[np.argsort(-scores[best])]
+
+    found = {"one product, ten best": clocked(product, asked)}
+    try:
+        import faiss
+    except ImportError:
+        print("FAISS is not installed: only ours is timed", file=sys.stderr)
+        return found
+    if os.environ.get("OMP_NUM_THREADS") == "1":
+        faiss.omp_set_num_threads(1)
+    index = faiss.IndexFlatIP(table.shape[1])
+    index.add(np.ascontiguousarray(table))
+    found["FAISS IndexFlatIP"] = clocked(lambda one: index.search(one[None], 10), asked)
+    same = [set(index.search(one[None], 10)[1][0].tolist()) == set(product(one).tolist())
+            for one in asked]  # fmt: skip
+    print(f"same ten nearest: {sum(same)} of {len(same)}", file=sys.stderr)
+    return found
+
+
+def beside_faiss(folder: Path, count: int) -> Iterable[Row]:
+    """The vector part on one thread and on all."""
+    for threads in ("one thread", "all threads"):
+        environment = os.environ | (ONE_THREAD if threads == "one thread" else {})
+        command = [sys.executable, __file__, str(folder), "--vectors", str(count)]
+        done = subprocess.run(command, stdout=subprocess.PIPE, check=True, env=environment)
+        for name, times in json.loads(done.stdout).items():
+            yield f"vectors, {threads}: {name}", times
+
+
+# ------------------------------------------------------------ the table
+
+
+def measured(folder: Path, asked: dict[str, list[str]]) -> tuple[int, dict[str, Times]]:
+    """How many equations a library has, and all times."""
+    with Library.open(folder) as library:
+        count = len(library.questions.types)
+    rows = dict(cold(folder, asked)) | dict(answers(folder, asked))
+    return count, rows | dict(beside_faiss(folder, len(asked["words"])))
+
+
+def table(columns: list[tuple[int, dict[str, Times]]]) -> str:
+    """Milliseconds in Markdown: median / 90th percentile, and CPU."""
+    heads = [f"{count:,} equations" for count, _ in columns]
+    lines = [
+        f"| ms: median / p90 by the clock (median CPU) | {' | '.join(heads)} |",
+        "|---|" + "---:|" * len(heads),
+    ]
+    for name in columns[0][1]:
+        cells = []
+        for _, rows in columns:
+            clock, cpu = (1000 * np.array(rows[name])).T
+            three = np.median(clock), np.percentile(clock, 90), np.median(cpu)
+            shown = [f"{value:.{0 if value >= 100 else 1}f}" for value in three]
+            cells.append(f"{shown[0]} / {shown[1]} ({shown[2]})")
+        lines.append(f"| {name} | {' | '.join(cells)} |")
+    for name in ("search WORDS", "similar LATEX"):
+        cells = []
+        for _, rows in columns:
+            bare = np.median(np.array(rows["cold: `python -c 'import numpy'`"]), axis=0)
+            ratio = np.median(np.array(rows[f"cold: `eqemb {name}`"]), axis=0) / bare
+            cells.append(f"{ratio[0]:.1f} ({ratio[1]:.1f})")
+        lines.append(f"| cold `eqemb {name}` / import of NumPy | {' | '.join(cells)} |")
+    return "\n".join(lines)
+
+
+def main() -> None:
+    """Run it."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", 1)[0])
+    parser.add_argument("library", type=Path)
+    parser.add_argument("--sizes", type=int, nargs="*", default=[], help="larger ones to make")
+    parser.add_argument("--keep", type=Path, help="a folder for libraries that are made")
+    parser.add_argument("--count", type=int, default=60, help="questions of each kind")
+    parser.add_argument("--out", type=Path, help="a Markdown file to keep the table in")
+    parser.add_argument("--warm", action="store_true", help=argparse.SUPPRESS)
+    parser.add_argument("--vectors", type=int, help=argparse.SUPPRESS)
+    asked = parser.parse_args()
+    if asked.warm:
+        with Library.open(asked.library) as library:
+            print(json.dumps(dict(warm(library, json.load(sys.stdin)))))
+        return
+    if asked.vectors is not None:
+        print(json.dumps(vectors(asked.library, asked.vectors)))
+        return
+    with Library.open(asked.library) as library:
+        drawn = questions(library, asked.count)
+    with tempfile.TemporaryDirectory() as scratch:
+        folders = [asked.library]
+        for size in asked.sizes:
+            folder = (asked.keep or Path(scratch)) / str(size)
+            if not (folder / "library.json").exists():
+                make_large(asked.library, folder, size)
+            folders.append(folder)
+        columns = [measured(folder, drawn) for folder in folders]
+    load = os.getloadavg()[0] / (os.cpu_count() or 1)
+    text = (
+        f"{asked.count} questions of each kind; Python {platform.python_version()},"
+        f" NumPy {np.__version__}, {os.cpu_count()} cores, {load:.1f} processes waiting for each"
+        f" at the end.\n\n{table(columns)}\n"
+    )
+    print(text)
+    if asked.out is not None:
+        asked.out.write_text(text, "utf-8")
+
+
+if __name__ == "__main__":
+    main()

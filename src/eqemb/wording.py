@@ -317,6 +317,8 @@ class Wording:
         least, most = max(len(word) - 3, 0), len(word) + 1  # letters after the first
         first = re.escape(f"\n{word[:1]}")  # which is the same
         alike = re.findall(rf"{first}(.{{{least},{most}}})(?=\n)", f"\n{self._text}\n")
+        if not alike:
+            return []
         words = np.array([f"{word[:1]}{rest}" for rest in alike], f"U{len(word) + 2}")
         # no more letters than both have can meet, which is soon said of all words
         letters = words.view(np.uint32).reshape(len(words), -1)

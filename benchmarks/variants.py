@@ -9,8 +9,9 @@ Of equations with at least four units, drawn at random one of a type, each is as
   both       the same fragment, renamed;
   name, label, LaTeX  as `ARTICLE#4`, as `ARTICLE:label` and as its LaTeX, macros expanded.
 Found means: its type is among the ten best types (strict), or its family among the ten best
-families (family), which is what people see. A name or label has to mean that very equation, and
-LaTeX to give its type as the first hit. Renaming and cutting are done on the layout tree. Chance
+families (family), which is what people see: by structure alone, and by `similar` as it is (all).
+Typed into `search`, a name or label has to give that very equation as the first hit; `similar` has
+to give its type first for its LaTeX. Renaming and cutting are done on the layout tree. Chance
 is ten drawn from all types. Times are wall clock of one process, each query once, after warming.
 """
 
@@ -27,8 +28,7 @@ from eqemb import Library
 from eqemb.formula import Layout, layout, tree
 from eqemb.formula.likeness import is_letter
 from eqemb.formula.tree import Node
-from eqemb.search import find
-from eqemb.structure import Structure
+from eqemb.search import Asked, Search
 
 LETTERS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZαβγδζηθκλμνξρστχψωΓΔΘΛΞΦΨΩ"
 RELATIONS = frozenset("=<>≤≥∼≈≡∝:→∈≠≪≫⇒⟹") | {":="}
@@ -103,11 +103,23 @@ def fragments(made: Layout) -> list[Layout]:
     return list(found.values())
 
 
+def by_structure(search: Search, query: Layout) -> list[int]:
+    """The types that structure alone finds, best first."""
+    found: list[int] = search.structure.find(query, count=100).types.tolist()
+    return found
+
+
+def by_all(search: Search, query: Layout) -> list[int]:
+    """The types of ten hits, as `eqemb similar` shows them."""
+    hits = search.answer(Asked(query, None), 10)
+    return [int(search.types[search.number(hit.equation)]) for hit in hits]
+
+
 class Tally:
     """How often it was found, and how long it took."""
 
-    def __init__(self, structure: Structure) -> None:
-        self._structure = structure
+    def __init__(self, search: Search, rank: Callable[[Search, Layout], list[int]]) -> None:
+        self._search, self._rank = search, rank
         self.strict = self.family = self.asked = 0
         self.seconds: list[float] = []
         self.missed: list[tuple[int, Layout]] = []
@@ -115,12 +127,12 @@ class Tally:
     def ask(self, query: Layout, kind: int) -> None:
         """Ask for a type by one of its variants."""
         start = time.perf_counter()
-        found = self._structure.find(query, count=100)
+        found = self._rank(self._search, query)
         self.seconds.append(time.perf_counter() - start)
-        families = self._structure.families
-        ten = list(dict.fromkeys(families[found.types].tolist()))[:10]
+        families = self._search.structure.families
+        ten = list(dict.fromkeys(families[found].tolist()))[:10]
         self.asked += 1
-        self.strict += kind in found.types[:10]
+        self.strict += kind in found[:10]
         self.family += int(families[kind]) in ten
         if int(families[kind]) not in ten:
             self.missed.append((kind, query))
@@ -132,7 +144,7 @@ class Tally:
         error = (share * (1 - share) / n) ** 0.5
         times = np.percentile(1000 * np.array(self.seconds or [0.0]), [50, 95])
         return (
-            f"{name:10}{self.asked:6}{self.strict / n:9.3f}{share:9.3f} +- {error:.3f}"
+            f"{name:20}{self.asked:6}{self.strict / n:9.3f}{share:9.3f} +- {error:.3f}"
             f"{times[0]:9.1f}{times[1]:9.1f}"
         )
 
@@ -153,7 +165,8 @@ def main() -> None:
     parser.add_argument("--missed", type=int, default=0, help="show so many that were not found")
     options = parser.parse_args()
     library = Library.open(options.library)
-    structure = Structure(library.records, library.generation / "index")
+    search = library.questions
+    structure = search.structure
     draw = random.Random(options.seed)
     sizes = dict(library.records.rows("SELECT id, LENGTH(units) / 4 FROM types"))
     enough = sorted(kind for kind, size in sizes.items() if size >= LEAST)
@@ -161,31 +174,40 @@ def main() -> None:
         f"{len(sizes)} types, {len(sizes) - len(enough)} with fewer than {LEAST} units not drawn;"
         f" seed {options.seed}; chance {10 / len(sizes):.4f}"
     )
-    structure.find(structure.layout(enough[0]))  # warm
-    tallies = {name: Tally(structure) for name in ("renamed", "fragment", "both")}
+    by_all(search, structure.layout(enough[0]))  # warm
+    tallies = {
+        f"{name}, {rank.__name__[3:]}": Tally(search, rank)
+        for name in ("renamed", "fragment", "both")
+        for rank in (by_structure, by_all)
+    }
+
+    def ask(name: str, query: Layout, kind: int) -> None:
+        for rank in (by_structure, by_all):
+            tallies[f"{name}, {rank.__name__[3:]}"].ask(query, kind)
+
     for kind in draw.sample(enough, min(options.n, len(enough))):
-        tallies["renamed"].ask(renamed(structure.layout(kind), draw), kind)
+        ask("renamed", renamed(structure.layout(kind), draw), kind)
     whole = 0
     waiting = iter(draw.sample(enough, len(enough)))
-    while tallies["fragment"].asked < options.n and (kind := next(waiting, None)) is not None:
+    while tallies["fragment, all"].asked < options.n and (kind := next(waiting, None)) is not None:
         parts = fragments(structure.layout(kind))
         if not parts:
             whole += 1
             continue
         part = draw.choice(parts)
-        tallies["fragment"].ask(part, kind)
-        tallies["both"].ask(renamed(part, draw), kind)
+        ask("fragment", part, kind)
+        ask("both", renamed(part, draw), kind)
     print(f"{whole} equations drawn for fragments had none")
-    print(f"{'':10}{'n':>6}{'strict':>9}{'family':>18}{'ms':>9}{'ms 95%':>9}")
+    print(f"{'':20}{'n':>6}{'strict':>9}{'family':>18}{'ms':>9}{'ms 95%':>9}")
     for name, tally in tallies.items():
         print(tally.line(name))
     for name, tally in tallies.items():
         for kind, query in tally.missed[: options.missed]:
             print(f"{name}: {query.to_text()}   of   {structure.layout(kind).to_text()}")
-    by_name(library, structure, draw, options.by_name)
+    by_name(library, search, draw, options.by_name)
 
 
-def by_name(library: Library, structure: Structure, draw: random.Random, count: int) -> None:
+def by_name(library: Library, search: Search, draw: random.Random, count: int) -> None:
     """Equations asked for by name, by label and by LaTeX."""
     equations = {
         equation.id: equation for article in library.articles() for equation in article.equations
@@ -203,13 +225,12 @@ def by_name(library: Library, structure: Structure, draw: random.Random, count: 
     print(f"{twice} labels that an article gives to two equations are not asked for")
 
     def resolves(name: str, asked: str) -> bool:
-        found = find(library.records, asked)
-        return found is not None and found.id == name
+        return library.search(asked, 1)[0].equation.id == name
 
     def is_first(latex: str) -> bool:
-        found = structure.find(latex, count=1)
-        made = layout(latex)
-        return library.records.type_of(made.canonical()) in found.types[:1]
+        hit = library.similar(latex, 1)[0]
+        kind = library.records.type_of(layout(latex).canonical())
+        return int(search.types[search.number(hit.equation)]) == kind
 
     print("name  ", share(drawn, lambda name: resolves(name, name)))
     print(

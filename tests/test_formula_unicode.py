@@ -62,3 +62,21 @@ def test_an_empty_tree_has_no_picture() -> None:
 def test_fractions_beside_symbols_are_bracketed(latex: str, text: str) -> None:
     """On one line a fraction must not swallow its neighbours."""
     assert layout(latex).to_text() == text
+
+
+def test_marked_symbols_stand_between_signs() -> None:
+    """Runs of marked symbols share one pair of signs; scripts and accents stay what they are."""
+    made = layout(r"\hat x_i^2+\sqrt{a}")
+    tags = [node.tag for node in made.nodes()]
+    wanted = {tags.index("V!x"), tags.index("V!i"), tags.index("+")}
+    assert made.to_text(mark=wanted) == "⟦x̂ᵢ⟧² ⟦+⟧ √a"
+    assert made.to_text(mark=wanted, around=("<", ">")) == "<x̂ᵢ>² <+> √a"
+
+
+@pytest.mark.parametrize("latex", [r"\frac{x \cdot y}{\|x\|}", r"a_{i,j}^{T}", r"\sum_{k=1}^n k"])
+def test_marks_change_nothing_else(latex: str) -> None:
+    """Without the signs the line is the same."""
+    made = layout(latex)
+    shown = made.to_text(mark=range(len(made.nodes())), around=("⟦", "⟧"))
+    assert shown != made.to_text()
+    assert shown.replace("⟦", "").replace("⟧", "") == made.to_text()

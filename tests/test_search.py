@@ -120,6 +120,13 @@ def test_a_formula_among_words(library: Library) -> None:
     assert ids(library.search(r"$\cos$"))[0] == "angles#1"
 
 
+def test_wildcards_find_what_matches_and_nothing_else(library: Library) -> None:
+    """?x is anything, the same each time."""
+    assert ids(library.similar(r"\frac{?a}{?a + ?b}")) == ["again#2"]
+    assert ids(library.similar(r"\frac{?a}{?b + ?a}")) == []
+    assert ids(library.search(r"precision $\frac{?a}{?a + ?b}$"))[0] == "again#2"
+
+
 def test_near_spellings_are_offered(library: Library) -> None:
     """An unknown word is answered with words of the library."""
     answer = library.search("harmonicc cosine")
@@ -153,6 +160,7 @@ def test_a_name_is_answered_with_its_equation(library: Library) -> None:
     """Typed where words are expected, a name finds what it names."""
     assert ids(library.search("harmonic(F)"))[:2] == ["harmonic#1", "again#1"]
     assert ids(library.search("angles:eq:cos"))[0] == "angles#1"
+    assert ids(library.search("angles: the cosine"))[0] == "angles#1"  # words all the same
 
 
 def test_latex_finds_the_equation_itself(library: Library) -> None:
@@ -231,3 +239,12 @@ def test_contents_list_the_articles(library: Library) -> None:
     assert [(name, count) for name, count, _ in library.contents()] == [
         ("again", 2), ("angles", 1), ("harmonic", 1), ("silent", 0),
     ]  # fmt: skip
+
+
+def test_wildcards_match(library: Library) -> None:
+    """Only what matches is an answer; the same name stands for the same."""
+    assert ids(library.similar(r"P = \frac{?a}{?a + ?b}")) == ["again#2"]
+    assert ids(library.similar(r"\|?x\| \|?y\|")) == ["angles#1"]
+    assert ids(library.similar(r"\|?x\| \|?x\|")) == []
+    with pytest.raises(UsageError, match="at least one symbol"):
+        library.similar("?x")

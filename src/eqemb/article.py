@@ -80,6 +80,13 @@ class Equation:
         """The first label, the one people quote."""
         return self.labels[0] if self.labels else None
 
+    def _repr_latex_(self) -> str:
+        """For notebooks; what has rows stands as rows."""
+        latex = self.expanded
+        if "&" in latex or r"\\" in latex:
+            latex = rf"\begin{{aligned}}{latex}\end{{aligned}}"
+        return rf"$\displaystyle {latex}$"
+
 
 @dataclass(slots=True)
 class Article:

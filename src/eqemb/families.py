@@ -26,9 +26,9 @@ RENAMED_FROM = 9
 #: Symbols from which nearly equal ones are, and how alike they have to be, letters renamed.
 NEAR_FROM, NEAR = 24, 0.97
 #: The share of shapes that two near types must have in common to be compared at all.
-SHARED = 0.85
+SHARED = 0.9
 #: At most so many types that share a shape are compared with one another.
-CROWD = 20
+CROWD = 8
 _PAIRS = 20_000  # compared at a time
 _TOUCHED = 4_000_000  # postings read at a time
 

@@ -1,11 +1,13 @@
 """Answers: equations with all that people and programs want to know of them."""
 
-from collections.abc import Iterator
+import re
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from html import escape
 from typing import Any
 
 from eqemb.article import Equation
+from eqemb.errors import UsageError
 from eqemb.formula import layout
 from eqemb.sources.names import arxiv_id
 
@@ -79,7 +81,7 @@ class Hit:
         return table([self])
 
     def _repr_latex_(self) -> str:
-        return f"$\\displaystyle {self.equation.expanded}$"
+        return self.equation._repr_latex_()
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,24 +115,59 @@ class Answer:
 
     def to_pandas(self) -> Any:
         """A data frame, a row for each hit; needs pandas."""
-        import pandas as pd  # type: ignore[import-untyped]
-
-        return pd.DataFrame([hit.to_dict() for hit in self.hits])
+        return data_frame(hit.to_dict() for hit in self.hits)
 
     def _repr_html_(self) -> str:
         said = [f"not known: {', '.join(self.unknown)}"] if self.unknown else []
-        lines = "".join(f"<p>{escape(line)}</p>" for line in (*said, *self.notes))
-        return lines + table(self.hits)
+        return paragraphs(*said, *self.notes) + table(self.hits)
 
 
-def table(hits: list[Hit]) -> str:
+# ------------------------------------------------------------ for notebooks
+
+
+def table(hits: Iterable[Hit]) -> str:
     """Hits as HTML with MathML, without a script."""
-    rows = "".join(
-        f"<tr><td>{hit.score:.3f}</td><td>{hit.mathml}</td>"
-        f"<td>{escape(hit.title)}<br><code>{escape(hit.equation.id)}</code>"
-        f"{f' ({escape(hit.equation.number)})' if hit.equation.number else ''}"
-        f"{f', in {hit.papers} papers' if hit.papers > 1 else ''}</td></tr>"
-        for hit in hits
+    return rows(
+        ("score", "equation", "paper"),
+        (
+            (
+                f"{hit.score:.3f}",
+                hit.mathml,
+                f"{escape(hit.title)}<br/>{place(hit.equation)}"
+                + (f", in {hit.papers} papers" if hit.papers > 1 else ""),
+            )
+            for hit in hits
+        ),
     )
-    head = "<tr><th>score</th><th>equation</th><th>paper</th></tr>"
-    return f"<table><thead>{head}</thead><tbody>{rows}</tbody></table>"
+
+
+def place(equation: Equation) -> str:
+    """An equation's name and number as HTML."""
+    number = f" ({escape(equation.number)})" if equation.number else ""
+    return f"<code>{escape(equation.id)}</code>{number}"
+
+
+def rows(head: Iterable[str], cells: Iterable[Iterable[str]]) -> str:
+    """A table of HTML; the cells are HTML already."""
+    top = "".join(f"<th>{name}</th>" for name in head)
+    body = "".join(f"<tr>{''.join(f'<td>{cell}</td>' for cell in row)}</tr>" for row in cells)
+    return f"<table><thead><tr>{top}</tr></thead><tbody>{_whole(body)}</tbody></table>"
+
+
+def paragraphs(*lines: str) -> str:
+    """Lines of text as HTML."""
+    return _whole("".join(f"<p>{escape(line)}</p>" for line in lines))
+
+
+def _whole(html: str) -> str:
+    """HTML without the characters that no document may have."""
+    return re.sub("[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]", " ", html)
+
+
+def data_frame(records: Iterable[dict[str, Any]]) -> Any:
+    """Records as pandas has them."""
+    try:
+        import pandas as pd  # type: ignore[import-untyped]
+    except ImportError:
+        raise UsageError("a data frame needs pandas: `pip install pandas`") from None
+    return pd.DataFrame(list(records))

@@ -16,16 +16,18 @@ import json
 import os
 import shutil
 import sqlite3
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
 from eqemb.article import Article, Equation
+from eqemb.describing import Describer, Description, Neighbours
 from eqemb.embeddings import Embeddings
 from eqemb.encoding import Encoding
 from eqemb.errors import EqembError, UsageError
-from eqemb.hits import Answer
+from eqemb.explaining import Why, explain
+from eqemb.hits import Answer, Hit
 from eqemb.question import Where
 from eqemb.records import FORMAT, Records, open_records
 from eqemb.search import Search, find, looks_like_name
@@ -181,6 +183,46 @@ class Library:
         self.equation(equation)
         return self.questions.like(equation, k, by=by, where=self._where(limits))
 
+    def describe(self, equation: str, k: int = 10, *, by: str = "all") -> Description:
+        """The words that say best what an equation is about; it is named, or given as LaTeX."""
+        self.equation(equation)
+        return self._describer.describe(equation, k, by=by)
+
+    def words(self, word: str, k: int = 10) -> Neighbours:
+        """The words nearest to a word, by the library's model."""
+        return self._describer.neighbours(word, k)
+
+    def query(
+        self,
+        positive: str | Sequence[Any] = (),
+        negative: str | Sequence[Any] = (),
+        k: int = 10,
+        **limits: Any,
+    ) -> Answer:
+        """Equations near a sum of words, equations (names, or LaTeX as $...$) and units (tuples).
+
+        What is negative is taken off; `limits` as `question.Where` has.
+        """
+        plus, minus = ([side] if isinstance(side, str) else side for side in (positive, negative))
+        for member in (*plus, *minus):
+            if isinstance(member, str) and not member.startswith("$"):
+                self.equation(member)  # a misspelt name is answered with near ones
+        return self._describer.query(plus, minus, k, self._where(limits))
+
+    def why(self, query: str | Hit | Equation, other: str | Hit | Equation) -> Why:
+        """Why an equation answers: `query` is words or an equation, `other` an equation.
+
+        Equations are named, given as LaTeX, or taken from an answer.
+        """
+        asked, answer = _text(query), _text(other)
+        for text in (asked, answer):
+            self.equation(text)
+        return explain(self.questions, asked, answer)
+
+    @cached_property
+    def _describer(self) -> Describer:
+        return Describer(self.questions)
+
     def _where(self, limits: dict[str, Any]) -> Where:
         """What an answer is limited to; a misspelt article or collection is answered with near."""
         has = limits.pop("has", ())
@@ -203,7 +245,7 @@ class Library:
         """The index, opened."""
         if not (self.generation / "index").is_dir():
             raise UsageError(f"{self.folder} has no index: make the library with `eqemb build`")
-        return Search(self.records, self.generation / "index")
+        return Search(self.records, self.generation / "index", lambda: self.model)
 
     def close(self) -> None:
         """Let go of the files."""
@@ -216,6 +258,13 @@ class Library:
         self.close()
         if isinstance(error, sqlite3.Error):
             raise EqembError(f"{self.folder} is damaged ({error}): read the papers again") from None
+
+
+def _text(thing: str | Hit | Equation) -> str:
+    """What a thing is asked for by."""
+    if isinstance(thing, Hit):
+        return thing.equation.id
+    return thing.id if isinstance(thing, Equation) else thing
 
 
 def own_model(generation: Path) -> Embeddings | None:

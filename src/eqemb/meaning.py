@@ -42,7 +42,7 @@ def index_meaning(records: Records, folder: Path, model: Embeddings) -> None:
     words = Wording(folder)
     rows = model.view("words").key_to_index
     np.save(folder / "meaning.rows.npy", np.array([rows.get(w, -1) for w in words.words], np.int32))
-    np.save(folder / "meaning.words.npy", _unit(np.asarray(model.arrays["rho_words"])))
+    np.save(folder / "meaning.words.npy", lengthened(np.asarray(model.arrays["rho_words"])))
     asked = Meaning(records, folder)
     _write(folder / "meaning.contexts.npy", asked.of_contexts, len(words.places), asked.dim)
     if "alpha_units" in model.arrays:
@@ -52,7 +52,7 @@ def index_meaning(records: Records, folder: Path, model: Embeddings) -> None:
 
         def shapes(part: range) -> Floats:
             bags = (np.frombuffer(next(blobs), np.int32) for _ in part)
-            return _unit(np.stack([units[bag].sum(axis=0) for bag in bags]))
+            return lengthened(np.stack([units[bag].sum(axis=0) for bag in bags]))
 
         count = next(records.rows("SELECT COUNT(*) FROM types"))[0]
         _write(folder / "meaning.types.npy", shapes, count, units.shape[1])
@@ -98,8 +98,8 @@ def _write(path: Path, make: Callable[[range], Floats], count: int, dim: int) ->
     out.flush()
 
 
-def _unit(vectors: Array) -> Floats:
-    """Vectors of length one; zeros stay zeros."""
+def lengthened(vectors: Array) -> Floats:
+    """Vectors at length one; zeros stay zeros."""
     norms = np.linalg.norm(vectors, axis=-1, keepdims=True)
     made: Floats = (vectors / np.maximum(norms, 1e-12)).astype(np.float32)
     return made
@@ -154,7 +154,7 @@ class Meaning:
             row = self._words.rows.get(word.lower())
             if row is not None and self._rows[row] >= 0:
                 total += np.float32(self._idf(row)) * self._vectors[self._rows[row]]
-        return _unit(total)
+        return lengthened(total)
 
     def _idf(self, word: int) -> float:
         return float(self._words.idfs[self._words.stem_of[word]])
@@ -173,19 +173,26 @@ class Meaning:
             weight = weights[inside[index]] * self._words.idfs[self._words.stem_of[words]]
             known = rows >= 0
             made[index] = weight[known].astype(np.float32) @ self._vectors[rows[known]]
-        return _unit(made)
+        return lengthened(made)
 
     def of_units(self, units: Sequence[str]) -> Floats:
         """The direction of an equation that is given by its units."""
+        return lengthened(self.sum_of_units(units)[0])
+
+    def sum_of_units(self, units: Sequence[str]) -> tuple[Floats, int]:
+        """What units add up to, and how many of them, or of their kinds, are known."""
         vectors = load(self._folder, "meaning.units")
-        total = np.zeros(vectors.shape[1], np.float32)
+        total, count = np.zeros(vectors.shape[1], np.float32), 0
         for unit in units:
             found = next(self._records.rows("SELECT id FROM units WHERE unit = ?", unit), None)
             if found is not None:
                 total += vectors[found[0]]
             elif (kind := self._kinds.get(unit_type(unit))) is not None:
                 total += load(self._folder, "meaning.kinds")[kind]
-        return _unit(total)
+            else:
+                continue
+            count += 1
+        return total, count
 
     @cached_property
     def _kinds(self) -> dict[str, int]:

@@ -30,7 +30,8 @@ from eqemb.embeddings import Embeddings
 from eqemb.errors import UsageError
 from eqemb.formula import layout
 from eqemb.library import Library
-from eqemb.rankers import PAIRS, TITLES, UnitOverlap, like
+from eqemb.pairing import PAIRS
+from eqemb.rankers import TITLES, UnitOverlap, like
 from eqemb.split import VALIDATION, Split
 
 #: The columns of the page; `rankers` has their titles.

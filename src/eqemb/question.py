@@ -12,6 +12,7 @@ from eqemb.errors import UsageError
 _FORMULA = re.compile(r"\$([^$]*)\$")
 _PHRASE = re.compile(r'(?<!\S)(-?)["\u201c\u201d]([^"\u201c\u201d]*)["\u201c\u201d]')
 _WITHOUT = re.compile(r"(?<!\S)-(?=[^\W_])(\S+)")
+_SIGNS = re.compile(r"[\\^_{}=+<>|&$]")
 _YEARS = re.compile(r"(\d{4})?(-)?(\d{4})?")
 
 
@@ -40,6 +41,12 @@ def read_question(text: str) -> Question:
     without += [words for found in _WITHOUT.findall(text) if (words := _words(found))]
     text = _WITHOUT.sub(" ", text)
     return Question(_words(text), tuple(phrases), tuple(without), formulas)
+
+
+def reads_as_words(text: str) -> bool:
+    """Whether a query is one in words rather than LaTeX: beside $LaTeX$ there is a word."""
+    rest = _FORMULA.sub(" ", text)
+    return not _SIGNS.search(rest) and any(len(word) > 1 for word in _words(rest))
 
 
 def _words(text: str) -> tuple[str, ...]:

@@ -24,6 +24,7 @@ from eqemb.encoding import Encode
 from eqemb.errors import UsageError
 from eqemb.formula import Layout, layout
 from eqemb.formula.likeness import likeness, outline
+from eqemb.pairing import PAIRS
 from eqemb.question import Question
 from eqemb.search import EQUATION as EQUATION_PARTS
 from eqemb.search import WORDS as WORD_PARTS
@@ -270,9 +271,6 @@ class SentenceEncoder:
 
 # ------------------------------------------------------------ models
 
-#: Words and equations in the matrices that were trained together, as the paper pairs them; a
-#: model that is not here pairs alpha of words with rho of equations.
-PAIRS = {"eqemb-u": ("rho", "alpha"), "pv-dm": ("rho", "alpha")}
 TITLES = {
     "b-emb": "b-emb",
     "cbow": "CBOW",

@@ -466,6 +466,8 @@ def combine(
 
 
 WEIGHTS = (0.25, 0.5, 1.0, 2.0)
+#: Rankers with something that development topics chose.
+CHOSEN = ("combination", "eqemb search", "eqemb search + encoder", "its words")
 
 
 # ------------------------------------------------------------ all of it
@@ -491,25 +493,13 @@ class Evaluation:
         self.models = train(library, self.shelf, threads=threads, progress=progress)
         self._learned = model_rankers(self.shelf, self.models)
         self._weights: dict[str, float] = {}
-        self._indexes: dict[str, tempfile.TemporaryDirectory[str]] = {}
 
-    def rankers(self, without: str = "") -> list[Ranker]:
-        """All of them, over all of the text; the product may be left without a field of words."""
+    def rankers(self, search: Search | None = None) -> list[Ranker]:
+        """All of them, over all of the text; the product as it is or over other words."""
         plain = plain_rankers(self.shelf, self.models["words"], self._encode)
         encoder = next((each for each in plain if isinstance(each, SentenceEncoder)), None)
-        product = product_rankers(self._search(without), self.shelf.corpus, encoder)
-        return [*plain, *self._learned, *product]
-
-    def _search(self, without: str) -> Search:
-        """The library's own search, over an index that lacks what would give answers away."""
-        if not without:
-            return self._library.questions
-        if without not in self._indexes:
-            place = tempfile.TemporaryDirectory()
-            fields = [field for field in FIELDS if field != without]
-            index_words(self._library.records, Path(place.name), fields)
-            self._indexes[without] = place
-        return self._library.questions.reworded(Wording(Path(self._indexes[without].name)))
+        search = search or self._library.questions
+        return [*plain, *self._learned, *product_rankers(search, self.shelf.corpus, encoder)]
 
     def described(self) -> dict[str, Any]:
         """What is ranked, and what ranks."""
@@ -541,7 +531,7 @@ class Evaluation:
                 continue
             combination, weights = combine(table, kind, rankers)
             every = [*rankers, equal_weights(rankers, kind), combination]
-            found[kind] = judged(table, kind, every, ["combination"]) | {"weights": weights}
+            found[kind] = judged(table, kind, every, CHOSEN) | {"weights": weights}
             orders = [
                 [float(by.values(each, by.of_kind(kind))["ndcg"].mean()) for each in every
                  if kind in each.answers]
@@ -562,10 +552,16 @@ class Evaluation:
             self._progress(name)
             every = items(self._library, self.shelf.corpus)
             asked = [item for item in every if not item.is_development]
-            if asked:
-                rankers = self._combined(self.rankers(without))
+            if not asked:
+                continue
+            # what would give answers away is left out of the product's words
+            with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as place:
+                fields = [field for field in FIELDS if field != without]
+                index_words(self._library.records, Path(place), fields)
+                search = self._library.questions.reworded(Wording(Path(place)))
+                rankers = self._combined(self.rankers(search))
                 made[name] = finding.measured(rankers, asked, displays)
-                made[name]["development"] = len(every) - len(asked)
+            made[name]["development"] = len(every) - len(asked)
         self._progress("own contexts")
         words = self.models["words"]
         plain = plain_rankers_without(self.shelf, words, self._encode)

@@ -8,7 +8,7 @@ stand for it. NumPy only, so that an answer comes at once from a cold start.
 """
 
 import re
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -17,11 +17,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eqemb.article import Equation, read_tokens
+from eqemb.embeddings import Embeddings
 from eqemb.encoding import Encoding
 from eqemb.errors import UsageError
 from eqemb.formula import Layout, layout
+from eqemb.formula.pattern import is_pattern, read_pattern
 from eqemb.hits import Answer, Hit
 from eqemb.meaning import Meaning
+from eqemb.pairing import NO_MODEL, Paper
 from eqemb.postings import load
 from eqemb.question import Question, Where, read_question
 from eqemb.records import Records
@@ -86,8 +89,14 @@ class Asked(NamedTuple):
 class Search:
     """The index of a library, opened for questions."""
 
-    def __init__(self, records: Records, folder: Path) -> None:
-        self.records, self._folder = records, folder
+    def __init__(
+        self,
+        records: Records,
+        folder: Path,
+        model: Callable[[], Embeddings | None] = lambda: None,
+    ) -> None:
+        """`model` opens the library's own model, for the rankings that need more than the index."""
+        self.records, self._folder, self._open_model = records, folder, model
         self._equations = load(folder, "equations")  # article, ordinal, type, section, numbered
         self.wording = Wording(folder)
         self.structure = Structure(records, folder)
@@ -97,6 +106,24 @@ class Search:
         """Vectors; None where the library has no model."""
         is_there = (self._folder / "meaning.contexts.npy").exists()
         return Meaning(self.records, self._folder) if is_there else None
+
+    @cached_property
+    def model(self) -> Embeddings | None:
+        """The library's own model; None where it has none."""
+        return self._open_model()
+
+    @cached_property
+    def paper(self) -> Paper:
+        """The model, asked as in the paper."""
+        if self.model is None:
+            raise UsageError(NO_MODEL)
+        return Paper(self.records, self.model)
+
+    @property
+    def articles(self) -> NDArray[Any]:
+        """The id of each equation's article."""
+        column: NDArray[Any] = self._equations[:, 0]
+        return column
 
     @property
     def types(self) -> NDArray[Any]:
@@ -130,7 +157,7 @@ class Search:
         encoding: Encoding | None = None,
     ) -> Answer:
         """Equations for words, phrases and formulas; for a name, that equation and its like."""
-        if named := looks_like_name(query) and find(self.records, query):
+        if named := self._named(query):
             itself = self._hit(self.number(named), {"structure": 1.0})
             return Answer([itself, *self.like(query, k - 1, by=by, where=where)][:k])
         question = read_question(query)
@@ -146,7 +173,17 @@ class Search:
         parts = self.parts_for_words(question, allowed, _wanted(by, WORDS))
         if encoding is not None and question.words and by in ("all", "encoder"):
             parts["encoder"] = encoding.scores(" ".join(question.words))
-        return Answer(self._best(weighed(parts, WORDS), k, allowed), unknown, near)
+        notes = self.paper.notes(self.types, question.words) if by == "paper" else []
+        return Answer(self._best(weighed(parts, WORDS), k, allowed), unknown, near, notes)
+
+    def _named(self, query: str) -> Equation | None:
+        """The equation that is named where words are expected: a label may look like a formula."""
+        try:
+            return find(self.records, query)
+        except UsageError:
+            if looks_like_name(query):
+                raise
+            return None  # words that begin like an article's name
 
     def parts_for_words(
         self, question: Question, allowed: Mask, wanted: Container[str]
@@ -161,8 +198,10 @@ class Search:
             if vector.any():
                 parts["meaning"] = np.maximum(self.meaning.contexts @ vector, 0)
         if question.formulas and "structure" in wanted:
-            found = [self.kin(layout(latex), allowed) for latex in question.formulas]
+            found = [self.kin(read_pattern(latex), allowed) for latex in question.formulas]
             parts["structure"] = np.mean([self._spread(one) for one in found], axis=0)
+        if "paper" in wanted:
+            parts["paper"] = self.paper.equations_for(question.words)[self.types]
         return parts
 
     def _having(self, phrase: Sequence[str]) -> Mask:
@@ -179,12 +218,24 @@ class Search:
     def like(
         self, query: str, k: int = 10, *, by: str = "all", where: Where | None = None
     ) -> Answer:
-        """Equations like the one named, or like the LaTeX given."""
-        asked, allowed = self.asked(query), self._allowed(where)
-        parts = self.parts_for_equation(asked, allowed, _wanted(by, EQUATION))
+        """Equations like the one named or the LaTeX given; those that match it, with wildcards."""
+        return self.answer(self.asked(query), k, by=by, where=where)
+
+    def answer(
+        self, asked: Asked, k: int = 10, *, by: str = "all", where: Where | None = None
+    ) -> Answer:
+        """The same for an equation that was read."""
+        allowed = self._allowed(where)
+        wanted = _wanted(by, EQUATION)
+        if is_pattern(asked.layout):
+            found = self.kin(asked.layout, allowed)
+            hits = self._best({"structure": self._spread(found)}, k, allowed)
+            return Answer(hits, notes=[found.note] if found.note else [])
+        parts = self.parts_for_equation(asked, allowed, wanted)
         if asked.equation is not None:
             allowed[self.number(asked.equation)] = False
-        return Answer(self._best(weighed(parts, EQUATION), k, allowed))
+        notes = self.paper.notes(self.types) if by == "paper" else []
+        return Answer(self._best(weighed(parts, EQUATION), k, allowed), notes=notes)
 
     def parts_for_equation(
         self, asked: Asked, allowed: Mask, wanted: Container[str]
@@ -198,6 +249,11 @@ class Search:
             units = ["\t".join(unit) for unit in asked.layout.units()]
             cosines = self.meaning.shapes @ self.meaning.of_units(units)
             parts["meaning"] = np.maximum(cosines, 0)[self.types]
+        if "paper" in wanted:
+            kind = self.records.type_of(asked.layout.canonical())
+            units = ["\t".join(unit) for unit in asked.layout.units()]
+            vector = self.paper.alpha(kind, units, self.meaning)
+            parts["paper"] = self.paper.equations_like(vector)[self.types]
         same = self.records.type_of(asked.layout.canonical())
         if same is not None:  # what is the same is as like as can be, whatever words it stands in
             for scores in parts.values():
@@ -207,7 +263,7 @@ class Search:
     def asked(self, query: str) -> Asked:
         """The equation that a name or LaTeX means."""
         named = find(self.records, query)
-        shape = layout(named.expanded if named else query)
+        shape = layout(named.expanded) if named else read_pattern(query)
         if shape.root is None:
             raise UsageError(f"there is no symbol to look for in {query!r}")
         return Asked(shape, named)
@@ -313,9 +369,28 @@ class Search:
             for index in list(chosen.values())[:k]
         ]
 
+    def ranked(
+        self,
+        scores: Scores,
+        k: int,
+        where: Where | None = None,
+        *,
+        part: str = "meaning",
+        besides: Sequence[int] = (),
+    ) -> list[Hit]:
+        """The best equations by scores from elsewhere, but for those named by their numbers."""
+        allowed = self._allowed(where)
+        allowed[list(besides)] = False
+        return self._best({part: scores}, k, allowed)
+
+    def equation(self, number: int) -> tuple[Equation, str]:
+        """An equation by its number among all, with its article's title."""
+        article, ordinal = self._equations[number, :2].tolist()
+        return self.records.equation(article, ordinal)
+
     def _hit(self, index: int, parts: dict[str, float]) -> Hit:
-        article, ordinal, kind = self._equations[index, :3].tolist()
-        equation, title = self.records.equation(article, ordinal)
+        kind = int(self._equations[index, 2])
+        equation, title = self.equation(index)
         others = self.family(int(self.structure.families[kind]), besides=equation.id)
         return Hit(sum(parts.values()), equation, title, others, parts)
 
@@ -340,8 +415,9 @@ def _wanted(by: str, weights: Mapping[str, float]) -> Container[str]:
 
 def weighed(parts: Mapping[str, Scores], weights: Mapping[str, float]) -> dict[str, Scores]:
     """What each part adds to the score; the parts that are there weigh 1 together."""
-    total = sum(weights[part] for part in parts)
-    return {part: np.float32(weights[part] / total) * scores for part, scores in parts.items()}
+    own = {part: weights.get(part, 1.0) for part in parts}
+    total = sum(own.values())
+    return {part: np.float32(own[part] / total) * scores for part, scores in parts.items()}
 
 
 def _year(name: str) -> int:

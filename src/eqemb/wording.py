@@ -223,21 +223,27 @@ class Wording:
         return self._postings.weight(row, equation) / (K1 + 1)
 
     def topic(
-        self, equations: Sequence[int], trust: Sequence[float], count: int
+        self,
+        equations: Sequence[int],
+        trust: Sequence[float],
+        count: int,
+        homes: Sequence[int] | None = None,
     ) -> dict[int, float]:
         """The stems that say best what equations have in common, and their weights, together 1.
 
         Each article counts once for a stem, by its best equation; where there are two articles or
-        more, a stem that only one of them has is the habit of its author.
+        more, a stem that only one of them has is the habit of its author. `homes` may say which
+        equations are of one author though not of one article.
         """
-        homes = self.places[list(equations), 0]
+        if homes is None:
+            homes = self.places[list(equations), 0].tolist()
         found: dict[int, dict[int, float]] = {}
-        for equation, worth, home in zip(equations, trust, homes.tolist(), strict=True):
+        for equation, worth, home in zip(equations, trust, homes, strict=True):
             rows, weights = self._profiles.of(equation)
             for row, weight in zip(rows.tolist(), weights.tolist(), strict=True):
                 homes_of = found.setdefault(row, {})
                 homes_of[home] = max(homes_of.get(home, 0.0), worth * weight)
-        fewest = min(2, len(set(homes.tolist())))
+        fewest = min(2, len(set(homes)))
         totals = {
             row: sum(homes_of.values()) * self.idf(row)
             for row, homes_of in found.items()

@@ -1,5 +1,6 @@
-"""Commands that ask: search, similar, units."""
+"""Commands that ask: search, similar, query, describe, words, why, units."""
 
+import os
 import re
 import sys
 from typing import Annotated, Any, Literal
@@ -10,6 +11,7 @@ from typer.core import TyperCommand
 from eqemb.cli.shell import Json, LibraryPath, app, harmless, print_json, say, short
 from eqemb.errors import EqembError
 
+_EQUATION = "LaTeX, or a name: ARTICLE#4, ARTICLE(2.3), ARTICLE:label."
 Count = Annotated[int, typer.Option("-k", "--count", min=1, max=1000, help="How many hits.")]
 By = Annotated[
     str, typer.Option("--by", help="all, words, meaning, structure, or paper: as in the paper.")
@@ -72,11 +74,7 @@ def search(
         if encoder is not None:
             opened.encoding(encoder, lambda done, every: say(f"encoding {done:,} of {every:,}"))
         answer = opened.search(" ".join(words), count, by=by, encoder=encoder, **limits)
-        for word in answer.unknown:
-            near = answer.near.get(word)
-            say(
-                f"near no equation: {word}" + (f"; did you mean {', '.join(near)}?" if near else "")
-            )
+        _say_unknown("near no equation", answer)
         _print_answer(answer, "no equation has these words near it", as_json=as_json)
 
 
@@ -110,6 +108,140 @@ def similar(
         _print_answer(answer, "no equation is like this one", as_json=as_json)
 
 
+_Members = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="MEMBER",
+        help="A word, the name of an equation, $LaTeX$, or a unit as `eqemb units` prints it;"
+        " may be given often.",
+    ),
+]
+
+
+@app.command()
+def query(
+    library: LibraryPath,
+    plus: _Members = None,
+    minus: _Members = None,
+    count: Count = 10,
+    collection: Collection = None,
+    article: InArticle = None,
+    year: Year = None,
+    section: Section = None,
+    has: Has = None,
+    numbered: Numbered = False,
+    as_json: Json = False,
+) -> None:
+    """Find equations near a sum of words, equations and units, less others."""
+    from eqemb.library import Library
+
+    limits = _limits(collection, article, year, section, has, numbered=numbered)
+    with Library.open(library) as opened:
+        answer = opened.query(plus or [], minus or [], count, **limits)
+        _say_unknown("not known to the model", answer)
+        _print_answer(answer, "no equation is near this", as_json=as_json)
+
+
+@app.command()
+def describe(
+    library: LibraryPath,
+    equation: Annotated[str, typer.Argument(metavar="EQUATION", help=_EQUATION)],
+    count: Annotated[
+        int, typer.Option("-k", "--count", min=1, max=60, help="How many words.")
+    ] = 10,
+    by: Annotated[str, typer.Option("--by", help="all, or paper: as in the paper.")] = "all",
+    as_json: Json = False,
+) -> None:
+    """Say what an equation is about: words, each with a sentence that bears it out."""
+    from eqemb.library import Library
+
+    with Library.open(library) as opened:
+        found = opened.describe(equation, count, by=by)
+    for note in found.notes:
+        say(note)
+    if as_json:
+        print_json(found.to_dict())
+    elif found.words:
+        print(harmless(short(found.shape.to_text(), 100)) + "\n")
+        for rank, said in enumerate(found, 1):
+            print(_said_text(rank, said))
+    if not found.words:
+        raise EqembError("nothing found: no equation of the library is like this one")
+
+
+def _said_text(rank: int, said: Any) -> str:
+    """A word and its sentence as people read them."""
+    lines = f"{rank:3}  {said.score:6.3f}  {said.word}\n"
+    if said.sentence is not None:
+        lines += f"             {_where_said(said.word, said.sentence, 100)} · {said.article}\n"
+    return harmless(lines)
+
+
+def _where_said(word: str, sentence: str, width: int) -> str:
+    """A sentence, cut so that the word is in it."""
+    at = sentence.lower().find(word)
+    if at + len(word) < width:
+        return short(sentence, width)
+    return "…" + short(sentence[at - width // 2 :].partition(" ")[2], width - 1)
+
+
+@app.command()
+def words(
+    library: LibraryPath,
+    word: Annotated[str, typer.Argument(metavar="WORD", help="A word of the papers.")],
+    count: Annotated[
+        int, typer.Option("-k", "--count", min=1, max=1000, help="How many words.")
+    ] = 10,
+    as_json: Json = False,
+) -> None:
+    """Show the words nearest to a word."""
+    from eqemb.library import Library
+
+    with Library.open(library) as opened:
+        found = opened.words(word, count)
+    if as_json:
+        print_json(found.to_dict())
+        return
+    for rank, (near, score) in enumerate(found, 1):
+        print(harmless(f"{rank:3}  {score:6.3f}  {near}"))
+
+
+@app.command()
+def why(
+    library: LibraryPath,
+    asked: Annotated[
+        str, typer.Argument(metavar="QUERY", help="Words as for `search`; or " + _EQUATION)
+    ],
+    other: Annotated[str, typer.Argument(metavar="EQUATION", help=_EQUATION)],
+    as_json: Json = False,
+) -> None:
+    """Show why an equation answers a query: the symbols and words that they share."""
+    from eqemb.library import Library
+
+    with Library.open(library) as opened:
+        found = opened.why(asked, other)
+    if as_json:
+        print_json(found.to_dict())
+        return
+    for side in (found.query, found.other):
+        name = f"{side.equation.id}  " if side.equation is not None else ""
+        print(f"{harmless(name)}{_marked(side)}")
+    print()
+    for line in found.lines():
+        print(harmless(line))
+
+
+def _marked(side: Any) -> str:
+    """An equation with the symbols that were met in colour, or between brackets."""
+    if side.shape is None:
+        return harmless(side.text)
+    # signs of ours go through `harmless`, which lets no colour of a paper's through
+    text = harmless(side.shape.to_text(mark=side.marked, around=("\ue000", "\ue001")))
+    in_colour = sys.stdout.isatty() and not os.environ.get("NO_COLOR")
+    signs = ("\x1b[1;33m", "\x1b[0m") if in_colour else ("⟦", "⟧")
+    return text.replace("\ue000", signs[0]).replace("\ue001", signs[1])
+
+
 def _limits(
     collection: str | None,
     article: str | None,
@@ -128,6 +260,13 @@ def _limits(
         "has": has or (),
         "numbered": numbered,
     }
+
+
+def _say_unknown(how: str, answer: Any) -> None:
+    """Name the words that were not known, with near spellings."""
+    for word in answer.unknown:
+        near = answer.near.get(word)
+        say(f"{how}: {word}" + (f"; did you mean {', '.join(near)}?" if near else ""))
 
 
 def _print_answer(answer: Any, nothing: str, *, as_json: bool) -> None:

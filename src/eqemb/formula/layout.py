@@ -112,9 +112,9 @@ class Layout:
         """MathML for a browser; the nodes at the places in `mark` get class `eqemb-mark`."""
         return to_mathml(self.root, self.punctuation, display=display, mark=mark)
 
-    def to_text(self) -> str:
-        """One line of Unicode for a terminal."""
-        return unicode.to_text(self.root) + self.punctuation
+    def to_text(self, mark: Iterable[int] = (), around: tuple[str, str] = ("⟦", "⟧")) -> str:
+        """One line of Unicode for a terminal; what is at the places in `mark` between `around`."""
+        return unicode.to_text(self.root, mark, around) + self.punctuation
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Layout):

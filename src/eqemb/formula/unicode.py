@@ -1,9 +1,10 @@
 """The layout tree for a terminal: one line of Unicode, and a picture of its edges."""
 
 import re
+from collections.abc import Iterable
 
 from eqemb.formula.commands import FUNCTIONS, unescape
-from eqemb.formula.tree import EDGES, Node, baseline
+from eqemb.formula.tree import EDGES, Node, baseline, walk
 
 #: What nests deeper is shown as an ellipsis.
 DEPTH = 80
@@ -21,32 +22,124 @@ _COMBINING = {
     "ˇ": "\u030c", "´": "\u0301", "`": "\u0300", "˘": "\u0306", "˚": "\u030a",
 }  # fmt: skip
 _TIGHT = frozenset("!′/|‖()[]{}⟨⟩⌊⌋⌈⌉∂∇¬∀∃.%#&@:;\\") | {"′′", "′′′"}
+#: Stands before each marked character while a line is made: of the private use area.
+_MARKED = "\ue000"
+#: Marked characters with the accents on them, and the blanks between them.
+_RUN = re.compile(f"{_MARKED}.[\u0300-\u036f\u20d7]*(?: *{_MARKED}.[\u0300-\u036f\u20d7]*)*")
+_AROUND = ("⟦", "⟧")
 _FENCES = re.compile(r"M!((?:&\w+;|\D)?)((?:&\w+;|\D)?)(\d+)x(\d+)\Z")
 
 
-def to_text(root: Node | None) -> str:
-    """One line, with scripts as Unicode has them and brackets where it has none."""
-    return _row(root, 0)
+def to_text(root: Node | None, mark: Iterable[int] = (), around: tuple[str, str] = _AROUND) -> str:
+    """One line, with scripts as Unicode has them and brackets where it has none.
+
+    What stands at the places in `mark` is put between the two texts of `around`.
+    """
+    places = set(mark)
+    if not places:
+        return _Writer(frozenset()).row(root, 0)
+    marked = frozenset(id(node) for place, node in enumerate(walk(root)) if place in places)
+    text = _Writer(marked).row(root, 0)
+    return _RUN.sub(lambda found: f"{around[0]}{_bare(found[0])}{around[1]}", text)
 
 
-def _row(node: Node | None, depth: int) -> str:
-    if depth > DEPTH:
-        return "…"
-    out: list[str] = []
-    previous: Node | None = None
-    for item in baseline(node):
-        text = _symbol(item, depth)
-        if item.tag == "O!divide" and (_touches(previous) or _touches(item.n)):
-            text = f"({text})"
-        if _is_infix(item):
-            text = f" {text} " if previous is not None and not _is_infix(previous) else text
-        elif item.tag == "&comma;":
-            text = ", "
-        elif previous is not None and (_is_word(item) or _is_word(previous)):
-            text = text if text[:1] in "([{" else " " + text
-        out.append(text)
-        previous = item
-    return re.sub(r" {2,}", " ", "".join(out)).strip()
+def _bare(text: str) -> str:
+    return text.replace(_MARKED, "")
+
+
+class _Writer:
+    """Writes rows; before each character of a marked node stands a mark, taken out at the end."""
+
+    def __init__(self, marked: frozenset[int]) -> None:
+        self._marked = marked
+
+    def mark(self, node: Node, text: str) -> str:
+        if id(node) not in self._marked:
+            return text
+        return "".join(char if char == " " else _MARKED + char for char in text)
+
+    def row(self, node: Node | None, depth: int) -> str:
+        if depth > DEPTH:
+            return "…"
+        out: list[str] = []
+        previous: Node | None = None
+        for item in baseline(node):
+            text = self.symbol(item, depth)
+            if item.tag == "O!divide" and (_touches(previous) or _touches(item.n)):
+                text = f"({text})"
+            if _is_infix(item):
+                text = f" {text} " if previous is not None and not _is_infix(previous) else text
+            elif item.tag == "&comma;":
+                text = self.mark(item, ",") + " "
+            elif previous is not None and (_is_word(item) or _is_word(previous)):
+                text = text if _bare(text)[:1] in "([{" else " " + text
+            out.append(text)
+            previous = item
+        return re.sub(r" {2,}", " ", "".join(out)).strip()
+
+    def symbol(self, node: Node, depth: int) -> str:
+        text = self.core(node, depth)
+        kids = node.kids
+        if kids is None or node.tag[:2] == "O!":
+            return text
+        over = kids.get("o")
+        if over is not None and over.tag in _COMBINING and over.kids is None:
+            text = (text if len(_bare(text)) == 1 else f"({text})") + _COMBINING[over.tag]
+            over = None
+        for child, mark, table in (
+            (kids.get("d"), "_", _SUBSCRIPTS),
+            (kids.get("c"), "^", _SUPERSCRIPTS),
+        ):
+            if child is not None:
+                text = _script(self.row(child, depth + 1), mark, table) + text
+        for child, mark, table in (
+            (kids.get("b"), "_", _SUBSCRIPTS),
+            (kids.get("u"), "_", _SUBSCRIPTS),
+            (kids.get("a"), "^", _SUPERSCRIPTS),
+            (over, "^", _SUPERSCRIPTS),
+        ):
+            if child is not None:
+                text += _script(self.row(child, depth + 1), mark, table)
+        return text
+
+    def core(self, node: Node, depth: int) -> str:
+        tag = node.tag
+        kind = tag[:2]
+        if kind == "M!":
+            return self.group(node, depth)
+        if tag == "O!root":
+            return f"{self.mark(node, '√')}{self.bracketed(node.get('w'), depth)}"
+        if tag == "O!divide":
+            over, under = (self.bracketed(node.get(edge), depth) for edge in "ou")
+            return f"{over}{self.mark(node, '/')}{under}"
+        if kind == "W!":
+            return ""
+        if node.look and "glyph" in node.look:
+            return self.mark(node, str(node.look["glyph"]))
+        return self.mark(node, _bare(unescape(tag[2:] if kind[1:] == "!" else tag)))
+
+    def bracketed(self, node: Node | None, depth: int) -> str:
+        text = self.row(node, depth + 1)
+        is_short = node is not None and node.n is None and len(_bare(text)) <= 2
+        return text if is_short else f"({text})"
+
+    def group(self, node: Node, depth: int) -> str:
+        found = _FENCES.match(node.tag)
+        opener, closer, columns = (found[1], found[2], int(found[4])) if found else ("", "", 1)
+        cells: list[str] = []
+        head = node.get("w")
+        while head is not None:
+            cells.append(self.row(head, depth + 1))
+            head = head.get("e")
+        if found and found[3] != "1":
+            rows = [cells[i : i + columns] for i in range(0, len(cells), max(1, columns))]
+            inside = "; ".join(", ".join(row) for row in rows)
+            opener, closer = opener or "[", closer or "]"
+        else:
+            inside = " ".join(cells)
+            if not opener and node.kids and node.kids.keys() - {"w"}:
+                opener, closer = "(", ")"
+        return self.mark(node, unescape(opener)) + inside + self.mark(node, unescape(closer))
 
 
 def _touches(neighbour: Node | None) -> bool:
@@ -66,77 +159,12 @@ def _is_word(node: Node) -> bool:
     return tag[:2] == "T!" or tag in FUNCTIONS or (tag[:2] == "V!" and len(tag) > len("V!x"))
 
 
-def _symbol(node: Node, depth: int) -> str:
-    text = _core(node, depth)
-    kids = node.kids
-    if kids is None or node.tag[:2] == "O!":
-        return text
-    over = kids.get("o")
-    if over is not None and over.tag in _COMBINING and over.kids is None:
-        text = (text if len(text) == 1 else f"({text})") + _COMBINING[over.tag]
-        over = None
-    for child, mark, table in (
-        (kids.get("d"), "_", _SUBSCRIPTS),
-        (kids.get("c"), "^", _SUPERSCRIPTS),
-    ):
-        if child is not None:
-            text = _script(_row(child, depth + 1), mark, table) + text
-    for child, mark, table in (
-        (kids.get("b"), "_", _SUBSCRIPTS),
-        (kids.get("u"), "_", _SUBSCRIPTS),
-        (kids.get("a"), "^", _SUPERSCRIPTS),
-        (over, "^", _SUPERSCRIPTS),
-    ):
-        if child is not None:
-            text += _script(_row(child, depth + 1), mark, table)
-    return text
-
-
 def _script(text: str, mark: str, table: dict[int, int]) -> str:
     tight = text.replace(" ", "")
-    if tight and all(ord(char) in table for char in tight):
+    bare = _bare(tight)
+    if bare and all(ord(char) in table for char in bare):
         return tight.translate(table)
-    return mark + (text if len(text) == 1 else f"({text})")
-
-
-def _core(node: Node, depth: int) -> str:
-    tag = node.tag
-    kind = tag[:2]
-    if kind == "M!":
-        return _group(node, depth)
-    if tag == "O!root":
-        return f"√{_bracketed(node.get('w'), depth)}"
-    if tag == "O!divide":
-        return f"{_bracketed(node.get('o'), depth)}/{_bracketed(node.get('u'), depth)}"
-    if kind == "W!":
-        return ""
-    if node.look and "glyph" in node.look:
-        return str(node.look["glyph"])
-    return unescape(tag[2:] if kind[1:] == "!" else tag)
-
-
-def _bracketed(node: Node | None, depth: int) -> str:
-    text = _row(node, depth + 1)
-    return text if node is not None and node.n is None and len(text) <= 2 else f"({text})"
-
-
-def _group(node: Node, depth: int) -> str:
-    found = _FENCES.match(node.tag)
-    opener, closer, columns = (found[1], found[2], int(found[4])) if found else ("", "", 1)
-    cells: list[str] = []
-    head = node.get("w")
-    while head is not None:
-        cells.append(_row(head, depth + 1))
-        head = head.get("e")
-    if found and found[3] != "1":
-        rows = [cells[i : i + columns] for i in range(0, len(cells), max(1, columns))]
-        inside = "; ".join(", ".join(row) for row in rows)
-        opener, closer = opener or "[", closer or "]"
-    else:
-        inside = " ".join(cells)
-        if not opener and node.kids and node.kids.keys() - {"w"}:
-            opener, closer = "(", ")"
-    return unescape(opener) + inside + unescape(closer)
+    return mark + (text if len(_bare(text)) == 1 else f"({text})")
 
 
 def picture(root: Node | None) -> str:

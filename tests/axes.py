@@ -1,0 +1,84 @@
+"""A small library with a model made by hand: every vector points along the axis of its topic."""
+
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from eqemb.embeddings import Embeddings
+from eqemb.index import build_index
+from eqemb.library import Library
+from eqemb.reading import read_library
+
+PAPERS = {
+    "angles": r"""\title{On <script>alert(1)</script> \& angles}
+The cosine of the angle between two vectors $x$ and $y$ is
+\begin{equation}\label{eq:cos} \cos(x, y) = \frac{x \cdot y}{\|x\| \|y\|} \end{equation}
+which measures their similarity. Whoever compares documents by \eqref{eq:cos} forgets their lengths.
+""",
+    "documents": r"""Two documents are compared by the cosine similarity
+\begin{equation} \cos(a, b) = \frac{a \cdot b}{\|a\| \|b\|} \tag{2.3} \end{equation}
+of their vectors. Similarities lie between zero and one.""",
+    "harmonic": r"""The harmonic mean of precision and recall is the balanced measure
+\begin{equation} F = \frac{2 P R}{P + R} \tag{F} \end{equation} of retrieval.""",
+    "again": r"""Elsewhere the same harmonic mean is written
+\begin{equation} F = \frac{2PR}{P+R}. \end{equation} Precision is \[ P = \frac{a}{a + b} \]""",
+}
+#: Words by the axis of their topic.
+TOPICS = (
+    ("cosine", "angle", "similarity", "similarities", "vectors", "documents", "lengths"),
+    ("harmonic", "precision", "recall", "balanced", "retrieval"),
+    ("elsewhere", "written", "measures"),
+)
+
+
+def make_library(folder: Path, *, model: bool = True) -> Library:
+    """Read the papers; with a model, give every word, unit and equation its axis."""
+    (folder / "papers").mkdir()
+    for name, text in PAPERS.items():
+        document = rf"\documentclass{{article}}\begin{{document}}{text}\end{{document}}"
+        (folder / "papers" / f"{name}.tex").write_text(document)
+    library = read_library([folder / "papers"], folder / "library", jobs=1, index=True)
+    if model:
+        made = make_model(library)
+        made.save(library.generation / "model")
+        build_index(library.records, library.generation / "index", made)
+        library.close()
+        return Library.open(folder / "library")
+    return library
+
+
+def make_model(library: Library) -> Embeddings:
+    """Vectors along the axes of their topics; what `again` has, and nobody else, was not there."""
+    words = [word for topic in TOPICS for word in topic]
+    axes = [np.eye(3, dtype=np.float32)[at] for at, topic in enumerate(TOPICS) for _ in topic]
+    forms, units, alpha_units = [], dict[str, int](), list[NDArray[np.float32]]()
+    bags: list[list[int]] = []
+    names = [unit for (unit,) in library.records.rows("SELECT unit FROM units ORDER BY id")]
+    for number, canonical, blob in library.records.rows(
+        "SELECT id, canonical, units FROM types ORDER BY id"
+    ):
+        listed = library.records.rows("SELECT article FROM equations WHERE type = ?", number)
+        homes = {library.records.names()[key] for (key,) in listed}
+        if homes == {"again"}:
+            continue
+        axis = np.eye(3, dtype=np.float32)[1 if homes & {"harmonic", "again"} else 0]
+        bag = [names[row] for row in np.frombuffer(blob, np.int32).tolist()]
+        for unit in bag:
+            if units.setdefault(unit, len(units)) == len(alpha_units):
+                alpha_units.append(axis)
+        forms.append(canonical)
+        bags.append([units[unit] for unit in bag])
+    alpha = np.stack(alpha_units)
+    equations = np.stack([alpha[bag].mean(axis=0) for bag in bags])
+    return Embeddings(
+        {"model": "eqemb-h", "settings": {"unit_pooling": "mean", "unit_weight": 1.0}},
+        {
+            "rho_words": np.stack(axes),
+            "alpha_words": np.stack(axes),
+            "alpha_units": alpha,
+            "alpha_equations": equations,
+            "rho_equations": equations,
+        },
+        {"words": words, "equations": forms, "units": list(units)},
+    )

@@ -302,7 +302,7 @@ class Describer:
             best.setdefault(self._homes[int(self._search.articles[number])], at)
         chosen = list(best.values())
         directions = self._contexts.of([kin.numbers[at] for at in chosen])
-        trust = np.array([kin.trust[at] for at in chosen])
+        trust = np.array([kin.trust[at] for at in chosen]) ** 2  # the nearest matter most
         pairs = np.outer(trust, trust)
         np.fill_diagonal(pairs, 0)
         agreement = float((pairs * (directions @ directions.T)).sum() / max(pairs.sum(), 1e-12))

@@ -154,6 +154,8 @@ def test_a_ranking_that_is_not_there_is_refused(library: Library) -> None:
     """One sentence names those that are."""
     with pytest.raises(UsageError, match="words, meaning, structure"):
         library.search("precision", by="magic")
+    with pytest.raises(UsageError, match="no model"):
+        library.search("precision", by="meaning")
 
 
 def test_a_name_is_answered_with_its_equation(library: Library) -> None:

@@ -169,7 +169,9 @@ class Search:
             word for word in dict.fromkeys(question.words) if self.wording.find(word) is None
         ]
         near = {word: some for word in unknown if (some := self.wording.near(word))}
-        parts = self.parts_for_words(question, allowed, _wanted(by, WORDS))
+        parts = self.parts_for_words(
+            question, allowed, _wanted(by, WORDS, has_model=self.meaning is not None)
+        )
         if encoding is not None and question.words and by in ("all", "encoder"):
             parts["encoder"] = encoding.scores(" ".join(question.words))
         notes = self.paper.notes(self.types, question.words) if by == "paper" else []
@@ -226,7 +228,7 @@ class Search:
     ) -> Answer:
         """The same for an equation that was read."""
         allowed = self._allowed(where)
-        wanted = _wanted(by, EQUATION)
+        wanted = _wanted(by, EQUATION, has_model=self.meaning is not None)
         if is_pattern(asked.layout):
             found = self.kin(asked.layout, allowed)
             hits = self._best({"structure": self._spread(found)}, k, allowed)
@@ -406,10 +408,12 @@ class Search:
         return [name for name in names if name != besides]
 
 
-def _wanted(by: str, weights: Mapping[str, float]) -> Container[str]:
+def _wanted(by: str, weights: Mapping[str, float], *, has_model: bool) -> Container[str]:
     """The parts that a ranking needs."""
     if by not in BY:
         raise UsageError(f"no ranking by {by!r}: there are {', '.join(BY)}")
+    if by == "meaning" and not has_model:
+        raise UsageError(NO_MODEL)
     return weights if by == "all" else (by,)
 
 

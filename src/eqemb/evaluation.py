@@ -100,7 +100,11 @@ SYSTEMS: dict[str, System] = {
     "cbow": System(
         Cbow, {"mean": False}, {"logistic": {"rate": 0.05, "negatives": 1, "mean": True}}
     ),
-    "pv-dm": System(ParagraphVectors, {"rate": 0.05}, {"logistic": {"negatives": 1}}),
+    "pv-dm": System(
+        ParagraphVectors,
+        {"rate": 0.05},
+        {"logistic": {"rate": 0.025, "iterations": 40, "negatives": 1}},
+    ),
     "glove": System(
         GloVe,
         {"equations": "tokens", "iterations": 50},

@@ -36,6 +36,7 @@ WORDS, EQUATION = "words", "equation"
 #: What the parts of the library's own search weigh, for each kind of query.
 PARTS = {WORDS: WORD_PARTS, EQUATION: EQUATION_PARTS}
 #: The names of rivals that know nothing of equation vectors.
+PRODUCT, ITS_PARTS = "eqemb search", ("its words", "its meaning", "its structure")
 PLAIN = ("BM25", "context means", "unit overlap", "side by side", "sentence encoder")
 #: BM25's saturation and length norm; the length of a context is the sum of its weights.
 K1, B = 1.2, 0.75
@@ -420,10 +421,10 @@ def product_rankers(
     search: Search, corpus: Corpus, encoder: SentenceEncoder | None = None
 ) -> list[Ranker]:
     """The whole search, with an encoder too where there is one, and each of its parts."""
-    whole = [Product("eqemb search", search, corpus)]
+    whole = [Product(PRODUCT, search, corpus)]
     if encoder is not None:
         only_words = {WORDS: WORD_PARTS}
-        whole.append(Product("eqemb search + encoder", search, corpus, only_words, encoder))
+        whole.append(Product(f"{PRODUCT} + encoder", search, corpus, only_words, encoder))
     alone: dict[str, dict[str, dict[str, float]]] = {
         "its words": {WORDS: {"words": 1.0}, EQUATION: {"words": 1.0}},
         "its meaning": {WORDS: {"meaning": 1.0}, EQUATION: {"meaning": 1.0}},

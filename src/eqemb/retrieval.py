@@ -26,7 +26,9 @@ from eqemb.evaluation import SYSTEMS, Cell
 from eqemb.library import Library
 from eqemb.rankers import (
     EQUATION,
+    ITS_PARTS,
     PLAIN,
+    PRODUCT,
     WORDS,
     ArticleRanker,
     Bm25,
@@ -417,10 +419,12 @@ def _gains(
     """Every ranker against the plain rival that is best on these very topics."""
     rivals = [name for name in PLAIN if name in lines]
     best = max(rivals, key=lambda name: float(lines[name]["ndcg"][chosen].mean()))
-    for name, line in lines.items():
-        if name != best:
-            gain = ranking.gain(line["ndcg"][chosen], lines[best]["ndcg"][chosen])
-            yield {"topics": half, "ranker": name, "against": best} | gain._asdict()
+    pairs = [(name, best) for name in lines if name != best]
+    # the product against its own parts, too
+    pairs += [(PRODUCT, part) for part in ITS_PARTS if PRODUCT in lines and part in lines]
+    for name, other in pairs:
+        gain = ranking.gain(lines[name]["ndcg"][chosen], lines[other]["ndcg"][chosen])
+        yield {"topics": half, "ranker": name, "against": other} | gain._asdict()
 
 
 # ------------------------------------------------------------ choices, on development topics

@@ -36,6 +36,7 @@ from large_library import make_large
 
 from eqemb.formula import layout
 from eqemb.library import Library
+from eqemb.postings import best_of
 from eqemb.vocabulary import STOP_WORDS
 
 NOT_COUNTED = 5
@@ -173,9 +174,7 @@ def vectors(folder: Path, count: int) -> dict[str, Times]:
     asked = [np.array(table[row]) for row in random.integers(0, len(table), count)]
 
     def product(vector: Any) -> Any:
-        scores = table @ vector
-        best = np.argpartition(scores, -10)[-10:]
-        return best[np.argsort(-scores[best])]
+        return best_of(table @ vector, 10)
 
     found = {"one product, ten best": clocked(product, asked)}
     try:

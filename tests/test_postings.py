@@ -8,7 +8,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from eqemb import postings
-from eqemb.postings import Column, Gatherer, Postings, Profiles, load
+from eqemb.postings import (
+    Column,
+    Gatherer,
+    Keys,
+    Postings,
+    Profiles,
+    best_of,
+    first_places,
+    load,
+)
 
 
 @settings(max_examples=30, deadline=None)
@@ -49,3 +58,33 @@ def test_columns_grow(tmp_path: Path) -> None:
         column.add(np.arange(start, start + 1000))
     column.close()
     assert np.array_equal(load(tmp_path, "numbers"), np.arange(3000))
+
+
+def test_keys_tell_the_rows_of_texts(tmp_path: Path) -> None:
+    """Every text has its own row, and another text none."""
+    texts = [f"word{number}" for number in range(500)]
+    Keys.write(tmp_path, "texts", texts)
+    keys = Keys(tmp_path, "texts")
+    assert [keys.find(text) for text in texts] == list(range(500))
+    assert keys.find("word500") is None
+    Keys.write(tmp_path, "nothing", [])
+    assert Keys(tmp_path, "nothing").find("word1") is None
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    scores=st.lists(st.sampled_from([0.0, -1.0, 0.25, 0.5, 1.0]), max_size=40),
+    stretch=st.integers(1, 60),
+    count=st.integers(1, 30),
+)
+def test_the_best_are_those_of_a_whole_sort(scores: list[float], stretch: int, count: int) -> None:
+    """Blocks leave nothing out, whatever ties there are; what has no score is no answer."""
+    values = np.array(scores * stretch, np.float32)
+    ranked = sorted((-value, place) for place, value in enumerate(values.tolist()) if value > 0)
+    assert best_of(values, count).tolist() == [place for _, place in ranked[:count]]
+
+
+def test_first_places() -> None:
+    """Each number where it stands first."""
+    assert first_places(np.array([2, 0, 2, 1, 0])).tolist() == [1, 3, 0]
+    assert first_places(np.array([], np.int32)).tolist() == []

@@ -1,5 +1,8 @@
 """Questions to a library: words to equations, equations to equations, and names."""
 
+import difflib
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -250,3 +253,55 @@ def test_wildcards_match(library: Library) -> None:
     assert ids(library.similar(r"\|?x\| \|?x\|")) == []
     with pytest.raises(UsageError, match="at least one symbol"):
         library.similar("?x")
+
+
+def test_near_spellings_are_those_of_difflib(library: Library) -> None:
+    """Letters are counted first to spare time, and that leaves out no word."""
+    wording = library.questions.wording
+    for word in ("harmonicc", "precison", "recal", "vectrs", "xq", "The", "q"):
+        alike = [
+            w for w in wording.words if w[0] == word[0].lower() and abs(len(w) - len(word)) < 3
+        ]
+        near = difflib.get_close_matches(word.lower(), alike, 3, 0.75)
+        assert wording.near(word) == [w for w in near if wording.find(w) is not None]
+    assert wording.near("harmonicc")
+
+
+def test_a_topic_is_what_articles_share(library: Library) -> None:
+    """Each article counts by its best equation; a stem of one article alone is left out."""
+    wording = library.questions.wording
+    equations, trusts = [0, 1, 3], [0.5, 1.0, 0.25]  # two of one article, one of another
+    topic = wording.topic(equations, trusts, 50)
+    homes = wording.places[equations, 0].tolist()
+    assert homes[0] == homes[1] != homes[2]
+    worth: dict[int, dict[int, float]] = {}
+    for equation, trust, home in zip(equations, trusts, homes, strict=True):
+        for row in range(len(wording.idfs)):
+            said = trust * wording.share(row, equation)
+            known = worth.setdefault(row, {})
+            if said:
+                known[home] = max(known.get(home, 0), said)
+    shared = {row: sum(of.values()) * wording.idf(row) for row, of in worth.items() if len(of) > 1}
+    assert topic
+    assert set(topic) <= set(shared)
+    total = sum(shared[row] for row in topic)
+    assert topic == pytest.approx({row: shared[row] / total for row in topic})
+    assert list(topic) == sorted(topic, key=lambda row: (-shared[row], row))
+    assert wording.topic([], [], 5) == {}
+
+
+def test_questions_load_nothing_heavy(library: Library) -> None:
+    """Answers come at once from a cold start: NumPy is all that is loaded."""
+    code = (
+        "import sys\nfrom eqemb.library import Library\n"
+        f"with Library.open({str(library.folder)!r}) as library:\n"
+        "    assert library.search('precision cosine zebra').hits[0].text\n"
+        r"    assert library.similar(r'F = \frac{2ab}{a+b}').hits[0].mathml"
+        "\n"
+        "    assert library.similar('angles#1', by='structure') is not None\n"
+        "print(*{'numba', 'scipy', 'torch', 'pandas', 'rich'} & set(sys.modules))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60
+    )
+    assert not done.stdout.split()

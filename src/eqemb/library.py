@@ -236,8 +236,9 @@ class Library:
 
     def equation(self, name: str) -> Equation | None:
         """The equation that is named; None where the text is no name but LaTeX."""
-        if looks_like_name(name):
-            self.article(looks_like_name(name))  # a misspelt name is no formula
+        article = looks_like_name(name)
+        if article and self.records.key(article) is None:
+            self.article(article)  # a misspelt name is no formula
         return find(self.records, name)
 
     @cached_property

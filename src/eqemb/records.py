@@ -313,6 +313,11 @@ class Records:
             record.unknown = tuple(self.rows(unknown, key))
             yield record
 
+    def key(self, name: str) -> int | None:
+        """The id of the article of a name, None where there is none."""
+        query = "SELECT s.id FROM sources s JOIN articles a ON a.id = s.id WHERE s.name = ?"
+        return next((int(key) for (key,) in self.rows(query, name)), None)
+
     def article(self, name: str) -> Article | None:
         """One article as it was read, None where there is none of that name."""
         query = (

@@ -7,6 +7,7 @@ equation that is asked for says little in words, so the words that its nearest k
 stand for it. NumPy only, so that an answer comes at once from a cold start.
 """
 
+import json
 import re
 from collections.abc import Callable, Container, Mapping, Sequence
 from functools import cached_property
@@ -63,16 +64,17 @@ def looks_like_name(query: str) -> str:
 def find(records: Records, name: str) -> Equation | None:
     """The equation that a name means; None where the text is no name but LaTeX."""
     match = _NAME.fullmatch(name.strip())
-    article = records.article(match[1]) if match else None
+    article = records.key(match[1]) if match else None
     if match is None or article is None:
         return None
-    for equation in article.equations:
+    query = "SELECT ordinal, number, labels FROM equations WHERE article = ? ORDER BY ordinal"
+    for ordinal, number, labels in records.rows(query, article):
         if (
-            (match[2] and equation.ordinal == int(match[2]))
-            or (match[3] and equation.number == match[3])
-            or (match[4] and match[4] in equation.labels)
+            (match[2] and ordinal == int(match[2]))
+            or (match[3] and number == match[3])
+            or (match[4] and match[4] in json.loads(labels))
         ):
-            return equation
+            return records.equation(article, ordinal)[0]
     raise UsageError(
         f"{match[1]} has no equation {name[len(match[1]) :]}: `eqemb show` lists its equations"
     )
@@ -243,14 +245,17 @@ class Search:
         self, asked: Asked, allowed: Mask, wanted: Container[str]
     ) -> dict[str, Scores]:
         """What each part that is wanted says of every equation, from 0 to 1."""
-        found = self.kin(asked.layout, allowed)
-        parts = {"structure": self._spread(found)} if "structure" in wanted else {}
+        parts: dict[str, Scores] = {}
+        if "structure" in wanted or "words" in wanted:
+            found = self.kin(asked.layout, allowed)
+        if "structure" in wanted:
+            parts["structure"] = self._spread(found)
         if "words" in wanted and (topic := self.topic(asked, found)):
             parts["words"] = self.wording.scores(topic)
         if self.meaning is not None and self.meaning.shapes is not None and "meaning" in wanted:
             units = ["\t".join(unit) for unit in asked.layout.units()]
             cosines = self.meaning.shapes @ self.meaning.of_units(units)
-            parts["meaning"] = np.maximum(cosines, 0, out=cosines)[self.types]
+            parts["meaning"] = np.maximum(cosines, 0, out=cosines).take(self.types)
         if "paper" in wanted:
             kind = self.records.type_of(asked.layout.canonical())
             units = ["\t".join(unit) for unit in asked.layout.units()]
@@ -304,8 +309,7 @@ class Search:
         """Likenesses of types as scores of equations, 0 where it is not among the best."""
         scores = np.zeros(len(self.structure), np.float32)
         scores[found.types] = found.scores
-        spread: Scores = scores[self.types]
-        return spread
+        return scores.take(self.types)
 
     # ------------------------------------------------------------ limits
 

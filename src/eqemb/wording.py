@@ -225,7 +225,7 @@ class Wording:
         total = np.zeros(len(self.places), np.float32)
         for row, weight in weights.items():
             owners, impacts = self._postings.of(row)
-            total[owners] += np.float32(weight / (K1 + 1)) * impacts
+            np.add.at(total, owners, np.float32(weight / (K1 + 1)) * impacts)
         return total
 
     def share(self, row: int, equation: int) -> float:
@@ -319,9 +319,10 @@ class Wording:
         alike = re.findall(rf"{first}(.{{{least},{most}}})(?=\n)", f"\n{self._text}\n")
         if not alike:
             return []
-        words = np.array([f"{word[:1]}{rest}" for rest in alike], f"U{len(word) + 2}")
+        longest = len(word) + 2
+        words = np.array([f"{word[:1]}{rest}" for rest in alike], f"U{longest}")
         # no more letters than both have can meet, which is soon said of all words
-        letters = words.view(np.uint32).reshape(len(words), -1)
+        letters = words.view(np.uint32).reshape(len(words), longest)
         met = sum(
             np.minimum((letters == ord(letter)).sum(axis=1), word.count(letter))
             for letter in set(word)

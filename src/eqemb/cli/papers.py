@@ -1,6 +1,7 @@
 """Commands about papers: build, read, info, show, demo."""
 
 import time
+from contextlib import suppress
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -70,6 +71,7 @@ def build(
     from eqemb.building import build_library
 
     started = time.perf_counter()
+    _say_replaced(output)
     with Stages() as stages:
         library = build_library(
             paths, output, model=model, base=base, jobs=jobs, resume=resume, watch=stages.watch
@@ -80,7 +82,7 @@ def build(
     seconds = time.perf_counter() - started
     if as_json:
         print_json(_read_summary(report, seconds) | {"model": report.get("model")})
-    else:
+    elif report["articles"]:
         _print_summary(report, output, seconds)
         _say_model(report.get("model"))
     _check_read(report, paths)
@@ -89,6 +91,16 @@ def build(
         if first is not None:
             say(f"      eqemb similar {output} '{first}#1'")
     _check_strict(report["coverage"], strict)
+
+
+def _say_replaced(output: Path) -> None:
+    """A library that is there already is not replaced in silence."""
+    from eqemb.library import Library
+
+    if (output / "library.json").exists():
+        with suppress(EqembError), Library.open(output) as old:
+            count = old.report["articles"]
+            say(f"{output} is a library of {count:,} papers: it is replaced when this is done")
 
 
 def _say_model(model: dict[str, Any] | None) -> None:
@@ -119,6 +131,7 @@ def read(
     from eqemb.reading import read_library
 
     started = time.perf_counter()
+    _say_replaced(output)
     with Talk() as talk:
         library = read_library(paths, output, progress=talk.progress, jobs=jobs, resume=resume)
     with library:
@@ -126,7 +139,7 @@ def read(
     seconds = time.perf_counter() - started
     if as_json:
         print_json(_read_summary(report, seconds))
-    else:
+    elif report["articles"]:
         _print_summary(report, output, seconds)
     _check_read(report, paths)
     if not as_json:
@@ -304,12 +317,13 @@ def show(
 
     with Library.open(library) as opened:
         if article is None:
-            for name, count, title in opened.contents():
-                line = {"article": name, "equations": count, "title": title}
-                if as_json:
-                    print_json(line)
-                else:
-                    print(f"{name}  ({count} equations)  {harmless(title)}".rstrip())
+            listed = list(opened.contents())
+            if as_json:
+                names = ("article", "equations", "title")
+                print_json({"articles": [dict(zip(names, row, strict=True)) for row in listed]})
+                return
+            for name, count, title in listed:
+                print(f"{name}  ({count} equations)  {harmless(title)}".rstrip())
             return
         found = opened.article(article)
     if as_json:

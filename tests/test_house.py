@@ -43,6 +43,7 @@ ORDER = [
     "foldin",
     "evaluation",
     "sources",
+    "identifiers",
     "latex",
     "unarxive",
     "duplicates",

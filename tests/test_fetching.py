@@ -3,6 +3,7 @@
 import gzip
 import hashlib
 import json
+import re
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import closing
@@ -439,6 +440,29 @@ def test_the_command_says_what_it_would_do_and_does_it(
         "unknown": [], "unlisted": 0, "fetched": 0, "bytes": 0, "held": 2, "unlicensed": 0,
         "left": 0, "stopped": "", "missed": {},
     }  # fmt: skip
+
+
+def test_the_document_and_the_help_name_the_same_options(run: Run) -> None:
+    """But for those of every command."""
+    written = (Path(__file__).parents[1] / "docs/fetching.md").read_text("utf-8")
+    _, helped, _ = run("--help")
+    options = set(re.findall(r"--[a-z-]+", helped)) - {"--help", "--json", "--output"}
+    assert set(re.findall(r"(?<![\w-])--[a-z][a-z-]*", written)) == options
+
+
+def test_the_python_of_the_document_runs(
+    arxiv: FakeArxiv, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Against the server of the tests."""
+    written = (Path(__file__).parents[1] / "docs/fetching.md").read_text("utf-8")
+    code = written.split("```python\n")[1].split("```")[0]
+    arxiv.add("1501.00001", TAR, categories=("cs.IR",), date="2015-06-30")
+    monkeypatch.setattr(courier, "Courier", arxiv.clock.courier)
+    monkeypatch.setattr(fetching, "Site", lambda: arxiv.site)
+    monkeypatch.chdir(tmp_path)
+    names: dict[str, Any] = {}
+    exec(code, names)  # noqa: S102 - our own document
+    assert names["done"].fetched == 1
 
 
 def test_a_folder_without_a_paper_is_said(run: Run, arxiv: FakeArxiv, tmp_path: Path) -> None:

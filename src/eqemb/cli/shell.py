@@ -19,6 +19,7 @@ from eqemb.errors import EqembError
 _KEPT = {
     "add": "; what was read is kept, go on with --resume",
     "build": "; what was read and learned is kept, go on with --resume",
+    "fetch": "; what was fetched is kept, the same command goes on",
     "read": "; what was read is kept, go on with --resume",
     "remove": "; the library is as it was, go on with --resume",
     "compare": "; finished tasks (a collection, K and a reading) are kept, the same command"

@@ -96,7 +96,7 @@ class _Finder:
                 yield self._named(replace(found, name=name, collection="") if is_one else found)
             elif path in folder.bad:
                 yield _skipped(folder.find(path), folder.bad[path])
-            elif path not in folder.texts and names.suffix(path) not in names.NEVER:
+            elif path not in folder.texts and not names.is_never(path):
                 is_beside = folder.has_text_above(path)
                 for found in self._in_file(folder.find(path)):
                     if _is_worth(found, path, is_beside=is_beside):

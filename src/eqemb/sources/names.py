@@ -21,6 +21,8 @@ _NEVER_TEXT = (
     " .cpp .hpp .java .class .jar .js .ts .rs .go .f .f90 .pl .sh .bat .rb .jl .sage .exe .dll .so"
     " .o .a .whl .mp3 .mp4 .avi .mov .mpg .wav .webm"
 )
+#: What `fetch` writes beside the papers it fetched: about papers, and none itself.
+ACCOUNT = "metadata.jsonl"
 #: Never opened, neither as a paper nor as a part of one: figures, data, programs, what TeX writes.
 NEVER = frozenset(_NEVER_TEXT.split())
 _NOT_TEX = NEVER.union(_OTHER_FORM, _PACKED)
@@ -101,6 +103,11 @@ def is_wanted(path: str) -> bool | None:
     if suffix(path) in _TEX or posixpath.basename(path).startswith("00README"):
         return True
     return False if suffix(path) in _NOT_TEX else None
+
+
+def is_never(path: str) -> bool:
+    """Whether a file is no paper, whatever it holds."""
+    return suffix(path) in NEVER or posixpath.basename(path) == ACCOUNT
 
 
 def is_hidden(path: str) -> bool:

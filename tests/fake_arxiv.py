@@ -1,0 +1,213 @@
+"""A server on this machine that speaks as arXiv does, with its failures, and a clock that jumps.
+
+It answers questions with Atom feeds in pages, sends sources, and tells licences. `refuse` makes it
+fail in ways that arXiv fails in; `calls` remembers what it was asked, when and over which
+connection.
+"""
+
+import re
+import threading
+from collections import defaultdict
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import NamedTuple
+from urllib.parse import parse_qs, unquote, urlsplit
+from xml.sax.saxutils import escape
+
+from eqemb.courier import Courier
+from eqemb.fetching import Site
+
+FREE = "http://creativecommons.org/licenses/by/4.0/"
+
+
+class Clock:
+    """Time that passes only by waiting."""
+
+    def __init__(self) -> None:
+        self.now = 1000.0
+
+    def sleep(self, seconds: float) -> None:
+        """Let time pass."""
+        self.now += seconds
+
+    def courier(self, delay: float = 3.0) -> Courier:
+        """One that lives by this clock."""
+        return Courier(delay, clock=lambda: self.now, sleep=self.sleep)
+
+
+class Call(NamedTuple):
+    """One call as the server saw it."""
+
+    kind: str
+    target: str
+    agent: str
+    connection: int
+    time: float
+
+
+@dataclass
+class Entry:
+    """A paper that the server has."""
+
+    id: str
+    source: bytes
+    categories: tuple[str, ...] = ("cs.CL",)
+    date: str = "2015-06-01"
+    version: str = "v1"
+    licence: str = FREE
+    title: str = "On\n  Words & Numbers"
+
+
+class Answer(NamedTuple):
+    """A reply; `cut` bytes of its body are promised and not sent."""
+
+    status: int = 200
+    body: bytes = b""
+    headers: tuple[tuple[str, str], ...] = ()
+    cut: int = 0
+
+
+@dataclass
+class FakeArxiv:
+    """The papers, the failures to come, and the calls so far."""
+
+    clock: Clock
+    papers: list[Entry] = field(default_factory=list)
+    calls: list[Call] = field(default_factory=list)
+    failures: dict[str, list[Answer]] = field(default_factory=lambda: defaultdict(list))
+    base: str = ""
+
+    @property
+    def site(self) -> Site:
+        """Where it answers."""
+        return Site(f"{self.base}/api/query", f"{self.base}/e-print/", f"{self.base}/oai")
+
+    @property
+    def options(self) -> list[str]:
+        """The same for the command line."""
+        api, source, records = self.site
+        return ["--api", api, "--source", source, "--records", records]
+
+    def add(self, name: str, source: bytes, **more: str | tuple[str, ...]) -> Entry:
+        """One paper more."""
+        entry = Entry(name, source, **more)  # type: ignore[arg-type]
+        self.papers.append(entry)
+        return entry
+
+    def refuse(self, kind: str, *answers: Answer) -> None:
+        """The next answers to calls of a kind: "api", "e-print" or "oai"."""
+        self.failures[kind] += answers
+
+    def asked(self, kind: str) -> list[str]:
+        """What was asked for, of a kind."""
+        return [call.target for call in self.calls if call.kind == kind]
+
+    def answer(self, target: str) -> Answer:
+        """What it says to a call."""
+        parts = urlsplit(target)
+        kind = parts.path.split("/")[1]
+        if self.failures[kind]:
+            return self.failures[kind].pop(0)
+        asked = {key: values[0] for key, values in parse_qs(parts.query).items()}
+        if kind == "api":
+            return self._feed(asked)
+        if kind == "oai":
+            return self._record(asked["identifier"].removeprefix("oai:arXiv.org:"))
+        name = unquote(parts.path).removeprefix("/e-print/")
+        known = {paper.id + paper.version: paper.source for paper in self.papers}
+        return Answer(body=known[name]) if name in known else Answer(404, b"<html>None</html>")
+
+    def _feed(self, asked: dict[str, str]) -> Answer:
+        if "id_list" in asked:
+            names = [re.sub(r"v\d+$", "", name) for name in asked["id_list"].split(",")]
+            found = [paper for paper in self.papers if paper.id in names]
+        else:
+            found = [paper for paper in self.papers if _matches(paper, asked["search_query"])]
+            found.sort(key=lambda paper: paper.date, reverse=asked["sortOrder"] == "descending")
+        first = int(asked["start"])
+        page = found[first : first + int(asked["max_results"])]
+        return Answer(body=feed(page, len(found)))
+
+    def _record(self, name: str) -> Answer:
+        known = {paper.id: paper.licence for paper in self.papers}
+        licence = f"<license>{known[name]}</license>" if known.get(name) else ""
+        inner = f'<arXiv xmlns="http://arxiv.org/OAI/arXiv/"><id>{name}</id>{licence}</arXiv>'
+        record = f"<GetRecord><record><metadata>{inner}</metadata></record></GetRecord>"
+        return Answer(
+            body=f'<OAI-PMH xmlns="http://www.openarchives.org/OAI/2.0/">{record}</OAI-PMH>'.encode()
+        )
+
+
+def _matches(paper: Entry, query: str) -> bool:
+    in_time = re.search(r"submittedDate:\[(\d{8})0000 TO (\d{8})2359\]", query)
+    day = paper.date.replace("-", "")
+    names = set(re.findall(r"cat:([\w.-]+)", query))
+    return bool(names & set(paper.categories)) and (
+        in_time is None or in_time[1] <= day <= in_time[2]
+    )
+
+
+def feed(papers: list[Entry], total: int) -> bytes:
+    """A page of arXiv's list."""
+    entries = "".join(
+        f"<entry><id>http://arxiv.org/abs/{paper.id}{paper.version}</id>"
+        f"<published>{paper.date}T12:00:00Z</published><title>{escape(paper.title)}</title>"
+        "<author><name>A. Author</name></author><author><name>B. Other</name></author>"
+        + "".join(f'<category term="{name}"/>' for name in paper.categories)
+        + "</entry>"
+        for paper in papers
+    )
+    return (
+        '<?xml version="1.0" encoding="UTF-8"?><feed xmlns="http://www.w3.org/2005/Atom"'
+        ' xmlns:opensearch="http://a9.com/-/spec/opensearch/1.1/">'
+        f"<opensearch:totalResults>{total}</opensearch:totalResults>{entries}</feed>"
+    ).encode()
+
+
+class _Handler(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    arxiv: FakeArxiv
+    connections = 0
+
+    def setup(self) -> None:
+        super().setup()
+        type(self).connections += 1
+        self.number = type(self).connections
+
+    def do_GET(self) -> None:
+        """Answer, and remember the call."""
+        kind = self.path.split("/")[1].split("?")[0]
+        agent = self.headers.get("User-Agent", "")
+        now = self.arxiv.clock.now
+        self.arxiv.calls.append(Call(kind, self.path, agent, self.number, now))
+        answer = self.arxiv.answer(self.path)
+        self.send_response(answer.status)
+        for name, value in answer.headers:
+            self.send_header(name, value)
+        self.send_header("Content-Length", str(len(answer.body) + answer.cut))
+        self.end_headers()
+        self.wfile.write(answer.body)
+        self.close_connection = self.close_connection or bool(answer.cut)
+
+    def log_message(self, *_: object) -> None:
+        """Say nothing."""
+
+
+@contextmanager
+def serving(clock: Clock) -> Iterator[FakeArxiv]:
+    """A server for as long as it is needed."""
+    arxiv = FakeArxiv(clock)
+    handler = type("Handler", (_Handler,), {"arxiv": arxiv, "connections": 0})
+    server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
+    server.daemon_threads = True
+    thread = threading.Thread(target=lambda: server.serve_forever(0.01))
+    thread.start()
+    arxiv.base = f"http://127.0.0.1:{server.server_address[1]}"
+    try:
+        yield arxiv
+    finally:
+        server.shutdown()
+        thread.join()
+        server.server_close()

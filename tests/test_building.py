@@ -302,6 +302,19 @@ def test_names_that_are_there_are_passed_over(tmp_path: Path) -> None:
     assert (change.known, change.articles) == (["a", "b"], 1)
 
 
+def test_known_papers_beside_an_unreadable_one_change_nothing(tmp_path: Path) -> None:
+    """What cannot be read is counted, as when the folder was built or added first."""
+    papers(tmp_path / "one", a=BODY, b=BODY)
+    (tmp_path / "one" / "c.tex").write_text("", "utf-8")
+    folder = built(tmp_path / "one", at=tmp_path / "lib")
+    before = content(folder)
+    for resume in (False, True):
+        change = add_papers(folder, tmp_path / "one", resume=resume)
+        assert change == Change(known=["a", "b"], skipped=1)
+        assert content(folder) == before
+        assert [path.name for path in (folder / "generations").iterdir()] == ["1"]
+
+
 def test_a_new_version_replaces_the_old(tmp_path: Path) -> None:
     """Where it is asked for and can be read; else the old one stays."""
     papers(tmp_path / "one", a=BODY, b=BODY, c=BODY)
@@ -393,6 +406,7 @@ def test_nothing_is_added_to_nothing(tmp_path: Path) -> None:
     with pytest.raises(EqembError, match=r"no article could be read \(1 pdf only\)"):
         add_papers(folder, tmp_path / "pdfs")
     assert content(folder) == before
+    assert [path.name for path in (folder / "generations").iterdir()] == ["1"]
 
 
 # -- removing

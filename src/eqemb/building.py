@@ -331,11 +331,12 @@ def add_papers(
             reader = Reader(limits, Backstops(), jobs, _papers(watch))
             done = reader.read(_unknown(tasks, there, change.known), records, folder)
         with contextlib.closing(Records(generation / "read.sqlite")) as new:
-            if not new.count() and change.known:
-                shutil.rmtree(generation, ignore_errors=True)
-                return change
             if not new.names():
-                check_articles(_why_nothing(new), folder)
+                shutil.rmtree(generation, ignore_errors=True)
+                change.skipped = new.count()
+                if not change.known:
+                    check_articles(_why_nothing(new), folder)
+                return change
             merged = _Merged(old.records, new, change)
             _take(old, generation, merged, limits, watch, change=change)
         write_run(generation, started, jobs, paths=resolved(step), resumed_after=done)

@@ -1,6 +1,7 @@
 """A library is built in stages, changed by generations, and can be made again to the byte."""
 
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -67,6 +68,17 @@ class Interrupt:
         self._left -= stage == self._stage
         if self._left == 0:
             raise KeyboardInterrupt
+
+
+def kill_at(end: str, remove: Callable[..., None]) -> Callable[..., None]:
+    """Ctrl-C before a folder is removed whose path ends so."""
+
+    def instead(path: Path, **options: Any) -> None:
+        if Path(path).as_posix().endswith(end):
+            raise KeyboardInterrupt
+        remove(path, **options)
+
+    return instead
 
 
 # -- building
@@ -154,6 +166,50 @@ def test_an_interrupted_build_goes_on(
     read = [state for name, state in told if name == "reading"]
     assert len(read) == (7 if stage == "reading" else 0)
     assert content(folder) == content(learned)
+
+
+@pytest.mark.parametrize("model", [False, SMALL])
+def test_a_build_that_was_done_is_not_done_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, model: Any
+) -> None:
+    """Where it was killed after the switch; what the kill left is tidied up."""
+    source, folder = topical(tmp_path / "papers", 4), tmp_path / "lib"
+    told: list[str] = []
+
+    def build(*, resume: bool) -> None:
+        told.clear()
+        watch = lambda stage, _: told.append(stage)  # noqa: E731
+        build_library(source, folder, model=model, resume=resume, watch=watch).close()
+
+    build(resume=False)
+    with monkeypatch.context() as patch:
+        patch.setattr(shutil, "rmtree", kill_at("generations/1", shutil.rmtree))
+        with pytest.raises(KeyboardInterrupt):
+            build(resume=False)
+    after = content(folder)
+    build(resume=True)
+    assert told == []
+    assert content(folder) == after
+    assert [path.name for path in (folder / "generations").iterdir()] == ["2"]
+    topical(source, 1, first=4)
+    build(resume=True)
+    assert "reading" in told
+    assert content(folder) != after
+
+
+def test_a_replacement_that_was_done_is_not_recorded_twice(tmp_path: Path) -> None:
+    """Nor are its papers read again."""
+    papers(tmp_path / "one", a=BODY, b=BODY)
+    folder = built(tmp_path / "one", at=tmp_path / "lib")
+    papers(tmp_path / "two", a=r"New. \[ y = 2 \]", c=BODY)
+    add_papers(folder, tmp_path / "two", replace=True)
+    after = content(folder)
+    change = add_papers(folder, tmp_path / "two", replace=True, resume=True)
+    assert change == Change(finished=True)
+    assert content(folder) == after
+    with Library.open(folder) as library:
+        assert [step["step"] for step in library.steps] == ["build", "add"]
+    assert add_papers(folder, tmp_path / "two", replace=True).replaced == ["a", "c"]
 
 
 def test_going_on_with_another_model_is_refused(learned: Path, tmp_path: Path) -> None:
@@ -437,7 +493,7 @@ def test_a_removal_that_was_done_is_not_done_again(tmp_path: Path) -> None:
     folder = built(tmp_path / "papers", at=tmp_path / "lib")
     assert remove_articles(folder, ["a", "a"]).articles == 1
     after = content(folder)
-    assert remove_articles(folder, ["a"], resume=True) == Change()
+    assert remove_articles(folder, ["a"], resume=True) == Change(finished=True)
     assert content(folder) == after
     with pytest.raises(UsageError, match="no article 'a'"):
         remove_articles(folder, ["a"])

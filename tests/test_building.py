@@ -1,5 +1,6 @@
 """A library is built in stages, changed by generations, and can be made again to the byte."""
 
+import os
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -463,6 +464,41 @@ def test_nothing_is_added_to_nothing(tmp_path: Path) -> None:
         add_papers(folder, tmp_path / "pdfs")
     assert content(folder) == before
     assert [path.name for path in (folder / "generations").iterdir()] == ["1"]
+
+
+# -- changed by others
+
+
+@pytest.mark.skipif(os.name == "nt", reason="no locks here")
+def test_an_open_library_answers_on_while_it_is_changed(learned: Path, tmp_path: Path) -> None:
+    """As it was when it was opened; the next change after it was closed removes that state."""
+    folder = tmp_path / "lib"
+    shutil.copytree(learned, folder)
+    topical(tmp_path / "more", 2, first=30)
+    with Library.open(folder) as before:
+        add_papers(folder, tmp_path / "more")
+        remove_articles(folder, ["set2/paper030"])
+        assert len(before.records.names()) == before.report["articles"] == 12
+        assert len(before.similar("x_1 = a + 0", by="meaning")) > 0
+        assert before.describe("x_1 = a + 0").words
+        with Library.open(folder) as after:
+            assert len(after.records.names()) == 13
+    names = {path.name for path in (folder / "generations").iterdir()}
+    assert names == {"1", "3"}
+    remove_articles(folder, ["set3/paper031"])
+    assert [path.name for path in (folder / "generations").iterdir()] == ["4"]
+
+
+def test_a_library_that_has_gone_is_said_to_have_changed(learned: Path, tmp_path: Path) -> None:
+    """Where nothing could hold it."""
+    shutil.copytree(learned, tmp_path / "lib")
+    with (  # noqa: PT012 - the library is closed by the error
+        pytest.raises(EqembError, match="was changed since it was opened"),
+        Library.open(tmp_path / "lib") as library,
+    ):
+        assert len(library.similar("x_1 = a + 0", by="structure")) > 0
+        shutil.rmtree(library.generation)
+        library.similar("x_1 = a + 0", by="paper")
 
 
 # -- removing

@@ -347,6 +347,7 @@ def add_papers(
             merged = _Merged(old.records, new, change)
             _take(old, generation, merged, limits, watch, change=change)
         write_run(generation, started, jobs, paths=resolved(step), resumed_after=done)
+        old.close()  # who has it open holds it
         _switch(folder, generation)
     return change
 
@@ -373,6 +374,7 @@ def remove_articles(
         limits = Limits(**old.report["limits"])
         _take(old, generation, kept, limits, watch or _silent)
         write_run(generation, started, 1)
+        old.close()
         _switch(folder, generation)
     return change
 

@@ -29,6 +29,7 @@ from eqemb.encoding import Encoding
 from eqemb.errors import EqembError, UsageError
 from eqemb.explaining import Why, explain
 from eqemb.hits import Answer, Hit
+from eqemb.index import check_version
 from eqemb.question import Where
 from eqemb.records import FORMAT, Records, open_records
 from eqemb.search import Search, find, looks_like_name
@@ -252,6 +253,7 @@ class Library:
         """The index, opened."""
         if not (self.generation / "index").is_dir():
             raise UsageError(f"{self.folder} has no index: make the library with `eqemb build`")
+        check_version(self.generation / "index", self.folder)
         return Search(self.records, self.generation / "index", lambda: self.model)
 
     def close(self) -> None:

@@ -1,12 +1,13 @@
-"""An index says what may read it."""
+"""An index says what may read it, and is on the disk before a library is switched to it."""
 
+import os
 from pathlib import Path
 
 import pytest
 
 from axes import make_library
 from eqemb.errors import EqembError
-from eqemb.index import VERSION
+from eqemb.index import VERSION, build_index
 from eqemb.library import Library
 
 
@@ -28,3 +29,20 @@ def test_an_index_of_another_version_is_refused(
         assert library.article("angles").equations
         with pytest.raises(EqembError, match=f"index of version {found}, .* reads {VERSION}: make"):
             library.search("cosine")
+
+
+@pytest.mark.skipif(not hasattr(os, "O_DIRECTORY"), reason="folders cannot be synced here")
+def test_files_and_folder_are_made_durable(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The folder last: it names them."""
+    synced, fsync = [], os.fsync
+
+    def note(handle: int) -> None:
+        synced.append(os.fstat(handle).st_ino)
+        fsync(handle)
+
+    with make_library(tmp_path, model=False) as library:
+        monkeypatch.setattr(os, "fsync", note)
+        folder = tmp_path / "index"
+        build_index(library.records, folder)
+    assert set(synced[:-1]) == {path.stat().st_ino for path in folder.iterdir()}
+    assert synced[-1] == folder.stat().st_ino

@@ -5,7 +5,8 @@
     the rest         words (`wording`), structure (`structure`) and vectors (`meaning`)
     index.json       its version
 
-Everything is written slice by slice, so that memory stays bounded, and read memory-mapped.
+Texts are gone through slice by slice, so that memory grows with distinct words and shapes (and by
+a few numbers for each equation), and everything is read memory-mapped.
 """
 
 import json
@@ -19,7 +20,7 @@ from eqemb.embeddings import Embeddings
 from eqemb.errors import EqembError
 from eqemb.meaning import index_meaning
 from eqemb.records import Records
-from eqemb.store import write_json
+from eqemb.store import sync_folder, write_json
 from eqemb.structure import index_structure
 from eqemb.wording import FIELDS, index_words
 
@@ -45,6 +46,7 @@ def build_index(
     for path in folder.iterdir():  # durable before the library is switched to it
         with path.open("rb") as file:
             os.fsync(file.fileno())
+    sync_folder(folder)
 
 
 def write_version(folder: Path) -> None:

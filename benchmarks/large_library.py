@@ -29,9 +29,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eqemb.formula.likeness import is_letter
+from eqemb.index import write_version
 from eqemb.library import Library
 from eqemb.postings import Column, Gatherer, Keys, first_places, load
-from eqemb.records import Records
+from eqemb.records import FORMAT, Records
 from eqemb.stems import stem
 
 Array = NDArray[Any]
@@ -62,7 +63,8 @@ class Copies:
         self.write("equations", lambda copy: self.equations + copy * shift)
         text = (self.real / "sections.txt").read_text("utf-8")
         (self.index / "sections.txt").write_text(text, "utf-8")
-        state = json.dumps({"format": 2, "generation": 1})
+        write_version(self.index)
+        state = json.dumps({"format": FORMAT, "generation": 1})
         (self.generation.parents[1] / "library.json").write_text(state, "ascii")
 
     def write(self, name: str, make: Callable[[int], Array]) -> None:

@@ -1,6 +1,8 @@
 """A library is built in stages, changed by generations, and can be made again to the byte."""
 
+import os
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -67,6 +69,17 @@ class Interrupt:
         self._left -= stage == self._stage
         if self._left == 0:
             raise KeyboardInterrupt
+
+
+def kill_at(end: str, remove: Callable[..., None]) -> Callable[..., None]:
+    """Ctrl-C before a folder is removed whose path ends so."""
+
+    def instead(path: Path, **options: Any) -> None:
+        if Path(path).as_posix().endswith(end):
+            raise KeyboardInterrupt
+        remove(path, **options)
+
+    return instead
 
 
 # -- building
@@ -154,6 +167,50 @@ def test_an_interrupted_build_goes_on(
     read = [state for name, state in told if name == "reading"]
     assert len(read) == (7 if stage == "reading" else 0)
     assert content(folder) == content(learned)
+
+
+@pytest.mark.parametrize("model", [False, SMALL])
+def test_a_build_that_was_done_is_not_done_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, model: Any
+) -> None:
+    """Where it was killed after the switch; what the kill left is tidied up."""
+    source, folder = topical(tmp_path / "papers", 4), tmp_path / "lib"
+    told: list[str] = []
+
+    def build(*, resume: bool) -> None:
+        told.clear()
+        watch = lambda stage, _: told.append(stage)  # noqa: E731
+        build_library(source, folder, model=model, resume=resume, watch=watch).close()
+
+    build(resume=False)
+    with monkeypatch.context() as patch:
+        patch.setattr(shutil, "rmtree", kill_at("generations/1", shutil.rmtree))
+        with pytest.raises(KeyboardInterrupt):
+            build(resume=False)
+    after = content(folder)
+    build(resume=True)
+    assert told == []
+    assert content(folder) == after
+    assert [path.name for path in (folder / "generations").iterdir()] == ["2"]
+    topical(source, 1, first=4)
+    build(resume=True)
+    assert "reading" in told
+    assert content(folder) != after
+
+
+def test_a_replacement_that_was_done_is_not_recorded_twice(tmp_path: Path) -> None:
+    """Nor are its papers read again."""
+    papers(tmp_path / "one", a=BODY, b=BODY)
+    folder = built(tmp_path / "one", at=tmp_path / "lib")
+    papers(tmp_path / "two", a=r"New. \[ y = 2 \]", c=BODY)
+    add_papers(folder, tmp_path / "two", replace=True)
+    after = content(folder)
+    change = add_papers(folder, tmp_path / "two", replace=True, resume=True)
+    assert change == Change(finished=True)
+    assert content(folder) == after
+    with Library.open(folder) as library:
+        assert [step["step"] for step in library.steps] == ["build", "add"]
+    assert add_papers(folder, tmp_path / "two", replace=True).replaced == ["a", "c"]
 
 
 def test_going_on_with_another_model_is_refused(learned: Path, tmp_path: Path) -> None:
@@ -302,6 +359,19 @@ def test_names_that_are_there_are_passed_over(tmp_path: Path) -> None:
     assert (change.known, change.articles) == (["a", "b"], 1)
 
 
+def test_known_papers_beside_an_unreadable_one_change_nothing(tmp_path: Path) -> None:
+    """What cannot be read is counted, as when the folder was built or added first."""
+    papers(tmp_path / "one", a=BODY, b=BODY)
+    (tmp_path / "one" / "c.tex").write_text("", "utf-8")
+    folder = built(tmp_path / "one", at=tmp_path / "lib")
+    before = content(folder)
+    for resume in (False, True):
+        change = add_papers(folder, tmp_path / "one", resume=resume)
+        assert change == Change(known=["a", "b"], skipped=1)
+        assert content(folder) == before
+        assert [path.name for path in (folder / "generations").iterdir()] == ["1"]
+
+
 def test_a_new_version_replaces_the_old(tmp_path: Path) -> None:
     """Where it is asked for and can be read; else the old one stays."""
     papers(tmp_path / "one", a=BODY, b=BODY, c=BODY)
@@ -393,6 +463,42 @@ def test_nothing_is_added_to_nothing(tmp_path: Path) -> None:
     with pytest.raises(EqembError, match=r"no article could be read \(1 pdf only\)"):
         add_papers(folder, tmp_path / "pdfs")
     assert content(folder) == before
+    assert [path.name for path in (folder / "generations").iterdir()] == ["1"]
+
+
+# -- changed by others
+
+
+@pytest.mark.skipif(os.name == "nt", reason="no locks here")
+def test_an_open_library_answers_on_while_it_is_changed(learned: Path, tmp_path: Path) -> None:
+    """As it was when it was opened; the next change after it was closed removes that state."""
+    folder = tmp_path / "lib"
+    shutil.copytree(learned, folder)
+    topical(tmp_path / "more", 2, first=30)
+    with Library.open(folder) as before:
+        add_papers(folder, tmp_path / "more")
+        remove_articles(folder, ["set2/paper030"])
+        assert len(before.records.names()) == before.report["articles"] == 12
+        assert len(before.similar("x_1 = a + 0", by="meaning")) > 0
+        assert before.describe("x_1 = a + 0").words
+        with Library.open(folder) as after:
+            assert len(after.records.names()) == 13
+    names = {path.name for path in (folder / "generations").iterdir()}
+    assert names == {"1", "3"}
+    remove_articles(folder, ["set3/paper031"])
+    assert [path.name for path in (folder / "generations").iterdir()] == ["4"]
+
+
+def test_a_library_that_has_gone_is_said_to_have_changed(learned: Path, tmp_path: Path) -> None:
+    """Where nothing could hold it."""
+    shutil.copytree(learned, tmp_path / "lib")
+    with (  # noqa: PT012 - the library is closed by the error
+        pytest.raises(EqembError, match="was changed since it was opened"),
+        Library.open(tmp_path / "lib") as library,
+    ):
+        assert len(library.similar("x_1 = a + 0", by="structure")) > 0
+        shutil.rmtree(library.generation)
+        library.similar("x_1 = a + 0", by="paper")
 
 
 # -- removing
@@ -423,7 +529,7 @@ def test_a_removal_that_was_done_is_not_done_again(tmp_path: Path) -> None:
     folder = built(tmp_path / "papers", at=tmp_path / "lib")
     assert remove_articles(folder, ["a", "a"]).articles == 1
     after = content(folder)
-    assert remove_articles(folder, ["a"], resume=True) == Change()
+    assert remove_articles(folder, ["a"], resume=True) == Change(finished=True)
     assert content(folder) == after
     with pytest.raises(UsageError, match="no article 'a'"):
         remove_articles(folder, ["a"])

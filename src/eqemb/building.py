@@ -42,6 +42,7 @@ from eqemb.reading import (
     check_articles,
     checked_jobs,
     find_clusters,
+    is_done,
     read_library,
     reading_step,
     records_written,
@@ -78,7 +79,7 @@ def build_library(
 
     `model` may be settings of `EqEmbH`, or False: then words and structure alone are searched.
     `base` is a library, or a model's folder, whose word vectors are taken as they are. `resume`
-    goes on with what was interrupted, at any stage.
+    goes on with what was interrupted, at any stage; what was finished is left as it is.
     """
     started, folder, given = time.time(), Path(folder), _several(paths)
     limits, jobs = limits or Limits(), checked_jobs(jobs)
@@ -90,6 +91,8 @@ def build_library(
     with being_written(folder):
         step = reading_step("build", given, limits)
         step["model"] = lesson.described() if lesson else None
+        if resume and is_done(folder, [step], discover(given, limits)):
+            return Library.open(folder)
         generation = begin(folder, [step], resume=resume)
         with records_written(generation / "records.sqlite") as records:
             reader = Reader(limits, Backstops(), jobs, _papers(watch))
@@ -303,6 +306,8 @@ class Change:
     """To be replaced, but what should replace them could not be read."""
     lacks: dict[str, int] | None = None
     """What the model does not have of the new papers, where there is a model."""
+    finished: bool = False
+    """It was done before: there was nothing to go on with."""
 
 
 def add_papers(
@@ -325,20 +330,24 @@ def add_papers(
     tasks, change = discover(given, limits), Change()
     with being_written(folder), Library.open(folder) as old:
         step = reading_step("add", given, limits) | {"replace": replace}
+        if resume and replace and is_done(folder, [*old.steps[:-1], step]):
+            return Change(finished=True)  # without `replace` all papers are known by now
         generation = begin(folder, [*old.steps, step], resume=resume)
         there = set() if replace else set(old.records.names())
         with records_written(generation / "read.sqlite") as records:
             reader = Reader(limits, Backstops(), jobs, _papers(watch))
             done = reader.read(_unknown(tasks, there, change.known), records, folder)
         with contextlib.closing(Records(generation / "read.sqlite")) as new:
-            if not new.count() and change.known:
-                shutil.rmtree(generation, ignore_errors=True)
-                return change
             if not new.names():
-                check_articles(_why_nothing(new), folder)
+                shutil.rmtree(generation, ignore_errors=True)
+                change.skipped = new.count()
+                if not change.known:
+                    check_articles(_why_nothing(new), folder)
+                return change
             merged = _Merged(old.records, new, change)
             _take(old, generation, merged, limits, watch, change=change)
         write_run(generation, started, jobs, paths=resolved(step), resumed_after=done)
+        old.close()  # who has it open holds it
         _switch(folder, generation)
     return change
 
@@ -355,8 +364,8 @@ def remove_articles(
     Library.open(folder).close()
     with being_written(folder), Library.open(folder) as old:
         step = {"step": "remove", "articles": wanted}
-        if resume and old.steps[-1:] == [step]:
-            return Change()  # killed after all was done
+        if resume and is_done(folder, [*old.steps[:-1], step]):
+            return Change(finished=True)
         _check_names(old, wanted)
         generation = begin(folder, [*old.steps, step], resume=resume)
         gone, left = set(wanted), old.records.names()
@@ -365,6 +374,7 @@ def remove_articles(
         limits = Limits(**old.report["limits"])
         _take(old, generation, kept, limits, watch or _silent)
         write_run(generation, started, 1)
+        old.close()
         _switch(folder, generation)
     return change
 

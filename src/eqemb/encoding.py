@@ -1,8 +1,10 @@
 """Sentence encoders: any function from texts to vectors, beside the library's own search.
 
-    encoded/NAME-KEY.npy    what an encoder made of the text around each equation, kept
+    encoded/NAME-KEY.safetensors    what an encoder made of the text around each equation, kept
 
-None comes with eqemb. A user names one as MODULE:FUNCTION, `encode(list of texts) -> array`.
+None comes with eqemb. A user names one as MODULE:FUNCTION, `encode(list of texts) -> array`. Behind
+a name there may be another encoder tomorrow: beside the vectors stands what it made of a PROBE,
+and where it makes something else of it now, everything is encoded anew.
 """
 
 import hashlib
@@ -28,6 +30,8 @@ Floats = NDArray[np.float32]
 BEFORE, AFTER = 40, 24
 _TOGETHER = 512  # texts that are encoded at a time
 _MATHS = re.compile(r"\$[^$]*\$")
+PROBE = "the quick gradient descends a lazy loss, and the norm of its vector vanishes"
+_ALIKE = 1e-3  # what half precision, or another batch, may change in a number of a unit vector
 
 
 def find_encoder(name: str) -> Encode:
@@ -86,26 +90,51 @@ class Encoding:
     ) -> None:
         self._records, self._progress = records, progress
         self._encode = find_encoder(name)
+        self._name = name.replace(":", ".")
         key = hashlib.sha256(f"{name}\0{records.sha256()}".encode()).hexdigest()[:12]
-        self._path = folder / "encoded" / f"{name.replace(':', '.')}-{key}.npy"
+        self._path = folder / "encoded" / f"{self._name}-{key}.safetensors"
 
     @cached_property
     def _vectors(self) -> Floats:
+        probe = _unit(self._encode([PROBE]))[0]
+        if (kept := self._kept(probe)) is not None:
+            return kept
+        texts = list(passages(self._records))
+        vectors = np.empty((len(texts), len(probe)), np.float32)
+        for at in range(0, len(texts), _TOGETHER):
+            self._progress(at, len(texts))
+            vectors[at : at + _TOGETHER] = self._encoded(texts[at : at + _TOGETHER], len(probe))
+        with store.new_file(self._path) as new:
+            store.write_arrays(new, {"vectors": vectors, "probe": probe})
+        self._remove_others()
+        return store.map_arrays(self._path)["vectors"]
+
+    def _kept(self, probe: Floats) -> Floats | None:
+        """What was encoded before, if by the same encoder."""
         if not self._path.exists():
-            self._path.parent.mkdir(exist_ok=True)
-            texts = list(passages(self._records))
-            made = []
-            for at in range(0, len(texts), _TOGETHER):
-                self._progress(at, len(texts))
-                made.append(_unit(self._encode(texts[at : at + _TOGETHER])))
-            with store.new_file(self._path) as new, new.open("wb") as file:
-                np.save(file, np.concatenate(made) if made else np.zeros((0, 1), np.float32))
-        found: Floats = np.load(self._path, mmap_mode="r")
-        return found
+            return None
+        found = store.map_arrays(self._path)
+        before = found["probe"]
+        is_same = before.shape == probe.shape and np.allclose(before, probe, rtol=0, atol=_ALIKE)
+        return found["vectors"] if is_same else None
+
+    def _remove_others(self) -> None:
+        """Those of the same name, of papers as they were before."""
+        mine = re.compile(rf"{re.escape(self._name)}-[0-9a-f]{{12}}\.(npy|safetensors)")
+        for path in self._path.parent.iterdir():
+            if mine.fullmatch(path.name) and path.name != self._path.name:
+                path.unlink(missing_ok=True)
+
+    def _encoded(self, texts: list[str], size: int) -> Floats:
+        made = _unit(self._encode(texts))
+        if made.shape[1] != size:
+            raise UsageError(f"the encoder makes vectors of {size} and of {made.shape[1]} numbers")
+        return made
 
     def scores(self, text: str) -> Floats:
         """Cosines of a query with the text around each equation; 0 where they are less."""
-        found: Floats = np.maximum(self._vectors @ _unit(self._encode([text]))[0], 0)
+        query = self._encoded([text], self._vectors.shape[1])[0]
+        found: Floats = np.maximum(self._vectors @ query, 0)
         return found
 
 

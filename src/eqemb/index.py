@@ -3,10 +3,13 @@
     equations.npy    for each equation, in order: article, ordinal, type, section, numbered
     sections.txt     the titles of sections
     the rest         words (`wording`), structure (`structure`) and vectors (`meaning`)
+    index.json       its version
 
-Everything is written slice by slice, so that memory stays bounded, and read memory-mapped.
+Texts are gone through slice by slice, so that memory grows with distinct words and shapes (and by
+a few numbers for each equation), and everything is read memory-mapped.
 """
 
+import json
 import os
 from collections.abc import Iterable
 from pathlib import Path
@@ -14,10 +17,15 @@ from pathlib import Path
 import numpy as np
 
 from eqemb.embeddings import Embeddings
+from eqemb.errors import EqembError
 from eqemb.meaning import index_meaning
 from eqemb.records import Records
+from eqemb.store import sync_folder, write_json
 from eqemb.structure import index_structure
 from eqemb.wording import FIELDS, index_words
+
+#: Raised whenever the files of an index, or what they hold, change.
+VERSION = 1
 
 
 def build_index(
@@ -34,9 +42,29 @@ def build_index(
     index_structure(records, folder)
     if model is not None:
         index_meaning(records, folder, model)
+    write_version(folder)
     for path in folder.iterdir():  # durable before the library is switched to it
         with path.open("rb") as file:
             os.fsync(file.fileno())
+    sync_folder(folder)
+
+
+def write_version(folder: Path) -> None:
+    """Say by which version the files of an index are to be read."""
+    write_json(folder / "index.json", {"format": "eqemb index", "version": VERSION})
+
+
+def check_version(folder: Path, library: Path) -> None:
+    """Refuse the index of a library that another version made."""
+    try:
+        number = json.loads((folder / "index.json").read_text("utf-8"))["version"]
+    except (OSError, ValueError, KeyError, TypeError):
+        number = 0  # the first ones did not say
+    if number != VERSION:
+        raise EqembError(
+            f"{library} has an index of version {number}, this version of eqemb reads {VERSION}: "
+            "make the library again with `eqemb build`, or use the version that made it"
+        )
 
 
 def _index_equations(records: Records, folder: Path) -> None:

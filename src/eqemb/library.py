@@ -7,15 +7,16 @@
 
 The generation after the current one is the reading under way, or one that was interrupted. It
 is taken by writing library.json anew, by rename, so that after a kill at any moment the library
-is the old one or the new one.
+is the old one or the new one. Who has opened a library holds its generation: it answers on while
+others change the library, and the old generation goes with a change after it was closed.
 """
 
 import contextlib
 import difflib
 import json
 import os
-import shutil
 import sqlite3
+import weakref
 from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
 from pathlib import Path
@@ -28,10 +29,11 @@ from eqemb.encoding import Encoding
 from eqemb.errors import EqembError, UsageError
 from eqemb.explaining import Why, explain
 from eqemb.hits import Answer, Hit
+from eqemb.index import check_version
 from eqemb.question import Where
 from eqemb.records import FORMAT, Records, open_records
 from eqemb.search import Search, find, looks_like_name
-from eqemb.store import sync_folder
+from eqemb.store import hold, remove_unheld, sync_folder
 
 try:
     import fcntl
@@ -72,7 +74,9 @@ class Library:
     build: ClassVar[Callable[..., "Library"]]
     """`eqemb.build_library`; `eqemb.Library` has it, since building comes after this module."""
 
-    def __init__(self, folder: Path, generation: Path) -> None:
+    def __init__(self, folder: Path, generation: Path, held: int | None = None) -> None:
+        """`held` keeps the generation from being removed until the library is closed."""
+        self._release = weakref.finalize(self, _close, held)
         self.folder = folder
         self.generation = generation
         self.records: Records = open_records(generation / "records.sqlite")
@@ -82,15 +86,18 @@ class Library:
     def open(cls, folder: str | Path) -> "Library":
         """Open the library in a folder."""
         folder = Path(folder)
-        state = read_state(folder)
-        if state is None:
-            hint = (
-                "its reading was not finished: run the same command with --resume"
-                if (folder / "generations").is_dir()
-                else "make one with `eqemb build PAPERS -o LIBRARY`"
-            )
-            raise UsageError(f"no library at {folder}: {hint}")
-        return cls(folder, folder / "generations" / str(state["generation"]))
+        while (state := read_state(folder)) is not None:
+            generation = folder / "generations" / str(state["generation"])
+            held = hold(generation)
+            if read_state(folder) == state:  # else it was changed before we held it
+                return cls(folder, generation, held)
+            _close(held)
+        hint = (
+            "its reading was not finished: run the same command with --resume"
+            if (folder / "generations").is_dir()
+            else "make one with `eqemb build PAPERS -o LIBRARY`"
+        )
+        raise UsageError(f"no library at {folder}: {hint}")
 
     @property
     def report(self) -> dict[str, Any]:
@@ -246,19 +253,28 @@ class Library:
         """The index, opened."""
         if not (self.generation / "index").is_dir():
             raise UsageError(f"{self.folder} has no index: make the library with `eqemb build`")
+        check_version(self.generation / "index", self.folder)
         return Search(self.records, self.generation / "index", lambda: self.model)
 
     def close(self) -> None:
         """Let go of the files."""
         self.records.close()
+        self._release()
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, _kind: object, error: object, _trace: object) -> None:
         self.close()
+        if isinstance(error, Exception) and not self.generation.exists():  # there are no locks
+            raise EqembError(f"{self.folder} was changed since it was opened: ask again") from None
         if isinstance(error, sqlite3.Error):
             raise EqembError(f"{self.folder} is damaged ({error}): read the papers again") from None
+
+
+def _close(handle: int | None) -> None:
+    if handle is not None:
+        os.close(handle)
 
 
 def _text(thing: str | Hit | Equation) -> str:
@@ -330,7 +346,7 @@ def next_generation(folder: Path) -> Path:
 
 
 def switch(folder: Path, generation: Path) -> None:
-    """Take a finished generation as the current one; older ones go afterwards."""
+    """Take a finished generation as the current one; older ones that nobody holds go then."""
     sync_folder(generation)
     sync_folder(generation.parent)
     state = {"format": FORMAT, "generation": int(generation.name)}
@@ -339,4 +355,4 @@ def switch(folder: Path, generation: Path) -> None:
         write_atomically(folder / name, (generation / name).read_text("utf-8"))
     for old in generation.parent.iterdir():
         if old != generation:
-            shutil.rmtree(old, ignore_errors=True)
+            remove_unheld(old)

@@ -280,6 +280,8 @@ def read_library(
     make_folder(folder)
     with being_written(folder):
         step = reading_step("read", given, limits) | {"index": index}
+        if resume and is_done(folder, [step], discover(given, limits)):
+            return Library.open(folder)
         generation = begin(folder, [step], resume=resume)
         with records_written(generation / "records.sqlite") as records:
             reader = Reader(limits, backstops or Backstops(), jobs, progress)
@@ -327,10 +329,8 @@ def begin(folder: Path, steps: list[dict[str, Any]], *, resume: bool) -> Path:
     `steps` is all that was done to make the library, this change the last of them.
     """
     generation = next_generation(folder)
-    path = generation / "settings.json"
-    settings = {"format": FORMAT, "version": __version__, "steps": steps}
-    if resume and path.exists():
-        if _compared(json.loads(path.read_text("utf-8"))) != _compared(settings):
+    if resume and (generation / "settings.json").exists():
+        if not _same_steps(generation, steps):
             raise UsageError(
                 "cannot resume: what was interrupted had other papers, limits or another version "
                 "or model; start again without --resume"
@@ -338,8 +338,39 @@ def begin(folder: Path, steps: list[dict[str, Any]], *, resume: bool) -> Path:
         return generation
     shutil.rmtree(generation, ignore_errors=True)
     generation.mkdir(parents=True)
-    write_atomically(path, to_json(settings))
+    write_atomically(generation / "settings.json", to_json(_settings(steps)))
     return generation
+
+
+def is_done(
+    folder: Path, steps: list[dict[str, Any]], sources: Iterable[Found] | None = None
+) -> bool:
+    """Whether the library is made by these steps, and no other change was begun.
+
+    A kill after the switch leaves it so; what else belongs to the switch is done here. Where
+    `sources` are given they have to be those that were read.
+    """
+    if read_state(folder) is None or (next_generation(folder) / "settings.json").exists():
+        return False
+    with Library.open(folder) as library:
+        generation = library.generation
+        if not _same_steps(generation, steps):
+            return False
+        there = library.records.rows("SELECT name, origin FROM sources ORDER BY id")
+        if sources is not None and [(one.name, one.origin) for one in sources] != list(there):
+            return False
+    switch(folder, generation)
+    return True
+
+
+def _settings(steps: list[dict[str, Any]]) -> dict[str, Any]:
+    return {"format": FORMAT, "version": __version__, "steps": steps}
+
+
+def _same_steps(generation: Path, steps: list[dict[str, Any]]) -> bool:
+    """Whether a generation is made, or being made, by these steps and this version."""
+    found = json.loads((generation / "settings.json").read_text("utf-8"))
+    return _compared(found) == _compared(_settings(steps))
 
 
 def _compared(settings: dict[str, Any]) -> dict[str, Any]:

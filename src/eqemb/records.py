@@ -19,7 +19,8 @@ from urllib.parse import quote
 from eqemb.article import Article, Equation, Problem
 from eqemb.errors import EqembError
 
-#: Raised whenever what is stored, or what decides that two equations are the same, changes.
+#: Raised whenever what is stored, or what decides that two equations are the same, changes; an
+#: index, which is made of records, has a version of its own.
 FORMAT = 2
 
 _SCHEMA = """

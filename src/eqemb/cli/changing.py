@@ -10,6 +10,7 @@ from eqemb.cli.shell import Json, LibraryPath, Stages, app, busy, print_json, sa
 from eqemb.errors import ThresholdError
 
 _SHOWN = 10  # names in a line
+_FINISHED = "this was done before, and there is nothing to go on with"
 
 
 @app.command()
@@ -44,6 +45,8 @@ def add(
         if names:
             more = ", ..." if len(names) > _SHOWN else ""
             say(f"{len(names):,} {what}: {', '.join(names[:_SHOWN])}{more}")
+    if change.finished:
+        say(f"{_FINISHED}; to read the papers anew leave --resume out")
     _say_lacking(change.lacks)
 
 
@@ -75,6 +78,8 @@ def remove(
         print_json({"articles": change.articles})
     else:
         print(f"{change.articles:,} articles removed from {library}")
+    if change.finished:
+        say(_FINISHED)
 
 
 @app.command()

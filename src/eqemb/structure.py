@@ -1,6 +1,7 @@
 """What equations look like: an index of their structure, and questions to it.
 
     units.*.npy      postings of units, by their ids in the records: types and counts
+    symbols.*.npy    postings of symbols; `keys` are theirs
     shapes.*.npy     postings of shapes, in which letters may have any name; `keys` are theirs
     forms.*.npy      the types by their forms: those of one form are renamings of each other
     outlines.*       the symbols of every type, row by row
@@ -12,7 +13,7 @@ A query touches the postings of its own units and shapes, the rarest first and n
 
 from array import array
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from functools import cached_property
 from pathlib import Path
 from typing import NamedTuple, TypeVar
@@ -22,7 +23,15 @@ import numpy as np
 from eqemb import families
 from eqemb.errors import UsageError
 from eqemb.formula import Layout
-from eqemb.formula.likeness import LARGEST, QUERY, Likeness, is_letter, likeness, outline
+from eqemb.formula.likeness import (
+    LARGEST,
+    QUERY,
+    Likeness,
+    bare_tag,
+    is_letter,
+    likeness,
+    outline,
+)
 from eqemb.formula.pattern import (
     OutOfStepsError,
     Pattern,
@@ -41,8 +50,6 @@ TOUCHED = 2_000_000
 LAID, CELLS = 64, 200_000
 #: Equations that a pattern is tried on, and steps that this may cost.
 TRIED, STEPS = 500, 25_000
-#: Equations that hold its symbols, where it has no shape to look for: more are not looked at.
-ENOUGH = 10_000
 #: What a shape counts beside a unit, where candidates are found.
 SHAPES = 0.5
 
@@ -65,8 +72,8 @@ class Found(NamedTuple):
 
 def index_structure(records: Records, folder: Path) -> None:
     """Index the structure of every type of the records into `folder`."""
-    outlines, keys = OutlinesWriter(folder), _Unnamed(folder, "shapes")
-    units = Gatherer(folder, "units")
+    outlines, units = OutlinesWriter(folder), Gatherer(folder, "units")
+    keys, symbols = _Unnamed(folder, "shapes"), _Unnamed(folder, "symbols")
     forms, kinships = array("Q"), array("Q")
     for number, canonical, blob in records.rows(
         "SELECT id, canonical, units FROM types ORDER BY id"
@@ -75,11 +82,13 @@ def index_structure(records: Records, folder: Path) -> None:
         found, counts = np.unique(np.frombuffer(blob, np.int32), return_counts=True)
         units.add(found, np.full(len(found), number), counts)
         keys.add(number, shapes(made))
+        symbols.add(number, Counter((bare_tag(node.tag),) for node in made.nodes()))
         outlines.add(outline(made))
         forms.append(key(form(made)))
         kinships.append(families.kinship(made))
     units.write(next(records.rows("SELECT COUNT(*) FROM units"))[0])
     keys.write()
+    symbols.write()
     outlines.close()
     ids = np.frombuffer(forms, np.uint64)
     order = np.argsort(ids, kind="stable")
@@ -133,7 +142,8 @@ class Structure:
     def __init__(self, records: Records, folder: Path) -> None:
         self._records, self._folder = records, folder
         self._units, self._shapes = Postings(folder, "units"), Postings(folder, "shapes")
-        self._shape_keys = Keys(folder, "shapes")
+        self._symbols = Postings(folder, "symbols")
+        self._shape_keys, self._symbol_keys = Keys(folder, "shapes"), Keys(folder, "symbols")
         self._form_keys, self._form_types = load(folder, "forms.keys"), load(folder, "forms.types")
         self._outlines = Outlines(folder)
 
@@ -148,27 +158,35 @@ class Structure:
         return load(self._folder, "families")
 
     def having(self, piece: Layout) -> Array:
-        """Which types have a symbol, or all units of a small piece."""
-        symbols = piece.nodes()
+        """Which types have a symbol, or the symbols of a small piece joined as they are in it."""
+        symbols = {bare_tag(node.tag) for node in piece.nodes()}
         if not symbols:
             raise UsageError(f"there is no symbol to look for in {piece.latex!r}")
-        if len(symbols) > 1:
-            units = Counter("\t".join(unit) for unit in piece.units())
+        owners = [self._having_symbol(tag) for tag in symbols]
+        if len(piece.nodes()) > 1:
+            # a fence has other units when it has more in it, and the same symbol
+            plain = (unit for unit in piece.units() if not any(tag[:2] == "M!" for tag in unit))
+            units = Counter(map("\t".join, plain))
             rows = self._unit_rows(units)
-            if len(rows) < len(units):
-                return np.zeros(len(self), bool)
-            found: Array = np.logical_and.reduce([self._owning([row]) for row in rows.values()])
-            return found
-        tag = symbols[0].tag  # a unit that begins with it, or has it second
-        query = "SELECT id FROM units WHERE unit >= ?1 AND unit < ?2 OR INSTR(unit, ?3)"
-        listed = self._records.rows(query, f"{tag}\t", f"{tag}\n", f"\t{tag}\t")
-        return self._owning([row for (row,) in listed])
-
-    def _owning(self, rows: Iterable[int]) -> Array:
+            owners += [self._units.of(row)[0] for row in rows.values()]
+            owners += [np.empty(0, np.int32)] * (len(units) - len(rows))
+        types = self._in_all(owners)
+        if len(piece.nodes()) > 1:
+            types = self._outlines.holding(outline(piece), types)
         found = np.zeros(len(self), bool)
-        for row in rows:
-            found[self._units.of(row)[0]] = True
+        found[types] = True
         return found
+
+    def _having_symbol(self, tag: str) -> Array:
+        row = self._symbol_keys.find(tag)
+        return np.empty(0, np.int32) if row is None else self._symbols.of(row)[0]
+
+    def _in_all(self, owners: list[Array]) -> Array:
+        """The types that are among all of these."""
+        have = np.zeros(len(self), np.int32)
+        for some in owners:
+            have[some] += 1
+        return np.flatnonzero(have == len(owners))
 
     def layout(self, kind: int) -> Layout:
         """The tree of a type."""
@@ -250,7 +268,7 @@ class Structure:
         if allowed is not None:
             types = types[allowed[types]]
         estimate, unknown = self._estimate(made)
-        types = types[np.lexsort((types, self._outlines.sizes[types], -estimate[types]))]
+        types = types[np.lexsort((self._outlines.sizes[types], -estimate[types]))]
         found: list[tuple[float, int]] = []
         tried, given_up, whole = 0, 0, 0
         for kind in types[:TRIED].tolist():
@@ -292,7 +310,7 @@ class Structure:
             return np.flatnonzero(have == touched)
         # other letters will do for letters, unless there is nothing else
         others = {tag for tag in pattern.symbols if not is_letter(tag)}
-        return self._outlines.holding(others or set(pattern.symbols), ENOUGH)
+        return self._in_all([self._having_symbol(tag) for tag in others or set(pattern.symbols)])
 
     def _touches(
         self, postings: Postings, rows: dict[T, int], wanted: Counter[T], weight: float

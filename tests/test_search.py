@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from eqemb import structure
 from eqemb.article import read_tokens
 from eqemb.errors import UsageError
 from eqemb.formula import layout
@@ -130,6 +131,47 @@ def test_wildcards_find_what_matches_and_nothing_else(library: Library) -> None:
     assert ids(library.search(r"precision $\frac{?a}{?a + ?b}$"))[0] == "again#2"
 
 
+def test_what_was_not_looked_at_is_said(
+    library: Library, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of a pattern among words as of one that is asked for alone."""
+    monkeypatch.setattr(structure, "TRIED", 1)
+    for found in (library.similar(r"\frac{?a}{?b}"), library.search(r"mean $\frac{?a}{?b}$")):
+        assert found.notes == ["1 of 3 equations with its symbols were tried"]
+
+
+def test_a_part_that_the_query_does_not_have_is_refused(library: Library) -> None:
+    """It could not rank anything."""
+    with pytest.raises(UsageError, match="LaTeX"):
+        library.search("precision", by="structure")
+    with pytest.raises(UsageError, match="words"):
+        library.search("$x$", by="words")
+    with pytest.raises(UsageError, match="not for an equation"):
+        library.similar("x", by="encoder")
+    assert ids(library.search(r"$\cos$", by="structure")) == ["angles#1"]
+
+
+def test_scores_do_not_change_with_limits(library: Library) -> None:
+    """What is looked for stays the same wherever it is looked for."""
+    query = r"F = \frac{2 A B}{A + B}"
+    everywhere = {hit.equation.id: hit.score for hit in library.similar(query)}
+    for article in ("again", "angles"):
+        for hit in library.similar(query, article=article):
+            assert hit.score == pytest.approx(everywhere[hit.equation.id])
+            assert library.why(query, hit).score == pytest.approx(hit.score)
+
+
+def test_a_long_answer_is_not_cut_off(library: Library, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By structure alone there are as many as share something, however few are enough else."""
+    query = r"F = \frac{2 P R}{P + R}"
+    every = ids(library.similar(query, 10, by="structure"))
+    assert len(every) > 2
+    monkeypatch.setattr("eqemb.search.CANDIDATES", 2)
+    assert ids(library.similar(query, 10, by="structure")) == every
+    pattern = ids(library.similar(r"\frac{?a}{?b}", 10))
+    assert len(pattern) == 3
+
+
 def test_near_spellings_are_offered(library: Library) -> None:
     """An unknown word is answered with words of the library."""
     answer = library.search("harmonicc cosine")
@@ -163,7 +205,13 @@ def test_a_ranking_that_is_not_there_is_refused(library: Library) -> None:
 
 def test_a_name_is_answered_with_its_equation(library: Library) -> None:
     """Typed where words are expected, a name finds what it names."""
-    assert ids(library.search("harmonic(F)"))[:2] == ["harmonic#1", "again#1"]
+    found = library.search("harmonic(F)")
+    assert ids(found)[0] == "harmonic#1"
+    assert found[0].family == ["again#1"]
+    assert "again#1" not in ids(found)  # one hit stands for a family
+    assert ids(library.similar("harmonic(F)"))[0] == "again#1"
+    assert ids(library.search("harmonic(F)", 2)) == ids(found)[:2]
+    assert ids(library.search("harmonic(F)", article="again")) == ["again#1", "again#2"]
     assert ids(library.search("angles:eq:cos"))[0] == "angles#1"
     assert ids(library.search("angles: the cosine"))[0] == "angles#1"  # words all the same
 

@@ -206,7 +206,7 @@ class Library:
         plus, minus = ([side] if isinstance(side, str) else side for side in (positive, negative))
         for member in (*plus, *minus):
             if isinstance(member, str) and not member.startswith("$"):
-                self.equation(member)  # a misspelt name is answered with near ones
+                self._check_name(member)
         return self._describer.query(plus, minus, k, self._where(limits))
 
     def why(self, query: str | Hit | Equation, other: str | Hit | Equation) -> Why:
@@ -215,8 +215,8 @@ class Library:
         Equations are named, given as LaTeX, or taken from an answer.
         """
         asked, answer = _text(query), _text(other)
-        for text in (asked, answer):
-            self.equation(text)
+        self._check_name(asked)
+        self.equation(answer)
         return explain(self.questions, asked, answer)
 
     @cached_property
@@ -236,10 +236,14 @@ class Library:
 
     def equation(self, name: str) -> Equation | None:
         """The equation that is named; None where the text is no name but LaTeX."""
-        article = looks_like_name(name)
-        if article and self.records.key(article) is None:
-            self.article(article)  # a misspelt name is no formula
+        self._check_name(name)
         return find(self.records, name)
+
+    def _check_name(self, text: str) -> None:
+        """A misspelt name is neither words nor a formula: it is answered with near ones."""
+        article = looks_like_name(text)
+        if article and self.records.key(article) is None:
+            self.article(article)
 
     @cached_property
     def questions(self) -> Search:

@@ -208,6 +208,20 @@ def test_renamings_are_a_family_where_they_are_long_enough(structure: Structure)
     assert structure.families.tolist() == expected
 
 
+def test_alphabets_make_no_other_family_however_long(tmp_path: Path) -> None:
+    """One for one or not: x and a bold x may be the same letter elsewhere."""
+    made = indexed(
+        tmp_path,
+        [
+            r"y = a x + b \mathbf{x} + c",
+            r"z = a x + b \mathbf{x} + d",  # a renaming of the first
+            r"\mathbf{z} = a \mathbf{x} + b \mathbf{x} + d",  # but for alphabets the second
+            r"y = a x + b x - c",
+        ],
+    )
+    assert made.families.tolist() == [0, 0, 0, 3]
+
+
 LONG = (
     r"L(\theta) = \frac{1}{N} \sum_{i=1}^{N} \log p(x_i | \theta)"
     r" + \lambda \| \theta \|^2 + \mu \sum_{j} \frac{|\theta_j|}{1 + |\theta_j|}"

@@ -85,7 +85,7 @@ def index_structure(records: Records, folder: Path) -> None:
         symbols.add(number, Counter((bare_tag(node.tag),) for node in made.nodes()))
         outlines.add(outline(made))
         forms.append(key(form(made)))
-        kinships.append(families.kinship(made))
+        kinships.extend(families.kinship(made))
     units.write(next(records.rows("SELECT COUNT(*) FROM units"))[0])
     keys.write()
     symbols.write()
@@ -94,7 +94,7 @@ def index_structure(records: Records, folder: Path) -> None:
     order = np.argsort(ids, kind="stable")
     np.save(folder / "forms.keys.npy", ids[order])
     np.save(folder / "forms.types.npy", order.astype(np.int32))
-    families.group(folder, np.frombuffer(kinships, np.uint64))
+    families.group(folder, np.frombuffer(kinships, np.uint64).reshape(-1, 2))
 
 
 def _read(canonical: str) -> Layout:

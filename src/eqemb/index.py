@@ -1,21 +1,25 @@
 """The index of a library: a pure function of its records and its model.
 
     equations.npy    for each equation, in order: article, ordinal, type, section, numbered
-    sections.txt     the titles of sections
+    sections.*       postings of stems: the titles of sections that have them
     the rest         words (`wording`), structure (`structure`) and vectors (`meaning`)
 
 Everything is written slice by slice, so that memory stays bounded, and read memory-mapped.
 """
 
 import os
+from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path
 
 import numpy as np
 
+from eqemb.article import read_tokens
 from eqemb.embeddings import Embeddings
 from eqemb.meaning import index_meaning
+from eqemb.postings import KeyedGatherer
 from eqemb.records import Records
+from eqemb.stems import stem
 from eqemb.structure import index_structure
 from eqemb.wording import FIELDS, index_words
 
@@ -59,4 +63,7 @@ def _index_equations(records: Records, folder: Path) -> None:
         np.int32,
     )
     np.save(folder / "equations.npy", table.reshape(-1, 5))
-    (folder / "sections.txt").write_text("\n".join(sections), "utf-8")
+    titles = KeyedGatherer(folder, "sections")
+    for title, number in sections.items():
+        titles.add(number, Counter(map(stem, read_tokens(title)[0])))
+    titles.write()

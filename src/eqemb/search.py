@@ -27,7 +27,7 @@ from eqemb.formula.pattern import is_pattern, read_pattern
 from eqemb.hits import Answer, Hit
 from eqemb.meaning import Meaning
 from eqemb.pairing import NO_MODEL, Paper
-from eqemb.postings import best_of, first_places, load
+from eqemb.postings import Keyed, best_of, first_places, in_all, load
 from eqemb.question import Question, Where, read_question
 from eqemb.records import Records
 from eqemb.sources.names import arxiv_id
@@ -350,9 +350,11 @@ class Search:
             allowed &= self._equations[:, 4] == 1
         if where.section is not None:
             wanted = {stem(word) for word in read_tokens(where.section)[0]}
-            names = (self._folder / "sections.txt").read_text("utf-8").split("\n")
-            fits = [wanted <= {stem(word) for word in read_tokens(name)[0]} for name in names]
-            allowed &= np.array(fits)[self._equations[:, 3]]
+            if not wanted:
+                raise UsageError(f"there is no word in the section {where.section!r}")
+            titles, section = Keyed(self._folder, "sections"), self._equations[:, 3]
+            owners = (titles.owners(word) for word in wanted)
+            allowed &= in_all(owners, int(section.max(initial=-1)) + 1)[section]
         for latex in where.has:
             allowed &= self.structure.having(layout(latex))[self.types]
         return allowed

@@ -41,7 +41,17 @@ from eqemb.formula.pattern import (
 )
 from eqemb.formula.shapes import Shape, form, key, shapes
 from eqemb.outlines import Outlines, OutlinesWriter
-from eqemb.postings import Array, Gatherer, Keys, Postings, best_of, load
+from eqemb.postings import (
+    Array,
+    Gatherer,
+    Keyed,
+    KeyedGatherer,
+    Keys,
+    Postings,
+    best_of,
+    in_all,
+    load,
+)
 from eqemb.records import Records
 
 #: Postings that a query may touch; units that nearly all equations have say nothing.
@@ -73,7 +83,7 @@ class Found(NamedTuple):
 def index_structure(records: Records, folder: Path) -> None:
     """Index the structure of every type of the records into `folder`."""
     outlines, units = OutlinesWriter(folder), Gatherer(folder, "units")
-    keys, symbols = _Unnamed(folder, "shapes"), _Unnamed(folder, "symbols")
+    keys, symbols = KeyedGatherer(folder, "shapes"), KeyedGatherer(folder, "symbols")
     forms, kinships = array("Q"), array("Q")
     for number, canonical, blob in records.rows(
         "SELECT id, canonical, units FROM types ORDER BY id"
@@ -81,8 +91,8 @@ def index_structure(records: Records, folder: Path) -> None:
         made = _read(canonical)
         found, counts = np.unique(np.frombuffer(blob, np.int32), return_counts=True)
         units.add(found, np.full(len(found), number), counts)
-        keys.add(number, shapes(made))
-        symbols.add(number, Counter((bare_tag(node.tag),) for node in made.nodes()))
+        keys.add(number, {"\t".join(shape): n for shape, n in shapes(made).items()})
+        symbols.add(number, Counter(bare_tag(node.tag) for node in made.nodes()))
         outlines.add(outline(made))
         forms.append(key(form(made)))
         kinships.extend(families.kinship(made))
@@ -105,24 +115,6 @@ def _read(canonical: str) -> Layout:
         return Layout(None)
 
 
-class _Unnamed:
-    """Postings of things that are known by their keys only."""
-
-    def __init__(self, folder: Path, name: str) -> None:
-        self._folder, self._name = folder, name
-        self._gatherer = Gatherer(folder, name)
-        self._rows: dict[Shape, int] = {}
-
-    def add(self, owner: int, things: Counter[Shape]) -> None:
-        rows = [self._rows.setdefault(thing, len(self._rows)) for thing in things]
-        counts = np.fromiter(things.values(), np.int32, len(things))
-        self._gatherer.add(np.array(rows, np.int32), np.full(len(rows), owner), counts)
-
-    def write(self) -> None:
-        self._gatherer.write(len(self._rows))
-        Keys.write(self._folder, self._name, map("\t".join, self._rows))
-
-
 # ------------------------------------------------------------ asking
 
 
@@ -142,8 +134,7 @@ class Structure:
     def __init__(self, records: Records, folder: Path) -> None:
         self._records, self._folder = records, folder
         self._units, self._shapes = Postings(folder, "units"), Postings(folder, "shapes")
-        self._symbols = Postings(folder, "symbols")
-        self._shape_keys, self._symbol_keys = Keys(folder, "shapes"), Keys(folder, "symbols")
+        self._shape_keys, self._symbols = Keys(folder, "shapes"), Keyed(folder, "symbols")
         self._form_keys, self._form_types = load(folder, "forms.keys"), load(folder, "forms.types")
         self._outlines = Outlines(folder)
 
@@ -162,7 +153,7 @@ class Structure:
         symbols = {bare_tag(node.tag) for node in piece.nodes()}
         if not symbols:
             raise UsageError(f"there is no symbol to look for in {piece.latex!r}")
-        owners = [self._having_symbol(tag) for tag in symbols]
+        owners = [self._symbols.owners(tag) for tag in symbols]
         if len(piece.nodes()) > 1:
             # a fence has other units when it has more in it, and the same symbol
             plain = (unit for unit in piece.units() if not any(tag[:2] == "M!" for tag in unit))
@@ -170,23 +161,12 @@ class Structure:
             rows = self._unit_rows(units)
             owners += [self._units.of(row)[0] for row in rows.values()]
             owners += [np.empty(0, np.int32)] * (len(units) - len(rows))
-        types = self._in_all(owners)
+        found = in_all(owners, len(self))
         if len(piece.nodes()) > 1:
-            types = self._outlines.holding(outline(piece), types)
-        found = np.zeros(len(self), bool)
-        found[types] = True
+            types = self._outlines.holding(outline(piece), np.flatnonzero(found))
+            found[:] = False
+            found[types] = True
         return found
-
-    def _having_symbol(self, tag: str) -> Array:
-        row = self._symbol_keys.find(tag)
-        return np.empty(0, np.int32) if row is None else self._symbols.of(row)[0]
-
-    def _in_all(self, owners: list[Array]) -> Array:
-        """The types that are among all of these."""
-        have = np.zeros(len(self), np.int32)
-        for some in owners:
-            have[some] += 1
-        return np.flatnonzero(have == len(owners))
 
     def layout(self, kind: int) -> Layout:
         """The tree of a type."""
@@ -310,7 +290,8 @@ class Structure:
             return np.flatnonzero(have == touched)
         # other letters will do for letters, unless there is nothing else
         others = {tag for tag in pattern.symbols if not is_letter(tag)}
-        return self._in_all([self._having_symbol(tag) for tag in others or set(pattern.symbols)])
+        owners = [self._symbols.owners(tag) for tag in others or set(pattern.symbols)]
+        return np.flatnonzero(in_all(owners, len(self)))
 
     def _touches(
         self, postings: Postings, rows: dict[T, int], wanted: Counter[T], weight: float

@@ -166,7 +166,8 @@ class Library:
         if by == "encoder" and encoder is None:
             raise UsageError("a ranking by an encoder needs one: say MODULE:FUNCTION")
         encoding = None if encoder is None else self.encoding(encoder)
-        return self.questions.words(words, k, by=by, where=self._where(limits), encoding=encoding)
+        where = self._where(limits)
+        return self.questions.words(words, _count(k), by=by, where=where, encoding=encoding)
 
     def encoding(
         self, encoder: str, progress: Callable[[int, int], object] = lambda _done, _all: None
@@ -181,16 +182,16 @@ class Library:
     def similar(self, equation: str, k: int = 10, *, by: str = "all", **limits: Any) -> Answer:
         """Equations like one that is named (`ARTICLE#4`) or given as LaTeX."""
         self.equation(equation)
-        return self.questions.like(equation, k, by=by, where=self._where(limits))
+        return self.questions.like(equation, _count(k), by=by, where=self._where(limits))
 
     def describe(self, equation: str, k: int = 10, *, by: str = "all") -> Description:
         """The words that say best what an equation is about; it is named, or given as LaTeX."""
         self.equation(equation)
-        return self._describer.describe(equation, k, by=by)
+        return self._describer.describe(equation, _count(k), by=by)
 
     def words(self, word: str, k: int = 10) -> Neighbours:
         """The words nearest to a word, by the library's model."""
-        return self._describer.neighbours(word, k)
+        return self._describer.neighbours(word, _count(k))
 
     def query(
         self,
@@ -207,7 +208,7 @@ class Library:
         for member in (*plus, *minus):
             if isinstance(member, str) and not member.startswith("$"):
                 self._check_name(member)
-        return self._describer.query(plus, minus, k, self._where(limits))
+        return self._describer.query(plus, minus, _count(k), self._where(limits))
 
     def why(self, query: str | Hit | Equation, other: str | Hit | Equation) -> Why:
         """Why an equation answers: `query` is words or an equation, `other` an equation.
@@ -232,6 +233,13 @@ class Library:
             raise UsageError(f"cannot limit an answer so: {error}") from None
         if where.article is not None:
             self.article(where.article)
+        if where.collection is not None:
+            query = "SELECT DISTINCT collection FROM sources WHERE status != 'skipped'"
+            known = sorted(str(name) for (name,) in self.records.rows(query))
+            if where.collection not in known:
+                near = difflib.get_close_matches(where.collection, known, n=3, cutoff=0.5)
+                hint = f"did you mean {', '.join(near)}?" if near else "`eqemb info` counts them"
+                raise UsageError(f"no collection {where.collection!r} in {self.folder}: {hint}")
         return where
 
     def equation(self, name: str) -> Equation | None:
@@ -263,6 +271,13 @@ class Library:
         self.close()
         if isinstance(error, sqlite3.Error):
             raise EqembError(f"{self.folder} is damaged ({error}): read the papers again") from None
+
+
+def _count(k: int) -> int:
+    """How many are asked for."""
+    if not isinstance(k, int) or k < 1:
+        raise UsageError(f"an answer of {k!r} is none: k is a whole number from 1")
+    return k
 
 
 def _text(thing: str | Hit | Equation) -> str:

@@ -61,8 +61,8 @@ class Copies:
         self.write_vectors()
         shift = np.array([self.articles, 0, self.types, 0, 0])
         self.write("equations", lambda copy: self.equations + copy * shift)
-        text = (self.real / "sections.txt").read_text("utf-8")
-        (self.index / "sections.txt").write_text(text, "utf-8")
+        for part in ("keys", "rows", "pointers", "owners", "weights"):
+            np.save(self.index / f"sections.{part}.npy", load(self.real, f"sections.{part}"))
         write_version(self.index)
         state = json.dumps({"format": FORMAT, "generation": 1})
         (self.generation.parents[1] / "library.json").write_text(state, "ascii")
@@ -98,7 +98,8 @@ class Copies:
         new = (f"{roots[row]}{_letters(copy)}" for copy in range(1, self.count) for row in rare)
         Keys.write(self.index, "words", every)
         Keys.write(self.index, "stems", (*roots, *new))
-        np.save(self.index / "stems.npy", np.concatenate(stem_of).astype(np.int32))
+        every_stem = np.concatenate(stem_of).astype(np.int32)
+        np.save(self.index / "stems.npy", every_stem)
         np.save(self.index / "meaning.rows.npy", np.concatenate(known))
         tokens, places = load(self.real, "tokens"), load(self.real, "places")
         self.write("tokens", lambda copy: self._renamed(len(words), rare_words, copy)[tokens])
@@ -113,6 +114,11 @@ class Copies:
             gatherer.add(renamed[of], owners + copy * len(places), shaken)
         count = len(sizes) + (self.count - 1) * len(rare)
         gatherer.write(count, owners=len(places) * self.count)
+        positions, at = Gatherer(self.index, "positions", weighted=False), np.arange(len(tokens))
+        for copy in range(self.count):
+            numbers = self._renamed(len(words), rare_words, copy)[tokens]
+            positions.add(every_stem[numbers], at + copy * len(tokens))
+        positions.write(count)
 
     @staticmethod
     def _renamed(count: int, rare: Array, copy: int) -> Array:
@@ -128,7 +134,7 @@ class Copies:
     # ------------------------------------------------------------ structure
 
     def write_structure(self) -> None:
-        """Records, units, shapes, forms, outlines and families."""
+        """Records, units, symbols, shapes, forms, outlines and families."""
         tags = json.loads((self.real / "outlines.tags.json").read_text("ascii"))
         (self.index / "outlines.tags.json").write_text(json.dumps(tags), "ascii")
         symbols = load(self.real, "outlines.symbols")
@@ -148,12 +154,32 @@ class Copies:
         column.add(ends * self.count)
         column.close()
         self._write_units(names)
+        self._write_symbols(tags, numbers, names)
         self._write_postings("shapes", lambda _: np.arange(len(load(self.real, "shapes.keys"))))
         for name in ("shapes.keys", "shapes.rows"):
             np.save(self.index / f"{name}.npy", load(self.real, name))
         families = load(self.real, "families")
         self.write("families", lambda copy: families + copy * self.types)
         self._write_forms()
+
+    def _write_symbols(
+        self, tags: list[str], numbers: dict[str, int], names: list[dict[str, str]]
+    ) -> None:
+        """Those of outlines, and what only stands far behind in one."""
+        keys = Keys(self.real, "symbols")
+        place = {row: number for number, tag in enumerate(tags)
+                 if (row := keys.find(tag)) is not None}  # fmt: skip
+        count = len(load(self.real, "symbols.keys"))
+        spare = iter(range(len(tags), len(tags) + count))
+        row_of = np.array([place.get(row, -1) for row in range(count)])
+        row_of[row_of < 0] = [next(spare) for _ in range(int((row_of < 0).sum()))]
+
+        def rows(copy: int) -> Array:
+            other = [numbers[names[copy].get(tag, tag)] for tag in tags]
+            return np.r_[other, np.arange(len(tags), len(tags) + count)][row_of]
+
+        self._write_postings("symbols", rows)
+        Keys.write(self.index, "symbols", tags)
 
     @staticmethod
     def _permuted(tags: list[str], symbols: Array, copy: int) -> dict[str, str]:

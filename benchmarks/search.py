@@ -134,6 +134,16 @@ def warm(library: Library, asked: dict[str, list[str]]) -> Iterable[Row]:
     yield "warm: similar to LaTeX", clocked(library.similar, asked["latex"])
     yield "warm: similar to a name", clocked(library.similar, asked["names"])
     search = library.questions
+    limits: dict[str, dict[str, Any]] = {
+        "--has '\\sum'": {"has": "\\sum"},
+        "--has 'x_i'": {"has": "x_i"},
+        "--section model": {"section": "model"},
+    }
+    for shown, limit in limits.items():
+        times = clocked(lambda one, limit=limit: library.search(one, **limit), asked["words"])
+        yield f"warm: search {shown}", times
+    phrases = [f'"the model" {words}' for words in asked["words"]]
+    yield 'warm: search with the phrase "the model"', clocked(library.search, phrases)
     for part in ("words", "meaning"):
         times = clocked(lambda one, by=part: library.search(one, by=by), asked["words"])
         yield f"words, by {part} alone", times

@@ -114,6 +114,14 @@ def test_why_marks_in_colour_for_people(
     assert "\x1b" not in run("why", library, COSINE, "angles#1").out
 
 
+def test_an_option_is_no_excluded_word(run: Run, library: Path) -> None:
+    """-k5 is how many; -elsewhere is a word that must not be there."""
+    asked = ("search", library, "precision", "--json")
+    assert len(json.loads(run(*asked, "-k1").out)["hits"]) == 1
+    every, without = (json.loads(run(*asked, *more).out)["hits"] for more in ((), ("-elsewhere",)))
+    assert 0 < len(without) < len(every)
+
+
 def test_the_papers_ranking_counts_what_it_lacks(run: Run, library: Path) -> None:
     """On stderr, beside the answer."""
     done = run("search", library, "cosine", "--by", "paper")

@@ -181,6 +181,22 @@ def test_equations_of_a_sum_are_not_its_answer(library: Library) -> None:
     assert "angles#1" not in found
 
 
+def test_a_member_of_a_sum_may_have_any_label(library: Library) -> None:
+    """A blank, a comma and an underscore in it do not make it words."""
+    found = library.query(["again:eq:f_1, again"])
+    assert found.unknown == []
+    assert "again#1" not in ids(found)
+    assert ids(found) == ids(library.query(["again#1"]))
+
+
+def test_an_equation_like_nothing_adds_nothing(library: Library) -> None:
+    """It has no kin to speak for it: that is said, and the others count."""
+    alone = library.query([r"$\zzqq^\wwvv$"])
+    assert alone.hits == []
+    assert "like $" in alone.notes[0]
+    assert ids(library.query([r"$\zzqq^\wwvv$", "recall"])) == ids(library.query(["recall"]))
+
+
 def test_what_a_sum_does_not_know_is_said(library: Library, bare: Library) -> None:
     """Unknown words with near ones, unknown units as a note, and no model in a sentence."""
     answer = library.query(["cosin"])

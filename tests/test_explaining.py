@@ -5,6 +5,7 @@ from collections.abc import Iterator
 import pytest
 
 from axes import make_library
+from eqemb.errors import UsageError
 from eqemb.library import Library
 
 RENAMED = r"\cos(u, v) = \frac{u \cdot v}{\|u\| \|v\|}"
@@ -68,6 +69,38 @@ def test_a_formula_among_words_is_marked_too(library: Library) -> None:
     found = library.why(r"cosine $\|z\|$", "angles#1")
     assert found.query.marked == [0, 1]
     assert list(found.words) == ["cosine"]
+
+
+def test_a_pattern_is_told_by_what_its_wildcards_stand_for(library: Library) -> None:
+    """The score is that of the answer; all that matched is marked."""
+    query = r"\frac{?a}{?b + Q}"
+    (hit,) = library.similar(query, article="harmonic")
+    found = library.why(query, hit)
+    assert found.score == pytest.approx(hit.score)
+    assert found.parts == pytest.approx(hit.parts)
+    assert found.letters == {"?a": "2PR", "?b": "P", "Q": "R"}
+    assert found.other.shape is not None
+    assert found.other.shape.to_text(mark=found.other.marked) == "F = (⟦2PR⟧)⟦/⟧(⟦P + R⟧)"
+    assert not any(line.startswith("words") for line in found.lines())
+    among = library.why(r"harmonic $\frac{?a}{?b + Q}$", hit)
+    assert among.letters == found.letters
+    assert library.why(query, "angles#1").score == 0
+    assert library.why(r"\|?x\|", r"\|x_1 y\|").letters == {"?x": "x₁y"}
+
+
+@pytest.mark.parametrize("query", ["?x", "?a?b?c?d?e?f?g?h=?h?g"])
+def test_a_pattern_that_cannot_be_matched_is_refused(library: Library, query: str) -> None:
+    """It has no symbol, or too many ways to match."""
+    with pytest.raises(UsageError, match=r"at least one symbol|too many ways"):
+        library.why(query, "x" * 150 + "=y")
+
+
+def test_a_label_may_look_like_words(library: Library) -> None:
+    """It names its equation all the same; words that begin like a name are words."""
+    found = library.why("again:eq:f_1, again", "harmonic#1")
+    assert found.query.equation is not None
+    assert found.query.equation.id == "again#1"
+    assert list(library.why("angles: the cosine", "angles#1").words) == ["angles", "cosine", "the"]
 
 
 def test_reasons_for_programs(library: Library) -> None:

@@ -412,6 +412,18 @@ def test_an_encoder_that_is_none_gets_one_sentence(
         made(["a", "b"])
 
 
+def test_an_encoder_that_cannot_be_imported_gets_one_sentence(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whatever its module does, and whatever is typed."""
+    (tmp_path / "broken_encoder.py").write_text("1 / 0")
+    monkeypatch.syspath_prepend(tmp_path)
+    with pytest.raises(UsageError, match="'broken_encoder:encode' failed: ZeroDivisionError"):
+        find_encoder("broken_encoder:encode")
+    with pytest.raises(UsageError, match="say MODULE:FUNCTION"):
+        find_encoder(".x:y")
+
+
 def test_an_encoder_is_a_function() -> None:
     """Lists of numbers count as arrays; what cannot be called is refused at once."""
     with pytest.raises(UsageError, match="is no function"):

@@ -1,12 +1,14 @@
 """Questions to a library: words to equations, equations to equations, and names."""
 
 import difflib
+import random
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
+from eqemb import structure
 from eqemb.article import read_tokens
 from eqemb.errors import UsageError
 from eqemb.formula import layout
@@ -117,6 +119,29 @@ def test_phrases_and_words_to_leave_out(library: Library) -> None:
     assert ids(library.search('precision -"mean of precision" -elsewhere')) == []
 
 
+def test_phrases_are_those_that_can_be_read(tmp_path: Path) -> None:
+    """Within reach of the equation and in its article; of any length, also at both ends."""
+    dice = random.Random(0)
+    for number in range(4):
+        parts = [" ".join(dice.choices("abc de fgh".split(), k=dice.choice((1, 9, 150, 300))))
+                 for _ in range(6)]  # fmt: skip
+        body = r" \[ x = 1 \] ".join(parts)
+        document = rf"\documentclass{{article}}\begin{{document}}{body}\end{{document}}"
+        (tmp_path / f"{number}.tex").write_text(document)
+    wording = read_library([tmp_path], tmp_path / "library", jobs=1, index=True).questions.wording
+    stems = wording.stem_of[wording.tokens].tolist()
+    for length in (2, 3, 5, 7, 60, 256, 257, 300):
+        for at in dice.sample(range(len(stems) - length), 12):
+            phrase = stems[at : at + length]
+            expected = []
+            for low, place, high in wording.places.tolist():
+                near = stems[max(low, place - REACH) : min(high, place + REACH)]
+                runs = range(len(near) - length + 1)
+                expected.append(any(near[run : run + length] == phrase for run in runs))
+            assert wording.having_phrase(phrase).tolist() == expected
+    assert not wording.having_phrase([0, 1] * 200).any()
+
+
 def test_a_formula_among_words(library: Library) -> None:
     """What stands between dollars is looked for in equations."""
     assert ids(library.search(r"precision $\frac{a}{a+b}$"))[0] == "again#2"
@@ -128,6 +153,45 @@ def test_wildcards_find_what_matches_and_nothing_else(library: Library) -> None:
     assert ids(library.similar(r"\frac{?a}{?a + ?b}")) == ["again#2"]
     assert ids(library.similar(r"\frac{?a}{?b + ?a}")) == []
     assert ids(library.search(r"precision $\frac{?a}{?a + ?b}$"))[0] == "again#2"
+
+
+def test_what_was_not_looked_at_is_said(library: Library, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of a pattern among words as of one that is asked for alone."""
+    monkeypatch.setattr(structure, "TRIED", 1)
+    for found in (library.similar(r"\frac{?a}{?b}"), library.search(r"mean $\frac{?a}{?b}$")):
+        assert found.notes == ["1 of 3 equations with its symbols were tried"]
+
+
+def test_a_part_that_the_query_does_not_have_is_refused(library: Library) -> None:
+    """It could not rank anything."""
+    with pytest.raises(UsageError, match="LaTeX"):
+        library.search("precision", by="structure")
+    with pytest.raises(UsageError, match="words"):
+        library.search("$x$", by="words")
+    with pytest.raises(UsageError, match="not for an equation"):
+        library.similar("x", by="encoder")
+    assert ids(library.search(r"$\cos$", by="structure")) == ["angles#1"]
+
+
+def test_scores_do_not_change_with_limits(library: Library) -> None:
+    """What is looked for stays the same wherever it is looked for."""
+    query = r"F = \frac{2 A B}{A + B}"
+    everywhere = {hit.equation.id: hit.score for hit in library.similar(query)}
+    for article in ("again", "angles"):
+        for hit in library.similar(query, article=article):
+            assert hit.score == pytest.approx(everywhere[hit.equation.id])
+            assert library.why(query, hit).score == pytest.approx(hit.score)
+
+
+def test_a_long_answer_is_not_cut_off(library: Library, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By structure alone there are as many as share something, however few are enough else."""
+    query = r"F = \frac{2 P R}{P + R}"
+    every = ids(library.similar(query, 10, by="structure"))
+    assert len(every) > 2
+    monkeypatch.setattr("eqemb.search.CANDIDATES", 2)
+    assert ids(library.similar(query, 10, by="structure")) == every
+    pattern = ids(library.similar(r"\frac{?a}{?b}", 10))
+    assert len(pattern) == 3
 
 
 def test_near_spellings_are_offered(library: Library) -> None:
@@ -145,12 +209,71 @@ def test_limits_are_kept(library: Library) -> None:
     assert all(hit.article != "angles" for hit in library.search("precision cosine", has="P"))
     assert ids(library.search("precision cosine", has=[r"\cos", "x"])) == ["angles#1"]
     assert ids(library.search("precision", section="nowhere")) == []
+    with pytest.raises(UsageError, match="no word in the section"):
+        library.search("precision", section="...")
     with pytest.raises(UsageError, match="no paper"):
         library.search("precision", year="2015")
-    with pytest.raises(UsageError, match="write 2015"):
-        library.search("precision", year="last")
+    for year in ("last", "20152018", "-"):
+        with pytest.raises(UsageError, match="write 2015"):
+            library.search("precision", year=year)
+    with pytest.raises(UsageError, match=r"no collection 'nlq' .*: `eqemb info`"):
+        library.search("precision", collection="nlq")
     with pytest.raises(UsageError, match="no article"):
         library.search("precision", article="agian")
+
+
+def test_each_limit_lets_its_own_through(tmp_path: Path) -> None:
+    """Collection, year, section and symbols, alone and together."""
+    for name, section, formula in (
+        ("nlp/1503.00001", "Word vectors", "a = b"),
+        ("nlp/1803.00001", "Our model", r"\sum a"),
+        ("ml/1803.00002", "The models of words", "a = c"),
+    ):
+        (tmp_path / "papers" / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / "papers" / f"{name}.tex").write_text(
+            rf"\documentclass{{article}}\begin{{document}}\section{{{section}}} precision"
+            rf" \[ {formula} \]\end{{document}}"
+        )
+    with read_library([tmp_path / "papers"], tmp_path / "library", jobs=1, index=True) as library:
+        names = library.records.names()
+        assert len(names) == 3
+
+        def articles(**limits: object) -> set[int]:
+            hits = library.search("precision", **limits)
+            return {names.index(hit.article) for hit in hits}
+
+        first, second, third = (
+            next(at for at, name in enumerate(names) if name.endswith(end))
+            for end in ("1503.00001", "1803.00001", "1803.00002")
+        )
+        assert articles(collection="nlp") == {first, second}
+        assert articles(year=2018) == articles(year="2016-") == {second, third}
+        assert articles(year="-2017") == {first}
+        assert articles(section="word") == {first, third}
+        assert articles(section="word model") == {third}
+        assert articles(has="=") == {first, third}
+        assert articles(has=["a = c"]) == {third}
+        assert articles(collection="nlp", year="2018", section="models", has=r"\sum") == {second}
+        assert articles(collection="nlp", year="2015-2017", has=r"\sum") == set()
+        with pytest.raises(UsageError, match=r"no collection 'nlq' .*: did you mean nlp\?"):
+            library.search("precision", collection="nlq")
+
+
+@pytest.mark.parametrize(
+    "limits", [{"article": 3}, {"collection": 3}, {"section": 3}, {"has": [3]}, {"has": 3}]
+)
+def test_a_limit_that_is_no_text_is_refused(library: Library, limits: dict[str, object]) -> None:
+    """In one sentence."""
+    with pytest.raises(UsageError):
+        library.search("precision", **limits)
+
+
+@pytest.mark.parametrize("k", [0, -1, -6, 2.5])
+def test_an_answer_has_one_hit_at_least(library: Library, k: int) -> None:
+    """Whatever is asked."""
+    for ask in (library.search, library.similar, library.describe, library.words, library.query):
+        with pytest.raises(UsageError, match="whole number"):
+            ask("angles#1", k=k)
 
 
 def test_a_ranking_that_is_not_there_is_refused(library: Library) -> None:
@@ -163,7 +286,13 @@ def test_a_ranking_that_is_not_there_is_refused(library: Library) -> None:
 
 def test_a_name_is_answered_with_its_equation(library: Library) -> None:
     """Typed where words are expected, a name finds what it names."""
-    assert ids(library.search("harmonic(F)"))[:2] == ["harmonic#1", "again#1"]
+    found = library.search("harmonic(F)")
+    assert ids(found)[0] == "harmonic#1"
+    assert found[0].family == ["again#1"]
+    assert "again#1" not in ids(found)  # one hit stands for a family
+    assert ids(library.similar("harmonic(F)"))[0] == "again#1"
+    assert ids(library.search("harmonic(F)", 2)) == ids(found)[:2]
+    assert ids(library.search("harmonic(F)", article="again")) == ["again#1", "again#2"]
     assert ids(library.search("angles:eq:cos"))[0] == "angles#1"
     assert ids(library.search("angles: the cosine"))[0] == "angles#1"  # words all the same
 

@@ -135,6 +135,47 @@ def test_patterns_are_matched(structure: Structure) -> None:
     assert list(structure.find(r"\zeta(?x)^{77}").types) == []
 
 
+def test_a_limit_comes_before_any_end(tmp_path: Path) -> None:
+    """A pattern without a shape is in nearly everything; what is allowed is found all the same."""
+    many = indexed(tmp_path, [f"x = {number}" for number in range(600)])
+    allowed = np.zeros(len(many), bool)
+    allowed[-1] = True
+    found = many.find("?x = ?y", allowed)
+    assert list(found.types) == [599]
+    assert found.note == ""
+    assert "500 of 600 equations" in many.find("?x = ?y", count=501).note
+
+
+def test_a_piece_is_had_in_one_place(tmp_path: Path) -> None:
+    """Its symbols joined as they are in it; its units here and there are not enough."""
+    some = indexed(
+        tmp_path,
+        [
+            "a + b + c",  # the piece goes on
+            "a + c - d + b",  # a + and + b, but not a + b
+            "x_i^2 + y",
+            "x_j + y_i",
+            r"\frac{a}{b}",
+            r"\frac{a + 1}{b}",
+            r"\frac{a}{c} \frac{1}{b}",
+            "f(x, y)",
+            "f(y) g(x)",
+            "",
+            "z" * 310 + "+ a + b",
+        ],
+    )
+    for piece, expected in {
+        "a + b": [0],
+        "x_i": [2],
+        r"\frac{a}{b}": [4, 5],
+        "f(x)": [7],
+        r"\frac{?}{q}": [],
+        "q": [],
+        "z": [10],
+    }.items():
+        assert np.flatnonzero(some.having(layout(piece))).tolist() == expected, piece
+
+
 def test_patterns_without_symbols_are_refused(structure: Structure) -> None:
     """They would match everything."""
     with pytest.raises(UsageError, match="at least one symbol"):
@@ -165,6 +206,20 @@ def test_renamings_are_a_family_where_they_are_long_enough(structure: Structure)
     expected[4] = 3
     expected[7] = 6
     assert structure.families.tolist() == expected
+
+
+def test_alphabets_make_no_other_family_however_long(tmp_path: Path) -> None:
+    """One for one or not: x and a bold x may be the same letter elsewhere."""
+    made = indexed(
+        tmp_path,
+        [
+            r"y = a x + b \mathbf{x} + c",
+            r"z = a x + b \mathbf{x} + d",  # a renaming of the first
+            r"\mathbf{z} = a \mathbf{x} + b \mathbf{x} + d",  # but for alphabets the second
+            r"y = a x + b x - c",
+        ],
+    )
+    assert made.families.tolist() == [0, 0, 0, 3]
 
 
 LONG = (

@@ -29,7 +29,7 @@ from eqemb.hits import Answer, data_frame, paragraphs, place, rows
 from eqemb.meaning import lengthened
 from eqemb.pairing import NO_MODEL
 from eqemb.question import Where
-from eqemb.search import Asked, Search, looks_like_name
+from eqemb.search import Asked, Search
 
 #: Types that may be kin, those that are taken, and how many equations of each.
 MAY_BE, KIN, EACH = 64, 20, 8
@@ -412,8 +412,8 @@ class Describer:
                 f"{member!r} is no word, equation or unit: give text, or three symbols"
             )
         text = member.strip()
-        if text.startswith("$") or looks_like_name(text):
-            return self._equation(text, besides)
+        if text.startswith("$") or self._search.named(text) is not None:
+            return self._equation(text, answer, besides)
         words = [word.lower() for word in read_tokens(text)[0]]
         for word in words:
             if not meaning.knows(word):
@@ -423,14 +423,17 @@ class Describer:
         vector = meaning.of_words(words)
         return np.stack([vector, vector])
 
-    def _equation(self, text: str, besides: list[int]) -> Floats:
+    def _equation(self, text: str, answer: Answer, besides: list[int]) -> Floats:
         asked = self._search.asked(text)
         if asked.equation is not None and self._contexts is not None:
             number = self._search.number(asked.equation)
             besides.append(number)
             context = self._contexts.of([number])[0]
         else:
-            context = lengthened(self._mean_context(self.kin(asked)))
+            kin = self.kin(asked)
+            if not kin.numbers:
+                answer.notes.append(f"no equation of the library is like {text}")
+            context = lengthened(self._mean_context(kin))
         shape = self._shape(asked.layout) if self._shapes is not None else np.zeros_like(context)
         return np.stack([context, shape])
 
@@ -448,8 +451,9 @@ class Describer:
 
     def _mean_context(self, kin: Kin) -> Floats:
         """Where the contexts of kin point to together."""
-        if self._contexts is None or not kin.numbers:
-            return np.zeros(0, np.float32)
+        meaning = self._search.meaning
+        if self._contexts is None or meaning is None or not kin.numbers:
+            return np.zeros(0 if meaning is None else meaning.dim, np.float32)
         made: Floats = np.array(kin.trust, np.float32) @ self._contexts.of(kin.numbers)
         return made
 

@@ -41,8 +41,10 @@ def find_encoder(name: str) -> Encode:
         sys.path.append("")
     try:
         found = getattr(import_module(module), function)
-    except (ImportError, AttributeError, ValueError) as error:
+    except (ImportError, AttributeError, TypeError, ValueError) as error:
         raise UsageError(f"no encoder {name!r}: {error}; say MODULE:FUNCTION") from None
+    except Exception as error:
+        raise UsageError(f"the module of the encoder {name!r} failed: {error!r}") from error
     if not callable(found):
         raise UsageError(f"the encoder {name!r} is no function")
 

@@ -2,21 +2,26 @@
 
 The symbols are those that meet when the two are laid side by side, letters renamed. The words are
 those by which a search would find the second from the first, each with what it adds to the score.
+Of a pattern it is told what its wildcards stand for; words do not count then.
 """
 
 from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from html import escape
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from eqemb.article import Equation
-from eqemb.formula import Layout, layout
+from eqemb.errors import UsageError
+from eqemb.formula import Layout
 from eqemb.formula.commands import unescape
+from eqemb.formula.likeness import Outline, outline
+from eqemb.formula.pattern import OutOfStepsError, Pattern, Run, is_pattern, read_pattern
+from eqemb.formula.tree import Node
 from eqemb.hits import paragraphs, place, rows
 from eqemb.question import read_question, reads_as_words
-from eqemb.search import EQUATION, WORDS, Asked, Search, looks_like_name, weighed
+from eqemb.search import EQUATION, WORDS, Asked, Search, weighed
 from eqemb.structure import Structure
 from eqemb.wording import REACH
 
@@ -60,7 +65,7 @@ class Why:
     likeness: float
     """How alike their symbols are, from 0 to 1."""
     letters: dict[str, str]
-    """Which letter of the other each renamed letter of the query stands for."""
+    """Which letter of the other each renamed letter of the query stands for; what each wildcard."""
     words: dict[str, float]
     """Words that both have, and what each adds to the score."""
     parts: dict[str, float] = field(default_factory=dict)
@@ -94,8 +99,9 @@ class Why:
         if self.letters:
             pairs = (f"{one} → {two}" for one, two in self.letters.items())
             said.append(f"letters: {', '.join(pairs)}")
-        words = (f"{word} {score:.3f}" for word, score in self.words.items())
-        said.append(f"words: {', '.join(words) or 'none in common'}")
+        if self.words or list(self.parts) != ["structure"]:
+            words = (f"{word} {score:.3f}" for word, score in self.words.items())
+            said.append(f"words: {', '.join(words) or 'none in common'}")
         return said
 
     def _repr_html_(self) -> str:
@@ -111,9 +117,12 @@ def _sum(parts: dict[str, float]) -> str:
 def explain(search: Search, query: str, other: str) -> Why:
     """Why `other`, an equation, answers `query`: an equation, or words with $LaTeX$ among them."""
     answer = search.asked(other)
-    if not looks_like_name(query) and reads_as_words(query):
+    if search.named(query) is None and reads_as_words(query):
         return _by_words(search, query, other, answer)
     asked = search.asked(query)
+    if is_pattern(asked.layout):
+        found = _laid(Side(query, asked.layout, None, []), other, answer, {}, {})
+        return replace(found, parts={"structure": found.likeness} if answer.equation else {})
     parts: dict[str, float] = {}
     topic = search.topic(asked)
     if answer.equation is not None:
@@ -148,7 +157,7 @@ def _by_words(search: Search, query: str, other: str, answer: Asked) -> Why:
         worth = {row: min(weight, said.get(row, 0.0)) for row, weight in weights.items()}
     scaled = _scaled(worth, parts.get("words"))
     words = {str(typed[row]): score for row, score in scaled.items()}
-    shape = layout(question.formulas[0]) if question.formulas else None
+    shape = read_pattern(question.formulas[0]) if question.formulas else None
     return _laid(Side(query, shape, None, []), other, answer, words, parts)
 
 
@@ -176,11 +185,52 @@ def _laid(
     there = Side(other, answer.layout, answer.equation, [])
     if query.shape is None or query.shape.root is None:
         return Why(query, there, 0.0, {}, words, parts)
+    if is_pattern(query.shape):
+        return _matched(query, query.shape, there, answer.layout, words, parts)
     found = Structure.alike(query.shape, answer.layout)
     letters = {_letter(one): _letter(two) for one, two in found.names.items() if one != two}
     mine, theirs = ([pair[side] for pair in found.pairs] for side in (0, 1))
     query, there = query._replace(marked=mine), there._replace(marked=theirs)
     return Why(query, there, found.score, letters, words, parts)
+
+
+def _matched(
+    query: Side,
+    pattern: Layout,
+    there: Side,
+    answer: Layout,
+    words: dict[str, float],
+    parts: dict[str, float],
+) -> Why:
+    """A pattern laid upon what it matches."""
+    rows = outline(answer)
+    try:
+        found = Pattern(pattern).match(rows)
+    except ValueError as error:
+        raise UsageError(str(error)) from None
+    except OutOfStepsError:
+        raise UsageError(
+            f"there are too many ways to match {pattern.to_text()!r} with this equation"
+        ) from None
+    if found is None:
+        return Why(query, there, 0.0, {}, words, parts)
+    letters = {_letter(one): _letter(two) for one, two in found.names.items() if one != two}
+    bound = {name: _text_of(answer.nodes(), rows, run) for name, run in sorted(found.bound.items())}
+    query = query._replace(marked=list(range(len(pattern.nodes()))))
+    there = there._replace(marked=found.places)
+    return Why(query, there, found.score, letters | bound, words, parts)
+
+
+def _text_of(nodes: list[Node], rows: Outline, run: Run) -> str:
+    """What a wildcard stands for, in Unicode."""
+    first = last = Node("")
+    for place in rows.rows[run.row].places[run.start : run.stop]:
+        last.n = Node(nodes[place].tag, nodes[place].look)
+        last = last.n
+        # the next element of a fence stands in the same row
+        last.kids = {edge: kid for edge, kid in (nodes[place].kids or {}).items() if edge != "e"}
+    last.kids = {edge: kid for edge, kid in (last.kids or {}).items() if edge not in run.but}
+    return Layout(first.n).to_text()
 
 
 def _letter(tag: str) -> str:

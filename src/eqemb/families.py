@@ -1,8 +1,8 @@
 """Equations that are the same but for their letters, or nearly: one family.
 
 A type is of the family of one that came before it when both are the same but for alphabets; where
-they are long enough, when they are but for the names of letters, one for one; and where they are
-longer still, when nearly all symbols of both meet. Pairs that may be near are those that share one
+they are long enough, also when they are but for the names of letters, one for one; and where they
+are longer still, when nearly all symbols of both meet. Pairs that may be near are those that share one
 of their rarest shapes (prefix filtering), so that no two types are compared that have nothing in
 common. Each type is compared with the first of a family only: a family does not drift from member
 to member.
@@ -33,24 +33,36 @@ _PAIRS = 20_000  # compared at a time
 _TOUCHED = 4_000_000  # postings read at a time
 
 
-def kinship(made: Layout) -> int:
-    """What a type shares with those that are of its family at first sight."""
-    if len(made.nodes()) >= RENAMED_FROM:
-        return key(form(made))
-    return key(made.canonical(tree.plain_tag))
+def kinship(made: Layout) -> tuple[int, int]:
+    """What a type shares, either of it, with those that are of its family at first sight."""
+    plain = key(made.canonical(tree.plain_tag))
+    # two numbers, since x and a bold x are one letter for the first and two for the second
+    return plain, key(form(made)) if len(made.nodes()) >= RENAMED_FROM else plain
 
 
 def group(folder: Path, kinships: Array) -> None:
-    """Write families.npy from the kinship of every type and what is indexed in a folder."""
+    """Write families.npy from the kinships of every type and what is indexed in a folder."""
     outlines = Outlines(folder)
-    _, first, which = np.unique(kinships, return_index=True, return_inverse=True)
-    families = first[which].astype(np.int32)
+    families = _joined(kinships)
     heads = (families == np.arange(len(families))) & (outlines.sizes >= NEAR_FROM)
     for later, earlier in sorted(_near(folder, outlines, heads)):
         # only the first of a family takes others in
         if families[earlier] == earlier and families[later] == later:
             families[later] = earlier
     np.save(folder / "families.npy", families[families])
+
+
+def _joined(kinships: Array) -> Array:
+    """For each type the least one that it shares a number with, or that such a one does."""
+    groups = [np.unique(column, return_inverse=True)[1] for column in kinships.T]
+    families, before = np.arange(len(kinships), dtype=np.int32), None
+    while before is None or (families != before).any():
+        before = families
+        for group_of in groups:
+            least = np.full(int(group_of.max(initial=-1)) + 1, len(families), np.int32)
+            np.minimum.at(least, group_of, families)
+            families = least[group_of]
+    return families
 
 
 def _near(folder: Path, outlines: Outlines, heads: Array) -> list[tuple[int, int]]:

@@ -1,7 +1,7 @@
 """The index of a library: a pure function of its records and its model.
 
     equations.npy    for each equation, in order: article, ordinal, type, section, numbered
-    sections.txt     the titles of sections
+    sections.*       postings of stems: the titles of sections that have them
     the rest         words (`wording`), structure (`structure`) and vectors (`meaning`)
     index.json       its version
 
@@ -11,15 +11,19 @@ a few numbers for each equation), and everything is read memory-mapped.
 
 import json
 import os
+from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path
 
 import numpy as np
 
+from eqemb.article import read_tokens
 from eqemb.embeddings import Embeddings
 from eqemb.errors import EqembError
 from eqemb.meaning import index_meaning
+from eqemb.postings import KeyedGatherer
 from eqemb.records import Records
+from eqemb.stems import stem
 from eqemb.store import sync_folder, write_json
 from eqemb.structure import index_structure
 from eqemb.wording import FIELDS, index_words
@@ -87,4 +91,7 @@ def _index_equations(records: Records, folder: Path) -> None:
         np.int32,
     )
     np.save(folder / "equations.npy", table.reshape(-1, 5))
-    (folder / "sections.txt").write_text("\n".join(sections), "utf-8")
+    titles = KeyedGatherer(folder, "sections")
+    for title, number in sections.items():
+        titles.add(number, Counter(map(stem, read_tokens(title)[0])))
+    titles.write()

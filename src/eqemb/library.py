@@ -173,7 +173,8 @@ class Library:
         if by == "encoder" and encoder is None:
             raise UsageError("a ranking by an encoder needs one: say MODULE:FUNCTION")
         encoding = None if encoder is None else self.encoding(encoder)
-        return self.questions.words(words, k, by=by, where=self._where(limits), encoding=encoding)
+        where = self._where(limits)
+        return self.questions.words(words, _count(k), by=by, where=where, encoding=encoding)
 
     def encoding(
         self, encoder: str, progress: Callable[[int, int], object] = lambda _done, _all: None
@@ -188,16 +189,16 @@ class Library:
     def similar(self, equation: str, k: int = 10, *, by: str = "all", **limits: Any) -> Answer:
         """Equations like one that is named (`ARTICLE#4`) or given as LaTeX."""
         self.equation(equation)
-        return self.questions.like(equation, k, by=by, where=self._where(limits))
+        return self.questions.like(equation, _count(k), by=by, where=self._where(limits))
 
     def describe(self, equation: str, k: int = 10, *, by: str = "all") -> Description:
         """The words that say best what an equation is about; it is named, or given as LaTeX."""
         self.equation(equation)
-        return self._describer.describe(equation, k, by=by)
+        return self._describer.describe(equation, _count(k), by=by)
 
     def words(self, word: str, k: int = 10) -> Neighbours:
         """The words nearest to a word, by the library's model."""
-        return self._describer.neighbours(word, k)
+        return self._describer.neighbours(word, _count(k))
 
     def query(
         self,
@@ -213,8 +214,8 @@ class Library:
         plus, minus = ([side] if isinstance(side, str) else side for side in (positive, negative))
         for member in (*plus, *minus):
             if isinstance(member, str) and not member.startswith("$"):
-                self.equation(member)  # a misspelt name is answered with near ones
-        return self._describer.query(plus, minus, k, self._where(limits))
+                self._check_name(member)
+        return self._describer.query(plus, minus, _count(k), self._where(limits))
 
     def why(self, query: str | Hit | Equation, other: str | Hit | Equation) -> Why:
         """Why an equation answers: `query` is words or an equation, `other` an equation.
@@ -222,8 +223,8 @@ class Library:
         Equations are named, given as LaTeX, or taken from an answer.
         """
         asked, answer = _text(query), _text(other)
-        for text in (asked, answer):
-            self.equation(text)
+        self._check_name(asked)
+        self.equation(answer)
         return explain(self.questions, asked, answer)
 
     @cached_property
@@ -239,14 +240,25 @@ class Library:
             raise UsageError(f"cannot limit an answer so: {error}") from None
         if where.article is not None:
             self.article(where.article)
+        if where.collection is not None:
+            query = "SELECT DISTINCT collection FROM sources WHERE status != 'skipped'"
+            known = sorted(str(name) for (name,) in self.records.rows(query))
+            if where.collection not in known:
+                near = difflib.get_close_matches(where.collection, known, n=3, cutoff=0.5)
+                hint = f"did you mean {', '.join(near)}?" if near else "`eqemb info` counts them"
+                raise UsageError(f"no collection {where.collection!r} in {self.folder}: {hint}")
         return where
 
     def equation(self, name: str) -> Equation | None:
         """The equation that is named; None where the text is no name but LaTeX."""
-        article = looks_like_name(name)
-        if article and self.records.key(article) is None:
-            self.article(article)  # a misspelt name is no formula
+        self._check_name(name)
         return find(self.records, name)
+
+    def _check_name(self, text: str) -> None:
+        """A misspelt name is neither words nor a formula: it is answered with near ones."""
+        article = looks_like_name(text)
+        if article and self.records.key(article) is None:
+            self.article(article)
 
     @cached_property
     def questions(self) -> Search:
@@ -275,6 +287,13 @@ class Library:
 def _close(handle: int | None) -> None:
     if handle is not None:
         os.close(handle)
+
+
+def _count(k: int) -> int:
+    """How many are asked for."""
+    if not isinstance(k, int) or k < 1:
+        raise UsageError(f"an answer of {k!r} is none: k is a whole number from 1")
+    return k
 
 
 def _text(thing: str | Hit | Equation) -> str:

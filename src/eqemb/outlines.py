@@ -33,7 +33,7 @@ from eqemb.formula.likeness import (
 )
 from eqemb.postings import Array, Column, load
 
-_BLOCK = 50_000  # types looked through at a time
+_BLOCK = 20_000  # types looked through at a time
 _IMPOSSIBLE = -(10**6)
 #: More than the rows of an equation can be worth, so that rows stay apart in one running maximum.
 _APART = 2 * LARGEST * SAME
@@ -147,21 +147,43 @@ class Outlines:
         sizes = share * query.size + (1 - share) * self.sizes[types]
         return self._worth(query, shelf.symbols, pairs, renamed) / (2 * sizes)
 
-    def holding(self, tags: set[str], enough: int) -> Array:
-        """Types in which all of some symbols occur, in order, until there are enough."""
-        found = [np.empty(0, np.int64)]
-        ids = [self._ids.get(tag, -1) for tag in sorted(tags)]
-        for start in range(0, len(self.sizes), _BLOCK):
-            starts = self._pointers[start : start + _BLOCK + 1, 0]
-            symbols = self._symbols[starts[0] : starts[-1]]
-            have = np.zeros(len(starts) - 1, np.int32)
-            for number in ids:
-                places = np.flatnonzero(symbols == number) + starts[0]
-                have[np.searchsorted(starts, places, "right") - 1] += 1  # each type once
-            found.append(start + np.flatnonzero(have == len(ids)))
-            if sum(map(len, found)) >= enough:
-                break
-        return np.concatenate(found)
+    def holding(self, piece: Outline, types: Array) -> Array:
+        """Those of the types that have a piece in one place: its symbols, joined as they are in it.
+
+        More may follow in each row, and more may hang on each symbol. Letters keep their names.
+        """
+        blocks = [types[at : at + _BLOCK] for at in range(0, len(types), _BLOCK)]
+        found = [block[self._hold(piece, block)] for block in blocks]
+        return np.concatenate([np.empty(0, np.int64), *found])
+
+    def _hold(self, piece: Outline, types: Array) -> Array:
+        """For each type whether it has a piece."""
+        of, at = _spans(self._pointers[types, 0], self._pointers[types + 1, 0])
+        of_row, rows = _spans(self._pointers[types, 1], self._pointers[types + 1, 1])
+        tags, table = self._symbols[at], self._rows[rows].astype(np.int64)
+        edges, lengths = table[:, 0], table[:, 2]
+        starts = np.cumsum(lengths) - lengths  # where each row begins
+        owners = table[:, 1] + np.searchsorted(of, of_row)  # the symbol that each row hangs on
+        row = np.repeat(np.arange(len(lengths)), lengths)
+        goes_on = np.r_[row[1:] == row[:-1], np.zeros(min(1, len(row)), bool)]
+        fits: dict[int, Array] = {}  # by row of the piece: where it may begin
+        for number in range(len(piece.rows) - 1, -1, -1):  # what hangs on others comes first
+            mine, after = piece.rows[number], None
+            for tag, hanging in zip(mine.tags[::-1], mine.hanging[::-1], strict=True):
+                here = tags == self._ids.get(tag, -1)
+                for edge, below in hanging.items():
+                    carries = np.zeros(len(tags), bool)
+                    on_edge = (edges == ord(edge)) & (lengths > 0)
+                    carries[owners[on_edge]] = fits[below][starts[on_edge]]
+                    here &= carries
+                if after is not None:
+                    here[:-1] &= after[1:]
+                    here &= goes_on
+                after = here
+            fits[number] = np.ones(len(tags), bool) if after is None else after
+        have = np.zeros(len(types), bool)
+        have[of[fits[0]]] = True
+        return have
 
     def most(self, ones: Array, others: Array) -> Array:
         """For each pair of types more than they can be alike, whatever their letters.
@@ -178,11 +200,8 @@ class Outlines:
 
     def _bags(self, types: Array) -> tuple[Array, Array]:
         """Codes of (place among the types, symbol), and how often each occurs."""
-        starts = self._pointers[types, 0]
-        lengths = self._pointers[types + 1, 0] - starts
-        places = np.repeat(np.arange(len(types)), lengths)
-        within = np.arange(len(places)) - np.repeat(np.cumsum(lengths) - lengths, lengths)
-        symbols = self._classes[self._symbols[starts[places] + within]]
+        places, at = _spans(self._pointers[types, 0], self._pointers[types + 1, 0])
+        symbols = self._classes[self._symbols[at]]
         return np.unique(places * len(self._tags) + symbols, return_counts=True)
 
     @cached_property
@@ -220,6 +239,13 @@ class Outlines:
             if names[candidate].get(one) == two:
                 total[candidate] += renamed * value
         return total
+
+
+def _spans(starts: Array, stops: Array) -> tuple[Array, Array]:
+    """Spans of an array one after the other: which span each member is of, and where it stands."""
+    lengths = stops - starts
+    span = np.repeat(np.arange(len(starts)), lengths)
+    return span, np.arange(len(span)) + np.repeat(starts - np.cumsum(lengths) + lengths, lengths)
 
 
 def _kind(tag: str) -> int:

@@ -6,10 +6,10 @@
 
 They are gathered on disk batch by batch and sorted there, so that memory stays bounded, and they
 are read memory-mapped. A `Column` is one array that grows on disk in the same way. `Keys` tell the
-row of a text without reading the others. NumPy only.
+row of a text without reading the others; postings of texts are `Keyed`. NumPy only.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -144,15 +144,16 @@ class Column:
 class Gatherer:
     """Triples (row, owner, weight) on their way to postings sorted by row, then owner."""
 
-    def __init__(self, folder: Path, name: str) -> None:
+    def __init__(self, folder: Path, name: str, *, weighted: bool = True) -> None:
         self._folder, self._name = folder, name
+        self._parts = _PARTS if weighted else _PARTS[:1]
         self._files: dict[str, BinaryIO] = {
-            part: (folder / f"{name}.{part}.part").open("wb") for part in ("rows", *_PARTS)
+            part: (folder / f"{name}.{part}.part").open("wb") for part in ("rows", *self._parts)
         }
 
-    def add(self, rows: Array, owners: Array, weights: Array) -> None:
-        """Add a batch; owners ascend from batch to batch."""
-        for part, values in zip(("rows", *_PARTS), (rows, owners, weights), strict=True):
+    def add(self, rows: Array, owners: Array, *weights: Array) -> None:
+        """Add a batch, with weights where there are some; owners ascend from batch to batch."""
+        for part, values in zip(("rows", *self._parts), (rows, owners, *weights), strict=True):
             self._files[part].write(values.astype(_TYPES[part]).tobytes())
 
     def write(self, count: int, owners: int | None = None) -> None:
@@ -167,7 +168,7 @@ class Gatherer:
         pointers = np.zeros(count + 1, np.int64)
         np.cumsum(sizes, out=pointers[1:])
         np.save(self._folder / f"{self._name}.pointers.npy", pointers)
-        for part in _PARTS:
+        for part in self._parts:
             self._scatter(part, rows, mapped(paths[part], _TYPES[part]), pointers)
         if owners is not None:
             self._write_profiles(paths, owners)
@@ -201,6 +202,48 @@ class Gatherer:
             out[free[sorted_rows] + within] = values[at : at + BATCH][order]
             free[sorted_rows[starts]] += lengths
         out.flush()
+
+
+class KeyedGatherer:
+    """Postings of texts on their way; the texts themselves are not kept, only their keys."""
+
+    def __init__(self, folder: Path, name: str) -> None:
+        self._folder, self._name = folder, name
+        self._gatherer = Gatherer(folder, name)
+        self._rows: dict[str, int] = {}
+
+    def add(self, owner: int, counts: Mapping[str, int]) -> None:
+        """Add the texts of an owner, and how often it has each; owners ascend."""
+        rows = [self._rows.setdefault(text, len(self._rows)) for text in counts]
+        weights = np.fromiter(counts.values(), np.int32, len(counts))
+        self._gatherer.add(np.array(rows, np.int32), np.full(len(rows), owner), weights)
+
+    def write(self) -> None:
+        """Write postings and keys."""
+        self._gatherer.write(len(self._rows))
+        Keys.write(self._folder, self._name, self._rows)
+
+
+class Keyed:
+    """Postings of texts, opened for questions."""
+
+    def __init__(self, folder: Path, name: str) -> None:
+        self._keys, self._postings = Keys(folder, name), Postings(folder, name)
+
+    def owners(self, text: str) -> Array:
+        """The owners of a text; none where it has no postings."""
+        row = self._keys.find(text)
+        return np.empty(0, np.int32) if row is None else self._postings.of(row)[0]
+
+
+def in_all(owners: Iterable[Array], count: int) -> Array:
+    """Which of so many owners are among all of these."""
+    have, wanted = np.zeros(count, np.int32), 0
+    for some in owners:  # each has an owner once
+        have[some] += 1
+        wanted += 1
+    found: Array = have == wanted
+    return found
 
 
 def mapped(path: Path, dtype: type[np.generic]) -> Array:

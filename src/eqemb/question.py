@@ -13,7 +13,7 @@ _FORMULA = re.compile(r"\$([^$]*)\$")
 _PHRASE = re.compile(r'(?<!\S)(-?)["\u201c\u201d]([^"\u201c\u201d]*)["\u201c\u201d]')
 _WITHOUT = re.compile(r"(?<!\S)-(?=[^\W_])(\S+)")
 _SIGNS = re.compile(r"[\\^_{}=+<>|&$]")
-_YEARS = re.compile(r"(\d{4})?(-)?(\d{4})?")
+_YEARS = re.compile(r"(\d{4})?(?:(-)(\d{4})?)?")
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +59,7 @@ class Where:
 
     collection: str | None = None
     article: str | None = None
-    year: str | None = None
+    year: str | int | None = None
     """2015, 2015-2018, 2015- or -2018: of papers whose name is an arXiv id."""
     section: str | None = None
     """Words that the title of its section has."""
@@ -67,10 +67,20 @@ class Where:
     """LaTeX of symbols, or of small pieces, that the equation has."""
     numbered: bool = False
 
+    def __post_init__(self) -> None:
+        """Refuse what is no text."""
+        for name in ("collection", "article", "section"):
+            value = getattr(self, name)
+            if not isinstance(value, str | None):
+                raise UsageError(f"an answer cannot be limited to the {name} {value!r}: give text")
+        for latex in self.has:
+            if not isinstance(latex, str):
+                raise UsageError(f"{latex!r} is no symbol that an equation may have: give LaTeX")
+
     @property
     def years(self) -> range:
         """The years that are meant."""
-        found = _YEARS.fullmatch((self.year or "").strip())
+        found = _YEARS.fullmatch(str(self.year or "").strip())
         if found is None or not (found[1] or found[3]):
             raise UsageError(f"no year {self.year!r}: write 2015, 2015-2018, 2015- or -2018")
         first = int(found[1] or 0)

@@ -10,6 +10,7 @@ stand for it. NumPy only, so that an answer comes at once from a cold start.
 import json
 import re
 from collections.abc import Callable, Container, Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -26,7 +27,7 @@ from eqemb.formula.pattern import is_pattern, read_pattern
 from eqemb.hits import Answer, Hit
 from eqemb.meaning import Meaning
 from eqemb.pairing import NO_MODEL, Paper
-from eqemb.postings import best_of, first_places, load
+from eqemb.postings import Keyed, best_of, first_places, in_all, load
 from eqemb.question import Question, Where, read_question
 from eqemb.records import Records
 from eqemb.sources.names import arxiv_id
@@ -37,7 +38,7 @@ from eqemb.wording import Wording
 #: ARTICLE#4, ARTICLE(2.3) and ARTICLE:eq:loss; an article's name holds none of these marks.
 _NAME = re.compile(r"([^#():]+)(?:#(\d{1,9})|\(([^()]+)\)|:(.+))")
 #: What names do not hold and formulas do.
-_FORMULA = re.compile(r"[\\\\^_{}=+<>|&$,\s]")
+_FORMULA = re.compile(r"[\\^_{}=+<>|&$,\s]")
 #: What each part weighs, for a query in words and for one that is an equation.
 WORDS = {"words": 1.0, "meaning": 0.1, "structure": 1.0, "encoder": 0.5}
 EQUATION = {"structure": 1.0, "words": 1.5, "meaning": 0.05}
@@ -53,7 +54,10 @@ Mask = NDArray[np.bool_]
 
 
 def looks_like_name(query: str) -> str:
-    """The article that a query names, '' where it reads as a formula."""
+    """The article that a query names, or names misspelt; '' where it reads as a formula.
+
+    Names of the library may look like formulas and words: `Search.named` knows those.
+    """
     match = _NAME.fullmatch(query.strip())
     if match is None:
         return ""
@@ -158,11 +162,16 @@ class Search:
         encoding: Encoding | None = None,
     ) -> Answer:
         """Equations for words, phrases and formulas; for a name, that equation and its like."""
-        if named := self._named(query):
-            itself = self._hit(self.number(named), {"structure": 1.0})
-            return Answer([itself, *self.like(query, k - 1, by=by, where=where)][:k])
-        question = read_question(query)
         allowed = self._allowed(where)
+        if named := self.named(query):
+            found = self.like(query, k, by=by, where=where)
+            if not allowed[self.number(named)]:
+                return found
+            itself = self._hit(self.number(named), {"structure": 1.0})
+            others = (hit for hit in found if named.id not in hit.family)
+            return replace(found, hits=[itself, *others][:k])
+        question = read_question(query)
+        _check_question(question, by)
         for phrase in question.without:
             allowed &= ~self._having(phrase)
         for phrase in question.phrases:
@@ -171,16 +180,18 @@ class Search:
             word for word in dict.fromkeys(question.words) if self.wording.find(word) is None
         ]
         near = {word: some for word in unknown if (some := self.wording.near(word))}
+        notes: list[str] = []
         parts = self.parts_for_words(
-            question, allowed, _wanted(by, WORDS, has_model=self.meaning is not None)
+            question, allowed, _wanted(by, WORDS, has_model=self.meaning is not None), notes
         )
         if encoding is not None and question.words and by in ("all", "encoder"):
             parts["encoder"] = encoding.scores(" ".join(question.words))
-        notes = self.paper.notes(self.types, question.words) if by == "paper" else []
+        if by == "paper":
+            notes += self.paper.notes(self.types[allowed], question.words)
         return Answer(self._best(weighed(parts, WORDS), k, allowed), unknown, near, notes)
 
-    def _named(self, query: str) -> Equation | None:
-        """The equation that is named where words are expected: a label may look like a formula."""
+    def named(self, query: str) -> Equation | None:
+        """The equation that is named where words may stand: a label may look like a formula."""
         try:
             return find(self.records, query)
         except UsageError:
@@ -189,9 +200,16 @@ class Search:
             return None  # words that begin like an article's name
 
     def parts_for_words(
-        self, question: Question, allowed: Mask, wanted: Container[str]
+        self,
+        question: Question,
+        allowed: Mask,
+        wanted: Container[str],
+        notes: list[str] | None = None,
     ) -> dict[str, Scores]:
-        """What each part that is wanted says of every equation, from 0 to 1."""
+        """What each part that is wanted says of every equation, from 0 to 1.
+
+        What was not looked at is added to the notes.
+        """
         parts: dict[str, Scores] = {}
         rows = [row for word in question.words if (row := self.wording.find(word)) is not None]
         if rows and "words" in wanted:
@@ -204,6 +222,8 @@ class Search:
         if question.formulas and "structure" in wanted:
             found = [self.kin(read_pattern(latex), allowed) for latex in question.formulas]
             parts["structure"] = np.mean([self._spread(one) for one in found], axis=0)
+            if notes is not None:
+                notes += [one.note for one in found if one.note]
         if "paper" in wanted:
             parts["paper"] = self.paper.equations_for(question.words)[self.types]
         return parts
@@ -231,26 +251,31 @@ class Search:
         """The same for an equation that was read."""
         allowed = self._allowed(where)
         wanted = _wanted(by, EQUATION, has_model=self.meaning is not None)
+        # by structure alone there is nothing else that could fill a long answer
+        is_long = 4 * k > CANDIDATES and (by == "structure" or is_pattern(asked.layout))
+        count = len(self.structure) if is_long else CANDIDATES
         if is_pattern(asked.layout):
-            found = self.kin(asked.layout, allowed)
+            found = self.kin(asked.layout, allowed, count)
             hits = self._best({"structure": self._spread(found)}, k, allowed)
             return Answer(hits, notes=[found.note] if found.note else [])
-        parts = self.parts_for_equation(asked, allowed, wanted)
+        parts = self.parts_for_equation(asked, allowed, wanted, count)
         if asked.equation is not None:
             allowed[self.number(asked.equation)] = False
-        notes = self.paper.notes(self.types) if by == "paper" else []
+        notes = self.paper.notes(self.types[allowed]) if by == "paper" else []
         return Answer(self._best(weighed(parts, EQUATION), k, allowed), notes=notes)
 
     def parts_for_equation(
-        self, asked: Asked, allowed: Mask, wanted: Container[str]
+        self, asked: Asked, allowed: Mask, wanted: Container[str], count: int = CANDIDATES
     ) -> dict[str, Scores]:
         """What each part that is wanted says of every equation, from 0 to 1."""
         parts: dict[str, Scores] = {}
-        if "structure" in wanted or "words" in wanted:
-            found = self.kin(asked.layout, allowed)
+        found = None
         if "structure" in wanted:
+            found = self.kin(asked.layout, allowed, count)
             parts["structure"] = self._spread(found)
-        if "words" in wanted and (topic := self.topic(asked, found)):
+        # what an equation is about does not depend on where others are looked for
+        whole = found if allowed.all() else None
+        if "words" in wanted and (topic := self.topic(asked, whole)):
             parts["words"] = self.wording.scores(topic)
         if self.meaning is not None and self.meaning.shapes is not None and "meaning" in wanted:
             units = ["\t".join(unit) for unit in asked.layout.units()]
@@ -297,13 +322,13 @@ class Search:
         first = int(np.searchsorted(self._equations[:, 0], key))
         return first + equation.ordinal - 1
 
-    def kin(self, shape: Layout, allowed: Mask) -> Found:
+    def kin(self, shape: Layout, allowed: Mask, count: int = CANDIDATES) -> Found:
         """The types most like an equation, of those that are allowed."""
         types = None
         if not allowed.all():
             types = np.zeros(len(self.structure), bool)
             types[self.types[allowed]] = True
-        return self.structure.find(shape, types, CANDIDATES)
+        return self.structure.find(shape, types, count)
 
     def _spread(self, found: Found) -> Scores:
         """Likenesses of types as scores of equations, 0 where it is not among the best."""
@@ -325,9 +350,11 @@ class Search:
             allowed &= self._equations[:, 4] == 1
         if where.section is not None:
             wanted = {stem(word) for word in read_tokens(where.section)[0]}
-            names = (self._folder / "sections.txt").read_text("utf-8").split("\n")
-            fits = [wanted <= {stem(word) for word in read_tokens(name)[0]} for name in names]
-            allowed &= np.array(fits)[self._equations[:, 3]]
+            if not wanted:
+                raise UsageError(f"there is no word in the section {where.section!r}")
+            titles, section = Keyed(self._folder, "sections"), self._equations[:, 3]
+            owners = (titles.owners(word) for word in wanted)
+            allowed &= in_all(owners, int(section.max(initial=-1)) + 1)[section]
         for latex in where.has:
             allowed &= self.structure.having(layout(latex))[self.types]
         return allowed
@@ -418,7 +445,17 @@ def _wanted(by: str, weights: Mapping[str, float], *, has_model: bool) -> Contai
         raise UsageError(f"no ranking by {by!r}: there are {', '.join(BY)}")
     if by == "meaning" and not has_model:
         raise UsageError(NO_MODEL)
+    if by == "encoder" and by not in weights:
+        raise UsageError("an encoder ranks equations for words, not for an equation")
     return weights if by == "all" else (by,)
+
+
+def _check_question(question: Question, by: str) -> None:
+    """Refuse a ranking by what the query does not have."""
+    if by == "structure" and not question.formulas:
+        raise UsageError("a ranking by structure needs LaTeX: write it between dollars")
+    if by not in ("all", "structure") and question.formulas and not question.words:
+        raise UsageError(f"a ranking by {by} needs words beside the LaTeX")
 
 
 def weighed(parts: Mapping[str, Scores], weights: Mapping[str, float]) -> dict[str, Scores]:

@@ -1,6 +1,7 @@
 """What equations look like: an index of their structure, and questions to it.
 
     units.*.npy      postings of units, by their ids in the records: types and counts
+    symbols.*.npy    postings of symbols; `keys` are theirs
     shapes.*.npy     postings of shapes, in which letters may have any name; `keys` are theirs
     forms.*.npy      the types by their forms: those of one form are renamings of each other
     outlines.*       the symbols of every type, row by row
@@ -12,7 +13,7 @@ A query touches the postings of its own units and shapes, the rarest first and n
 
 from array import array
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from functools import cached_property
 from pathlib import Path
 from typing import NamedTuple, TypeVar
@@ -22,7 +23,15 @@ import numpy as np
 from eqemb import families
 from eqemb.errors import UsageError
 from eqemb.formula import Layout
-from eqemb.formula.likeness import LARGEST, QUERY, Likeness, is_letter, likeness, outline
+from eqemb.formula.likeness import (
+    LARGEST,
+    QUERY,
+    Likeness,
+    bare_tag,
+    is_letter,
+    likeness,
+    outline,
+)
 from eqemb.formula.pattern import (
     OutOfStepsError,
     Pattern,
@@ -32,7 +41,17 @@ from eqemb.formula.pattern import (
 )
 from eqemb.formula.shapes import Shape, form, key, shapes
 from eqemb.outlines import Outlines, OutlinesWriter
-from eqemb.postings import Array, Gatherer, Keys, Postings, best_of, load
+from eqemb.postings import (
+    Array,
+    Gatherer,
+    Keyed,
+    KeyedGatherer,
+    Keys,
+    Postings,
+    best_of,
+    in_all,
+    load,
+)
 from eqemb.records import Records
 
 #: Postings that a query may touch; units that nearly all equations have say nothing.
@@ -41,8 +60,6 @@ TOUCHED = 2_000_000
 LAID, CELLS = 64, 200_000
 #: Equations that a pattern is tried on, and steps that this may cost.
 TRIED, STEPS = 500, 25_000
-#: Equations that hold its symbols, where it has no shape to look for: more are not looked at.
-ENOUGH = 10_000
 #: What a shape counts beside a unit, where candidates are found.
 SHAPES = 0.5
 
@@ -65,8 +82,8 @@ class Found(NamedTuple):
 
 def index_structure(records: Records, folder: Path) -> None:
     """Index the structure of every type of the records into `folder`."""
-    outlines, keys = OutlinesWriter(folder), _Unnamed(folder, "shapes")
-    units = Gatherer(folder, "units")
+    outlines, units = OutlinesWriter(folder), Gatherer(folder, "units")
+    keys, symbols = KeyedGatherer(folder, "shapes"), KeyedGatherer(folder, "symbols")
     forms, kinships = array("Q"), array("Q")
     for number, canonical, blob in records.rows(
         "SELECT id, canonical, units FROM types ORDER BY id"
@@ -74,18 +91,20 @@ def index_structure(records: Records, folder: Path) -> None:
         made = _read(canonical)
         found, counts = np.unique(np.frombuffer(blob, np.int32), return_counts=True)
         units.add(found, np.full(len(found), number), counts)
-        keys.add(number, shapes(made))
+        keys.add(number, {"\t".join(shape): n for shape, n in shapes(made).items()})
+        symbols.add(number, Counter(bare_tag(node.tag) for node in made.nodes()))
         outlines.add(outline(made))
         forms.append(key(form(made)))
-        kinships.append(families.kinship(made))
+        kinships.extend(families.kinship(made))
     units.write(next(records.rows("SELECT COUNT(*) FROM units"))[0])
     keys.write()
+    symbols.write()
     outlines.close()
     ids = np.frombuffer(forms, np.uint64)
     order = np.argsort(ids, kind="stable")
     np.save(folder / "forms.keys.npy", ids[order])
     np.save(folder / "forms.types.npy", order.astype(np.int32))
-    families.group(folder, np.frombuffer(kinships, np.uint64))
+    families.group(folder, np.frombuffer(kinships, np.uint64).reshape(-1, 2))
 
 
 def _read(canonical: str) -> Layout:
@@ -94,24 +113,6 @@ def _read(canonical: str) -> Layout:
         return Layout.from_slt(canonical)
     except ValueError:
         return Layout(None)
-
-
-class _Unnamed:
-    """Postings of things that are known by their keys only."""
-
-    def __init__(self, folder: Path, name: str) -> None:
-        self._folder, self._name = folder, name
-        self._gatherer = Gatherer(folder, name)
-        self._rows: dict[Shape, int] = {}
-
-    def add(self, owner: int, things: Counter[Shape]) -> None:
-        rows = [self._rows.setdefault(thing, len(self._rows)) for thing in things]
-        counts = np.fromiter(things.values(), np.int32, len(things))
-        self._gatherer.add(np.array(rows, np.int32), np.full(len(rows), owner), counts)
-
-    def write(self) -> None:
-        self._gatherer.write(len(self._rows))
-        Keys.write(self._folder, self._name, map("\t".join, self._rows))
 
 
 # ------------------------------------------------------------ asking
@@ -133,7 +134,7 @@ class Structure:
     def __init__(self, records: Records, folder: Path) -> None:
         self._records, self._folder = records, folder
         self._units, self._shapes = Postings(folder, "units"), Postings(folder, "shapes")
-        self._shape_keys = Keys(folder, "shapes")
+        self._shape_keys, self._symbols = Keys(folder, "shapes"), Keyed(folder, "symbols")
         self._form_keys, self._form_types = load(folder, "forms.keys"), load(folder, "forms.types")
         self._outlines = Outlines(folder)
 
@@ -148,26 +149,23 @@ class Structure:
         return load(self._folder, "families")
 
     def having(self, piece: Layout) -> Array:
-        """Which types have a symbol, or all units of a small piece."""
-        symbols = piece.nodes()
+        """Which types have a symbol, or the symbols of a small piece joined as they are in it."""
+        symbols = {bare_tag(node.tag) for node in piece.nodes()}
         if not symbols:
             raise UsageError(f"there is no symbol to look for in {piece.latex!r}")
-        if len(symbols) > 1:
-            units = Counter("\t".join(unit) for unit in piece.units())
+        owners = [self._symbols.owners(tag) for tag in symbols]
+        if len(piece.nodes()) > 1:
+            # a fence has other units when it has more in it, and the same symbol
+            plain = (unit for unit in piece.units() if not any(tag[:2] == "M!" for tag in unit))
+            units = Counter(map("\t".join, plain))
             rows = self._unit_rows(units)
-            if len(rows) < len(units):
-                return np.zeros(len(self), bool)
-            found: Array = np.logical_and.reduce([self._owning([row]) for row in rows.values()])
-            return found
-        tag = symbols[0].tag  # a unit that begins with it, or has it second
-        query = "SELECT id FROM units WHERE unit >= ?1 AND unit < ?2 OR INSTR(unit, ?3)"
-        listed = self._records.rows(query, f"{tag}\t", f"{tag}\n", f"\t{tag}\t")
-        return self._owning([row for (row,) in listed])
-
-    def _owning(self, rows: Iterable[int]) -> Array:
-        found = np.zeros(len(self), bool)
-        for row in rows:
-            found[self._units.of(row)[0]] = True
+            owners += [self._units.of(row)[0] for row in rows.values()]
+            owners += [np.empty(0, np.int32)] * (len(units) - len(rows))
+        found = in_all(owners, len(self))
+        if len(piece.nodes()) > 1:
+            types = self._outlines.holding(outline(piece), np.flatnonzero(found))
+            found[:] = False
+            found[types] = True
         return found
 
     def layout(self, kind: int) -> Layout:
@@ -250,7 +248,7 @@ class Structure:
         if allowed is not None:
             types = types[allowed[types]]
         estimate, unknown = self._estimate(made)
-        types = types[np.lexsort((types, self._outlines.sizes[types], -estimate[types]))]
+        types = types[np.lexsort((self._outlines.sizes[types], -estimate[types]))]
         found: list[tuple[float, int]] = []
         tried, given_up, whole = 0, 0, 0
         for kind in types[:TRIED].tolist():
@@ -292,7 +290,8 @@ class Structure:
             return np.flatnonzero(have == touched)
         # other letters will do for letters, unless there is nothing else
         others = {tag for tag in pattern.symbols if not is_letter(tag)}
-        return self._outlines.holding(others or set(pattern.symbols), ENOUGH)
+        owners = [self._symbols.owners(tag) for tag in others or set(pattern.symbols)]
+        return np.flatnonzero(in_all(owners, len(self)))
 
     def _touches(
         self, postings: Postings, rows: dict[T, int], wanted: Counter[T], weight: float

@@ -4,6 +4,7 @@
     words.*.npy, stems.*    the numbers of both, by their keys
     wording.*.npy           the postings of stems: equations, and what a stem says of them
     tokens.npy, places.npy  all text as words; for each equation its article's bounds and its place
+    positions.*.npy         for each stem where it stands in the text
 
 BM25 over several fields: a stem's frequency is the sum over the fields of how often it stands
 there, times the field's weight; around the equation a word at distance d counts 1 / sqrt(d). It is
@@ -51,6 +52,7 @@ Scores = NDArray[np.float32]
 def index_words(records: Records, folder: Path, fields: Iterable[str] = FIELDS) -> None:
     """Index the words of every equation; an evaluation may leave fields out."""
     vocabulary, gatherer = _Vocabulary(), Gatherer(folder, "wording")
+    positions = Gatherer(folder, "positions", weighted=False)
     weights = {name: FIELDS[name] for name in fields}
     text, places = Column(folder / "tokens.npy", np.int32), [np.empty((0, 3), np.int64)]
     first = start = 0
@@ -66,6 +68,7 @@ def index_words(records: Records, folder: Path, fields: Iterable[str] = FIELDS) 
             for row in equations
         ]
         stems = vocabulary.stems(tokens)
+        positions.add(stems, np.arange(start, end))
         for low in range(0, len(at), _SLICE):
             part = slice(low, low + _SLICE)
             rows, owners, values = around(stems, at[part])
@@ -81,6 +84,7 @@ def index_words(records: Records, folder: Path, fields: Iterable[str] = FIELDS) 
     np.save(folder / "places.npy", np.concatenate(places))
     vocabulary.write(folder)
     gatherer.write(vocabulary.roots, owners=first)
+    positions.write(vocabulary.roots)
 
 
 class _Vocabulary:
@@ -293,22 +297,26 @@ class Wording:
 
     def having_phrase(self, phrase: Sequence[int]) -> NDArray[np.bool_]:
         """Which equations have stems one after the other within their reach."""
-        every = np.logical_and.reduce([self.having(row) for row in phrase])
-        found = np.zeros(len(self.places), bool)
-        candidates = np.flatnonzero(every)
-        offsets = np.arange(-REACH, REACH)
-        for at in range(0, len(candidates), _SLICE):
-            part = candidates[at : at + _SLICE]
-            low, place, high = self.places[part].T
-            where = place[:, None] + offsets
-            inside = (where >= low[:, None]) & (where < high[:, None])
-            tokens = self.tokens[np.clip(where, 0, max(len(self.tokens) - 1, 0))]
-            stems = np.where(inside, self.stem_of[tokens], -1)
-            runs = stems.shape[1] - len(phrase) + 1
-            here = np.ones((len(part), runs), bool)
-            for step, row in enumerate(phrase):
-                here &= stems[:, step : step + runs] == row
-            found[part] = here.any(axis=1)
+        pointers, positions = (load(self._folder, f"positions.{p}") for p in ("pointers", "owners"))
+        rarest = min(phrase, key=lambda row: int(pointers[row + 1] - pointers[row]))
+        at = positions[pointers[rarest] : pointers[rarest + 1]] - phrase.index(rarest)
+        at = at[(at >= 0) & (at + len(phrase) <= len(self.tokens))]
+        for step, row in enumerate(phrase):
+            at = at[self.stem_of[self.tokens[at + step]] == row]
+        low, place, high = self.places.T
+        # the equations of its article that have all of it within their reach, the first and the
+        # one after the last; both ascend as places do
+        last = at + len(phrase) - 1
+        first = np.maximum(
+            np.searchsorted(place, last - REACH, "right"), np.searchsorted(high, last, "right")
+        )
+        after = np.minimum(
+            np.searchsorted(place, at + REACH, "right"), np.searchsorted(low, at, "right")
+        )
+        inside = first < after
+        begins = np.bincount(first[inside], minlength=len(place) + 1)
+        ends = np.bincount(after[inside], minlength=len(place) + 1)
+        found: NDArray[np.bool_] = np.cumsum(begins - ends)[:-1] > 0
         return found
 
     def near(self, word: str, count: int = 3) -> list[str]:

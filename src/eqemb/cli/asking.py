@@ -40,7 +40,7 @@ class _Query(TyperCommand):
         return super().parse_args(ctx, kept)
 
 
-_EXCLUDED = re.compile(r"-(?:[^\W\d_][^\W_]|\")")  # two letters: -k is an option
+_EXCLUDED = re.compile(r"-(?:[^\W\d_]{2}|\")")  # two letters: -k and -k5 are options
 
 
 @app.command(cls=_Query)

@@ -31,6 +31,8 @@ class Match(NamedTuple):
     bound: dict[str, "Run"]
     names: dict[str, str]
     """Which letter of the equation each letter of the pattern stands for."""
+    places: list[int]
+    """The symbols of the equation that the pattern takes up, as places in its `nodes()`."""
 
 
 class Run(NamedTuple):
@@ -89,7 +91,7 @@ class Pattern:
                 for place in self._places(other, rename=rename):
                     found = trial.solve(place, rename=rename)
                     if found is not None:
-                        return self._weighed(found, trial.swallowed(found), other)
+                        return self._weighed(found, trial, other)
         finally:
             self.spent += steps - trial.left
         return None
@@ -109,15 +111,16 @@ class Pattern:
                 if anything or (row.tags[start] == first and edges <= row.hanging[start].keys()):
                     yield _Goal(0, 0, number, start, ends=False)
 
-    def _weighed(self, found: "_State", swallowed: int, other: Outline) -> Match:
+    def _weighed(self, found: "_State", trial: "_Trial", other: Outline) -> Match:
         """The score: what the pattern does not say about the equation counts a little against it.
 
         A wildcard is as good as a symbol, whatever it stands for, and a renamed letter less.
         """
         renamed = sum(found.names.get(tag, tag) != tag for tag in self.symbols)
-        rest = max(other.size - swallowed + self._wildcards, self.size)
+        met, swallowed = trial.taken(found)
+        rest = max(other.size - len(swallowed) + self._wildcards, self.size)
         score = (self.size - (1 - RENAMED) * renamed) / (QUERY * self.size + (1 - QUERY) * rest)
-        return Match(score, found.bound, found.names)
+        return Match(score, found.bound, found.names, sorted({*met, *swallowed}))
 
 
 class _Goal(NamedTuple):
@@ -143,6 +146,8 @@ class _State(NamedTuple):
     names: dict[str, str]
     runs: "_Runs"
     """All that wildcards stand for, each time."""
+    met: "_Runs"
+    """The symbols that met those of the pattern, each a run of one."""
 
 
 _Runs = tuple[Run, "_Runs"] | None
@@ -158,7 +163,7 @@ class _Trial:
     def solve(self, goal: _Goal, *, rename: bool) -> _State | None:
         """The first way to reach a goal."""
         self._rename = rename
-        stack = [_State((goal, None), {}, {}, None)]
+        stack = [_State((goal, None), {}, {}, None, None)]
         while stack:
             self.left -= 1
             if self.left < 0:
@@ -195,7 +200,8 @@ class _Trial:
         if hanging.keys() - there.keys() or (there.keys() - hanging.keys() and not _bare(tag)):
             return
         goals = self._after(state, goal.start + 1, hanging, there)
-        yield state._replace(goals=goals, names=names)
+        met = (Run(goal.other, goal.start, goal.start + 1), state.met)
+        yield state._replace(goals=goals, names=names, met=met)
 
     def _swallow(self, state: _State) -> Iterator[_State]:
         """A wildcard takes one or more symbols; the shortest run comes last, to be tried first."""
@@ -221,6 +227,7 @@ class _Trial:
                 {**state.bound, name: run} if known is None else state.bound,
                 state.names,
                 (run, state.runs),
+                state.met,
             )
 
     def _rows(self, state: _State) -> tuple[_Goal, Row, Row]:
@@ -257,13 +264,24 @@ class _Trial:
         self.left -= len(steps)
         return steps == list(self._walk(two))
 
-    def swallowed(self, found: _State) -> int:
-        """How many symbols wildcards stand for."""
-        count, runs = 0, found.runs
-        while runs is not None:
-            run, runs = runs
-            count += sum(edge != "(" for edge, _ in self._walk(run))
-        return count
+    def taken(self, found: _State) -> tuple[list[int], list[int]]:
+        """The places of symbols that met the pattern's, and of those that wildcards stand for."""
+        met = [self._other[run.row].places[run.start] for run in _listed(found.met)]
+        waiting, swallowed = [*_listed(found.runs)], list[int]()
+        for part in waiting:  # grows while it is read
+            row = self._other[part.row]
+            for place in range(part.start, part.stop):
+                swallowed.append(row.places[place])
+                but = part.but if place == part.stop - 1 else ()
+                below = (row.hanging[place][edge] for edge in row.hanging[place] if edge not in but)
+                waiting += [Run(number, 0, len(self._other[number].tags)) for number in below]
+        return met, swallowed
+
+
+def _listed(runs: _Runs) -> Iterator[Run]:
+    while runs is not None:
+        run, runs = runs
+        yield run
 
 
 def _bare(tag: str) -> bool:

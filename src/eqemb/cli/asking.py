@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 import typer
 from typer.core import TyperCommand
 
-from eqemb.cli.shell import Json, LibraryPath, app, harmless, print_json, say, short
+from eqemb.cli.shell import Json, LibraryPath, app, columns, harmless, print_json, say, short
 from eqemb.errors import EqembError
 
 _EQUATION = "LaTeX, or a name: ARTICLE#4, ARTICLE(2.3), ARTICLE:label."
@@ -162,7 +162,7 @@ def describe(
     if as_json:
         print_json(found.to_dict())
     elif found.words:
-        print(harmless(short(found.shape.to_text(), 100)) + "\n")
+        print(harmless(short(found.shape.to_text(), columns())) + "\n")
         for rank, said in enumerate(found, 1):
             print(_said_text(rank, said))
     if not found.words:
@@ -284,14 +284,16 @@ def _print_answer(answer: Any, nothing: str, *, as_json: bool) -> None:
 
 def hit_text(rank: int, hit: Any) -> str:
     """A hit as people read it."""
-    equation = hit.equation
+    equation, room = hit.equation, columns() - 13
     number = f" ({equation.number})" if equation.number is not None else ""
     same = f", in {hit.papers} papers" if hit.papers > 1 else ""
+    named, place = f"{equation.id}{number}{same}", f"{equation.file}:{equation.line}"
+    title = short(hit.title, min(60, max(12, room - len(named) - len(place) - 6)))
+    about = " · ".join(filter(None, (named, title, place)))
     return harmless(
-        f"{rank:3}  {hit.score:6.3f}  {short(hit.text, 100)}\n"
-        f"             {equation.id}{number}{same} · {short(hit.title, 60)}"
-        f" · {equation.file}:{equation.line}\n"
-        f"             {_around(equation.context, 86)}\n"
+        f"{rank:3}  {hit.score:6.3f}  {short(hit.text, room)}\n"
+        f"             {short(about, room) if sys.stdout.isatty() else about}\n"
+        f"             {_around(equation.context, min(86, room))}\n"
     )
 
 

@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import shutil
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -76,6 +77,11 @@ def _root(
 def short(text: str, width: int) -> str:
     """The text, cut to a width."""
     return text if len(text) <= width else text[: width - 1] + "…"
+
+
+def columns() -> int:
+    """How wide a line of an answer may be: as the terminal, within limits; 113 without one."""
+    return max(60, min(113, shutil.get_terminal_size().columns)) if sys.stdout.isatty() else 113
 
 
 def say(text: str) -> None:

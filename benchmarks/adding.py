@@ -1,6 +1,6 @@
 """What adding papers loses against building the library anew.
 
-    python benchmarks/adding.py PAPERS -o FOLDER [--by meaning structure words all]
+    python benchmarks/adding.py PAPERS -o FOLDER [--by all meaning]
 
 PAPERS has a folder for each collection. A fifth of the papers, chosen by a hash of their names and
 --seed, is added to a library built from the others; the rival is a library built from all of them,
@@ -13,8 +13,9 @@ that it does not have are zeros. A new article has no vector of its own, so that
 out of both; what the model of all papers would score with them is printed too.
 
 *Judged topics*: nDCG@10 of `Library.search` and `Library.similar` on both, with the 95 % interval
-of a bootstrap over topics. Nothing is chosen here, so that all topics count; those with an answer
-among the added papers are shown apart.
+of a bootstrap over topics, by the ranking that people get and by meaning alone, which is all that
+comes from the model. Nothing is chosen here, so that all topics count; those with an answer among
+the added papers are shown apart.
 """
 
 import argparse
@@ -164,14 +165,13 @@ def scored(
 # ------------------------------------------------------------ judged topics
 
 
-def answers(library: Library, topic: retrieval.Topic, by: str | None) -> list[str]:
+def answers(library: Library, topic: retrieval.Topic, by: str) -> list[str]:
     """The names of the first hits."""
     ask = library.search if topic.query.kind == WORDS else library.similar
-    options = {} if by is None else {"by": by}
-    return [hit.to_dict()["id"] for hit in ask(topic.query.text, DEPTH, **options)]
+    return [hit.equation.id for hit in ask(topic.query.text, DEPTH, by=by)]
 
 
-def judged(added: Library, whole: Library, ways: Iterable[str | None]) -> None:
+def judged(added: Library, whole: Library, ways: Iterable[str]) -> None:
     """nDCG@10 of both on the judged topics."""
     topics = retrieval.read_topics(TOPICS)
     grades = retrieval.mean_grades(retrieval.read_judgements(QRELS))
@@ -202,7 +202,7 @@ def judged(added: Library, whole: Library, ways: Iterable[str | None]) -> None:
                     one, other = rows.T
                     gain = ranking.gain(one, other)
                     print(
-                        f"{by or 'default':12}{kind + what:36}{len(rows):4}{one.mean():8.3f}"
+                        f"{by:12}{kind + what:36}{len(rows):4}{one.mean():8.3f}"
                         f"{other.mean():8.3f}   {gain.mean:+.3f} ({gain.low:+.3f}"
                         f" to {gain.high:+.3f}), p {gain.p:.2f}",
                         flush=True,
@@ -216,7 +216,7 @@ def main() -> None:
     parser.add_argument("-o", "--output", type=Path, required=True)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--dim", type=int, default=100)
-    parser.add_argument("--by", nargs="*", default=[None], help="parts of the ranking, each alone")
+    parser.add_argument("--by", nargs="*", default=["all", "meaning"], help="rankings of eqemb")
     given = parser.parse_args()
     make(given.papers, given.output, given.seed, {"dim": given.dim})
     with (

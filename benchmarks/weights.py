@@ -1,6 +1,6 @@
 """What the weights of search rest on: chosen on development queries, one at a time.
 
-    python benchmarks/weights.py LIBRARY
+    python benchmarks/weights.py LIBRARY [--from-neutral]
 
 *Words*: the weights of fields and BM25's saturation, then the weight of meaning. The figure is the
 sum of nDCG@10 over development topics in words (odd numbers), and of MRR over the development half
@@ -8,8 +8,9 @@ of labels and of references (articles with even numbers); the label is left out 
 labels are asked, and referring sentences where references are. *Equations*: how many kin make a
 topic, of how many words, by which power of their likeness they are trusted, and the weights of
 words and meaning, by nDCG@10 over development topics that are equations. From where `wording` and
-`search` stand, each is tried at several values in turn; one that adds LEAST or more is taken,
-until a round changes nothing. Test topics and the other halves are never looked at.
+`search` stand, or from NEUTRAL values, which nobody chose, each is tried at several values in turn;
+one that adds LEAST or more is taken, until a round changes nothing (after ROUNDS it ends anyway).
+Test topics and the other halves are never looked at.
 """
 
 import argparse
@@ -32,7 +33,7 @@ from eqemb.search import Asked, Search
 from eqemb.stems import stem
 
 LEAST = 0.003
-ROUNDS = 3
+ROUNDS = 10
 Settings = dict[str, float]
 FIELD_VALUES = (0.0, 0.15, 0.3, 0.6, 1.0, 2.0, 3.0, 5.0)
 WORD_VALUES: dict[str, tuple[float, ...]] = {
@@ -47,6 +48,9 @@ EQUATION_VALUES: dict[str, tuple[float, ...]] = {
     "words": (0.0, 0.4, 0.7, 1.0, 1.5, 2.0, 3.0),
     "meaning": (0.0, 0.05, 0.1, 0.2, 0.4),
 }
+#: Every field and part counts alike, kin are trusted by their likeness; k1 is the textbook's.
+NEUTRAL_WORDS: Settings = {**dict.fromkeys(wording.FIELDS, 1.0), "k1": 1.2, "meaning": 1.0}
+NEUTRAL_EQUATION: Settings = {"kin": 10, "topic": 10, "trust": 1, "words": 1.0, "meaning": 1.0}
 
 
 def ascend(
@@ -160,7 +164,7 @@ class Development:
         return mean([finding.measure(self._displays, i, scores(i.query))["mrr"] for i in items])
 
 
-def choose_words(library: Library, data: Development) -> None:
+def choose_words(library: Library, data: Development, start: Settings) -> None:
     """Weights of fields and of meaning."""
     fields, meaning = Fields(library, data.corpus), data.search.meaning
     if meaning is None:
@@ -187,11 +191,10 @@ def choose_words(library: Library, data: Development) -> None:
         print("         ", " ".join(f"{figure:.3f}" for figure in figures), flush=True)
         return sum(figures)
 
-    start = {**wording.FIELDS, "k1": wording.K1, "meaning": search.WORDS["meaning"]}
     ascend(start, WORD_VALUES, judge)
 
 
-def choose_equations(data: Development) -> None:
+def choose_equations(data: Development, start: Settings) -> None:
     """What an equation's topic is, and weights of parts."""
     asker = data.search
     whole = np.ones(len(asker.types), bool)
@@ -213,23 +216,30 @@ def choose_equations(data: Development) -> None:
 
         return data.judged(EQUATION, scores)
 
-    start: Settings = {"kin": search.KIN, "topic": search.TOPIC, "trust": search.TRUST}
-    start |= {part: search.EQUATION[part] for part in ("words", "meaning")}
     ascend(start, EQUATION_VALUES, judge)
+
+
+def standing() -> tuple[Settings, Settings]:
+    """The values that `wording` and `search` have."""
+    words = {**wording.FIELDS, "k1": wording.K1, "meaning": search.WORDS["meaning"]}
+    equation: Settings = {"kin": search.KIN, "topic": search.TOPIC, "trust": search.TRUST}
+    return words, equation | {part: search.EQUATION[part] for part in ("words", "meaning")}
 
 
 def main() -> None:
     """Choose and print."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
     parser.add_argument("library", type=Path)
+    parser.add_argument("--from-neutral", action="store_true", help="not from where they stand")
     given = parser.parse_args()
+    words, equation = (NEUTRAL_WORDS, NEUTRAL_EQUATION) if given.from_neutral else standing()
     with Library.open(given.library) as library:
         data = Development(library)
         counts = {name: len(items) for name, items in data.items.items()}
         print(f"{len(data.topics(WORDS))} topics in words, {counts}; the sum of three figures")
-        choose_words(library, data)
+        choose_words(library, data, words)
         print(f"{len(data.topics(EQUATION))} topics that are equations; nDCG@10")
-        choose_equations(data)
+        choose_equations(data, equation)
 
 
 if __name__ == "__main__":

@@ -27,7 +27,9 @@ def test_both_libraries_are_made_once_and_compared(
     lines = {line[:24].strip(): line[24:].split() for line in first.splitlines()}
     assert float(lines["added, with equations"][0]) > -3.093
     assert float(lines["anew, with articles"][0]) > -3.093
-    assert "default     words" in first
+    counts = {line[:48].rstrip(): line[48:52].strip() for line in first.splitlines()}
+    for by in ("all", "meaning"):  # every topic counts
+        assert counts[f"{by:12}words"] == counts[f"{by:12}equation"] == "60"
     adding.main()
     again = capsys.readouterr().out
     assert "built from" not in again

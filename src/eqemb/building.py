@@ -26,10 +26,11 @@ from typing import Any
 
 import numpy as np
 
-from eqemb import store, workshop
+from eqemb import scores, store, workshop
 from eqemb.corpus import Corpus
 from eqemb.embeddings import Embeddings
 from eqemb.errors import UsageError
+from eqemb.evaluation import READINGS
 from eqemb.index import build_index
 from eqemb.library import Library, make_folder, own_model, read_state, switch
 from eqemb.models import EqEmbH
@@ -59,8 +60,6 @@ Watch = Callable[[str, str], object]
 READING, LEARNING, INDEXING = "reading", "learning", "indexing"
 #: Words of the vocabulary in the text below which nothing is learned: vectors would be noise.
 LEAST_WORDS = 10_000
-#: The score of a model that knows nothing, among a word and the split's negatives.
-CHANCE = -math.log(1 + Settings().negatives)
 _TOGETHER = 500  # records that are written in one go
 
 
@@ -197,7 +196,7 @@ class _Lesson:
             else:
                 held = workshop.split(unfinished, workshop.ALL, corpus)
                 made = self._trained(corpus, held, work, threads, watch)
-        if made is not None and (made.config["validation"] or -math.inf) <= CHANCE:
+        if made is not None and (made.config["validation"] or -math.inf) <= chance(made):
             made, why = None, "what was learned is no better than chance on held-out words"
         if made is None and self.base is not None:
             made, why = self.base, f"{why}: the model of the base is taken as it is"
@@ -229,7 +228,7 @@ class _Lesson:
         found |= {
             "sha256": made.sha256,
             "validation": made.config["validation"],
-            "chance": CHANCE,
+            "chance": chance(made),
             "words": len(made.keys["words"]),
             "units": len(made.keys["units"]),
             "lacks": lacking(made, corpus),
@@ -239,6 +238,12 @@ class _Lesson:
             taken = {"taken": len(corpus.words) - lacks["words"], "missing": lacks["words"]}
             found["base"] = {"path": self.place, "sha256": self.base.sha256} | taken
         return found
+
+
+def chance(made: Embeddings) -> float:
+    """The validation score of a model that knows nothing, in the reading of this one."""
+    nothing = scores.zero(1, Settings().negatives)
+    return READINGS[made.config["settings"].get("reading", "softmax")](nothing).item()
 
 
 def _base(path: Path) -> Embeddings:

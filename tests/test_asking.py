@@ -1,10 +1,11 @@
 """Commands that ask: what they print for people and programs, and how they fail."""
 
 import json
+import re
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import pytest
 
@@ -112,6 +113,32 @@ def test_why_marks_in_colour_for_people(
     assert "\x1b[1;33mcos(x, y) =\x1b[0m" in run("why", library, COSINE, "angles#1").out
     monkeypatch.setenv("NO_COLOR", "1")
     assert "\x1b" not in run("why", library, COSINE, "angles#1").out
+
+
+def test_the_documents_name_what_programs_get(run: Run, library: Path) -> None:
+    """Every key, in order, and none besides."""
+    text = (Path(__file__).parents[1] / "docs" / "asking.md").read_text("utf-8")
+    answer, others = re.findall(r"```\n(\{.*?)```", text.partition("## For programs")[2], re.DOTALL)
+    described, neighbours, why = re.split(r"\n(?=\{)", others)
+    for block, command in {
+        answer: ("search", "cosine"),
+        described: ("describe", "angles#1"),
+        neighbours: ("words", "recall"),
+        why: ("why", "angles#1", "documents#1"),
+    }.items():
+        found = json.loads(run(command[0], library, *command[1:], "--json").out)
+        assert re.findall(r'"(\w+)"', block) == _keys(found), command
+
+
+def _keys(found: dict[str, Any]) -> list[str]:
+    """The keys of an object, each before those of what it holds; `{...}` holds what is free."""
+    free = ("parts", "letters", "near", "equation", "other")
+    keys = []
+    for key, value in found.items():
+        first = value[0] if isinstance(value, list) and value else value
+        inside = isinstance(first, dict) and key not in free
+        keys += [key, *(_keys(first) if inside else [])]
+    return keys
 
 
 def test_an_option_is_no_excluded_word(run: Run, library: Path) -> None:

@@ -150,11 +150,12 @@ class Structure:
 
     def having(self, piece: Layout) -> Array:
         """Which types have a symbol, or the symbols of a small piece joined as they are in it."""
-        symbols = {bare_tag(node.tag) for node in piece.nodes()}
-        if not symbols:
+        # a fraction that is asked for alone lacks what is over and under it
+        tags = [bare_tag(node.tag) for node in piece.nodes() if node.tag != "E!missing"]
+        if not tags:
             raise UsageError(f"there is no symbol to look for in {piece.latex!r}")
-        owners = [self._symbols.owners(tag) for tag in symbols]
-        if len(piece.nodes()) > 1:
+        owners = [self._symbols.owners(tag) for tag in set(tags)]
+        if len(tags) > 1:
             # a fence has other units when it has more in it, and the same symbol
             plain = (unit for unit in piece.units() if not any(tag[:2] == "M!" for tag in unit))
             units = Counter(map("\t".join, plain))
@@ -162,7 +163,7 @@ class Structure:
             owners += [self._units.of(row)[0] for row in rows.values()]
             owners += [np.empty(0, np.int32)] * (len(units) - len(rows))
         found = in_all(owners, len(self))
-        if len(piece.nodes()) > 1:
+        if len(tags) > 1:
             types = self._outlines.holding(outline(piece), np.flatnonzero(found))
             found[:] = False
             found[types] = True

@@ -40,6 +40,14 @@ def test_blocks_are_made_of_the_results() -> None:
     assert publish.trimmed(product, is_product=True) == product
 
 
+def test_every_benchmark_is_listed() -> None:
+    """The README beside them names each script."""
+    said = (ROOT / "benchmarks" / "README.md").read_text("utf-8")
+    scripts = [path.name for path in (ROOT / "benchmarks").glob("*.py")]
+    assert scripts
+    assert [name for name in scripts if f"`{name}" not in said] == []
+
+
 def read(name: str) -> Any:
     """Results that are kept."""
     return json.loads((RESULTS / name).read_text("utf-8"))

@@ -9,7 +9,6 @@ Everything is written slice by slice, so that memory stays bounded, and read mem
 
 import os
 from collections import Counter
-from collections.abc import Iterable
 from pathlib import Path
 
 import numpy as np
@@ -21,20 +20,14 @@ from eqemb.postings import KeyedGatherer
 from eqemb.records import Records
 from eqemb.stems import stem
 from eqemb.structure import index_structure
-from eqemb.wording import FIELDS, index_words
+from eqemb.wording import index_words
 
 
-def build_index(
-    records: Records,
-    folder: Path,
-    model: Embeddings | None = None,
-    *,
-    fields: Iterable[str] = FIELDS,
-) -> None:
+def build_index(records: Records, folder: Path, model: Embeddings | None = None) -> None:
     """Index every equation of the records into `folder`; without a model no vectors."""
     folder.mkdir(exist_ok=True)
     _index_equations(records, folder)
-    index_words(records, folder, fields)
+    index_words(records, folder)
     index_structure(records, folder)
     if model is not None:
         index_meaning(records, folder, model)

@@ -154,3 +154,5 @@ def test_the_papers_ranking_counts_what_it_lacks(run: Run, library: Path) -> Non
     done = run("search", library, "cosine", "--by", "paper")
     assert done.code == 0
     assert "has no vector for them: 1 equations" in done.err
+    done = run("search", library, "cosine", "--by", "paper", "--article", "angles")
+    assert (done.code, done.err) == (0, "")

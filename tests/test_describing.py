@@ -4,6 +4,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -179,6 +180,24 @@ def test_equations_of_a_sum_are_not_its_answer(library: Library) -> None:
     found = ids(library.query(["angles#1"]))
     assert found[0] == "documents#1"
     assert "angles#1" not in found
+
+
+def test_an_article_is_read_once_for_a_description(
+    library: Library, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """However many kin stand in it."""
+    read: list[object] = []
+    rows = library.records.rows
+
+    def counted(query: str, *values: object) -> Iterator[Any]:
+        if "SELECT text FROM articles" in query:
+            read.extend(values)
+        return rows(query, *values)
+
+    monkeypatch.setattr(library.records, "rows", counted)
+    kin = library.describe("harmonic#1").kin
+    assert {"again#1", "again#2"} <= set(kin)
+    assert len(read) == len(set(read)) > 1
 
 
 def test_a_member_of_a_sum_may_have_any_label(library: Library) -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from axes import make_library
 from eqemb import structure
 from eqemb.article import read_tokens
 from eqemb.errors import UsageError
@@ -17,7 +18,7 @@ from eqemb.hits import Answer
 from eqemb.library import Library
 from eqemb.reading import read_library
 from eqemb.stems import stem
-from eqemb.wording import FIELDS, K1, REACH
+from eqemb.wording import FIELDS, K1, REACH, Wording
 
 PAPERS = {
     "angles": r"""The cosine of the angle between two vectors is
@@ -413,6 +414,20 @@ def test_a_topic_is_what_articles_share(library: Library) -> None:
     assert topic == pytest.approx({row: shared[row] / total for row in topic})
     assert list(topic) == sorted(topic, key=lambda row: (-shared[row], row))
     assert wording.topic([], [], 5) == {}
+
+
+def test_other_words_are_weighed_by_themselves(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A search over other fields takes the idf of its vectors' words from those."""
+    with make_library(tmp_path) as made:
+        wording = Wording(made.generation / "index")
+        heavy = wording.find("documents")
+        monkeypatch.setattr(wording, "idf", lambda row: float(row == heavy))
+        meaning = made.questions.reworded(wording).meaning
+        assert meaning is not None
+        both, one = (meaning.of_words(words.split()) for words in ("documents recall", "documents"))
+        assert both == pytest.approx(one)
 
 
 def test_questions_load_nothing_heavy(library: Library) -> None:

@@ -112,10 +112,9 @@ def test_scores_are_likenesses(structure: Structure) -> None:
 
 
 def test_as_many_as_asked_for(structure: Structure) -> None:
-    """And what the library does not know is named."""
+    """Whatever of it the library does not know."""
     found = structure.find(r"p(a|b) = \Xi", count=3)
     assert len(found.types) == len(found.scores) == 3
-    assert found.unknown == ["= V!Ξ n"]
 
 
 @pytest.mark.parametrize("query", ["", r"\quad"])

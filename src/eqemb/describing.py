@@ -44,6 +44,7 @@ AGREE = 0.1
 CANDIDATES, REACH = 60, 64
 #: Sentences on each side of an equation in which words are looked for.
 NEARBY = 8
+_FAR = 20_000  # letters in which they are
 #: A heading says less than a sentence.
 _SENTENCE = 5
 _UNIT = re.compile(r"\(([^\s,]+), ([^\s,]+), (\w+)\)")
@@ -208,12 +209,8 @@ class Describer:
         """The equations most like one, by their symbols with letters renamed and as they stand."""
         found = self._search.structure.find(asked.layout, count=MAY_BE)
         units = Counter("\t".join(unit) for unit in asked.layout.units())
-        query = "SELECT id FROM units WHERE unit = ?"
-        known = {
-            row: count
-            for unit, count in units.items()
-            for (row,) in self._search.records.rows(query, unit)
-        }
+        rows_of = self._search.structure.unit_rows(units)
+        known = {row: units[unit] for unit, row in rows_of.items()}
         size = max(1, sum(units.values()))
         ranked: list[tuple[float, int]] = []
         # a single symbol has no units to share, and what matches a pattern is like it
@@ -502,6 +499,7 @@ class _Sentences:
     def __init__(self, search: Search, kin: Kin, *, own: bool) -> None:
         """`own` says that the first of the kin is the equation itself."""
         self._search, self._kin, self._own = search, kin, own
+        self._texts: dict[str, tuple[str, list[int]]] = {}
 
     def of(self, row: int, form: str | None, *, exact: bool = False) -> Said | None:
         """The first sentence with a stem: with this form of it, if there is one."""
@@ -531,12 +529,10 @@ class _Sentences:
 
     def _lines(self, equation: Equation) -> tuple[list[str], list[str]]:
         """The sentences around an equation, the nearest first, and those nearby."""
-        query = "SELECT text FROM articles a JOIN sources s ON s.id = a.id WHERE name = ?"
-        text = next(self._search.records.rows(query, equation.article))[0]
-        pieces = text.split(EQUATION_MARK, equation.ordinal)
-        before, after = EQUATION_MARK.join(pieces[:-1]), pieces[-1]
-        left, here_left = _cut(before[-20_000:].split("\n"), last=True)
-        right, here_right = _cut(after[:20_000].split("\n"), last=False)
+        text, marks = self._text(equation.article)
+        at, end = marks[equation.ordinal - 1], marks[equation.ordinal - 1] + len(EQUATION_MARK)
+        left, here_left = _cut(text[max(0, at - _FAR) : at].split("\n"), last=True)
+        right, here_right = _cut(text[end : end + _FAR].split("\n"), last=False)
         here = [f"{here_left}[equation]{here_right}"] if here_left + here_right else []
         around = here + left[-1:] + right[:1]
         steps = range(1, NEARBY)
@@ -544,6 +540,15 @@ class _Sentences:
         return [line.replace(EQUATION_MARK, "[…]") for line in around], [
             line.replace(EQUATION_MARK, "[…]") for line in nearby
         ]
+
+    def _text(self, article: str) -> tuple[str, list[int]]:
+        """The text of an article and where its equations stand; kin are often of one article."""
+        if article not in self._texts:
+            query = "SELECT text FROM articles a JOIN sources s ON s.id = a.id WHERE name = ?"
+            text = next(self._search.records.rows(query, article))[0]
+            marks = [found.start() for found in re.finditer(re.escape(EQUATION_MARK), text)]
+            self._texts[article] = text, marks
+        return self._texts[article]
 
     def _place(self, sentence: str, article: str) -> _Place:
         wording = self._search.wording

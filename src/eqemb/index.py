@@ -12,7 +12,6 @@ a few numbers for each equation), and everything is read memory-mapped.
 import json
 import os
 from collections import Counter
-from collections.abc import Iterable
 from pathlib import Path
 
 import numpy as np
@@ -26,23 +25,17 @@ from eqemb.records import Records
 from eqemb.stems import stem
 from eqemb.store import sync_folder, write_json
 from eqemb.structure import index_structure
-from eqemb.wording import FIELDS, index_words
+from eqemb.wording import index_words
 
 #: Raised whenever the files of an index, or what they hold, change.
 VERSION = 1
 
 
-def build_index(
-    records: Records,
-    folder: Path,
-    model: Embeddings | None = None,
-    *,
-    fields: Iterable[str] = FIELDS,
-) -> None:
+def build_index(records: Records, folder: Path, model: Embeddings | None = None) -> None:
     """Index every equation of the records into `folder`; without a model no vectors."""
     folder.mkdir(exist_ok=True)
     _index_equations(records, folder)
-    index_words(records, folder, fields)
+    index_words(records, folder)
     index_structure(records, folder)
     if model is not None:
         index_meaning(records, folder, model)

@@ -6,6 +6,7 @@
     meaning.units.npy     for each unit of the library what it adds to its equation's vector
     meaning.kinds.*       the same for each kind of unit, for units that the model never met
     meaning.types.npy     for each type the mean of its units, of length one
+    meaning.equations.npy for each type its row among the model's equations, -1 where it has none
 
 All of it is computed from a model's vectors and trains nothing, so that papers can be added to a
 library without training anew. In a context a word at distance d weighs its idf / sqrt(d). NumPy
@@ -45,6 +46,13 @@ def index_meaning(records: Records, folder: Path, model: Embeddings) -> None:
     np.save(folder / "meaning.words.npy", lengthened(np.asarray(model.arrays["rho_words"])))
     asked = Meaning(records, folder, words)
     _write(folder / "meaning.contexts.npy", asked.of_contexts, len(words.places), asked.dim)
+    if "alpha_equations" in model.arrays:
+        known = model.view("equations").key_to_index
+        listed = records.rows("SELECT canonical FROM types ORDER BY id")
+        found = np.array([known.get(canonical, -1) for (canonical,) in listed], np.int64)
+        learned = np.asarray(model.arrays["alpha_equations"]).any(axis=1)
+        found[~learned[found]] = -1
+        np.save(folder / "meaning.equations.npy", found)
     if "alpha_units" in model.arrays:
         _index_units(records, folder, model)
         blobs = (blob for (blob,) in records.rows("SELECT units FROM types ORDER BY id"))

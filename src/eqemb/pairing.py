@@ -10,6 +10,7 @@ that came after the model was trained have no vector of their own. NumPy only.
 
 from collections.abc import Iterable, Sequence
 from functools import cached_property
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -18,7 +19,7 @@ from numpy.typing import NDArray
 from eqemb.embeddings import Embeddings
 from eqemb.errors import UsageError
 from eqemb.meaning import Meaning, lengthened
-from eqemb.records import Records
+from eqemb.postings import load
 
 #: Words and equations in the matrices that were trained together, as the paper pairs them; a
 #: model that is not here pairs alpha of words with rho of equations.
@@ -33,8 +34,9 @@ Scores = NDArray[np.float32]
 class Paper:
     """A model, and which of its rows each type of the library has."""
 
-    def __init__(self, records: Records, model: Embeddings) -> None:
-        self.model, self._records = model, records
+    def __init__(self, folder: Path, model: Embeddings) -> None:
+        """`folder` is the index that was made with the model."""
+        self.model, self._folder = model, folder
         if "alpha_equations" not in model.arrays:
             raise UsageError(f"{model!r} has no vectors of equations: the paper compares those")
         self._word, self._equation = PAIRS.get(model.config["model"], ("alpha", "rho"))
@@ -44,12 +46,7 @@ class Paper:
     @cached_property
     def rows(self) -> NDArray[np.int64]:
         """For each type its row, -1 where the model has none."""
-        known = self.model.view("equations").key_to_index
-        listed = self._records.rows("SELECT canonical FROM types ORDER BY id")
-        found = np.array([known.get(canonical, -1) for (canonical,) in listed], np.int64)
-        learned = np.asarray(self._array("alpha", "equations").any(axis=1))
-        found[~learned[found]] = -1
-        return found
+        return load(self._folder, "meaning.equations")
 
     def notes(self, types: NDArray[Any], words: Iterable[str] = ()) -> list[str]:
         """What of the library and of a query the model does not know."""

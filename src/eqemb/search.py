@@ -123,7 +123,7 @@ class Search:
         """The model, asked as in the paper."""
         if self.model is None:
             raise UsageError(NO_MODEL)
-        return Paper(self.records, self.model)
+        return Paper(self._folder, self.model)
 
     @property
     def articles(self) -> NDArray[Any]:
@@ -139,7 +139,7 @@ class Search:
     def reworded(self, wording: Wording) -> "Search":
         """The same search over other words: for an evaluation that leaves fields out."""
         other = Search(self.records, self._folder)
-        other.wording, other.meaning = wording, self.meaning
+        other.wording = wording
         return other
 
     def names(self) -> list[str]:

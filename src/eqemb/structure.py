@@ -13,7 +13,7 @@ A query touches the postings of its own units and shapes, the rarest first and n
 
 from array import array
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import cached_property
 from pathlib import Path
 from typing import NamedTuple, TypeVar
@@ -71,8 +71,6 @@ class Found(NamedTuple):
 
     types: Array
     scores: Array
-    unknown: list[str]
-    """Units of the query that the library does not have."""
     note: str = ""
     """What was not looked at, '' where everything was."""
 
@@ -144,8 +142,6 @@ class Structure:
     @cached_property
     def families(self) -> Array:
         """For each type the least type of its family."""
-        if not (self._folder / "families.npy").exists():
-            return np.arange(len(self))
         return load(self._folder, "families")
 
     def having(self, piece: Layout) -> Array:
@@ -159,7 +155,7 @@ class Structure:
             # a fence has other units when it has more in it, and the same symbol
             plain = (unit for unit in piece.units() if not any(tag[:2] == "M!" for tag in unit))
             units = Counter(map("\t".join, plain))
-            rows = self._unit_rows(units)
+            rows = self.unit_rows(units)
             owners += [self._units.of(row)[0] for row in rows.values()]
             owners += [np.empty(0, np.int32)] * (len(units) - len(rows))
         found = in_all(owners, len(self))
@@ -189,11 +185,11 @@ class Structure:
             raise UsageError(f"there is no symbol to look for in {made.latex!r}")
         if is_pattern(made):
             return self._matching(made, allowed, count)
-        estimate, unknown = self._estimate(made)
+        estimate = self._estimate(made)
         if allowed is not None:
             estimate[~allowed] = 0.0
         if not len(estimate):
-            return Found(np.empty(0, np.int32), np.empty(0), unknown)
+            return Found(np.empty(0, np.int32), np.empty(0))
         best = best_of(estimate, max(count, LAID))
         rows = outline(made)
         room = np.cumsum(np.minimum(self._outlines.sizes[best], LARGEST)) * min(rows.size, LARGEST)
@@ -206,13 +202,13 @@ class Structure:
         least = float(scores.min(initial=1.0))
         types = np.r_[laid[order], rest][:count]
         scores = np.r_[scores[order], np.minimum(estimate[rest], least)][:count]
-        return Found(types, scores, unknown)
+        return Found(types, scores)
 
-    def _estimate(self, made: Layout) -> tuple[Array, list[str]]:
+    def _estimate(self, made: Layout) -> Array:
         """How much of the query's units and shapes each type has, from 0 to 1."""
         touches: list[_Touch] = []
         units = Counter("\t".join(unit) for unit in made.units() if not _wild(unit))
-        rows = self._unit_rows(units)
+        rows = self.unit_rows(units)
         touches += self._touches(self._units, rows, units, 1.0)
         parts = Counter({part: n for part, n in shapes(made).items() if not _wild(part)})
         touches += self._touches(self._shapes, self._known_shapes(parts), parts, SHAPES)
@@ -237,7 +233,7 @@ class Structure:
         own = np.uint64(key(form(made)))
         start, stop = (np.searchsorted(self._form_keys, own, side) for side in ("left", "right"))
         scores[self._form_types[start:stop]] += 1.0  # renamings come first
-        return scores, sorted(unit.replace("\t", " ") for unit in units if unit not in rows)
+        return scores
 
     def _matching(self, made: Layout, allowed: Array | None, count: int) -> Found:
         """The types that match a pattern."""
@@ -248,7 +244,7 @@ class Structure:
         types = self._holding(made, pattern)
         if allowed is not None:
             types = types[allowed[types]]
-        estimate, unknown = self._estimate(made)
+        estimate = self._estimate(made)
         types = types[np.lexsort((self._outlines.sizes[types], -estimate[types]))]
         found: list[tuple[float, int]] = []
         tried, given_up, whole = 0, 0, 0
@@ -268,7 +264,6 @@ class Structure:
         return Found(
             np.array([kind for _, kind in best], np.int64),
             np.array([score for score, _ in best]),
-            unknown,
             "" if whole >= count else _left_out(len(types), tried, given_up),
         )
 
@@ -302,7 +297,8 @@ class Structure:
             rarity = np.log1p((len(self) - size + 0.5) / (size + 0.5))
             yield _Touch(size, row, wanted[thing], weight * float(rarity), postings)
 
-    def _unit_rows(self, units: Counter[str]) -> dict[str, int]:
+    def unit_rows(self, units: Iterable[str]) -> dict[str, int]:
+        """The numbers of units that the library has."""
         query = "SELECT id FROM units WHERE unit = ?"
         return {unit: row for unit in units for (row,) in self._records.rows(query, unit)}
 

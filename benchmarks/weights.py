@@ -26,8 +26,9 @@ from eqemb import finding, retrieval, search, wording, workshop
 from eqemb.article import read_tokens
 from eqemb.corpus import Corpus
 from eqemb.finding import Displays, Item
+from eqemb.formula import layout
 from eqemb.library import Library
-from eqemb.rankers import EQUATION, WORDS, Query, layout
+from eqemb.rankers import EQUATION, WORDS, Query
 from eqemb.search import Asked, Search
 from eqemb.stems import stem
 
@@ -121,7 +122,7 @@ class Fields:
             for row in rows:
                 part = slice(total.indptr[row], total.indptr[row + 1])
                 made[total.indices[part]] += idfs[row] * total.data[part]
-            return made / max(idfs[rows].sum(), 1e-9)
+            return np.asarray(made / max(idfs[rows].sum(), 1e-9))
 
         return scores
 
@@ -187,7 +188,7 @@ def choose_words(library: Library, data: Development) -> None:
         print("         ", " ".join(f"{figure:.3f}" for figure in figures), flush=True)
         return sum(figures)
 
-    start = {**wording.FIELDS, "k1": wording.K1, "meaning": search.WORDS["meaning"]}
+    start = {**wording.FIELDS, "k1": wording.K1, "meaning": search.WORD_PARTS["meaning"]}
     ascend(start, WORD_VALUES, judge)
 
 
@@ -214,7 +215,7 @@ def choose_equations(data: Development) -> None:
         return data.judged(EQUATION, scores)
 
     start: Settings = {"kin": search.KIN, "topic": search.TOPIC, "trust": search.TRUST}
-    start |= {part: search.EQUATION[part] for part in ("words", "meaning")}
+    start |= {part: search.EQUATION_PARTS[part] for part in ("words", "meaning")}
     ascend(start, EQUATION_VALUES, judge)
 
 

@@ -5,6 +5,7 @@ import random
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -156,9 +157,7 @@ def test_wildcards_find_what_matches_and_nothing_else(library: Library) -> None:
     assert ids(library.search(r"precision $\frac{?a}{?a + ?b}$"))[0] == "again#2"
 
 
-def test_what_was_not_looked_at_is_said(
-    library: Library, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_was_not_looked_at_is_said(library: Library, monkeypatch: pytest.MonkeyPatch) -> None:
     """Of a pattern among words as of one that is asked for alone."""
     monkeypatch.setattr(structure, "TRIED", 1)
     for found in (library.similar(r"\frac{?a}{?b}"), library.search(r"mean $\frac{?a}{?b}$")):
@@ -238,11 +237,10 @@ def test_each_limit_lets_its_own_through(tmp_path: Path) -> None:
             rf" \[ {formula} \]\end{{document}}"
         )
     with read_library([tmp_path / "papers"], tmp_path / "library", jobs=1, index=True) as library:
-
         names = library.records.names()
         assert len(names) == 3
 
-        def articles(**limits: object) -> set[int]:
+        def articles(**limits: Any) -> set[int]:
             hits = library.search("precision", **limits)
             return {names.index(hit.article) for hit in hits}
 
@@ -266,7 +264,7 @@ def test_each_limit_lets_its_own_through(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "limits", [{"article": 3}, {"collection": 3}, {"section": 3}, {"has": [3]}, {"has": 3}]
 )
-def test_a_limit_that_is_no_text_is_refused(library: Library, limits: dict[str, object]) -> None:
+def test_a_limit_that_is_no_text_is_refused(library: Library, limits: dict[str, Any]) -> None:
     """In one sentence."""
     with pytest.raises(UsageError):
         library.search("precision", **limits)

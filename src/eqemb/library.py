@@ -273,7 +273,7 @@ class Library:
             raise EqembError(f"{self.folder} is damaged ({error}): read the papers again") from None
 
 
-def _count(k: int) -> int:
+def _count(k: Any) -> int:
     """How many are asked for."""
     if not isinstance(k, int) or k < 1:
         raise UsageError(f"an answer of {k!r} is none: k is a whole number from 1")

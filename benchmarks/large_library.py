@@ -21,6 +21,7 @@ import re
 import sqlite3
 from array import array
 from collections.abc import Callable
+from functools import partial
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -170,13 +171,12 @@ class Copies:
         place = {row: number for number, tag in enumerate(tags)
                  if (row := keys.find(tag)) is not None}  # fmt: skip
         count = len(load(self.real, "symbols.keys"))
-        spare = iter(range(len(tags), len(tags) + count))
-        row_of = np.array([place.get(row, -1) for row in range(count)])
-        row_of[row_of < 0] = [next(spare) for _ in range(int((row_of < 0).sum()))]
+        row_of = [place.get(row, len(tags) + row) for row in range(count)]
 
         def rows(copy: int) -> Array:
             other = [numbers[names[copy].get(tag, tag)] for tag in tags]
-            return np.r_[other, np.arange(len(tags), len(tags) + count)][row_of]
+            every: Array = np.r_[other, np.arange(len(tags), len(tags) + count)]
+            return every[row_of]
 
         self._write_postings("symbols", rows)
         Keys.write(self.index, "symbols", tags)
@@ -191,7 +191,7 @@ class Copies:
             (n for n, tag in enumerate(tags) if is_letter(tag)), key=lambda n: -common[n]
         )
         random = np.random.default_rng(copy)
-        found = {}
+        found: dict[str, str] = {}
         for at in range(0, len(letters), _ALIKE):
             some = [tags[number] for number in letters[at : at + _ALIKE]]
             found |= dict(zip(some, random.permutation(some).tolist(), strict=True))
@@ -293,14 +293,15 @@ class Copies:
         (self.index / "meaning.kinds.txt").write_text(text, "utf-8")
         for name in ("meaning.contexts", "meaning.types"):
             vectors = load(self.real, name)
-            self.write(name, lambda copy, real=vectors: self._shaken(real, copy))
+            self.write(name, partial(self._shaken, vectors))
 
     def _shaken(self, vectors: Array, copy: int) -> Array:
         if copy == 0:
             return vectors
         noise = self.random.standard_normal(vectors.shape, np.float32) / vectors.shape[1] ** 0.5
-        made = vectors + np.float32(0.3) * noise
-        return made / np.linalg.norm(made, axis=1, keepdims=True)
+        made: Array = vectors + np.float32(0.3) * noise
+        made /= np.linalg.norm(made, axis=1, keepdims=True)
+        return made
 
 
 def _letters(number: int) -> str:

@@ -28,6 +28,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -116,7 +117,7 @@ def cold(folder: Path, asked: dict[str, list[str]]) -> Iterable[Row]:
     python = [sys.executable]
     eqemb = [*python, "-m", "eqemb"]
     kinds = {"search": "words", "similar": "latex"}
-    found: dict[str, Times] = {"import numpy": []} | {kind: [] for kind in kinds}
+    found: dict[str, Times] = {kind: [] for kind in ("import numpy", *kinds)}
     for number in range(-2, len(asked["words"])):
         for kind, what in kinds.items():
             one = asked[what][number].split() if what == "words" else [asked[what][number]]
@@ -140,15 +141,14 @@ def warm(library: Library, asked: dict[str, list[str]]) -> Iterable[Row]:
         "--section model": {"section": "model"},
     }
     for shown, limit in limits.items():
-        times = clocked(lambda one, limit=limit: library.search(one, **limit), asked["words"])
-        yield f"warm: search {shown}", times
+        yield f"warm: search {shown}", clocked(partial(library.search, **limit), asked["words"])
     phrases = [f'"the model" {words}' for words in asked["words"]]
     yield 'warm: search with the phrase "the model"', clocked(library.search, phrases)
     for part in ("words", "meaning"):
-        times = clocked(lambda one, by=part: library.search(one, by=by), asked["words"])
+        times = clocked(partial(library.search, by=part), asked["words"])
         yield f"words, by {part} alone", times
     for part in ("structure", "words", "meaning"):
-        times = clocked(lambda one, by=part: library.similar(one, by=by), asked["latex"])
+        times = clocked(partial(library.similar, by=part), asked["latex"])
         yield f"LaTeX, by {part} alone", times
     meaning = search.meaning
     if meaning is None:

@@ -225,12 +225,12 @@ def by_name(library: Library, search: Search, draw: random.Random, count: int) -
     print(f"{twice} labels that an article gives to two equations are not asked for")
 
     def resolves(name: str, asked: str) -> bool:
-        return library.search(asked, 1)[0].equation.id == name
+        return bool(library.search(asked, 1)[0].equation.id == name)
 
     def is_first(latex: str) -> bool:
         hit = library.similar(latex, 1)[0]
         kind = library.records.type_of(layout(latex).canonical())
-        return int(search.types[search.number(hit.equation)]) == kind
+        return bool(int(search.types[search.number(hit.equation)]) == kind)
 
     print("name  ", share(drawn, lambda name: resolves(name, name)))
     print(

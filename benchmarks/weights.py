@@ -27,8 +27,9 @@ from eqemb import finding, retrieval, search, wording, workshop
 from eqemb.article import read_tokens
 from eqemb.corpus import Corpus
 from eqemb.finding import Displays, Item
+from eqemb.formula import layout
 from eqemb.library import Library
-from eqemb.rankers import EQUATION, WORDS, Query, layout
+from eqemb.rankers import EQUATION, WORDS, Query
 from eqemb.search import Asked, Search
 from eqemb.stems import stem
 
@@ -125,7 +126,7 @@ class Fields:
             for row in rows:
                 part = slice(total.indptr[row], total.indptr[row + 1])
                 made[total.indices[part]] += idfs[row] * total.data[part]
-            return made / max(idfs[rows].sum(), 1e-9)
+            return np.asarray(made / max(idfs[rows].sum(), 1e-9))
 
         return scores
 
@@ -221,9 +222,9 @@ def choose_equations(data: Development, start: Settings) -> None:
 
 def standing() -> tuple[Settings, Settings]:
     """The values that `wording` and `search` have."""
-    words = {**wording.FIELDS, "k1": wording.K1, "meaning": search.WORDS["meaning"]}
+    words = {**wording.FIELDS, "k1": wording.K1, "meaning": search.WORD_PARTS["meaning"]}
     equation: Settings = {"kin": search.KIN, "topic": search.TOPIC, "trust": search.TRUST}
-    return words, equation | {part: search.EQUATION[part] for part in ("words", "meaning")}
+    return words, equation | {part: search.EQUATION_PARTS[part] for part in ("words", "meaning")}
 
 
 def main() -> None:

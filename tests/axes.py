@@ -22,7 +22,8 @@ of their vectors. Similarities lie between zero and one.""",
     "harmonic": r"""The harmonic mean of precision and recall is the balanced measure
 \begin{equation} F = \frac{2 P R}{P + R} \tag{F} \end{equation} of retrieval.""",
     "again": r"""Elsewhere the same harmonic mean is written
-\begin{equation}\label{eq:f_1, again} F = \frac{2PR}{P+R}. \end{equation} Precision is \[ P = \frac{a}{a + b} \]""",
+\begin{equation}\label{eq:f_1, again} F = \frac{2PR}{P+R}. \end{equation}
+Precision is \[ P = \frac{a}{a + b} \]""",
 }
 #: Words by the axis of their topic.
 TOPICS = (

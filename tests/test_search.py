@@ -5,6 +5,7 @@ import random
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -239,7 +240,7 @@ def test_each_limit_lets_its_own_through(tmp_path: Path) -> None:
         names = library.records.names()
         assert len(names) == 3
 
-        def articles(**limits: object) -> set[int]:
+        def articles(**limits: Any) -> set[int]:
             hits = library.search("precision", **limits)
             return {names.index(hit.article) for hit in hits}
 
@@ -263,7 +264,7 @@ def test_each_limit_lets_its_own_through(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "limits", [{"article": 3}, {"collection": 3}, {"section": 3}, {"has": [3]}, {"has": 3}]
 )
-def test_a_limit_that_is_no_text_is_refused(library: Library, limits: dict[str, object]) -> None:
+def test_a_limit_that_is_no_text_is_refused(library: Library, limits: dict[str, Any]) -> None:
     """In one sentence."""
     with pytest.raises(UsageError):
         library.search("precision", **limits)

@@ -50,7 +50,7 @@ def test_settings_ascend_one_at_a_time(capsys: pytest.CaptureFixture[str]) -> No
     def judge(settings: dict[str, float]) -> float:
         return -abs(settings["a"] - 2) - abs(settings["b"] - settings["a"]) + 1e-4 * settings["c"]
 
-    values = dict.fromkeys("abc", (0.0, 1.0, 2.0, 3.0))
+    values: dict[str, tuple[float, ...]] = dict.fromkeys("abc", (0.0, 1.0, 2.0, 3.0))
     found = weights.ascend({"a": 0.0, "b": 0.0, "c": 0.0}, values, judge)
     assert found == {"a": 0.0, "b": 0.0, "c": 0.0}  # a alone adds nothing
     found = weights.ascend({"a": 1.0, "b": 2.0, "c": 0.0}, values, judge)

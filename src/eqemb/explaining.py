@@ -21,7 +21,7 @@ from eqemb.formula.pattern import OutOfStepsError, Pattern, Run, is_pattern, rea
 from eqemb.formula.tree import Node
 from eqemb.hits import paragraphs, place, rows
 from eqemb.question import read_question, reads_as_words
-from eqemb.search import EQUATION, WORDS, Asked, Search, weighed
+from eqemb.search import EQUATION_PARTS, WORD_PARTS, Asked, Search, weighed
 from eqemb.structure import Structure
 from eqemb.wording import REACH
 
@@ -128,8 +128,8 @@ def explain(search: Search, query: str, other: str) -> Why:
     if answer.equation is not None:
         number = search.number(answer.equation)
         every = np.ones(len(search.types), bool)
-        scores = search.parts_for_equation(asked, every, EQUATION)
-        parts = {part: float(s[number]) for part, s in weighed(scores, EQUATION).items()}
+        scores = search.parts_for_equation(asked, every, EQUATION_PARTS)
+        parts = {part: float(s[number]) for part, s in weighed(scores, EQUATION_PARTS).items()}
         worth = {row: weight * search.wording.share(row, number) for row, weight in topic.items()}
     else:  # not in the library: what is said of its kin
         said = search.topic(answer)
@@ -149,8 +149,8 @@ def _by_words(search: Search, query: str, other: str, answer: Asked) -> Why:
     if answer.equation is not None:
         number = search.number(answer.equation)
         every = np.ones(len(search.types), bool)
-        scores = search.parts_for_words(question, every, WORDS)
-        parts = {part: float(s[number]) for part, s in weighed(scores, WORDS).items()}
+        scores = search.parts_for_words(question, every, WORD_PARTS)
+        parts = {part: float(s[number]) for part, s in weighed(scores, WORD_PARTS).items()}
         worth = {row: weight * search.wording.share(row, number) for row, weight in weights.items()}
     else:
         said = search.topic(answer)
@@ -224,11 +224,11 @@ def _matched(
 def _text_of(nodes: list[Node], rows: Outline, run: Run) -> str:
     """What a wildcard stands for, in Unicode."""
     first = last = Node("")
-    for place in rows.rows[run.row].places[run.start : run.stop]:
-        last.n = Node(nodes[place].tag, nodes[place].look)
+    for at in rows.rows[run.row].places[run.start : run.stop]:
+        last.n = Node(nodes[at].tag, nodes[at].look)
         last = last.n
         # the next element of a fence stands in the same row
-        last.kids = {edge: kid for edge, kid in (nodes[place].kids or {}).items() if edge != "e"}
+        last.kids = {edge: kid for edge, kid in (nodes[at].kids or {}).items() if edge != "e"}
     last.kids = {edge: kid for edge, kid in (last.kids or {}).items() if edge not in run.but}
     return Layout(first.n).to_text()
 

@@ -2,10 +2,10 @@
 
 A type is of the family of one that came before it when both are the same but for alphabets; where
 they are long enough, also when they are but for the names of letters, one for one; and where they
-are longer still, when nearly all symbols of both meet. Pairs that may be near are those that share one
-of their rarest shapes (prefix filtering), so that no two types are compared that have nothing in
-common. Each type is compared with the first of a family only: a family does not drift from member
-to member.
+are longer still, when nearly all symbols of both meet. Pairs that may be near are those that share
+one of their rarest shapes (prefix filtering), so that no two types are compared that have nothing
+in common. Each type is compared with the first of a family only: a family does not drift from
+member to member.
 """
 
 from collections.abc import Iterator

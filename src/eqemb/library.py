@@ -289,7 +289,7 @@ def _close(handle: int | None) -> None:
         os.close(handle)
 
 
-def _count(k: int) -> int:
+def _count(k: Any) -> int:
     """How many are asked for."""
     if not isinstance(k, int) or k < 1:
         raise UsageError(f"an answer of {k!r} is none: k is a whole number from 1")

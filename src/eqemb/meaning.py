@@ -50,7 +50,7 @@ def index_meaning(records: Records, folder: Path, model: Embeddings) -> None:
         known = model.view("equations").key_to_index
         listed = records.rows("SELECT canonical FROM types ORDER BY id")
         found = np.array([known.get(canonical, -1) for (canonical,) in listed], np.int64)
-        learned = np.asarray(model.arrays["alpha_equations"]).any(axis=1)
+        learned = np.asarray(model.arrays["alpha_equations"].any(axis=1))
         found[~learned[found]] = -1
         np.save(folder / "meaning.equations.npy", found)
     if "alpha_units" in model.arrays:

@@ -26,9 +26,7 @@ from eqemb.formula import Layout, layout
 from eqemb.formula.likeness import likeness, outline
 from eqemb.pairing import PAIRS
 from eqemb.question import Question
-from eqemb.search import EQUATION as EQUATION_PARTS
-from eqemb.search import WORDS as WORD_PARTS
-from eqemb.search import Asked, Search, weighed
+from eqemb.search import EQUATION_PARTS, WORD_PARTS, Asked, Search, weighed
 from eqemb.split import Stream
 from eqemb.wording import REACH
 

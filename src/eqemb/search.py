@@ -40,8 +40,8 @@ _NAME = re.compile(r"([^#():]+)(?:#(\d{1,9})|\(([^()]+)\)|:(.+))")
 #: What names do not hold and formulas do.
 _FORMULA = re.compile(r"[\\^_{}=+<>|&$,\s]")
 #: What each part weighs, for a query in words and for one that is an equation.
-WORDS = {"words": 1.0, "meaning": 0.1, "structure": 1.0, "encoder": 0.5}
-EQUATION = {"structure": 1.0, "words": 1.5, "meaning": 0.05}
+WORD_PARTS = {"words": 1.0, "meaning": 0.1, "structure": 1.0, "encoder": 0.5}
+EQUATION_PARTS = {"structure": 1.0, "words": 1.5, "meaning": 0.05}
 BY = ("all", "words", "meaning", "structure", "encoder", "paper")
 #: An equation's topic: the words that so many of its kin have in common, each trusted by a power
 #: of its likeness.
@@ -182,13 +182,13 @@ class Search:
         near = {word: some for word in unknown if (some := self.wording.near(word))}
         notes: list[str] = []
         parts = self.parts_for_words(
-            question, allowed, _wanted(by, WORDS, has_model=self.meaning is not None), notes
+            question, allowed, _wanted(by, WORD_PARTS, has_model=self.meaning is not None), notes
         )
         if encoding is not None and question.words and by in ("all", "encoder"):
             parts["encoder"] = encoding.scores(" ".join(question.words))
         if by == "paper":
             notes += self.paper.notes(self.types[allowed], question.words)
-        return Answer(self._best(weighed(parts, WORDS), k, allowed), unknown, near, notes)
+        return Answer(self._best(weighed(parts, WORD_PARTS), k, allowed), unknown, near, notes)
 
     def named(self, query: str) -> Equation | None:
         """The equation that is named where words may stand: a label may look like a formula."""
@@ -250,7 +250,7 @@ class Search:
     ) -> Answer:
         """The same for an equation that was read."""
         allowed = self._allowed(where)
-        wanted = _wanted(by, EQUATION, has_model=self.meaning is not None)
+        wanted = _wanted(by, EQUATION_PARTS, has_model=self.meaning is not None)
         # by structure alone there is nothing else that could fill a long answer
         is_long = 4 * k > CANDIDATES and (by == "structure" or is_pattern(asked.layout))
         count = len(self.structure) if is_long else CANDIDATES
@@ -262,7 +262,7 @@ class Search:
         if asked.equation is not None:
             allowed[self.number(asked.equation)] = False
         notes = self.paper.notes(self.types[allowed]) if by == "paper" else []
-        return Answer(self._best(weighed(parts, EQUATION), k, allowed), notes=notes)
+        return Answer(self._best(weighed(parts, EQUATION_PARTS), k, allowed), notes=notes)
 
     def parts_for_equation(
         self, asked: Asked, allowed: Mask, wanted: Container[str], count: int = CANDIDATES

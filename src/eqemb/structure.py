@@ -286,8 +286,8 @@ class Structure:
             return np.flatnonzero(have == touched)
         # other letters will do for letters, unless there is nothing else
         others = {tag for tag in pattern.symbols if not is_letter(tag)}
-        owners = [self._symbols.owners(tag) for tag in others or set(pattern.symbols)]
-        return np.flatnonzero(in_all(owners, len(self)))
+        having = (self._symbols.owners(tag) for tag in others or set(pattern.symbols))
+        return np.flatnonzero(in_all(having, len(self)))
 
     def _touches(
         self, postings: Postings, rows: dict[T, int], wanted: Counter[T], weight: float

@@ -1,8 +1,12 @@
 """Commands that ask: search, similar, query, describe, words, why, units."""
 
+import functools
+import inspect
 import os
 import re
 import sys
+from collections.abc import Callable
+from inspect import Parameter
 from typing import Annotated, Any, Literal
 
 import typer
@@ -16,19 +20,48 @@ Count = Annotated[int, typer.Option("-k", "--count", min=1, max=1000, help="How 
 By = Annotated[
     str, typer.Option("--by", help="all, words, meaning, structure, or paper: as in the paper.")
 ]
-Collection = Annotated[str | None, typer.Option("--collection", help="Only of this collection.")]
-InArticle = Annotated[str | None, typer.Option("--article", help="Only of this article.")]
-Year = Annotated[
-    str | None, typer.Option("--year", help="2015, 2015-2018, 2015- or -2018; by arXiv id.")
-]
-Section = Annotated[
-    str | None, typer.Option("--section", help="Only where the section's title has these words.")
-]
-Has = Annotated[
-    list[str] | None,
-    typer.Option("--has", metavar="LATEX", help="Only with this symbol; may be given often."),
-]
-Numbered = Annotated[bool, typer.Option("--numbered", help="Only numbered equations.")]
+#: What an answer may be limited to, as the library takes it.
+_LIMITS: dict[str, Any] = {
+    "collection": Annotated[
+        str | None, typer.Option("--collection", help="Only of this collection.")
+    ],
+    "article": Annotated[str | None, typer.Option("--article", help="Only of this article.")],
+    "year": Annotated[
+        str | None, typer.Option("--year", help="2015, 2015-2018, 2015- or -2018; by arXiv id.")
+    ],
+    "section": Annotated[
+        str | None,
+        typer.Option("--section", help="Only where the section's title has these words."),
+    ],
+    "has": Annotated[
+        list[str] | None,
+        typer.Option("--has", metavar="LATEX", help="Only with this symbol; may be given often."),
+    ],
+    "numbered": Annotated[bool, typer.Option("--numbered", help="Only numbered equations.")],
+}
+
+
+def _limited(command: Callable[..., None]) -> Callable[..., None]:
+    """Give a command the options that limit an answer; it takes them as `**limits`."""
+    *own, last, _ = inspect.signature(command).parameters.values()
+    options = [
+        Parameter(
+            name,
+            Parameter.POSITIONAL_OR_KEYWORD,
+            default=False if name == "numbered" else None,
+            annotation=kind,
+        )
+        for name, kind in _LIMITS.items()
+    ]
+
+    @functools.wraps(command)
+    def run(**given: Any) -> None:
+        command(**given | {"has": given["has"] or ()})
+
+    # typer reads both
+    vars(run)["__signature__"] = inspect.Signature([*own, *options, last])
+    run.__annotations__ = command.__annotations__ | _LIMITS
+    return run
 
 
 class _Query(TyperCommand):
@@ -44,6 +77,7 @@ _EXCLUDED = re.compile(r"-(?:[^\W\d_]{2}|\")")  # two letters: -k and -k5 are op
 
 
 @app.command(cls=_Query)
+@_limited
 def search(
     library: LibraryPath,
     words: Annotated[
@@ -58,18 +92,12 @@ def search(
         str | None,
         typer.Option(metavar="MODULE:FUNCTION", help="A sentence encoder that has a say too."),
     ] = None,
-    collection: Collection = None,
-    article: InArticle = None,
-    year: Year = None,
-    section: Section = None,
-    has: Has = None,
-    numbered: Numbered = False,
     as_json: Json = False,
+    **limits: Any,
 ) -> None:
     """Find equations for words."""
     from eqemb.library import Library
 
-    limits = _limits(collection, article, year, section, has, numbered=numbered)
     with Library.open(library) as opened:
         if encoder is not None:
             opened.encoding(encoder, lambda done, every: say(f"encoding {done:,} of {every:,}"))
@@ -79,6 +107,7 @@ def search(
 
 
 @app.command()
+@_limited
 def similar(
     library: LibraryPath,
     equation: Annotated[
@@ -91,18 +120,12 @@ def similar(
     ],
     count: Count = 10,
     by: By = "all",
-    collection: Collection = None,
-    article: InArticle = None,
-    year: Year = None,
-    section: Section = None,
-    has: Has = None,
-    numbered: Numbered = False,
     as_json: Json = False,
+    **limits: Any,
 ) -> None:
     """Find equations like a given one."""
     from eqemb.library import Library
 
-    limits = _limits(collection, article, year, section, has, numbered=numbered)
     with Library.open(library) as opened:
         answer = opened.similar(equation, count, by=by, **limits)
         _print_answer(answer, "no equation is like this one", as_json=as_json)
@@ -119,23 +142,18 @@ _Members = Annotated[
 
 
 @app.command()
+@_limited
 def query(
     library: LibraryPath,
     plus: _Members = None,
     minus: _Members = None,
     count: Count = 10,
-    collection: Collection = None,
-    article: InArticle = None,
-    year: Year = None,
-    section: Section = None,
-    has: Has = None,
-    numbered: Numbered = False,
     as_json: Json = False,
+    **limits: Any,
 ) -> None:
     """Find equations near a sum of words, equations and units, less others."""
     from eqemb.library import Library
 
-    limits = _limits(collection, article, year, section, has, numbered=numbered)
     with Library.open(library) as opened:
         answer = opened.query(plus or [], minus or [], count, **limits)
         _say_unknown("not known to the model", answer)
@@ -240,26 +258,6 @@ def _marked(side: Any) -> str:
     in_colour = sys.stdout.isatty() and not os.environ.get("NO_COLOR")
     signs = ("\x1b[1;33m", "\x1b[0m") if in_colour else ("⟦", "⟧")
     return text.replace("\ue000", signs[0]).replace("\ue001", signs[1])
-
-
-def _limits(
-    collection: str | None,
-    article: str | None,
-    year: str | None,
-    section: str | None,
-    has: list[str] | None,
-    *,
-    numbered: bool,
-) -> dict[str, Any]:
-    """What an answer is limited to, as the library takes it."""
-    return {
-        "collection": collection,
-        "article": article,
-        "year": year,
-        "section": section,
-        "has": has or (),
-        "numbered": numbered,
-    }
 
 
 def _say_unknown(how: str, answer: Any) -> None:

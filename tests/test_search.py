@@ -196,6 +196,19 @@ def test_a_long_answer_is_not_cut_off(library: Library, monkeypatch: pytest.Monk
     assert len(pattern) == 3
 
 
+def test_queries_that_cannot_be_answered_say_why(library: Library) -> None:
+    """Nothing asked, limits that leave nothing, words that all have, LaTeX that is broken."""
+    with pytest.raises(UsageError, match="nothing is asked for"):
+        library.search("  ")
+    with pytest.raises(UsageError, match="say what to look for"):
+        library.search("-precision")
+    assert "within these limits" in library.search("precision", section="nowhere").notes[0]
+    assert "such words" in library.search("the of").notes[0]
+    assert library.similar(r"\frac{a}{b").notes == ["not read: unclosed {"]
+    with pytest.raises(UsageError, match="2015-2018"):
+        library.search("precision", year="2018-2015")
+
+
 def test_near_spellings_are_offered(library: Library) -> None:
     """An unknown word is answered with words of the library."""
     answer = library.search("harmonicc cosine")

@@ -83,6 +83,8 @@ class Where:
         found = _YEARS.fullmatch(str(self.year or "").strip())
         if found is None or not (found[1] or found[3]):
             raise UsageError(f"no year {self.year!r}: write 2015, 2015-2018, 2015- or -2018")
-        first = int(found[1] or 0)
+        first = int(found[1] or 1)  # a paper without a date is of no year
         last = int(found[3]) if found[3] else (9999 if found[2] else first)
+        if last < first:
+            raise UsageError(f"the years {self.year} run backwards: write {last}-{first}")
         return range(first, last + 1)

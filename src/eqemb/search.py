@@ -33,6 +33,7 @@ from eqemb.records import Records
 from eqemb.sources.names import arxiv_id
 from eqemb.stems import stem
 from eqemb.structure import Found, Structure
+from eqemb.vocabulary import STOP_WORDS
 from eqemb.wording import Wording
 
 #: ARTICLE#4, ARTICLE(2.3) and ARTICLE:eq:loss; an article's name holds none of these marks.
@@ -180,7 +181,10 @@ class Search:
             word for word in dict.fromkeys(question.words) if self.wording.find(word) is None
         ]
         near = {word: some for word in unknown if (some := self.wording.near(word))}
-        notes: list[str] = []
+        notes = _within(allowed)
+        known = [word for word in question.words if word not in unknown]
+        if known and all(word in STOP_WORDS for word in known) and not question.formulas:
+            notes.append(f"every equation has such words near it: {', '.join(known)}")
         parts = self.parts_for_words(
             question, allowed, _wanted(by, WORD_PARTS, has_model=self.meaning is not None), notes
         )
@@ -220,10 +224,12 @@ class Search:
                 cosines = self.meaning.contexts @ vector
                 parts["meaning"] = np.maximum(cosines, 0, out=cosines)
         if question.formulas and "structure" in wanted:
-            found = [self.kin(read_pattern(latex), allowed) for latex in question.formulas]
+            shapes = [read_pattern(latex) for latex in question.formulas]
+            found = [self.kin(shape, allowed) for shape in shapes]
             parts["structure"] = np.mean([self._spread(one) for one in found], axis=0)
             if notes is not None:
                 notes += [one.note for one in found if one.note]
+                notes += [note for shape in shapes for note in _not_read(shape)]
         if "paper" in wanted:
             parts["paper"] = self.paper.equations_for(question.words)[self.types]
         return parts
@@ -257,11 +263,15 @@ class Search:
         if is_pattern(asked.layout):
             found = self.kin(asked.layout, allowed, count)
             hits = self._best({"structure": self._spread(found)}, k, allowed)
-            return Answer(hits, notes=[found.note] if found.note else [])
+            notes = [found.note] if found.note else []
+            return Answer(hits, notes=[*notes, *_within(allowed), *_not_read(asked.layout)])
         parts = self.parts_for_equation(asked, allowed, wanted, count)
         if asked.equation is not None:
             allowed[self.number(asked.equation)] = False
         notes = self.paper.notes(self.types[allowed]) if by == "paper" else []
+        notes += _within(allowed)
+        if asked.equation is None:
+            notes += _not_read(asked.layout)
         return Answer(self._best(weighed(parts, EQUATION_PARTS), k, allowed), notes=notes)
 
     def parts_for_equation(
@@ -376,7 +386,9 @@ class Search:
             and (years is None or _year(name) in years)
         ]
         if not found:
-            wanted = where.collection or where.article or where.year
+            if where.year is not None:
+                raise UsageError(f"no paper of the library has an arXiv id of {where.year}")
+            wanted = where.collection or where.article
             raise UsageError(f"no paper of the library is of {wanted!r}: `eqemb info` counts them")
         return found
 
@@ -451,11 +463,27 @@ def _wanted(by: str, weights: Mapping[str, float], *, has_model: bool) -> Contai
 
 
 def _check_question(question: Question, by: str) -> None:
-    """Refuse a ranking by what the query does not have."""
+    """Refuse a query that asks for nothing, or a ranking by what it does not have."""
+    if not question.words and not question.formulas:
+        raise UsageError(
+            "only what must not be there is given: say what to look for, too"
+            if question.without
+            else "nothing is asked for: give words, or LaTeX between dollars"
+        )
     if by == "structure" and not question.formulas:
         raise UsageError("a ranking by structure needs LaTeX: write it between dollars")
     if by not in ("all", "structure") and question.formulas and not question.words:
         raise UsageError(f"a ranking by {by} needs words beside the LaTeX")
+
+
+def _within(allowed: Mask) -> list[str]:
+    """A note where limits leave nothing."""
+    return [] if allowed.any() else ["no equation of the library is within these limits"]
+
+
+def _not_read(shape: Layout) -> list[str]:
+    """Notes on what of a typed formula could not be read."""
+    return [f"not read: {' '.join(filter(None, problem))}" for problem in shape.problems]
 
 
 def weighed(parts: Mapping[str, Scores], weights: Mapping[str, float]) -> dict[str, Scores]:

@@ -15,6 +15,7 @@ from typer.core import TyperCommand
 from eqemb.cli.shell import Json, LibraryPath, app, columns, harmless, print_json, say, short
 from eqemb.errors import EqembError
 
+_TOLD = 10  # unknown words that are named
 _EQUATION = "LaTeX, or a name: ARTICLE#4, ARTICLE(2.3), ARTICLE:label."
 Count = Annotated[int, typer.Option("-k", "--count", min=1, max=1000, help="How many hits.")]
 By = Annotated[
@@ -103,6 +104,8 @@ def search(
             opened.encoding(encoder, lambda done, every: say(f"encoding {done:,} of {every:,}"))
         answer = opened.search(" ".join(words), count, by=by, encoder=encoder, **limits)
         _say_unknown("near no equation", answer)
+        if len(answer.unknown) > _TOLD:
+            say(f"... and {len(answer.unknown) - _TOLD} more words that stand near no equation")
         _print_answer(answer, "no equation has these words near it", as_json=as_json)
 
 
@@ -277,7 +280,7 @@ def _print_answer(answer: Any, nothing: str, *, as_json: bool) -> None:
         for rank, hit in enumerate(answer, 1):
             print(hit_text(rank, hit))
     if not answer.hits:
-        raise EqembError(f"nothing found: {nothing}")
+        raise EqembError("nothing found" + ("" if answer.notes else f": {nothing}"))
 
 
 def hit_text(rank: int, hit: Any) -> str:

@@ -418,7 +418,13 @@ def test_baselines_in_the_contest() -> None:
     assert evaluation.SYSTEMS["cbow"].make(cell, "logistic").negatives == 1
     made = evaluation.SYSTEMS["pv-dm"].make(cell, "logistic")
     assert made == ParagraphVectors(
-        dim=10, window=8, equation_window=6, rate=0.05, negatives=1, reading="logistic"
+        dim=10,
+        window=8,
+        equation_window=6,
+        rate=0.025,
+        iterations=40,
+        negatives=1,
+        reading="logistic",
     )
     assert evaluation.installed() == evaluation.ROWS
 

@@ -58,6 +58,8 @@ def test_rows_hold_what_is_known_of_equations(folder: Path) -> None:
 @pytest.mark.parametrize("suffix", [".jsonl", ".csv", ".parquet"])
 def test_every_form_gives_the_rows_back(folder: Path, tmp_path: Path, suffix: str) -> None:
     """Texts to the letter and vectors to the bit."""
+    if suffix == ".parquet":
+        pytest.importorskip("pyarrow")
     path = tmp_path / f"out{suffix}"
     with Library.open(folder / "lib") as library:
         rows = list(equation_rows(library))

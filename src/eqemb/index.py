@@ -28,7 +28,7 @@ from eqemb.structure import index_structure
 from eqemb.wording import index_words
 
 #: Raised whenever the files of an index, or what they hold, change.
-VERSION = 1
+VERSION = 2
 
 
 def build_index(records: Records, folder: Path, model: Embeddings | None = None) -> None:

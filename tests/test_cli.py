@@ -149,7 +149,7 @@ def test_info_gives_one_object(run: Run, library: Path) -> None:
 def test_demo_gives_one_object_a_line(run: Run) -> None:
     """One for each of its articles, as `show` gives them."""
     lines = run("demo", "--json").out.splitlines()
-    assert len(lines) == 8
+    assert len(lines) == 63
     for line in lines:
         found = json.loads(line)
         assert list(found) == ["article", "title", "equations"]
@@ -201,7 +201,7 @@ def test_info_prints_the_collections(run: Run, library: Path) -> None:
 def test_demo_can_be_kept(run: Run, tmp_path: Path) -> None:
     """As a library like any other."""
     assert run("demo", "-o", tmp_path / "lib").code == 0
-    assert run("show", tmp_path / "lib", "bm25").code == 0
+    assert run("show", tmp_path / "lib", "ir/bm25").code == 0
 
 
 def test_control_characters_of_papers_reach_no_terminal(run: Run, tmp_path: Path) -> None:

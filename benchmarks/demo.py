@@ -1,9 +1,9 @@
-"""What the demo library answers to ten questions that were written before it was asked any.
+"""What the demo library answers to questions that were written before it was asked any of them.
 
-    python benchmarks/demo.py LIBRARY
+    python benchmarks/demo.py LIBRARY [QUERIES.TOML]
 
-LIBRARY is what `eqemb demo -o LIBRARY` makes; the questions are in `demo_queries.toml`. Printed
-are the first five answers of each, for people to judge.
+LIBRARY is what `eqemb demo -o LIBRARY` makes. The questions are those of `demo_queries.toml`, or of
+a file like it. Printed are the first five answers of each, for people to judge.
 """
 
 import sys
@@ -18,7 +18,8 @@ COUNT = 5
 
 def main() -> None:
     """Ask all of them."""
-    queries = tomllib.loads(QUERIES.read_text("utf-8"))
+    given = Path(sys.argv[2]) if len(sys.argv) > 2 else QUERIES
+    queries = tomllib.loads(given.read_text("utf-8"))
     with Library.open(sys.argv[1]) as library:
         for kind in ("words", "similar"):
             ask = library.search if kind == "words" else library.similar

@@ -1,6 +1,6 @@
 # The house's doors. Each target makes its own environment; needs only Python >= 3.11 and make.
 #
-#   make demo    read the articles that come with eqemb and print their equations
+#   make demo    a library of the articles that come with eqemb, and three questions to it
 #   make test    the tests, long campaigns as samples
 #   make check   the tests in full
 #   make lint    style and types
@@ -17,7 +17,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 .PHONY: demo test check lint clean
 
 demo: $(READY)
-	@$(BIN)/eqemb demo
+	@$(BIN)/eqemb demo -o library
 
 test: $(READY)
 	$(BIN)/pytest -m "not slow"

@@ -22,7 +22,7 @@ import typer
 import eqemb
 from eqemb import building, courier, fetching
 from eqemb.cli.shell import app
-from eqemb.records import _SCHEMA
+from eqemb.records import _SCHEMA, FORMAT
 from fake_arxiv import Clock, Entry, serving
 
 ROOT = Path(__file__).parents[1]
@@ -208,8 +208,9 @@ def test_python_reference_is_whole() -> None:
 
 
 def test_records_are_described_whole() -> None:
-    """Every table of the records, and every column, stands in its row of the page."""
+    """The format, every table of the records, and every column in its row of the page."""
     page, wrong = PAGES["docs/reference/formats.md"], []
+    assert f'"format": {FORMAT}' in page
     for table, columns in re.findall(r"CREATE TABLE (\w+) \((.*?)\)[^)]*?;", _SCHEMA, re.DOTALL):
         found = re.search(rf"^\| `{table}` \|.*$", page, re.MULTILINE)
         described = set(re.findall(r"`(\w+)`", found[0])) if found else set()

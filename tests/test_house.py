@@ -77,6 +77,7 @@ ORDER = [
     "tables",
     "plots",
     "standings",
+    "server",
     "eqemb",
     "cli",
     "__main__",

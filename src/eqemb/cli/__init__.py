@@ -8,10 +8,10 @@ import os
 import sys
 from pathlib import Path
 
-from eqemb.cli import asking, changing, judging, learning, papers
+from eqemb.cli import asking, changing, judging, learning, papers, serving
 from eqemb.cli.shell import app
 
-__all__ = ["asking", "changing", "judging", "learning", "main", "papers"]
+__all__ = ["asking", "changing", "judging", "learning", "main", "papers", "serving"]
 
 
 def main() -> None:

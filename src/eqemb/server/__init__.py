@@ -1,0 +1,8 @@
+"""A library as a page and an API.
+
+`answers` turns a library's answers into dictionaries, with `reading` (articles) and `snippets`
+(text as pieces); `counter` asks them in threads, one open library each; `forms` says what the
+dictionaries look like. `markup`, `pages`, `accounts` and `manual` write HTML from the same
+dictionaries; the files in `web/` are its style and script. `app` puts all of it at addresses, and
+`running` opens the door.
+"""

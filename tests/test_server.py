@@ -20,6 +20,7 @@ from eqemb.server.answers import Desk, Page, checked, formula_alone
 from eqemb.server.app import make_app
 from eqemb.server.counter import BusyError, Counter
 from eqemb.server.markup import Html, h
+from eqemb.server.replies import Kept
 from eqemb.server.running import bound, is_loopback, serve
 from eqemb.server.snippets import around, classes_for_styles, near, pieces
 
@@ -266,6 +267,18 @@ def test_only_get_is_answered(served: TestClient) -> None:
     """And HEAD, which is GET without the answer."""
     assert served.post("/v1/search?q=x", content=b"x" * 1_000_000).status_code == 405
     assert served.head("/v1/search?q=cosine").status_code == 200
+
+
+def test_an_address_may_be_only_so_long(served: TestClient) -> None:
+    """Whatever it asks for, and whoever asks."""
+    assert served.get("/v1/search?q=" + "x" * 60_000).status_code == 414
+    assert served.get("/?q=" + "x" * 60_000).status_code == 414
+
+
+def test_a_very_long_phrase_is_in_no_text(served: TestClient) -> None:
+    """It is longer than what is kept around an equation."""
+    found = served.get("/v1/search", params={"q": '"' + "cosine of " * 150 + '"'}).json()
+    assert found["hits"] == []
 
 
 def test_a_broken_answer_tells_strangers_nothing(folder: Path) -> None:
@@ -546,6 +559,21 @@ def test_a_slow_question_does_not_stop_others(folder: Path) -> None:
         assert time.perf_counter() - began < 0.6
         thread.join()
         assert answers == [503]
+
+
+def test_answers_are_kept_until_there_are_too_many() -> None:
+    """What was asked for last goes last."""
+    kept = Kept(most=160)
+    for tag in "abc":
+        kept.put(tag, b"x" * 10)
+    kept.put("large", b"x" * 11)
+    assert kept.get("large") is None
+    assert kept.get("a") == b"x" * 10
+    for number in range(15):
+        kept.put(str(number), b"y" * 10)
+    assert kept.get("b") is None
+    assert kept.get("c") is None
+    assert kept.get("a") is not None
 
 
 def test_too_many_questions_are_sent_away(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -293,6 +293,8 @@ class Wording:
 
     def having_phrase(self, phrase: Sequence[int]) -> NDArray[np.bool_]:
         """Which equations have stems one after the other within their reach."""
+        if len(phrase) > 2 * REACH:
+            return np.zeros(len(self.places), bool)
         every = np.logical_and.reduce([self.having(row) for row in phrase])
         found = np.zeros(len(self.places), bool)
         candidates = np.flatnonzero(every)

@@ -170,7 +170,15 @@ def curve(lines: dict[str, list[tuple[int, float]]], steps: int) -> Html:
         path = " ".join(f"{x(step)},{y(value)}" for step, value in points)
         last_step, last = points[-1]
         drawn.append(h("polyline", points=path, class_=f"line-{rank % 3}"))
-        drawn.append(h("text", name, x=f"{float(x(last_step)) + 6:.1f}", y=y(last), class_="tag"))
+        drawn.append(
+            h(
+                "text",
+                name,
+                x=f"{float(x(last_step)) + 6:.1f}",
+                y=f"{float(y(last)) - 9:.1f}",
+                class_="tag",
+            )
+        )
     ticks = [
         h("text", f"{value:.2f}", x=str(_EDGE - 8), y=y(value), class_="tick")
         for value in (low, (low + high) / 2, high)

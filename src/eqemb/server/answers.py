@@ -26,7 +26,17 @@ from eqemb.postings import load
 from eqemb.question import read_question, reads_as_words
 from eqemb.search import looks_like_name
 from eqemb.server import reading
-from eqemb.server.snippets import REACH, Piece, around, marker, mathml, near, pieces, shown
+from eqemb.server.snippets import (
+    REACH,
+    Piece,
+    around,
+    in_unicode,
+    marker,
+    mathml,
+    near,
+    pieces,
+    shown,
+)
 from eqemb.sources.names import arxiv_id
 from eqemb.vocabulary import STOP_WORDS
 
@@ -154,7 +164,7 @@ class Desk:
             "number": equation.number,
             "label": equation.label,
             "latex": equation.latex,
-            "text": layout(equation.expanded).to_text(),
+            "text": in_unicode(equation.expanded),
             "mathml": mathml(equation.expanded, display=True),
             "article": equation.article,
             "title": title,

@@ -15,7 +15,7 @@ from eqemb.server import api, pages, site
 from eqemb.server.answers import encoded
 from eqemb.server.counter import Counter
 from eqemb.server.guard import LOOPBACK, Guard
-from eqemb.server.replies import ShownError, sentence_of, status_of
+from eqemb.server.replies import Kept, ShownError, sentence_of, status_of
 
 _log = logging.getLogger("eqemb.server")
 
@@ -46,6 +46,7 @@ def make_app(
         lifespan=life,
     )
     app.state.counter = counter
+    app.state.kept = Kept()
     app.state.files = site.files()
     app.include_router(api.router)
     app.include_router(site.router)

@@ -29,6 +29,7 @@ HEADERS = {
 }
 LOOPBACK = frozenset(("127.0.0.1", "localhost", "::1"))
 COOKIE = "eqemb"
+LONGEST_ADDRESS = 32_768
 #: What anybody may have: whether we live, and how the page looks that asks for the token.
 _OPEN = ("/v1/healthz", "/static/")
 
@@ -68,6 +69,8 @@ class Guard:
     def _refusal(self, scope: Scope) -> Response | None:
         """Why a request goes no further."""
         headers = Headers(scope=scope)
+        if len(scope["path"]) + len(scope["query_string"]) > LONGEST_ADDRESS:
+            return self._refuse(scope["path"], 414, "the address is too long")
         if self._token is None:
             host = _host(headers.get("host", ""))
             if host not in self._hosts:

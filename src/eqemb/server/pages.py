@@ -349,7 +349,7 @@ def _wander(answer: Json, stats: Json) -> Html | None:
     if not known or not stats["model"]:
         return None
     links = [h("a", word, href=link("/words", word=word)) for word in known]
-    return h("p", "Words near ", *_listed(links), class_="note")
+    return h("p", "Neighbours of ", *_listed(links), class_="note")
 
 
 def _listed(items: list[Html]) -> list[Html]:

@@ -15,8 +15,9 @@ from eqemb.errors import UsageError
 from eqemb.server.app import make_app
 from eqemb.server.guard import LOOPBACK
 
-#: Connections at once, bytes of a request's head, seconds for the last answers at the end.
-CONNECTIONS, HEAD, LAST = 512, 32 * 1024, 5
+#: Connections at once, bytes of a request's head, seconds for the last answers at the end. A head
+#: that is too long is cut off; one that only has too long an address is told so by the guard.
+CONNECTIONS, HEAD, LAST = 512, 2 << 20, 5
 
 
 def serve(

@@ -51,6 +51,12 @@ def mathml(latex: str, *, display: bool = False) -> str:
     return shown(layout(latex).to_mathml(display=display))
 
 
+@lru_cache(maxsize=8192)
+def in_unicode(latex: str) -> str:
+    """LaTeX as one line of text."""
+    return layout(latex).to_text()
+
+
 def shown(made: str) -> str:
     """MathML as a page may have it."""
     return _NOT_IN_XML.sub(" ", classes_for_styles(made))

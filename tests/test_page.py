@@ -363,6 +363,23 @@ def test_everything_has_a_name(open_page: Open, demo: str, path: str) -> None:
     assert page.evaluate("document.activeElement !== document.body")
 
 
+@pytest.mark.skipif("EQEMB_AXE" not in os.environ, reason="EQEMB_AXE names no axe.min.js")
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("path", ["/", "/?q=cosine+similarity", "/?q=zzyzx", "/articles/cosine",
+                                  "/equation?name=cosine%231", "/report", "/docs"])  # fmt: skip
+def test_axe_finds_nothing_serious(open_page: Open, demo: str, path: str, scheme: str) -> None:
+    """Panels are open where there are cards."""
+    page = open_page(demo + path, bypass_csp=True, color_scheme=scheme)
+    for at, kind in enumerate(("similar", "describe", "why", "source")):
+        link = cards(page).nth(at).locator(f":scope > .actions a[data-panel={kind}]")
+        if link.count():
+            link.click()
+            cards(page).nth(at).locator(":scope > .panel > :not(.waiting)").first.wait_for()
+    page.evaluate(Path(os.environ["EQEMB_AXE"]).read_text("utf-8"))
+    found = page.evaluate("axe.run()")["violations"]
+    assert not [each["id"] for each in found if each["impact"] in ("serious", "critical")]
+
+
 def test_the_first_page_reads_without_a_script(open_page: Open, demo: str) -> None:
     """Results, links and pages; what needs a script is not there."""
     page = open_page(f"{demo}/?q=cosine+similarity", java_script_enabled=False)

@@ -1,13 +1,17 @@
 """The API and the pages as a client meets them: answers, limits, hostile papers, strangers."""
 
 import json
+import os
 import re
+import signal
 import threading
 import time
 from collections.abc import Callable, Iterator
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
+from urllib.error import URLError
+from urllib.request import urlopen
 
 import pytest
 from fastapi.testclient import TestClient
@@ -23,6 +27,7 @@ from eqemb.server.markup import Html, h
 from eqemb.server.replies import Kept
 from eqemb.server.running import bound, is_loopback, serve
 from eqemb.server.snippets import around, classes_for_styles, near, pieces
+from synthetic import eqemb, start
 
 COSINE = r"\cos(u, v) = \frac{u \cdot v}{\|u\| \|v\|}"
 TOKEN = "let me in, please"
@@ -630,6 +635,35 @@ def test_a_library_without_an_index_is_refused(tmp_path: Path) -> None:
     read_library([tmp_path / "a.tex"], tmp_path / "library", jobs=1).close()
     with pytest.raises(UsageError, match="no index"):
         make_app(tmp_path / "library")
+
+
+@pytest.mark.skipif(os.name == "nt", reason="there are no such signals")
+@pytest.mark.parametrize(("sent", "code"), [(signal.SIGINT, 0), (signal.SIGTERM, -15)])
+def test_the_command_serves_until_it_is_stopped(folder: Path, sent: int, code: int) -> None:
+    """It says where, answers, and ends without a traceback."""
+    with start("-m", "eqemb", "serve", folder, "--port", "0") as process:
+        assert process.stderr is not None
+        said = process.stderr.readline()
+        address = said.split()[0]
+        assert address.startswith("http://127.0.0.1:")
+        for _ in range(100):
+            try:
+                with urlopen(f"{address}v1/healthz") as answer:  # noqa: S310 - ours
+                    assert answer.status == 200
+                break
+            except URLError:
+                time.sleep(0.1)
+        process.send_signal(sent)
+        _, rest = process.communicate(timeout=30)
+    assert (process.returncode, rest) == (code, "")
+
+
+def test_the_command_fails_in_sentences(folder: Path) -> None:
+    """No library, or nobody asked for a token."""
+    done = eqemb("serve", folder.parent / "none")
+    assert (done.returncode, "no library" in done.stderr) == (2, True)
+    done = eqemb("serve", folder, "--host", "0.0.0.0")  # noqa: S104
+    assert (done.returncode, "--token" in done.stderr) == (2, True)
 
 
 # ------------------------------------------------------------ parts

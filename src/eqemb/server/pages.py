@@ -192,13 +192,21 @@ def ask(
             autofocus=first,
         ),
         h("button", "Search", type="submit"),
-        h("ul", id="suggestions", role="listbox", aria_label="Known words", hidden=True),
         class_="box",
+    )
+    known = h(
+        "ul",
+        id="suggestions",
+        role="listbox",
+        aria_label="Known words",
+        aria_orientation="horizontal",
+        hidden=True,
     )
     preview = h("output", id="preview", for_="q", hidden=True)
     return h(
         "form",
         box,
+        known,
         preview,
         _limits(stats, limits or {}),
         role="search",

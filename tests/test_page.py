@@ -258,6 +258,16 @@ def test_limits_are_typed(open_page: Open, demo: str) -> None:
     assert cards(page).count()
 
 
+def test_an_article_is_searched(open_page: Open, demo: str) -> None:
+    """From its page, with the limit in place."""
+    page = open_page(f"{demo}/articles/topics")
+    page.get_by_role("link", name="search in it").click()
+    page.fill("#q", "distribution")
+    page.keyboard.press("Enter")
+    page.wait_for_url("**/?q=distribution&article=topics")
+    assert cards(page).count()
+
+
 def test_latex_is_copied(open_page: Open, demo: str) -> None:
     """To the clipboard."""
     settings = {"permissions": ["clipboard-read", "clipboard-write"]}

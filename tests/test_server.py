@@ -4,6 +4,7 @@ import json
 import os
 import re
 import signal
+import socket
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -354,6 +355,7 @@ def test_beyond_this_machine_a_token_is_needed(folder: Path) -> None:
 def test_a_port_that_is_taken_is_said_so() -> None:
     """In one sentence."""
     with bound("127.0.0.1", 0) as door:
+        assert door.proto == socket.IPPROTO_TCP  # else answers wait for the other side
         door.listen()
         port = door.getsockname()[1]
         with pytest.raises(UsageError, match=f"port {port}"):

@@ -6,8 +6,8 @@ from typing import Any
 
 from eqemb.report import percent, place
 from eqemb.server.answers import Desk, Json
+from eqemb.server.frame import article_link, page
 from eqemb.server.markup import Html, h
-from eqemb.server.pages import article_link, page
 
 _WIDTH, _HEIGHT, _EDGE = 640, 260, 44
 

@@ -4,8 +4,8 @@ from typing import Any
 from urllib.parse import urlencode
 
 from eqemb.server.answers import Json
+from eqemb.server.frame import page
 from eqemb.server.markup import Html, h
-from eqemb.server.pages import page
 
 
 def manual(stats: Json, described: Json, example: str) -> bytes:

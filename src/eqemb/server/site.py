@@ -9,6 +9,7 @@ from eqemb.errors import UsageError
 from eqemb.server import accounts, pages
 from eqemb.server.answers import LONGEST, Desk, Page
 from eqemb.server.api import Limits
+from eqemb.server.frame import page as framed
 from eqemb.server.manual import manual
 from eqemb.server.markup import Html, h
 from eqemb.server.replies import MADE_BY, WEB, ShownError, counter_of, reply, sentence_of
@@ -27,7 +28,7 @@ async def search(request: Request, limits: Limits, q: Text = "", page: Number = 
 
     def made(desk: Desk) -> bytes:
         if not q.strip():
-            return pages.home(desk.stats, desk.examples())
+            return pages.home(desk.stats, desk.examples(), limits)
         try:
             answer = desk.search(q, Page(page), **limits)
         except UsageError as error:
@@ -116,7 +117,7 @@ async def map_(request: Request) -> Response:
         if not place.exists():
             raise HTTPException(404)
         body = Html(place.read_text("utf-8"))
-        return pages.page("Map", h("h1", "Map"), body, stats=desk.stats, here="/map")
+        return framed("Map", h("h1", "Map"), body, stats=desk.stats, here="/map")
 
     return await reply(request, made, HTML)
 

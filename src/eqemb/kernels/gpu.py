@@ -34,6 +34,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 PART = 65_536  # positions worked on at a time: their gradients then stay in a GPU's cache
 LEAST_PART = 1024
 _TOKEN = 8  # bytes of a position on the device: its word and its article
+_WHOLE = 2**31 - 2**20  # positions of a text that is kept in one piece
 
 
 def _clearly(function: F) -> F:
@@ -69,6 +70,11 @@ class Kernels:
         if self.device.type == "cuda" and not torch.cuda.is_available():
             raise UsageError("torch sees no GPU here: train with device='cpu'")
         self.deterministic = deterministic
+        self.name = self.device.type
+        if self.device.type == "cuda":
+            self.name = (
+                f"cuda ({torch.cuda.get_device_name(self.device)}), torch {torch.__version__}"
+            )
         self.memory, self.part = memory, PART
         if fused is None:
             fused = self.device.type == "cuda" and find_spec("triton") is not None
@@ -101,7 +107,7 @@ class Kernels:
             return torch.from_numpy(np.ascontiguousarray(array)).to(self.device)
 
     def _once(self, array: Any, make: Callable[[], Any], *more: Any) -> Any:
-        """What is made of an array that is only read, and of more, as long as the array is there."""
+        """What is made of an array that is only read, and of more, as long as it is there."""
         key = _key(array, *more)
         if key not in self._kept:
             kept = self._kept
@@ -161,7 +167,7 @@ class Kernels:
         out.zero_()
         at = self._send(np.ascontiguousarray(starts[left:right] - (first - MARGIN)))
         out.index_add_(0, at, torch.ones(len(at), dtype=torch.int32, device=self.device))
-        torch.cumsum(out, 0, dtype=torch.int32, out=out)
+        out.cumsum_(0)
         out[: low - (first - MARGIN)] = -1
         out[high - (first - MARGIN) :] = -1
 
@@ -169,7 +175,7 @@ class Kernels:
         """The text on the device, whole or a chunk of whole batches after the other."""
         noise, size = self._noise(text.noise), len(text.tokens)
         known = _key(text.tokens, text.starts) in self._kept
-        if known or _TOKEN * (size + 2 * MARGIN) <= self._share():
+        if known or (size < _WHOLE and _TOKEN * (size + 2 * MARGIN) <= self._share()):
             whole = self._once(text.tokens, lambda: self._resident(text), text.starts)
             tokens, articles = whole
             yield Resident(tokens, articles, *noise, 0), span

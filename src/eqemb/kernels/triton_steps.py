@@ -22,6 +22,8 @@ from eqemb.kernels.torch_steps import LARGEST, SCALE, Gradient, Part, Resident
 
 WIDEST = 1024  # dim: beyond, a row of a context takes too many registers
 _ROWS, _WARPS = 32, 8  # of a program: `benchmarks/gpu.py` tries others
+# else a kernel would be compiled again for every number that happens to be a multiple of 16
+_PLAIN = ["key", "block", "columns", "total", "low", "count", "size"]
 
 
 class Shape(NamedTuple):
@@ -41,7 +43,7 @@ def _mix(x):
     return x ^ (x >> 31)
 
 
-@triton.jit
+@triton.jit(do_not_specialize=_PLAIN)
 def _draw(
     threshold, alias, zeros, touched, key: tl.int64, block: tl.int64, columns: tl.int64,
     total: tl.int64,    N: tl.constexpr, SIZE: tl.constexpr,
@@ -75,7 +77,7 @@ def _add(sheet, at, values, mask, SCALE: tl.constexpr, LARGEST: tl.constexpr):
         tl.atomic_add(sheet + at, whole, mask=mask, sem="relaxed")
 
 
-@triton.jit
+@triton.jit(do_not_specialize=_PLAIN)
 def _forward(
     rho, alpha, tokens, articles, zeros, offsets, by_context, sheet, touched, losses,
     low: tl.int64, count: tl.int64, zero_weight: tl.float32,
@@ -141,7 +143,7 @@ def _forward(
     tl.store(losses + program, tl.load(losses + program) + total)
 
 
-@triton.jit
+@triton.jit(do_not_specialize=_PLAIN)
 def _spread(
     tokens, articles, by_context, sheet, touched, low: tl.int64, count: tl.int64,
     K: tl.constexpr, WIDE: tl.constexpr, HALF: tl.constexpr, ROWS: tl.constexpr,
@@ -181,7 +183,7 @@ def _spread(
     tl.store(touched + word, tl.full(word.shape, 1, tl.int8), mask=inside)
 
 
-@triton.jit
+@triton.jit(do_not_specialize=_PLAIN)
 def _step(
     vectors, sums, sheet, touched, too_large, size: tl.int64, rate: tl.float32,
     K: tl.constexpr, WIDE: tl.constexpr, ROWS: tl.constexpr, SCALE: tl.constexpr,

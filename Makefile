@@ -1,9 +1,10 @@
 # The house's doors. Each target makes its own environment; needs only Python >= 3.11 and make.
 #
-#   make demo    read the articles that come with eqemb and print their equations
+#   make demo    a library of the articles that come with eqemb, and three questions to it
 #   make test    the tests, long campaigns as samples
 #   make check   the tests in full
 #   make lint    style and types
+#   make docs    the documentation as a site, in site/
 #   make clean   remove the environment and everything made
 #
 # Another Python: make test PYTHON=python3.13
@@ -14,10 +15,10 @@ READY := .venv/ready
 
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: demo test check lint clean
+.PHONY: demo test check lint docs clean
 
 demo: $(READY)
-	@$(BIN)/eqemb demo
+	@$(BIN)/eqemb demo -o library
 
 test: $(READY)
 	$(BIN)/pytest -m "not slow"
@@ -30,8 +31,12 @@ lint: $(READY)
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
+docs: $(READY)
+	$(BIN)/python docs/generate.py --check
+	$(BIN)/mkdocs build --strict
+
 clean:
-	rm -rf .venv dist build .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf .venv dist build site .mypy_cache .ruff_cache .pytest_cache .hypothesis
 
 # Made anew when the packages we ask for change; "ready" is written last, so that an
 # environment whose making was interrupted is not taken for a whole one.
@@ -39,5 +44,5 @@ $(READY): pyproject.toml
 	@echo "making .venv (once)" >&2
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "eqemb needs Python 3.11 or newer, and $(PYTHON) is " + sys.version.split()[0] + ": say make PYTHON=...")'
 	@$(PYTHON) -m venv .venv
-	@$(BIN)/pip install -q -e '.[dev]'
+	@$(BIN)/pip install -q -e '.[dev,docs]'
 	@touch $(READY)

@@ -5,8 +5,9 @@
 `results/contest.json` is what `eqemb compare` wrote over the whole grid, `results/product.json` the
 same with the product's defaults, where it is there; both without what no document shows. The
 blocks made of them are kept beside them as Markdown; blocks that other benchmarks print are there
-already. Every block of `docs/*.md` between `<!-- results/NAME -->` and `<!-- /results -->` is
-filled with the file of that name. Where `--contest` is given its pictures are drawn anew.
+already. `results/retrieval.json`, which `judged.py` writes, gives the README its table. Every block
+of `README.md` and `docs/*.md` between `<!-- results/NAME -->` and `<!-- /results -->` is filled
+with the file of that name. Where `--contest` is given its pictures are drawn anew.
 `--check` says which files would change, and changes nothing.
 """
 
@@ -27,9 +28,19 @@ from eqemb.tables import Results, Table
 
 RESULTS = Path(__file__).parent / "results"
 DOCS = Path(__file__).parents[1] / "docs"
+README = DOCS.with_name("README.md")
 MARK = re.compile(r"(<!-- (results/\S+) -->\n)(.*?)(<!-- /results -->)", re.DOTALL)
 OURS = ("EqEmb", "EqEmb-U", "EqEmb-H")
 COMPARED = ("tempered", "accuracy")
+HELD_BACK = "test and later"  # topics that no setting was chosen on
+#: Rankers in the README's table, as the README calls them.
+STANDING = {
+    "chance": "chance",
+    "BM25": "BM25 over the words around an equation",
+    "unit overlap": "shared units of the layout tree",
+    "sentence encoder": "sentence encoder (all-MiniLM-L6-v2)",
+    "eqemb search": "**eqemb**",
+}
 PICTURES = {"score_by_window": "validation scores by W", "score_by_dim": "test scores by K"}
 
 
@@ -186,6 +197,25 @@ def seconds(results: Results, product: Results | None) -> str:
     return "\n".join([*lines, ""])
 
 
+def standing(found: Results) -> str:
+    """How well the product finds equations beside plain rivals, on topics held back from it."""
+    judged, data = found["judged"], found["data"]
+    rows = []
+    for ranker, name in STANDING.items():
+        row = [name]
+        for kind in ("words", "equation"):
+            score = judged[kind]["rankers"].get(ranker, {}).get(HELD_BACK, {}).get("ndcg")
+            row.append(f"{score['mean']:.2f} ± {score['se']:.2f}" if score else "-")
+        rows.append(row)
+    counts = {judged[kind]["topics"][HELD_BACK] for kind in ("words", "equation")}
+    topics = " and ".join(str(count) for count in sorted(counts))
+    caption = (
+        f"nDCG@10 on {topics} judged topics of each kind that no setting was chosen on;"
+        f" {data['equations']:,} equations of {data['articles']:,} papers; ± one standard error"
+    )
+    return tables.markdown(Table(caption, ["", "words → equations", "equation → equations"], rows))
+
+
 # ------------------------------------------------------------ blocks and documents
 
 
@@ -216,8 +246,10 @@ def blocks(results: Results, product: Results | None) -> dict[str, str]:
 
 def made() -> dict[str, str]:
     """The blocks of the kept results; none where there are none."""
-    results, product = (_read(name) for name in ("contest.json", "product.json"))
-    return blocks(results, product) if results is not None else {}
+    names = ("contest.json", "product.json", "retrieval.json")
+    results, product, found = (_read(name) for name in names)
+    beside = {"standing.md": standing(found)} if found is not None else {}
+    return beside | (blocks(results, product) if results is not None else {})
 
 
 def _read(name: str) -> Any:
@@ -241,7 +273,7 @@ def outdated() -> Iterator[tuple[Path, str]]:
         path = RESULTS / name
         if not path.exists() or path.read_text("utf-8") != text:
             yield path, text
-    for path in sorted(DOCS.glob("*.md")):
+    for path in (README, *sorted(DOCS.glob("*.md"))):
         text = path.read_text("utf-8")
         if filled(text) != text:
             yield path, filled(text)

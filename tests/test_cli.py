@@ -5,6 +5,7 @@ import os
 import re
 import subprocess
 import sys
+import tomllib
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -12,6 +13,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from eqemb import cli, reading
+from eqemb.cli import demo
 from eqemb.library import Library
 from eqemb.reading import read_library
 from eqemb.records import FORMAT
@@ -147,13 +149,11 @@ def test_info_gives_one_object(run: Run, library: Path) -> None:
 
 
 def test_demo_gives_one_object_a_line(run: Run) -> None:
-    """One for each of its articles, as `show` gives them."""
-    lines = run("demo", "--json").out.splitlines()
-    assert len(lines) == 8
-    for line in lines:
-        found = json.loads(line)
-        assert list(found) == ["article", "title", "equations"]
-        assert all(list(equation) == EQUATION_KEYS for equation in found["equations"])
+    """One for each of its questions, as the commands that answer them give it."""
+    described, *found = map(json.loads, run("demo", "--json").out.splitlines())
+    assert len(described["words"]) == 5
+    assert [len(answer["hits"]) for answer in found] == [5, 5]
+    assert all(answer["asked"] and not answer["notes"] for answer in (described, *found))
 
 
 def test_json_needs_no_unicode(library: Path) -> None:
@@ -200,8 +200,20 @@ def test_info_prints_the_collections(run: Run, library: Path) -> None:
 
 def test_demo_can_be_kept(run: Run, tmp_path: Path) -> None:
     """As a library like any other."""
-    assert run("demo", "-o", tmp_path / "lib").code == 0
-    assert run("show", tmp_path / "lib", "bm25").code == 0
+    shown = run("demo", "-o", tmp_path / "lib")
+    assert shown.code == 0
+    assert f"eqemb search {tmp_path / 'lib'} WORDS" in shown.out
+    assert run("show", tmp_path / "lib", "ir/bm25").code == 0
+    assert json.loads(run("info", tmp_path / "lib", "--json").out)["model"]["sha256"]
+
+
+def test_demo_asks_what_was_written_before_it_was_asked() -> None:
+    """Its questions are among those that are kept."""
+    kept = Path(__file__).parents[1] / "benchmarks" / "demo_queries.toml"
+    queries = tomllib.loads(kept.read_text("utf-8"))
+    assert demo._DESCRIBED in queries["describe"]
+    assert demo._WORDS in queries["words"]
+    assert demo._LIKE in queries["similar"]
 
 
 def test_control_characters_of_papers_reach_no_terminal(run: Run, tmp_path: Path) -> None:

@@ -10,13 +10,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-import eqemb
 from eqemb import cli, contest, evaluation, scores, tables
 from eqemb.evaluation import Cell, Row, difference
 from eqemb.models import BernoulliEmbeddings, EqEmb, EqEmbH, EqEmbU
 from eqemb.reading import read_library
 from eqemb.split import VALIDATION, Settings, Split
 from eqemb.vocabulary import Rules
+from few_articles import copy_articles
 from planted import planted
 
 ROWS = (
@@ -28,9 +28,9 @@ ROWS = (
 
 @pytest.fixture(scope="module")
 def library(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The demo articles."""
+    """Eight demo articles."""
     folder = tmp_path_factory.mktemp("contest")
-    read_library([Path(eqemb.__file__).parent / "demo"], folder / "lib").close()
+    read_library([copy_articles(folder / "papers")], folder / "lib").close()
     return folder / "lib"
 
 

@@ -1,83 +1,32 @@
 """The demo articles: ours, no two alike, and read exactly as LaTeX prints them.
 
-The expected numbers are what pdflatex wrote into its .aux files (with stand-ins for the packages
-cleveref, comment and mathtools, which were not at hand).
+The expected numbers, in `demo_numbers.toml`, are what pdflatex wrote into its .aux files.
 """
 
 import re
+import tomllib
+import zipfile
 from pathlib import Path
 
 import pytest
 
 import eqemb
 from eqemb.article import Article
+from few_articles import DEMO
 
-DEMO = Path(eqemb.__file__).parent / "demo"
+FIELDS = ("nlp", "ir", "ai", "ml")
 
-#: Printed number and label of each numbered equation.
-NUMBERED = {
-    "bm25": {
-        "1": "eq:tf-idf",
-        "2": "eq:log-tf",
-        "3": "eq:idf",
-        "4": "eq:bm25",
-        "5": "eq:saturation",
-    },
-    "cosine": {
-        "1": "eq:cosine-similarity",
-        "2": "eq:euclidean-distance",
-        "3": "eq:angular-distance",
-        "4": "eq:ranking-scores",
-        "5": "eq:relevance-feedback",
-    },
-    "f-measure": {
-        "1": "eq:precision",
-        "2": "eq:recall",
-        "3": "eq:f-measure",
-        "F": "eq:f1",
-        "4": "eq:average-precision",
-    },
-    "lstm": {
-        "1a": "eq:input-gate",
-        "1b": "eq:forget-gate",
-        "1c": "eq:output-gate",
-        "2": "eq:candidate",
-        "3": "eq:cell-state",
-        "4": "eq:hidden-state",
-    },
-    "mixtures": {
-        "1.1": "eq:mixture-density",
-        "1.2": "eq:log-likelihood",
-        "2.1": "eq:responsibility",
-        "2.2": "eq:mean-update",
-        "2.3": "eq:covariance-update",
-        "2.4": "eq:weight-update",
-    },
-    "q-learning": {
-        "1": "eq:bellman-expectation",
-        "2": "eq:bellman-optimality",
-        "3": "eq:temporal-difference",
-        "4": "eq:q-learning-update",
-        "5": "eq:learning-rates",
-    },
-    "skip-gram": {
-        "1": "eq:skip-gram-objective",
-        "2": "eq:softmax",
-        "3": "eq:negative-sampling",
-        "4": "eq:noise-distribution",
-        "5": "eq:input-gradient",
-    },
-    "topics": {
-        "1": "eq:dirichlet",
-        "2": "eq:lda-joint",
-        "3": "eq:lda-likelihood",
-        "4": "eq:gibbs",
-        "5": "eq:perplexity",
-    },
+#: Printed number and label of each numbered equation, by article.
+NUMBERED: dict[str, dict[str, str]] = {
+    f"{field}/{name}": equations
+    for field, articles in tomllib.loads(
+        Path(__file__).with_name("demo_numbers.toml").read_text("utf-8")
+    ).items()
+    for name, equations in articles.items()
 }
 
-#: Displays without a number: `\[`, `equation*` and `$$`, one each.
-UNNUMBERED = {"lstm": 1, "q-learning": 1, "mixtures": 1}
+#: How displays without a number begin, in the articles as they are written.
+UNNUMBERED = re.compile(r"(?<!\\)\\\[|\\begin\{\w+\*\}|^\$\$\n  ", re.MULTILINE)
 
 
 @pytest.fixture(scope="module")
@@ -86,26 +35,47 @@ def articles() -> dict[str, Article]:
     return {article.name: article for article in eqemb.read_articles(DEMO)}
 
 
-def written_words(article: Path) -> list[str]:
-    """The words of an article's files after the preamble, formulas included, macros not."""
-    files = sorted(article.rglob("*.tex")) if article.is_dir() else [article]
-    bodies = [file.read_text("utf-8").split(r"\begin{document}")[-1] for file in files]
-    found = re.findall(r"\\?[a-z]+", " ".join(bodies).lower())
+def written(name: str) -> str:
+    """What stands in an article's files after the preamble."""
+    folder = DEMO / name
+    files = sorted(folder.rglob("*.tex")) if folder.is_dir() else [DEMO / f"{name}.tex"]
+    return "".join(file.read_text("utf-8").split(r"\begin{document}")[-1] for file in files)
+
+
+def written_words(name: str) -> list[str]:
+    """The words of an article, formulas included, macros not."""
+    found = re.findall(r"\\?[a-z]+", written(name).lower())
     return [word for word in found if not word.startswith("\\")]
 
 
 def test_no_two_articles_share_a_run_of_eight_words() -> None:
     """Every article is written for itself."""
-    owner: dict[tuple[str, ...], Path] = {}
+    owner: dict[tuple[str, ...], str] = {}
     shared = []
-    for article in sorted(DEMO.iterdir()):
+    for article in NUMBERED:
         words = written_words(article)
         for start in range(len(words) - 7):
             run = tuple(words[start : start + 8])
             if owner.setdefault(run, article) != article:
-                shared.append((owner[run].name, article.name, " ".join(run)))
+                shared.append((owner[run], article, " ".join(run)))
     assert len(set(owner.values())) == len(NUMBERED)
     assert not shared
+
+
+def test_every_field_has_its_share() -> None:
+    """At least fifteen articles of each field, with three to eight numbered equations."""
+    for field in FIELDS:
+        assert len([name for name in NUMBERED if name.startswith(f"{field}/")]) >= 15
+    assert not {name: len(found) for name, found in NUMBERED.items() if not 3 <= len(found) <= 9}
+
+
+def test_articles_are_light(tmp_path: Path) -> None:
+    """Packed as a wheel packs them, they take less than 400 kB."""
+    packed = tmp_path / "demo.zip"
+    with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as file:
+        for path in sorted(DEMO.rglob("*")):
+            file.write(path, path.relative_to(DEMO))
+    assert packed.stat().st_size < 400_000
 
 
 def test_every_article_is_found(articles: dict[str, Article]) -> None:
@@ -128,17 +98,17 @@ def test_nothing_is_lost(articles: dict[str, Article], name: str) -> None:
     assert article.problems == []
     assert article.displays_lost == 0
     unnumbered = [equation for equation in article.equations if not equation.numbered]
-    assert len(unnumbered) == UNNUMBERED.get(name, 0)
+    assert len(unnumbered) == len(UNNUMBERED.findall(written(name)))
 
 
 @pytest.mark.parametrize(
     ("name", "phrase"),
     [
-        ("bm25", "Not every matching word tells us equally much"),
-        ("bm25", "Typical settings are"),
-        ("cosine", "Negative coordinates are usually set to zero"),
-        ("mixtures", "inequality bounds the log likelihood"),
-        ("q-learning", "Reasonable settings for a first experiment in a small maze"),
+        ("ir/bm25", "Not every matching word tells us equally much"),
+        ("ir/bm25", "Typical settings are"),
+        ("ir/cosine", "Negative coordinates are usually set to zero"),
+        ("ml/mixtures", "inequality bounds the log likelihood"),
+        ("ai/q-learning", "Reasonable settings for a first experiment in a small maze"),
     ],
     ids=["abstract", "footnote", "input in a folder", "input", "caption"],
 )
@@ -150,11 +120,11 @@ def test_running_text_is_read(articles: dict[str, Article], name: str, phrase: s
 @pytest.mark.parametrize(
     ("name", "word"),
     [
-        ("bm25", "multinomial"),
-        ("f-measure", "arithmetic"),
-        ("topics", "Steyvers"),
-        ("lstm", "authors"),
-        ("lstm", "demonstration"),
+        ("ir/bm25", "multinomial"),
+        ("ir/f-measure", "arithmetic"),
+        ("nlp/topics", "Steyvers"),
+        ("nlp/lstm", "authors"),
+        ("nlp/lstm", "demonstration"),
     ],
     ids=["iffalse", "comment environment", "bibliography", "author", "comment"],
 )
@@ -165,16 +135,22 @@ def test_what_is_not_running_text_is_left_out(
     assert word not in articles[name].words()
 
 
-def test_authors_macros_are_expanded(articles: dict[str, Article]) -> None:
-    """No macro of an author is left in an expanded equation."""
-    names = """vect norm unit inner tf idf avglen inp out score noise affine had minus TP FP FN
-        E Qstar supnorm Normal resp be ee bea eea"""
-    own = rf"\\(?:{'|'.join(names.split())})(?![a-zA-Z])"
+DEFINED = re.compile(
+    r"\\(?:re)?(?:newcommand|def|DeclareMathOperator\*?|DeclarePairedDelimiter)\{?\\([A-Za-z]+)"
+)
+
+
+@pytest.mark.parametrize("name", NUMBERED)
+def test_authors_macros_are_expanded(articles: dict[str, Article], name: str) -> None:
+    """No macro that an article defines is left in its expanded equations."""
+    folder = DEMO / name
+    files = [path for path in folder.rglob("*.*") if path.is_file()] or [DEMO / f"{name}.tex"]
+    own = {macro for file in files for macro in DEFINED.findall(file.read_text("utf-8"))}
+    assert own
     left = {
         equation.id: found
-        for article in articles.values()
-        for equation in article.equations
-        if (found := re.findall(own, equation.expanded))
+        for equation in articles[name].equations
+        if (found := own & set(re.findall(r"\\([A-Za-z]+)", equation.expanded)))
     }
     assert not left
 

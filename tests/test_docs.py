@@ -15,14 +15,15 @@ RESULTS = ROOT / "benchmarks" / "results"
 MARK = re.compile(r"<!-- (results/\S+) -->\n(.*?)<!-- /results -->", re.DOTALL)
 BLOCKS = [
     (document.name, name, block)
-    for document in sorted((ROOT / "docs").glob("*.md"))
+    for document in (ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")))
     for name, block in MARK.findall(document.read_text("utf-8"))
 ]
 
 
 def test_there_are_figures_in_the_documents() -> None:
     """The marks are found at all."""
-    assert {name for _, name, _ in BLOCKS} >= {"results/settings.md", "results/train.md"}
+    names = {name for _, name, _ in BLOCKS}
+    assert names >= {"results/settings.md", "results/train.md", "results/standing.md"}
 
 
 @pytest.mark.parametrize(("document", "name", "block"), BLOCKS, ids=lambda value: value[:30])

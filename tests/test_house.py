@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import pytest
+from rich.cells import cell_len
 
 import eqemb
 
@@ -80,6 +81,7 @@ ORDER = [
     "tables",
     "plots",
     "standings",
+    "server",
     "eqemb",
     "cli",
     "__main__",
@@ -167,7 +169,9 @@ def imports(module: str) -> list[Import]:
     return found
 
 
-def run_eqemb(*arguments: str, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
+def run_eqemb(
+    *arguments: str, cwd: Path | None = None, timeout: int = 60
+) -> subprocess.CompletedProcess[str]:
     """Run the command as installed, without colours and at a fixed width."""
     command = Path(sys.executable).with_name("eqemb")
     environment = {**os.environ, "NO_COLOR": "1", "TERM": "dumb", "COLUMNS": "100"}
@@ -179,7 +183,7 @@ def run_eqemb(*arguments: str, cwd: Path | None = None) -> subprocess.CompletedP
         check=False,
         cwd=cwd,
         env=environment,
-        timeout=60,
+        timeout=timeout,
     )
 
 
@@ -308,8 +312,10 @@ def test_readme_shows_what_the_demo_prints(tmp_path: Path) -> None:
 
     Lines of a fence, commands (`$ ...`) and gaps (`...`) are not compared.
     """
-    done = run_eqemb("demo", cwd=tmp_path)
+    done = run_eqemb("demo", cwd=tmp_path, timeout=300)  # loops may have to be compiled first
     assert done.returncode == 0, done.stderr
+    assert max(cell_len(line) for line in done.stdout.splitlines()) <= 100
+    assert "\x1b" not in done.stdout
     block = README.read_text("utf-8").split("<!-- demo -->")[1].split("<!-- /demo -->")[0]
     shown = [
         line.rstrip()

@@ -21,7 +21,6 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-import eqemb
 from eqemb.article import EQUATION_MARK
 from eqemb.errors import SourceError
 from eqemb.latex import read_latex
@@ -29,6 +28,7 @@ from eqemb.latex.displays import count_displays
 from eqemb.latex.expand import expand
 from eqemb.latex.files import Files
 from eqemb.latex.structure import Walker
+from few_articles import DEMO
 from latex_paper import Paper, document
 
 Source = dict[str, bytes]
@@ -65,12 +65,11 @@ SMALL = {
 @cache
 def own_sources() -> list[Source]:
     """The demo's articles and the small sources above."""
-    demo = Path(eqemb.__file__).parent / "demo"
     articles = [
         {str(path.relative_to(item)): path.read_bytes() for path in sorted(item.rglob("*.*"))}
         if item.is_dir()
         else {item.name: item.read_bytes()}
-        for item in sorted(demo.iterdir())
+        for item in sorted(DEMO.glob("*/*"))
         if item.is_dir() or item.suffix == ".tex"
     ]
     small = [document(body, preamble).encode() for preamble, body in SMALL.items()]

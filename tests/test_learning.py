@@ -22,6 +22,7 @@ from eqemb.errors import EqembError, UsageError
 from eqemb.library import Library
 from eqemb.reading import read_library
 from eqemb.vocabulary import Rules
+from few_articles import DEMO, FEW, copy_articles
 
 SMALL = ("--dim", "8", "--iterations", "3", "--threads", "1")
 
@@ -39,16 +40,10 @@ Run = Callable[..., Done]
 
 @pytest.fixture(scope="module")
 def library(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The demo articles in two collections."""
+    """Eight demo articles in two collections."""
     folder = tmp_path_factory.mktemp("learning")
-    demo = sorted((Path(eqemb.__file__).parent / "demo").iterdir())
-    for index, path in enumerate(demo):
-        place = folder / "papers" / ("one" if index < 5 else "two") / path.name
-        place.parent.mkdir(parents=True, exist_ok=True)
-        if path.is_dir():
-            shutil.copytree(path, place)
-        else:
-            shutil.copy(path, place)
+    copy_articles(folder / "papers" / "one", FEW[:5])
+    copy_articles(folder / "papers" / "two", FEW[5:])
     read_library([folder / "papers"], folder / "lib").close()
     return folder / "lib"
 
@@ -115,7 +110,7 @@ def test_numbered_only(library: Path) -> None:
 
 def test_near_duplicates_are_left_out(tmp_path: Path) -> None:
     """The first of a group stays; all stay where that is asked for."""
-    source = (Path(eqemb.__file__).parent / "demo" / "cosine" / "main.tex").read_text("utf-8")
+    source = (DEMO / "ir" / "cosine" / "main.tex").read_text("utf-8")
     for name in ("a", "b", "c"):
         (tmp_path / "papers" / name).mkdir(parents=True)
         (tmp_path / "papers" / name / "main.tex").write_text(source, "utf-8")
@@ -388,7 +383,7 @@ def test_the_library_stays_readable_after_training(library: Path) -> None:
 
 def test_a_model_older_than_the_library_is_said_to_be(run: Run, tmp_path: Path) -> None:
     """Evaluated on what it was trained on, and with a word about it; near-duplicates or not."""
-    demo = sorted((Path(eqemb.__file__).parent / "demo").glob("*.tex"))
+    demo = [DEMO / article for article in FEW if article.endswith(".tex")]
     read_library(demo, tmp_path / "lib").close()
     train = ("train", tmp_path / "lib", "--model", "words", *SMALL, "--json")
     assert run(*train, "--name", "one").code == 0

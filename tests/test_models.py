@@ -450,3 +450,71 @@ def test_a_saved_model_opens_without_numba(corpus: Corpus, split: Split, tmp_pat
     first, heavy = done.stdout.split("\n")[:2]
     assert topic_of(first) in range(TOPICS)
     assert not heavy
+
+
+# Devices
+
+
+@pytest.mark.parametrize("deterministic", [False, True])
+@pytest.mark.parametrize("kind", [BernoulliEmbeddings, EqEmb, EqEmbU, EqEmbH])
+def test_torch_trains_the_same_model(
+    kind: type[Any], deterministic: bool, corpus: Corpus, split: Split  # noqa: FBT001
+) -> None:  # fmt: skip
+    """The GPU's back end, on torch's CPU device, ends nearly where numba does."""
+    pytest.importorskip("torch")
+    model = kind(**SMALL | {"iterations": 2, "deterministic": deterministic})
+    fast = model.fit(corpus, split, device="cpu").embeddings_.arrays
+    other = model.fit(corpus, split, device="torch").embeddings_.arrays
+    for name, array in fast.items():
+        np.testing.assert_allclose(array, other[name], atol=5e-4)
+
+
+def test_a_device_shows_where_it_changes_the_result(corpus: Corpus, split: Split) -> None:
+    """A CPU's model is the same whatever was said of devices; a GPU's is another."""
+    plain = EqEmb(**SMALL, device="cpu")
+    known = {plain.identity(corpus, split, 0)}
+    known.add(EqEmb(**SMALL, device="cpu", deterministic=True).identity(corpus, split, 0))
+    known.add(EqEmb(**SMALL, device="reference", memory=5).identity(corpus, split, 0))
+    assert len(known) == 1
+    assert not {"device", "deterministic", "memory"} & set(plain.described())
+    known.add(EqEmb(**SMALL, device="cuda").identity(corpus, split, 0))
+    known.add(EqEmb(**SMALL, device="cuda", deterministic=True).identity(corpus, split, 0))
+    assert len(known) == 3
+
+
+def test_batches_follow_the_text_and_the_device() -> None:
+    """A GPU takes larger ones, where a text is large enough for many steps all the same."""
+    sizes = [10_000, 1_000_000, 100_000_000]
+    found = {
+        device: [BernoulliEmbeddings(device=device).rule(0, 0.1, size).batch for size in sizes]
+        for device in ("cpu", "cuda")
+    }
+    assert found["cpu"][:2] == found["cuda"][:2]
+    assert (found["cpu"][2], found["cuda"][2]) == (16_384, 131_072)
+
+
+@pytest.mark.parametrize(
+    ("settings", "said"), [({"device": "gpu"}, "'cuda'"), ({"memory": 0}, "some bytes")]
+)
+def test_devices_that_are_none_are_refused(settings: dict[str, Any], said: str) -> None:
+    """With what can be said instead."""
+    with pytest.raises(UsageError, match=said):
+        BernoulliEmbeddings(**settings)
+
+
+def test_a_gpu_needs_torch(monkeypatch: pytest.MonkeyPatch, corpus: Corpus, split: Split) -> None:
+    """Asked for one where torch is not installed."""
+    monkeypatch.setattr("eqemb.bernoulli.find_spec", lambda _: None)
+    with pytest.raises(UsageError, match=r"eqemb\[gpu\]"):
+        BernoulliEmbeddings(**SMALL, device="cuda").fit(corpus, split)
+
+
+def test_a_gpu_needs_no_numba() -> None:
+    """Models and the GPU's back end import without it."""
+    code = (
+        "import sys\nfor name in ('numba', 'llvmlite'): sys.modules[name] = None\n"
+        "import eqemb.models, eqemb.evaluation\n"
+        "try: import torch\nexcept ImportError: sys.exit()\n"
+        "import eqemb.kernels.gpu"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=120)

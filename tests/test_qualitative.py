@@ -11,13 +11,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-import eqemb
 from eqemb import baselines, cli, qualitative, workshop
 from eqemb.embeddings import Embeddings
 from eqemb.errors import UsageError
 from eqemb.library import Library
 from eqemb.qualitative import Neighbours, Queries, Shelf, read_queries
 from eqemb.reading import read_library
+from few_articles import copy_articles
 
 HOSTILE = r"""
 \documentclass{article}
@@ -38,11 +38,10 @@ QUERIES = Queries(
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The demo articles and a hostile one, as a library."""
+    """Eight demo articles and a hostile one, as a library."""
     made = tmp_path_factory.mktemp("qualitative")
     (made / "hostile.tex").write_text(HOSTILE, encoding="utf-8")
-    demo = Path(eqemb.__file__).parent / "demo"
-    read_library([demo, made / "hostile.tex"], made / "lib").close()
+    read_library([copy_articles(made / "papers"), made / "hostile.tex"], made / "lib").close()
     return made
 
 

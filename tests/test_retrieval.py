@@ -9,7 +9,6 @@ import judged
 import numpy as np
 import pytest
 
-import eqemb
 from eqemb import cli, ranking, retrieval, standings, tables
 from eqemb.corpus import Corpus
 from eqemb.encoding import find_encoder
@@ -17,6 +16,7 @@ from eqemb.errors import UsageError
 from eqemb.rankers import EQUATION, WORDS, Query, Ranker, in_words
 from eqemb.reading import read_library
 from eqemb.retrieval import Table, Topic
+from few_articles import copy_articles
 from planted import planted, topic_of, word
 
 TOPICS = """
@@ -264,9 +264,9 @@ def test_a_combination_takes_what_helps(corpus: Corpus) -> None:
 
 @pytest.fixture(scope="module")
 def library(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The demo articles."""
+    """Eight demo articles."""
     folder = tmp_path_factory.mktemp("retrieval")
-    read_library([Path(eqemb.__file__).parent / "demo"], folder / "lib", index=True).close()
+    read_library([copy_articles(folder / "papers")], folder / "lib", index=True).close()
     return folder / "lib"
 
 

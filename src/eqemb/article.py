@@ -16,14 +16,15 @@ EQUATION_MARK = "\ufffc"
 # A word: letters (with accents as characters of their own, too) and digits, with inner hyphens,
 # apostrophes and dots kept ("f-measure", "e.g").
 _PART = r"[^\W_]+(?:[\u0300-\u036f]+[^\W_]*)*"
-_TOKEN = re.compile(rf"\$[^$]*\$|({EQUATION_MARK})|({_PART}(?:[-'\u2019\u2010\u2011.]{_PART})*)")
+#: Inline mathematics; an equation (group 1); a word (group 2).
+TOKEN = re.compile(rf"\$[^$]*\$|({EQUATION_MARK})|({_PART}(?:[-'\u2019\u2010\u2011.]{_PART})*)")
 
 
 def read_tokens(text: str) -> tuple[list[str], list[int]]:
     """The words of a text, and for each equation in it how many words stand before it."""
     words: list[str] = []
     places: list[int] = []
-    for mark, word in _TOKEN.findall(text):
+    for mark, word in TOKEN.findall(text):
         if word:
             words.append(word)
         elif mark:
@@ -113,7 +114,7 @@ class Article:
     def stream(self) -> Iterator[str | Equation]:
         """Words (as written) and equations, in reading order."""
         equations = iter(self.equations)
-        for match in _TOKEN.finditer(self.text):
+        for match in TOKEN.finditer(self.text):
             if match[2]:
                 yield match[2]
             elif match[1]:

@@ -5,14 +5,16 @@ no longer improves and keeps the best iteration. Without a split every iteration
 last is kept. The models of equations, `models`, build on this one.
 """
 
+import ctypes
+import functools
 import importlib
 import math
 import platform
 from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
+from importlib.util import find_spec
 from pathlib import Path
 from time import perf_counter
-from types import ModuleType
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
@@ -45,6 +47,9 @@ WORDS, EQUATIONS, UNITS = 1, 2, 3  # passes, in the draws
 _MOST = {"dim": 10_000, "negatives": 1000, "window": 1000}
 _READINGS = {"softmax": scores.predictive, "logistic": scores.logistic}
 _LARGE = 2_000_000  # words
+_BATCHES = {"cuda": 131_072}  # the largest of their own accord; elsewhere 16,384
+_DEVICES = ("auto", "cpu", "cuda", "torch", "reference")
+MACHINE = ("device", "deterministic", "memory")  # settings that say where, and not what
 PROGRAM = 200_000_000  # bytes of Python, NumPy, SciPy and numba before any data
 
 
@@ -70,7 +75,8 @@ class Job:
     threads: int
     callback: Callback | None
     stream: Stream
-    kernels: ModuleType
+    kernels: Any
+    """A module of steps, or an object with the same ones."""
     attempt: Attempt
 
     def key(self, pass_: int, iteration: int) -> int:
@@ -153,11 +159,12 @@ class Model:
         callback: Callback | None = None,
         checkpoint: Path | None = None,
         resume: bool = False,
-        device: str = "cpu",
+        device: str | None = None,
     ) -> Self:
         """Train; the same bytes for any number of threads, and after kills with `resume`.
 
-        `callback(iteration, seconds, loss, validation)` is called after each iteration.
+        `callback(iteration, seconds, loss, validation)` is called after each iteration. `device`
+        stands in for the model's own.
         """
         self.check(corpus)
         config = self._config(corpus, split, seed)
@@ -168,7 +175,7 @@ class Model:
             threads,
             callback,
             training_stream(corpus, split),
-            importlib.import_module(f"eqemb.kernels.{device}"),
+            self._kernels(device),
             Attempt.start(config["identity"], checkpoint, resume=resume),
         )
         self.history_ = job.attempt.history  # grows while training
@@ -189,10 +196,14 @@ class Model:
         if not len(corpus.tokens):
             raise UsageError("the corpus has no words: lower min_count, or read more articles")
 
+    def _kernels(self, device: str | None = None) -> Any:
+        """The steps of a device."""
+        return importlib.import_module(f"eqemb.kernels.{device or 'cpu'}")
+
     def _config(self, corpus: Corpus, split: Split | None, seed: int) -> dict[str, Any]:
         made = {
             "model": self.title,
-            "settings": self._described(),
+            "settings": self.described(),
             "seed": seed,
             "corpus": corpus.sha256,
             "split": split.sha256 if split else None,
@@ -203,7 +214,7 @@ class Model:
         """The hash of all that decides what `fit` will make."""
         return str(self._config(corpus, split, seed)["identity"])
 
-    def _described(self) -> dict[str, Any]:
+    def described(self) -> dict[str, Any]:
         """The settings as they are saved."""
         return self.get_params()
 
@@ -224,7 +235,12 @@ class Model:
             arrays,
             {kind: names for kind, names in keys.items() if kind in have},
             job.attempt.history,
-            {"threads": job.threads, "machine": platform.machine(), "numpy": np.__version__},
+            {
+                "threads": job.threads,
+                "machine": platform.machine(),
+                "numpy": np.__version__,
+                "device": getattr(job.kernels, "name", "cpu"),
+            },
         )
 
     def estimate(self, corpus: Corpus, *, threads: int = 1, probe: bool = True) -> Estimate:
@@ -268,12 +284,19 @@ class BernoulliEmbeddings(Model):
     zero_weight: float | str = 0.15
     """The weight of a drawn zero: "sum" = 1, "mean" = 1 / negatives, or a number."""
     batch: int | str = "auto"
-    """Words that see the same parameters; "auto" = a 256th of the text, from 1,024 to 16,384."""
+    """Words that see the same parameters; "auto" = a 256th of the text, from 1,024 to 16,384, on
+    a GPU to 131,072."""
     block: int | str = "auto"
     """Words that share zeros; "auto" = 64, in texts of under two million words 256 / window."""
     init: float = 1.0
     """Vectors start at init * N(0, 1) / dim."""
     preset: str = ""
+    device: str = "auto"
+    """What trains: "cpu", "cuda", or "auto", a GPU where there is one."""
+    deterministic: bool = False
+    """Whether a GPU shall give the same bytes each time, as a CPU does; it is slower then."""
+    memory: int | None = None
+    """Bytes of a GPU's memory that a text may take; else half of what is free."""
 
     def __post_init__(self) -> None:
         if self.preset not in ("", "paper"):
@@ -291,6 +314,37 @@ class BernoulliEmbeddings(Model):
         super()._check()
         if self.weight < 0:
             raise UsageError(f"zero_weight={self.zero_weight}: must be no less than 0")
+        if self.device not in _DEVICES:
+            raise UsageError(f"device={self.device!r}: say 'auto', 'cpu' or 'cuda'")
+        if self.memory is not None and self.memory < 1:
+            raise UsageError(f"memory={self.memory}: must be some bytes")
+
+    def described(self) -> dict[str, Any]:
+        """The settings as they are saved; where it was trained only if that changed the result."""
+        made = {name: value for name, value in self.get_params().items() if name not in MACHINE}
+        if self.place in ("cuda", "torch"):
+            made |= {"device": self.place, "deterministic": self.deterministic}
+        return made
+
+    @property
+    def place(self) -> str:
+        """The device that "auto" comes to."""
+        if self.device == "auto":
+            return "cuda" if _has_gpu() else "cpu"
+        return self.device
+
+    def _kernels(self, device: str | None = None) -> Any:
+        place = device or self.place
+        if place not in ("cuda", "torch"):
+            return super()._kernels(place)
+        if find_spec("torch") is None:
+            raise UsageError("device='cuda' needs torch: pip install 'eqemb[gpu]'")
+        kernels = importlib.import_module("eqemb.kernels.gpu").Kernels
+        return kernels(
+            "cuda" if place == "cuda" else "cpu",
+            deterministic=self.deterministic,
+            memory=self.memory,
+        )
 
     @property
     def title(self) -> str:
@@ -335,8 +389,7 @@ class BernoulliEmbeddings(Model):
 
     def _probe(self, corpus: Corpus, threads: int) -> float:
         """Seconds per word of the first pass, on vectors that are thrown away."""
-        kernels = importlib.import_module("eqemb.kernels.cpu")
-        size = len(corpus.words)
+        kernels, size = self._kernels(), len(corpus.words)
         rho, alpha = (training.initial(0, which, size, self.dim, self.init) for which in (0, 1))
         vectors = Vectors(rho, alpha, np.zeros_like(rho), np.zeros_like(rho))
         text = Text(corpus.tokens, corpus.starts, draws.noise_table(corpus.counts))
@@ -371,7 +424,7 @@ class BernoulliEmbeddings(Model):
         """Whole blocks; small texts need many steps, large ones fewer visits to each row."""
         batch = self.batch
         if isinstance(batch, str):
-            batch = min(16_384, max(1024, size // 256))
+            batch = min(_BATCHES.get(self.place, 16_384), max(1024, size // 256))
         block = self._block(size)
         return max(block, batch // block * block)
 
@@ -456,6 +509,19 @@ class BernoulliEmbeddings(Model):
             found: Floats = self._fitted().arrays["alpha_equations"][split.types]
             return found
         return np.zeros((len(split.types), self.dim), np.float32)
+
+
+@functools.cache
+def _has_gpu() -> bool:
+    """Whether torch sees a GPU; where there is no driver, torch is not even imported."""
+    for name in ("libcuda.so.1", "nvcuda.dll"):
+        try:
+            ctypes.CDLL(name)
+        except OSError:
+            continue
+        if find_spec("torch") is not None:
+            return bool(importlib.import_module("torch").cuda.is_available())
+    return False
 
 
 def fixed(rho: Floats, alpha: Floats) -> Vectors:

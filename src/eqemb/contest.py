@@ -77,7 +77,7 @@ class Plan:
         system = SYSTEMS[row.system]
         systems = [system, SYSTEMS["words"]] if system.takes_words else [system]
         return [
-            each.make(cell, task.reading).get_params()
+            each.make(cell, task.reading).described()
             for cell in self.cells(row, task.dim)
             for each in systems
         ]
@@ -294,7 +294,7 @@ def _end_with(parent: int) -> None:
 def summary(folder: Path, out: Path, plan: Plan) -> dict[str, Any]:
     """Everything that was found, in one object."""
     systems = {
-        reading: {row.name: SYSTEMS[row.system].make(Cell(), reading).get_params()
+        reading: {row.name: SYSTEMS[row.system].make(Cell(), reading).described()
                   for row in plan.rows}
         for reading in plan.readings
     }  # fmt: skip

@@ -97,8 +97,9 @@ class EqEmb(BernoulliEmbeddings):
         if self._given and self.words_missing(corpus)["words"] == len(corpus.words):
             raise UsageError("none of the corpus's words has a given vector: give other ones")
 
-    def _described(self) -> dict[str, Any]:
-        return self.get_params() | {"words": self._given.sha256 if self._given else None}
+    def described(self) -> dict[str, Any]:
+        """The settings as they are saved: words from elsewhere by their hash."""
+        return super().described() | {"words": self._given.sha256 if self._given else None}
 
     def words_missing(self, corpus: Corpus) -> dict[str, int]:
         """Words of a corpus that the given ones lack: how many, and how often they occur."""
@@ -152,15 +153,16 @@ class EqEmb(BernoulliEmbeddings):
             def step(iteration: int) -> dict[str, float]:
                 vectors, loss = training.pool(rows.vectors, members.bags), 0.0
                 rule = self._rule(job, WORDS, iteration)
-                for low in range(0, len(text.tokens), 16 * rule.batch):  # offsets are large
-                    span = (low, min(low + 16 * rule.batch, len(text.tokens)))
-                    part = text._replace(offsets=training.offsets(vectors, near, span))
-                    mean = kernels.words_update(words, part, rule, span, job.threads)
-                    loss += mean * (span[1] - low) / len(text.tokens)
-                rule = self._rule(job, EQUATIONS, iteration, self.equation_rate)
-                kernels.bags_update(
-                    rows, words, text, near, rule, whole=self.whole, threads=job.threads
-                )
+                with kernels.holding(words, rows) as (held, own):
+                    for low in range(0, len(text.tokens), 16 * rule.batch):  # offsets are large
+                        span = (low, min(low + 16 * rule.batch, len(text.tokens)))
+                        part = text._replace(offsets=training.offsets(vectors, near, span))
+                        mean = kernels.words_update(held, part, rule, span, job.threads)
+                        loss += mean * (span[1] - low) / len(text.tokens)
+                    rule = self._rule(job, EQUATIONS, iteration, self.equation_rate)
+                    kernels.bags_update(
+                        own, held, text, near, rule, whole=self.whole, threads=job.threads
+                    )
                 return {"b_w": loss}
 
             judges = {"joint": self._judge_near(job, words, members, "alpha_j")}
@@ -381,15 +383,17 @@ class EqEmbU(EqEmb):
         def step(iteration: int) -> dict[str, float]:
             rule = self._rule(job, EQUATIONS, iteration, self.equation_rate)
             other = self._unit_rule(job, iteration)
-            by_words = partial(kernels.bags_update, rows, words, text, near, rule, threads=threads)
-            by_units = partial(kernels.words_update, units, learned, other, threads=threads)
-            loss = {"b_w": 0.0, "b_u": 0.0}
-            for first, second in interleaved(len(near.positions), len(learned.tokens), rule.batch):
-                if first[0] < first[1]:
-                    loss["b_w"] += by_words(first) * (first[1] - first[0])
-                if second[0] < second[1]:
-                    loss["b_u"] += by_units(second) * (second[1] - second[0])
-            sizes = len(near.positions), len(learned.tokens)
+            loss, sizes = {"b_w": 0.0, "b_u": 0.0}, (len(near.positions), len(learned.tokens))
+            with kernels.holding(rows, units) as (own, held):
+                by_words = partial(
+                    kernels.bags_update, own, words, text, near, rule, threads=threads
+                )
+                by_units = partial(kernels.words_update, held, learned, other, threads=threads)
+                for first, second in interleaved(*sizes, rule.batch):
+                    if first[0] < first[1]:
+                        loss["b_w"] += by_words(first) * (first[1] - first[0])
+                    if second[0] < second[1]:
+                        loss["b_u"] += by_units(second) * (second[1] - second[0])
             return {name: loss[name] / max(1, size) for name, size in zip(loss, sizes, strict=True)}
 
         def judge_rho() -> float | None:

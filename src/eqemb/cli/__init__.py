@@ -8,10 +8,20 @@ import os
 import sys
 from pathlib import Path
 
-from eqemb.cli import asking, changing, fetching, judging, learning, papers
+from eqemb.cli import asking, changing, demo, fetching, judging, learning, papers, serving
 from eqemb.cli.shell import app
 
-__all__ = ["asking", "changing", "fetching", "judging", "learning", "main", "papers"]
+__all__ = [
+    "asking",
+    "changing",
+    "demo",
+    "fetching",
+    "judging",
+    "learning",
+    "main",
+    "papers",
+    "serving",
+]
 
 
 def main() -> None:

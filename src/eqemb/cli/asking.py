@@ -194,11 +194,11 @@ def _said_text(rank: int, said: Any) -> str:
     """A word and its sentence as people read them."""
     lines = f"{rank:3}  {said.score:6.3f}  {said.word}\n"
     if said.sentence is not None:
-        lines += f"             {_where_said(said.word, said.sentence, 100)} · {said.article}\n"
+        lines += f"             {where_said(said.word, said.sentence, 100)} · {said.article}\n"
     return harmless(lines)
 
 
-def _where_said(word: str, sentence: str, width: int) -> str:
+def where_said(word: str, sentence: str, width: int) -> str:
     """A sentence, cut so that the word is in it."""
     at = sentence.lower().find(word)
     if at + len(word) < width:

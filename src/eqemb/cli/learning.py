@@ -166,6 +166,12 @@ def train(
     threads: Annotated[
         int | None, Setting("--threads", min=1, max=256, help="Any number gives the same bytes.")
     ] = None,
+    device: Annotated[
+        str | None, Setting("--device", help="cpu, cuda, or auto: a GPU where there is one.")
+    ] = None,
+    deterministic: Annotated[
+        bool, Setting("--deterministic", help="A GPU gives the same bytes each time, more slowly.")
+    ] = False,
     hold_out: Annotated[
         bool, Setting("--split/--no-split", help="Hold words out to stop early by.")
     ] = True,
@@ -196,7 +202,7 @@ def train(
         "unit_window": unit_window, "negatives": negatives, "iterations": iterations,
         "rate": rate, "equation_rate": equation_rate, "zero_weight": _weight(zero_weight),
         "unit_pooling": unit_pooling, "control": control, "passes": passes, "preset": preset,
-        "words": words,
+        "words": words, "device": device, "deterministic": deterministic or None,
     }  # fmt: skip
     made = workshop.make_model(model, {key: v for key, v in given.items() if v is not None})
     if plot is not None:

@@ -1,4 +1,4 @@
-"""Commands about papers: build, read, info, show, demo."""
+"""Commands about papers: build, read, info, show."""
 
 import time
 from contextlib import suppress
@@ -7,7 +7,6 @@ from typing import Annotated, Any
 
 import typer
 
-from eqemb.cli.asking import hit_text
 from eqemb.cli.shell import (
     Json,
     LibraryPath,
@@ -17,7 +16,6 @@ from eqemb.cli.shell import (
     harmless,
     print_json,
     say,
-    short,
 )
 from eqemb.errors import EqembError, ThresholdError
 
@@ -359,49 +357,3 @@ def _article_text(article: Any) -> str:
         shown.append(f"\n    {number:8} {equation.expanded}\n             {place}{label}\n")
         shown.append(piece.lstrip(" "))
     return "".join(shown)
-
-
-@app.command()
-def demo(
-    output: Annotated[
-        Path | None, typer.Option("-o", "--output", metavar="LIBRARY", help="Keep it here.")
-    ] = None,
-    as_json: Json = False,
-) -> None:
-    """Read the articles that come with eqemb, print their equations and ask two questions."""
-    import tempfile
-
-    from eqemb.reading import read_library
-
-    papers = Path(__file__).parents[1] / "demo"
-    with tempfile.TemporaryDirectory() as scratch:
-        folder = output or Path(scratch) / "library"
-        with Talk() as talk:
-            library = read_library([papers], folder, progress=talk.progress, index=True)
-        with library:
-            articles, report = list(library.articles()), library.report
-            found = [library.search(_DEMO_WORDS, 3), library.similar(_DEMO_EQUATION, 3)]
-    if as_json:
-        for article in articles:
-            print_json(_article_json(article))
-        return
-    for article in articles:
-        print(f"{article.title}  ({article.name})")
-        for equation in article.equations:
-            number = f"({equation.number})" if equation.number is not None else "-"
-            print(f"  {number:>7}  {short(equation.expanded, 86)}")
-        print()
-    equations = report["equations"]
-    print(
-        f"{report['articles']} articles, {report['words']:,} words, {equations['numbered']} "
-        f"numbered and {equations['unnumbered']} unnumbered equations, {equations['lost']} lost"
-    )
-    for asked, answer in zip((_DEMO_WORDS, _DEMO_EQUATION), found, strict=True):
-        print(f"\n{'search' if asked == _DEMO_WORDS else 'similar'}: {asked}\n")
-        for rank, hit in enumerate(answer, 1):
-            print(hit_text(rank, hit))
-    say("next, your own papers: eqemb build PAPERS -o library")
-
-
-_DEMO_WORDS = "cosine similarity of documents"
-_DEMO_EQUATION = r"F = \frac{2 P R}{P + R}"

@@ -123,6 +123,12 @@ def _openblas() -> Any:
     return None
 
 
+@contextmanager
+def holding(*changed: Any) -> Iterator[tuple[Any, ...]]:
+    """What several steps will change, where they change it: here it is there already."""
+    yield changed
+
+
 def _groups(rows: int, entries: int) -> loops.Groups:
     touched = min(rows, entries)
     return loops.Groups(

@@ -9,8 +9,10 @@ The loss is minus the objective: -log b for ones, -zero_weight log(1 - b) for dr
 """
 
 import math
+from collections.abc import Iterator
+from contextlib import contextmanager
 from itertools import pairwise
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -46,6 +48,12 @@ class Scored(NamedTuple):
     target: Doubles  # [M], 1 - b of the observed word
     zero: Doubles  # [M, n], - weight * b of each zero
     context: Doubles  # [M, K], of the context vector
+
+
+@contextmanager
+def holding(*changed: Any) -> Iterator[tuple[Any, ...]]:
+    """What several steps will change, where they change it: here it is there already."""
+    yield changed
 
 
 def softplus(x: Doubles) -> Doubles:

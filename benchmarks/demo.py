@@ -1,0 +1,37 @@
+"""What the demo library answers to questions that were written before it was asked any of them.
+
+    python benchmarks/demo.py LIBRARY [QUERIES.TOML]
+
+LIBRARY is what `eqemb demo -o LIBRARY` makes. The questions are those of `demo_queries.toml`, or of
+a file like it. Printed are the first five answers of each, for people to judge.
+"""
+
+import sys
+import tomllib
+from pathlib import Path
+
+from eqemb import Library
+
+QUERIES = Path(__file__).with_name("demo_queries.toml")
+COUNT = 5
+
+
+def main() -> None:
+    """Ask all of them."""
+    given = Path(sys.argv[2]) if len(sys.argv) > 2 else QUERIES
+    queries = tomllib.loads(given.read_text("utf-8"))
+    with Library.open(sys.argv[1]) as library:
+        for kind in ("words", "similar"):
+            ask = library.search if kind == "words" else library.similar
+            for text in queries[kind]:
+                print(f"\n{kind}: {text}")
+                for hit in ask(text, COUNT):
+                    print(f"  {hit.score:.3f}  {hit.equation.id:30} {hit.text}")
+        for text in queries["describe"]:
+            print(f"\ndescribe: {text}")
+            for said in library.describe(text, COUNT):
+                print(f"  {said.score:.3f}  {said.word:20} {said.article}: {said.sentence}")
+
+
+if __name__ == "__main__":
+    main()

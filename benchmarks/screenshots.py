@@ -1,0 +1,94 @@
+"""Take pictures of the page's main states, on the articles that come with eqemb.
+
+    python benchmarks/screenshots.py docs/pictures
+
+Needs playwright and a chromium (EQEMB_CHROMIUM, or the one on PATH).
+"""
+
+import os
+import shutil
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import uvicorn
+from playwright.sync_api import sync_playwright
+
+from eqemb.reading import read_library
+from eqemb.server.app import make_app
+from eqemb.server.running import bound
+
+DEMO = Path(__file__).parents[1] / "src" / "eqemb" / "demo"
+WIDE, NARROW = {"width": 1100, "height": 760}, {"width": 390, "height": 760}
+
+
+class Shot(NamedTuple):
+    """A state of the page."""
+
+    name: str
+    path: str
+    act: Callable[[Any], object] = lambda _page: None
+    size: dict[str, int] = WIDE
+    scheme: str = "light"
+
+
+def typed(page: Any) -> None:
+    """A query half typed."""
+    page.locator("#q").press_sequentially(r"cosine $\frac{x \cdot y}{\|x\| \|y\|}$ simil")
+    page.locator("#preview mfrac").wait_for()
+    page.locator("#suggestions li").first.wait_for()
+
+
+def opened(panel: str) -> Callable[[Any], object]:
+    """The first card with a panel open."""
+
+    def act(page: Any) -> None:
+        card = page.locator("main > ol.hits > .card").first
+        card.locator(f":scope > .actions a[data-panel={panel}]").click()
+        card.locator(":scope > .panel > :not(.waiting)").first.wait_for()
+
+    return act
+
+
+SHOTS = (
+    Shot("page-home", "/"),
+    Shot("page-typing", "/", typed),
+    Shot("page-results", "/?q=cosine+similarity"),
+    Shot("page-words", "/?q=cosine+similarity", opened("describe")),
+    Shot("page-dark", "/?q=cosine+similarity", opened("why"), scheme="dark"),
+    Shot("page-article", "/articles/cosine?equation=2#e2"),
+    Shot("page-phone", "/?q=harmonic+mean", size=NARROW),
+)
+
+
+def main(folder: Path) -> None:
+    """Serve the demonstration articles and take every picture."""
+    chromium = os.environ.get("EQEMB_CHROMIUM") or shutil.which("chromium")
+    with tempfile.TemporaryDirectory() as scratch, bound("127.0.0.1", 0) as door:
+        library = Path(scratch) / "library"
+        read_library([DEMO], library, jobs=1, index=True).close()
+        server = uvicorn.Server(uvicorn.Config(make_app(library), log_level="error", ws="none"))
+        thread = threading.Thread(target=server.run, args=([door],))
+        thread.start()
+        while not server.started:
+            time.sleep(0.05)
+        base = f"http://127.0.0.1:{door.getsockname()[1]}"
+        with sync_playwright() as driver:
+            browser = driver.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
+            for shot in SHOTS:
+                page = browser.new_page(viewport=shot.size, color_scheme=shot.scheme)
+                page.goto(base + shot.path)
+                shot.act(page)
+                page.screenshot(path=folder / f"{shot.name}.png")
+                page.close()
+            browser.close()
+        server.should_exit = True
+        thread.join()
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]))

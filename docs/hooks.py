@@ -1,0 +1,74 @@
+"""What the site needs beside the pages: formulas, links that leave `docs`, and a last look.
+
+MkDocs calls these functions while it builds. The pages are written so that they read well as they
+are. Here a formula (a block of `math`) becomes MathML, made by eqemb itself, CONTRIBUTING.md a
+page, and a link to any other file outside `docs` its text; a page that would load anything from
+elsewhere is refused.
+"""
+
+import posixpath
+import re
+from pathlib import Path
+from typing import Any
+
+from mkdocs.exceptions import PluginError
+from mkdocs.structure.files import File, Files
+
+from eqemb import layout
+
+ROOT = Path(__file__).parents[1]
+#: Files outside `docs` that are pages all the same.
+PAGES = {"CONTRIBUTING.md": "contributing.md"}
+_MATH = re.compile(r"^```math\n(.*?)^```$", re.DOTALL | re.MULTILINE)
+_INLINE = re.compile(r"\$`([^`]+)`\$")
+_LINK = re.compile(r"(?<!!)\[([^\]]+)\]\(([^)#:\s]+)(#[^)]*)?\)")
+#: What a browser fetches by itself; a link that people follow is none.
+_LOADED = re.compile(
+    r"""<(?:script|img|iframe|source|link)\b[^>]*\b(?:src|href)=["']?(?:https?:)?//[^>]*>""",
+    re.IGNORECASE,
+)
+_BLOCK = re.compile(r"(^```.*?^```$)", re.DOTALL | re.MULTILINE)
+
+
+def on_files(files: Files, config: Any) -> Files:
+    """Pages that are kept elsewhere."""
+    for name, page in PAGES.items():
+        text = (ROOT / name).read_text("utf-8")
+        files.append(File.generated(config, page, content=text))
+    return files
+
+
+def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
+    """Formulas as MathML, and links for the site."""
+    source = next((name for name, made in PAGES.items() if made == page.file.src_uri), None)
+    here = "" if source else posixpath.join("docs", posixpath.dirname(page.file.src_uri))
+    parts = _BLOCK.split(with_formulas(markdown))  # text and blocks of code by turns
+    parts[::2] = [with_links(text, here) for text in parts[::2]]
+    return "".join(parts)
+
+
+def with_formulas(markdown: str) -> str:
+    """Blocks of `math`, and `$`...`$` in a line, as MathML."""
+    shown = _MATH.sub(lambda found: layout(found[1]).to_mathml(), markdown)
+    return _INLINE.sub(lambda found: layout(found[1]).to_mathml(display=False), shown)
+
+
+def with_links(markdown: str, here: str) -> str:
+    """Links of a page in folder `here`: those that leave `docs` lead nowhere on the site."""
+
+    def changed(found: re.Match[str]) -> str:
+        text, target, anchor = found.groups()
+        place = posixpath.normpath(posixpath.join(here, target))
+        place = posixpath.join("docs", PAGES[place]) if place in PAGES else place
+        if not place.startswith("docs/"):
+            return text
+        return f"[{text}]({posixpath.relpath(place, here or 'docs')}{anchor or ''})"
+
+    return _LINK.sub(changed, markdown)
+
+
+def on_post_page(output: str, page: Any, **_: Any) -> str:
+    """Refuse a page that needs a network."""
+    if found := _LOADED.search(output):
+        raise PluginError(f"{page.file.src_uri} loads from elsewhere: {found[0]}")
+    return output

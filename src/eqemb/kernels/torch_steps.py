@@ -1,0 +1,205 @@
+"""The steps of `reference` in torch, on any of its devices: plain operations on whole tensors.
+
+This is what a GPU without Triton runs, and what every test of the GPU back end can run; the
+first pass has a faster twin in `triton_steps`. Ids are int32, positions within a chunk int64.
+Products are in single precision (TF32 is left off): all back ends agree number by number.
+"""
+
+from typing import Any, NamedTuple
+
+import torch
+from torch.nn.functional import logsigmoid, pad
+
+from eqemb.kernels.arrays import EPSILON, Rule, Vectors
+
+Tensor = Any  # torch.Tensor: torch is optional, and so are its types
+SCALE = 2.0**40  # of exact sums: they reach to 8 million in steps of 1e-12
+LARGEST = 2.0**20  # of what is added to one, and of a sum that is trusted
+MARGIN = 1024  # tokens of no article around a chunk: gradients reach two half windows of 500
+_M1, _M2 = 0xBF58476D1CE4E5B9 - 2**64, 0x94D049BB133111EB - 2**64
+_STEP = 0x9E3779B97F4A7C15 - 2**64
+
+
+class Resident(NamedTuple):
+    """A text, or a chunk of it, on the device; `MARGIN` tokens more at each end."""
+
+    tokens: Tensor  # [P + 2 MARGIN], int32
+    articles: Tensor  # [P + 2 MARGIN], int32: equal within an article, -1 beyond the text
+    threshold: Tensor  # [V], int64
+    alias: Tensor  # [V], int32
+    first: int  # the position of tokens[MARGIN] in the whole text
+
+
+class Part(NamedTuple):
+    """Positions of a batch that are worked on at a time."""
+
+    low: int  # into the chunk's arrays
+    size: int
+    block: int  # number of the first block
+    key: int  # of the draws, as a signed number
+
+
+class Gradient:
+    """A sheet to which gradients are added, row by row.
+
+    Floats are added in whatever order a GPU likes. Exact sums are whole numbers: any order gives
+    the same bytes.
+    """
+
+    def __init__(self, rows: int, K: int, device: Any, *, exact: bool) -> None:
+        kind = torch.int64 if exact else torch.float32
+        self.is_exact = exact
+        self.total = torch.zeros((rows, K), dtype=kind, device=device)
+        self.touched = torch.zeros(rows, dtype=torch.int8, device=device)
+        self.too_large = torch.zeros(1, dtype=torch.int32, device=device)
+
+    def add(self, rows: Tensor, values: Tensor) -> None:
+        """Add values to rows, which may repeat."""
+        if self.is_exact:
+            values = (values.clamp(-LARGEST, LARGEST) * SCALE).round().to(torch.int64)
+        self.total.index_add_(0, rows, values)
+
+    def taken(self) -> Tensor:
+        """The sums as floats."""
+        if not self.is_exact or not self.total.numel():
+            return self.total.to(torch.float32)
+        self.too_large |= self.total.abs().amax() >= int(LARGEST * SCALE)
+        return (self.total.to(torch.float64) / SCALE).to(torch.float32)
+
+    def clear(self) -> None:
+        """Begin anew."""
+        self.total.zero_()
+        self.touched.zero_()
+
+
+def step(vectors: Tensor, sums: Tensor, gradient: Gradient, rate: float) -> None:
+    """One step of Adagrad on all rows; the gradient is blank afterwards."""
+    g = gradient.taken()
+    sums.addcmul_(g, g)
+    vectors.addcdiv_(g, sums.sqrt().add_(EPSILON), value=rate)
+    gradient.clear()
+
+
+def _shifted(x: Tensor, bits: int) -> Tensor:
+    """A shift to the right that brings in zeros."""
+    return (x >> bits) & ((1 << (64 - bits)) - 1)
+
+
+def _mix(x: Tensor) -> Tensor:
+    """Splitmix64's finaliser: signed products wrap around as unsigned ones do."""
+    x = (x ^ _shifted(x, 30)) * _M1
+    x = (x ^ _shifted(x, 27)) * _M2
+    return x ^ _shifted(x, 31)
+
+
+def zeros(key: int, block: int, blocks: int, slots: int, text: Resident) -> Tensor:
+    """The zeros of blocks from one on, as `draws.zeros` has them; [blocks, slots]."""
+    device = text.alias.device
+    rows = _mix(torch.arange(block, block + blocks, device=device) * _STEP + key)
+    columns = torch.arange(1, slots + 1, device=device) * _STEP
+    bits = _mix(rows[:, None] + columns[None, :])
+    column = (_shifted(bits, 32) * len(text.alias)) >> 32
+    keep = (bits & 0xFFFFFFFF) < text.threshold[column]
+    return torch.where(keep, column.to(torch.int32), text.alias[column])
+
+
+class Scored(NamedTuple):
+    """What a part says: its loss and its gradients."""
+
+    loss: Tensor
+    target: Tensor  # [M], 1 - b of the observed words
+    zero: Tensor  # [blocks, n, K], gradients of the zeros' rho
+    context: Tensor  # [M, K]
+
+
+def score(rho: Tensor, words: Tensor, drawn: Tensor, context: Tensor, rule: Rule) -> Scored:
+    """Score words and the zeros [blocks, n] of their blocks: three small products a block."""
+    count, K = context.shape
+    blocks, n = drawn.shape
+    short = blocks * rule.block - count
+    blocked = pad(context, (0, 0, 0, short)).view(blocks, rule.block, K)
+    own = pad(words, (0, short), value=-1).view(blocks, rule.block, 1)
+    mine, noise = rho[words], rho[drawn.view(-1)].view(blocks, n, K)
+    one = (context * mine).sum(1)
+    zero = torch.bmm(blocked, noise.transpose(1, 2))
+    weight = rule.zero_weight * ((own != drawn[:, None, :]) & (own >= 0))
+    # the loss is taken in doubles: it is reported, and sums over many parts
+    loss = -logsigmoid(one).sum(dtype=torch.float64)
+    loss -= (weight * logsigmoid(-zero)).sum(dtype=torch.float64)
+    by_one, by_zero = torch.sigmoid(-one), -weight * torch.sigmoid(zero)
+    by_context = torch.bmm(by_zero, noise).view(-1, K)[:count] + by_one[:, None] * mine
+    return Scored(loss, by_one, torch.bmm(by_zero.transpose(1, 2), blocked), by_context)
+
+
+def around(rows: Tensor, articles: Tensor, half: int) -> Tensor:
+    """The `half` rows before each inner row and those after it, within its article, summed."""
+    count = len(rows) - 2 * half
+    own = articles[half : half + count]
+    total = torch.zeros((count, rows.shape[1]), dtype=rows.dtype, device=rows.device)
+    for shift in range(2 * half + 1):
+        if shift != half:
+            near = articles[shift : shift + count] == own
+            total.addcmul_(rows[shift : shift + count], near[:, None].to(rows.dtype))
+    return total
+
+
+class Words:
+    """The first pass by plain operations."""
+
+    def __init__(self, vectors: Vectors, rule: Rule, part: int, shape: Any = None) -> None:
+        del part, shape
+        self.vectors, self.rule = vectors, rule
+        self.losses = torch.zeros((), dtype=torch.float64, device=vectors.rho.device)
+
+    @staticmethod
+    def bytes(K: int) -> int:
+        """Scratch for a position."""
+        return 40 * K + 256
+
+    def forward(
+        self,
+        text: Resident,
+        part: Part,
+        offsets: Any,
+        rho: Gradient,
+        alpha: Gradient,
+        *,
+        learn: bool,
+    ) -> None:
+        """Changes losses and, to learn, both gradients by those of a part."""
+        rule, half = self.rule, self.rule.window // 2
+        low, high = part.low, part.low + part.size
+        words = text.tokens[low:high]
+        rows = self.vectors.alpha[text.tokens[low - half : high + half]]
+        context = around(rows, text.articles[low - half : high + half], half)
+        if offsets is not None:
+            context += offsets[: part.size]
+        drawn = zeros(part.key, part.block, -(-part.size // rule.block), rule.negatives, text)
+        scored = score(self.vectors.rho, words, drawn, context, rule)
+        self.losses += scored.loss
+        if not learn:
+            return
+        rho.add(words, scored.target[:, None] * context)
+        rho.add(drawn.view(-1), scored.zero.view(-1, context.shape[1]))
+        if rule.learn_alpha:
+            by = pad(scored.context, (0, 0, 2 * half, 2 * half))
+            low, high = low - 2 * half, high + 2 * half
+            by_word = around(by, text.articles[low:high], half)
+            alpha.add(text.tokens[low + half : high - half], by_word)
+
+    def loss(self) -> float:
+        """The summed loss of all parts so far."""
+        return float(self.losses)
+
+
+def score_contexts(
+    rho: Tensor, seen: Tensor, others: Tensor, zero_weight: float
+) -> tuple[Tensor, Tensor]:
+    """b_e of occurrences: the loss, and the gradient of the rho [O, K] of each one's type."""
+    one = (rho * seen).sum(1)
+    zero = torch.bmm(others, rho[:, :, None])[:, :, 0]  # others: [O, n, K]
+    loss = -logsigmoid(one).sum(dtype=torch.float64)
+    loss -= zero_weight * logsigmoid(-zero).sum(dtype=torch.float64)
+    by_zero = -zero_weight * torch.sigmoid(zero)
+    by = torch.sigmoid(-one)[:, None] * seen + torch.bmm(by_zero[:, None, :], others)[:, 0]
+    return loss, by

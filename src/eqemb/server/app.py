@@ -1,0 +1,81 @@
+"""The server as one application: API, pages, guard, and failures in the form that was asked for."""
+
+import logging
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+from fastapi import FastAPI, Request, Response
+from fastapi.exceptions import RequestValidationError
+from starlette.exceptions import HTTPException
+
+from eqemb import __version__
+from eqemb.errors import EqembError
+from eqemb.server import api, pages, site
+from eqemb.server.answers import encoded
+from eqemb.server.counter import Counter
+from eqemb.server.guard import LOOPBACK, Guard
+from eqemb.server.replies import Kept, ShownError, sentence_of, status_of
+
+_log = logging.getLogger("eqemb.server")
+
+
+def make_app(
+    folder: Path,
+    *,
+    snippets: str = "full",
+    token: str | None = None,
+    hosts: frozenset[str] = LOOPBACK,
+    threads: int = 4,
+    seconds: float = 10.0,
+) -> FastAPI:
+    """A library as an application; without a token only `hosts` are answered."""
+    counter = Counter(folder, snippets=snippets, threads=threads, seconds=seconds)
+
+    @asynccontextmanager
+    async def life(_app: FastAPI) -> AsyncIterator[None]:
+        yield
+        counter.close()
+
+    app = FastAPI(
+        title="eqemb",
+        description="Ask a library of equations.",
+        version=__version__,
+        docs_url=None,
+        redoc_url=None,
+        lifespan=life,
+    )
+    app.state.counter = counter
+    app.state.kept = Kept()
+    app.state.files = site.files()
+    app.include_router(api.router)
+    app.include_router(site.router)
+    for kind in (EqembError, RequestValidationError, HTTPException, Exception):
+        app.add_exception_handler(kind, _failed)
+    app.add_middleware(Guard, token=token, hosts=hosts, refuse=failure)
+    return app
+
+
+async def _failed(request: Request, error: Exception) -> Response:
+    """A failure as a sentence, for programs or for people."""
+    counter: Counter = request.app.state.counter
+    status = status_of(error)
+    if isinstance(error, ShownError):
+        return Response(error.page, status, {"Cache-Control": "no-store"}, site.HTML)
+    if status == 500:
+        _log.error("%s failed", request.url.path, exc_info=error)
+    return failure(request.url.path, status, sentence_of(error, counter))
+
+
+def failure(path: str, status: int, sentence: str) -> Response:
+    """A sentence with a status, as JSON under /v1/ and as a page elsewhere."""
+    headers = {"Cache-Control": "no-store"}
+    if status == 503:
+        headers["Retry-After"] = "1"
+    if status == 401:
+        headers["WWW-Authenticate"] = "Bearer"
+    if path.startswith("/v1/"):
+        body, kind = encoded({"error": sentence}), "application/json"
+    else:
+        body, kind = pages.failure(status, sentence), site.HTML
+    return Response(body, status, headers, kind)

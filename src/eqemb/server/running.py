@@ -1,0 +1,93 @@
+"""Open the door: a socket, a server on it, and an end without haste."""
+
+import contextlib
+import ipaddress
+import socket
+import threading
+import webbrowser
+from collections.abc import Callable
+from pathlib import Path
+from urllib.parse import quote
+
+import uvicorn
+
+from eqemb.errors import UsageError
+from eqemb.server.app import make_app
+from eqemb.server.guard import LOOPBACK
+
+#: Connections at once, bytes of a request's head, seconds for the last answers at the end. A head
+#: that is too long is cut off; one that only has too long an address is told so by the guard.
+CONNECTIONS, HEAD, LAST = 512, 2 << 20, 5
+
+
+def serve(
+    folder: Path,
+    *,
+    host: str = "127.0.0.1",
+    port: int = 8000,
+    snippets: str = "full",
+    token: str | None = None,
+    browse: bool = False,
+    say: Callable[[str], object] = print,
+) -> None:
+    """Serve a library until somebody interrupts."""
+    if token is None and not is_loopback(host):
+        raise UsageError(f"whoever reaches {host} could read the library: give a --token")
+    if token is not None and len(token) < 8:
+        raise UsageError(f"a token of {len(token)} letters is soon guessed: give 8 or more")
+    app = make_app(folder, snippets=snippets, token=token, hosts=LOOPBACK | {host.lower()})
+    with bound(host, port) as door:
+        address = _address(host, door.getsockname()[1], token)
+        settings = uvicorn.Config(
+            app,
+            http="h11",  # it bounds the head of a request
+            h11_max_incomplete_event_size=HEAD,
+            ws="none",
+            log_level="warning",
+            access_log=False,
+            limit_concurrency=CONNECTIONS,
+            timeout_keep_alive=15,
+            timeout_graceful_shutdown=LAST,
+            server_header=False,
+        )
+        say(f"{address} (stop with Ctrl-C)")
+        if browse:
+            threading.Timer(0.5, webbrowser.open, (address,)).start()
+        with contextlib.suppress(KeyboardInterrupt):  # it has ended what was under way
+            uvicorn.Server(settings).run(sockets=[door])
+
+
+def is_loopback(host: str) -> bool:
+    """Whether only this machine can reach an address."""
+    if host.lower() in LOOPBACK:
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def bound(host: str, port: int) -> socket.socket:
+    """A socket at an address; port 0 takes any that is free."""
+    try:
+        family, kind, protocol, _, place = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[
+            0
+        ]
+        # asyncio sends at once (TCP_NODELAY) only where the protocol is named: 40 ms an answer
+        door = socket.socket(family, kind, protocol)
+        door.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            door.bind(place)
+        except OSError:
+            door.close()
+            raise
+    except OSError as error:
+        raise UsageError(
+            f"cannot listen at {host}, port {port} ({error.strerror}): name another with --port"
+        ) from None
+    return door
+
+
+def _address(host: str, port: int, token: str | None) -> str:
+    shown = f"[{host}]" if ":" in host else host
+    return f"http://{shown}:{port}/" + (f"?token={quote(token)}" if token else "")

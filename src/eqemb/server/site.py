@@ -1,0 +1,154 @@
+"""The pages at their addresses, and the files they need."""
+
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Query, Request, Response
+from starlette.exceptions import HTTPException
+
+from eqemb.errors import UsageError
+from eqemb.server import accounts, pages
+from eqemb.server.answers import LONGEST, Desk, Page
+from eqemb.server.api import Limits
+from eqemb.server.frame import page as framed
+from eqemb.server.manual import manual
+from eqemb.server.markup import Html, h
+from eqemb.server.replies import MADE_BY, WEB, ShownError, counter_of, reply, sentence_of
+
+router = APIRouter(include_in_schema=False)
+HTML = "text/html; charset=utf-8"
+_KINDS = {".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
+
+Text = Annotated[str, Query(max_length=LONGEST)]
+Number = Annotated[int, Query(ge=1, le=1000)]
+
+
+@router.get("/")
+async def search(request: Request, limits: Limits, q: Text = "", page: Number = 1) -> Response:
+    """The first page, and answers."""
+
+    def made(desk: Desk) -> bytes:
+        if not q.strip():
+            return pages.home(desk.stats, desk.examples(), limits)
+        try:
+            answer = desk.search(q, Page(page), **limits)
+        except UsageError as error:
+            sentence = sentence_of(error, counter_of(request))
+            raise ShownError(sentence, pages.refused(desk.stats, q, limits, sentence)) from None
+        return pages.results(desk.stats, answer, limits)
+
+    return await reply(request, made, HTML)
+
+
+@router.get("/equation")
+async def equation(request: Request, name: Text = "", latex: Text = "") -> Response:
+    """An equation of the library, or one that is given."""
+
+    def made(desk: Desk) -> bytes:
+        asked = name or latex
+        described, similar = desk.describe(asked, 8), desk.similar(asked, Page(1, 5))
+        about = desk.equation(name) if name else similar["asked"]
+        return pages.equation(desk.stats, about, described, similar)
+
+    return await reply(request, made, HTML)
+
+
+@router.get("/why")
+async def why(request: Request, query: Text, equation: Text) -> Response:
+    """Why an equation answers."""
+    return await reply(request, lambda desk: pages.why(desk.stats, desk.why(query, equation)), HTML)
+
+
+@router.get("/words")
+async def words(request: Request, word: Text) -> Response:
+    """Neighbours of a word."""
+    return await reply(request, lambda desk: pages.words(desk.stats, desk.words(word, 20)), HTML)
+
+
+@router.get("/articles")
+async def articles(
+    request: Request, words: Text = "", collection: Text = "", page: Number = 1
+) -> Response:
+    """The articles."""
+
+    def made(desk: Desk) -> bytes:
+        found = desk.articles(Page(page, 50), words=words, collection=collection or None)
+        return pages.articles(desk.stats, found, words, collection)
+
+    return await reply(request, made, HTML)
+
+
+@router.get("/articles/{name:path}")
+async def article(
+    request: Request, name: str, part: Number | None = None, equation: int | None = None
+) -> Response:
+    """An article."""
+
+    def made(desk: Desk) -> bytes:
+        return pages.article(desk.stats, desk.article(name, part, equation), equation)
+
+    return await reply(request, made, HTML)
+
+
+@router.get("/report")
+async def report(request: Request) -> Response:
+    """What was read."""
+    return await reply(request, accounts.report, HTML)
+
+
+@router.get("/model")
+async def model(request: Request) -> Response:
+    """The model."""
+
+    def made(desk: Desk) -> bytes:
+        found = accounts.model(desk)
+        if found is None:
+            raise HTTPException(404)
+        return found
+
+    return await reply(request, made, HTML)
+
+
+@router.get("/map")
+async def map_(request: Request) -> Response:
+    """The map, which `web/map.html` and its script draw from `/v1/map`."""
+
+    def made(desk: Desk) -> bytes:
+        place = WEB / "map.html"
+        if not place.exists():
+            raise HTTPException(404)
+        body = Html(place.read_text("utf-8"))
+        return framed("Map", h("h1", "Map"), body, stats=desk.stats, here="/map")
+
+    return await reply(request, made, HTML)
+
+
+@router.get("/docs")
+async def docs(request: Request) -> Response:
+    """The API for people."""
+    described: dict[str, Any] = request.app.openapi()
+
+    def made(desk: Desk) -> bytes:
+        listed = desk.library.contents()
+        first = next((name for name, count, _ in listed if count), "article")
+        return manual(desk.stats, described, f"{first}#1")
+
+    return await reply(request, made, HTML)
+
+
+@router.get("/static/{name}")
+async def static(request: Request, name: str) -> Response:
+    """A file of the page."""
+    files: dict[str, bytes] = request.app.state.files
+    if name not in files:
+        raise HTTPException(404)
+    tag = f'"{MADE_BY[:24]}"'
+    headers = {"ETag": tag, "Cache-Control": "no-cache"}
+    if tag in request.headers.get("if-none-match", ""):
+        return Response(status_code=304, headers=headers)
+    kind = _KINDS[name[name.rindex(".") :]]
+    return Response(files[name], media_type=kind, headers=headers)
+
+
+def files() -> dict[str, bytes]:
+    """What `web/` has for browsers, by name."""
+    return {path.name: path.read_bytes() for path in WEB.glob("*") if path.suffix in _KINDS}

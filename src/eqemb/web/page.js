@@ -1,0 +1,418 @@
+// What the page does beyond its links: suggestions and a preview while a query is typed, panels
+// that open on a card, copying, keys, and the words of an equation's window. All data comes from
+// the API under /v1/. Without this file every link still leads somewhere.
+"use strict";
+
+// ------------------------------------------------------------ making elements
+
+const MATHML = "http://www.w3.org/1998/Math/MathML";
+const ELEMENTS = new Set(("math mrow mi mn mo mtext mspace msub msup msubsup munder mover " +
+  "munderover mfrac msqrt mroot mtable mtr mtd mmultiscripts mprescripts merror mstyle mpadded " +
+  "mphantom none").split(" "));
+const ATTRIBUTES = new Set(("class display displaystyle mathvariant stretchy symmetric lspace " +
+  "rspace minsize maxsize largeop movablelimits form accent accentunder linethickness width " +
+  "mathsize").split(" "));
+
+/** An element with text and other elements in it; text is never read as HTML. */
+function make(tag, attributes = {}, ...children) {
+  const made = document.createElement(tag);
+  for (const [name, value] of Object.entries(attributes)) {
+    if (value !== null && value !== false) made.setAttribute(name, value === true ? "" : value);
+  }
+  made.append(...children.flat().filter((child) => child !== null && child !== undefined));
+  return made;
+}
+
+/** MathML from the API, rebuilt of known elements and attributes alone. */
+function math(text) {
+  const parsed = new DOMParser().parseFromString(text, "application/xml");
+  const build = (node) => {
+    if (node.nodeType === Node.TEXT_NODE) return document.createTextNode(node.data);
+    if (node.nodeType !== Node.ELEMENT_NODE || !ELEMENTS.has(node.localName)) return "";
+    const made = document.createElementNS(MATHML, node.localName);
+    for (const { name, value } of node.attributes) {
+      if (ATTRIBUTES.has(name)) made.setAttribute(name, value);
+    }
+    made.append(...Array.from(node.childNodes, build));
+    return made;
+  };
+  return build(parsed.documentElement);
+}
+
+function prose(pieces) {
+  return pieces.map((piece) => {
+    if (piece.kind === "math") return math(piece.mathml);
+    if (piece.kind === "mark") return make("mark", {}, piece.text);
+    if (piece.kind === "equation") return make("span", { class: "here" }, "equation");
+    return piece.text;
+  });
+}
+
+function sheet(mathml) {
+  return make("div", { class: "sheet", tabindex: "0", role: "group", "aria-label": "Equation" },
+    math(mathml));
+}
+
+function address(path, values) {
+  return `${path}?${new URLSearchParams(values)}`;
+}
+
+async function ask(path, values) {
+  const response = await fetch(values ? address(path, values) : path);
+  const answer = await response.json();
+  if (!response.ok) throw new Error(answer.error);
+  return answer;
+}
+
+// ------------------------------------------------------------ panels
+
+function meter(value) {
+  return make("meter", { min: "0", max: "1", value: value.toFixed(3), "aria-hidden": "true" });
+}
+
+function copied(label, content) {
+  const button = make("button", { type: "button", class: "copy" }, "Copy");
+  return make("figure", { class: "copied" }, make("figcaption", {}, label, button),
+    make("pre", { tabindex: "0" }, make("code", {}, content)));
+}
+
+function smallCard(hit) {
+  const own = address("/equation", { name: hit.id });
+  const read = `/articles/${hit.article.split("/").map(encodeURIComponent).join("/")}`;
+  const number = hit.number ? make("span", { class: "number" }, `(${hit.number})`) : null;
+  const links = [["similar", "Similar"], ["describe", "In words"], ["source", "LaTeX"]].map(
+    ([panel, name]) => make("a", { href: `${own}#${panel}`, "data-panel": panel }, name));
+  return make("li", { class: "card", "data-id": hit.id },
+    make("div", { class: "formula" }, sheet(hit.mathml), number),
+    make("p", { class: "source" },
+      make("a", { href: `${read}?equation=${hit.ordinal}#e${hit.ordinal}` },
+        hit.title || hit.article),
+      hit.section ? make("span", { class: "section" }, hit.section) : null),
+    make("div", { class: "actions" }, links));
+}
+
+const PANELS = {
+  async similar(card) {
+    const answer = await ask("/v1/similar", { equation: name(card), size: 4 });
+    if (!answer.hits.length) return [note("No equation is like this one.")];
+    const query = card.dataset.id || `$${card.dataset.latex}$`;
+    return [
+      make("ol", { class: "hits" }, answer.hits.map(smallCard)),
+      make("p", { class: "turn" }, make("a", { href: address("/", { q: query }) },
+        "More like it →")),
+    ];
+  },
+
+  async describe(card) {
+    const answer = await ask("/v1/describe", { equation: name(card), count: 8 });
+    if (!answer.words.length) {
+      return [note("No equation here is like this one: nothing is said of it.")];
+    }
+    const most = answer.words[0].score || 1;
+    const rows = answer.words.map((said) => {
+      const from = said.article && make("cite", {},
+        make("a", { href: `/articles/${encodeURI(said.article)}` }, said.article));
+      return make("li", {},
+        make("a", { class: "word", href: address("/", { q: said.word }) }, said.word),
+        meter(said.score / most),
+        said.sentence.length ? make("p", {}, prose(said.sentence), from) : null);
+    });
+    return [...answer.notes.map(note), make("ol", { class: "said" }, rows)];
+  },
+
+  async why(card) {
+    const answer = await ask("/v1/why", { query: card.dataset.query, equation: name(card) });
+    const sides = [answer.query, answer.other].map((side) => side.mathml
+      ? sheet(side.mathml) : make("p", { class: "asked-words" }, side.query));
+    const letters = Object.entries(answer.letters).map(([one, two]) => `${one} → ${two}`);
+    const parts = Object.entries(answer.parts).map(([part, value]) =>
+      `${part} ${value.toFixed(2)}`);
+    const most = Math.max(...answer.words.map((each) => each.score), 1e-9);
+    const words = answer.words.map((each) => make("li", {},
+      make("a", { class: "word", href: address("/", { q: each.word }) }, each.word),
+      meter(each.score / most)));
+    return [
+      make("div", { class: "sides" }, sides),
+      letters.length ? note(`Letters: ${letters.join(", ")}`) : null,
+      note(`Score ${answer.score.toFixed(2)}${parts.length ? ` = ${parts.join(" + ")}` : ""}`),
+      words.length ? make("ol", { class: "said short" }, words) : note("No words in common."),
+    ];
+  },
+
+  async source(card) {
+    const found = await ask(`/v1/equations/${encodeURIComponent(card.dataset.id)}`);
+    return [copied("LaTeX", found.latex), copied("Reference", found.reference)];
+  },
+};
+
+function note(text) {
+  return make("p", { class: "note" }, text);
+}
+
+function name(card) {
+  return card.dataset.id || card.dataset.latex;
+}
+
+/** Open what a link of a card promises, in the card; close it when it is open. */
+async function toggle(link) {
+  const card = link.closest("[data-id], [data-latex]");
+  const kind = link.dataset.panel;
+  const bar = link.closest(".actions");
+  const open = card.querySelector(":scope > .panel");
+  for (const other of bar.querySelectorAll("[aria-expanded]")) {
+    other.setAttribute("aria-expanded", "false");
+  }
+  if (open) {
+    open.remove();
+    if (open.dataset.kind === kind) return;
+  }
+  const panel = make("div", { class: "panel", "data-kind": kind, role: "region",
+    "aria-label": link.textContent, "aria-live": "polite" },
+  make("p", { class: "waiting" }, "…"));
+  card.append(panel);
+  link.setAttribute("aria-expanded", "true");
+  try {
+    const made = await PANELS[kind](card);
+    panel.replaceChildren(...made.filter(Boolean));
+  } catch (error) {
+    panel.replaceChildren(note(error.message || "The server does not answer."));
+  }
+}
+
+document.addEventListener("click", (event) => {
+  const link = event.target.closest("a[data-panel]");
+  const plain = !(event.ctrlKey || event.metaKey || event.shiftKey || event.button);
+  if (link && plain) {
+    event.preventDefault();
+    toggle(link);
+  }
+});
+
+// ------------------------------------------------------------ copying
+
+for (const button of document.querySelectorAll(".copy")) button.hidden = false;
+
+document.addEventListener("click", async (event) => {
+  const button = event.target.closest(".copy");
+  if (!button) return;
+  const code = button.closest(".copied").querySelector("code");
+  try {
+    await navigator.clipboard.writeText(code.textContent);
+    button.textContent = "Copied";
+  } catch {
+    getSelection().selectAllChildren(code); // where we may not write: ready for Ctrl-C
+    button.textContent = "Selected";
+  }
+  setTimeout(() => { button.textContent = "Copy"; }, 1500);
+});
+
+// ------------------------------------------------------------ typing a query
+
+const box = document.getElementById("q");
+const list = document.getElementById("suggestions");
+const preview = document.getElementById("preview");
+
+/** The word at the caret, unless it stands in LaTeX. */
+function wordAt(text, caret) {
+  const before = text.slice(0, caret);
+  if (before.split("$").length % 2 === 0 || /[\\^_{}=]/.test(text.replace(/\$[^$]*\$/g, ""))) {
+    return "";
+  }
+  const found = /[\p{L}\p{N}][\p{L}\p{N}'’.-]*$/u.exec(before);
+  return found && found[0].length > 1 ? found[0] : "";
+}
+
+function choose(word) {
+  const caret = box.selectionStart;
+  const start = caret - wordAt(box.value, caret).length;
+  box.value = `${box.value.slice(0, start)}${word} ${box.value.slice(caret).trimStart()}`;
+  box.selectionStart = box.selectionEnd = start + word.length + 1;
+  close();
+  box.focus();
+}
+
+function close() {
+  list.hidden = true;
+  list.replaceChildren();
+  box.setAttribute("aria-expanded", "false");
+  box.removeAttribute("aria-activedescendant");
+}
+
+function select(step) {
+  const items = [...list.children];
+  const now = items.findIndex((item) => item.getAttribute("aria-selected") === "true");
+  const next = now + step < -1 ? items.length - 1 : now + step;
+  items.forEach((item, at) => item.setAttribute("aria-selected", String(at === next)));
+  if (items[next]) box.setAttribute("aria-activedescendant", items[next].id);
+  else box.removeAttribute("aria-activedescendant");
+}
+
+let asked = 0;
+
+async function typed() {
+  const turn = ++asked;
+  const word = wordAt(box.value, box.selectionStart);
+  const [known, read] = await Promise.all([
+    word ? ask("/v1/suggest", { start: word, count: 7 }).catch(() => null) : null,
+    box.value.trim() ? ask("/v1/render", { q: box.value }).catch(() => null) : null,
+  ]);
+  if (turn !== asked || document.activeElement !== box) return; // somebody typed on
+  const words = known ? known.words.filter((each) => each !== word.toLowerCase()) : [];
+  list.replaceChildren(...words.map((each, at) => make("li",
+    { role: "option", id: `suggestion-${at}`, "aria-selected": "false" }, each)));
+  list.hidden = !words.length;
+  box.setAttribute("aria-expanded", String(words.length > 0));
+  show(read);
+}
+
+function show(read) {
+  const formulas = read ? read.formulas : [];
+  preview.replaceChildren(...formulas.map((formula) => math(formula.mathml)),
+    ...(read && read.open ? [note("A dollar is still open.")] : []));
+  preview.hidden = !preview.childNodes.length;
+}
+
+if (box && list) {
+  box.setAttribute("role", "combobox");
+  box.setAttribute("aria-autocomplete", "list");
+  box.setAttribute("aria-controls", "suggestions");
+  box.setAttribute("aria-expanded", "false");
+  let waiting = 0;
+  box.addEventListener("input", () => {
+    clearTimeout(waiting);
+    waiting = setTimeout(typed, 120);
+  });
+  box.addEventListener("keydown", (event) => {
+    const chosen = list.querySelector('[aria-selected="true"]');
+    if (event.key === "Escape" && !list.hidden) close();
+    else if (event.key === "ArrowDown" && !list.hidden) select(1);
+    else if (event.key === "ArrowUp" && !list.hidden) select(-1);
+    else if (event.key === "Enter" && chosen) choose(chosen.textContent);
+    else return;
+    event.preventDefault();
+  });
+  box.addEventListener("blur", () => { asked += 1; close(); });
+  list.addEventListener("mousedown", (event) => {
+    const item = event.target.closest("li");
+    event.preventDefault(); // the box keeps the focus
+    if (item) choose(item.textContent);
+  });
+  box.form.addEventListener("submit", () => {
+    // an address without empty fields is one that people can read
+    for (const field of box.form.elements) field.disabled = field.name && !field.value;
+  });
+  addEventListener("pageshow", () => {
+    for (const field of box.form.elements) field.disabled = false;
+  });
+}
+
+// ------------------------------------------------------------ the window of an equation
+
+/** Mark the words that an equation is learned from; none where it was chosen already. */
+function chooseEquation(display, { push = true } = {}) {
+  const was = document.querySelector(".display.chosen");
+  for (const word of document.querySelectorAll(".w.on")) word.classList.remove("on");
+  if (was) was.classList.remove("chosen");
+  const path = location.pathname;
+  if (!display || was === display) {
+    if (push) history.replaceState(null, "", path + part());
+    return;
+  }
+  const ordinal = display.dataset.ordinal;
+  display.classList.add("chosen");
+  for (const word of document.querySelectorAll(".w")) {
+    if (word.dataset.near.split(" ").includes(ordinal)) word.classList.add("on");
+  }
+  if (push) history.replaceState(null, "", `${path}?equation=${ordinal}#e${ordinal}`);
+}
+
+function part() {
+  const now = document.querySelector(".parts a[aria-current]");
+  return now ? new URL(now.href).search : "";
+}
+
+document.addEventListener("click", (event) => {
+  const display = event.target.closest(".display");
+  if (!display) return;
+  const link = event.target.closest("a, button");
+  if (link && !link.classList.contains("choose")) return;
+  if (event.target.closest(".panel")) return;
+  event.preventDefault();
+  chooseEquation(display);
+});
+
+// ------------------------------------------------------------ keys
+
+const KEYS = [
+  ["/", "to the query"], ["j  k", "next, previous"], ["s", "similar"], ["d", "in words"],
+  ["w", "why"], ["l", "LaTeX"], ["Enter", "read it in its article"], ["Esc", "close"],
+];
+const opener = document.getElementById("keys");
+
+function keysAreOn() {
+  try { return localStorage.getItem("keys") !== "off"; } catch { return true; }
+}
+
+function help() {
+  let dialog = document.querySelector("dialog");
+  if (!dialog) {
+    const check = make("input", { type: "checkbox", id: "keys-on" });
+    check.checked = keysAreOn();
+    check.addEventListener("change", () => {
+      try { localStorage.setItem("keys", check.checked ? "on" : "off"); } catch { /* not kept */ }
+    });
+    const rows = KEYS.flatMap(([key, said]) => [
+      make("dt", {}, key.split("  ").flatMap((each) => [make("kbd", {}, each), " "])),
+      make("dd", {}, said)]);
+    dialog = make("dialog", { "aria-labelledby": "keys-title" },
+      make("h2", { id: "keys-title" }, "Keys"), make("dl", {}, rows),
+      make("p", {}, make("label", {}, check, " single keys are on")),
+      make("form", { method: "dialog" }, make("button", { class: "plain" }, "Close")));
+    document.body.append(dialog);
+  }
+  dialog.showModal();
+}
+
+if (opener) {
+  opener.hidden = false;
+  opener.addEventListener("click", help);
+}
+
+function cards() {
+  return [...document.querySelectorAll("main > .hits > .card, .text > .display")];
+}
+
+function move(step) {
+  const all = cards();
+  if (!all.length) return;
+  const now = all.indexOf(document.activeElement?.closest?.(".hits > .card, .display"));
+  const next = all[Math.min(all.length - 1, Math.max(0, now + step))];
+  next.tabIndex = -1;
+  next.focus({ preventScroll: true });
+  next.scrollIntoView({ block: "nearest" });
+}
+
+document.addEventListener("keydown", (event) => {
+  if (event.ctrlKey || event.metaKey || event.altKey || event.defaultPrevented) return;
+  const typing = event.target.closest("input, select, textarea, dialog");
+  const card = event.target.closest(".card, .display");
+  if (event.key === "Escape") {
+    const panel = card && card.querySelector(":scope > .panel");
+    if (panel) toggle(card.querySelector(`[data-panel="${panel.dataset.kind}"]`));
+    return;
+  }
+  if (typing || !keysAreOn()) return;
+  const panel = { s: "similar", d: "describe", w: "why", l: "source" }[event.key];
+  if (event.key === "/" && box) box.select();
+  else if (event.key === "?") help();
+  else if (event.key === "j") move(1);
+  else if (event.key === "k") move(-1);
+  else if (panel && card) {
+    const link = card.querySelector(`[data-panel="${panel}"]`);
+    if (link) toggle(link);
+  } else if (event.key === "Enter" && event.target === card) {
+    if (card.classList.contains("display")) chooseEquation(card);
+    else card.querySelector(".source a").click();
+  } else return;
+  event.preventDefault();
+});

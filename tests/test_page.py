@@ -1,0 +1,425 @@
+"""The page in a browser: what people click, type and see. Needs Debian's chromium."""
+
+import os
+import re
+import shutil
+import threading
+import time
+from collections.abc import Callable, Iterator
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import pytest
+
+from axes import make_library
+from eqemb.reading import read_library
+from eqemb.server.app import make_app
+from eqemb.server.running import bound
+from test_server import HOSTILE
+
+playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+uvicorn = pytest.importorskip("uvicorn")
+
+CHROMIUM = os.environ.get("EQEMB_CHROMIUM") or shutil.which("chromium")
+pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="there is no chromium on this machine")
+
+DEMO = Path(__file__).parents[1] / "src" / "eqemb" / "demo"
+Open = Callable[..., Any]
+
+
+class Running:
+    """A server in a thread."""
+
+    def __init__(self, folder: Path) -> None:
+        self._door = bound("127.0.0.1", 0)
+        self.base = f"http://127.0.0.1:{self._door.getsockname()[1]}"
+        config = uvicorn.Config(make_app(folder), log_level="error", ws="none")
+        self._server = uvicorn.Server(config)
+        self._thread = threading.Thread(target=self._server.run, args=([self._door],))
+        self._thread.start()
+        while not self._server.started:
+            time.sleep(0.02)
+
+    def stop(self) -> None:
+        """End it."""
+        self._server.should_exit = True
+        self._thread.join()
+        self._door.close()
+
+
+def _served(folder: Path) -> Iterator[str]:
+    running = Running(folder)
+    yield running.base
+    running.stop()
+
+
+@pytest.fixture(scope="module")
+def demo(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The demonstration articles, served."""
+    folder = tmp_path_factory.mktemp("page") / "library"
+    read_library([DEMO], folder, jobs=1, index=True).close()
+    yield from _served(folder)
+
+
+@pytest.fixture(scope="module")
+def learned(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """A library with a model, served."""
+    with make_library(tmp_path_factory.mktemp("learned")) as made:
+        folder = made.folder
+    yield from _served(folder)
+
+
+@pytest.fixture(scope="module")
+def hostile(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """A paper that means no good, served."""
+    place = tmp_path_factory.mktemp("hostile")
+    (place / "evil.tex").write_text(HOSTILE, "utf-8")
+    read_library([place / "evil.tex"], place / "library", jobs=1, index=True).close()
+    yield from _served(place / "library")
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    """Debian's chromium, without a window."""
+    with playwright.sync_playwright() as driver:
+        made = driver.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        yield made
+        made.close()
+
+
+@pytest.fixture
+def open_page(browser: Any) -> Iterator[Open]:
+    """A new page; at the end there was no error in it and no request to another host."""
+    contexts, wrong, hosts = [], list[str](), set[str]()
+
+    def opened(address: str, **settings: Any) -> Any:
+        context = browser.new_context(**settings)
+        contexts.append(context)
+        page = context.new_page()
+        page.set_default_timeout(15_000)
+        page.on("console", lambda said: wrong.append(said.text) if said.type == "error" else None)
+        page.on("pageerror", lambda error: wrong.append(str(error)))
+        page.on("request", lambda request: hosts.add(urlsplit(request.url).netloc))
+        page.goto(address)
+        hosts.add(urlsplit(address).netloc)
+        return page
+
+    yield opened
+    for context in contexts:
+        context.close()
+    assert not wrong
+    assert len(hosts) <= 1
+
+
+def cards(page: Any) -> Any:
+    """The hits of a page."""
+    return page.locator("main > ol.hits > .card")
+
+
+# ------------------------------------------------------------ the three demonstrations
+
+
+def test_from_words_to_equations(open_page: Open, demo: str) -> None:
+    """Type words, see equations, with the words marked."""
+    page = open_page(demo)
+    page.fill("#q", "cosine similarity")
+    page.click("button[type=submit]")
+    page.wait_for_url("**/?q=cosine+similarity")
+    assert cards(page).first.get_attribute("data-id") == "cosine#1"
+    assert "cosine" in cards(page).first.locator("mark").all_inner_texts()
+    assert cards(page).first.locator("math mfrac").first.is_visible()
+
+
+def test_from_an_equation_to_its_like(open_page: Open, demo: str) -> None:
+    """Click Similar on a card, then wander on from there."""
+    page = open_page(f"{demo}/?q=harmonic+mean")
+    first = cards(page).first
+    first.locator(".actions a", has_text="Similar").click()
+    panel = first.locator(":scope > .panel")
+    panel.locator(".card").first.wait_for()
+    assert panel.locator("math").count() >= 2
+    asked = page.locator("a[aria-expanded=true]")
+    assert asked.inner_text() == "Similar"
+    inner = panel.locator(".card").first
+    inner.locator("a", has_text="In words").click()
+    inner.locator(".said li").first.wait_for()
+    panel.get_by_role("link", name="More like it").click()
+    page.wait_for_url("**/?q=*%23*")
+    assert cards(page).count() > 1
+
+
+def test_from_an_equation_to_words_and_back(open_page: Open, demo: str) -> None:
+    """Paste LaTeX, read what it is about, click a word, see its equations; go back twice."""
+    page = open_page(demo)
+    page.fill("#q", r"$F = \frac{2 P R}{P + R}$")
+    page.keyboard.press("Enter")
+    page.locator(".asked math").wait_for()
+    assert cards(page).first.get_attribute("data-id") == "f-measure#4"
+    page.locator(".asked").get_by_role("link", name="In words").click()
+    said = page.locator(".asked .said .word")
+    said.first.wait_for()
+    word = said.first.inner_text()
+    said.first.click()
+    page.wait_for_url(f"**/?q={word}")
+    assert cards(page).count()
+    page.go_back()
+    page.locator(".asked math").wait_for()
+    page.go_back()
+    page.locator(".welcome").wait_for()
+
+
+# ------------------------------------------------------------ what else people do
+
+
+def test_a_query_is_shown_while_it_is_typed(open_page: Open, demo: str) -> None:
+    """LaTeX as mathematics, and words that are known."""
+    page = open_page(demo)
+    page.locator("#q").press_sequentially(r"loss $\frac{x_1}{2}$ simil")
+    page.locator("#preview mfrac").wait_for()
+    page.locator("#suggestions li").first.wait_for()
+    page.keyboard.press("ArrowDown")
+    page.keyboard.press("Enter")
+    assert page.input_value("#q").startswith(r"loss $\frac{x_1}{2}$ similar")
+    assert page.locator("#suggestions").is_hidden()
+
+
+def test_the_keyboard_is_enough(open_page: Open, demo: str) -> None:
+    """Search, move, open and close panels, read the article."""
+    page = open_page(demo)
+    page.keyboard.type("cosine similarity")  # the box has the cursor
+    page.keyboard.press("Enter")
+    page.wait_for_url("**/?q=*")
+    page.keyboard.press("j")
+    page.keyboard.press("j")
+    second = cards(page).nth(1)
+    assert second.evaluate("node => node === document.activeElement")
+    page.keyboard.press("k")
+    for key, kind in (("s", "similar"), ("d", "describe"), ("w", "why"), ("l", "source")):
+        page.keyboard.press(key)
+        cards(page).first.locator(
+            f":scope > .panel[data-kind={kind}] :not(.waiting)"
+        ).first.wait_for()
+    page.keyboard.press("Escape")
+    assert cards(page).first.locator(".panel").count() == 0
+    page.keyboard.press("Enter")
+    page.wait_for_url("**/articles/cosine?equation=1#e1")
+    page.go_back()
+    page.keyboard.press("/")
+    assert page.locator("#q").evaluate("node => node === document.activeElement")
+    page.keyboard.press("Tab")
+    page.keyboard.press("?")
+    page.locator("dialog[open]").wait_for()
+    page.keyboard.press("Escape")
+    assert page.locator("dialog[open]").count() == 0
+
+
+def test_an_equation_marks_its_window(open_page: Open, demo: str) -> None:
+    """By clicking, by its address, and the address follows."""
+    page = open_page(f"{demo}/articles/cosine")
+    assert page.locator(".w.on").count() == 0
+    page.locator("#e2 .formula").click()
+    assert page.locator(".w.on").count() == 16
+    assert page.url.endswith("?equation=2#e2")
+    assert "square" in page.locator(".w.on").all_inner_texts()
+    other = open_page(page.url)
+    assert other.locator(".w.on").count() == 16
+    page.locator("#e3").get_by_role("link", name="Words", exact=True).click()
+    assert "?equation=3" in page.url
+    page.locator("#e3 .formula").click()
+    assert page.locator(".w.on").count() == 0
+    assert page.url.endswith("/articles/cosine")
+
+
+def test_deep_links_show_what_they_name(open_page: Open, demo: str) -> None:
+    """Limits, pages and equations are in the address."""
+    page = open_page(f"{demo}/?q=cosine&article=cosine&numbered=true")
+    assert set(cards(page).evaluate_all("all => all.map(c => c.dataset.id.split('#')[0])")) == {
+        "cosine"
+    }
+    assert page.locator("details.limits").get_attribute("open") is not None
+    page = open_page(f"{demo}/?q=model&page=2")
+    assert cards(page).first.locator(".rank").inner_text() == "11"
+    page.get_by_role("link", name="Before").click()
+    page.wait_for_url("**/?q=model")
+    page = open_page(f"{demo}/equation?name=cosine%231")
+    assert page.locator("#similar .card").count() >= 3
+    assert page.locator("#source code").first.inner_text().startswith("\\label")
+
+
+def test_limits_are_typed(open_page: Open, demo: str) -> None:
+    """Empty fields do not crowd the address."""
+    page = open_page(f"{demo}/?q=cosine")
+    page.locator("details.limits summary").click()
+    page.fill("input[name=section]", "vectors")
+    page.keyboard.press("Enter")
+    page.wait_for_url("**/?q=cosine&section=vectors")
+    assert cards(page).count()
+
+
+def test_an_article_is_searched(open_page: Open, demo: str) -> None:
+    """From its page, with the limit in place."""
+    page = open_page(f"{demo}/articles/topics")
+    page.get_by_role("link", name="search in it").click()
+    page.fill("#q", "distribution")
+    page.keyboard.press("Enter")
+    page.wait_for_url("**/?q=distribution&article=topics")
+    assert cards(page).count()
+
+
+def test_latex_is_copied(open_page: Open, demo: str) -> None:
+    """To the clipboard."""
+    settings = {"permissions": ["clipboard-read", "clipboard-write"]}
+    page = open_page(f"{demo}/?q=cosine+similarity", **settings)
+    cards(page).first.locator(".actions a", has_text="LaTeX").click()
+    cards(page).first.get_by_role("button", name="Copy").first.click()
+    cards(page).first.get_by_role("button", name="Copied").wait_for()
+    assert r"\cos(\vect{x}" in page.evaluate("navigator.clipboard.readText()")
+    assert "@misc{cosine-1" in cards(page).first.locator(".copied").nth(1).inner_text()
+
+
+def test_why_marks_what_is_shared(open_page: Open, learned: str) -> None:
+    """Symbols of two equations, and words with what they add."""
+    page = open_page(f"{learned}/?q=angles%231")
+    second = cards(page).nth(1)
+    second.locator(".actions a", has_text="Why").click()
+    second.locator(".panel .eqemb-mark").first.wait_for()
+    assert "x → a" in second.locator(".panel").inner_text()
+
+
+def test_the_model_has_a_page(open_page: Open, learned: str) -> None:
+    """And words have neighbours."""
+    page = open_page(learned)
+    page.get_by_role("link", name="Model").click()
+    page.get_by_role("heading", name="The model").wait_for()
+    page.goto(f"{learned}/?q=recall")
+    page.locator(".note").get_by_role("link", name="recall").click()
+    assert "precision" in page.locator(".said").inner_text()
+
+
+def test_failures_help(open_page: Open, demo: str) -> None:
+    """Words that are not known have near ones to click."""
+    page = open_page(f"{demo}/?q=cosne")
+    page.locator(".note").get_by_role("link", name="cosine", exact=True).click()
+    page.wait_for_url("**/?q=cosine")
+    assert cards(page).count()
+
+
+# ------------------------------------------------------------ how it looks and what it weighs
+
+
+@pytest.mark.parametrize("path", ["/", "/?q=cosine+similarity", "/articles/cosine", "/docs",
+                                  "/equation?name=cosine%231", "/report", "/articles"])  # fmt: skip
+def test_a_narrow_screen_scrolls_only_down(open_page: Open, demo: str, path: str) -> None:
+    """What is too wide moves within its own frame."""
+    page = open_page(demo + path, viewport={"width": 340, "height": 700})
+    wide = page.evaluate("document.documentElement.scrollWidth - innerWidth")
+    assert wide <= 0
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_text_stands_out(open_page: Open, demo: str, scheme: str) -> None:
+    """Every colour of text has a contrast of 4.5 or more with what lies behind it."""
+    page = open_page(f"{demo}/?q=cosine+similarity", color_scheme=scheme)
+    cards(page).first.locator(".actions a", has_text="In words").click()
+    page.locator(".panel .said li").first.wait_for()
+    pairs = page.evaluate(
+        """() => [...document.querySelectorAll("main *, header *, footer *")]
+        .filter((node) => [...node.childNodes].some((n) => n.nodeType === 3 && n.data.trim()))
+        .filter((node) => node.checkVisibility())
+        .map((node) => {
+          let back = node;
+          while (getComputedStyle(back).backgroundColor === "rgba(0, 0, 0, 0)" &&
+            back.parentElement) back = back.parentElement;
+          const style = getComputedStyle(back);
+          return [getComputedStyle(node).color, style.backgroundColor, node.className.toString()];
+        })"""
+    )
+    assert len(pairs) > 50
+    low = {pair[2] for pair in pairs if _contrast(pair[0], pair[1]) < 4.5}
+    assert not low
+
+
+def _contrast(one: str, other: str) -> float:
+    light, dark = sorted((_luminance(one), _luminance(other)), reverse=True)
+    return (light + 0.05) / (dark + 0.05)
+
+
+def _luminance(colour: str) -> float:
+    parts = [int(part) / 255 for part in re.findall(r"\d+", colour)[:3]]
+    red, green, blue = (p / 12.92 if p <= 0.04045 else ((p + 0.055) / 1.055) ** 2.4 for p in parts)
+    return 0.2126 * red + 0.7152 * green + 0.0722 * blue
+
+
+@pytest.mark.parametrize("path", ["/", "/?q=cosine", "/articles/cosine", "/docs", "/articles"])
+def test_everything_has_a_name(open_page: Open, demo: str, path: str) -> None:
+    """Links, buttons and fields are named; what is focused is seen; headings have no gaps."""
+    page = open_page(demo + path)
+    nameless = page.evaluate(
+        """() => [...document.querySelectorAll("a, button, input, select, summary, [role=group]")]
+        .filter((node) => node.checkVisibility() && !(node.textContent.trim() ||
+          node.getAttribute("aria-label") || (node.labels && node.labels.length)))
+        .map((node) => node.outerHTML)"""
+    )
+    assert not nameless
+    levels = page.evaluate(
+        """() => [...document.querySelectorAll("h1,h2,h3")].map((n) => Number(n.tagName[1]))"""
+    )
+    assert levels[0] == 1
+    assert all(after - before <= 1 for before, after in pairwise(levels))
+    assert page.evaluate("document.documentElement.lang") == "en"
+    page.locator("body").press("Tab")
+    assert page.evaluate("document.activeElement !== document.body")
+
+
+@pytest.mark.skipif("EQEMB_AXE" not in os.environ, reason="EQEMB_AXE names no axe.min.js")
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("path", ["/", "/?q=cosine+similarity", "/?q=zzyzx", "/articles/cosine",
+                                  "/equation?name=cosine%231", "/report", "/docs"])  # fmt: skip
+def test_axe_finds_nothing_serious(open_page: Open, demo: str, path: str, scheme: str) -> None:
+    """Panels are open where there are cards."""
+    page = open_page(demo + path, bypass_csp=True, color_scheme=scheme)
+    for at, kind in enumerate(("similar", "describe", "why", "source")):
+        link = cards(page).nth(at).locator(f":scope > .actions a[data-panel={kind}]")
+        if link.count():
+            link.click()
+            cards(page).nth(at).locator(":scope > .panel > :not(.waiting)").first.wait_for()
+    page.evaluate(Path(os.environ["EQEMB_AXE"]).read_text("utf-8"))
+    found = page.evaluate("axe.run()")["violations"]
+    assert not [each["id"] for each in found if each["impact"] in ("serious", "critical")]
+
+
+def test_the_first_page_reads_without_a_script(open_page: Open, demo: str) -> None:
+    """Results, links and pages; what needs a script is not there."""
+    page = open_page(f"{demo}/?q=cosine+similarity", java_script_enabled=False)
+    assert cards(page).count() == 10
+    assert page.locator("#keys").is_hidden()
+    cards(page).first.locator(".actions a", has_text="In words").click()
+    page.wait_for_url("**/equation?name=cosine%231#describe")
+    assert page.locator("#describe .said li").count() == 8
+
+
+def test_the_page_is_light(open_page: Open, demo: str) -> None:
+    """Less than 200 kB without results."""
+    page = open_page(demo)
+    loaded = page.evaluate(
+        """() => ["navigation", "resource"].flatMap((kind) => performance.getEntriesByType(kind))
+        .map((entry) => [new URL(entry.name).pathname, entry.decodedBodySize])"""
+    )
+    assert {"/", "/static/style.css", "/static/page.js"} <= {name for name, _ in loaded}
+    assert all(size for _, size in loaded)
+    assert sum(size for _, size in loaded) < 200_000
+
+
+def test_hostile_papers_do_nothing(open_page: Open, hostile: str) -> None:
+    """Their tags are seen as text, in what the script makes too."""
+    page = open_page(f"{hostile}/?q=weight")
+    page.on("dialog", lambda dialog: pytest.fail(dialog.message))
+    assert "<script>alert(1)</script>" in cards(page).first.inner_text()
+    for name in ("Similar", "In words", "Why", "LaTeX"):
+        cards(page).first.locator(":scope > .actions a", has_text=name).click()
+        page.locator(".panel > :not(.waiting)").first.wait_for()
+    page.goto(f"{hostile}/articles/evil?equation=1")
+    assert "</p><script>alert(4)</script>" in page.locator(".text").inner_text()
+    assert page.locator("main img, main script, main svg").count() == 0

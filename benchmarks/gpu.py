@@ -267,7 +267,7 @@ def speed(
 
 def words(bench: Bench) -> Report:
     """Rates at the sizes that are asked for."""
-    batch = bench.size(131_072, 4096)
+    batch = bench.size(262_144, 4096)
     found: Report = {"K": K, "n": N, "block": BLOCK, "batch": batch, "rates": []}
     for size in (bench.size(25_000, 2500), bench.size(250_000, 25_000)):
         text = bench.text(bench.size(1 << 26, 1 << 15), size)
@@ -362,11 +362,11 @@ def same_bytes(bench: Bench, text: Text, made: Rule) -> dict[str, bool]:
 def tune(bench: Bench) -> Report:
     """The step at W=8 shared out in other ways: programs, parts, batches."""
     text = bench.text(bench.size(1 << 25, 1 << 14), bench.size(25_000, 2500))
-    batch = bench.size(131_072, 4096)
+    batch = bench.size(262_144, 4096)
     found: Report = {"rows_warps": {}, "spread_rows_warps": {}, "part": {}, "batch": {}}
     back_end = bench.kernels()
     if back_end.shape is not None:
-        for rows, warps in ((16, 2), (16, 4), (32, 4), (32, 8), (64, 8), (64, 16)):
+        for rows, warps in ((8, 1), (8, 2), (16, 2), (16, 4), (32, 8), (64, 8)):
             back_end.shape = back_end.shape._replace(rows=rows, warps=warps)
             show_best(found["rows_warps"], f"{rows}x{warps}", bench, back_end, text, rule(8, batch))
         back_end = bench.kernels()
@@ -439,7 +439,7 @@ def second(bench: Bench) -> Report:
 
 def stream(bench: Bench) -> Report:
     """A text in a mapped file, resident and then with a share of memory that holds a tenth."""
-    size, batch = bench.size(1 << 28, 1 << 16), bench.size(131_072, 4096)
+    size, batch = bench.size(1 << 28, 1 << 16), bench.size(262_144, 4096)
     text, made = bench.text(size, bench.size(25_000, 2500)), rule(8, batch)
     found: Report = {"words": size, "text_bytes": 8 * size}
     with tempfile.TemporaryDirectory() as folder:

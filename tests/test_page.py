@@ -25,7 +25,7 @@ uvicorn = pytest.importorskip("uvicorn")
 CHROMIUM = os.environ.get("EQEMB_CHROMIUM") or shutil.which("chromium")
 pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="there is no chromium on this machine")
 
-DEMO = Path(__file__).parents[1] / "src" / "eqemb" / "demo"
+DEMO = Path(__file__).parents[1] / "src" / "eqemb" / "demo" / "ir"
 Open = Callable[..., Any]
 
 

@@ -31,7 +31,7 @@ from eqemb.kernels.torch_steps import MARGIN, Gradient, Part, Resident
 Span = tuple[int, int]
 Tensor = Any
 F = TypeVar("F", bound=Callable[..., Any])
-PART = 65_536  # positions worked on at a time: their gradients then stay in a GPU's cache
+PART = 262_144  # positions worked on at a time: `benchmarks/gpu.py` tries others
 LEAST_PART = 1024
 _TOKEN = 8  # bytes of a position on the device: its word and its article
 _WHOLE = 2**31 - 2**20  # positions of a text that is kept in one piece

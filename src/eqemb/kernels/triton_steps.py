@@ -21,7 +21,8 @@ from eqemb.kernels.arrays import EPSILON, Rule, Vectors
 from eqemb.kernels.torch_steps import LARGEST, SCALE, Gradient, Part, Resident
 
 WIDEST = 1024  # dim: beyond, a row of a context takes too many registers
-_ROWS, _WARPS = 32, 8  # of a program: `benchmarks/gpu.py` tries others
+# of a program: `benchmarks/gpu.py` tries others
+_ROWS, _WARPS, _SPREAD_ROWS, _SPREAD_WARPS = 8, 2, 32, 4
 # else a kernel would be compiled again for every number that happens to be a multiple of 16
 _PLAIN = ["key", "block", "columns", "total", "low", "count", "size"]
 
@@ -31,8 +32,8 @@ class Shape(NamedTuple):
 
     rows: int = _ROWS
     warps: int = _WARPS
-    spread_rows: int = _ROWS
-    spread_warps: int = _WARPS
+    spread_rows: int = _SPREAD_ROWS
+    spread_warps: int = _SPREAD_WARPS
 
 
 @triton.jit
@@ -198,11 +199,14 @@ def _step(
     seen = tl.load(touched + row, mask=row < size, other=0) != 0
     mask = seen[:, None] & (k < K)[None, :]
     at = row[:, None] * K + k[None, :]
+    # Other threads may clear a number than those that read it: all have to have read first.
     if SCALE == 0:
         g = tl.load(sheet + at, mask=mask, other=0.0)
+        tl.debug_barrier()
         tl.store(sheet + at, tl.zeros((ROWS, WIDE), tl.float32), mask=mask)
     else:
         whole = tl.load(sheet + at, mask=mask, other=0)
+        tl.debug_barrier()
         tl.store(sheet + at, tl.zeros((ROWS, WIDE), tl.int64), mask=mask)
         most = tl.max(tl.max(tl.abs(whole), axis=1), axis=0).to(tl.float64)
         tl.store(too_large, 1, mask=most >= LARGEST * SCALE)

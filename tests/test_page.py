@@ -260,11 +260,11 @@ def test_limits_are_typed(open_page: Open, demo: str) -> None:
 
 def test_an_article_is_searched(open_page: Open, demo: str) -> None:
     """From its page, with the limit in place."""
-    page = open_page(f"{demo}/articles/topics")
+    page = open_page(f"{demo}/articles/bm25")
     page.get_by_role("link", name="search in it").click()
-    page.fill("#q", "distribution")
+    page.fill("#q", "frequency")
     page.keyboard.press("Enter")
-    page.wait_for_url("**/?q=distribution&article=topics")
+    page.wait_for_url("**/?q=frequency&article=bm25")
     assert cards(page).count()
 
 

@@ -64,6 +64,7 @@ ORDER = [
     "describing",
     "explaining",
     "library",
+    "mapping",
     "worker",
     "reading",
     "workshop",

@@ -89,7 +89,9 @@ def main() -> None:
 
     chromium = os.environ.get("EQEMB_CHROMIUM") or shutil.which("chromium")
     print(f"{asked.points:,} points, /v1/map {len(body):,} bytes; milliseconds")
-    print("| zoom | frames | frame: median | 95 % | ours: median | 95 % |\n|---|---|---|---|---|---|")
+    print(
+        "| zoom | frames | frame: median | 95 % | ours: median | 95 % |\n|---|---|---|---|---|---|"
+    )
     with sync_playwright() as driver:
         browser = driver.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
         page = browser.new_page(viewport={"width": 1280, "height": 900})

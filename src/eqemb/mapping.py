@@ -295,7 +295,7 @@ def _telling(said: list[dict[int, float]]) -> Iterator[list[int]]:
     regions = Counter(stem for stems in said for stem in stems)
     for stems in said:
         worth = {
-            stem: weight * np.log1p(len(said) / regions[stem] - 0.5)
+            stem: weight * np.log((len(said) + 0.5) / regions[stem])
             for stem, weight in stems.items()
         }
         yield sorted(worth, key=lambda stem: (-worth[stem], stem))[:_WORDS]

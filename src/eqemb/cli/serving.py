@@ -23,6 +23,9 @@ def serve(
         str | None,
         typer.Option(envvar="EQEMB_TOKEN", help="Ask for this; needed beyond this machine."),
     ] = None,
+    draws: Annotated[
+        bool, typer.Option("--map/--no-map", help="Make a map where there is none.")
+    ] = True,
 ) -> None:
     """Serve a library as a page and an API."""
     try:
@@ -31,7 +34,16 @@ def serve(
         if (error.name or "").partition(".")[0] not in ("fastapi", "uvicorn", "starlette"):
             raise
         raise UsageError("serving needs FastAPI and uvicorn: pip install 'eqemb[serve]'") from None
-    run(library, host=host, port=port, snippets=snippets, token=token, browse=browse, say=say)
+    run(
+        library,
+        host=host,
+        port=port,
+        snippets=snippets,
+        token=token,
+        browse=browse,
+        draws=draws,
+        say=say,
+    )
 
 
 @app.command("map")

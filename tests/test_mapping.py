@@ -115,8 +115,9 @@ def test_regions_are_where_points_are() -> None:
 
 def test_labels_say_what_others_do_not() -> None:
     """A word of every region names none."""
-    said = [{1: 0.5, 2: 0.4, 3: 0.1}, {1: 0.6, 4: 0.4}, {1: 0.9, 5: 0.2, 6: 0.1}]
+    said = [{1: 0.5, 2: 0.4, 3: 0.1}, {1: 0.6, 4: 0.4}, {1: 0.7, 5: 0.2, 6: 0.1}]
     assert [words[0] for words in mapping._telling(said)] == [2, 4, 5]
+    assert list(mapping._telling([{7: 0.3, 8: 0.7}])) == [[8, 7]]  # there are no others
 
 
 def test_umap_keeps_neighbours_and_is_the_same_every_time() -> None:

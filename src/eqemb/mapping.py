@@ -9,7 +9,8 @@ the same map. Numbers of points travel as base64 of little-endian arrays: 20,000
 
 import base64
 import json
-from collections import Counter
+import math
+from collections import defaultdict
 from collections.abc import Container, Iterator
 from importlib.util import find_spec
 from pathlib import Path
@@ -291,14 +292,15 @@ def _said(wording: Wording, equations: Array, spelt: Container[int]) -> dict[int
 
 
 def _telling(said: list[dict[int, float]]) -> Iterator[list[int]]:
-    """For each region the stems that it has and most others have not."""
-    regions = Counter(stem for stems in said for stem in stems)
+    """For each region the stems by which it differs most from all of them together."""
+    mean: dict[int, float] = defaultdict(float)
     for stems in said:
-        worth = {
-            stem: weight * np.log((len(said) + 0.5) / regions[stem])
-            for stem, weight in stems.items()
-        }
-        yield sorted(worth, key=lambda stem: (-worth[stem], stem))[:_WORDS]
+        for stem, weight in stems.items():
+            mean[stem] += weight / len(said)
+    for stems in said:
+        # what a stem adds to the divergence of the region; where there is one region, its weight
+        worth = {stem: (w * math.log(w / mean[stem]), w) for stem, w in stems.items()}
+        yield sorted(worth, key=lambda stem: (worth[stem], -stem), reverse=True)[:_WORDS]
 
 
 def _spellings(wording: Wording) -> dict[int, str]:

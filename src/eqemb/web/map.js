@@ -409,7 +409,7 @@
     else if (event.key === "Escape") show(-1);
     else if (KEYS[event.key]) {
       KEYS[event.key]();
-      show(nearest(width / 2, height / 2, Math.min(width, height) / 3));
+      show(nearest(width / 2, height / 2, Math.min(width, height) / 2));
     } else return;
     event.preventDefault();
     event.stopPropagation();

@@ -13,6 +13,7 @@ from eqemb import mapping
 from eqemb.errors import EqembError, UsageError
 from eqemb.library import Library
 from eqemb.mapping import SIDE, Map, compute, kept_map, main_axes, map_of, map_place
+from eqemb.reading import read_library
 from synthetic import eqemb
 
 
@@ -74,10 +75,23 @@ def test_a_map_of_an_older_generation_is_not_kept(library: Library) -> None:
     assert not map_place(library.generation).exists()
 
 
-def test_without_vectors_there_is_no_map(tmp_path: Path) -> None:
+def test_without_a_model_words_decide(tmp_path: Path) -> None:
+    """Equations near the same words lie together."""
+    with make_library(tmp_path, model=False) as bare:
+        vectors = mapping.vectors_of(bare.questions)
+        assert len(map_of(bare).x) == len(vectors) == 4
+    harmonic, _, angles, documents = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
+    assert angles @ documents > angles @ harmonic + 0.1
+
+
+def test_without_equations_there_is_no_map(tmp_path: Path) -> None:
     """And a sentence says why."""
-    with make_library(tmp_path, model=False) as bare, pytest.raises(UsageError, match="no model"):
-        map_of(bare)
+    (tmp_path / "a.tex").write_text(r"\documentclass{article}\begin{document}Words.\end{document}")
+    with (
+        read_library([tmp_path / "a.tex"], tmp_path / "library", jobs=1, index=True) as empty,
+        pytest.raises(UsageError, match="no equations"),
+    ):
+        map_of(empty)
 
 
 def test_main_axes_find_what_differs_most() -> None:

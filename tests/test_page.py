@@ -60,7 +60,8 @@ def _served(folder: Path) -> Iterator[str]:
 def demo(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """The demonstration articles, served."""
     folder = tmp_path_factory.mktemp("page") / "library"
-    read_library([DEMO], folder, jobs=1, index=True).close()
+    with read_library([DEMO], folder, jobs=1, index=True) as made:
+        map_of(made)
     yield from _served(folder)
 
 
@@ -457,7 +458,8 @@ def test_the_map_is_a_list_too(open_page: Open, learned: str) -> None:
 
 
 @pytest.mark.parametrize("path", ["/", "/?q=cosine+similarity", "/articles/cosine", "/docs",
-                                  "/equation?name=cosine%231", "/report", "/articles"])  # fmt: skip
+                                  "/equation?name=cosine%231", "/report", "/articles",
+                                  "/map"])  # fmt: skip
 def test_a_narrow_screen_scrolls_only_down(open_page: Open, demo: str, path: str) -> None:
     """What is too wide moves within its own frame."""
     page = open_page(demo + path, viewport={"width": 340, "height": 700})
@@ -499,7 +501,8 @@ def _luminance(colour: str) -> float:
     return 0.2126 * red + 0.7152 * green + 0.0722 * blue
 
 
-@pytest.mark.parametrize("path", ["/", "/?q=cosine", "/articles/cosine", "/docs", "/articles"])
+@pytest.mark.parametrize("path", ["/", "/?q=cosine", "/articles/cosine", "/docs", "/articles",
+                                  "/map?q=cosine"])  # fmt: skip
 def test_everything_has_a_name(open_page: Open, demo: str, path: str) -> None:
     """Links, buttons and fields are named; what is focused is seen; headings have no gaps."""
     page = open_page(demo + path)
@@ -523,7 +526,8 @@ def test_everything_has_a_name(open_page: Open, demo: str, path: str) -> None:
 @pytest.mark.skipif("EQEMB_AXE" not in os.environ, reason="EQEMB_AXE names no axe.min.js")
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("path", ["/", "/?q=cosine+similarity", "/?q=zzyzx", "/articles/cosine",
-                                  "/equation?name=cosine%231", "/report", "/docs"])  # fmt: skip
+                                  "/equation?name=cosine%231", "/report", "/docs", "/map?q=cosine",
+                                  ])  # fmt: skip
 def test_axe_finds_nothing_serious(open_page: Open, demo: str, path: str, scheme: str) -> None:
     """Panels are open where there are cards."""
     page = open_page(demo + path, bypass_csp=True, color_scheme=scheme)

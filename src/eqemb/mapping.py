@@ -2,7 +2,8 @@
 
     generations/N/map/map.json    what `/v1/map` serves, as it is
 
-A kind of equation is a type; its vector is that of its units joined with the mean of its contexts.
+A kind of equation is a type; its vector is that of its units joined with the mean of its contexts,
+or is made of the words around it where there is no model.
 UMAP (the extra `map`) lays them out, or where it is missing the two main axes. The same index gives
 the same map. Numbers of points travel as base64 of little-endian arrays: 20,000 points are 250 kB.
 """
@@ -10,6 +11,7 @@ the same map. Numbers of points travel as base64 of little-endian arrays: 20,000
 import base64
 import json
 import math
+import warnings
 from collections import defaultdict
 from collections.abc import Container, Iterator
 from importlib.util import find_spec
@@ -36,6 +38,7 @@ _LEAST = 12
 #: The coordinates go from 0 to this.
 SIDE = 65_535
 _AXES = 50  # of the vectors that are laid out
+_DRAWN = 100  # and of words, where there is no model
 _FEW = 30  # points for which neighbours mean little
 _SAID, _WORDS = 60, 2  # stems that speak for a region, and words of its label
 _RARE = 20  # times that a word stands in the text at least: names of labels are no words
@@ -159,16 +162,22 @@ def compute(questions: Search) -> Map:
 
 
 def vectors_of(questions: Search) -> Floats:
-    """Of each type: the direction of its units, and the mean direction of its contexts."""
+    """Of each type: the direction of its units, and the mean direction of its contexts.
+
+    A library without a model has the words of its contexts alone.
+    """
     meaning, types = questions.meaning, questions.types
-    if meaning is None:
-        raise UsageError("a map is made of vectors, and this library has no model: `eqemb build`")
     if not len(types):
         raise UsageError("there is nothing to map: this library has no equations")
-    contexts = np.zeros((int(types.max()) + 1, meaning.dim), np.float64)
-    np.add.at(contexts, types, meaning.contexts)
+    said = (
+        lengthened(questions.wording.spread(range(len(types)), _DRAWN))
+        if meaning is None
+        else meaning.contexts
+    )
+    contexts = np.zeros((int(types.max()) + 1, said.shape[1]), np.float64)
+    np.add.at(contexts, types, said)
     parts = [lengthened(contexts)]
-    if meaning.shapes is not None:
+    if meaning is not None and meaning.shapes is not None:
         parts.append(lengthened(meaning.shapes))
     return np.concatenate(parts, axis=1).astype(np.float64)
 
@@ -187,7 +196,9 @@ def main_axes(vectors: Floats, count: int) -> Floats:
 
 def _umap(vectors: Floats) -> Floats:
     """Neighbours near each other; one thread and one seed, so that it is the same every time."""
-    from umap import UMAP
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ImportWarning)  # it would like TensorFlow for another use
+        from umap import UMAP
 
     rough = main_axes(vectors, min(_AXES, vectors.shape[1]))
     start = 10 * rough[:, :2] / np.maximum(np.abs(rough[:, :2]).max(axis=0), 1e-12)

@@ -35,8 +35,7 @@ class MapMaker:
             if state is not None and state["generation"] != tried:
                 tried = state["generation"]
                 generation = self._folder / "generations" / str(tried)
-                has_vectors = (generation / "index" / "meaning.contexts.npy").exists()
-                if has_vectors and not map_place(generation).exists():
+                if not map_place(generation).exists():
                     self._make()
             self._end.wait(PAUSE)
 

@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 import uvicorn
 from playwright.sync_api import sync_playwright
 
+from eqemb.mapping import map_of
 from eqemb.reading import read_library
 from eqemb.server.app import make_app
 from eqemb.server.running import bound
@@ -54,6 +55,14 @@ def opened(panel: str) -> Callable[[Any], object]:
     return act
 
 
+def hovered(page: Any) -> None:
+    """The map, with the equation in its middle shown."""
+    page.locator("#map[data-ready]").wait_for()
+    page.locator("#map canvas").focus()
+    page.keyboard.press("0")
+    page.locator("#map .shown math").wait_for()
+
+
 SHOTS = (
     Shot("page-home", "/"),
     Shot("page-typing", "/", typed),
@@ -61,6 +70,7 @@ SHOTS = (
     Shot("page-words", "/?q=cosine+similarity", opened("describe")),
     Shot("page-dark", "/?q=cosine+similarity", opened("why"), scheme="dark"),
     Shot("page-article", "/articles/cosine?equation=2#e2"),
+    Shot("page-map", "/map?q=cosine+similarity", hovered),
     Shot("page-phone", "/?q=harmonic+mean", size=NARROW),
 )
 
@@ -70,7 +80,8 @@ def main(folder: Path) -> None:
     chromium = os.environ.get("EQEMB_CHROMIUM") or shutil.which("chromium")
     with tempfile.TemporaryDirectory() as scratch, bound("127.0.0.1", 0) as door:
         library = Path(scratch) / "library"
-        read_library([DEMO], library, jobs=1, index=True).close()
+        with read_library([DEMO], library, jobs=1, index=True) as made:
+            map_of(made)
         server = uvicorn.Server(uvicorn.Config(make_app(library), log_level="error", ws="none"))
         thread = threading.Thread(target=server.run, args=([door],))
         thread.start()

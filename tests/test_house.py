@@ -68,6 +68,7 @@ ORDER = [
     "explaining",
     "library",
     "fetching",
+    "mapping",
     "worker",
     "reading",
     "workshop",

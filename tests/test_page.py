@@ -14,6 +14,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from axes import make_library
+from eqemb.mapping import map_of
 from eqemb.reading import read_library
 from eqemb.server.app import make_app
 from eqemb.server.running import bound
@@ -59,7 +60,8 @@ def _served(folder: Path) -> Iterator[str]:
 def demo(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """The demonstration articles, served."""
     folder = tmp_path_factory.mktemp("page") / "library"
-    read_library([DEMO], folder, jobs=1, index=True).close()
+    with read_library([DEMO], folder, jobs=1, index=True) as made:
+        map_of(made)
     yield from _served(folder)
 
 
@@ -68,6 +70,7 @@ def learned(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """A library with a model, served."""
     with make_library(tmp_path_factory.mktemp("learned")) as made:
         folder = made.folder
+        map_of(made)
     yield from _served(folder)
 
 
@@ -306,11 +309,157 @@ def test_failures_help(open_page: Open, demo: str) -> None:
     assert cards(page).count()
 
 
+# ------------------------------------------------------------ the map
+
+
+def points_of(page: Any) -> dict[str, tuple[float, float]]:
+    """Where the points of a map lie on the screen, while all of it is seen; by equation."""
+    found: dict[str, tuple[float, float]] = page.evaluate(
+        """async () => {
+        const told = await (await fetch("/v1/map")).json();
+        const read = (text, Kind) => new Kind(Uint8Array.from(atob(text),
+          (char) => char.charCodeAt(0)).buffer);
+        const at = { x: [...read(told.x, Uint16Array)], y: [...read(told.y, Uint16Array)] };
+        const box = document.querySelector("#map canvas").getBoundingClientRect();
+        const low = (axis) => Math.min(...at[axis]), high = (axis) => Math.max(...at[axis]);
+        const scale = 0.92 * Math.min(box.width / (high("x") - low("x")),
+          box.height / (high("y") - low("y")));
+        return Object.fromEntries([...read(told.equation, Uint32Array)].map((place, point) => {
+          const [name, first] = told.articles.findLast(([_, first]) => first <= place);
+          return [`${name}#${place - first + 1}`, ["x", "y"].map((axis) =>
+            (at[axis][point] - (low(axis) + high(axis)) / 2) * scale +
+            (axis === "x" ? box.left + box.width / 2 : box.top + box.height / 2))];
+        }));
+        }"""
+    )
+    return found
+
+
+def open_map(open_page: Open, base: str, query: str = "", **settings: Any) -> Any:
+    """The page of the map, drawn."""
+    page = open_page(f"{base}/map{query}", **settings)
+    page.locator("#map[data-ready]").wait_for()
+    return page
+
+
+def seen(page: Any) -> list[int]:
+    """The map as a small picture."""
+    page.wait_for_timeout(200)
+    small: list[int] = page.evaluate(
+        """() => { const small = new OffscreenCanvas(240, 120).getContext("2d");
+        small.drawImage(document.querySelector("#map canvas"), 0, 0, 240, 120);
+        return [...small.getImageData(0, 0, 240, 120).data]
+          .filter((_, at) => at % 4 === 0); }"""
+    )
+    return small
+
+
+def test_the_map_shows_the_equation_under_the_pointer(open_page: Open, learned: str) -> None:
+    """As mathematics; a click opens it, and a place without points shows nothing."""
+    page = open_page(learned)
+    page.get_by_role("link", name="Map", exact=True).click()
+    page.locator("#map[data-ready]").wait_for()
+    x, y = points_of(page)["angles#1"]
+    page.mouse.move(x, y)
+    shown = page.locator("#map .shown")
+    shown.locator("mfrac").wait_for()
+    assert "alert(1)" in shown.inner_text()  # the title, as text
+    page.mouse.move(x - 200, y)
+    shown.wait_for(state="hidden")
+    page.mouse.click(x, y)
+    page.wait_for_url("**/equation?name=angles%231")
+    page.go_back()
+    page.locator("#map[data-ready]").wait_for()
+
+
+def test_the_map_is_moved_and_its_address_follows(open_page: Open, learned: str) -> None:
+    """By dragging, the wheel, buttons and keys; the address shows the same again."""
+    page = open_map(open_page, learned)
+    box = page.locator("#map canvas").bounding_box()
+    middle = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
+    page.mouse.move(*points_of(page)["angles#1"])
+    page.mouse.down()
+    page.mouse.move(*middle, steps=4)
+    page.mouse.up()
+    page.wait_for_url(re.compile(r"/map#0\.9\d+,0\.5\d+,1\.0+$"))
+    page.mouse.wheel(0, -500)
+    page.wait_for_url(re.compile(r",2\.7\d+$"))
+    page.get_by_role("button", name="Nearer").click()
+    page.wait_for_url(re.compile(r",4\.0\d+$"))
+    other = open_map(open_page, learned, page.url.partition("/map")[2])
+    there = seen(page)
+    assert max(there) - min(there) > 60
+    assert max(abs(one - two) for one, two in zip(there, seen(other), strict=True)) < 60
+    page.get_by_role("button", name="Show all").click()
+    page.wait_for_url(re.compile(r",1\.0+$"))
+    assert max(abs(one - two) for one, two in zip(there, seen(page), strict=True)) > 60
+
+
+def test_keys_are_enough_for_the_map(open_page: Open, learned: str) -> None:
+    """Move until an equation is in the middle, read it, open it."""
+    page = open_map(open_page, learned)
+    page.locator("#map canvas").focus()
+    page.keyboard.press("+")
+    for _ in range(15):
+        page.keyboard.press("ArrowLeft")
+    page.locator("#map .shown math").wait_for()
+    page.keyboard.press("Escape")
+    page.locator("#map .shown").wait_for(state="hidden")
+    page.keyboard.press("ArrowLeft")
+    page.locator("#map .shown math").wait_for()
+    page.keyboard.press("Enter")
+    page.wait_for_url("**/equation?name=again%23*")
+
+
+def test_fingers_show_first_and_open_then(open_page: Open, learned: str) -> None:
+    """On a phone, where nothing hovers."""
+    size = {"width": 390, "height": 760}
+    page = open_map(open_page, learned, has_touch=True, viewport=size)
+    x, y = points_of(page)["angles#1"]
+    page.touchscreen.tap(x, y)
+    page.locator("#map .shown math").wait_for()
+    assert page.evaluate("document.documentElement.scrollWidth - innerWidth") <= 0
+    page.touchscreen.tap(x, y)
+    page.wait_for_url("**/equation?name=angles%231")
+
+
+def test_a_query_lights_its_points(open_page: Open, learned: str) -> None:
+    """In the accent's colour, where its hits lie and nowhere else; they are listed too."""
+    page = open_map(open_page, learned)
+    page.fill("#q", "cosine")
+    page.keyboard.press("Enter")
+    page.wait_for_url("**/map?q=cosine")
+    page.locator("#map[data-ready]").wait_for()
+    page.wait_for_timeout(200)
+    assert "lit for cosine" in page.locator("#map canvas").get_attribute("aria-label")
+    reds = page.evaluate(
+        """(places) => { const canvas = document.querySelector("#map canvas");
+        const box = canvas.getBoundingClientRect(), pen = canvas.getContext("2d");
+        return Object.fromEntries(Object.entries(places).map(([name, [x, y]]) => {
+          const [red, green] = pen.getImageData(x - box.left, y - box.top, 1, 1).data;
+          return [name, red - green]; })); }""",
+        points_of(page),
+    )
+    assert reds["angles#1"] > 40 or reds["documents#1"] > 40
+    assert reds["again#2"] < 20
+    assert page.locator("section .card").count() >= 1
+
+
+def test_the_map_is_a_list_too(open_page: Open, learned: str) -> None:
+    """For whoever cannot see it, and without a script."""
+    page = open_page(f"{learned}/map", java_script_enabled=False)
+    page.locator("summary", has_text="list").click()
+    page.locator(".regions a").first.click()
+    page.wait_for_url("**/?q=*")
+    assert cards(page).count()
+
+
 # ------------------------------------------------------------ how it looks and what it weighs
 
 
 @pytest.mark.parametrize("path", ["/", "/?q=cosine+similarity", "/articles/cosine", "/docs",
-                                  "/equation?name=cosine%231", "/report", "/articles"])  # fmt: skip
+                                  "/equation?name=cosine%231", "/report", "/articles",
+                                  "/map"])  # fmt: skip
 def test_a_narrow_screen_scrolls_only_down(open_page: Open, demo: str, path: str) -> None:
     """What is too wide moves within its own frame."""
     page = open_page(demo + path, viewport={"width": 340, "height": 700})
@@ -352,7 +501,8 @@ def _luminance(colour: str) -> float:
     return 0.2126 * red + 0.7152 * green + 0.0722 * blue
 
 
-@pytest.mark.parametrize("path", ["/", "/?q=cosine", "/articles/cosine", "/docs", "/articles"])
+@pytest.mark.parametrize("path", ["/", "/?q=cosine", "/articles/cosine", "/docs", "/articles",
+                                  "/map?q=cosine"])  # fmt: skip
 def test_everything_has_a_name(open_page: Open, demo: str, path: str) -> None:
     """Links, buttons and fields are named; what is focused is seen; headings have no gaps."""
     page = open_page(demo + path)
@@ -376,7 +526,8 @@ def test_everything_has_a_name(open_page: Open, demo: str, path: str) -> None:
 @pytest.mark.skipif("EQEMB_AXE" not in os.environ, reason="EQEMB_AXE names no axe.min.js")
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("path", ["/", "/?q=cosine+similarity", "/?q=zzyzx", "/articles/cosine",
-                                  "/equation?name=cosine%231", "/report", "/docs"])  # fmt: skip
+                                  "/equation?name=cosine%231", "/report", "/docs", "/map?q=cosine",
+                                  ])  # fmt: skip
 def test_axe_finds_nothing_serious(open_page: Open, demo: str, path: str, scheme: str) -> None:
     """Panels are open where there are cards."""
     page = open_page(demo + path, bypass_csp=True, color_scheme=scheme)

@@ -643,7 +643,7 @@ def test_a_library_without_an_index_is_refused(tmp_path: Path) -> None:
 @pytest.mark.parametrize(("sent", "code"), [(signal.SIGINT, 0), (signal.SIGTERM, -15)])
 def test_the_command_serves_until_it_is_stopped(folder: Path, sent: int, code: int) -> None:
     """It says where, answers, and ends without a traceback."""
-    with start("-m", "eqemb", "serve", folder, "--port", "0") as process:
+    with start("-m", "eqemb", "serve", folder, "--port", "0", "--no-map") as process:
         assert process.stderr is not None
         said = process.stderr.readline()
         address = said.split()[0]

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 from eqemb import store
 from eqemb.embeddings import Embeddings
 from eqemb.errors import UsageError
+from eqemb.mapping import SIDE, Map
 
 Results = dict[str, Any]
 Entry = dict[str, Any]
@@ -37,7 +38,7 @@ WIDE, LABELS, LINE = 3.6, 1.75, 0.165
 def check(path: Path) -> None:
     """Refuse a picture that could not be drawn, before hours are spent."""
     if path.suffix not in (*FORMATS, ".pdf"):
-        raise UsageError(f"{path}: a curve is drawn as .png, .svg or .pdf")
+        raise UsageError(f"{path}: a picture is drawn as .png, .svg or .pdf")
     if not path.absolute().parent.is_dir():
         raise UsageError(f"{path}: there is no folder {path.parent}")
     check_installed()
@@ -106,6 +107,39 @@ def draw_curve(made: Embeddings, path: Path) -> None:
             if axes.lines:  # gensim tells no loss
                 axes.legend()
         _save(figure, path)
+
+
+# ---------------------------------------------------------------- a map
+
+
+def draw_map(made: Map, path: Path) -> None:
+    """The map of a library, with the names of its largest regions."""
+    with _style():
+        figure = _figure(figsize=(10, 10), layout="constrained")
+        axes = figure.subplots()
+        axes.set(xlim=(0, SIDE), ylim=(SIDE, 0), aspect="equal", xticks=[], yticks=[])
+        axes.set_frame_on(False)
+        size = min(30.0, max(1.5, 30_000 / max(len(made.x), 1)))
+        for row, name in enumerate(made.collections):
+            colour = PALETTE[row] if row < len(PALETTE) else GREY
+            own = made.collection == row
+            said = f"{name or 'all'} ({int(own.sum()):,})"
+            axes.scatter(made.x[own], made.y[own], size, colour, alpha=0.55, lw=0, label=said)
+        for label in made.labels:
+            if label["level"] == 0:
+                words = "\n".join(label["words"])
+                text = axes.text(label["x"], label["y"], words, ha="center", va="center", size=12)
+                text.set_path_effects([_halo()])
+        if len(made.collections) > 1:
+            axes.legend(loc="lower right", frameon=False, markerscale=3)
+        _save(figure, path)
+
+
+def _halo() -> Any:
+    """White around letters, so that they are read over points."""
+    from matplotlib.patheffects import withStroke
+
+    return withStroke(linewidth=3, foreground="white")
 
 
 # ---------------------------------------------------------------- a contest

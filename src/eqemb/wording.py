@@ -272,6 +272,19 @@ class Wording:
         total = totals[chosen].sum()
         return {int(stems[at]): float(totals[at] / total) for at in chosen}
 
+    def spread(self, equations: range, dim: int) -> Scores:
+        """Directions of equations by their words alone: each stem adds its idf along a drawn one.
+
+        For libraries without a model: equations with the same words point the same way.
+        """
+        drawn = np.random.default_rng(0).standard_normal((len(self.idfs), dim), np.float32)
+        drawn *= self.idfs[:, None].astype(np.float32)
+        made = np.zeros((len(equations), dim), np.float32)
+        for at, equation in enumerate(equations):
+            rows, weights = self._profiles.of(equation)
+            made[at] = weights @ drawn[rows]
+        return made
+
     @cached_property
     def _profiles(self) -> Profiles:
         return Profiles(self._folder, "wording")

@@ -1,10 +1,11 @@
-"""The command that serves: a page and an API."""
+"""Commands for people who look: a page and an API, and the map."""
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from eqemb.cli.shell import LibraryPath, app, say
+from eqemb.cli.shell import Json, LibraryPath, app, busy, print_json, say
 from eqemb.errors import UsageError
 
 
@@ -22,6 +23,9 @@ def serve(
         str | None,
         typer.Option(envvar="EQEMB_TOKEN", help="Ask for this; needed beyond this machine."),
     ] = None,
+    draws: Annotated[
+        bool, typer.Option("--map/--no-map", help="Make a map where there is none.")
+    ] = True,
 ) -> None:
     """Serve a library as a page and an API."""
     try:
@@ -30,4 +34,43 @@ def serve(
         if (error.name or "").partition(".")[0] not in ("fastapi", "uvicorn", "starlette"):
             raise
         raise UsageError("serving needs FastAPI and uvicorn: pip install 'eqemb[serve]'") from None
-    run(library, host=host, port=port, snippets=snippets, token=token, browse=browse, say=say)
+    run(
+        library,
+        host=host,
+        port=port,
+        snippets=snippets,
+        token=token,
+        browse=browse,
+        draws=draws,
+        say=say,
+    )
+
+
+@app.command("map")
+def map_(
+    library: LibraryPath,
+    png: Annotated[
+        Path | None,
+        typer.Option("--png", metavar="FILE", help="Draw it too; .svg and .pdf do as well."),
+    ] = None,
+    anew: Annotated[bool, typer.Option("--anew", help="Even where there is one.")] = False,
+    as_json: Json = False,
+) -> None:
+    """Lay out all equations in two dimensions, for the page; it is done once."""
+    from eqemb.library import Library
+    from eqemb.mapping import map_of
+
+    if png is not None:
+        from eqemb.plots import check, draw_map
+
+        check(png)
+    with Library.open(library) as opened, busy("laying out the equations"):
+        made = map_of(opened, anew=anew)
+        if png is not None:
+            draw_map(made, png)
+    if as_json:
+        print_json({"points": len(made.x), "method": made.method, "labels": len(made.labels)})
+    else:
+        print(f"{len(made.x):,} kinds of equations on the map of {library}, by {made.method}")
+    if made.method == "pca":
+        say("neighbours are kept better by UMAP: pip install 'eqemb[map]'")

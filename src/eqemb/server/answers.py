@@ -22,6 +22,7 @@ from eqemb.errors import UnknownKeyError, UsageError
 from eqemb.formula import layout
 from eqemb.hits import Hit
 from eqemb.library import Library
+from eqemb.mapping import map_place
 from eqemb.postings import load
 from eqemb.question import read_question, reads_as_words
 from eqemb.search import looks_like_name
@@ -350,9 +351,13 @@ class Desk:
 
     # ------------------------------------------------------------ the library itself
 
-    @cached_property
+    @property
     def stats(self) -> Json:
-        """What there is: counts, collections, the model."""
+        """What there is: counts, collections, the model, and whether there is a map by now."""
+        return self._stats | {"map": self.map_file.exists()}
+
+    @cached_property
+    def _stats(self) -> Json:
         report = self.library.report
         return {
             "version": __version__,
@@ -366,7 +371,6 @@ class Desk:
             "coverage": report["coverage"]["displays"],
             "model": self._model(report.get("model") or {}),
             "snippets": self.snippets,
-            "map": self.map_file.exists(),
         }
 
     def _model(self, told: Json) -> Json | None:
@@ -380,14 +384,27 @@ class Desk:
     @property
     def map_file(self) -> Path:
         """Where a map of the equations lies, if one was made: JSON that is served as it is."""
-        return self.library.generation / "map" / "map.json"
+        return map_place(self.library.generation)
 
     def map(self) -> bytes:
         """The map of the equations."""
         try:
             return self.map_file.read_bytes()
         except OSError:
-            raise MissingError("this library has no map") from None
+            raise MissingError("this library has no map: `eqemb map` makes one") from None
+
+    def on_map(self, query: str, count: int = 200) -> Json:
+        """The points of the map that answer a query, best first; `scores` are of the best's."""
+        checked(query)
+        alone = formula_alone(query)
+        library, questions = self.library, self.library.questions
+        found = library.search(query, count) if alone is None else library.similar(alone, count)
+        best: dict[int, float] = {}
+        for hit in found.hits:
+            best.setdefault(int(questions.types[questions.number(hit.equation)]), hit.score)
+        most = max([*best.values(), 1e-9])
+        scores = [round(score / most, 3) for score in best.values()]
+        return {"query": query, "points": list(best), "scores": scores}
 
     @property
     def _index(self) -> Path:

@@ -183,10 +183,24 @@ async def article(
     return await reply(request, lambda desk: desk.article(name, part, equation))
 
 
-@router.get("/map", summary="All equations in two dimensions")
+@router.get("/map", summary="All equations in two dimensions", response_model=forms.Map)
 async def map_(request: Request) -> Response:
-    """Give the map, where the library has one."""
+    """Give the map, where the library has one.
+
+    `x` and `y` (16 bits, up to `side`), `equation` (32 bits) and `collection` (8 bits) are base64
+    of little-endian numbers, one for each point. A point is a kind of equation; `equation` is its
+    first one in the library, counted through `articles`, which have each the count of those before.
+    """
     return await reply(request, lambda desk: desk.map())
+
+
+@router.get("/map/hits", summary="Points that answer", response_model=forms.Lit)
+async def map_hits(
+    request: Request,
+    q: Annotated[str, Query(max_length=LONGEST, examples=["cosine similarity"])],
+) -> Response:
+    """Find the points of the map that answer a query, best first; the best scores 1."""
+    return await reply(request, lambda desk: desk.on_map(q))
 
 
 @router.get("/stats", summary="What there is", response_model=forms.Stats)

@@ -14,6 +14,7 @@ from eqemb.errors import EqembError
 from eqemb.server import api, pages, site
 from eqemb.server.answers import encoded
 from eqemb.server.counter import Counter
+from eqemb.server.drawing import MapMaker
 from eqemb.server.guard import LOOPBACK, Guard
 from eqemb.server.replies import Kept, ShownError, sentence_of, status_of
 
@@ -28,14 +29,21 @@ def make_app(
     hosts: frozenset[str] = LOOPBACK,
     threads: int = 4,
     seconds: float = 10.0,
+    draws: bool = False,
 ) -> FastAPI:
-    """A library as an application; without a token only `hosts` are answered."""
+    """A library as an application; without a token only `hosts` are answered.
+
+    `draws`: a map is made where there is none.
+    """
     counter = Counter(folder, snippets=snippets, threads=threads, seconds=seconds)
 
     @asynccontextmanager
     async def life(_app: FastAPI) -> AsyncIterator[None]:
+        maker = MapMaker(folder) if draws else None
         yield
         counter.close()
+        if maker is not None:
+            maker.close()
 
     app = FastAPI(
         title="eqemb",

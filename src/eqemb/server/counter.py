@@ -18,6 +18,7 @@ from typing import TypeVar
 from eqemb import __version__
 from eqemb.errors import EqembError
 from eqemb.library import Library, read_state
+from eqemb.mapping import map_place
 from eqemb.server.answers import Desk
 
 T = TypeVar("T")
@@ -88,7 +89,9 @@ class Counter:
     def edition(self) -> str:
         """Stands for all that answers depend on, but for the question."""
         number = self._generation()
-        return self._editions.get(number, f"generation {number}")
+        is_mapped = map_place(self.folder / "generations" / str(number)).exists()
+        known = self._editions.get(number, f"generation {number}")
+        return f"{known} with a map" if is_mapped else known
 
     def _note(self, library: Library) -> None:
         report = library.report

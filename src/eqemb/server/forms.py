@@ -231,6 +231,40 @@ class Stats(Form):
     map: bool
 
 
+class Label(Form):
+    """Words for a region of the map."""
+
+    words: list[str]
+    x: int
+    y: int
+    level: int
+    points: int
+
+
+class Map(Form):
+    """All kinds of equations in two dimensions."""
+
+    format: int
+    method: str
+    points: int
+    side: int
+    x: str
+    y: str
+    equation: str
+    collection: str
+    collections: list[str]
+    articles: list[tuple[str, int]]
+    labels: list[Label]
+
+
+class Lit(Form):
+    """Points of the map that answer a query."""
+
+    query: str
+    points: list[int]
+    scores: list[float]
+
+
 class Health(Form):
     """That the server answers."""
 

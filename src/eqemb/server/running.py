@@ -28,14 +28,16 @@ def serve(
     snippets: str = "full",
     token: str | None = None,
     browse: bool = False,
+    draws: bool = True,
     say: Callable[[str], object] = print,
 ) -> None:
-    """Serve a library until somebody interrupts."""
+    """Serve a library until somebody interrupts; `draws`: with a map, which may be made first."""
     if token is None and not is_loopback(host):
         raise UsageError(f"whoever reaches {host} could read the library: give a --token")
     if token is not None and len(token) < 8:
         raise UsageError(f"a token of {len(token)} letters is soon guessed: give 8 or more")
-    app = make_app(folder, snippets=snippets, token=token, hosts=LOOPBACK | {host.lower()})
+    hosts = LOOPBACK | {host.lower()}
+    app = make_app(folder, snippets=snippets, token=token, hosts=hosts, draws=draws)
     with bound(host, port) as door:
         address = _address(host, door.getsockname()[1], token)
         settings = uvicorn.Config(

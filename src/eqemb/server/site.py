@@ -1,17 +1,16 @@
 """The pages at their addresses, and the files they need."""
 
+import json
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Query, Request, Response
 from starlette.exceptions import HTTPException
 
 from eqemb.errors import UsageError
-from eqemb.server import accounts, pages
+from eqemb.server import accounts, atlas, pages
 from eqemb.server.answers import LONGEST, Desk, Page
 from eqemb.server.api import Limits
-from eqemb.server.frame import page as framed
 from eqemb.server.manual import manual
-from eqemb.server.markup import Html, h
 from eqemb.server.replies import MADE_BY, WEB, ShownError, counter_of, reply, sentence_of
 
 router = APIRouter(include_in_schema=False)
@@ -109,15 +108,19 @@ async def model(request: Request) -> Response:
 
 
 @router.get("/map")
-async def map_(request: Request) -> Response:
-    """The map, which `web/map.html` and its script draw from `/v1/map`."""
+async def map_(request: Request, q: Text = "") -> Response:
+    """The map, which its script draws from `/v1/map`."""
 
     def made(desk: Desk) -> bytes:
-        place = WEB / "map.html"
-        if not place.exists():
-            raise HTTPException(404)
-        body = Html(place.read_text("utf-8"))
-        return framed("Map", h("h1", "Map"), body, stats=desk.stats, here="/map")
+        regions = json.loads(desk.map())["labels"]
+        if not q.strip():
+            return atlas.page(desk.stats, regions)
+        try:
+            return atlas.page(desk.stats, regions, q, desk.search(q, Page())["hits"])
+        except UsageError as error:
+            sentence = sentence_of(error, counter_of(request))
+            page = atlas.page(desk.stats, regions, q, sentence=sentence)
+            raise ShownError(sentence, page) from None
 
     return await reply(request, made, HTML)
 

@@ -490,7 +490,7 @@ def test_batches_follow_the_text_and_the_device() -> None:
         for device in ("cpu", "cuda")
     }
     assert found["cpu"][:2] == found["cuda"][:2]
-    assert (found["cpu"][2], found["cuda"][2]) == (16_384, 131_072)
+    assert (found["cpu"][2], found["cuda"][2]) == (16_384, 262_144)
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from eqemb import rankers
+from eqemb import rankers, wording
 from eqemb.corpus import Corpus
 from eqemb.embeddings import Embeddings
 from eqemb.errors import UsageError
@@ -257,7 +257,7 @@ def test_contexts_weigh_words_by_distance() -> None:
 
 def test_contexts_end_at_the_reach(monkeypatch: pytest.MonkeyPatch) -> None:
     """Words further away than the reach are no context."""
-    monkeypatch.setattr(rankers, "REACH", 1)
+    monkeypatch.setattr(wording, "REACH", 1)
     rows, _, _, _ = rankers.contexts(np.arange(6), [3])
     assert rows.tolist() == [2, 3]
 

@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from eqemb import store
 from eqemb.article import EQUATION_MARK
 from eqemb.errors import UsageError
+from eqemb.meaning import lengthened
 from eqemb.records import Records
 
 Encode = Callable[[list[str]], NDArray[np.float32]]
@@ -98,7 +99,7 @@ class Encoding:
 
     @cached_property
     def _vectors(self) -> Floats:
-        probe = _unit(self._encode([PROBE]))[0]
+        probe = lengthened(self._encode([PROBE]))[0]
         if (kept := self._kept(probe)) is not None:
             return kept
         texts = list(passages(self._records))
@@ -128,7 +129,7 @@ class Encoding:
                 path.unlink(missing_ok=True)
 
     def _encoded(self, texts: list[str], size: int) -> Floats:
-        made = _unit(self._encode(texts))
+        made = lengthened(self._encode(texts))
         if made.shape[1] != size:
             raise UsageError(f"the encoder makes vectors of {size} and of {made.shape[1]} numbers")
         return made
@@ -138,9 +139,3 @@ class Encoding:
         query = self._encoded([text], self._vectors.shape[1])[0]
         found: Floats = np.maximum(self._vectors @ query, 0)
         return found
-
-
-def _unit(vectors: Floats) -> Floats:
-    norms = np.linalg.norm(vectors, axis=1, keepdims=True)
-    made: Floats = (vectors / np.maximum(norms, 1e-12)).astype(np.float32)
-    return made

@@ -28,7 +28,7 @@ from eqemb.pairing import PAIRS
 from eqemb.question import Question
 from eqemb.search import EQUATION_PARTS, WORD_PARTS, Asked, Search, weighed
 from eqemb.split import Stream
-from eqemb.wording import REACH
+from eqemb.wording import around, summed
 
 WORDS, EQUATION = "words", "equation"
 #: What the parts of the library's own search weigh, for each kind of query.
@@ -131,19 +131,9 @@ def contexts(
     ids: NDArray[np.int64], places: list[int]
 ) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any], NDArray[Any]]:
     """Words around each equation of an article, with the sum of 1 / sqrt(distance) of each."""
-    reach = np.arange(1, REACH + 1)
-    offsets = np.r_[-reach, reach - 1]  # the word before is at place - 1, the one after at place
-    weights = np.r_[1 / np.sqrt(reach), 1 / np.sqrt(reach)]
-    at = np.array(places)[:, None] + offsets
-    inside = (at >= 0) & (at < len(ids))
-    owners = np.broadcast_to(np.arange(len(places))[:, None], at.shape)[inside]
-    values = np.broadcast_to(weights, at.shape)[inside]
-    codes = owners * (int(ids.max(initial=0)) + 1) + ids[at[inside]]
-    pairs, where = np.unique(codes, return_inverse=True)
-    total = np.bincount(where, values, minlength=len(pairs))
-    base = int(ids.max(initial=0)) + 1
+    (rows,), (owners,), (values,) = around(ids, np.array(places))
     length = np.bincount(owners, values, minlength=len(places))
-    return pairs % base, pairs // base, total, length
+    return (*summed(rows, owners, values), length)
 
 
 class UnitOverlap:

@@ -162,10 +162,15 @@ def _impacts(
 ) -> tuple[Array, Array, Array]:
     """Each stem of each equation once, its frequency saturated."""
     row, owner, value = (np.concatenate(part) for part in (rows, owners, values))
-    base = int(row.max(initial=0)) + 1
-    pairs, where = np.unique(owner.astype(np.int64) * base + row, return_inverse=True)
-    total = np.bincount(where, value, minlength=len(pairs))
-    return pairs % base, pairs // base, total * (K1 + 1) / (total + K1)
+    row, owner, total = summed(row, owner, value)
+    return row, owner, total * (K1 + 1) / (total + K1)
+
+
+def summed(rows: Array, owners: Array, values: Array) -> tuple[Array, Array, Array]:
+    """Each row of each owner once, ordered by owner, with the sum of its values."""
+    base = int(rows.max(initial=0)) + 1
+    pairs, where = np.unique(owners.astype(np.int64) * base + rows, return_inverse=True)
+    return pairs % base, pairs // base, np.bincount(where, values, minlength=len(pairs))
 
 
 # ------------------------------------------------------------ asking it

@@ -12,7 +12,7 @@ from typing import Annotated, Any
 import typer
 
 from eqemb.cli.asking import where_said
-from eqemb.cli.shell import Json, Stages, app, print_json
+from eqemb.cli.shell import Json, Stages, app, columns, print_json
 
 #: What is asked; of `benchmarks/demo_queries.toml`, which was written before any was asked.
 _DESCRIBED = r"c_t = f_t \odot c_{t-1} + i_t \odot \tilde{c}_t"
@@ -89,7 +89,7 @@ def _print_rows(head: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> None:
     from rich.text import Text
 
     console = Console(highlight=False)
-    console.width = min(console.width, _WIDTH)
+    console.width = min(columns(), _WIDTH)
     shown = Table(box=SIMPLE_HEAD, pad_edge=False, show_edge=False, header_style="dim")
     cells = [tuple(map(Text, row)) for row in rows]
     widths = [max(cell_len(cell.plain) for cell in column) for column in zip(*cells, strict=True)]

@@ -36,6 +36,8 @@ def made(
         folder / "papers",
         one=rf"{ANGLE} \[ \cos(x, y) = \frac{{x \cdot y}}{{\|x\| \|y\|}} \] {MEAN} \[ F = a_1 \]",
         two=rf"{MEAN} \[ F = \frac{{2 P R}}{{P + R}} \] {ANGLE} \[ \] {ANGLE}",
+        # the kinds of its units are those of others, so that kinds learn something else than units
+        three=rf"{ANGLE} \[ G = \frac{{3 A B}}{{A + C}} + \cos(s, t) \] {MEAN}",
     )
     with read_library([folder / "papers"], folder / "lib", jobs=1) as library:
         corpus = workshop.corpus(library)

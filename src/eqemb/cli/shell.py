@@ -42,14 +42,19 @@ class _Commands(TyperGroup):
         except KeyboardInterrupt:
             fail("interrupted" + _KEPT.get(str(ctx.invoked_subcommand), ""), 130)
         except BrokenPipeError:
-            # the reader of our output has gone (| head): no more to say
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            _drop_output()  # its reader has gone (| head): no more to say
             sys.exit(0)
         except OSError as error:
             if error.filename is None:
+                _drop_output()
                 fail(error.strerror or str(error), 1)
             fail(f"{error.filename}: {error.strerror}", 1)
         return result
+
+
+def _drop_output() -> None:
+    """What stdout could not take goes nowhere; Python would try again at the end, and complain."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 app = typer.Typer(

@@ -587,6 +587,19 @@ def test_a_build_ends_with_what_to_type_next(run: Run, tmp_path: Path) -> None:
     assert found["model"]["sha256"] is None
 
 
+def test_a_build_lays_out_the_map(run: Run, tmp_path: Path) -> None:
+    """Unless it is told not to, or there is nothing to lay out."""
+    papers(tmp_path / "papers", a=BODY, b=BODY)
+    papers(tmp_path / "prose", a=r"\documentclass{article}\begin{document}Words.\end{document}")
+    for given, options, mapped in (
+        ("papers", [], 1),
+        ("papers", ["--no-map"], 0),
+        ("prose", [], 0),
+    ):
+        assert run("build", tmp_path / given, "-o", tmp_path / "lib", *options).code == 0
+        assert len([*(tmp_path / "lib").glob("generations/*/map/map.json")]) == mapped
+
+
 def test_repro_says_what_differs(run: Run, tmp_path: Path) -> None:
     """With exit 3; papers that changed are named."""
     papers(tmp_path / "papers", a=BODY, b=BODY)

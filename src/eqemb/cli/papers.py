@@ -60,6 +60,9 @@ def build(
             "--base", metavar="LIBRARY", help="Take word vectors from a larger library's model."
         ),
     ] = None,
+    draws: Annotated[
+        bool, typer.Option("--map/--no-map", help="Lay out a map of them for the page.")
+    ] = True,
     jobs: Jobs = None,
     resume: Resume = False,
     strict: Strict = None,
@@ -67,6 +70,7 @@ def build(
 ) -> None:
     """Read papers into a library, learn from them and index them for questions."""
     from eqemb.building import build_library
+    from eqemb.mapping import map_of
 
     started = time.perf_counter()
     _say_replaced(output)
@@ -74,9 +78,12 @@ def build(
         library = build_library(
             paths, output, model=model, base=base, jobs=jobs, resume=resume, watch=stages.watch
         )
+        first = next((name for name, count, _ in library.contents() if count), None)
+        if draws and first is not None:
+            stages.watch("mapping", "")
+            map_of(library)
     with library:
         report = library.report
-        first = next((name for name, count, _ in library.contents() if count), None)
     seconds = time.perf_counter() - started
     if as_json:
         print_json(_read_summary(report, seconds) | {"model": report.get("model")})

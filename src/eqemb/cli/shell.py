@@ -54,7 +54,10 @@ class _Commands(TyperGroup):
 
 def _drop_output() -> None:
     """What stdout could not take goes nowhere; Python would try again at the end, and complain."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    try:
+        sys.stdout.flush()
+    except OSError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 app = typer.Typer(

@@ -89,6 +89,35 @@ def test_bibtex(tmp_path: Path) -> None:
     )
 
 
+def test_entries_on_one_line(tmp_path: Path) -> None:
+    """Are papers of their own."""
+    path = tmp_path / "refs.bib"
+    path.write_text(
+        "@article{a, eprint={1803.09123}} @article{b, eprint={1409.0473}}@misc(c, eprint={x})"
+        " @misc{d, eprint={1207.0580}}\n",
+        "utf-8",
+    )
+    assert in_bibliography(path) == (["1803.09123", "1409.0473", "1207.0580"], ["c"])
+
+
+@pytest.mark.parametrize(
+    ("fields", "identifier"),
+    [
+        ("eprint={0309136}, primaryClass={math}", "math/0309136"),
+        ("eprint={0309136v2}, primaryClass={math.GT}", "math/0309136v2"),
+        ("eprint={9805021}, eprintclass={cond-mat.stat-mech}", "cond-mat/9805021"),
+        ("eprint={1803.09123}, primaryClass={stat.ML}", "1803.09123"),
+        ("eprint={0309136}, primaryClass={nothing}", ""),
+        ("eprint={0309136}", ""),
+    ],
+)
+def test_an_old_number_beside_its_archive(tmp_path: Path, fields: str, identifier: str) -> None:
+    """As arXiv's own BibTeX had it."""
+    path = tmp_path / "refs.bib"
+    path.write_text(f"@misc{{a, {fields}}}\n", "utf-8")
+    assert in_bibliography(path) == (([identifier], []) if identifier else ([], ["a"]))
+
+
 def test_zotero_csv(tmp_path: Path) -> None:
     """By address, DOI, extra field or place in the archive."""
     path = tmp_path / "zotero.csv"

@@ -37,7 +37,7 @@ _NOT_TEXT = re.compile(rb"/Subtype\s*/Image|/Length1\b")
 _KERNING = re.compile(r"\)\s*-?[\d.]+\s*\(")
 _HEX = re.compile(r"<((?:[0-9A-Fa-f]{2}){6,})>")
 _MOST_TEXT = 4 << 20  # of one stream; a first page has far less
-_ENTRY = re.compile(r"^[ \t]*@\s*(\w+)\s*[{(]\s*([^\s,]*)\s*,", re.MULTILINE)
+_ENTRY = re.compile(r"(?:^|(?<=[})]))[ \t]*@\s*(\w+)\s*[{(]\s*([^\s,]*)\s*,", re.MULTILINE)
 _FIELD = re.compile(
     r"([A-Za-z][\w-]*)\s*=\s*"
     r'(?:\{((?:[^{}]|\{(?:[^{}]|\{[^{}]*\})*\})*)\}|"([^"]*)"|([\w.]+))'
@@ -174,10 +174,11 @@ def _entry_id(entry: Mapping[str, str]) -> str:
     """Fields that hold the paper's own identifier first, those that may name another last."""
     kind = entry.get("archiveprefix") or entry.get("eprinttype") or "arxiv"
     own = [entry.get(key, "") for key in _OWN] if kind.lower() == "arxiv" else []
+    archive = (entry.get("primaryclass") or entry.get("eprintclass") or "").partition(".")[0]
     mentions = [entry.get(key, "") for key in _TRUSTED]
     mentions += [value for key, value in entry.items() if key not in {*_OWN, *_ABOUT_OTHERS}]
     for text in own:
-        if found := canonical(text):
+        if found := canonical(text) or canonical(f"{archive}/{text}"):
             return found
     for text in mentions:
         if (match := _MENTION.search(text)) and (found := _checked(match[1], match[2])):

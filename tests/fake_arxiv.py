@@ -5,7 +5,9 @@ fail in ways that arXiv fails in; `calls` remembers what it was asked, when and 
 connection.
 """
 
+import os
 import re
+import tempfile
 import threading
 from collections import defaultdict
 from collections.abc import Iterator
@@ -13,6 +15,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import NamedTuple
+from unittest import mock
 from urllib.parse import parse_qs, unquote, urlsplit
 from xml.sax.saxutils import escape
 
@@ -58,6 +61,7 @@ class Entry:
     version: str = "v1"
     licence: str = FREE
     title: str = "On\n  Words & Numbers"
+    status: int = 200
 
 
 class Answer(NamedTuple):
@@ -82,7 +86,7 @@ class FakeArxiv:
     @property
     def site(self) -> Site:
         """Where it answers."""
-        return Site(f"{self.base}/api/query", f"{self.base}/e-print/", f"{self.base}/oai")
+        return Site(*(self.base + urlsplit(url).path for url in Site()))
 
     @property
     def options(self) -> list[str]:
@@ -97,7 +101,7 @@ class FakeArxiv:
         return entry
 
     def refuse(self, kind: str, *answers: Answer) -> None:
-        """The next answers to calls of a kind: "api", "e-print" or "oai"."""
+        """The next answers to calls of a kind: "api", "src" or "oai"."""
         self.failures[kind] += answers
 
     def asked(self, kind: str) -> list[str]:
@@ -115,9 +119,13 @@ class FakeArxiv:
             return self._feed(asked)
         if kind == "oai":
             return self._record(asked["identifier"].removeprefix("oai:arXiv.org:"))
-        name = unquote(parts.path).removeprefix("/e-print/")
-        known = {paper.id + paper.version: paper.source for paper in self.papers}
-        return Answer(body=known[name]) if name in known else Answer(404, b"<html>None</html>")
+        if kind == "e-print":  # as it was called once
+            return Answer(301, headers=(("location", parts.path.replace("e-print", "src")),))
+        name = unquote(parts.path).removeprefix("/src/")
+        for paper in self.papers:
+            if paper.id + paper.version == name:
+                return Answer(paper.status, paper.source)
+        return Answer(404, b"<html>None</html>")
 
     def _feed(self, asked: dict[str, str]) -> Answer:
         if "id_list" in asked:
@@ -168,6 +176,7 @@ def feed(papers: list[Entry], total: int) -> bytes:
 
 class _Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
+    wbufsize = -1  # head and body at once: in two pieces, each call takes 40 ms
     arxiv: FakeArxiv
     connections = 0
 
@@ -197,7 +206,7 @@ class _Handler(BaseHTTPRequestHandler):
 
 @contextmanager
 def serving(clock: Clock) -> Iterator[FakeArxiv]:
-    """A server for as long as it is needed."""
+    """A server for as long as it is needed; locks go to a folder of its own."""
     arxiv = FakeArxiv(clock)
     handler = type("Handler", (_Handler,), {"arxiv": arxiv, "connections": 0})
     server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
@@ -206,7 +215,11 @@ def serving(clock: Clock) -> Iterator[FakeArxiv]:
     thread.start()
     arxiv.base = f"http://127.0.0.1:{server.server_address[1]}"
     try:
-        yield arxiv
+        with (
+            tempfile.TemporaryDirectory() as cache,
+            mock.patch.dict(os.environ, XDG_CACHE_HOME=cache),
+        ):
+            yield arxiv
     finally:
         server.shutdown()
         thread.join()

@@ -56,16 +56,17 @@ def test_the_distance_can_only_grow(arxiv: FakeArxiv) -> None:
 
 def test_a_busy_server_is_asked_later_and_later(arxiv: FakeArxiv, courier: Courier) -> None:
     """Until it answers."""
-    arxiv.refuse("e-print", *[Answer(status) for status in (503, 429, 500)])
+    arxiv.refuse("src", *[Answer(status) for status in (503, 429, 500)])
     assert courier.get(arxiv.site.source + "1501.00001v1").status == 200
     assert pauses(arxiv) == [6, 12, 24]
 
 
-def test_the_server_says_how_long(arxiv: FakeArxiv, courier: Courier) -> None:
+@pytest.mark.parametrize("name", ["Retry-After", "retry-after"])
+def test_the_server_says_how_long(arxiv: FakeArxiv, courier: Courier, name: str) -> None:
     """In seconds or as a date; never shorter than our own wait."""
     date = email.utils.formatdate(time.time() + 200, usegmt=True)
     for text in ("60", "1", date, "soon"):
-        arxiv.refuse("e-print", Answer(429, headers=(("Retry-After", text),)))
+        arxiv.refuse("src", Answer(429, headers=((name, text),)))
     courier.get(arxiv.site.source + "1501.00001v1")
     first, second, third, fourth = pauses(arxiv)
     assert (first, second, fourth) == (60, 12, 48)
@@ -74,11 +75,11 @@ def test_the_server_says_how_long(arxiv: FakeArxiv, courier: Courier) -> None:
 
 def test_a_server_that_stays_busy_is_left_alone(arxiv: FakeArxiv, courier: Courier) -> None:
     """After six tries, or at once where it asks for a long pause or refuses."""
-    arxiv.refuse("e-print", *[Answer(503)] * 6)
+    arxiv.refuse("src", *[Answer(503)] * 6)
     with pytest.raises(Unavailable, match=r"did not answer 6 times \(HTTP 503\)"):
         courier.get(arxiv.site.source)
     assert len(arxiv.calls) == 6
-    arxiv.refuse("e-print", Answer(429, headers=(("Retry-After", "7200"),)), Answer(403))
+    arxiv.refuse("src", Answer(429, headers=(("Retry-After", "7200"),)), Answer(403))
     with pytest.raises(Unavailable, match=r"pause of 2\.0 h: the same command goes on later"):
         courier.get(arxiv.site.source)
     with pytest.raises(Unavailable, match="refuses to answer us"):
@@ -89,7 +90,7 @@ def test_a_server_that_stays_busy_is_left_alone(arxiv: FakeArxiv, courier: Couri
 def test_an_answer_that_breaks_off_is_asked_for_again(arxiv: FakeArxiv, courier: Courier) -> None:
     """Over a new connection."""
     courier.get(arxiv.base)
-    arxiv.refuse("e-print", Answer(body=b"sou", cut=3))
+    arxiv.refuse("src", Answer(body=b"sou", cut=3))
     assert courier.get(arxiv.site.source + "1501.00001v1").body == b"source"
     assert [call.connection for call in arxiv.calls] == [1, 1, 2]
     assert pauses(arxiv) == [3, 6]
@@ -107,13 +108,14 @@ def test_a_connection_that_was_closed_meanwhile_is_made_anew(
     assert pauses(arxiv) == [3]
 
 
-def test_moved_things_are_followed(arxiv: FakeArxiv, courier: Courier) -> None:
+@pytest.mark.parametrize("name", ["Location", "location"])
+def test_moved_things_are_followed(arxiv: FakeArxiv, courier: Courier, name: str) -> None:
     """At the pace of any call, and not in circles."""
-    moved = (("Location", "/e-print/1501.00001v1"),)
-    arxiv.refuse("e-print", Answer(301, headers=moved))
+    moved = ((name, "/src/1501.00001v1"),)
+    arxiv.refuse("src", Answer(301, headers=moved))
     assert courier.get(f"{arxiv.site.source}old").body == b"source"
     assert pauses(arxiv) == [3]
-    arxiv.refuse("e-print", *[Answer(302, headers=moved)] * 30)
+    arxiv.refuse("src", *[Answer(302, headers=moved)] * 30)
     with pytest.raises(Unavailable, match="leads in a circle"):
         courier.get(f"{arxiv.site.source}old")
 
@@ -127,6 +129,15 @@ def test_no_network_is_said_at_once() -> None:
         with pytest.raises(Unavailable, match=rf"127.0.0.1:{port} cannot be reached"):
             clock.courier().get(f"http://127.0.0.1:{port}/")
     assert clock.now == 1000
+
+
+@pytest.mark.parametrize(
+    ("url", "target"), [("", "/"), ("?a=b&c", "/?a=b&c"), ("/src/cs/1", "/src/cs/1")]
+)
+def test_what_is_asked_for(arxiv: FakeArxiv, courier: Courier, url: str, target: str) -> None:
+    """Is the path with its question."""
+    courier.get(arxiv.base + url)
+    assert [call.target for call in arxiv.calls] == [target]
 
 
 @pytest.mark.parametrize(

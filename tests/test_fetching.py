@@ -219,7 +219,7 @@ def test_every_call_keeps_its_distance(arxiv: FakeArxiv, tmp_path: Path) -> None
     for number in range(3):
         arxiv.add(f"1501.0000{number}", TAR)
     fetched(arxiv, tmp_path)
-    assert [call.kind for call in arxiv.calls] == ["api", *["e-print"] * 3, *["oai"] * 3]
+    assert [call.kind for call in arxiv.calls] == ["api", *["src"] * 3, *["oai"] * 3]
     assert [call.time for call in arxiv.calls] == [1000 + 3 * number for number in range(7)]
     assert {call.connection for call in arxiv.calls} == {1}
 
@@ -246,14 +246,14 @@ def test_papers_without_a_source(
     """Are taken down with the cause, and not asked for again."""
     arxiv.add("1501.00001", source if isinstance(source, bytes) else b"")
     if isinstance(source, Answer):
-        arxiv.refuse("e-print", source)
+        arxiv.refuse("src", source)
     outcome = fetched(arxiv, tmp_path)
     assert (outcome.fetched, outcome.missed) == (0, {cause: 1})
     record = account(tmp_path)["1501.00001"]
     assert (record["cause"], record["file"]) == (cause, None)
     assert files(tmp_path) == {"metadata.jsonl"}
     assert fetched(arxiv, tmp_path).missed == {}
-    assert len(arxiv.asked("e-print")) == 1
+    assert len(arxiv.asked("src")) == 1
 
 
 @pytest.mark.parametrize(
@@ -267,10 +267,10 @@ def test_a_broken_download_is_asked_for_again(
     """Once; what stays broken is taken down, and the next run tries it again."""
     arxiv.add("1501.00001", TAR)
     arxiv.add("1501.00002", broken)
-    arxiv.refuse("e-print", Answer(body=broken))
+    arxiv.refuse("src", Answer(body=broken))
     outcome = fetched(arxiv, tmp_path)
     assert (outcome.fetched, outcome.missed) == (1, {cause: 1})
-    assert len(arxiv.asked("e-print")) == 4
+    assert len(arxiv.asked("src")) == 4
     arxiv.papers[1].source = SINGLE
     assert fetched(arxiv, tmp_path).fetched == 1
     assert "cause" not in account(tmp_path)["1501.00002"]
@@ -343,7 +343,7 @@ def test_where_arxiv_stops_answering_we_stop(arxiv: FakeArxiv, tmp_path: Path) -
     """And say what is left."""
     for number in range(3):
         arxiv.add(f"1501.0000{number}", TAR)
-    arxiv.refuse("e-print", Answer(body=TAR), *[Answer(503)] * 6)
+    arxiv.refuse("src", Answer(body=TAR), *[Answer(503)] * 6)
     outcome = fetched(arxiv, tmp_path)
     assert "did not answer 6 times (HTTP 503)" in outcome.stopped
     assert (outcome.fetched, outcome.left, outcome.unlicensed) == (1, 2, 1)
@@ -364,7 +364,7 @@ def test_a_licence_that_is_not_told_is_asked_for_next_time(
         assert account(tmp_path)["1501.00001"]["licence"] is None
     assert planned(arxiv, tmp_path).calls == 1
     assert fetched(arxiv, tmp_path).unlicensed == 0
-    assert len(arxiv.asked("e-print")) == 1
+    assert len(arxiv.asked("src")) == 1
 
 
 def test_a_folder_that_is_none_or_taken(arxiv: FakeArxiv, tmp_path: Path) -> None:
@@ -550,7 +550,7 @@ def test_the_command_says_that_arxiv_stopped_and_that_it_was_interrupted(
     arxiv.add("1501.00001", TAR)
     arxiv.add("1501.00002", TAR)
     asked = ("--category", "nlp", "-o", tmp_path / "papers")
-    arxiv.refuse("e-print", Answer(body=TAR), Answer(403))
+    arxiv.refuse("src", Answer(body=TAR), Answer(403))
     code, out, err = run(*asked)
     assert code == 1
     assert [line.split() for line in out.splitlines()[1:]] == [

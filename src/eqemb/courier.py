@@ -8,9 +8,10 @@ answers mean, is left to `fetching`.
 import email.utils
 import http.client
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
+from email.message import Message
 from typing import NamedTuple
-from urllib.parse import urljoin, urlsplit
+from urllib.parse import urljoin, urlsplit, urlunsplit
 
 from eqemb import __version__
 from eqemb.errors import EqembError, UsageError
@@ -34,7 +35,8 @@ class Reply(NamedTuple):
     """What a server sent."""
 
     status: int
-    headers: Mapping[str, str]
+    headers: Message
+    """By name in any case."""
     body: bytes
 
 
@@ -95,7 +97,7 @@ class Courier:
         try:
             response = self._send(url)
             self._has_answer = True
-            return Reply(response.status, dict(response.headers), response.read())
+            return Reply(response.status, response.headers, response.read())
         except BaseException:
             self.close()
             raise
@@ -104,7 +106,7 @@ class Courier:
 
     def _send(self, url: str) -> http.client.HTTPResponse:
         parts = urlsplit(url)
-        target = f"{parts.path or '/'}{'?' * bool(parts.query)}{parts.query}"
+        target = urlunsplit(("", "", parts.path or "/", parts.query, ""))
         headers = {"User-Agent": f"eqemb/{__version__} (eqemb fetch; Python)"}
         used = self._connection
         if used is not None and self._server == (parts.scheme, parts.netloc):
@@ -128,7 +130,7 @@ class Courier:
         self._connection = None
 
 
-def _retry_after(headers: Mapping[str, str]) -> float:
+def _retry_after(headers: Message) -> float:
     """The seconds that a server asks for, given as such or as a date."""
     text = headers.get("Retry-After", "")
     if text.isdecimal():

@@ -54,7 +54,7 @@ class Site(NamedTuple):
     """Where arXiv answers: questions, sources, and records with licences."""
 
     api: str = "https://export.arxiv.org/api/query"
-    source: str = "https://export.arxiv.org/e-print/"
+    source: str = "https://export.arxiv.org/src/"
     records: str = "https://oaipmh.arxiv.org/oai"
 
 

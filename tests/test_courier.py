@@ -9,7 +9,7 @@ from itertools import pairwise
 
 import pytest
 
-from eqemb.courier import Courier, Unavailable, duration
+from eqemb.courier import Courier, NoAnswer, Unavailable, duration
 from eqemb.errors import UsageError
 from fake_arxiv import Answer, Clock, FakeArxiv, serving
 
@@ -76,8 +76,9 @@ def test_the_server_says_how_long(arxiv: FakeArxiv, courier: Courier, name: str)
 def test_a_server_that_stays_busy_is_left_alone(arxiv: FakeArxiv, courier: Courier) -> None:
     """After six tries, or at once where it asks for a long pause or refuses."""
     arxiv.refuse("src", *[Answer(503)] * 6)
-    with pytest.raises(Unavailable, match=r"did not answer 6 times \(HTTP 503\)"):
+    with pytest.raises(Unavailable, match=r"did not answer 6 times \(HTTP 503\)") as stopped:
         courier.get(arxiv.site.source)
+    assert not isinstance(stopped.value, NoAnswer)
     assert len(arxiv.calls) == 6
     arxiv.refuse("src", Answer(429, headers=(("Retry-After", "7200"),)), Answer(403))
     with pytest.raises(Unavailable, match=r"pause of 2\.0 h: the same command goes on later"):
@@ -85,6 +86,18 @@ def test_a_server_that_stays_busy_is_left_alone(arxiv: FakeArxiv, courier: Couri
     with pytest.raises(Unavailable, match="refuses to answer us"):
         courier.get(arxiv.site.source)
     assert len(arxiv.calls) == 8
+
+
+@pytest.mark.parametrize("answer", [Answer(500), Answer(502), Answer(504), Answer(cut=3)])
+def test_a_question_that_always_fails_is_given_up(
+    arxiv: FakeArxiv, courier: Courier, answer: Answer
+) -> None:
+    """The next one is asked at the common pace."""
+    arxiv.refuse("src", *[answer] * 6)
+    with pytest.raises(NoAnswer, match="did not answer 6 times"):
+        courier.get(arxiv.site.source + "1501.00001v1")
+    assert courier.get(arxiv.site.source + "1501.00001v1").body == b"source"
+    assert pauses(arxiv) == [6, 12, 24, 48, 96, 3]
 
 
 def test_an_answer_that_breaks_off_is_asked_for_again(arxiv: FakeArxiv, courier: Courier) -> None:

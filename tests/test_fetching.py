@@ -10,6 +10,7 @@ from contextlib import closing
 from functools import partial
 from pathlib import Path
 from typing import Any
+from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
@@ -20,7 +21,7 @@ from eqemb.library import locked
 from eqemb.reading import read_articles
 from eqemb.sources import discover
 from fake_arxiv import FREE, Answer, Clock, FakeArxiv, feed, serving
-from packing import gz, tar
+from packing import POSTSCRIPT, gz, tar, zipped
 from synthetic import PDF, paper
 
 TEX = paper(r"Some words. \begin{equation} x = 1 \end{equation}").encode()
@@ -131,8 +132,7 @@ def test_pages_are_turned_and_empty_ones_asked_for_again(arxiv: FakeArxiv, tmp_p
     made = planned(arxiv, tmp_path, query=IN_2015, most=240)
     assert len({p.id for p in made.papers}) == 240
     starts = [target.split("start=")[1] for target in arxiv.asked("api")]
-    assert starts == [f"{start}&max_results={size}" for start, size in
-                      [(0, 100), (0, 100), (100, 100), (200, 40)]]  # fmt: skip
+    assert starts == [f"{start}&max_results=100" for start in (0, 0, 100, 200)]
     arxiv.calls.clear()
     with closing(arxiv.clock.courier()) as one:
         first = one.get(f"{arxiv.site.api}?search_query=cat:cs.CL&sortOrder=descending"
@@ -148,11 +148,38 @@ def test_pages_that_stay_empty_are_counted(arxiv: FakeArxiv, tmp_path: Path) -> 
         arxiv.add(f"1501.{number:05}", TAR)
     full = arxiv.answer("/api/query?search_query=cat:cs.CL&sortOrder=a&start=0&max_results=100")
     none = Answer(body=feed([], 150))
-    arxiv.refuse("api", full, *[none] * 4)
-    made = planned(arxiv, tmp_path)
-    assert (len(made.papers), made.matching, made.unlisted) == (100, 150, 50)
+    for empty in (none, Answer(body=feed([], 0))):
+        arxiv.refuse("api", full, *[empty] * 8)
+        made = planned(arxiv, tmp_path)
+        assert (len(made.papers), made.matching, made.unlisted) == (100, 150, 50)
     arxiv.refuse("api", *[none] * 4)
     with pytest.raises(EqembError, match="arXiv sends empty pages"):
+        planned(arxiv, tmp_path)
+
+
+def test_a_long_list_is_begun_again_where_pages_fail(
+    arxiv: FakeArxiv, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """At the day that it has reached, or it would never end."""
+    monkeypatch.setattr(fetching, "_DEEPEST", 200)
+    for number in range(480):
+        arxiv.add(f"1501.{number:05}", TAR, date=f"2015-{number // 40 + 1:02}-15")
+    made = planned(arxiv, tmp_path, query=IN_2015, most=470)
+    assert len({paper.id for paper in made.papers}) == 470
+    assert (made.matching, made.unlisted) == (480, 0)
+    asked = [parse_qs(urlsplit(target).query) for target in arxiv.asked("api")]
+    assert [int(page["start"][0]) for page in asked] == [0, 100] * 3
+    ends = [page["search_query"][0].split()[-1] for page in asked]
+    assert ends == [f"{day}2359]" for day in (20151231, 20150815, 20150415) for _ in range(2)]
+    first = arxiv.answer(arxiv.asked("api")[0])
+    arxiv.refuse("api", first, *[Answer(500)] * 6)
+    made = planned(arxiv, tmp_path, query=IN_2015, most=150)
+    assert (len(made.papers), made.unlisted) == (150, 0)
+    arxiv.refuse("api", first, *[Answer(500)] * 12)
+    made = planned(arxiv, tmp_path, query=IN_2015, most=150)
+    assert (len(made.papers), made.unlisted) == (100, 50)
+    arxiv.refuse("api", *[Answer(500)] * 6)
+    with pytest.raises(EqembError, match=r"did not answer 6 times \(HTTP 500\)"):
         planned(arxiv, tmp_path)
 
 
@@ -177,10 +204,24 @@ def test_identifiers_are_asked_for_a_hundred_at_once(arxiv: FakeArxiv, tmp_path:
         arxiv.add(name, TAR)
     arxiv.add("cs/0501001", TAR, version="v3")
     made = planned(arxiv, tmp_path, ids=[*names, "cs/0501001v3"])
-    assert len(arxiv.asked("api")) == 2
+    asked = [parse_qs(urlsplit(target).query)["id_list"][0] for target in arxiv.asked("api")]
+    assert [page.count(",") + 1 for page in asked] == [100, 21, 1]
     assert len(made.papers) == 120
     assert made.papers[-1].version == "v3"
     assert made.unknown == ["1501.00119"]
+
+
+def test_identifiers_that_are_not_listed_are_asked_for_once_more(
+    arxiv: FakeArxiv, tmp_path: Path
+) -> None:
+    """Whatever arXiv counts them as; they do not end the run."""
+    arxiv.add("1501.00001", TAR)
+    counted = Answer(body=feed([], 1))
+    arxiv.refuse("api", counted)
+    assert not planned(arxiv, tmp_path, ids=["1501.00001"]).unknown
+    arxiv.refuse("api", counted, counted)
+    assert planned(arxiv, tmp_path, ids=["1501.00001"]).unknown == ["1501.00001"]
+    assert len(arxiv.calls) == 4
 
 
 # -- sources and licences
@@ -236,8 +277,16 @@ PAGE = b"<!DOCTYPE html><html>The author has withdrawn this paper</html>"
         (Answer(200, PAGE), "withdrawn"),
         (Answer(404, PAGE), "withdrawn"),
         (Answer(404, b"<html>No such paper</html>"), "not found"),
-        (Answer(451, b""), "HTTP 451"),
-        (gz(b"%!PS-Adobe-2.0\n"), "postscript only"),
+        (Answer(410, b""), "not found"),
+        (Answer(451, b""), "not found"),
+        (gz(POSTSCRIPT), "postscript only"),
+        (gz(b"<html>A paper</html>"), "html only"),
+        (gz(b""), "empty"),
+        (gz(tar({"withdrawn.tex": b"%auto-ignore\n", "00README.json": b"{}"})), "withdrawn"),
+        (gz(tar({"a.pdf": PDF, "figure.png": b"\x89PNG"})), "pdf only"),
+        (zipped({"a.pdf": PDF}), "pdf only"),
+        (tar({"index.html": b"<html>A paper</html>"}), "html only"),
+        (tar({"a.pdf": PDF, "a.ps": POSTSCRIPT}), "no TeX"),
     ],
 )
 def test_papers_without_a_source(
@@ -258,9 +307,14 @@ def test_papers_without_a_source(
 
 @pytest.mark.parametrize(
     ("broken", "cause"),
-    [(CUT, "broken archive"), (SINGLE[:-4] + b"\0\0\0\0", "broken archive"), (b"", "empty"),
-     (b"<html>Please wait</html>", "html only")],
-)  # fmt: skip
+    [
+        (CUT, "broken archive"),
+        (SINGLE[:-4] + b"\0\0\0\0", "broken archive"),
+        (b"", "no paper"),
+        (b"<html>Please wait</html>", "no paper"),
+        (b"Please wait", "no paper"),
+    ],
+)
 def test_a_broken_download_is_asked_for_again(
     arxiv: FakeArxiv, tmp_path: Path, broken: bytes, cause: str
 ) -> None:
@@ -276,6 +330,57 @@ def test_a_broken_download_is_asked_for_again(
     assert "cause" not in account(tmp_path)["1501.00002"]
 
 
+@pytest.mark.parametrize("status", [300, 400, 401, 408, 418])
+def test_a_status_that_says_nothing_of_the_paper(
+    arxiv: FakeArxiv, tmp_path: Path, status: int
+) -> None:
+    """Does not count against it next time."""
+    arxiv.add("1501.00001", TAR)
+    arxiv.refuse("src", *[Answer(status)] * 2)
+    assert fetched(arxiv, tmp_path).missed == {f"HTTP {status}": 1}
+    assert fetched(arxiv, tmp_path).fetched == 1
+
+
+def test_a_part_that_arxiv_ignores_is_no_withdrawal(arxiv: FakeArxiv, tmp_path: Path) -> None:
+    """As long as there is a paper."""
+    arxiv.add("1501.00001", gz(tar({"a.tex": TEX, "b.tex": b"%auto-ignore\n"})))
+    assert fetched(arxiv, tmp_path).fetched == 1
+
+
+def test_a_paper_that_always_fails_does_not_stop_the_others(
+    arxiv: FakeArxiv, tmp_path: Path
+) -> None:
+    """Nor do several that failed before: those come last, and licences after them."""
+    for number in range(4):
+        arxiv.add(f"1501.0000{number}", TAR)
+        arxiv.papers[-1].status = 500
+    good = arxiv.add("1501.00004", TAR, date="2015-01-01")
+    outcome = fetched(arxiv, tmp_path)
+    assert "3 papers in a row could not be had (no answer)" in outcome.stopped
+    assert (outcome.missed, outcome.left) == ({"no answer": 3}, 2)
+    outcome = fetched(arxiv, tmp_path)
+    assert (outcome.fetched, outcome.missed) == (1, {"no answer": 4})
+    assert (outcome.left, outcome.unlicensed, outcome.stopped) == (0, 0, "")
+    assert account(tmp_path)[good.id]["licence"] == FREE
+    for entry in arxiv.papers:
+        entry.status = 200
+    assert fetched(arxiv, tmp_path).fetched == 4
+
+
+def test_a_run_in_which_no_reply_is_a_paper_is_ended(arxiv: FakeArxiv, tmp_path: Path) -> None:
+    """We are asked whether we are human, say."""
+    for number in range(20):
+        arxiv.add(f"1501.000{number:02}", b"<html>Are you human?</html>")
+    arxiv.papers[1].source = PDF
+    outcome = fetched(arxiv, tmp_path)
+    assert "3 papers in a row could not be had (no paper)" in outcome.stopped
+    assert (outcome.missed, outcome.left) == ({"no paper": 4, "pdf only": 1}, 15)
+    assert len(arxiv.asked("src")) == 9
+    arxiv.calls.clear()
+    assert fetched(arxiv, tmp_path).left == 16
+    assert len(arxiv.asked("src")) == 6
+
+
 def test_what_is_there_is_not_fetched_again(arxiv: FakeArxiv, tmp_path: Path) -> None:
     """Unless its file is gone, or arXiv has a new version."""
     entry = arxiv.add("1501.00001", TAR)
@@ -288,6 +393,29 @@ def test_what_is_there_is_not_fetched_again(arxiv: FakeArxiv, tmp_path: Path) ->
     assert fetched(arxiv, tmp_path).fetched == 1
     assert account(tmp_path)["1501.00001"]["version"] == "v2"
     assert (tmp_path / "1501.00001.gz").read_bytes() == SINGLE
+
+
+@pytest.mark.parametrize(
+    ("source", "cause", "again"), [(WITHDRAWN, "withdrawn", 0), (PDF, "pdf only", 0),
+                                   (CUT, "broken archive", 1)],
+)  # fmt: skip
+def test_a_new_version_without_a_source_leaves_the_old_one(
+    arxiv: FakeArxiv, tmp_path: Path, source: bytes, cause: str, again: int
+) -> None:
+    """With its licence: the file is still there to be read."""
+    entry = arxiv.add("1501.00001", TAR)
+    fetched(arxiv, tmp_path)
+    before = account(tmp_path)["1501.00001"]
+    entry.version, entry.source = "v2", source
+    outcome = fetched(arxiv, tmp_path)
+    assert (outcome.missed, outcome.held, outcome.unlicensed) == ({cause: 1}, 1, 0)
+    assert account(tmp_path)["1501.00001"] == {**before, "version": "v2", "cause": cause}
+    assert (tmp_path / "1501.00001.gz").read_bytes() == TAR
+    made = planned(arxiv, tmp_path)
+    assert (len(made.papers), made.there) == (again, 1 - again)
+    entry.version, entry.source = "v3", SINGLE
+    assert fetched(arxiv, tmp_path).fetched == 1
+    assert "cause" not in account(tmp_path)["1501.00001"]
 
 
 def test_an_interrupted_run_goes_on(arxiv: FakeArxiv, tmp_path: Path) -> None:
@@ -365,6 +493,23 @@ def test_a_licence_that_is_not_told_is_asked_for_next_time(
     assert planned(arxiv, tmp_path).calls == 1
     assert fetched(arxiv, tmp_path).unlicensed == 0
     assert len(arxiv.asked("src")) == 1
+
+
+def test_a_licence_that_always_fails_does_not_stop_the_others(
+    arxiv: FakeArxiv, tmp_path: Path
+) -> None:
+    """Three in a row do."""
+    for number in range(4):
+        arxiv.add(f"1501.0000{number}", TAR)
+    arxiv.refuse("oai", *[Answer(500)] * 12)
+    outcome = fetched(arxiv, tmp_path)
+    assert (outcome.fetched, outcome.unlicensed, outcome.stopped) == (4, 2, "")
+    (tmp_path / "metadata.jsonl").unlink()
+    arxiv.refuse("oai", *[Answer(500)] * 18)
+    outcome = fetched(arxiv, tmp_path)
+    assert (outcome.fetched, outcome.unlicensed) == (4, 4)
+    assert "did not answer 6 times (HTTP 500)" in outcome.stopped
+    assert not arxiv.failures["oai"]
 
 
 def test_a_folder_that_is_none_or_taken(arxiv: FakeArxiv, tmp_path: Path) -> None:
@@ -511,7 +656,7 @@ def test_the_command_takes_identifiers_from_everywhere(
         f"{tmp_path}/ids.txt: no arXiv identifier in 1: line 2 (nonsense)",
         f"{tmp_path}/refs.bib: no arXiv identifier in 1: book",
         f"{tmp_path}/pdfs: no arXiv identifier in 1: mine.pdf",
-        "not on arXiv: 1: 1501.00009",
+        "not listed by arXiv: 1: 1501.00009",
         "8 calls, about 32 s; Ctrl-C loses nothing",
         f"next: eqemb build {tmp_path}/papers -o library/",
     ]

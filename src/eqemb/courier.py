@@ -1,8 +1,9 @@
 """Ask a server by arXiv's manners: one call at a time over one connection, a pause before each.
 
 A server that is busy is asked again after a wait that doubles, or as long as it says; one that
-stays busy, or asks for a long pause, is left alone (`Unavailable`). What to ask, and what the
-answers mean, is left to `fetching`.
+stays busy, or asks for a long pause, is left alone (`Unavailable`). One that fails at a question
+each time may answer others (`NoAnswer`). What to ask, and what the answers mean, is left to
+`fetching`.
 """
 
 import email.utils
@@ -20,7 +21,8 @@ DELAY = 3.0  # seconds between two calls, by arXiv's terms of use
 _TRIES = 6
 _LONGEST_WAIT = 900.0
 _TIMEOUT = 90.0
-_BUSY = frozenset((429, 500, 502, 503, 504))
+_BUSY = frozenset((429, 503))
+_FAILED = frozenset((500, 502, 504))
 _MOVED = frozenset((301, 302, 303, 307, 308))
 
 
@@ -29,6 +31,10 @@ class Unavailable(EqembError):  # noqa: N818 - a state of arXiv's, and the sente
 
     def __init__(self, why: str) -> None:
         super().__init__(f"{why}: the same command goes on later")
+
+
+class NoAnswer(Unavailable):
+    """The server fails at this question, however often it is asked; it may answer others."""
 
 
 class Reply(NamedTuple):
@@ -60,9 +66,9 @@ class Courier:
         self._has_answer = False
 
     def get(self, url: str) -> Reply:
-        """Ask until there is an answer; after several refusals, `Unavailable`."""
+        """Ask until there is an answer; after several failures, `Unavailable` or `NoAnswer`."""
         for failures in range(1, _TRIES + 1):
-            asked = 0.0
+            asked, is_busy = 0.0, False
             try:
                 reply = self._follow(url)
             except (OSError, http.client.HTTPException) as error:
@@ -70,13 +76,16 @@ class Courier:
                 if not self._has_answer:  # no network, most likely: waiting would not help
                     raise Unavailable(f"{urlsplit(url).netloc} cannot be reached ({why})") from None
             else:
-                if reply.status not in _BUSY:
+                if reply.status not in _BUSY | _FAILED:
                     return reply
+                is_busy = reply.status in _BUSY
                 why, asked = f"HTTP {reply.status}", _retry_after(reply.headers)
             if asked > _LONGEST_WAIT:
                 raise Unavailable(f"arXiv asks for a pause of {duration(asked)}")
-            self.wait(failures, asked)
-        raise Unavailable(f"{urlsplit(url).netloc} did not answer {_TRIES} times ({why})")
+            if failures < _TRIES:
+                self.wait(failures, asked)
+        kind = Unavailable if is_busy else NoAnswer
+        raise kind(f"{urlsplit(url).netloc} did not answer {_TRIES} times ({why})")
 
     def wait(self, failures: int, asked: float = 0.0) -> None:
         """Let the next call wait: longer after each failure, and as long as the server asks."""

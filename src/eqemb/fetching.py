@@ -25,12 +25,14 @@ from typing import Any, NamedTuple
 from urllib.parse import quote, urlencode
 from xml.etree import ElementTree as ET
 
-from eqemb.courier import Courier, Reply, Unavailable, duration
+from eqemb.courier import Courier, NoAnswer, Reply, Unavailable, duration
 from eqemb.errors import EqembError, SourceError, UsageError
 from eqemb.library import locked
 from eqemb.sources import Found, Limits, load
+from eqemb.sources.content import identify, look
+from eqemb.sources.found import NO_PAPER, OTHER_FORMS
 from eqemb.sources.names import ACCOUNT, arxiv_id
-from eqemb.sources.streams import CHUNK, Meter, Stream, inflate, whole
+from eqemb.sources.streams import CHUNK, SIP, Meter, Stream, inflate, whole
 from eqemb.store import new_file
 
 #: The categories of the paper's four collections, primary or secondary.
@@ -41,11 +43,13 @@ PRESETS = {
     "ml": ("stat.ML", "stat.CO", "stat.ME", "cs.LG"),
 }
 _PAGE = 100
+_DEEPEST = 2_000  # papers into a list, where pages begin to fail
 _TRIES = 4  # of a page that is empty
+_STREAK = 3  # failures in a row that end a run: the fault is not the papers' then
 _CALL = 1.0  # seconds that a call itself takes, for the estimate
 _NO_LICENCE = "none stated"
-#: Downloads that are tried a second time, and again by the next run.
-_DOUBTFUL = frozenset(("broken archive", "html only", "empty"))
+#: With any HTTP status: downloads that are tried a second time, and again by the next run.
+_DOUBTFUL = frozenset(("broken archive", "no paper", "no answer"))
 
 Watch = Callable[[str, str], None]
 
@@ -91,8 +95,6 @@ def category_names(given: Iterable[str]) -> list[str]:
 def question(categories: Sequence[str], since: str | None = None, until: str | None = None) -> str:
     """The query for papers of any of the categories, first submitted in a time (2015-01)."""
     text = " OR ".join(f"cat:{name}" for name in categories)
-    if since is None and until is None:
-        return text
     first, last = _day(since or "1991", last=False), _day(until or "2099", last=True)
     if first > last:
         raise UsageError(f"--from {since} is after --to {until}")
@@ -125,7 +127,7 @@ class Plan:
     unlisted: int
     """Those that arXiv counts but did not list, though asked again."""
     unknown: list[str]
-    """Identifiers that arXiv does not have."""
+    """Identifiers that arXiv does not list."""
     licences: int
     """Papers whose licence is to be asked for."""
 
@@ -154,16 +156,13 @@ def plan(
     listed: dict[str, Paper] = {}
     matching = unlisted = 0
     if query:
-        order = {"sortBy": "submittedDate", "sortOrder": "descending"}
-        found, matching = _listed(courier, site, {"search_query": query} | order, most, watch)
-        unlisted = min(most, matching) - len(found)
-        listed = {paper.id: paper for paper in found}
+        listed, matching = _listed(courier, site, query, most, watch)
+        unlisted = min(most, matching) - len(listed)
     for start in range(0, len(ids), _PAGE):
-        some = ids[start : start + _PAGE]
         watch("listing", f"{start:,} of {len(ids):,} identifiers")
-        found, _ = _listed(courier, site, {"id_list": ",".join(some)}, len(some), None)
-        listed |= {paper.id: paper for paper in found}
+        listed |= _named(courier, site, ids[start : start + _PAGE])
     todo = [paper for paper in listed.values() if not account.has(paper)]
+    todo.sort(key=lambda paper: paper.id in account.records)  # what failed before comes last
     known = account.records.keys() - {paper.id for paper in todo}
     there = sum(account.has_file(name) for name in listed.keys() & known)
     return Plan(
@@ -178,32 +177,71 @@ def plan(
 
 
 def _listed(
-    courier: Courier, site: Site, parameters: dict[str, Any], most: int, watch: Watch | None
-) -> tuple[list[Paper], int]:
-    """The first papers that arXiv lists, and how many it says there are.
+    courier: Courier, site: Site, query: str, most: int, watch: Watch
+) -> tuple[dict[str, Paper], int]:
+    """The newest papers of a query, and how many arXiv says there are.
+
+    Deep in a long list pages fail: there it is begun again, at the day that it has reached.
+    """
+    papers: dict[str, Paper] = {}
+    total, reached = _list(courier, site, query, most, papers, watch), 0
+    while reached < len(papers) < min(most, total):
+        reached = len(papers)
+        day = list(papers.values())[-1].date.replace("-", "")
+        _list(courier, site, re.sub(r"(?<= TO )\d{8}", day, query), most, papers, watch)
+    return dict(list(papers.items())[:most]), total
+
+
+def _list(
+    courier: Courier, site: Site, query: str, most: int, papers: dict[str, Paper], watch: Watch
+) -> int:
+    """Add the papers of a list, as far as its pages go; returns how many arXiv says there are.
 
     Now and then arXiv sends an empty page though there are more papers: it is asked again.
     """
-    papers: dict[str, Paper] = {}
+    asked = {"search_query": query, "sortBy": "submittedDate", "sortOrder": "descending"}
     start = failures = total = 0
-    while len(papers) < most and (start < total or not start) and failures < _TRIES:
-        size = min(_PAGE, most - len(papers))
-        page = {**parameters, "start": start, "max_results": size}
-        entries, said = _entries(courier.get(f"{site.api}?{urlencode(page)}"))
-        total = total if said is None else said
-        if entries:
-            start, failures = start + len(entries), 0
-            papers |= {paper.id: paper for paper in map(_paper, entries) if paper.id}
-        elif said == 0:
+    while len(papers) < most and start < min(total or 1, _DEEPEST) and failures < _TRIES:
+        try:
+            found, said = _page(courier, site, asked, start, min(_PAGE, most))
+        except NoAnswer:
+            if papers:
+                break
+            raise
+        total = max(total, said or 0)
+        papers |= {paper.id: paper for paper in found if paper.id}
+        start += len(found)
+        if found:
+            failures = 0
+        elif said == 0 and not papers:
             break
         else:
             failures += 1
             courier.wait(failures)
-        if watch:
-            watch("listing", f"{len(papers):,} of {min(most, total):,} papers")
+        watch("listing", f"{len(papers):,} papers")
     if failures and not papers:
         raise Unavailable("arXiv sends empty pages")
-    return list(papers.values())[:most], total
+    return total
+
+
+def _named(courier: Courier, site: Site, ids: Sequence[str]) -> dict[str, Paper]:
+    """The papers of a page of identifiers; those that are not listed are asked for once more."""
+    papers: dict[str, Paper] = {}
+    for _ in range(2):
+        missing = [name for name in ids if arxiv_id(name)[0] not in papers]
+        if missing:
+            found, _ = _page(courier, site, {"id_list": ",".join(missing)}, 0, len(missing))
+            papers |= {paper.id: paper for paper in found if paper.id}
+    return papers
+
+
+def _page(
+    courier: Courier, site: Site, asked: dict[str, str], start: int, size: int
+) -> tuple[list[Paper], int | None]:
+    """The papers of one page, and the number of all; one that is no feed has neither."""
+    page = {**asked, "start": start, "max_results": size}
+    entries, total = _entries(courier.get(f"{site.api}?{urlencode(page)}"))
+    return list(map(_paper, entries)), total
 
 
 _ATOM = "{http://www.w3.org/2005/Atom}"
@@ -277,9 +315,8 @@ class Account:
         record = self.records.get(paper.id)
         if record is None or record.get("version") != paper.version:
             return False
-        if record.get("file"):
-            return self.has_file(paper.id)
-        return str(record.get("cause")) not in _DOUBTFUL
+        cause = record.get("cause")
+        return self.has_file(paper.id) if cause is None else not _is_doubtful(str(cause))
 
     def has_file(self, name: str) -> bool:
         """Whether a paper's source lies in the folder."""
@@ -354,19 +391,28 @@ def fetch(
 def _fetch_sources(
     made: Plan, account: Account, courier: Courier, site: Site, watch: Watch, outcome: Outcome
 ) -> None:
+    streak = 0
     for number, paper in enumerate(made.papers):
         left = duration((made.calls - number) * (courier.delay + _CALL))
         watch("sources", f"{number:,} of {len(made.papers):,}, {left} left in all; {paper.id}")
         data, cause = _source(courier, f"{site.source}{paper.id}{paper.version}")
-        record: dict[str, Any] = {**asdict(paper), "licence": None, "file": None, "sha256": None}
+        old = account.records.get(paper.id)
         if cause:
             outcome.missed[cause] += 1
-            account.keep(record | {"cause": cause})
+            # an earlier version stays, and so does what is known of it
+            kept = {key: (old or {}).get(key) for key in ("licence", "file", "sha256")}
+            account.keep({**asdict(paper), **kept, "cause": cause})
+            # what failed before may be the paper's own fault, and is no sign
+            streak = streak + (old is None) if _is_doubtful(cause) else 0
+            if streak == _STREAK:
+                raise Unavailable(f"{_STREAK} papers in a row could not be had ({cause})")
             continue
+        streak = 0
         name = f"{paper.id.replace('/', '')}.gz"
         with new_file(account.folder / name) as new:
             new.write_bytes(data)
-        account.keep(record | {"file": name, "sha256": hashlib.sha256(data).hexdigest()})
+        held = {"licence": None, "file": name, "sha256": hashlib.sha256(data).hexdigest()}
+        account.keep({**asdict(paper), **held})
         outcome.fetched += 1
         outcome.bytes += len(data)
 
@@ -374,9 +420,12 @@ def _fetch_sources(
 def _source(courier: Courier, url: str) -> tuple[bytes, str]:
     """A paper's source and '', or why there is none; a damaged one is asked for twice."""
     for _ in range(2):
-        reply = courier.get(url)
+        try:
+            reply = courier.get(url)
+        except NoAnswer:
+            return b"", "no answer"
         cause = _judged(reply)
-        if cause not in _DOUBTFUL:
+        if not _is_doubtful(cause):
             break
     packed = (
         reply.body if reply.body.startswith(b"\x1f\x8b") else gzip.compress(reply.body, mtime=0)
@@ -384,13 +433,20 @@ def _source(courier: Courier, url: str) -> tuple[bytes, str]:
     return packed, cause
 
 
+def _is_doubtful(cause: str) -> bool:
+    """Whether a paper that was not had may be had another time."""
+    return cause in _DOUBTFUL or cause.startswith("HTTP ")
+
+
 def _judged(reply: Reply) -> str:
     """Why a reply is no paper that can be read; '' where it is one."""
-    is_page = reply.body.lstrip()[:15].lower().startswith((b"<!doctype html", b"<html"))
-    if (is_page or reply.status == 404) and b"withdrawn" in reply.body.lower():
+    what = identify(reply.body[:CHUNK])
+    if (what == "html only" or reply.status == 404) and b"withdrawn" in reply.body.lower():
         return "withdrawn"
     if reply.status != 200:
-        return "not found" if reply.status in {404, 410} else f"HTTP {reply.status}"
+        return "not found" if reply.status in {404, 410, 451} else f"HTTP {reply.status}"
+    if what in NO_PAPER:  # a paper that is HTML comes packed: this is something else
+        return "no paper"
     try:
         if reply.body.startswith(b"\x1f\x8b"):
             stream = Stream(inflate(whole(io.BytesIO(reply.body)), "gzip", Meter(Limits())))
@@ -398,20 +454,38 @@ def _judged(reply: Reply) -> str:
                 pass
             if stream.fault:
                 return "broken archive"
-        load(Found("paper", "paper", "", "data", "", data=reply.body))
+        source = load(Found("paper", "paper", "", "data", "", data=reply.body))
     except SourceError as error:
-        return error.cause
-    return ""
+        return _other_form(reply.body) if error.cause == "no TeX" else error.cause
+    kinds = {identify(text) for text in source.files.values()}
+    return "withdrawn" if kinds - {"no TeX"} == {"withdrawn"} else ""
+
+
+def _other_form(body: bytes) -> str:
+    """What a paper without TeX is: the other form that its archive holds, if there is one."""
+    content = look(io.BytesIO(body), Meter(Limits()))
+    members = content.members() if content.is_archive else ()
+    kinds = {identify(member.stream.peek(SIP)) for member in members if member.kind == "file"}
+    forms = kinds & {*OTHER_FORMS, "html only"}
+    return forms.pop() if len(forms) == 1 else "no TeX"
 
 
 def _fetch_licences(account: Account, courier: Courier, site: Site, watch: Watch) -> None:
     """Ask for the licence of each paper in the folder that has none yet."""
     todo = [name for name in account.records if account.lacks_licence(name)]
+    streak = 0
     for number, name in enumerate(todo):
         left = duration((len(todo) - number) * (courier.delay + _CALL))
         watch("licences", f"{number:,} of {len(todo):,}, {left} left; {name}")
         asked = f"verb=GetRecord&metadataPrefix=arXiv&identifier={quote(f'oai:arXiv.org:{name}')}"
-        licence = _licence(courier.get(f"{site.records}?{asked}"))
+        try:
+            licence = _licence(courier.get(f"{site.records}?{asked}"))
+        except NoAnswer:
+            streak += 1
+            if streak == _STREAK:
+                raise
+            continue
+        streak = 0
         if licence:
             account.keep(account.records[name] | {"licence": licence})
 

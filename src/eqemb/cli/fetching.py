@@ -57,7 +57,11 @@ def fetch(
     ] = None,
     manifest: Annotated[
         _Several,
-        typer.Option("--manifest", metavar="FILE", help="A list of benchmarks/collections."),
+        typer.Option(
+            "--manifest",
+            metavar="FILE",
+            help="As --ids: arxiv_ml_ids.txt of benchmarks/collections.",
+        ),
     ] = None,
     delay: Annotated[
         float, typer.Option("--delay", help="Seconds between two calls; no less than 3.")
@@ -144,7 +148,7 @@ def _check(made: "Plan", categories: list[str]) -> None:
         asked = (
             f"arXiv lists no paper of {', '.join(categories)} in that time" if categories else ""
         )
-        unknown = f"arXiv has none of {', '.join(made.unknown[:_SHOWN])}" if made.unknown else ""
+        unknown = f"arXiv lists none of {', '.join(made.unknown[:_SHOWN])}" if made.unknown else ""
         raise EqembError(f"{' and '.join(filter(None, (asked, unknown)))}: nothing to fetch")
 
 
@@ -172,7 +176,7 @@ def _say_missing(made: "Plan", most: int) -> None:
     if made.matching > most:
         say(f"{made.matching:,} papers match; the newest {most:,} are taken (--max)")
     if made.unknown:
-        _say_names("not on arXiv:", made.unknown)
+        _say_names("not listed by arXiv:", made.unknown)
     if made.unlisted > 0:
         say(f"counted by arXiv, but not listed: {made.unlisted:,}; run again later")
 

@@ -141,7 +141,13 @@ def test_no_network_is_said_at_once() -> None:
         clock = Clock()
         with pytest.raises(Unavailable, match=rf"127.0.0.1:{port} cannot be reached"):
             clock.courier().get(f"http://127.0.0.1:{port}/")
-    assert clock.now == 1000
+    assert clock.now == 1003
+
+
+def test_the_first_call_waits_too(arxiv: FakeArxiv, courier: Courier) -> None:
+    """A run before this one may have asked just now."""
+    courier.get(arxiv.base)
+    assert [call.time for call in arxiv.calls] == [1003]
 
 
 @pytest.mark.parametrize(

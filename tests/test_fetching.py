@@ -3,6 +3,7 @@
 import gzip
 import hashlib
 import json
+import os
 import re
 import sys
 from collections.abc import Callable, Iterator
@@ -261,7 +262,7 @@ def test_every_call_keeps_its_distance(arxiv: FakeArxiv, tmp_path: Path) -> None
         arxiv.add(f"1501.0000{number}", TAR)
     fetched(arxiv, tmp_path)
     assert [call.kind for call in arxiv.calls] == ["api", *["src"] * 3, *["oai"] * 3]
-    assert [call.time for call in arxiv.calls] == [1000 + 3 * number for number in range(7)]
+    assert [call.time for call in arxiv.calls] == [1003 + 3 * number for number in range(7)]
     assert {call.connection for call in arxiv.calls} == {1}
 
 
@@ -528,6 +529,28 @@ def test_a_folder_that_is_none_or_taken(arxiv: FakeArxiv, tmp_path: Path) -> Non
         pytest.raises(EqembError, match="papers is being filled by another eqemb"),
     ):
         fetched(arxiv, tmp_path / "papers")
+
+
+def test_a_user_asks_once_at_a_time(
+    arxiv: FakeArxiv, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whatever the folders: arXiv allows one connection."""
+    arxiv.add("1501.00001", TAR)
+    made = planned(arxiv, tmp_path)
+    lock = Path(os.environ["XDG_CACHE_HOME"], "eqemb/fetch.lock")
+    arxiv.calls.clear()
+    with locked(lock, "held"), closing(arxiv.clock.courier()) as one:
+        for ask in (
+            lambda: plan(tmp_path / "a", one, arxiv.site, query=IN_2015),
+            lambda: fetch(made, tmp_path / "b", one, arxiv.site),
+        ):
+            with pytest.raises(EqembError, match="arXiv is being asked by another eqemb"):
+                ask()
+    (tmp_path / "file").touch()
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file"))
+    with pytest.raises(UsageError, match=r"no place for a lock .*: set XDG_CACHE_HOME to"):
+        planned(arxiv, tmp_path)
+    assert not arxiv.calls
 
 
 # -- the command

@@ -60,7 +60,7 @@ class Courier:
             raise UsageError(f"a delay of {delay:g} s is too short: arXiv asks for {DELAY:g} s")
         self.delay = delay
         self._clock, self._sleep = clock, sleep
-        self._earliest = clock()
+        self._earliest = clock() + delay  # another run may have asked just now
         self._server: tuple[str, str] | None = None
         self._connection: http.client.HTTPConnection | None = None
         self._has_answer = False

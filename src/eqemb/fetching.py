@@ -19,6 +19,7 @@ import os
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -141,6 +142,21 @@ class Plan:
         return self.calls * (delay + _CALL)
 
 
+@contextmanager
+def _alone() -> Iterator[None]:
+    """Let no other run of this user ask meanwhile: arXiv allows one connection."""
+    try:
+        folder = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache", "eqemb")
+        folder.mkdir(parents=True, exist_ok=True)
+    except (OSError, RuntimeError) as error:
+        raise UsageError(
+            f"no place for a lock ({error}): set XDG_CACHE_HOME to a folder of yours"
+        ) from None
+    with locked(folder / "fetch.lock", "arXiv is being asked"):
+        yield
+
+
+@_alone()
 def plan(
     folder: Path,
     courier: Courier,
@@ -367,6 +383,7 @@ class Outcome:
     stopped: str = ""
 
 
+@_alone()
 def fetch(
     made: Plan, folder: Path, courier: Courier, site: Site, watch: Watch = lambda *_: None
 ) -> Outcome:

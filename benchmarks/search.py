@@ -54,8 +54,10 @@ def questions(library: Library, count: int) -> dict[str, list[str]]:
     random = np.random.default_rng(0)
     wording = library.questions.wording
     telling = [w for w in wording.words if len(w) > 3 and w.isalpha() and w not in STOP_WORDS]
-    sizes = {word: wording.having(row).sum() for word in random.permutation(telling)[:6000].tolist()
-             if (row := wording.find(word)) is not None}  # fmt: skip
+    drawn = random.permutation(telling)[:6000].tolist()
+    sizes = {
+        word: wording.having((word,)).sum() for word in drawn if wording.find(word) is not None
+    }
     every = len(library.questions.types)
     common = [word for word, size in sizes.items() if size > every // 50]
     rare = [word for word, size in sizes.items() if 2 <= size <= every // 300]

@@ -58,6 +58,44 @@ def test_the_case_of_words_does_not_matter(library: Library) -> None:
     assert ids(library.search("COSINE Angle")) == ids(library.search("cosine angle"))
 
 
+def test_compounds_are_found_in_every_spelling(tmp_path: Path) -> None:
+    """With a hyphen, with a dash or as two words, asked for and written."""
+    texts = {
+        "hyphen": "The cross-entropy of two distributions is",
+        "dash": "The cross--entropy of two distributions is",
+        "words": "The cross entropy of two distributions is",
+        "apart": "We cross a river and measure entropy as",
+    }
+    for name, text in texts.items():
+        body = rf"{text} \begin{{equation}} {name[0]} = 1 \end{{equation}}"
+        document = rf"\documentclass{{article}}\begin{{document}}{body}\end{{document}}"
+        (tmp_path / f"{name}.tex").write_text(document)
+    with read_library([tmp_path], tmp_path / "library", jobs=1, index=True) as library:
+        three = {"hyphen#1", "dash#1", "words#1"}
+        for asked in ("cross-entropy", '"cross entropy"', '"cross-entropy"'):
+            answer = library.search(asked)
+            assert (set(ids(answer)), answer.unknown) == (three, []), asked
+        assert set(ids(library.search("cross entropy"))) == three | {"apart#1"}
+        assert ids(library.search("entropy -cross-entropy")) == ["apart#1"]
+        scores = {hit.equation.id: hit.score for hit in library.search("cross-entropy")}
+        assert scores["dash#1"] == scores["words#1"]
+        why = library.why("cross-entropy", "dash#1")
+        assert list(why.words) == ["cross-entropy"]
+        assert why.words["cross-entropy"] == pytest.approx(scores["dash#1"])
+
+
+def test_words_that_stand_only_in_a_compound_are_known(tmp_path: Path) -> None:
+    """Asked for one after the other they are that compound; alone they are not there."""
+    document = r"""\documentclass{article}\begin{document} The kullback-leibler divergence is
+\begin{equation} d = 1 \end{equation}\end{document}"""
+    (tmp_path / "a.tex").write_text(document)
+    with read_library([tmp_path], tmp_path / "library", jobs=1, index=True) as library:
+        assert library.search("Kullback Leibler").unknown == []
+        assert len(library.search("Kullback Leibler")) == 1
+        assert library.search("Leibler Kullback").unknown == ["leibler", "kullback"]
+        assert library.search("divergence leibler").unknown == ["leibler"]
+
+
 def test_unknown_words_are_named(library: Library) -> None:
     """A word that no context has is said, and the others are still answered."""
     answer = library.search("cosine zebra zebra")

@@ -39,8 +39,7 @@ def test_weights_are_tried_on_the_scores_of_the_index(library: Library) -> None:
     place = {name: at for at, name in enumerate(library.questions.names())}
     rows = [place[name] for name in corpus.equation_names]
     for words in ("cosine similarity", "precision", "harmonic mean of precision"):
-        found = [asked.find(word) for word in words.split()]
-        expected = asked.scores(asked.weights(row for row in found if row is not None))
+        expected = asked.scores_of(asked.terms(words.split()))
         assert scores(in_words(words)) == pytest.approx(expected[rows], abs=1e-6)
 
 

@@ -8,7 +8,7 @@ Of a pattern it is told what its wildcards stand for; words do not count then.
 from collections import Counter
 from dataclasses import dataclass, field, replace
 from html import escape
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -24,6 +24,8 @@ from eqemb.question import read_question, reads_as_words
 from eqemb.search import EQUATION_PARTS, WORD_PARTS, Asked, Search, weighed
 from eqemb.structure import Structure
 from eqemb.wording import REACH
+
+_Key = TypeVar("_Key", int, str)
 
 
 class Side(NamedTuple):
@@ -143,26 +145,29 @@ def explain(search: Search, query: str, other: str) -> Why:
 def _by_words(search: Search, query: str, other: str, answer: Asked) -> Why:
     """Why an equation answers words."""
     question = read_question(query)
-    typed = {search.wording.find(word): word for word in question.words}
-    weights = search.wording.weights(row for row in typed if row is not None)
+    terms = search.wording.terms(question.words)
     parts: dict[str, float] = {}
     if answer.equation is not None:
         number = search.number(answer.equation)
         every = np.ones(len(search.types), bool)
         scores = search.parts_for_words(question, every, WORD_PARTS)
         parts = {part: float(s[number]) for part, s in weighed(scores, WORD_PARTS).items()}
-        worth = {row: weight * search.wording.share(row, number) for row, weight in weights.items()}
+        worth = {term.word: term.weight * term.share(number) for term in terms}
     else:
         said = search.topic(answer)
-        worth = {row: min(weight, said.get(row, 0.0)) for row, weight in weights.items()}
-    scaled = _scaled(worth, parts.get("words"))
-    words = {str(typed[row]): score for row, score in scaled.items()}
+        rows = {term.word: search.wording.find(term.word) for term in terms}
+        worth = {
+            term.word: min(term.weight, said.get(row, 0.0))
+            for term in terms
+            if (row := rows[term.word]) is not None
+        }
+    words = _scaled(worth, parts.get("words"))
     shape = read_pattern(question.formulas[0]) if question.formulas else None
     return _laid(Side(query, shape, None, []), other, answer, words, parts)
 
 
-def _scaled(worth: dict[int, float], total: float | None) -> dict[int, float]:
-    """Stems that say something, the most first; together `total` where that is known."""
+def _scaled(worth: dict[_Key, float], total: float | None) -> dict[_Key, float]:
+    """Stems, or words, that say something, the most first; together `total` where that is known."""
     whole = sum(worth.values())
     scale = total / whole if total is not None and whole else 1.0
     ranked = sorted((row for row in worth if worth[row] > 0), key=lambda row: (-worth[row], row))

@@ -155,13 +155,17 @@ class Meaning:
         return row is not None and bool(self._rows[row] >= 0)
 
     def of_words(self, words: Iterable[str]) -> Floats:
-        """The mean direction of words, by their idf; zeros where none is known."""
+        """The mean direction of words, by their idf; zeros where none is known.
+
+        A compound without a vector has those of its parts.
+        """
         total = np.zeros(self.dim, np.float32)
         for word in words:
-            row = self._words.number(word)
-            if row is not None and self._rows[row] >= 0:
-                idf = self._words.idf(int(self._words.stem_of[row]))
-                total += np.float32(idf) * self._vectors[self._rows[row]]
+            for part in [word] if self.knows(word) else word.split("-"):
+                row = self._words.number(part)
+                if row is not None and self._rows[row] >= 0:
+                    idf = self._words.idf(int(self._words.stem_of[row]))
+                    total += np.float32(idf) * self._vectors[self._rows[row]]
         return lengthened(total)
 
     def of_contexts(self, equations: range) -> Floats:

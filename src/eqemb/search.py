@@ -174,12 +174,11 @@ class Search:
         question = read_question(query)
         _check_question(question, by)
         for phrase in question.without:
-            allowed &= ~self._having(phrase)
+            allowed &= ~self.wording.having(phrase)
         for phrase in question.phrases:
-            allowed &= self._having(phrase)
-        unknown = [
-            word for word in dict.fromkeys(question.words) if self.wording.find(word) is None
-        ]
+            allowed &= self.wording.having(phrase)
+        there = {stem(term.word) for term in self.wording.terms(question.words)}
+        unknown = [word for word in dict.fromkeys(question.words) if stem(word) not in there]
         near = {word: some for word in unknown if (some := self.wording.near(word))}
         notes = _within(allowed)
         known = [word for word in question.words if word not in unknown]
@@ -215,9 +214,9 @@ class Search:
         What was not looked at is added to the notes.
         """
         parts: dict[str, Scores] = {}
-        rows = [row for word in question.words if (row := self.wording.find(word)) is not None]
-        if rows and "words" in wanted:
-            parts["words"] = self.wording.scores(self.wording.weights(rows))
+        terms = self.wording.terms(question.words) if "words" in wanted else []
+        if terms:
+            parts["words"] = self.wording.scores_of(terms)
         if self.meaning is not None and "meaning" in wanted:
             vector = self.meaning.of_words(question.words)
             if vector.any():
@@ -233,15 +232,6 @@ class Search:
         if "paper" in wanted:
             parts["paper"] = self.paper.equations_for(question.words)[self.types]
         return parts
-
-    def _having(self, phrase: Sequence[str]) -> Mask:
-        rows = [self.wording.find(word) for word in phrase]
-        known = [row for row in rows if row is not None]
-        if len(known) < len(rows):
-            return np.zeros(len(self._equations), bool)
-        if len(known) == 1:
-            return self.wording.having(known[0])
-        return self.wording.having_phrase(known)
 
     # ------------------------------------------------------------ equation -> equations
 

@@ -19,7 +19,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -44,6 +44,8 @@ _PREFIXES = frozenset(("eq", "eqn", "equation", "eqs", "fig", "sec", "app", "def
 
 Array = NDArray[Any]
 Scores = NDArray[np.float32]
+#: Stems that stand one after the other.
+Phrase = tuple[int, ...]
 
 
 # ------------------------------------------------------------ making it
@@ -176,6 +178,21 @@ def summed(rows: Array, owners: Array, values: Array) -> tuple[Array, Array, Arr
 # ------------------------------------------------------------ asking it
 
 
+class Term(NamedTuple):
+    """A word that is asked for, in every spelling: the equations that have it, and how much."""
+
+    word: str
+    weight: float
+    owners: Array
+    impacts: Array
+
+    def share(self, equation: int) -> float:
+        """How well one equation is said by it."""
+        at = int(np.searchsorted(self.owners, equation))
+        found = at < len(self.owners) and self.owners[at] == equation
+        return float(self.impacts[at]) / (K1 + 1) if found else 0.0
+
+
 class Wording:
     """The words of a library's equations, opened for questions."""
 
@@ -223,19 +240,74 @@ class Wording:
     def _idf(self, counts: Any) -> Any:
         return np.log1p((len(self.places) - counts + 0.5) / (counts + 0.5))
 
-    def weights(self, rows: Iterable[int]) -> dict[int, float]:
-        """Stems by their idf; together 1."""
-        idfs = {row: self.idf(row) for row in rows}
+    def terms(self, words: Sequence[str]) -> list[Term]:
+        """The words of a question that the library has, weighted by their idf, together 1.
+
+        A compound is its parts, one after the other: *kullback-leibler* is in text that has it with
+        a dash, which are two words, and *cross* and *entropy*, asked for in this order, are both
+        in *cross-entropy*.
+        """
+        ways: dict[str, dict[Phrase, None]] = {}  # of each stem that is asked for
+        typed: dict[str, str] = {}
+        for at, word in enumerate(words):
+            found = self.spellings((word,))
+            for pair in words[max(at - 1, 0) : at + 1], words[at : at + 2]:
+                if len(pair) == 2 and (row := self.find("-".join(pair))) is not None:
+                    found.append((row,))
+            if found:
+                ways.setdefault(stem(word), {}).update(dict.fromkeys(found))
+                typed.setdefault(stem(word), word)
+        said = {typed[root]: self._said(found) for root, found in ways.items()}
+        idfs = {word: float(self._idf(len(owners))) for word, (owners, _) in said.items()}
         total = sum(idfs.values())
-        return {row: idf / total for row, idf in idfs.items()}
+        return [Term(word, idfs[word] / total, *said[word]) for word in said]
+
+    def spellings(self, phrase: Sequence[str]) -> list[Phrase]:
+        """A phrase, or a word, as it is given, with its compounds taken apart, and as a compound.
+
+        Those whose words the library has, as stems.
+        """
+        apart = tuple(part for word in phrase for part in word.split("-"))
+        ways = dict.fromkeys((tuple(phrase), apart, ("-".join(phrase),)))
+        rows = ([self.find(word) for word in way] for way in ways)
+        known = (tuple(row for row in way if row is not None) for way in rows if None not in way)
+        return list(dict.fromkeys(known))
+
+    def _said(self, ways: Iterable[Phrase]) -> tuple[Array, Array]:
+        """The equations that have a word in one of its spellings, and what it says of them."""
+        parts = [
+            self._postings.of(way[0]) if len(way) == 1 else self._together(way) for way in ways
+        ]
+        if len(parts) == 1:
+            return parts[0]
+        owners, where = np.unique(np.concatenate([part[0] for part in parts]), return_inverse=True)
+        impacts = np.zeros(len(owners), np.float32)
+        np.maximum.at(impacts, where, np.concatenate([part[1] for part in parts]))
+        return owners, impacts
+
+    def _together(self, phrase: Phrase) -> tuple[Array, Array]:
+        """The equations that have a phrase near them; it says what the least of its words says."""
+        least = np.where(self.having_phrase(phrase), np.float32(np.inf), np.float32(0))
+        for row in phrase:
+            impacts = np.zeros(len(least), np.float32)
+            owners, weights = self._postings.of(row)
+            impacts[owners] = weights
+            np.minimum(least, impacts, out=least)
+        owners = np.flatnonzero(least)
+        return owners, least[owners]
+
+    def scores_of(self, terms: Iterable[Term]) -> Scores:
+        """How well each equation is said by weighted words: 1 where it has all many times."""
+        total = np.zeros(len(self.places), np.float32)
+        for term in terms:
+            np.add.at(total, term.owners, np.float32(term.weight / (K1 + 1)) * term.impacts)
+        return total
 
     def scores(self, weights: Mapping[int, float]) -> Scores:
-        """How well each equation is said by weighted stems: 1 where it has all many times."""
-        total = np.zeros(len(self.places), np.float32)
-        for row, weight in weights.items():
-            owners, impacts = self._postings.of(row)
-            np.add.at(total, owners, np.float32(weight / (K1 + 1)) * impacts)
-        return total
+        """The same by weighted stems."""
+        return self.scores_of(
+            Term("", weight, *self._postings.of(row)) for row, weight in weights.items()
+        )
 
     def share(self, row: int, equation: int) -> float:
         """How well one equation is said by one stem."""
@@ -307,13 +379,14 @@ class Wording:
     def _first(self) -> Array:
         return first_places(self.stem_of)
 
-    def having(self, row: int) -> NDArray[np.bool_]:
-        """Which equations have a stem."""
+    def having(self, phrase: Sequence[str]) -> NDArray[np.bool_]:
+        """Which equations have a phrase, or a word, near them in one of its spellings."""
         found = np.zeros(len(self.places), bool)
-        found[self._postings.of(row)[0]] = True
+        if ways := self.spellings(phrase):
+            found[self._said(ways)[0]] = True
         return found
 
-    def having_phrase(self, phrase: Sequence[int]) -> NDArray[np.bool_]:
+    def having_phrase(self, phrase: Phrase) -> NDArray[np.bool_]:
         """Which equations have stems one after the other within their reach."""
         pointers, positions = (load(self._folder, f"positions.{p}") for p in ("pointers", "owners"))
         rarest = min(phrase, key=lambda row: int(pointers[row + 1] - pointers[row]))

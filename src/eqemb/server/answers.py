@@ -259,7 +259,7 @@ class Desk:
         wording = self.library.questions.wording
         return {
             "words": [
-                {"word": word, "known": wording.find(word) is not None}
+                {"word": word, "known": bool(wording.spellings((word,)))}
                 for word in dict.fromkeys(question.words if alone is None else ())
             ],
             "formulas": [

@@ -5,7 +5,7 @@
 #   make check   the tests in full
 #   make lint    style and types
 #   make docs    the documentation as a site, in site/
-#   make clean   remove the environment and everything made
+#   make clean   remove the environment and all that was made, but not library/: it may be yours
 #
 # Another Python: make test PYTHON=python3.13
 
@@ -19,6 +19,8 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 demo: $(READY)
 	@$(BIN)/eqemb demo -o library
+	@echo
+	@echo "Type .venv/bin/eqemb for eqemb, or first: source .venv/bin/activate"
 
 test: $(READY)
 	$(BIN)/pytest -m "not slow"

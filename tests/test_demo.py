@@ -66,7 +66,13 @@ def test_every_field_has_its_share() -> None:
     """At least fifteen articles of each field, with three to eight numbered equations."""
     for field in FIELDS:
         assert len([name for name in NUMBERED if name.startswith(f"{field}/")]) >= 15
-    assert not {name: len(found) for name, found in NUMBERED.items() if not 3 <= len(found) <= 9}
+    assert not {name: len(found) for name, found in NUMBERED.items() if not 3 <= len(found) <= 8}
+
+
+@pytest.mark.parametrize("name", NUMBERED)
+def test_articles_are_short(articles: dict[str, Article], name: str) -> None:
+    """Two hundred to four hundred words each, formulas and bibliography not counted."""
+    assert 200 <= len(articles[name].words()) <= 400
 
 
 def test_articles_are_light(tmp_path: Path) -> None:

@@ -14,7 +14,8 @@ import typer
 from eqemb.cli.asking import where_said
 from eqemb.cli.shell import Json, Stages, app, columns, print_json
 
-#: What is asked; of `benchmarks/demo_queries.toml`, which was written before any was asked.
+#: What is asked; of the ten questions of `benchmarks/demo_queries.toml`. They were written before
+#: any was asked, but half of them had poor answers then, and articles were mended for them.
 _DESCRIBED = r"c_t = f_t \odot c_{t-1} + i_t \odot \tilde{c}_t"
 _WORDS = "cosine similarity of two vectors"
 _LIKE = r"p_i = \frac{e^{x_i}}{\sum_{j} e^{x_j}}"

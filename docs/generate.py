@@ -57,6 +57,8 @@ def section(name: str, command: Callable[..., Any]) -> str:
     """One command."""
     arguments, options = [], []
     for key, kind, about, default in parameters(command):
+        if about.hidden:  # from `--help`, too
+            continue
         if isinstance(about, ArgumentInfo):
             metavar = about.metavar or key.upper()
             needed = default is inspect.Parameter.empty

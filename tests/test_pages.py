@@ -1,8 +1,8 @@
 """The documents tell the truth: what is made is not stale, code runs, commands and links exist.
 
-Python blocks of a page run in order, in a folder that has `papers/`, `new-papers/`, and the
-libraries `library/` and `larger/` of the demo articles; arXiv is a server on this machine. Command
-lines are parsed by the app itself and not run.
+Python blocks of a page run in order, and so do its command lines, in a folder that has `papers/`,
+`new-papers/`, and the libraries `library/` and `larger/` of the demo articles; arXiv is a server on
+this machine. Commands that take long or never end are parsed by the app itself and not run.
 """
 
 import ast
@@ -11,19 +11,24 @@ import gzip
 import re
 import shlex
 import shutil
+import sys
+import tarfile
 import tomllib
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import generate
 import pytest
 import typer
 
 import eqemb
-from eqemb import building, courier, fetching
+from eqemb import building, cli, courier, fetching, reading
 from eqemb.cli.shell import app
 from eqemb.records import _SCHEMA, FORMAT
 from fake_arxiv import Clock, Entry, serving
+from few_articles import DEMO
+from synthetic import InlinePool
 
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
@@ -56,23 +61,39 @@ def test_made_parts_are_not_stale() -> None:
     assert [path.name for path, _ in generate.stale()] == []
 
 
-# ---------------------------------------------------------------- Python
+# ---------------------------------------------------------------- a desk
+
+
+def quick_build(*given: Any, **named: Any) -> eqemb.Library:
+    """As `build_library`, but what it learns is little."""
+    return BUILD(*given, **named | {"model": QUICK if named.get("model", True) else False})
+
+
+BUILD = building.build_library
+QUICK = {"dim": 10, "iterations": 2}
 
 
 @pytest.fixture(scope="module")
 def desk(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """A folder with papers and libraries, as the pages speak of them."""
     folder = tmp_path_factory.mktemp("desk")
-    shutil.copytree(Path(eqemb.__file__).parent / "demo", folder / "papers")
-    (folder / "new-papers").mkdir()
-    (folder / "new-papers" / "new.tex").write_text(NEW_PAPER, "utf-8")
+    shutil.copytree(DEMO, folder / "papers")
+    (folder / "papers/nlp/transformer").rename(folder / "papers/nlp/1803.09123")
+    for name in ("new-papers", "more-papers"):
+        (folder / name).mkdir()
+        (folder / name / "new.tex").write_text(NEW_PAPER, "utf-8")
+    with tarfile.open(folder / "more.tar.gz", "w:gz") as file:
+        file.add(folder / "new-papers", "more")
+    for name in ("nlp", "ir", "ai", "ml"):
+        (folder / name).symlink_to(folder / "papers" / name)
     with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(reading, "_Pool", InlinePool)
+        patch.setattr(building, "build_library", quick_build)
         # the demo's articles are too few to learn from, and pages speak of models
         patch.setattr(building, "LEAST_WORDS", 0)
         patch.setattr(building, "chance", lambda _: -1e9)
-        for name in ("library", "larger"):
-            settings = {"dim": 10, "iterations": 2}
-            eqemb.build_library(folder / "papers", folder / name, model=settings, jobs=1).close()
+        quick_build(folder / "papers", folder / "library").close()
+        shutil.copytree(folder / "library", folder / "larger")
         yield folder
 
 
@@ -81,10 +102,13 @@ def arxiv(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """ArXiv nearby, with one paper, and pauses that take no time."""
     with serving(Clock()) as server:
         source = gzip.compress(NEW_PAPER.encode())
-        server.papers.append(Entry("1503.00001", source, ("cs.IR",), "2015-03-01"))
+        server.papers.append(Entry("1503.00001", source, ("cs.CL", "cs.IR"), "2015-03-01"))
         monkeypatch.setattr(fetching, "Site", lambda: server.site)
         monkeypatch.setattr(courier, "Courier", server.clock.courier)
         yield
+
+
+# ---------------------------------------------------------------- Python
 
 
 @pytest.mark.usefixtures("arxiv")
@@ -95,8 +119,7 @@ def test_python_runs(
     page: str, desk: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The blocks of a page, one after the other."""
-    folder = shutil.copytree(desk, tmp_path / "desk")
-    monkeypatch.chdir(folder)
+    monkeypatch.chdir(shutil.copytree(desk, tmp_path / "desk", symlinks=True))
     names: dict[str, object] = {"__name__": "page"}
     for code in blocks(page, "python"):
         exec(compile(code, page, "exec"), names)  # noqa: S102 - that is the test
@@ -113,7 +136,7 @@ def command_lines(page: str) -> list[list[str]]:
     found = []
     for block in blocks(page, "console"):
         for line in re.findall(r"^\$ (.*)$", block, re.MULTILINE):
-            words = shlex.split(line, comments=True)
+            words = shlex.split(re.sub(r"\s#\s.*", "", line))  # `NAME#4` is no remark
             end = next((at for at, word in enumerate(words) if word in {"|", ">", "&&"}), None)
             found.append(words[:end])
     return found
@@ -154,6 +177,44 @@ def test_command_lines_can_be_run(page: str) -> None:
     """Commands, options and their values exist, and nothing that is needed is missing."""
     wrong = [(words, said) for words in command_lines(page) if (said := problem(words))]
     assert not wrong
+
+
+#: Commands that are not run here, and why.
+LEFT_OUT = {
+    "serve": "does not end",
+    "demo": "is run by test_house.py",
+    "compare": "trains for minutes even with --quick",
+    "retrieval": "asks for minutes",
+    "repro": "makes a library anew, which test_cli.py does",
+}
+
+
+def commands_to_run(page: str) -> list[list[str]]:
+    """Command lines of eqemb, of pages for everyone: those beside benchmarks have real papers."""
+    lines = [] if page.startswith("benchmarks/") else command_lines(page)
+    return [words for words in lines if words[0] == "eqemb" and words[1] not in LEFT_OUT]
+
+
+@pytest.mark.usefixtures("arxiv")
+@pytest.mark.parametrize("page", [page for page in PAGES if commands_to_run(page)])
+def test_command_lines_do_what_they_say(
+    page: str,
+    desk: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """Those of a page, one after the other: each ends well and answers."""
+    monkeypatch.chdir(shutil.copytree(desk, tmp_path / "desk", symlinks=True))
+    for program, *given in commands_to_run(page):
+        # a preset has its own number of iterations
+        once = ["--iterations", "1"] if given[0] == "train" and "--preset" not in given else []
+        monkeypatch.setattr(sys, "argv", [program, *given, *once])
+        with pytest.raises(SystemExit) as ended:
+            cli.main()
+        said = capsys.readouterr()
+        assert not ended.value.code, f"{shlex.join(given)}: {said.err}"
+        assert said.out.strip(), f"{shlex.join(given)} prints nothing"
 
 
 @pytest.mark.parametrize("page", PAGES)
@@ -198,6 +259,20 @@ def test_links_lead_somewhere(page: str) -> None:
 
 
 # ---------------------------------------------------------------- references
+
+
+def test_command_reference_is_what_help_says() -> None:
+    """Every option that `--help` shows stands in its command's section, and no other."""
+    page, wrong = PAGES["docs/reference/cli.md"], []
+    for name, command in typer.main.get_command(app).commands.items():  # type: ignore[attr-defined]
+        section = page.split(f"\n## {name}\n")[1].split("\n## ")[0]
+        columns = [line.split(" | ")[0] for line in section.splitlines() if line.startswith("| `")]
+        shown = {option for column in columns for option in re.findall(r"`(--?[\w-]+)", column)}
+        options = [one for one in command.params if one.param_type_name == "option"]
+        told = [one for one in options if not one.hidden and one.name != "help"]
+        if shown != {key for one in told for key in (*one.opts, *one.secondary_opts)}:
+            wrong.append(name)
+    assert not wrong
 
 
 def test_python_reference_is_whole() -> None:

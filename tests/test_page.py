@@ -188,6 +188,40 @@ def test_a_query_is_shown_while_it_is_typed(open_page: Open, demo: str) -> None:
     assert page.locator("#suggestions").is_hidden()
 
 
+#: Answers come late, as over a slow line.
+LATE = """(delay) => { const real = window.fetch;
+  window.fetch = (...asked) => new Promise((go) => setTimeout(go, delay))
+    .then(() => real(...asked)); }"""
+
+
+@pytest.mark.parametrize("key", ["Escape", "Enter"])
+def test_suggestions_that_were_left_do_not_return(open_page: Open, demo: str, key: str) -> None:
+    """By closing or by choosing one, while the answer to the last letter is under way."""
+    page = open_page(demo)
+    page.locator("#q").press_sequentially("me")
+    page.locator("#suggestions li").first.wait_for()
+    page.evaluate(LATE, 300)
+    page.keyboard.press("a")  # mean, measure
+    page.wait_for_timeout(200)  # it is asked for
+    if key == "Enter":
+        page.keyboard.press("ArrowDown")
+    page.keyboard.press(key)
+    page.wait_for_timeout(600)
+    assert page.locator("#suggestions").is_hidden()
+    assert page.locator("#q").get_attribute("aria-expanded") == "false"
+
+
+def test_closing_suggestions_keeps_the_preview(open_page: Open, demo: str) -> None:
+    """What was typed is shown, though its words are not wanted."""
+    page = open_page(demo)
+    page.locator("#q").press_sequentially("simil")
+    page.locator("#suggestions li").first.wait_for()
+    page.evaluate(LATE, 100)
+    page.keyboard.insert_text(r"ar $\frac{1}{2}$")
+    page.keyboard.press("Escape")
+    page.locator("#preview mfrac").wait_for()
+
+
 def test_the_keyboard_is_enough(open_page: Open, demo: str) -> None:
     """Search, move, open and close panels, read the article."""
     page = open_page(demo)
@@ -218,6 +252,63 @@ def test_the_keyboard_is_enough(open_page: Open, demo: str) -> None:
     assert page.locator("dialog[open]").count() == 0
 
 
+def focused(page: Any) -> str:
+    """What has the focus, in words."""
+    found: str = page.evaluate("document.activeElement.innerText.trim()")
+    return found
+
+
+def test_closing_a_panel_keeps_the_focus(open_page: Open, demo: str) -> None:
+    """From within a panel, and from a card in it: always to the link that opened it."""
+    page = open_page(f"{demo}/?q=cosine+similarity")
+    first = cards(page).first
+    first.locator(":scope > .actions a", has_text="Similar").click()
+    inner = first.locator(".panel .card").first
+    inner.locator("a", has_text="In words").click()
+    inner.locator(".said .word").first.focus()
+    page.keyboard.press("Escape")
+    assert inner.locator(".panel").count() == 0
+    assert focused(page) == "In words"
+    page.keyboard.press("Escape")
+    assert first.locator(".panel").count() == 0
+    assert focused(page) == "Similar"
+    page.keyboard.press("d")
+    first.locator(".said .word").first.focus()
+    page.keyboard.press("l")  # another panel instead
+    assert focused(page) == "LaTeX"
+    first.locator(".panel pre").first.focus()
+    page.keyboard.press("j")
+    assert cards(page).nth(1).evaluate("node => node === document.activeElement")
+
+
+def test_only_wide_equations_are_stops(open_page: Open, demo: str) -> None:
+    """Whoever walks by Tab meets those that can be moved; each has a name of its own."""
+    address = f"{demo}/articles/cosine"
+    ways = """() => [...document.querySelectorAll(".sheet")].map((node) =>
+        [node.scrollWidth > node.clientWidth, node.tabIndex === 0])"""
+    page = open_page(address)
+    wide, narrow = page.evaluate(ways), open_page(address, viewport={"width": 300, "height": 700})
+    assert not any(is_stop for _, is_stop in wide)
+    assert [is_wide for is_wide, _ in narrow.evaluate(ways)].count(True) >= 1
+    assert all(is_wide == is_stop for is_wide, is_stop in narrow.evaluate(ways))
+    names = page.locator(".sheet").evaluate_all("all => all.map(n => n.ariaLabel)")
+    assert len(set(names)) == len(names) == len(wide)
+    assert names[0] == "Equation (1)"
+
+
+def test_a_card_made_later_names_its_equation(open_page: Open, demo: str) -> None:
+    """As those that the server wrote; a wide one is a stop too."""
+    page = open_page(f"{demo}/?q=cosine+similarity", viewport={"width": 300, "height": 700})
+    for link in cards(page).locator(":scope > .actions a[data-panel=similar]").all():
+        link.click()
+    sheets = page.locator(".panel .sheet")
+    page.wait_for_function("document.querySelectorAll('.panel .sheet').length > 9")
+    names = set(sheets.evaluate_all("all => all.map(n => n.ariaLabel)"))
+    assert all(re.fullmatch(r"Equation (\(.+\)|no\. \d+)", name) for name in names)
+    ways = sheets.evaluate_all("all => all.map(n => [n.scrollWidth > n.clientWidth, n.tabIndex])")
+    assert {tuple(way) for way in ways} == {(True, 0), (False, -1)}
+
+
 def test_an_equation_marks_its_window(open_page: Open, demo: str) -> None:
     """By clicking, by its address, and the address follows."""
     page = open_page(f"{demo}/articles/cosine")
@@ -233,6 +324,18 @@ def test_an_equation_marks_its_window(open_page: Open, demo: str) -> None:
     page.locator("#e3 .formula").click()
     assert page.locator(".w.on").count() == 0
     assert page.url.endswith("/articles/cosine")
+
+
+def test_words_of_a_window_open_elsewhere(open_page: Open, demo: str) -> None:
+    """With Ctrl held, a link is the browser's."""
+    page = open_page(f"{demo}/articles/cosine")
+    page.locator("#e2").hover()
+    with page.context.expect_page() as opened:
+        page.locator("#e2").get_by_role("link", name="Words", exact=True).click(
+            modifiers=["Control"]
+        )
+    opened.value.wait_for_url("**/articles/cosine?equation=2#e2")
+    assert page.locator(".w.on").count() == 0
 
 
 def test_deep_links_show_what_they_name(open_page: Open, demo: str) -> None:
@@ -259,6 +362,26 @@ def test_limits_are_typed(open_page: Open, demo: str) -> None:
     page.keyboard.press("Enter")
     page.wait_for_url("**/?q=cosine&section=vectors")
     assert cards(page).count()
+
+
+def test_pieces_stay_apart(open_page: Open, demo: str) -> None:
+    """Each that an equation must have is a field, and there is one for another."""
+    page = open_page(f"{demo}/?q=cosine&has=%5Ccdot&has=%5Cfrac%7Ba%7D%7Bb%7D")
+    fields = page.locator("input[name=has]")
+    assert fields.evaluate_all("all => all.map(n => n.value)") == [r"\cdot", r"\frac{a}{b}", ""]
+    fields.last.fill(r"\cos")
+    page.keyboard.press("Enter")
+    page.wait_for_url("**/?q=cosine&has=%5Ccdot&has=%5Cfrac%7Ba%7D%7Bb%7D&has=%5Ccos")
+    assert fields.count() == 4
+
+
+def test_a_stopped_search_leaves_the_fields_alive(open_page: Open, demo: str) -> None:
+    """Whoever goes nowhere can type on."""
+    page = open_page(f"{demo}/?q=cosine")
+    page.evaluate("document.addEventListener('submit', (event) => event.preventDefault())")
+    page.locator("#q").press("Enter")
+    page.wait_for_timeout(100)
+    assert page.locator("form :disabled").count() == 0
 
 
 def test_an_article_is_searched(open_page: Open, demo: str) -> None:
@@ -309,7 +432,53 @@ def test_failures_help(open_page: Open, demo: str) -> None:
     assert cards(page).count()
 
 
+#: Nobody there; a gate that speaks no JSON; the API itself.
+SILENT = "async () => { throw new TypeError('Failed to fetch'); }"
+PLAIN = "async () => new Response('Service Unavailable', { status: 503 })"
+BUSY = "async () => new Response(JSON.stringify({ error: 'too much at once' }), { status: 503 })"
+
+
+@pytest.mark.parametrize(
+    ("fetch", "said"),
+    [(SILENT, "The server does not answer."), (PLAIN, "The server does not answer."),
+     (BUSY, "Too much at once.")],
+)  # fmt: skip
+def test_a_server_that_fails_is_told_in_a_sentence(
+    open_page: Open, demo: str, fetch: str, said: str
+) -> None:
+    """Not in the browser's words."""
+    page = open_page(f"{demo}/?q=cosine")
+    page.evaluate(f"() => {{ window.fetch = {fetch}; }}")
+    cards(page).first.locator(".actions a", has_text="Similar").click()
+    note = cards(page).first.locator(".panel .note")
+    note.wait_for()
+    assert note.inner_text() == said
+
+
+def test_articles_have_odd_names(open_page: Open, demo: str) -> None:
+    """Signs that mean something in an address do not end it."""
+    page = open_page(f"{demo}/?q=cosine")
+    page.evaluate(
+        """() => { window.fetch = async () => new Response(JSON.stringify({ notes: [], words: [
+        { word: "w", score: 1, article: "a/b#c?d", sentence: [{ kind: "text", text: "So." }] }
+        ] })); }"""
+    )
+    cards(page).first.locator(".actions a", has_text="In words").click()
+    link = cards(page).first.locator(".panel cite a")
+    assert link.get_attribute("href") == "/articles/a/b%23c%3Fd"
+
+
 # ------------------------------------------------------------ the map
+
+
+def test_a_map_without_a_server_says_so(open_page: Open, learned: str) -> None:
+    """Under the empty sheet; its caption stays last."""
+    page = open_page(learned)
+    page.add_init_script(f"window.fetch = {SILENT}")
+    page.goto(f"{learned}/map")
+    page.locator("#map [role=alert]").wait_for()
+    assert page.locator("#map [role=alert]").inner_text() == "The server does not answer."
+    assert page.evaluate("document.querySelector('#map').lastElementChild.tagName") == "FIGCAPTION"
 
 
 def points_of(page: Any) -> dict[str, tuple[float, float]]:
@@ -468,11 +637,15 @@ def test_a_narrow_screen_scrolls_only_down(open_page: Open, demo: str, path: str
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_text_stands_out(open_page: Open, demo: str, scheme: str) -> None:
+@pytest.mark.parametrize("path", ["/?q=cosine+similarity", "/articles/cosine?equation=2",
+                                  "/equation?name=cosine%231", "/report", "/docs",
+                                  "/map?q=cosine"])  # fmt: skip
+def test_text_stands_out(open_page: Open, demo: str, path: str, scheme: str) -> None:
     """Every colour of text has a contrast of 4.5 or more with what lies behind it."""
-    page = open_page(f"{demo}/?q=cosine+similarity", color_scheme=scheme)
-    cards(page).first.locator(".actions a", has_text="In words").click()
-    page.locator(".panel .said li").first.wait_for()
+    page = open_page(demo + path, color_scheme=scheme)
+    if cards(page).count():
+        cards(page).first.locator(".actions a", has_text="In words").click()
+        page.locator(".panel .said li").first.wait_for()
     pairs = page.evaluate(
         """() => [...document.querySelectorAll("main *, header *, footer *")]
         .filter((node) => [...node.childNodes].some((n) => n.nodeType === 3 && n.data.trim()))
@@ -485,9 +658,35 @@ def test_text_stands_out(open_page: Open, demo: str, scheme: str) -> None:
           return [getComputedStyle(node).color, style.backgroundColor, node.className.toString()];
         })"""
     )
-    assert len(pairs) > 50
+    assert len(pairs) > 30
     low = {pair[2] for pair in pairs if _contrast(pair[0], pair[1]) < 4.5}
     assert not low
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_fields_stand_out(open_page: Open, demo: str, scheme: str) -> None:
+    """Their edges have a contrast of 3 or more with what is on either side."""
+    page = open_page(f"{demo}/?q=cosine&article=cosine", color_scheme=scheme)
+    edges = page.evaluate(
+        """() => [...document.querySelectorAll(".box, .fields input, .fields select")]
+        .filter((node) => node.type !== "checkbox")
+        .map((node) => { const style = getComputedStyle(node);
+          return [style.borderBottomColor, style.backgroundColor,
+            getComputedStyle(document.documentElement).backgroundColor]; })"""
+    )
+    assert len(edges) > 4
+    for edge, inside, outside in edges:
+        assert _contrast(edge, outside) >= 3
+        assert inside == "rgba(0, 0, 0, 0)" or _contrast(edge, inside) >= 3
+
+
+@pytest.mark.parametrize("path", ["/articles/cosine", "/equation?name=cosine%231", "/?q=cosne"])
+def test_links_in_text_are_underlined(open_page: Open, demo: str, path: str) -> None:
+    """Their colour alone does not tell them from the words around."""
+    page = open_page(demo + path)
+    links = page.locator(".about a, .said cite a, .note a, .lead a")
+    lines = links.evaluate_all("all => all.map(n => getComputedStyle(n).textDecorationLine)")
+    assert set(lines) == {"underline"}
 
 
 def _contrast(one: str, other: str) -> float:

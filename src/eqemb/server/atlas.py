@@ -60,9 +60,9 @@ def _sheet(query: str) -> Html:
         h("div", button("+", "Nearer", "+"), button("-", "Farther", "−"),
           button("0", "Show all", "○"), class_="zoom", role="group", aria_label="Zoom"),
         h("div", class_="shown", aria_live="polite", hidden=True),
+        h("noscript", h("p", "The map is drawn by a script; below it is a list.", class_="note")),
         h("figcaption", h("ul", class_="legend", aria_label="Collections"),
           h("p", _KEYS, id="map-keys", class_="note")),
-        h("noscript", h("p", "The map is drawn by a script; below it is a list.", class_="note")),
         id="map",
         data_query=query or None,
     )  # fmt: skip

@@ -101,17 +101,20 @@ def one_piece(piece: Piece) -> Html:
 
 
 def formula(equation: Json, *, large: bool = False) -> Html:
-    """An equation set, with its number; a wide one can be moved sideways."""
+    """An equation set, with its number."""
     number = h("span", f"({equation['number']})", class_="number") if equation.get("number") else ""
-    sheet = h(
-        "div",
-        Html(equation["mathml"]),
-        class_="sheet",
-        tabindex="0",
-        role="group",
-        aria_label="Equation",
-    )
-    return h("div", sheet, number, class_="formula large" if large else "formula")
+    return h("div", sheet(equation), number, class_="formula large" if large else "formula")
+
+
+def sheet(equation: Json) -> Html:
+    """An equation in a frame of its own; the script lets keys into one that is too wide for it."""
+    if equation.get("number"):
+        name = f"Equation ({equation['number']})"
+    elif "ordinal" in equation:
+        name = f"Equation no. {equation['ordinal']}"
+    else:
+        name = "Equation"
+    return h("div", Html(equation["mathml"]), class_="sheet", role="group", aria_label=name)
 
 
 def source_line(equation: Json) -> Html:
@@ -200,7 +203,6 @@ def ask(
         id="suggestions",
         role="listbox",
         aria_label="Known words",
-        aria_orientation="horizontal",
         hidden=True,
     )
     preview = h("output", id="preview", for_="q", hidden=True)
@@ -224,7 +226,7 @@ def _limits(stats: Json, limits: Mapping[str, Any]) -> Html:
     options = [h("option", "all collections", value="")] + [
         h("option", name, value=name, selected=name == chosen) for name in names
     ]
-    has = " ".join(limits.get("has") or ())
+    pieces = list(limits.get("has") or ())
 
     def field(name: str, label: str, value: Any, hint: str) -> Html:
         return h(
@@ -238,7 +240,9 @@ def _limits(stats: Json, limits: Mapping[str, Any]) -> Html:
         field("article", "Article", limits.get("article"), "its name"),
         field("year", "Year", limits.get("year"), "2015-2018"),
         field("section", "Section", limits.get("section"), "words of its title"),
-        field("has", "Has", has, r"\sum"),
+        # a field for each piece, and an empty one for one more
+        [field("has", "And has" if at else "Has", latex, r"\sum")
+         for at, latex in enumerate([*pieces, ""])],
         h(
             "label",
             h("input", type="checkbox", name="numbered", value="true",

@@ -310,7 +310,7 @@
           found.section ? make("span", { class: "section" }, found.section) : null)];
       } catch (error) {
         known.delete(name);
-        content = [make("p", { class: "note" }, error.message || "The server does not answer.")];
+        content = [make("p", { class: "note" }, error.message)];
       }
       if (chosen !== point) return; // somebody moved on
       shown.replaceChildren(...content);
@@ -453,6 +453,6 @@
     figure.dataset.ready = "yes";
   }
 
-  start().catch((error) => figure.append(make("p", { class: "note", role: "alert" },
-    error.message || "The server does not answer.")));
+  start().catch((error) => shown.after(make("p", { class: "note", role: "alert" },
+    error.message)));
 }

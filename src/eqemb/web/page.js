@@ -48,20 +48,49 @@ function prose(pieces) {
   });
 }
 
-function sheet(mathml) {
-  return make("div", { class: "sheet", tabindex: "0", role: "group", "aria-label": "Equation" },
+/** An equation in a frame of its own, named by its number where it has one. */
+function sheet({ mathml, number, ordinal }) {
+  const name = number ? ` (${number})` : ordinal ? ` no. ${ordinal}` : "";
+  const made = make("div", { class: "sheet", role: "group", "aria-label": `Equation${name}` },
     math(mathml));
+  frames.observe(made);
+  return made;
 }
+
+// only a sheet that is moved sideways is a stop for whoever walks by keys
+const frames = new ResizeObserver((changed) => {
+  for (const { target } of changed) {
+    if (target.scrollWidth > target.clientWidth) target.tabIndex = 0;
+    else target.removeAttribute("tabindex");
+  }
+});
+for (const each of document.querySelectorAll(".sheet")) frames.observe(each);
 
 function address(path, values) {
   return `${path}?${new URLSearchParams(values)}`;
 }
 
+function articleAddress(name) {
+  return `/articles/${name.split("/").map(encodeURIComponent).join("/")}`;
+}
+
+/** What the API answers; otherwise an error whose message is a sentence for people. */
 async function ask(path, values) {
-  const response = await fetch(values ? address(path, values) : path);
-  const answer = await response.json();
-  if (!response.ok) throw new Error(answer.error);
-  return answer;
+  let said;
+  try {
+    const response = await fetch(values ? address(path, values) : path);
+    const answer = await response.json();
+    if (response.ok) return answer;
+    said = `${answer.error[0].toUpperCase()}${answer.error.slice(1)}.`;
+  } catch { // nobody is there, or somebody who is not the API
+    said = "The server does not answer.";
+  }
+  throw new Error(said);
+}
+
+/** Whether a click means this page: with a key held down it is for the browser. */
+function isPlain(event) {
+  return !(event.ctrlKey || event.metaKey || event.shiftKey || event.button);
 }
 
 // ------------------------------------------------------------ panels
@@ -78,12 +107,12 @@ function copied(label, content) {
 
 function smallCard(hit) {
   const own = address("/equation", { name: hit.id });
-  const read = `/articles/${hit.article.split("/").map(encodeURIComponent).join("/")}`;
+  const read = articleAddress(hit.article);
   const number = hit.number ? make("span", { class: "number" }, `(${hit.number})`) : null;
   const links = [["similar", "Similar"], ["describe", "In words"], ["source", "LaTeX"]].map(
     ([panel, name]) => make("a", { href: `${own}#${panel}`, "data-panel": panel }, name));
   return make("li", { class: "card", "data-id": hit.id },
-    make("div", { class: "formula" }, sheet(hit.mathml), number),
+    make("div", { class: "formula" }, sheet(hit), number),
     make("p", { class: "source" },
       make("a", { href: `${read}?equation=${hit.ordinal}#e${hit.ordinal}` },
         hit.title || hit.article),
@@ -111,7 +140,7 @@ const PANELS = {
     const most = answer.words[0].score || 1;
     const rows = answer.words.map((said) => {
       const from = said.article && make("cite", {},
-        make("a", { href: `/articles/${encodeURI(said.article)}` }, said.article));
+        make("a", { href: articleAddress(said.article) }, said.article));
       return make("li", {},
         make("a", { class: "word", href: address("/", { q: said.word }) }, said.word),
         meter(said.score / most),
@@ -123,7 +152,7 @@ const PANELS = {
   async why(card) {
     const answer = await ask("/v1/why", { query: card.dataset.query, equation: name(card) });
     const sides = [answer.query, answer.other].map((side) => side.mathml
-      ? sheet(side.mathml) : make("p", { class: "asked-words" }, side.query));
+      ? sheet(side) : make("p", { class: "asked-words" }, side.query));
     const letters = Object.entries(answer.letters).map(([one, two]) => `${one} → ${two}`);
     const parts = Object.entries(answer.parts).map(([part, value]) =>
       `${part} ${value.toFixed(2)}`);
@@ -163,6 +192,7 @@ async function toggle(link) {
     other.setAttribute("aria-expanded", "false");
   }
   if (open) {
+    if (open.contains(document.activeElement)) link.focus(); // who was in it does not get lost
     open.remove();
     if (open.dataset.kind === kind) return;
   }
@@ -175,14 +205,13 @@ async function toggle(link) {
     const made = await PANELS[kind](card);
     panel.replaceChildren(...made.filter(Boolean));
   } catch (error) {
-    panel.replaceChildren(note(error.message || "The server does not answer."));
+    panel.replaceChildren(note(error.message));
   }
 }
 
 document.addEventListener("click", (event) => {
   const link = event.target.closest("a[data-panel]");
-  const plain = !(event.ctrlKey || event.metaKey || event.shiftKey || event.button);
-  if (link && plain) {
+  if (link && isPlain(event)) {
     event.preventDefault();
     toggle(link);
   }
@@ -227,11 +256,13 @@ function choose(word) {
   const start = caret - wordAt(box.value, caret).length;
   box.value = `${box.value.slice(0, start)}${word} ${box.value.slice(caret).trimStart()}`;
   box.selectionStart = box.selectionEnd = start + word.length + 1;
-  close();
   box.focus();
+  box.dispatchEvent(new Event("input")); // what was asked for before is not wanted any more
+  close();
 }
 
 function close() {
+  asked += 1; // an answer that is still to come opens nothing
   list.hidden = true;
   list.replaceChildren();
   box.setAttribute("aria-expanded", "false");
@@ -247,22 +278,22 @@ function select(step) {
   else box.removeAttribute("aria-activedescendant");
 }
 
-let asked = 0;
+let asked = 0; // the turn whose suggestions are wanted
 
-async function typed() {
-  const turn = ++asked;
-  const word = wordAt(box.value, box.selectionStart);
+async function typed(turn) {
+  const text = box.value;
+  const word = turn === asked ? wordAt(text, box.selectionStart) : "";
   const [known, read] = await Promise.all([
     word ? ask("/v1/suggest", { start: word, count: 7 }).catch(() => null) : null,
-    box.value.trim() ? ask("/v1/render", { q: box.value }).catch(() => null) : null,
+    text.trim() ? ask("/v1/render", { q: text }).catch(() => null) : null,
   ]);
-  if (turn !== asked || document.activeElement !== box) return; // somebody typed on
+  if (text === box.value) show(read);
+  if (turn !== asked) return; // somebody typed on, or chose, or went away
   const words = known ? known.words.filter((each) => each !== word.toLowerCase()) : [];
   list.replaceChildren(...words.map((each, at) => make("li",
     { role: "option", id: `suggestion-${at}`, "aria-selected": "false" }, each)));
   list.hidden = !words.length;
   box.setAttribute("aria-expanded", String(words.length > 0));
-  show(read);
 }
 
 function show(read) {
@@ -279,8 +310,9 @@ if (box && list) {
   box.setAttribute("aria-expanded", "false");
   let waiting = 0;
   box.addEventListener("input", () => {
+    const turn = ++asked;
     clearTimeout(waiting);
-    waiting = setTimeout(typed, 120);
+    waiting = setTimeout(() => typed(turn), 120);
   });
   box.addEventListener("keydown", (event) => {
     const chosen = list.querySelector('[aria-selected="true"]');
@@ -291,7 +323,7 @@ if (box && list) {
     else return;
     event.preventDefault();
   });
-  box.addEventListener("blur", () => { asked += 1; close(); });
+  box.addEventListener("blur", close);
   list.addEventListener("mousedown", (event) => {
     const item = event.target.closest("li");
     event.preventDefault(); // the box keeps the focus
@@ -299,23 +331,22 @@ if (box && list) {
   });
   box.form.addEventListener("submit", () => {
     // an address without empty fields is one that people can read
-    for (const field of box.form.elements) field.disabled = field.name && !field.value;
-  });
-  addEventListener("pageshow", () => {
-    for (const field of box.form.elements) field.disabled = false;
+    const empty = [...box.form.elements].filter((field) => field.name && !field.value);
+    for (const field of empty) field.disabled = true;
+    setTimeout(() => { for (const field of empty) field.disabled = false; }); // it was read
   });
 }
 
 // ------------------------------------------------------------ the window of an equation
 
 /** Mark the words that an equation is learned from; none where it was chosen already. */
-function chooseEquation(display, { push = true } = {}) {
+function chooseEquation(display) {
   const was = document.querySelector(".display.chosen");
   for (const word of document.querySelectorAll(".w.on")) word.classList.remove("on");
   if (was) was.classList.remove("chosen");
   const path = location.pathname;
-  if (!display || was === display) {
-    if (push) history.replaceState(null, "", path + part());
+  if (was === display) {
+    history.replaceState(null, "", path + part());
     return;
   }
   const ordinal = display.dataset.ordinal;
@@ -323,7 +354,7 @@ function chooseEquation(display, { push = true } = {}) {
   for (const word of document.querySelectorAll(".w")) {
     if (word.dataset.near.split(" ").includes(ordinal)) word.classList.add("on");
   }
-  if (push) history.replaceState(null, "", `${path}?equation=${ordinal}#e${ordinal}`);
+  history.replaceState(null, "", `${path}?equation=${ordinal}#e${ordinal}`);
 }
 
 function part() {
@@ -333,7 +364,7 @@ function part() {
 
 document.addEventListener("click", (event) => {
   const display = event.target.closest(".display");
-  if (!display) return;
+  if (!display || !isPlain(event)) return;
   const link = event.target.closest("a, button");
   if (link && !link.classList.contains("choose")) return;
   if (event.target.closest(".panel")) return;
@@ -385,7 +416,7 @@ function cards() {
 function move(step) {
   const all = cards();
   if (!all.length) return;
-  const now = all.indexOf(document.activeElement?.closest?.(".hits > .card, .display"));
+  const now = all.findIndex((each) => each.contains(document.activeElement));
   const next = all[Math.min(all.length - 1, Math.max(0, now + step))];
   next.tabIndex = -1;
   next.focus({ preventScroll: true });
@@ -397,8 +428,13 @@ document.addEventListener("keydown", (event) => {
   const typing = event.target.closest("input, select, textarea, dialog");
   const card = event.target.closest(".card, .display");
   if (event.key === "Escape") {
-    const panel = card && card.querySelector(":scope > .panel");
-    if (panel) toggle(card.querySelector(`[data-panel="${panel.dataset.kind}"]`));
+    // the nearest panel around: that of the card, or the one that the card stands in
+    let around = card;
+    while (around && !around.querySelector(":scope > .panel")) {
+      around = around.parentElement.closest(".card, .display");
+    }
+    const open = around?.querySelector(":scope > .panel");
+    if (open) toggle(around.querySelector(`[data-panel="${open.dataset.kind}"]`));
     return;
   }
   if (typing || !keysAreOn()) return;

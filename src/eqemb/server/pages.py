@@ -15,6 +15,7 @@ from eqemb.server.frame import (
     one_piece,
     page,
     prose,
+    sheet,
     small_card,
     source_line,
 )
@@ -285,8 +286,7 @@ def why(stats: Json, answer: Json) -> bytes:
 def reasons(answer: Json) -> Html:
     """The symbols and the words that two have in common."""
     sides = [
-        h("div", Html(side["mathml"]), class_="sheet", tabindex="0", role="group",
-          aria_label="Equation") if side["mathml"] else h("p", side["query"], class_="asked-words")
+        sheet(side) if side["mathml"] else h("p", side["query"], class_="asked-words")
         for side in (answer["query"], answer["other"])
     ]  # fmt: skip
     letters = [f"{one} → {two}" for one, two in answer["letters"].items()]

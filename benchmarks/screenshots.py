@@ -69,7 +69,7 @@ SHOTS = (
     Shot("page-results", "/?q=cosine+similarity"),
     Shot("page-words", "/?q=cosine+similarity", opened("describe")),
     Shot("page-dark", "/?q=cosine+similarity", opened("why"), scheme="dark"),
-    Shot("page-article", "/articles/cosine?equation=2#e2"),
+    Shot("page-article", "/articles/ir/cosine?equation=2#e2"),
     Shot("page-map", "/map?q=cosine+similarity", hovered),
     Shot("page-phone", "/?q=harmonic+mean", size=NARROW),
 )
@@ -92,7 +92,9 @@ def main(folder: Path) -> None:
             browser = driver.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
             for shot in SHOTS:
                 page = browser.new_page(viewport=shot.size, color_scheme=shot.scheme)
-                page.goto(base + shot.path)
+                answer = page.goto(base + shot.path)
+                if not answer.ok:
+                    sys.exit(f"{shot.path}: {answer.status}")
                 shot.act(page)
                 page.screenshot(path=folder / f"{shot.name}.png")
                 page.close()

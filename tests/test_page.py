@@ -435,13 +435,14 @@ def test_failures_help(open_page: Open, demo: str) -> None:
 #: Nobody there; a gate that speaks no JSON; the API itself.
 SILENT = "async () => { throw new TypeError('Failed to fetch'); }"
 PLAIN = "async () => new Response('Service Unavailable', { status: 503 })"
+ASKED = "async () => new Response(JSON.stringify({ error: 'did you mean x?' }), { status: 404 })"
 BUSY = "async () => new Response(JSON.stringify({ error: 'too much at once' }), { status: 503 })"
 
 
 @pytest.mark.parametrize(
     ("fetch", "said"),
     [(SILENT, "The server does not answer."), (PLAIN, "The server does not answer."),
-     (BUSY, "Too much at once.")],
+     (BUSY, "Too much at once."), (ASKED, "Did you mean x?")],
 )  # fmt: skip
 def test_a_server_that_fails_is_told_in_a_sentence(
     open_page: Open, demo: str, fetch: str, said: str

@@ -8,8 +8,8 @@ from eqemb.server.frame import page as framed
 from eqemb.server.markup import Html, h
 
 _KEYS = (
-    "Arrow keys move, plus and minus zoom, 0 shows all. The equation in the middle is shown;"
-    " Enter opens it."
+    "Drag it, and scroll or pinch to zoom. By keys: arrows move, plus and minus zoom, 0 shows all;"
+    " the equation in the middle is shown, and Enter opens it."
 )
 
 

@@ -241,7 +241,7 @@ def _limits(stats: Json, limits: Mapping[str, Any]) -> Html:
         field("year", "Year", limits.get("year"), "2015-2018"),
         field("section", "Section", limits.get("section"), "words of its title"),
         # a field for each piece, and an empty one for one more
-        [field("has", "And has" if at else "Has", latex, r"\sum")
+        [field("has", "And has" if at else "Has", latex, "one more" if at else r"\sum")
          for at, latex in enumerate([*pieces, ""])],
         h(
             "label",

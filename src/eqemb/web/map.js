@@ -191,13 +191,13 @@
     const few = Math.sqrt(20000 / Math.max(map.points, 200));
     const radius = ratio * Math.min(6, 1.1 * Math.min(2.5, few) * view.zoom ** 0.4);
     const shape = disc(radius), bright = disc(radius + 1.6 * ratio);
-    const strength = lit ? 60 : 150;
+    const strength = lit ? Math.min(110, 44 * few) : 150; // who answers is seen among the others
     const size = scale() * ratio;
     const left = image.width / 2 - view.x * size, top = image.height / 2 - view.y * size;
     const { x, y, collection, points } = map;
     for (let at = 0; at < points; at += 1) {
       stamp(shape, (x[at] * size + left) | 0, (y[at] * size + top) | 0,
-        lit ? colours.soft : groupOf(collection[at]), strength);
+        groupOf(collection[at]), strength);
     }
     if (lit) {
       for (const [at, score] of lit) {

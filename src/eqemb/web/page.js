@@ -57,14 +57,14 @@ function sheet({ mathml, number, ordinal }) {
   return made;
 }
 
-// only a sheet that is moved sideways is a stop for whoever walks by keys
+// only what can be moved sideways is a stop for whoever walks by keys
 const frames = new ResizeObserver((changed) => {
   for (const { target } of changed) {
     if (target.scrollWidth > target.clientWidth) target.tabIndex = 0;
     else target.removeAttribute("tabindex");
   }
 });
-for (const each of document.querySelectorAll(".sheet")) frames.observe(each);
+for (const each of document.querySelectorAll(".sheet, .wide")) frames.observe(each);
 
 function address(path, values) {
   return `${path}?${new URLSearchParams(values)}`;
@@ -81,7 +81,8 @@ async function ask(path, values) {
     const response = await fetch(values ? address(path, values) : path);
     const answer = await response.json();
     if (response.ok) return answer;
-    said = `${answer.error[0].toUpperCase()}${answer.error.slice(1)}.`;
+    said = answer.error[0].toUpperCase() + answer.error.slice(1);
+    if (!said.endsWith("?")) said += ".";
   } catch { // nobody is there, or somebody who is not the API
     said = "The server does not answer.";
   }

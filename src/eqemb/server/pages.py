@@ -88,7 +88,7 @@ def refused(stats: Json, query: str, limits: Json, sentence: str) -> bytes:
 
 def _sentence(said: str) -> str:
     """As people write it."""
-    return f"{said[:1].upper()}{said[1:]}."
+    return f"{said[:1].upper()}{said[1:]}{'' if said.endswith('?') else '.'}"
 
 
 def _for_formula(answer: Json) -> Html:

@@ -681,11 +681,12 @@ def test_fields_stand_out(open_page: Open, demo: str, scheme: str) -> None:
         assert inside == "rgba(0, 0, 0, 0)" or _contrast(edge, inside) >= 3
 
 
-@pytest.mark.parametrize("path", ["/articles/cosine", "/equation?name=cosine%231", "/?q=cosne"])
+@pytest.mark.parametrize("path", ["/articles/cosine", "/equation?name=cosine%231", "/?q=cosne",
+                                  "/articles"])  # fmt: skip
 def test_links_in_text_are_underlined(open_page: Open, demo: str, path: str) -> None:
     """Their colour alone does not tell them from the words around."""
     page = open_page(demo + path)
-    links = page.locator(".about a, .said cite a, .note a, .lead a")
+    links = page.locator(".about a, .said cite a, .note a, .lead a, .source a, .titles a")
     lines = links.evaluate_all("all => all.map(n => getComputedStyle(n).textDecorationLine)")
     assert set(lines) == {"underline"}
 
@@ -724,13 +725,17 @@ def test_everything_has_a_name(open_page: Open, demo: str, path: str) -> None:
 
 
 @pytest.mark.skipif("EQEMB_AXE" not in os.environ, reason="EQEMB_AXE names no axe.min.js")
-@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize(("scheme", "width"), [("light", 1100), ("dark", 340)])
 @pytest.mark.parametrize("path", ["/", "/?q=cosine+similarity", "/?q=zzyzx", "/articles/cosine",
                                   "/equation?name=cosine%231", "/report", "/docs", "/map?q=cosine",
-                                  ])  # fmt: skip
-def test_axe_finds_nothing_serious(open_page: Open, demo: str, path: str, scheme: str) -> None:
+                                  "/articles", "/why?query=cosine&equation=cosine%231",
+                                  "/?q=cosine&has=%5Ccdot"])  # fmt: skip
+def test_axe_finds_nothing_serious(
+    open_page: Open, demo: str, path: str, scheme: str, width: int
+) -> None:
     """Panels are open where there are cards."""
-    page = open_page(demo + path, bypass_csp=True, color_scheme=scheme)
+    size = {"width": width, "height": 760}
+    page = open_page(demo + path, bypass_csp=True, color_scheme=scheme, viewport=size)
     for at, kind in enumerate(("similar", "describe", "why", "source")):
         link = cards(page).nth(at).locator(f":scope > .actions a[data-panel={kind}]")
         if link.count():

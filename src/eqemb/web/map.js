@@ -155,32 +155,29 @@
 
   const groupOf = (row) => (row < 8 ? colours.groups[row] : colours.soft);
 
-  /** How much of each pixel a disc covers, from 0 to 256, by how large it is. */
+  /** The pixels that a disc covers, from its middle, and how much of each, from 0 to 256. */
   function disc(radius) {
-    const reach = Math.ceil(radius), side = 2 * reach + 1;
-    const mask = new Uint16Array(side * side);
-    for (let at = 0; at < mask.length; at += 1) {
-      const far = Math.hypot(at % side - reach, Math.floor(at / side) - reach);
-      mask[at] = 256 * Math.max(0, Math.min(1, radius + 0.5 - far));
+    const reach = Math.ceil(radius), steps = [], parts = [];
+    for (let down = -reach; down <= reach; down += 1) {
+      for (let right = -reach; right <= reach; right += 1) {
+        const part = Math.floor(256 * Math.min(1, radius + 0.5 - Math.hypot(right, down)));
+        if (part > 0) { steps.push(down * image.width + right); parts.push(part); }
+      }
     }
-    return { reach, side, mask };
+    return { reach, steps: Int32Array.from(steps), parts: Uint16Array.from(parts) };
   }
 
-  function stamp(shape, left, top, [red, green, blue], strength) {
-    const { reach, side, mask } = shape;
+  function stamp({ reach, steps, parts }, left, top, [red, green, blue], strength) {
     const wide = image.width, tall = image.height;
     if (left < reach || top < reach || left >= wide - reach || top >= tall - reach) return;
-    for (let row = 0; row < side; row += 1) {
-      let at = (top - reach + row) * wide + left - reach;
-      for (let column = 0; column < side; column += 1, at += 1) {
-        const part = (mask[row * side + column] * strength) >> 8;
-        if (!part) continue;
-        const old = pixels[at], rest = 256 - part;
-        pixels[at] = 0xff000000
-          | (((((old >> 16) & 255) * rest + blue * part) >> 8) << 16)
-          | (((((old >> 8) & 255) * rest + green * part) >> 8) << 8)
-          | (((old & 255) * rest + red * part) >> 8);
-      }
+    const middle = top * wide + left;
+    for (let each = 0; each < steps.length; each += 1) {
+      const part = (parts[each] * strength) >> 8, rest = 256 - part;
+      const at = middle + steps[each], old = pixels[at];
+      pixels[at] = 0xff000000
+        | (((((old >> 16) & 255) * rest + blue * part) >> 8) << 16)
+        | (((((old >> 8) & 255) * rest + green * part) >> 8) << 8)
+        | (((old & 255) * rest + red * part) >> 8);
     }
   }
 

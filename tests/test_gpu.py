@@ -53,11 +53,8 @@ def test_torch_draws_what_numpy_draws() -> None:
     noise = draws.noise_table(np.array([5, 0, 1, 90, 3, 3, 17]))
     for seed in (2**63 + 5, 3, 11):
         key = draws.key(seed, 2, 7)
-        text = torch_steps.Resident(
-            None, None, torch.from_numpy(noise.threshold.view(np.int64)),
-            torch.from_numpy(noise.alias), 0,
-        )  # fmt: skip
-        drawn = torch_steps.zeros(gpu._signed(key), 123, 1000, 9, text)
+        there = torch.from_numpy(noise.threshold.view(np.int64)), torch.from_numpy(noise.alias)
+        drawn = torch_steps.zeros(gpu._signed(key), 123, 1000, 9, *there)
         expected = draws.zeros(key, np.arange(123, 1123), 9, noise)
         np.testing.assert_array_equal(drawn.numpy(), expected)
 
@@ -237,11 +234,12 @@ def test_a_read_array_is_sent_once_and_let_go() -> None:
     """What is kept on the device goes with the array that it was made of."""
     back_end, text = kernels(made=False), make_text([100])
     back_end.words_loss(make_vectors(), text, RULE)
-    kept = len(back_end._kept)
+    kept = len(back_end._shelf)
     back_end.words_loss(make_vectors(), text, RULE)
-    assert kept == len(back_end._kept) > 0
+    assert kept == len(back_end._shelf) > 0
     del text
-    assert not back_end._kept
+    assert not len(back_end._shelf)
+    assert not back_end._shelf.used
 
 
 def test_no_gpu_is_said_in_a_sentence() -> None:

@@ -1,21 +1,22 @@
 """The same steps as `reference` on a GPU, by torch: larger batches, vectors that stay there.
 
-The first pass runs in fused kernels (`triton_steps`) where there is Triton, else, and on torch's
+The first pass runs in fused kernels (`triton_steps`) where Triton works, else, and on torch's
 own CPU device, by plain operations (`torch_steps`); the second pass by plain operations
 everywhere. Zeros are drawn on the device by the same whole-number arithmetic, so they are the same.
 
-A batch is worked on in parts, whose gradients add up before its one step: how large a part is
-depends on memory and cache, and the result does not depend on it. Texts are kept on the device
-where its share of memory allows, and else come in chunks, the next one copied while one is worked
-on. With `deterministic` the same device gives the same bytes (`torch_steps.Gradient`).
+A batch is worked on in parts, whose gradients add up before its one step. Where memory runs out it
+is worked on again in smaller parts; but for rounding the result does not depend on them. What is
+only read is kept on the device as far as its share of memory goes (`shelf`). Beyond it a text comes
+in chunks, the next one copied while one is worked on, and the second pass gathers on the host what
+a part needs. With `deterministic` the same device gives the same bytes (`torch_steps.Gradient`),
+hence parts keep their size, and too little memory is refused.
 """
 
 import functools
 import warnings
-import weakref
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager, nullcontext
+from contextlib import closing, contextmanager, nullcontext
 from importlib import import_module
 from importlib.util import find_spec
 from typing import Any, TypeVar
@@ -24,34 +25,69 @@ import numpy as np
 import torch
 
 from eqemb.errors import EqembError, UsageError
-from eqemb.kernels import torch_steps
+from eqemb.kernels import draws, torch_steps
 from eqemb.kernels.arrays import Contexts, Near, Noise, Positions, Rows, Rule, Text, Vectors
-from eqemb.kernels.torch_steps import MARGIN, Gradient, Part, Resident
+from eqemb.kernels.shelf import Shelf, free
+from eqemb.kernels.torch_steps import MARGIN, Gradient, Part, Plan, Resident
 
 Span = tuple[int, int]
 Tensor = Any
 F = TypeVar("F", bound=Callable[..., Any])
 PART = 262_144  # positions worked on at a time: `benchmarks/gpu.py` tries others
 LEAST_PART = 1024
+CHUNK = 1 << 26  # positions of a streamed chunk at most: two of 268 MB are pinned on the host
 _TOKEN = 8  # bytes of a position on the device: its word and its article
 _WHOLE = 2**31 - 2**20  # positions of a text that is kept in one piece
 
 
 def _clearly(function: F) -> F:
-    """Say in one sentence that memory is not enough."""
+    """Steps in full precision that say in one sentence that memory is not enough."""
 
     @functools.wraps(function)
     def call(self: "Kernels", *arguments: Any, **named: Any) -> Any:
-        try:
-            with torch.no_grad():
-                return function(self, *arguments, **named)
-        except torch.OutOfMemoryError:
-            raise EqembError(
-                f"{self.room()}, too little for these vectors and their gradients: train with a"
-                " smaller dim or vocabulary, or with device='cpu'"
-            ) from None
+        with torch.no_grad(), _full_precision(), self.saying():
+            return function(self, *arguments, **named)
 
     return call  # type: ignore[return-value]
+
+
+@contextmanager
+def _full_precision() -> Iterator[None]:
+    """No TF32, whatever the program around us has allowed."""
+    matmul = torch.backends.cuda.matmul
+    new = hasattr(matmul, "fp32_precision")  # since torch 2.9
+    name, full = ("fp32_precision", "ieee") if new else ("allow_tf32", False)
+    before = getattr(matmul, name)
+    setattr(matmul, name, full)
+    try:
+        yield
+    finally:
+        setattr(matmul, name, before)
+
+
+def _is_full(error: RuntimeError) -> bool:
+    """Whether it says that memory ran out: torch, cuBLAS and Triton have their own ways to."""
+    said = str(error)
+    return (
+        isinstance(error, torch.OutOfMemoryError)
+        or "out of memory" in said
+        or "ALLOC_FAILED" in said
+    )
+
+
+@functools.cache
+def _failure(device: str, *, fused: bool) -> str:
+    """Why a device cannot make a small step, or nothing."""
+    rho, alpha, *sums = (np.full((8, 16), value, np.float32) for value in (0.1, 0.1, 0, 0))
+    noise = draws.noise_table(np.ones(8, np.int64))
+    text = Text(np.arange(64, dtype=np.int32) % 8, np.array([0, 64]), noise)
+    rule = Rule(4, 2, 8, 32, 1.0, 0.1, 1)
+    try:
+        Kernels(device, fused=fused).words_update(Vectors(rho, alpha, *sums), text, rule)
+    except Exception as error:  # noqa: BLE001  (a driver, a compiler, a build: each has its own)
+        lines = str(error).strip().splitlines() or [type(error).__name__]
+        return lines[0][:200]
+    return ""
 
 
 class Kernels:
@@ -69,18 +105,35 @@ class Kernels:
         self.device = torch.device(device)
         if self.device.type == "cuda" and not torch.cuda.is_available():
             raise UsageError("torch sees no GPU here: train with device='cpu'")
-        self.deterministic = deterministic
+        self.deterministic, self.part = deterministic, PART
+        self._shelf = Shelf(self.device, memory)
         self.name = self.device.type
         if self.device.type == "cuda":
             self.name = (
                 f"cuda ({torch.cuda.get_device_name(self.device)}), torch {torch.__version__}"
             )
-        self.memory, self.part = memory, PART
         if fused is None:
-            fused = self.device.type == "cuda" and find_spec("triton") is not None
+            fused = self._can_fuse()
         self._fused = import_module("eqemb.kernels.triton_steps") if fused else None
         self.shape = self._fused.Shape() if self._fused else None
-        self._kept: dict[Any, tuple[Any, Any, Any]] = {}
+
+    def _can_fuse(self) -> bool:
+        """Whether Triton works here; a GPU on which nothing works is refused."""
+        where, why = str(self.device), ""
+        if self.device.type != "cpu" and find_spec("triton") is not None:
+            why = _failure(where, fused=True)
+            if not why:
+                return True
+        if broken := _failure(where, fused=False) if self.device.type != "cpu" else "":
+            raise UsageError(f"the GPU cannot be used ({broken}): train with device='cpu'")
+        if why:
+            self.name += ", without Triton"
+            warnings.warn(
+                f"Triton cannot be used ({why}): the GPU trains by plain torch, more slowly",
+                RuntimeWarning,
+                stacklevel=3,
+            )
+        return False
 
     # What is where
 
@@ -96,69 +149,110 @@ class Kernels:
                 there[id(array)] = array, self._send(array)
             return there[id(array)][1]
 
-        yield [type(arrays)(*map(sent, arrays)) for arrays in changed]
+        with self.saying():
+            held = [type(arrays)(*map(sent, arrays)) for arrays in changed]
+        yield held
         for array, tensor in there.values():
             if self.device.type != "cpu":  # there both are the same memory
                 torch.from_numpy(array).copy_(tensor)
 
-    def _send(self, array: Any) -> Tensor:
+    def _host(self, array: Any) -> Tensor:
         with warnings.catch_warnings():  # arrays that are only read may be read-only
             warnings.filterwarnings("ignore", "The given NumPy array is not writable")
-            return torch.from_numpy(np.ascontiguousarray(array)).to(self.device)
+            return torch.from_numpy(np.ascontiguousarray(array))
 
-    def _once(self, array: Any, make: Callable[[], Any], *more: Any) -> Any:
-        """What is made of an array that is only read, and of more, as long as it is there."""
-        key = _key(array, *more)
-        if key not in self._kept:
-            kept = self._kept
-            self._kept[key] = make(), weakref.ref(array, lambda _: kept.pop(key, None)), more
-        return self._kept[key][0]
+    def _send(self, array: Any) -> Tensor:
+        return self._host(array).to(self.device)
 
-    def _read(self, array: Any) -> Tensor:
-        """A read-only array on the device, sent once."""
+    def _read(self, *arrays: Any) -> list[Tensor]:
+        """Arrays that are only read: all on the device where they fit, else all where they are."""
+        size = sum(array.nbytes for array in arrays)
+        known = self._shelf.get(arrays) is not None
+        if self.device.type == "cpu" or not (known or size <= self._shelf.left()):
+            return list(map(self._host, arrays))
+        return self._shelf.once(lambda: list(map(self._send, arrays)), arrays)
+
+    def _needed(self, array: Any) -> Tensor:
+        """A small array that is only read and has to be on the device, sent once."""
         if isinstance(array, torch.Tensor):
             return array
         if self.device.type == "cpu":  # it is there already
-            return self._send(array)
-        return self._once(array, lambda: self._send(array))
+            return self._host(array)
+        return self._shelf.once(lambda: self._send(array), (array,), size=0)
 
     def _words(self, words: Vectors) -> Vectors:
         """Words of the second pass; those without sums are fixed, and stay on the device."""
-        send = self._send if len(words.rho_sum) else self._read
+        send = self._send if len(words.rho_sum) else self._needed
         return Vectors(*(x if isinstance(x, torch.Tensor) else send(x) for x in words))
+
+    # Where memory runs out
+
+    @contextmanager
+    def saying(self) -> Iterator[None]:
+        """Say in one sentence that memory is not enough."""
+        try:
+            yield
+        except RuntimeError as error:
+            if not _is_full(error):
+                raise
+            fixed = " without deterministic, which forbids smaller parts," * self.deterministic
+            raise EqembError(
+                f"{self.room()}, too little for these vectors, their gradients and parts of"
+                f" {self.part:,} positions: train with a smaller dim or vocabulary,{fixed} or with"
+                " device='cpu'"
+            ) from None
 
     def room(self) -> str:
         """How much memory is left, in words."""
         if self.device.type != "cuda":
             return "memory is used up"
-        free, total = torch.cuda.mem_get_info(self.device)
-        return f"the GPU has {free / 1e9:.1f} of {total / 1e9:.0f} GB free"
+        total = torch.cuda.mem_get_info(self.device)[1]
+        return f"the GPU has {free(self.device) / 1e9:.1f} of {total / 1e9:.0f} GB free"
 
-    def _share(self) -> int:
-        """Bytes that a text may take: half of what is free, unless it was said."""
-        if self.memory is not None:
-            return self.memory
-        if self.device.type != "cuda":
-            return 1 << 62
-        return int(torch.cuda.mem_get_info(self.device)[0]) // 2
+    def _part(self, block: int, weight: int = 1) -> int:
+        """Positions of a part, in whole blocks; `weight` is how much larger than a word's one is."""
+        return max(1, self.part // weight // block) * block
 
-    def _part(self, each: int, block: int) -> int:
-        """Positions of a part, fewer where their scratch does not fit."""
-        part = max(self.part, block)
-        while self.device.type == "cuda":
+    def _in_parts(
+        self,
+        span: Span,
+        block: int,
+        work: Callable[[int, int], None],
+        losses: Tensor | None,
+        *sheets: Gradient,
+        weight: int = 1,
+    ) -> None:
+        """Work on a batch part by part; without memory for it once more, in smaller parts.
+
+        Until its step a batch changes nothing but losses and sheets. No losses are given where
+        only the first part may run out of memory, before it has changed them.
+        """
+        before = None if losses is None else losses.clone()
+        while True:
+            part = self._part(block, weight)
             try:
-                torch.empty(part * each, dtype=torch.uint8, device=self.device)
-                break
-            except torch.OutOfMemoryError:
-                if part // 2 < max(LEAST_PART, block):
+                for low in range(*span, part):
+                    work(low, min(low + part, span[1]))
+            except RuntimeError as error:
+                least = max(LEAST_PART, weight * block)
+                if not _is_full(error) or self.deterministic or self.part // 2 < least:
                     raise
-                part //= 2
-        return part // block * block
+            else:
+                return
+            # here the error is gone, and what its frames held is free
+            self.part //= 2
+            self._shelf.clear()
+            if self.device.type == "cuda":
+                torch.cuda.empty_cache()
+            for sheet in sheets:
+                sheet.clear()
+            if losses is not None and before is not None:
+                losses.copy_(before)
 
     # Texts
 
     def _noise(self, noise: Noise) -> tuple[Tensor, Tensor]:
-        return self._read(noise.threshold).view(torch.int64), self._read(noise.alias)
+        return self._needed(noise.threshold).view(torch.int64), self._needed(noise.alias)
 
     def _articles(self, starts: Positions, first: int, last: int, out: Tensor) -> None:
         """Changes `out`: a number for each article that reaches into a chunk, -1 in margins."""
@@ -173,16 +267,20 @@ class Kernels:
 
     def _chunks(self, text: Text, span: Span, batch: int) -> Iterator[tuple[Resident, Span]]:
         """The text on the device, whole or a chunk of whole batches after the other."""
-        noise, size = self._noise(text.noise), len(text.tokens)
-        known = _key(text.tokens, text.starts) in self._kept
-        if known or (size < _WHOLE and _TOKEN * (size + 2 * MARGIN) <= self._share()):
-            whole = self._once(text.tokens, lambda: self._resident(text), text.starts)
-            tokens, articles = whole
-            yield Resident(tokens, articles, *noise, 0), span
+        noise, size, key = self._noise(text.noise), len(text.tokens), (text.tokens, text.starts)
+        whole, room = self._shelf.get(key), 0
+        if whole is None:
+            room = self._shelf.left()
+            if size < _WHOLE and _TOKEN * (size + 2 * MARGIN) <= room:
+                whole = self._shelf.once(lambda: self._resident(text), key)
+        if whole is not None:
+            yield Resident(*whole, *noise, 0), span
             return
-        length = max(1, self._share() // (2 * _TOKEN) // batch) * batch
+        most = min(room // (2 * _TOKEN), CHUNK, span[1] - span[0] + batch - 1)
+        length = max(1, most // batch) * batch
         spans = [(low, min(low + length, span[1])) for low in range(*span, length)]
-        yield from _Stream(self, text, noise, length).chunks(spans)
+        with closing(_Stream(self, text, noise, length).chunks(spans)) as chunks:
+            yield from chunks
 
     def _resident(self, text: Text) -> tuple[Tensor, Tensor]:
         tokens, articles = self._buffers(len(text.tokens))
@@ -223,21 +321,28 @@ class Kernels:
             return 0.0
         size, K = vectors.rho.shape
         steps = self._fused if self._fused and K <= self._fused.WIDEST else torch_steps
-        part = min(self._part(steps.Words.bytes(K), rule.block), _blocks(rule, last - first))
         rho = self._gradient(size, K)
         alpha = self._gradient(size if rule.learn_alpha else 0, K)
+        part = min(self._part(rule.block), _blocks(rule, last - first))
         words = steps.Words(vectors, rule, part, self.shape)
-        for chunk, (low, high) in self._chunks(text, (first, last), rule.batch):
-            for left in range(low, high, rule.batch):
-                right = min(left + rule.batch, high)
-                for at in range(left, right, part):
-                    piece = _piece(chunk, rule, at, min(at + part, right))
-                    offsets = self._offsets(text, at, piece.size)
+        # fused kernels take their scratch before they begin, and offsets are all that may follow
+        is_safe = steps is not torch_steps and not len(text.offsets.positions)
+        losses = None if is_safe else words.losses
+        with closing(self._chunks(text, (first, last), rule.batch)) as chunks:
+            for chunk, (low, high) in chunks:
+
+                def work(left: int, right: int, chunk: Resident = chunk) -> None:
+                    piece = _piece(chunk, rule, left, right)
+                    offsets = self._offsets(text, left, piece.size)
                     words.forward(chunk, piece, offsets, rho, alpha, learn=learn)
-                if learn:
-                    steps.step(vectors.rho, vectors.rho_sum, rho, rule.rate)
-                    if rule.learn_alpha:
-                        steps.step(vectors.alpha, vectors.alpha_sum, alpha, rule.rate)
+
+                for left in range(low, high, rule.batch):
+                    batch = left, min(left + rule.batch, high)
+                    self._in_parts(batch, rule.block, work, losses, rho, alpha)
+                    if learn:
+                        steps.step(vectors.rho, vectors.rho_sum, rho, rule.rate)
+                        if rule.learn_alpha:
+                            steps.step(vectors.alpha, vectors.alpha_sum, alpha, rule.rate)
         _check(rho, alpha)
         return float(words.loss()) / (last - first)
 
@@ -272,7 +377,7 @@ class Kernels:
         """Minibatches over near positions; `whole` makes one step of the span's whole gradient."""
         del threads
         with self.holding(rows) as (held,):
-            return self._bags(held, self._words(words), text, near, rule, span, whole=whole)
+            return self._bags(held, words, text, near, rule, span, whole=whole)
 
     @_clearly
     def bags_loss(
@@ -289,7 +394,7 @@ class Kernels:
         """The mean loss over near positions."""
         del threads
         with self.holding(rows) as (held,):
-            return self._bags(held, self._words(words), text, near, rule, span, learn=False)
+            return self._bags(held, words, text, near, rule, span, learn=False)
 
     def _bags(
         self,
@@ -307,59 +412,67 @@ class Kernels:
         if first >= last:
             return 0.0
         size, K = rows.vectors.shape
-        part = self._part(torch_steps.Words.bytes(K), rule.block)
-        batch = part if whole or not learn else rule.batch  # of a whole all parts are alike
+        batch = last - first if whole or not learn else rule.batch
         gradient = self._gradient(size, K)
         loss = torch.zeros((), dtype=torch.float64, device=self.device)
+        rho, alpha, *_ = self._words(words)
+        noise = self._noise(text.noise)
+
+        def work(left: int, right: int) -> None:
+            plan = self._plan(text, near, (left, right))
+            around = self._around(words, alpha, text, near, (left, right), rule.window)
+            context = plan.context(rows.vectors, around, gradient)
+            blocks = -(-(right - left) // rule.block)
+            key, block = _signed(rule.key), left // rule.block
+            drawn = torch_steps.zeros(key, block, blocks, rule.negatives, *noise)
+            scored = torch_steps.score(rho, plan.targets, drawn, context, rule)
+            loss.add_(scored.loss)
+            if learn:
+                plan.spread(scored.context, gradient)
+
         for left in range(first, last, batch):
-            right = min(left + batch, last)
-            for low in range(left, right, part):
-                plan = self._plan(text, near, (low, min(low + part, right)))
-                around = self._around(words, plan, rule.window)
-                scored = self._score_bags(rows, words, plan, around, rule)
-                loss += scored.loss
-                if learn:
-                    plan.spread(scored.context, gradient)
-            if learn and not whole:
+            span = left, min(left + batch, last)
+            self._in_parts(span, rule.block, work, loss, gradient)
+            if learn:
                 torch_steps.step(rows.vectors, rows.sums, gradient, rule.rate)
-        if whole:
-            torch_steps.step(rows.vectors, rows.sums, gradient, rule.rate)
         _check(gradient)
         return float(loss) / (last - first)
 
-    def _plan(self, text: Text, near: Near, span: Span) -> "_Plan":
-        """What a span of near positions reads: found once, for all iterations."""
-        plans = self._once(near.types, dict, text.tokens, near.positions)
-        if span not in plans:
-            if "near" not in plans:
-                plans["near"] = Near(*map(self._send, near))
-                plans["text"] = self._whole(text)
-            plans[span] = _Plan(self, plans["text"], plans["near"], near, span)
-        return plans[span]  # type: ignore[no-any-return]
+    def _plan(self, text: Text, near: Near, span: Span) -> Plan:
+        """What a span of near positions reads: found once, where there is room to keep it."""
+        types = int(near.starts[span[0]]), int(near.starts[span[1]])
 
-    def _whole(self, text: Text) -> Resident:
-        """A text on the device, whatever its size: the second pass reads it anywhere."""
-        tokens, articles = self._once(text.tokens, lambda: self._resident(text), text.starts)
-        return Resident(tokens, articles, *self._noise(text.noise), 0)
+        def make() -> Plan:
+            tokens, _, there = self._second(text, near)
+            made = torch_steps.plan(there, tokens, span, types)
+            return Plan(*(array.to(self.device) for array in made))
 
-    def _around(self, words: Vectors, plan: "_Plan", window: int) -> Tensor:
-        """The summed windows of a plan's positions; kept where words are fixed."""
-        if plan.window == window and plan.alpha is words.alpha:
-            return plan.around
-        total = plan.windows(words.alpha, window // 2)
-        if not len(words.rho_sum):
-            plan.around, plan.alpha, plan.window = total, words.alpha, window
-        return total
+        return self._shelf.once(make, (near.types, near.positions, text.tokens), span)
 
-    def _score_bags(
-        self, rows: Rows, words: Vectors, plan: "_Plan", around: Tensor, rule: Rule
-    ) -> torch_steps.Scored:
-        context = plan.context(rows.vectors, around)
-        first, last = plan.span
-        blocks = -(-(last - first) // rule.block)
-        key, block = _signed(rule.key), first // rule.block
-        drawn = torch_steps.zeros(key, block, blocks, rule.negatives, plan.text)
-        return torch_steps.score(words.rho, plan.targets, drawn, context, rule)
+    def _around(
+        self, words: Vectors, alpha: Tensor, text: Text, near: Near, span: Span, window: int
+    ) -> Tensor:
+        """The summed windows of a span of near positions; kept where words are fixed."""
+
+        def make() -> Tensor:
+            tokens, starts, there = self._second(text, near)
+            at = there.positions[span[0] : span[1]]
+            return torch_steps.windows(alpha, tokens, starts, at, window // 2)
+
+        if len(words.rho_sum):
+            return make()
+        return self._shelf.once(make, (words.alpha, near.positions, text.tokens), span, window)
+
+    def _second(self, text: Text, near: Near) -> tuple[Tensor, Tensor, Near]:
+        """The text and what is near in it, all on the device where it fits, else all on the host."""
+        kept = self._shelf.get((text.tokens, text.starts))  # by the first pass
+        starts, *found = self._read(text.starts, *near, *([] if kept else [text.tokens]))
+        there = Near(*found[: len(near)])
+        if not kept:
+            return found[-1], starts, there
+        if starts.device.type != self.device.type:
+            return self._host(text.tokens), starts, there
+        return kept[0][MARGIN : MARGIN + len(text.tokens)], starts, there
 
     # Contexts of equations
 
@@ -381,80 +494,28 @@ class Kernels:
 
     def _contexts(self, rows: Rows, contexts: Contexts, rule: Rule, *, learn: bool) -> float:
         (types, K), total = rows.vectors.shape, len(contexts.occurrences)
-        sums, zeros, occurrences = map(
-            self._read, (contexts.sums, contexts.zeros, contexts.occurrences)
-        )
-        sizes = torch.diff(self._read(contexts.starts))
-        owners = torch.repeat_interleave(torch.arange(types, device=self.device), sizes)
-        part = max(1, self._part(4 * K * (3 * zeros.shape[1] + 8), 1) // 4)
+        sums, starts, occurrences, zeros = self._read(*contexts)
         gradient = self._gradient(types, K)
         loss = torch.zeros((), dtype=torch.float64, device=self.device)
-        for low in range(0, total, part):
-            own, type_ = occurrences[low : low + part], owners[low : low + part]
-            others = sums[zeros[own].view(-1)].view(len(own), -1, K)
+
+        def work(left: int, right: int) -> None:
+            own = occurrences[left:right]
+            at = torch.arange(left, right, device=starts.device)
+            type_ = (torch.searchsorted(starts, at, right=True) - 1).to(self.device)
+            others = sums[zeros[own].view(-1)].to(self.device).view(len(own), -1, K)
+            seen = sums[own].to(self.device)
             one, by = torch_steps.score_contexts(
-                rows.vectors[type_], sums[own], others, rule.zero_weight
+                rows.vectors[type_], seen, others, rule.zero_weight
             )
-            loss += one
+            loss.add_(one)
             if learn:
                 gradient.add(type_, by)
+
+        self._in_parts((0, total), 1, work, loss, gradient, weight=4)
         if learn:
             torch_steps.step(rows.vectors, rows.sums, gradient, rule.rate)
         _check(gradient)
         return float(loss) / max(1, total)
-
-
-class _Plan:
-    """Near positions of a part, the types near them and the rows of those, on the device."""
-
-    def __init__(self, kernels: Kernels, text: Resident, near: Any, host: Near, span: Span) -> None:
-        first, last = span
-        low, high = (int(host.starts[at]) for at in span)
-        device = kernels.device
-        self.kernels, self.text, self.span = kernels, text, span
-        self.positions = near.positions[first:last]
-        self.targets = text.tokens[self.positions + MARGIN]
-        counts = torch.diff(near.starts[first : last + 1])
-        self.owners = torch.repeat_interleave(torch.arange(last - first, device=device), counts)
-        types, self.local = torch.unique(near.types[low:high], return_inverse=True)
-        types = types.long()
-        starts, sizes = near.bag_starts[types], torch.diff(near.bag_starts)[types]
-        self.scale = near.scale[types][:, None]
-        self.bag = torch.repeat_interleave(torch.arange(len(types), device=device), sizes)
-        within = torch.arange(len(self.bag), device=device) - (sizes.cumsum(0) - sizes)[self.bag]
-        self.rows = near.bags[starts[self.bag] + within]
-        self.around: Tensor = None  # summed windows of fixed words, and which they are
-        self.alpha: Tensor = None
-        self.window = 0
-
-    def windows(self, alpha: Tensor, half: int) -> Tensor:
-        """The summed alpha of the words around each position."""
-        at = self.positions + MARGIN
-        own = self.text.articles[at]
-        total = torch.zeros((len(at), alpha.shape[1]), dtype=alpha.dtype, device=alpha.device)
-        for shift in (*range(-half, 0), *range(1, half + 1)):
-            near = (self.text.articles[at + shift] == own)[:, None].to(alpha.dtype)
-            total.addcmul_(alpha[self.text.tokens[at + shift]], near)
-        return total
-
-    def context(self, vectors: Tensor, around: Tensor) -> Tensor:
-        """Those sums, and the pooled rows of every equation near a position."""
-        pooled = self._summed(len(self.scale), self.bag, vectors[self.rows]) * self.scale
-        return around + self._summed(len(around), self.owners, pooled[self.local])
-
-    def spread(self, by_context: Tensor, gradient: Gradient) -> None:
-        """Changes the gradient of rows by those of contexts."""
-        by_type = self._summed(len(self.scale), self.local, by_context[self.owners]) * self.scale
-        gradient.add(self.rows, by_type[self.bag])
-
-    def _summed(self, size: int, rows: Tensor, values: Tensor) -> Tensor:
-        sums = self.kernels._gradient(size, values.shape[1])  # noqa: SLF001
-        sums.add(rows, values)
-        return sums.taken()
-
-
-def _key(*arrays: Any) -> tuple[int, ...]:
-    return tuple(map(id, arrays))
 
 
 def _blocks(rule: Rule, size: int) -> int:
@@ -488,10 +549,7 @@ class _Stream:
     ) -> None:
         self.kernels, self.text, self.noise = kernels, text, noise
         self.on_gpu = kernels.device.type == "cuda"
-        shape = length + 2 * MARGIN
-        self.pinned = [
-            torch.zeros(shape, dtype=torch.int32, pin_memory=self.on_gpu) for _ in range(2)
-        ]
+        self.pinned = [_pinned(length + 2 * MARGIN, pin=self.on_gpu) for _ in range(2)]
         self.buffers = [kernels._buffers(length) for _ in range(2)]  # noqa: SLF001
         self.copies = torch.cuda.Stream(kernels.device) if self.on_gpu else None
         if self.copies is not None:
@@ -500,17 +558,25 @@ class _Stream:
 
     def chunks(self, spans: list[Span]) -> Iterator[tuple[Resident, Span]]:
         """Each chunk when it is there; the next is read and copied meanwhile."""
-        with ThreadPoolExecutor(1) as pool:
-            coming = pool.submit(self._load, 0, spans[0])
-            for at, span in enumerate(spans):
-                ready = coming.result()
-                if self.on_gpu:
-                    torch.cuda.current_stream().wait_event(ready)
-                if at + 1 < len(spans):
-                    coming = pool.submit(self._load, at + 1, spans[at + 1])
-                yield Resident(*self.buffers[at % 2], *self.noise, span[0]), span
-                if self.on_gpu:
-                    self.free[at % 2] = torch.cuda.current_stream().record_event()
+        try:
+            with ThreadPoolExecutor(1) as pool:
+                coming = pool.submit(self._load, 0, spans[0])
+                for at, span in enumerate(spans):
+                    ready = coming.result()
+                    if self.on_gpu:
+                        torch.cuda.current_stream().wait_event(ready)
+                    if at + 1 < len(spans):
+                        coming = pool.submit(self._load, at + 1, spans[at + 1])
+                    yield Resident(*self.buffers[at % 2], *self.noise, span[0]), span
+                    if self.on_gpu:
+                        self.free[at % 2] = torch.cuda.current_stream().record_event()
+        finally:
+            self._settle()
+
+    def _settle(self) -> None:
+        """Wait for copies under way: whoever stops early lets go of what they are copied into."""
+        if self.copies is not None:
+            self.copies.synchronize()
 
     def _load(self, at: int, span: Span) -> Any:
         """Bring a chunk to its buffer; the event after which it is there."""
@@ -526,3 +592,13 @@ class _Stream:
             tokens[into].copy_(pinned[into], non_blocking=True)
             self.kernels._articles(self.text.starts, first, last, articles[:end])  # noqa: SLF001
             return self.copies.record_event() if self.copies else None
+
+
+def _pinned(length: int, *, pin: bool) -> Tensor:
+    """Host memory from which copies overlap with work; plain memory where there is none to pin."""
+    try:
+        return torch.zeros(length, dtype=torch.int32, pin_memory=pin)
+    except RuntimeError:
+        if not pin:
+            raise
+        return torch.zeros(length, dtype=torch.int32)

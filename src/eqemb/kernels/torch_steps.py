@@ -2,7 +2,7 @@
 
 This is what a GPU without Triton runs, and what every test of the GPU back end can run; the
 first pass has a faster twin in `triton_steps`. Ids are int32, positions within a chunk int64.
-Products are in single precision (TF32 is left off): all back ends agree number by number.
+Products are in single precision (`gpu` turns TF32 off): all back ends agree number by number.
 """
 
 from typing import Any, NamedTuple
@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import torch
 from torch.nn.functional import logsigmoid, pad
 
-from eqemb.kernels.arrays import EPSILON, Rule, Vectors
+from eqemb.kernels.arrays import EPSILON, Near, Rule, Vectors
 
 Tensor = Any  # torch.Tensor: torch is optional, and so are its types
 SCALE = 2.0**40  # of exact sums: they reach to 8 million in steps of 1e-12
@@ -53,6 +53,13 @@ class Gradient:
         self.touched = torch.zeros(rows, dtype=torch.int8, device=device)
         self.too_large = torch.zeros(1, dtype=torch.int32, device=device)
 
+    def summed(self, size: int, rows: Tensor, values: Tensor) -> Tensor:
+        """Values added to the rows of another sheet of this kind: what it cannot hold shows here."""
+        sheet = Gradient(size, values.shape[1], values.device, exact=self.is_exact)
+        sheet.too_large = self.too_large
+        sheet.add(rows, values)
+        return sheet.taken()
+
     def add(self, rows: Tensor, values: Tensor) -> None:
         """Add values to rows, which may repeat."""
         if self.is_exact:
@@ -92,15 +99,17 @@ def _mix(x: Tensor) -> Tensor:
     return x ^ _shifted(x, 31)
 
 
-def zeros(key: int, block: int, blocks: int, slots: int, text: Resident) -> Tensor:
+def zeros(
+    key: int, block: int, blocks: int, slots: int, threshold: Tensor, alias: Tensor
+) -> Tensor:
     """The zeros of blocks from one on, as `draws.zeros` has them; [blocks, slots]."""
-    device = text.alias.device
+    device = alias.device
     rows = _mix(torch.arange(block, block + blocks, device=device) * _STEP + key)
     columns = torch.arange(1, slots + 1, device=device) * _STEP
     bits = _mix(rows[:, None] + columns[None, :])
-    column = (_shifted(bits, 32) * len(text.alias)) >> 32
-    keep = (bits & 0xFFFFFFFF) < text.threshold[column]
-    return torch.where(keep, column.to(torch.int32), text.alias[column])
+    column = (_shifted(bits, 32) * len(alias)) >> 32
+    keep = (bits & 0xFFFFFFFF) < threshold[column]
+    return torch.where(keep, column.to(torch.int32), alias[column])
 
 
 class Scored(NamedTuple):
@@ -151,11 +160,6 @@ class Words:
         self.vectors, self.rule = vectors, rule
         self.losses = torch.zeros((), dtype=torch.float64, device=vectors.rho.device)
 
-    @staticmethod
-    def bytes(K: int) -> int:
-        """Scratch for a position."""
-        return 40 * K + 256
-
     def forward(
         self,
         text: Resident,
@@ -174,7 +178,8 @@ class Words:
         context = around(rows, text.articles[low - half : high + half], half)
         if offsets is not None:
             context += offsets[: part.size]
-        drawn = zeros(part.key, part.block, -(-part.size // rule.block), rule.negatives, text)
+        blocks, noise = -(-part.size // rule.block), (text.threshold, text.alias)
+        drawn = zeros(part.key, part.block, blocks, rule.negatives, *noise)
         scored = score(self.vectors.rho, words, drawn, context, rule)
         self.losses += scored.loss
         if not learn:
@@ -190,6 +195,59 @@ class Words:
     def loss(self) -> float:
         """The summed loss of all parts so far."""
         return float(self.losses)
+
+
+class Plan(NamedTuple):
+    """Near positions of a part, the types near them and the rows of those."""
+
+    targets: Tensor  # [N], words of the positions
+    owners: Tensor  # of each type near a position: which position
+    local: Tensor  # and which type, among those that are near at all
+    scale: Tensor  # [types, 1]
+    bag: Tensor  # of each row of those types: which type
+    rows: Tensor  # and which row
+
+    def context(self, vectors: Tensor, around: Tensor, sheet: Gradient) -> Tensor:
+        """Sums of words around each position, and the pooled rows of every equation near it."""
+        pooled = sheet.summed(len(self.scale), self.bag, vectors[self.rows]) * self.scale
+        return around + sheet.summed(len(around), self.owners, pooled[self.local])
+
+    def spread(self, by_context: Tensor, gradient: Gradient) -> None:
+        """Changes the gradient of rows by those of contexts."""
+        by_type = gradient.summed(len(self.scale), self.local, by_context[self.owners])
+        gradient.add(self.rows, (by_type * self.scale)[self.bag])
+
+
+def plan(near: Near, tokens: Tensor, span: tuple[int, int], types: tuple[int, int]) -> Plan:
+    """What a span of near positions, and its span of types, comes to; made where its arrays are."""
+    (first, last), (low, high), device = span, types, tokens.device
+    counts = torch.diff(near.starts[first : last + 1])
+    owners = torch.repeat_interleave(torch.arange(last - first, device=device), counts)
+    found, local = torch.unique(near.types[low:high], return_inverse=True)
+    found = found.long()
+    starts = near.bag_starts[found]
+    sizes = near.bag_starts[found + 1] - starts
+    bag = torch.repeat_interleave(torch.arange(len(found), device=device), sizes)
+    within = torch.arange(len(bag), device=device) - (sizes.cumsum(0) - sizes)[bag]
+    targets = tokens[near.positions[first:last]]
+    rows = near.bags[starts[bag] + within]
+    return Plan(targets, owners, local, near.scale[found][:, None], bag, rows)
+
+
+def windows(
+    alpha: Tensor, tokens: Tensor, starts: Tensor, positions: Tensor, half: int
+) -> Tensor:
+    """The summed alpha of the words around each position; the text may be on the host."""
+    device = alpha.device
+    article = torch.searchsorted(starts, positions, right=True)
+    low, high = starts[article - 1], starts[article]
+    total = torch.zeros((len(positions), alpha.shape[1]), dtype=alpha.dtype, device=device)
+    for shift in (*range(-half, 0), *range(1, half + 1)):
+        at = positions + shift
+        inside = (at >= low) & (at < high)
+        words = tokens[torch.where(inside, at, 0)].to(device)
+        total.addcmul_(alpha[words], inside.to(device)[:, None].to(alpha.dtype))
+    return total
 
 
 def score_contexts(

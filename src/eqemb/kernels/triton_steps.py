@@ -235,15 +235,17 @@ class Words:
         self.parts = -(-rule.block // self.rows)
         self.spread_rows = min(shape.spread_rows, most)
         device, blocks = vectors.rho.device, -(-part // rule.block)
-        self.zeros = torch.empty(max(1, blocks * rule.negatives), dtype=torch.int32, device=device)
-        self.by_context = torch.empty((part, K), dtype=torch.float32, device=device)
         self.losses = torch.zeros(blocks * self.parts, dtype=torch.float64, device=device)
         self.none = torch.empty(0, dtype=torch.float32, device=device)
+        self.zeros = self.by_context = self.none
 
-    @staticmethod
-    def bytes(K: int) -> int:
-        """Scratch for a position."""
-        return 4 * K + 64
+    def _make_room(self, size: int, blocks: int) -> None:
+        """Scratch for the first part, which is the largest."""
+        if len(self.by_context) < size:
+            shape, device = (size, self.K), self.none.device
+            zeros = max(1, blocks * self.rule.negatives)
+            self.zeros = torch.empty(zeros, dtype=torch.int32, device=device)
+            self.by_context = torch.empty(shape, dtype=torch.float32, device=device)
 
     def forward(
         self,
@@ -257,6 +259,7 @@ class Words:
     ) -> None:
         """Changes losses and, to learn, both gradients by those of a part."""
         rule, K, blocks = self.rule, self.K, -(-part.size // self.rule.block)
+        self._make_room(part.size, blocks)
         scale = float(SCALE) if rho.is_exact else 0
         total = blocks * rule.negatives
         if total:

@@ -153,7 +153,8 @@ def test_train(run: Run, library: Path, model: str) -> None:
     assert done.code == 0, done.err
     found = json.loads(done.out)
     assert set(found) == {
-        "model", "sha256", "iterations", "validation", "words_per_second", "seconds", "path",
+        "model", "sha256", "iterations", "validation", "words_per_second", "seconds", "device",
+        "path",
     }  # fmt: skip
     kept = eqemb.Embeddings.load(Path(found["path"]))
     assert kept.sha256 == found["sha256"]
@@ -185,7 +186,7 @@ def test_talk_of_training(run: Run, library: Path, tmp_path: Path) -> None:
     picture = tmp_path / "curve.png"
     done = run("train", library, *SMALL, "--name", "talk", "--plot", picture)
     assert done.code == 0, done.err
-    assert not [word for word in ("parameters", "memory", "time") if word not in done.err]
+    assert not [word for word in ("device", "parameters", "memory", "time") if word not in done.err]
     assert "words/s" in done.out
     assert "█" in done.out
     assert picture.read_bytes().startswith(b"\x89PNG")
@@ -203,7 +204,7 @@ def test_the_score_that_is_said_is_the_one_kept(
         for at, score in enumerate((-2.5, -2.75, -2.125), 1)
     ]  # fmt: skip
     made = eqemb.Embeddings({"model": "eqemb-u", "best": {"alpha_u": 1}}, {}, {}, history)
-    summary = {"words_per_second": 1.0, "seconds": 1.0, "sha256": "", "path": ""}
+    summary = {"words_per_second": 1.0, "seconds": 1.0, "device": "cpu", "sha256": "", "path": ""}
     learning._print_trained(summary, made)
     assert "-2.500, kept: 1\n" in capsys.readouterr().out
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True)

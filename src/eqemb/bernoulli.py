@@ -10,7 +10,9 @@ import functools
 import importlib
 import math
 import platform
-from collections.abc import Callable
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, fields, replace
 from importlib.util import find_spec
 from pathlib import Path
@@ -63,6 +65,7 @@ class Estimate(NamedTuple):
     """Bytes at the peak."""
     seconds: float | None
     """At most, where nothing stops training early; None where it was not timed."""
+    device: str = "cpu"
 
 
 @dataclass
@@ -167,21 +170,20 @@ class Model:
         stands in for the model's own.
         """
         self.check(corpus)
-        config = self._config(corpus, split, seed)
-        job = Job(
-            corpus,
-            split,
-            seed,
-            threads,
-            callback,
-            training_stream(corpus, split),
-            self._kernels(device),
-            Attempt.start(config["identity"], checkpoint, resume=resume),
-        )
-        self.history_ = job.attempt.history  # grows while training
-        with np.errstate(all="ignore"):
-            arrays = self._learn(job)
-        self.embeddings_ = self._embeddings(job, config, arrays)
+        with self._on(device), np.errstate(all="ignore"):
+            config = self._config(corpus, split, seed)
+            job = Job(
+                corpus,
+                split,
+                seed,
+                threads,
+                callback,
+                training_stream(corpus, split),
+                self._kernels(device),
+                Attempt.start(config["identity"], checkpoint, resume=resume),
+            )
+            self.history_ = job.attempt.history  # grows while training
+            self.embeddings_ = self._embeddings(job, config, self._learn(job))
         self.embeddings_.check()
         return self
 
@@ -195,6 +197,11 @@ class Model:
         """Refuse a corpus that this model cannot learn from."""
         if not len(corpus.tokens):
             raise UsageError("the corpus has no words: lower min_count, or read more articles")
+
+    def _on(self, device: str | None) -> AbstractContextManager[None]:
+        """For a while the same settings on another device, where that is one of them."""
+        del device
+        return nullcontext()
 
     def _kernels(self, device: str | None = None) -> Any:
         """The steps of a device."""
@@ -285,7 +292,7 @@ class BernoulliEmbeddings(Model):
     """The weight of a drawn zero: "sum" = 1, "mean" = 1 / negatives, or a number."""
     batch: int | str = "auto"
     """Words that see the same parameters; "auto" = a 256th of the text, from 1,024 to 16,384, on
-    a GPU to 131,072."""
+    a GPU to 262,144."""
     block: int | str = "auto"
     """Words that share zeros; "auto" = 64, in texts of under two million words 256 / window."""
     init: float = 1.0
@@ -296,7 +303,7 @@ class BernoulliEmbeddings(Model):
     deterministic: bool = False
     """Whether a GPU shall give the same bytes each time, as a CPU does; it is slower then."""
     memory: int | None = None
-    """Bytes of a GPU's memory that a text may take; else half of what is free."""
+    """Bytes of a GPU's memory that texts and contexts may take; else half of what is free."""
 
     def __post_init__(self) -> None:
         if self.preset not in ("", "paper"):
@@ -330,21 +337,26 @@ class BernoulliEmbeddings(Model):
     def place(self) -> str:
         """The device that "auto" comes to."""
         if self.device == "auto":
-            return "cuda" if _has_gpu() else "cpu"
+            return "cuda" if _no_gpu() is None else "cpu"
         return self.device
+
+    @contextmanager
+    def _on(self, device: str | None) -> Iterator[None]:
+        before = self.device
+        self.set_params(device=device or before)
+        try:
+            yield
+        finally:
+            self.device = before
 
     def _kernels(self, device: str | None = None) -> Any:
         place = device or self.place
         if place not in ("cuda", "torch"):
+            if self.device == "auto" and _no_gpu():
+                warnings.warn(f"{_no_gpu()}; the CPU trains instead", RuntimeWarning, stacklevel=3)
             return super()._kernels(place)
-        if find_spec("torch") is None:
-            raise UsageError("device='cuda' needs torch: pip install 'eqemb[gpu]'")
-        kernels = importlib.import_module("eqemb.kernels.gpu").Kernels
-        return kernels(
-            "cuda" if place == "cuda" else "cpu",
-            deterministic=self.deterministic,
-            memory=self.memory,
-        )
+        where = "cuda" if place == "cuda" else "cpu"
+        return _gpu_kernels()(where, deterministic=self.deterministic, memory=self.memory)
 
     @property
     def title(self) -> str:
@@ -375,7 +387,9 @@ class BernoulliEmbeddings(Model):
         if probe:
             seconds = self.iterations * self._probe(corpus, threads) * (words + work)
         memory = PROGRAM + vectors + texts + scratch + near
-        return Estimate(words, 2 * K * (first + second), memory, seconds)
+        place = self.place
+        device = self._kernels().name if place in ("cuda", "torch") else place
+        return Estimate(words, 2 * K * (first + second), memory, seconds, device)
 
     def _rows(self, corpus: Corpus) -> tuple[int, int]:
         """Rows of the matrices learned in the first pass and in the second."""
@@ -512,16 +526,40 @@ class BernoulliEmbeddings(Model):
 
 
 @functools.cache
-def _has_gpu() -> bool:
-    """Whether torch sees a GPU; where there is no driver, torch is not even imported."""
-    for name in ("libcuda.so.1", "nvcuda.dll"):
-        try:
-            ctypes.CDLL(name)
-        except OSError:
-            continue
-        if find_spec("torch") is not None:
-            return bool(importlib.import_module("torch").cuda.is_available())
-    return False
+def _no_gpu() -> str | None:
+    """Why no GPU trains here: "" where there is none, None where one does.
+
+    A small step decides. Where there is no driver, torch is not even imported.
+    """
+    if not any(map(_loads, ("libcuda.so.1", "nvcuda.dll"))) or find_spec("torch") is None:
+        return ""
+    try:
+        kernels = _gpu_kernels()
+        if not importlib.import_module("torch").cuda.is_available():
+            return ""
+        kernels("cuda")
+    except UsageError as error:  # it says what else to say, and we say that
+        return str(error).partition(": train with")[0]
+    return None
+
+
+def _loads(name: str) -> bool:
+    try:
+        ctypes.CDLL(name)
+    except OSError:
+        return False
+    return True
+
+
+def _gpu_kernels() -> Any:
+    """The GPU's back end; torch that is missing or broken is said in a sentence."""
+    if find_spec("torch") is None:
+        raise UsageError("device='cuda' needs torch: pip install 'eqemb[gpu]'")
+    try:
+        return importlib.import_module("eqemb.kernels.gpu").Kernels
+    except (ImportError, OSError, RuntimeError) as error:  # of a library that torch loads
+        said = (str(error).splitlines() or [""])[0]
+        raise UsageError(f"torch cannot be imported ({said}): train with device='cpu'") from None
 
 
 def fixed(rho: Floats, alpha: Floats) -> Vectors:

@@ -256,8 +256,9 @@ class Attempt:
         state = store.read_metadata(file)
         if state.get("identity") != identity:
             raise UsageError(
-                f"{file} is a checkpoint of other settings, or of a library that has changed since:"
-                " train under another name, or remove it"
+                f"{file} is a checkpoint of other settings, of another device, or of a library that"
+                " has changed since: say the --device it was begun on, train under another name, or"
+                " remove it"
             )
         kept = {name: np.array(array) for name, array in store.map_arrays(file).items()}
         return cls(

@@ -277,6 +277,7 @@ class Training:
             "validation": made.config["validation"],
             "words_per_second": sum(row["positions"] for row in first) / max(seconds, 1e-9),
             "seconds": made.run["seconds"],
+            "device": made.run.get("device", "cpu"),
             "path": str(self.path),
         }
 

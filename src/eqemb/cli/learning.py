@@ -3,12 +3,16 @@
 import math
 import os
 import sys
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any, Self
 
 import typer
 
 from eqemb.cli.shell import Json, LibraryPath, app, busy, print_json, say
+from eqemb.errors import UsageError
 
 Collection = Annotated[
     str, typer.Option("--collection", help="A sub-folder of the papers, or all of them.")
@@ -122,11 +126,20 @@ def _print_corpus(collection: str, corpus: Any) -> None:
     )
 
 
+@contextmanager
+def _saying() -> Iterator[None]:
+    """Warnings as sentences, like everything else that is said."""
+    with warnings.catch_warnings():
+        warnings.showwarning = lambda message, *_, **__: say(str(message))
+        yield
+
+
 _MODELS = "words, b-emb, eqemb, eqemb-u, eqemb-h, glove, cbow or pv-dm (extra `baselines`)."
 Setting = typer.Option
 
 
 @app.command()
+@_saying()
 def train(
     library: LibraryPath,
     model: Annotated[str, Setting("--model", help=_MODELS)] = "eqemb-u",
@@ -172,6 +185,10 @@ def train(
     deterministic: Annotated[
         bool, Setting("--deterministic", help="A GPU gives the same bytes each time, more slowly.")
     ] = False,
+    memory: Annotated[
+        float | None,
+        Setting("--memory", metavar="GB", help="Of a GPU's memory for texts; else half of it."),
+    ] = None,
     hold_out: Annotated[
         bool, Setting("--split/--no-split", help="Hold words out to stop early by.")
     ] = True,
@@ -203,6 +220,7 @@ def train(
         "rate": rate, "equation_rate": equation_rate, "zero_weight": _weight(zero_weight),
         "unit_pooling": unit_pooling, "control": control, "passes": passes, "preset": preset,
         "words": words, "device": device, "deterministic": deterministic or None,
+        "memory": _bytes(memory),
     }  # fmt: skip
     made = workshop.make_model(model, {key: v for key, v in given.items() if v is not None})
     if plot is not None:
@@ -259,6 +277,12 @@ def _weight(value: str | None) -> float | str | None:
         return value
 
 
+def _bytes(gigabytes: float | None) -> int | None:
+    if gigabytes is not None and not 0 < gigabytes < math.inf:
+        raise UsageError(f"--memory {gigabytes}: must be some gigabytes")
+    return None if gigabytes is None else max(1, int(1e9 * gigabytes))
+
+
 def _cores() -> int:
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
@@ -275,6 +299,7 @@ def _print_plan(training: Any, expected: Any, file: Any) -> None:
         ("equations", f"{len(corpus.equation_types):,} of {len(corpus.forms):,} types"),
         ("units", f"{len(corpus.unit_ids):,} of {len(corpus.units):,} different ones"),
         ("model", f"{training.model.title}, " + _settings(settings)),
+        ("device", expected.device),
         ("parameters", f"{expected.parameters:,}"),
         ("memory", f"about {expected.memory / 1e6:,.0f} MB"),
         ("time", f"about {_duration(expected.seconds)}, {training.threads} threads, to the end"),
@@ -310,7 +335,9 @@ def _print_trained(found: dict[str, Any], trained: Any) -> None:
                 best = trained.config["best"][what]
                 shown = f"{seen[0]:.3f} {sparkline(seen)} {values[best - 1]:.3f}, kept: {best}"
             print(f"{what:12}{len(rows):3} iterations  validation {shown}")
-    print(f"\n{found['words_per_second']:,.0f} words/s, {found['seconds']:.1f} s")
+    print(
+        f"\n{found['words_per_second']:,.0f} words/s, {found['seconds']:.1f} s, {found['device']}"
+    )
     print(f"model {found['sha256']}\n{found['path']}")
 
 

@@ -90,6 +90,26 @@ def _failure(device: str, *, fused: bool) -> str:
     return ""
 
 
+def _fusing(device: Any) -> tuple[bool, str]:
+    """Whether Triton works, and why not; a GPU on which nothing works is refused."""
+    if device.type != "cuda":
+        return False, ""
+    why = ""
+    if find_spec("triton") is not None:
+        why = _failure(str(device), fused=True)
+        if not why:
+            return True, ""
+    if broken := _failure(str(device), fused=False):
+        raise UsageError(f"the GPU cannot be used ({broken}): train with device='cpu'")
+    if why:
+        warnings.warn(
+            f"Triton cannot be used ({why}): the GPU trains by plain torch, more slowly",
+            RuntimeWarning,
+            stacklevel=3,
+        )
+    return False, why
+
+
 class Kernels:
     """The steps on one device."""
 
@@ -107,33 +127,17 @@ class Kernels:
             raise UsageError("torch sees no GPU here: train with device='cpu'")
         self.deterministic, self.part = deterministic, PART
         self._shelf = Shelf(self.device, memory)
+        why = ""
+        if fused is None:
+            fused, why = _fusing(self.device)
+        self._fused = import_module("eqemb.kernels.triton_steps") if fused else None
+        self.shape = self._fused.Shape() if self._fused else None
         self.name = self.device.type
         if self.device.type == "cuda":
             self.name = (
                 f"cuda ({torch.cuda.get_device_name(self.device)}), torch {torch.__version__}"
+                + ", without Triton" * bool(why)
             )
-        if fused is None:
-            fused = self._can_fuse()
-        self._fused = import_module("eqemb.kernels.triton_steps") if fused else None
-        self.shape = self._fused.Shape() if self._fused else None
-
-    def _can_fuse(self) -> bool:
-        """Whether Triton works here; a GPU on which nothing works is refused."""
-        where, why = str(self.device), ""
-        if self.device.type != "cpu" and find_spec("triton") is not None:
-            why = _failure(where, fused=True)
-            if not why:
-                return True
-        if broken := _failure(where, fused=False) if self.device.type != "cpu" else "":
-            raise UsageError(f"the GPU cannot be used ({broken}): train with device='cpu'")
-        if why:
-            self.name += ", without Triton"
-            warnings.warn(
-                f"Triton cannot be used ({why}): the GPU trains by plain torch, more slowly",
-                RuntimeWarning,
-                stacklevel=3,
-            )
-        return False
 
     # What is where
 
@@ -210,7 +214,7 @@ class Kernels:
         return f"the GPU has {free(self.device) / 1e9:.1f} of {total / 1e9:.0f} GB free"
 
     def _part(self, block: int, weight: int = 1) -> int:
-        """Positions of a part, in whole blocks; `weight` is how much larger than a word's one is."""
+        """Positions of a part, in whole blocks; `weight` is what one needs beside a word."""
         return max(1, self.part // weight // block) * block
 
     def _in_parts(
@@ -464,7 +468,7 @@ class Kernels:
         return self._shelf.once(make, (words.alpha, near.positions, text.tokens), span, window)
 
     def _second(self, text: Text, near: Near) -> tuple[Tensor, Tensor, Near]:
-        """The text and what is near in it, all on the device where it fits, else all on the host."""
+        """The text and what is near in it: all on the device where it fits, else on the host."""
         kept = self._shelf.get((text.tokens, text.starts))  # by the first pass
         starts, *found = self._read(text.starts, *near, *([] if kept else [text.tokens]))
         there = Near(*found[: len(near)])

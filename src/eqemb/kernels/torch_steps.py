@@ -54,7 +54,7 @@ class Gradient:
         self.too_large = torch.zeros(1, dtype=torch.int32, device=device)
 
     def summed(self, size: int, rows: Tensor, values: Tensor) -> Tensor:
-        """Values added to the rows of another sheet of this kind: what it cannot hold shows here."""
+        """Values added to rows of another sheet of this kind; too large ones show in this one."""
         sheet = Gradient(size, values.shape[1], values.device, exact=self.is_exact)
         sheet.too_large = self.too_large
         sheet.add(rows, values)
@@ -234,9 +234,7 @@ def plan(near: Near, tokens: Tensor, span: tuple[int, int], types: tuple[int, in
     return Plan(targets, owners, local, near.scale[found][:, None], bag, rows)
 
 
-def windows(
-    alpha: Tensor, tokens: Tensor, starts: Tensor, positions: Tensor, half: int
-) -> Tensor:
+def windows(alpha: Tensor, tokens: Tensor, starts: Tensor, positions: Tensor, half: int) -> Tensor:
     """The summed alpha of the words around each position; the text may be on the host."""
     device = alpha.device
     article = torch.searchsorted(starts, positions, right=True)

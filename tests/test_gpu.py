@@ -4,7 +4,11 @@ Every step is tried by plain operations and, where Triton is installed, by its f
 GPU as they are, elsewhere in Triton's own interpreter.
 """
 
+import gc
 import os
+import weakref
+from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -19,9 +23,14 @@ from test_kernels import (  # noqa: E402, I001
     RULE, V, K, assert_close, make_contexts, make_second, make_text, make_vectors,
 )  # fmt: skip
 
+from eqemb import bernoulli  # noqa: E402
+from eqemb.corpus import Corpus  # noqa: E402
 from eqemb.errors import EqembError, UsageError  # noqa: E402
-from eqemb.kernels import draws, gpu, reference, torch_steps  # noqa: E402
+from eqemb.kernels import draws, gpu, reference, shelf, torch_steps  # noqa: E402
 from eqemb.kernels.arrays import Offsets, Text, Vectors  # noqa: E402
+from eqemb.models import BernoulliEmbeddings, EqEmb, EqEmbH, EqEmbU  # noqa: E402
+from eqemb.split import Settings, Split  # noqa: E402
+from planted import planted  # noqa: E402
 
 DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
 fused = pytest.mark.skipif(not HAVE_TRITON, reason="Triton is not installed")
@@ -173,8 +182,12 @@ def test_steps_of_bags_equal_the_reference(pooling: str, whole: bool, exact: boo
     assert_close(one.rows, other.rows)
 
 
-def test_fixed_words_are_summed_once_and_others_every_time() -> None:
+def test_fixed_words_are_summed_once_and_others_every_time(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     """Words without sums never change; those with sums may have, between two calls."""
+    calls, summed = [], torch_steps.windows
+    monkeypatch.setattr(torch_steps, "windows", lambda *a: (calls.append(1), summed(*a))[1])
     one, other, back_end = make_second(), make_second(), kernels(made=False)
     for change in (1.0, 2.0):
         for made in (one, other):
@@ -183,6 +196,7 @@ def test_fixed_words_are_summed_once_and_others_every_time() -> None:
             part.bags_update(*made, RULE) for part, made in ((reference, one), (back_end, other))
         ]
         assert losses[0] == pytest.approx(losses[1], rel=1e-5)
+    assert len(calls) == 2
     none = np.empty((0, K), np.float32)
     words = other.words._replace(rho_sum=none, alpha_sum=none)
     for _ in range(2):
@@ -191,6 +205,7 @@ def test_fixed_words_are_summed_once_and_others_every_time() -> None:
             back_end.bags_update(other.rows, words, other.text, other.near, RULE),
         ]
         assert losses[0] == pytest.approx(losses[1], rel=1e-5)
+    assert len(calls) == 3
     assert_close(one.rows, other.rows)
 
 
@@ -250,12 +265,321 @@ def test_no_gpu_is_said_in_a_sentence() -> None:
         gpu.Kernels("cuda")
 
 
-def test_too_little_memory_is_said_in_a_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What torch answers with pages of statistics is one sentence with a way out."""
+# Memory that does not suffice
 
-    def full(*_: Any, **__: Any) -> None:
-        raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate ...")
 
-    monkeypatch.setattr(torch_steps.Words, "forward", full)
-    with pytest.raises(EqembError, match=r"too little for these vectors.*device='cpu'"):
+def full(*_: Any, **__: Any) -> None:
+    """What torch says."""
+    raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate ...")
+
+
+def fill(monkeypatch: pytest.MonkeyPatch, owner: Any, name: str, most: int) -> None:
+    """Memory runs out after a step on more than so many positions has done all its work."""
+    step = getattr(owner, name)
+
+    def limited(*given: Any, **named: Any) -> Any:
+        done = step(*given, **named)
+        sizes = {"forward": lambda: given[2].size, "spread": lambda: len(given[1])}
+        if sizes.get(name, lambda: len(given[0]))() > most:
+            full()
+        return done
+
+    monkeypatch.setattr(owner, name, limited)
+
+
+@pytest.fixture
+def little(monkeypatch: pytest.MonkeyPatch) -> gpu.Kernels:
+    """A back end that begins with parts of 32, and has memory for four."""
+    monkeypatch.setattr(gpu, "LEAST_PART", 4)
+    fill(monkeypatch, torch_steps.Words, "forward", 8)
+    fill(monkeypatch, torch_steps.Plan, "spread", 8)
+    fill(monkeypatch, torch_steps, "score_contexts", 2)
+    back_end = kernels(made=False)
+    back_end.part = 32
+    return back_end
+
+
+def test_a_batch_that_does_not_fit_is_redone_in_smaller_parts(little: gpu.Kernels) -> None:
+    """The same loss and the same vectors, whatever was added up before memory ran out."""
+    text, rule = make_text([150, 10]), RULE._replace(batch=64)
+    assert_same(taught(reference, text, rule), taught(little, text, rule))
+    assert little.part == 8, "what fits is known from then on"
+
+
+@pytest.mark.parametrize("whole", [False, True])
+def test_equations_that_do_not_fit_are_redone_in_smaller_parts(
+    little: gpu.Kernels, whole: bool  # noqa: FBT001
+) -> None:  # fmt: skip
+    """Both conditionals of the second pass."""
+    one, other, rule = make_second(), make_second(), RULE._replace(batch=16)
+    losses = [
+        part.bags_update(*made, rule, whole=whole)
+        for part, made in ((reference, one), (little, other))
+    ]
+    assert losses[0] == pytest.approx(losses[1], rel=1e-5)
+    assert_close(one.rows, other.rows)
+    (left, contexts), (right, _) = make_contexts(), make_contexts()
+    little.part = 32
+    losses = [part.contexts_update(rows, contexts, rule)
+              for part, rows in ((reference, left), (little, right))]  # fmt: skip
+    assert losses[0] == pytest.approx(losses[1], rel=1e-5)
+    assert_close(left, right)
+    assert little.part == 8
+
+
+def test_deterministic_refuses_smaller_parts(little: gpu.Kernels) -> None:
+    """Other parts would be other bytes: how much memory is free must not show in them."""
+    little.deterministic = True
+    with pytest.raises(EqembError, match=r"parts of 32 positions: .* without deterministic"):
+        taught(little, make_text([60]))
+
+
+@pytest.mark.parametrize(
+    ("error", "kind", "said"),
+    [
+        (torch.OutOfMemoryError("CUDA out of memory."), EqembError, "smaller dim .*device='cpu'"),
+        (RuntimeError("CUDA error: CUBLAS_STATUS_ALLOC_FAILED"), EqembError, "smaller dim"),
+        (RuntimeError("Triton Error [CUDA]: out of memory"), EqembError, "smaller dim"),
+        (RuntimeError("something else"), RuntimeError, "something else"),
+    ],
+)
+def test_too_little_memory_is_said_in_a_sentence(
+    error: Exception, kind: type[Exception], said: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In a step and where vectors are held for several; other errors are left alone."""
+
+    def fail(*_: Any, **__: Any) -> None:
+        raise error
+
+    monkeypatch.setattr(torch_steps.Words, "forward", fail)
+    with pytest.raises(kind, match=said):
         taught(kernels(made=False), make_text([60]))
+    monkeypatch.setattr(gpu.Kernels, "_send", fail)
+    with pytest.raises(kind, match=said), kernels(made=False).holding(make_vectors()):
+        pass
+
+
+@pytest.fixture(scope="module")
+def corpus() -> Corpus:
+    """One planted corpus for all."""
+    return planted()
+
+
+@pytest.fixture(scope="module")
+def split(corpus: Corpus) -> Split:
+    """Its split."""
+    return Split.make(corpus, Settings(negatives=10))
+
+
+SMALL: dict[str, Any] = {"dim": 10, "batch": 1024, "iterations": 2, "negatives": 5,
+                         "device": DEVICE.replace("cpu", "torch")}  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", [EqEmb, EqEmbU, EqEmbH])
+def test_both_passes_keep_to_their_memory(
+    kind: type[EqEmb], corpus: Corpus, split: Split, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The same vectors with all of it, some of it and next to nothing kept on the device."""
+    most = 0
+
+    class Watched(shelf.Shelf):
+        def once(self, *given: Any, **named: Any) -> Any:
+            nonlocal most
+            made = super().once(*given, **named)
+            most = max(most, self.used)
+            return made
+
+    monkeypatch.setattr(gpu, "Shelf", Watched)
+    found = kind(**SMALL).fit(corpus, split).embeddings_.arrays
+    needed = most
+    for memory in (needed // 3, 1):
+        most = 0
+        other = kind(**SMALL, memory=memory).fit(corpus, split).embeddings_.arrays
+        assert most <= memory < needed
+        assert memory == 1 or most > 0
+        for name, array in found.items():
+            np.testing.assert_allclose(array, other[name], rtol=1e-4, atol=1e-6)
+
+
+def test_chunks_are_no_larger_than_they_need_to_be(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two are at work at a time, in pinned memory: a large share is no reason for large ones."""
+    monkeypatch.setattr(gpu, "_WHOLE", 10)
+    monkeypatch.setattr(gpu, "CHUNK", 40)
+    chunks = list(kernels(made=False)._chunks(make_text([200]), (8, 100), 16))
+    assert [span for _, span in chunks] == [(8, 40), (40, 72), (72, 100)]
+    monkeypatch.setattr(gpu, "CHUNK", 1 << 26)
+    ((chunk, span),) = kernels(made=False)._chunks(make_text([200]), (8, 100), 16)
+    assert span == (8, 100)
+    assert len(chunk.tokens) == 96 + 2 * torch_steps.MARGIN
+
+
+def test_memory_that_cannot_be_pinned_is_done_without(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Copies are slower then, and the same."""
+    zeros = torch.zeros
+
+    def limited(*shape: Any, pin_memory: bool = False, **named: Any) -> Any:
+        if pin_memory:
+            raise RuntimeError("CUDA error: out of memory")
+        return zeros(*shape, **named)
+
+    monkeypatch.setattr(torch, "zeros", limited)
+    assert gpu._pinned(5, pin=True).tolist() == [0] * 5
+
+
+def test_copies_end_before_their_buffers_do(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also where a step fails in the middle of a text."""
+    ended = []
+    monkeypatch.setattr(gpu._Stream, "_settle", lambda _: ended.append(1))
+    monkeypatch.setattr(torch_steps.Words, "forward", lambda *_, **__: 1 / 0)
+    with pytest.raises(ZeroDivisionError) as kept:
+        taught(kernels(made=False, memory=1), make_text([200]))
+    assert ended == [1], kept
+
+
+def test_nothing_outlives_the_back_end() -> None:
+    """What it kept goes when it goes, and not when somebody collects garbage."""
+    made, back_end = make_second(), kernels(made=False)
+    words = Vectors(*made.words[:2], *(np.empty((0, K), np.float32),) * 2)
+    gc.disable()
+    try:
+        back_end.words_update(make_vectors(), made.text, RULE)
+        back_end.bags_update(made.rows, words, made.text, made.near, RULE)
+        assert len(back_end._shelf) > 2
+        seen = weakref.ref(back_end), weakref.ref(back_end._shelf)
+        del back_end
+        assert [ref() for ref in seen] == [None, None]
+    finally:
+        gc.enable()
+
+
+def test_memory_that_torch_holds_for_later_is_free(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Half of what would be free with an empty shelf is its share."""
+    monkeypatch.setattr(torch.cuda, "mem_get_info", lambda _: (100, 1000))
+    monkeypatch.setattr(torch.cuda, "memory_reserved", lambda _: 60)
+    monkeypatch.setattr(torch.cuda, "memory_allocated", lambda _: 20)
+    made = shelf.Shelf(torch.device("cuda"), None)
+    assert (shelf.free(made.device), made.left()) == (140, 70)
+    array = np.zeros(1)
+    made.once(lambda: torch.zeros(10, dtype=torch.int8), (array,))
+    assert (made.used, made.left()) == (10, 65)
+
+
+def test_sums_of_equations_beyond_the_exact_range_are_refused() -> None:
+    """Also where they are a step on the way, and no gradient shows them."""
+    made = make_second("sum")
+    made.rows.vectors[:] = 9e5  # two of them are beyond 2**20
+    made.words.rho[:] = 0
+    with pytest.raises(EqembError, match="too large"):
+        kernels(made=False, deterministic=True).bags_update(*made, RULE)
+
+
+def test_products_are_in_full_precision(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever the program around has allowed, which is as before afterwards."""
+    seen, matmul, forward = [], torch.backends.cuda.matmul, torch_steps.Words.forward
+
+    def watched(*given: Any, **named: Any) -> Any:
+        seen.append(gpu._precision())
+        return forward(*given, **named)
+
+    monkeypatch.setattr(torch_steps.Words, "forward", watched)
+    matmul.allow_tf32 = True
+    try:
+        allowed = gpu._precision()
+        taught(kernels(made=False), make_text([20]))
+        assert set(seen) == {("fp32_precision", "ieee")}
+        assert gpu._precision() == allowed == ("fp32_precision", "tf32")
+    finally:
+        matmul.allow_tf32 = False
+
+
+# Devices that do not work
+
+
+def test_a_small_step_decides_whether_a_device_works(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The first line of whatever a compiler, a driver or a build has to say."""
+    tried = gpu._failure.__wrapped__
+    assert tried("cpu", fused=False) == ""
+    broken = SimpleNamespace(Shape=object, WIDEST=99, Words=lambda *_: 1 / 0)
+    monkeypatch.setattr(gpu, "import_module", lambda _: broken)
+    assert tried("cpu", fused=True) == "division by zero"
+
+
+@pytest.mark.parametrize(("fused_why", "plain_why"), [("", ""), ("no cc", ""), ("no cc", "old")])
+def test_the_next_best_is_taken_and_said(
+    fused_why: str, plain_why: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Triton, else plain torch with a warning, else a sentence."""
+    why = {True: fused_why, False: plain_why}
+    monkeypatch.setattr(gpu, "_failure", lambda _, fused: why[fused])
+    monkeypatch.setattr(gpu, "find_spec", lambda _: object())
+    place = torch.device("cuda")
+    if plain_why:
+        with pytest.raises(UsageError, match=r"cannot be used \(old\).*device='cpu'"):
+            gpu._fusing(place)
+    elif fused_why:
+        with pytest.warns(RuntimeWarning, match=r"Triton cannot be used \(no cc\)"):
+            assert gpu._fusing(place) == (False, "no cc")
+    else:
+        assert gpu._fusing(place) == (True, "")
+    assert gpu._fusing(torch.device("cpu")) == (False, "")
+
+
+def test_auto_goes_to_the_cpu_and_says_why(corpus: Corpus, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A GPU that cannot be used, and a torch that cannot be imported."""
+
+    def broken(name: str) -> Any:
+        raise OSError(f"libcudart.so: cannot open shared object file, for {name}")
+
+    monkeypatch.setattr(bernoulli, "_loads", lambda _: True)
+    monkeypatch.setattr(bernoulli.importlib, "import_module", broken)
+    with pytest.raises(UsageError, match="torch cannot be imported"):
+        BernoulliEmbeddings(device="cuda").estimate(corpus)
+    why = bernoulli._no_gpu.__wrapped__()
+    assert why == (
+        "torch cannot be imported (libcudart.so: cannot open shared object file, for"
+        " eqemb.kernels.gpu)"
+    )
+    monkeypatch.undo()
+    monkeypatch.setattr(bernoulli, "_no_gpu", lambda: why)
+    model = BernoulliEmbeddings(**SMALL | {"device": "auto"})
+    assert model.estimate(corpus, probe=False).device == "cpu"
+    with pytest.warns(RuntimeWarning, match=r"cannot be imported.*; the CPU trains instead"):
+        made = model.fit(corpus).embeddings_
+    assert made.run["device"] == "cpu"
+
+
+def test_a_device_given_to_fit_is_one_of_the_settings(corpus: Corpus, split: Split) -> None:
+    """It has an identity of its own, and the model keeps its own device."""
+    model = BernoulliEmbeddings(**SMALL | {"device": "cpu"})
+    made = model.fit(corpus, split, device="torch").embeddings_.config
+    assert made["identity"] != model.identity(corpus, split, 0)
+    there = BernoulliEmbeddings(**SMALL | {"device": "torch"})
+    assert made["identity"] == there.identity(corpus, split, 0)
+    assert model.device == "cpu"
+    with pytest.raises(UsageError, match="say 'auto'"):
+        model.fit(corpus, split, device="gpu")
+
+
+class Killed(Exception):  # noqa: N818
+    """Stands for a kill."""
+
+
+@pytest.mark.parametrize("kind", [EqEmb, EqEmbU])
+def test_a_killed_run_goes_on_where_it_was_begun(
+    kind: type[EqEmb], corpus: Corpus, split: Split, tmp_path: Path
+) -> None:
+    """To the same bytes; another device is told that it is another."""
+    model, file = kind(**SMALL, deterministic=True), tmp_path / "checkpoint"
+    expected = model.fit(corpus, split).embeddings_.sha256
+    calls = iter(range(1, 100))
+
+    def callback(*_: object) -> None:
+        if next(calls) == 3:
+            raise Killed
+
+    with pytest.raises(Killed):
+        model.fit(corpus, split, checkpoint=file, callback=callback)
+    with pytest.raises(UsageError, match="another device"):
+        model.fit(corpus, split, checkpoint=file, resume=True, device="cpu")
+    done = model.fit(corpus, split, checkpoint=file, resume=True)
+    assert done.embeddings_.sha256 == expected

@@ -51,18 +51,22 @@ def _clearly(function: F) -> F:
     return call  # type: ignore[return-value]
 
 
+def _precision() -> tuple[str, Any]:
+    """Torch's setting of TF32, by its name: another one since torch 2.9."""
+    matmul = torch.backends.cuda.matmul
+    name = "fp32_precision" if hasattr(matmul, "fp32_precision") else "allow_tf32"
+    return name, getattr(matmul, name)
+
+
 @contextmanager
 def _full_precision() -> Iterator[None]:
     """No TF32, whatever the program around us has allowed."""
-    matmul = torch.backends.cuda.matmul
-    new = hasattr(matmul, "fp32_precision")  # since torch 2.9
-    name, full = ("fp32_precision", "ieee") if new else ("allow_tf32", False)
-    before = getattr(matmul, name)
-    setattr(matmul, name, full)
+    name, before = _precision()
+    setattr(torch.backends.cuda.matmul, name, "ieee" if name == "fp32_precision" else False)
     try:
         yield
     finally:
-        setattr(matmul, name, before)
+        setattr(torch.backends.cuda.matmul, name, before)
 
 
 def _is_full(error: RuntimeError) -> bool:

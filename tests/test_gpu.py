@@ -306,6 +306,20 @@ def test_a_batch_that_does_not_fit_is_redone_in_smaller_parts(little: gpu.Kernel
     assert little.part == 8, "what fits is known from then on"
 
 
+def test_parts_shrink_from_what_was_tried(
+    little: gpu.Kernels, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A batch smaller than a part is halved itself, down to a least part."""
+    little.part = 1 << 20
+    text, rule = make_text([100]), RULE._replace(batch=16)
+    assert_same(taught(reference, text, rule), taught(little, text, rule))
+    assert little.part == 8
+    little.part = 1 << 20
+    monkeypatch.setattr(gpu, "LEAST_PART", 16)
+    with pytest.raises(EqembError, match="too little"):
+        taught(little, text, rule)
+
+
 @pytest.mark.parametrize("whole", [False, True])
 def test_equations_that_do_not_fit_are_redone_in_smaller_parts(
     little: gpu.Kernels, whole: bool  # noqa: FBT001
@@ -324,7 +338,7 @@ def test_equations_that_do_not_fit_are_redone_in_smaller_parts(
               for part, rows in ((reference, left), (little, right))]  # fmt: skip
     assert losses[0] == pytest.approx(losses[1], rel=1e-5)
     assert_close(left, right)
-    assert little.part == 8
+    assert little.part // 4 == 2
 
 
 def test_deterministic_refuses_smaller_parts(little: gpu.Kernels) -> None:
@@ -502,6 +516,9 @@ def test_a_small_step_decides_whether_a_device_works(monkeypatch: pytest.MonkeyP
     broken = SimpleNamespace(Shape=object, WIDEST=99, Words=lambda *_: 1 / 0)
     monkeypatch.setattr(gpu, "import_module", lambda _: broken)
     assert tried("cpu", fused=True) == "division by zero"
+    monkeypatch.setattr(torch_steps.Words, "forward", full)
+    with pytest.raises(EqembError, match="too little"):  # another time there may be enough
+        tried("cpu", fused=False)
 
 
 @pytest.mark.parametrize(("fused_why", "plain_why"), [("", ""), ("no cc", ""), ("no cc", "old")])

@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 from eqemb import scores, store, training
 from eqemb.corpus import Corpus, Ids
 from eqemb.embeddings import Embeddings
-from eqemb.errors import UsageError
+from eqemb.errors import EqembError, UsageError
 from eqemb.kernels import draws
 from eqemb.kernels.arrays import Floats, Rule, Text, Vectors
 from eqemb.split import VALIDATION, Split, Stream, contexts, training_stream
@@ -538,7 +538,7 @@ def _no_gpu() -> str | None:
         if not importlib.import_module("torch").cuda.is_available():
             return ""
         kernels("cuda")
-    except UsageError as error:  # it says what else to say, and we say that
+    except EqembError as error:  # it says what else to say, and we say that
         return str(error).partition(": train with")[0]
     return None
 

@@ -88,6 +88,8 @@ def _failure(device: str, *, fused: bool) -> str:
     rule = Rule(4, 2, 8, 32, 1.0, 0.1, 1)
     try:
         Kernels(device, fused=fused).words_update(Vectors(rho, alpha, *sums), text, rule)
+    except EqembError:  # memory, which may be free at another time
+        raise
     except Exception as error:  # noqa: BLE001  (a driver, a compiler, a build: each has its own)
         lines = str(error).strip().splitlines() or [type(error).__name__]
         return lines[0][:200]
@@ -125,7 +127,7 @@ class Kernels:
         memory: int | None = None,
         fused: bool | None = None,
     ) -> None:
-        """`memory` is the bytes that a text may take; `fused` asks for Triton, or for none."""
+        """`memory` is the bytes that what is only read may take; `fused` asks for Triton or not."""
         self.device = torch.device(device)
         if self.device.type == "cuda" and not torch.cuda.is_available():
             raise UsageError("torch sees no GPU here: train with device='cpu'")
@@ -232,23 +234,23 @@ class Kernels:
     ) -> None:
         """Work on a batch part by part; without memory for it once more, in smaller parts.
 
-        Until its step a batch changes nothing but losses and sheets. No losses are given where
-        only the first part may run out of memory, before it has changed them.
+        Until its step a batch changes nothing but losses and sheets. Losses are given where
+        memory may run out after they were changed.
         """
         before = None if losses is None else losses.clone()
         while True:
-            part = self._part(block, weight)
+            part = min(self._part(block, weight), span[1] - span[0])
             try:
                 for low in range(*span, part):
                     work(low, min(low + part, span[1]))
             except RuntimeError as error:
                 least = max(LEAST_PART, weight * block)
-                if not _is_full(error) or self.deterministic or self.part // 2 < least:
+                if not _is_full(error) or self.deterministic or weight * part // 2 < least:
                     raise
             else:
                 return
             # here the error is gone, and what its frames held is free
-            self.part //= 2
+            self.part = weight * part // 2
             self._shelf.clear()
             if self.device.type == "cuda":
                 torch.cuda.empty_cache()
@@ -292,7 +294,7 @@ class Kernels:
 
     def _resident(self, text: Text) -> tuple[Tensor, Tensor]:
         tokens, articles = self._buffers(len(text.tokens))
-        tokens[MARGIN : MARGIN + len(text.tokens)] = self._send(text.tokens)
+        tokens[MARGIN : MARGIN + len(text.tokens)].copy_(self._host(text.tokens))
         self._articles(text.starts, 0, len(text.tokens), articles)
         return tokens, articles
 
@@ -333,9 +335,8 @@ class Kernels:
         alpha = self._gradient(size if rule.learn_alpha else 0, K)
         part = min(self._part(rule.block), _blocks(rule, last - first))
         words = steps.Words(vectors, rule, part, self.shape)
-        # fused kernels take their scratch before they begin, and offsets are all that may follow
-        is_safe = steps is not torch_steps and not len(text.offsets.positions)
-        losses = None if is_safe else words.losses
+        # fused kernels take all they need in their first batch, unless there are offsets
+        is_sure = steps is not torch_steps and not len(text.offsets.positions)
         with closing(self._chunks(text, (first, last), rule.batch)) as chunks:
             for chunk, (low, high) in chunks:
 
@@ -346,6 +347,7 @@ class Kernels:
 
                 for left in range(low, high, rule.batch):
                     batch = left, min(left + rule.batch, high)
+                    losses = None if is_sure and left > first else words.losses
                     self._in_parts(batch, rule.block, work, losses, rho, alpha)
                     if learn:
                         steps.step(vectors.rho, vectors.rho_sum, rho, rule.rate)

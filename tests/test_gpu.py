@@ -187,7 +187,12 @@ def test_fixed_words_are_summed_once_and_others_every_time(
 ) -> None:
     """Words without sums never change; those with sums may have, between two calls."""
     calls, summed = [], torch_steps.windows
-    monkeypatch.setattr(torch_steps, "windows", lambda *a: (calls.append(1), summed(*a))[1])
+
+    def counted(*given: Any) -> Any:
+        calls.append(given)
+        return summed(*given)
+
+    monkeypatch.setattr(torch_steps, "windows", counted)
     one, other, back_end = make_second(), make_second(), kernels(made=False)
     for change in (1.0, 2.0):
         for made in (one, other):
@@ -279,8 +284,8 @@ def fill(monkeypatch: pytest.MonkeyPatch, owner: Any, name: str, most: int) -> N
 
     def limited(*given: Any, **named: Any) -> Any:
         done = step(*given, **named)
-        sizes = {"forward": lambda: given[2].size, "spread": lambda: len(given[1])}
-        if sizes.get(name, lambda: len(given[0]))() > most:
+        size = given[2].size if name == "forward" else len(given[name == "spread"])
+        if size > most:
             full()
         return done
 
@@ -548,7 +553,7 @@ def test_auto_goes_to_the_cpu_and_says_why(corpus: Corpus, monkeypatch: pytest.M
         raise OSError(f"libcudart.so: cannot open shared object file, for {name}")
 
     monkeypatch.setattr(bernoulli, "_loads", lambda _: True)
-    monkeypatch.setattr(bernoulli.importlib, "import_module", broken)
+    monkeypatch.setattr("eqemb.bernoulli.importlib.import_module", broken)
     with pytest.raises(UsageError, match="torch cannot be imported"):
         BernoulliEmbeddings(device="cuda").estimate(corpus)
     why = bernoulli._no_gpu.__wrapped__()

@@ -226,12 +226,40 @@ def test_talk_of_training_without_a_loss(run: Run, library: Path, tmp_path: Path
     assert picture.exists()
 
 
+@pytest.mark.parametrize(("said", "code"), [("0.5", 0), ("0", 2), ("-1", 2), ("nan", 2)])
+def test_memory_is_said_in_gigabytes(
+    run: Run, library: Path, said: str, code: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As bytes it is a setting of the model; none is refused."""
+    seen, make = [], workshop.make_model
+
+    def watched(name: str, settings: dict[str, Any]) -> Any:
+        seen.append(settings["memory"])
+        return make(name, settings)
+
+    monkeypatch.setattr(workshop, "make_model", watched)
+    done = run("train", library, "--memory", said, "--device", "cpu", "--dry-run")
+    assert done.code == code, done.err
+    assert seen == ([500_000_000] if code == 0 else [])
+    assert code == 0 or "gigabytes" in done.err
+
+
+@pytest.mark.filterwarnings("default")
+def test_warnings_are_sentences(run: Run, library: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A GPU that cannot be used is no reason to show source code."""
+    monkeypatch.setattr("eqemb.bernoulli._no_gpu", lambda: "the GPU cannot be used (too old)")
+    done = run("train", library, "--dry-run")
+    said = "the GPU cannot be used (too old); the CPU trains instead"
+    assert [line for line in done.err.splitlines() if "GPU" in line] == [said]
+
+
 def test_dry_run_trains_nothing(run: Run, library: Path) -> None:
     """It says what it would need and stops."""
     done = run("train", library, "--name", "dry", "--dry-run")
     assert done.code == 0
     assert "memory" in done.out
     assert not (library / "models" / "dry").exists()
+    assert "device      cpu\n" in run("train", library, "--device", "cpu", "--dry-run").out
     found = json.loads(run("train", library, "--name", "dry", "--dry-run", "--json").out)
     assert found["memory"] > 0
     assert found["parameters"] == 2 * 100 * _rows(library)

@@ -14,7 +14,7 @@ hence parts keep their size, and too little memory is refused.
 
 import functools
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager, nullcontext
 from importlib import import_module
@@ -32,6 +32,7 @@ from eqemb.kernels.torch_steps import MARGIN, Gradient, Part, Plan, Resident
 
 Span = tuple[int, int]
 Tensor = Any
+Chunks = Generator[tuple[Resident, Span], None, None]
 F = TypeVar("F", bound=Callable[..., Any])
 PART = 262_144  # positions worked on at a time: `benchmarks/gpu.py` tries others
 LEAST_PART = 1024
@@ -275,7 +276,7 @@ class Kernels:
         out[: low - (first - MARGIN)] = -1
         out[high - (first - MARGIN) :] = -1
 
-    def _chunks(self, text: Text, span: Span, batch: int) -> Iterator[tuple[Resident, Span]]:
+    def _chunks(self, text: Text, span: Span, batch: int) -> Chunks:
         """The text on the device, whole or a chunk of whole batches after the other."""
         noise, size, key = self._noise(text.noise), len(text.tokens), (text.tokens, text.starts)
         whole, room = self._shelf.get(key), 0
@@ -284,7 +285,8 @@ class Kernels:
             if size < _WHOLE and _TOKEN * (size + 2 * MARGIN) <= room:
                 whole = self._shelf.once(lambda: self._resident(text), key)
         if whole is not None:
-            yield Resident(*whole, *noise, 0), span
+            tokens, articles = whole
+            yield Resident(tokens, articles, *noise, 0), span
             return
         most = min(room // (2 * _TOKEN), CHUNK, span[1] - span[0] + batch - 1)
         length = max(1, most // batch) * batch
@@ -566,7 +568,7 @@ class _Stream:
             self.copies.wait_stream(torch.cuda.current_stream())  # which makes the buffers
         self.free: list[Any] = [None, None]  # events: the work on a buffer is done
 
-    def chunks(self, spans: list[Span]) -> Iterator[tuple[Resident, Span]]:
+    def chunks(self, spans: list[Span]) -> Chunks:
         """Each chunk when it is there; the next is read and copied meanwhile."""
         try:
             with ThreadPoolExecutor(1) as pool:

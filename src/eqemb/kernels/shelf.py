@@ -16,7 +16,7 @@ Made = TypeVar("Made")
 def free(device: Any) -> int:
     """Bytes that are free on a GPU; what torch has let go of, and holds for later, is."""
     held = torch.cuda.memory_reserved(device) - torch.cuda.memory_allocated(device)
-    return int(torch.cuda.mem_get_info(device)[0]) + held
+    return int(torch.cuda.mem_get_info(device)[0] + held)
 
 
 class Shelf:

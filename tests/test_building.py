@@ -113,6 +113,21 @@ def test_the_model_is_that_of_train(learned: Path, tmp_path: Path) -> None:
         assert task.run().sha256 == library.model.sha256
 
 
+def test_a_gpu_changes_no_library(
+    learned: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A machine that has one learns the same model, on its processors."""
+    monkeypatch.setattr("eqemb.bernoulli._has_gpu", lambda: True)
+    topical(tmp_path / "papers", 12)
+    with (
+        Library.open(learned) as library,
+        build_library(tmp_path / "papers", tmp_path / "lib", model=SMALL) as same,
+    ):
+        assert library.model is not None
+        assert same.model is not None
+        assert same.model.sha256 == library.model.sha256
+
+
 def test_the_face_builds_too(tmp_path: Path) -> None:
     """As `eqemb.Library.build`, of one path or of several."""
     folder = papers(tmp_path / "papers", a=BODY)

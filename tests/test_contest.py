@@ -24,6 +24,11 @@ ROWS = (
     Row("article vector", "article", is_control=True),
     Row("EqEmb-U", "eqemb-u"),
 )
+OURS = {
+    name: system
+    for name, system in evaluation.SYSTEMS.items()
+    if issubclass(system.kind, BernoulliEmbeddings)
+}
 
 
 @pytest.fixture(scope="module")
@@ -57,6 +62,19 @@ def test_equations_help_where_topics_are_planted() -> None:
         assert difference([(mine, mine, articles)]).verdict == "tie"
     assert len(found["EqEmb-U"].test["raw"]) == len(articles)
     assert found["EqEmb-U"].summary()["measures"]["accuracy"]["test"]["se"] > 0
+
+
+def test_a_gpu_changes_no_table(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where there is one, all that is compared, ranked and shown is trained on processors."""
+    plain = [system.make(Cell(), "softmax").described() for system in OURS.values()]
+    monkeypatch.setattr("eqemb.bernoulli._has_gpu", lambda: True)
+    assert "device" in BernoulliEmbeddings().described()
+    assert [system.make(Cell(), "softmax").described() for system in OURS.values()] == plain
+    corpus = planted()
+    split = Split.make(corpus, Settings(negatives=10))
+    trainer = evaluation.Trainer(corpus, split, "softmax")
+    made = trainer.trained(ROWS[0], Cell(10, 2, 8), 0).embeddings_
+    assert made.run["device"] == "cpu"
 
 
 def test_chance_is_chance() -> None:

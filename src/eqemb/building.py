@@ -175,11 +175,15 @@ class _Lesson:
         return made
 
     def model(self) -> EqEmbH:
-        """Ready to be trained; given words stay as they are, so that equations come second."""
+        """Ready to be trained; given words stay as they are, so that equations come second.
+
+        On processors, unless it was said: a library is the same bytes on every machine.
+        """
+        settings = {"device": "cpu", **self.settings}
         if self.base is None:
-            return EqEmbH(**self.settings)
+            return EqEmbH(**settings)
         given = {"dim": self.base.words.vector_size, "passes": "two", "words": self.base}
-        return EqEmbH(**{**self.settings, **given})
+        return EqEmbH(**{**settings, **given})
 
     def described(self) -> dict[str, Any]:
         """As a step of a library's making has it."""

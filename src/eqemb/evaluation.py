@@ -68,8 +68,10 @@ class System(NamedTuple):
         return issubclass(self.kind, EqEmb) and self.kind(**self.settings).passes == "two"
 
     def make(self, cell: Cell, reading: str, words: Embeddings | None = None) -> Any:
-        """An untrained model for a cell."""
+        """An untrained model for a cell; on processors, so that tables are the same everywhere."""
         given: Settings = {"dim": cell.dim, "window": cell.window, "reading": reading}
+        if hasattr(self.kind, "device"):
+            given["device"] = "cpu"
         given |= self.settings | self.tuned.get(reading, {})
         if given.get("rate") == HALF:
             given["rate"] = 0.5 * BernoulliEmbeddings(window=cell.window).step

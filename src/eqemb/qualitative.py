@@ -143,13 +143,14 @@ def train(
     threads: int = 1,
     progress: Callable[[str], object] = lambda _: None,
 ) -> Trained:
-    """Every model with its defaults, as `eqemb train` makes it, or as it is in the folder."""
+    """Every model with its defaults, as `eqemb train --device cpu` makes it, or as it is there."""
     folder.mkdir(parents=True, exist_ok=True)
     split = workshop.split(library, collection, corpus)
     found = Trained({}, {}, split)
     for name in names:
+        on_cpu = {"device": "cpu"} if hasattr(workshop.MODELS[name][0], "device") else {}
         try:
-            model = workshop.make_model(name, {})
+            model = workshop.make_model(name, on_cpu)
         except UsageError as error:  # defaults can lack nothing but gensim
             found.missing[TITLES[name]] = str(error)
             continue

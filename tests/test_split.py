@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from eqemb.corpus import Corpus, Formula, Stream
+from eqemb.corpus import Corpus, Formula, Ids, Stream
 from eqemb.errors import UsageError
 from eqemb.split import TEST, VALIDATION, Settings, Split, contexts, training_stream
 from eqemb.vocabulary import Rules
@@ -68,6 +68,30 @@ def test_nothing_held_out_is_left_in_the_training_stream(corpus: Corpus) -> None
         assert stream.starts[article + 1] - stream.starts[article] == len(inside)
     for old, new in zip(corpus.equation_positions, stream.equation_positions, strict=True):
         assert new == (kept < old).sum()
+
+
+def test_a_long_stream_is_a_mapped_file(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The same words and counts, whatever is held out where slices meet, and little memory."""
+    words = [name for times in range(1, 40) for name in NAMES[: 1 + times % 12]]
+    corpus = corpus_of(words, around("x", 3), [*words, Formula("y"), *words])
+    split = Split.make(corpus, Settings(negatives=3, window=16))
+    whole = training_stream(corpus, split)
+    assert not mapped(whole.tokens)
+    monkeypatch.setattr("eqemb.split._IN_MEMORY", 10)
+    for size in (1, 2, 7, 64):
+        monkeypatch.setattr("eqemb.split._SLICE", size)
+        monkeypatch.setattr("eqemb.corpus._SLICE", size)
+        stream = training_stream(corpus, split)
+        assert mapped(stream.tokens)
+        assert stream.tokens.dtype == whole.tokens.dtype
+        for one, other in zip(whole, stream, strict=True):
+            np.testing.assert_array_equal(one, other)
+    assert stream.counts.sum() == len(stream.tokens)
+
+
+def mapped(array: Ids) -> bool:
+    """Whether an array is a part of a mapped file."""
+    return isinstance(array.base, np.memmap)
 
 
 @settings(max_examples=60, deadline=None)

@@ -26,6 +26,7 @@ from eqemb.vocabulary import Mask, Removed, Rules
 
 FORMAT = "corpus"
 VERSION = 1
+_SLICE = 1 << 22  # words counted in one go
 Ids = NDArray[np.int32]
 Pointers = NDArray[np.int64]
 
@@ -158,7 +159,10 @@ class Corpus:
     @property
     def counts(self) -> Pointers:
         """How often each word stands in the text."""
-        return np.bincount(self.tokens, minlength=len(self.words)).astype(np.int64)
+        total = np.zeros(len(self.words), np.int64)
+        for low in range(0, len(self.tokens), _SLICE):  # counting makes ids of 8 bytes
+            total += np.bincount(self.tokens[low : low + _SLICE], minlength=len(total))
+        return total
 
     @property
     def equation_articles(self) -> Pointers:

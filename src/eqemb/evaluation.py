@@ -24,7 +24,7 @@ from eqemb.glove import GloVe
 from eqemb.models import EqEmb, EqEmbH, EqEmbU
 from eqemb.ranking import LEAST, spread
 from eqemb.scores import Scored
-from eqemb.split import TEST, VALIDATION, Split, training_stream
+from eqemb.split import TEST, VALIDATION, Split, training_counts
 
 Values = dict[str, NDArray[np.float64]]
 Settings = dict[str, Any]
@@ -289,7 +289,7 @@ def chance(corpus: Corpus, split: Split, part: int = TEST) -> dict[str, dict[str
 
     In the logistic reading the unigram line has one constant, fitted on validation words.
     """
-    counts = training_stream(corpus, split).counts
+    counts = training_counts(corpus, split)
 
     def lines(part: int) -> dict[str, Scored]:
         words, negatives = split.words[split.of(part)], split.negatives[split.of(part)]

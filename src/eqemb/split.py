@@ -6,6 +6,7 @@ taken out of the training stream altogether, and windows close up. Their negativ
 once and kept. Everything is a function of (corpus, settings): a split is frozen by its hash.
 """
 
+import tempfile
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, NamedTuple, Self
@@ -24,6 +25,8 @@ VERSION = 1
 EACH = 2  # positions of a type in each part
 VALIDATION, TEST = 0, 1
 _ORDER, _CHOICE, _NEGATIVES = 101, 102, 103  # passes of the draws, apart from training's
+_IN_MEMORY = 1 << 25  # words of a stream that is kept there; a longer one is mapped from a file
+_SLICE = 1 << 22  # words looked at in one go
 
 
 class Stream(NamedTuple):
@@ -160,25 +163,53 @@ class Split:
 
 
 def training_stream(corpus: Corpus, split: Split | None = None) -> Stream:
-    """The corpus without held-out positions; windows close up."""
-    out = np.empty(0, np.int64)
-    if split is not None:
-        split.check(corpus)
-        out = split.positions
-    tokens = np.delete(corpus.tokens, out) if len(out) else corpus.tokens
+    """The corpus without held-out positions; windows close up.
+
+    Memory grows with the vocabulary and the equations, not with the text: a long stream waits in a
+    temporary file (TMPDIR says where).
+    """
+    counts = training_counts(corpus, split)
+    out = np.empty(0, np.int64) if split is None else split.positions
     return Stream(
-        tokens,
+        _without(corpus.tokens, out) if len(out) else corpus.tokens,
         _closed_up(corpus.starts, out),
         _closed_up(corpus.equation_positions, out),
         corpus.equation_types,
         corpus.equation_starts,
-        np.bincount(tokens, minlength=len(corpus.words)).astype(np.int64),
+        counts,
     )
+
+
+def training_counts(corpus: Corpus, split: Split | None = None) -> Pointers:
+    """How often each word stands in the training stream."""
+    total = corpus.counts
+    if split is not None:
+        split.check(corpus)
+        total -= np.bincount(corpus.tokens[split.positions], minlength=len(total))
+    return total
+
+
+def _without(tokens: Ids, out: Pointers) -> Ids:
+    """The tokens but those at `out`, ascending."""
+    if len(tokens) <= _IN_MEMORY:
+        return np.delete(tokens, out)
+    with tempfile.TemporaryFile() as file:  # it is gone once nothing maps it
+        for low in range(0, len(tokens), _SLICE):
+            first, last = np.searchsorted(out, (low, low + _SLICE))
+            file.write(np.delete(tokens[low : low + _SLICE], out[first:last] - low).data)
+        file.flush()
+        return np.memmap(file, tokens.dtype, "r+").view(np.ndarray)
 
 
 def _closed_up(places: Pointers, out: Pointers) -> Pointers:
     """Where places of the corpus are once the positions in `out`, ascending, have left."""
     moved: Pointers = places - np.searchsorted(out, places)
+    return moved
+
+
+def _opened(places: Pointers, out: Pointers) -> Pointers:
+    """Where words of the stream stand in the corpus, with the positions in `out`, ascending."""
+    moved: Pointers = places + np.searchsorted(out - np.arange(len(out)), places, side="right")
     return moved
 
 
@@ -188,12 +219,13 @@ def contexts(corpus: Corpus, split: Split, count: int) -> Ids:
     Of two equally near ones the one nearer the equation comes first, then the earlier;
     [H, count]. For a window of W, `count` is W - 1, the equation being the last.
     """
-    stream = training_stream(corpus, split)
-    # stands between at - 1 and at
-    at = _closed_up(split.positions, split.positions)[:, None]
+    split.check(corpus)
+    out = split.positions
+    at = _closed_up(out, out)[:, None]  # a held-out word stands between at - 1 and at
     article = corpus.equation_articles[split.occurrences]
-    low, high = stream.starts[article][:, None], stream.starts[article + 1][:, None]
-    equation = stream.equation_positions[split.occurrences][:, None]
+    starts = _closed_up(corpus.starts, out)
+    low, high = starts[article][:, None], starts[article + 1][:, None]
+    equation = _closed_up(corpus.equation_positions[split.occurrences], out)[:, None]
     reach = np.arange(1, count + 1)
     found = np.concatenate([at - reach, at + reach - 1], axis=1)
     distance = np.concatenate([reach, reach])[None, :]
@@ -204,9 +236,9 @@ def contexts(corpus: Corpus, split: Split, count: int) -> Ids:
     order = np.argsort(key, axis=1, kind="stable")[:, :count]
     nearest = np.take_along_axis(found, order, axis=1)
     inside = (nearest >= low) & (nearest < high)
-    if not len(stream.tokens):
-        return np.full(nearest.shape, -1, np.int32)
-    return np.where(inside, stream.tokens[np.where(inside, nearest, 0)], -1).astype(np.int32)
+    found = np.full(nearest.shape, -1, np.int32)
+    found[inside] = corpus.tokens[_opened(nearest[inside], out)]
+    return found
 
 
 def _sample(corpus: Corpus, settings: Settings) -> tuple[list[tuple[int, int, int]], int]:

@@ -2,21 +2,26 @@
 
     PYTHONPATH=src python benchmarks/gpu.py --out FOLDER --data gpu-data     all, in some minutes
     PYTHONPATH=src python benchmarks/gpu.py --out FOLDER --parts words tune  some of it
-    PYTHONPATH=src python benchmarks/gpu.py --out FOLDER --smoke             small sizes, a minute
-    PYTHONPATH=src python benchmarks/gpu.py --out FOLDER --device cpu --smoke   without a GPU
+    ... --keep                      and keep what FOLDER/gpu.json has of the other parts
+    ... --smoke                     small sizes, a minute
+    ... --device cpu --smoke        without a GPU
+    python benchmarks/gpu.py --out FOLDER --keep --parts   nothing: write gpu.md anew from gpu.json
 
 Needs torch, NumPy, SciPy and safetensors, and no numba. Each part stands for itself: it has a time
-limit, a failure is written down and the next one begins. `FOLDER/gpu.json` holds all numbers,
-`FOLDER/gpu.md` the tables. `gpu_bring.py` makes the data of the parts `scores` and `grid`.
+limit, a failure is written down beside what was found until then, and the next one begins.
+`FOLDER/gpu.json` holds all numbers, `FOLDER/gpu.md` tables and sentences made of them
+(`gpu_report.py`). `gpu_bring.py` makes the data of the parts `scores`, `exact` and `grid`.
 
-    ceilings   what the chip does at best: copies, gathers, additions, products
-    equal      how far from the reference after ten steps: by norm, and the worst single number
+    ceilings   what the chip does at best: copies, products, rows loaded and rows added
+    equal      how far from the reference after ten steps, beside the reference and itself
     words      M words/s by window and vocabulary; kernels, bytes and operations; deterministic
     tune       the same step shared out in other ways, other parts and batches
     second     a million equations with 16 words each: alpha and rho, all iterations
-    stream     a text larger than its share of memory; 10 billion words on paper
+    stream     a text larger than its share of memory; host work; 10 billion words on paper
+    exact      whole fits of the ml collection, twice: the same bytes or not, and what that costs
     scores     final validation scores of the ml collection by batch, beside the CPU's
     grid       the paper's grid: four collections, K, W, E; b-emb, EqEmb, EqEmb-U
+    fits       whole fits of EqEmb and EqEmb-U on a million equations, host work and all
 """
 
 import argparse
@@ -30,7 +35,10 @@ import time
 import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import partial
+from importlib import import_module
+from importlib.util import find_spec
 from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
@@ -38,18 +46,21 @@ from typing import Any
 import gpu_bring
 import numpy as np
 import torch
+from gpu_report import Report, counted, markdown, rounded
 
+from eqemb import split as splits
+from eqemb import store
 from eqemb.corpus import Corpus
 from eqemb.kernels import draws, gpu, reference
 from eqemb.kernels.arrays import Contexts, Near, Rows, Rule, Text, Vectors
-from eqemb.models import BernoulliEmbeddings, EqEmb, EqEmbU
+from eqemb.models import BernoulliEmbeddings, EqEmb, EqEmbH, EqEmbU
 from eqemb.split import Split
 
-Report = dict[str, Any]
 K, N, BLOCK, ARTICLE = 100, 10, 64, 5_000
+WINDOWS, SIZES = (4, 8, 16), (25_000, 250_000)
 LIMITS = {  # seconds
-    "ceilings": 25, "equal": 60, "words": 100, "tune": 75, "second": 75, "stream": 50,
-    "scores": 75, "grid": 150,
+    "ceilings": 30, "equal": 60, "words": 100, "tune": 60, "second": 60, "stream": 70,
+    "exact": 70, "scores": 75, "grid": 120, "fits": 180,
 }  # fmt: skip
 TOTAL = 530
 
@@ -61,7 +72,12 @@ class Bench:
         self.given, self.smoke = given, given.smoke
         self.device = torch.device(given.device)
         self.on_gpu = self.device.type == "cuda"
+        self.has_triton = find_spec("triton") is not None and (
+            self.on_gpu or os.environ.get("TRITON_INTERPRET") == "1"
+        )
         self.report: Report = {}
+        self.found: Report = {}
+        """What the part that runs has found so far: a time limit shall not lose it."""
 
     def kernels(self, **settings: Any) -> gpu.Kernels:
         """The back end; without a GPU by plain operations."""
@@ -87,6 +103,19 @@ class Bench:
         """A size, or a small one."""
         return small if self.smoke else whole
 
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        """Vocabularies."""
+        return tuple(self.size(size, size // 10) for size in SIZES)
+
+    def peak(self) -> float:
+        """GB of the device at most since this was asked last."""
+        if not self.on_gpu:
+            return 0.0
+        found = 1e-9 * torch.cuda.max_memory_allocated(self.device)
+        torch.cuda.reset_peak_memory_stats(self.device)
+        return found
+
     def text(self, words: int, size: int) -> Text:
         """Words with frequency 1 / rank, in articles of 5,000."""
         share = 1 / torch.arange(1, size + 1, device=self.device, dtype=torch.float64)
@@ -101,11 +130,11 @@ class Bench:
         return Text(tokens, starts, draws.noise_table(np.bincount(tokens, minlength=size) + 1))
 
 
-def vectors(size: int, dim: int = K) -> Vectors:
-    """Where training starts."""
-    random = np.random.default_rng(1)
-    rho, alpha = (random.standard_normal((size, dim), np.float32) / dim for _ in range(2))
-    return Vectors(rho, alpha, np.zeros_like(rho), np.zeros_like(rho))
+def vectors(size: int, seed: int = 1, sums: float = 0.0) -> Vectors:
+    """Where training starts, and Adagrad's sums."""
+    random = np.random.default_rng(seed)
+    rho, alpha = (random.standard_normal((size, K), np.float32) / K for _ in range(2))
+    return Vectors(rho, alpha, np.full_like(rho, sums), np.full_like(rho, sums))
 
 
 def rule(window: int, batch: int, **more: Any) -> Rule:
@@ -119,8 +148,8 @@ def rule(window: int, batch: int, **more: Any) -> Rule:
 
 def ceilings(bench: Bench) -> Report:
     """Rates of single operations, large ones."""
-    size, device = bench.size(1 << 30, 1 << 22), bench.device
-    found = {"copy_TB_per_s": 8e-12 * size / copied(bench, size)}
+    size, device, found = bench.size(1 << 30, 1 << 22), bench.device, bench.found
+    found["copy_TB_per_s"] = 8e-12 * size / copied(bench, size)
     side = bench.size(8192, 256)
     a, b = (torch.randn(side, side, device=device) for _ in range(2))
     for name, allowed in (("float32", False), ("tf32", True)):
@@ -128,8 +157,8 @@ def ceilings(bench: Bench) -> Report:
         seconds = best(bench, lambda: a @ b)
         found[f"matmul_{name}_TFLOP_per_s"] = 2e-12 * side**3 / seconds
     torch.backends.cuda.matmul.allow_tf32 = False
-    rows = bench.size(1 << 21, 1 << 12)
-    for words in (25_000, 250_000):
+    rows = bench.size(1 << 21, 1 << 8)
+    for words in bench.sizes:
         table = torch.randn(words, K, device=device)
         ids = torch.from_numpy(bench.text(rows, words).tokens).to(device)
         values = torch.randn(rows, K, device=device)
@@ -137,6 +166,8 @@ def ceilings(bench: Bench) -> Report:
         found[f"gather_{words}_Grows_per_s"] = 1e-9 * rows / seconds
         seconds = best(bench, partial(table.index_add_, 0, ids, values))
         found[f"index_add_{words}_Grows_per_s"] = 1e-9 * rows / seconds
+    if bench.has_triton:
+        cached(bench, rows)
     blocks = bench.size(8192, 64)
     context = torch.randn(blocks, BLOCK, K, device=device)
     noise = torch.randn(blocks, N, K, device=device)
@@ -151,6 +182,41 @@ def ceilings(bench: Bench) -> Report:
         found[f"three_products_{name}_Mwords_per_s"] = 1e-6 * blocks * BLOCK / best(bench, three)
     torch.backends.cuda.matmul.allow_tf32 = False
     return found
+
+
+def cached(bench: Bench, rows: int) -> None:
+    """Rows loaded and rows added through the caches, with nothing else to do.
+
+    Rows are chosen as in the step, by words in their order and by zeros as they are drawn; "along"
+    are the gradients of contexts, which lie in order; "evenly" is a small table that every word of
+    is as likely: nearly all of its rows come from the second cache.
+    """
+    own, found, device = import_module("gpu_ceilings"), bench.found, bench.device
+
+    def rate(ways: Any, each: int) -> float:
+        return 1e-9 * rows * each / min(best(bench, way) for way in ways)
+
+    even = torch.randint(bench.sizes[0], (rows + 8,), device=device, dtype=torch.int32)
+    table = torch.randn(bench.sizes[0], K, device=device)
+    found["windows_evenly_W8_Grows_per_s"] = rate(own.window_sums(table, even, 8), 8)
+    found["windows_evenly_W8_TB_per_s"] = 4e-3 * K * found["windows_evenly_W8_Grows_per_s"]
+    found["additions_evenly_Grows_per_s"] = rate(own.additions(table, even[:rows]), 1)
+    part = bench.size(262_144, 1 << 7)
+    table = torch.randn(part, K, device=device)
+    for window in WINDOWS:
+        tokens = (torch.arange(rows + window, device=device) % part).to(torch.int32)
+        name = f"windows_along_W{window}_Grows_per_s"
+        found[name] = rate(own.window_sums(table, tokens, window), window)
+    for size in bench.sizes:
+        text, table = bench.text(rows + WINDOWS[-1], size), torch.randn(size, K, device=device)
+        tokens = torch.from_numpy(text.tokens).to(device)
+        for window in WINDOWS:
+            name = f"windows_{size}_W{window}_Grows_per_s"
+            found[name] = rate(own.window_sums(table, tokens[: rows + window], window), window)
+        drawn = draws.zeros(draws.key(0, 1, 1), np.arange(-(-rows // N)), N, text.noise)
+        zeros = torch.from_numpy(drawn.reshape(-1)[:rows].astype(np.int32)).to(device)
+        for name, ids in (("text", tokens[:rows]), ("zeros", zeros)):
+            found[f"additions_{size}_{name}_Grows_per_s"] = rate(own.additions(table, ids), 1)
 
 
 def copied(bench: Bench, size: int) -> float:
@@ -173,77 +239,101 @@ def best(bench: Bench, work: Callable[[], Any], times: int = 5) -> float:
 # Equal to the reference
 
 
+WAYS: dict[str, Report] = {
+    "default": {},
+    "plain torch": {"fused": False},
+    "deterministic": {"deterministic": True},
+}
+
+
 def equal(bench: Bench) -> Report:
-    """Ten steps of each conditional beside the reference in float64."""
-    size = bench.size(2048, 512)
+    """Ten steps of each conditional beside the reference in float64, from several starts.
+
+    Adagrad's first step has the size of the rate however small the gradient: where one nearly
+    cancels, rounding decides its sign. So there is a control, the reference beside itself started
+    one unit in the last place away, and runs whose sums start at 1e-3, where nothing flips.
+    """
+    size, seeds = bench.size(2048, 384), range(bench.size(3, 1))
     text = bench.text(10 * size, 1000)
-    found: Report = {"steps": 10, "batch": size}
-    ways = {
-        "default": {},
-        "plain torch": {"fused": False},
-        "deterministic": {"deterministic": True},
-    }
-    for window in (4, 8, 16):
-        one = vectors(1000)
-        loss = reference.words_update(one, text, rule(window, size))
-        for name, settings in ways.items():
-            other = vectors(1000)
-            there = bench.kernels(**settings).words_update(other, text, rule(window, size))
-            found[f"words W={window}, {name}"] = apart((loss, *one), (there, *other))
-    near, contexts = made_near(bench, 400, 8), made_contexts(bench, 400)
-    for name, settings in ways.items():
-        back_end = bench.kernels(**settings)
-        pairs = [[Rows(*(np.zeros((400, K), np.float32) for _ in range(2))) for _ in range(2)]
-                 for _ in range(2)]  # fmt: skip
-        losses: list[list[float]] = [[], []]
-        fixed = Vectors(*vectors(1000)[:2], *(np.empty((0, K), np.float32) for _ in range(2)))
-        for side, back in enumerate((reference, back_end)):
-            for _ in range(10):
-                alpha, rho = pairs[side]
-                made = rule(8, 512, rate=0.2)
-                losses[side].append(back.bags_update(alpha, fixed, text, near, made))
-                losses[side].append(back.contexts_update(rho, contexts, made))
-        one = (np.array(losses[0]), *pairs[0][0], *pairs[0][1])
-        found[f"second pass, {name}"] = apart(
-            one, (np.array(losses[1]), *pairs[1][0], *pairs[1][1])
-        )
-    rows = [value for name, value in found.items() if "," in name]
-    for measure in ("by_norm", "worst_number"):
-        found[f"largest_{measure}"] = max(row[measure] for row in rows)
-    found["within_1e-4_by_norm"] = found["largest_by_norm"] < 1e-4
+    found = bench.found | {"steps": 10, "batch": size, "seeds": len(seeds), "rows": []}
+    bench.found = found
+    cases = [(window, sums, seed) for window in WINDOWS for sums in (0.0, 1e-3) for seed in seeds]
+    tasks = [(text, rule(window, size), sums, seed, ulp)
+             for window, sums, seed in cases for ulp in (False, True)]  # fmt: skip
+    if bench.smoke:
+        made = list(map(reference_run, tasks))
+    else:  # the definition is slow, and its runs know nothing of each other
+        with get_context("spawn").Pool(min(len(tasks), bench.given.jobs)) as pool:
+            made = pool.map(reference_run, tasks, chunksize=1)
+    apart_by: dict[tuple[str, str, float], list[Report]] = {}
+    for (window, sums, seed), one, control in zip(cases, made[0::2], made[1::2], strict=True):
+        name = f"words W={window}"
+        apart_by.setdefault((name, "control", sums), []).append(apart(one, control))
+        for way, settings in WAYS.items():
+            other = vectors(1000, seed, sums)
+            loss = bench.kernels(**settings).words_update(other, text, rule(window, size))
+            apart_by.setdefault((name, way, sums), []).append(apart(one, (loss, *other)))
+    for seed in seeds:
+        one = second_run(reference, text, seed)
+        for way, settings in WAYS.items():
+            other = second_run(bench.kernels(**settings), text, seed)
+            apart_by.setdefault(("second pass", way, 0.0), []).append(apart(one, other))
+    for (name, way, sums), gaps in sorted(apart_by.items()):
+        row: Report = {"what": name, "way": way, "sums_start_at": sums}
+        row |= {key: max(gap[key] for gap in gaps) for key in ("by_norm", "worst_number")}
+        row |= {key: sum(gap[key] for gap in gaps) for key in ("beyond_1e-4", "numbers")}
+        found["rows"].append(row)
+    ours = [row for row in found["rows"] if row["way"] != "control"]
+    found["within_1e-4_by_norm"] = max(row["by_norm"] for row in ours) < 1e-4
     return found
 
 
-def apart(one: tuple[Any, ...], other: tuple[Any, ...]) -> Report:
-    """How far arrays are apart: by their norms, and where a single number is farthest.
+def reference_run(task: tuple[Text, Rule, float, int, bool]) -> tuple[Any, ...]:
+    """Loss and vectors of the reference; `ulp` starts one unit in the last place away."""
+    text, made, sums, seed, ulp = task
+    start = vectors(1000, seed, sums)
+    if ulp:
+        up = np.float32(np.inf)
+        start = start._replace(rho=np.nextafter(start.rho, up), alpha=np.nextafter(start.alpha, up))
+    return reference.words_update(start, text, made), *start
 
-    Adagrad's first step has the size of the rate however small the gradient: where one nearly
-    cancels, rounding decides, in numba as here. Such single numbers are counted beside.
-    """
+
+def second_run(back: Any, text: Text, seed: int) -> tuple[Any, ...]:
+    """Losses and vectors of equations after ten steps each of alpha and rho."""
+    near, contexts = made_near(400, 8), made_contexts(400)
+    alpha, rho = (Rows(*(np.zeros((400, K), np.float32) for _ in range(2))) for _ in range(2))
+    fixed = Vectors(*vectors(1000, seed)[:2], *(np.empty((0, K), np.float32) for _ in range(2)))
+    losses = []
+    for _ in range(10):
+        made = rule(8, 512, rate=0.2)
+        losses.append(back.bags_update(alpha, fixed, text, near, made))
+        losses.append(back.contexts_update(rho, contexts, made))
+    return np.array(losses), *alpha, *rho
+
+
+def apart(one: tuple[Any, ...], other: tuple[Any, ...]) -> Report:
+    """How far arrays are apart: by their norms, and where a single number is farthest."""
     pairs = [(np.atleast_1d(np.asarray(a, np.float64)), b) for a, b in zip(one, other, strict=True)]
     gaps = [(np.abs(a - b), np.abs(a).max()) for a, b in pairs]
     return {
         "by_norm": max(float(np.linalg.norm(a - b) / np.linalg.norm(a)) for a, b in pairs),
         "worst_number": max(float(gap.max() / most) for gap, most in gaps),
-        "numbers_beyond_1e-4": sum(int((gap > 1e-4 * most).sum()) for gap, most in gaps),
+        "beyond_1e-4": sum(int((gap > 1e-4 * most).sum()) for gap, most in gaps),
         "numbers": sum(gap.size for gap, _ in gaps),
     }
 
 
-def made_near(bench: Bench, types: int, each: int, stride: int = 0) -> Near:
-    """Equations of one occurrence, with `each` words around, evenly over a text."""
-    stride = stride or each
-    positions = (np.arange(types)[:, None] * stride + np.arange(each)).reshape(-1)
-    del bench
+def made_near(types: int, each: int) -> Near:
+    """Equations of one occurrence, with `each` words around, side by side over a text."""
     return Near(
-        positions, np.arange(types * each + 1), np.repeat(np.arange(types, dtype=np.int32), each),
+        np.arange(types * each), np.arange(types * each + 1),
+        np.repeat(np.arange(types, dtype=np.int32), each),
         np.arange(types + 1), np.arange(types, dtype=np.int32), np.ones(types, np.float32),
     )  # fmt: skip
 
 
-def made_contexts(bench: Bench, types: int, sums: Any = None) -> Contexts:
+def made_contexts(types: int, sums: Any = None) -> Contexts:
     """One occurrence of each type, and N others' contexts as zeros."""
-    del bench
     random = np.random.default_rng(2)
     if sums is None:
         sums = random.standard_normal((types, K), np.float32)
@@ -255,73 +345,89 @@ def made_contexts(bench: Bench, types: int, sums: Any = None) -> Contexts:
 
 
 def speed(
-    bench: Bench, back_end: gpu.Kernels, text: Text, made: Rule, rounds: int = 3
-) -> list[float]:
+    bench: Bench, back_end: gpu.Kernels, text: Text, made: Rule, rounds: int = 3,
+    *, learn: bool = True,
+) -> list[float]:  # fmt: skip
     """M words/s of each round; vectors are on the device, as between the batches of a pass."""
+    work = back_end.words_update if learn else back_end.words_loss
     with back_end.holding(vectors(len(text.noise.alias))) as (held,), torch.no_grad():
-        warm = min(len(text.tokens), 4 * made.batch)
-        back_end.words_update(held, text, made, (0, warm))
-        seconds = bench.clocked(lambda: back_end.words_update(held, text, made), rounds)
+        work(held, text, made, (0, min(len(text.tokens), 4 * made.batch)))
+        seconds = bench.clocked(lambda: work(held, text, made), rounds)
     return [1e-6 * len(text.tokens) / one for one in seconds]
 
 
 def words(bench: Bench) -> Report:
     """Rates at the sizes that are asked for."""
-    batch = bench.size(262_144, 4096)
-    found: Report = {"K": K, "n": N, "block": BLOCK, "batch": batch, "rates": []}
-    for size in (bench.size(25_000, 2500), bench.size(250_000, 25_000)):
-        text = bench.text(bench.size(1 << 26, 1 << 15), size)
-        for window in (4, 8, 16):
+    batch, rows = bench.size(262_144, 1024), 8
+    shape = bench.kernels().shape
+    if shape is not None:
+        rows = shape.rows
+    found = bench.found = {
+        "K": K, "n": N, "block": BLOCK, "batch": batch, "rows_of_a_program": rows, "rates": [],
+    }  # fmt: skip
+    for size in bench.sizes:
+        text = bench.text(bench.size(1 << 26, 1 << 13), size)
+        for window in WINDOWS:
             made = rule(window, batch)
-            row = {
-                "words": size,
-                "window": window,
-                "rounds": speed(bench, bench.kernels(), text, made),
-            }
-            row |= counted(text, made, max(row["rounds"]))
+            row: Report = {"words": size, "window": window, "text": len(text.tokens)}
+            row["rounds"] = speed(bench, bench.kernels(), text, made)
+            row["Mwords_per_s"] = max(row["rounds"])
+            row |= counted(window, N, rows) | from_memory(bench, text, made)
+            rate = 1e-6 * row["Mwords_per_s"]
+            row["cache_TB_per_s"] = rate * row["cache_bytes_per_word"]
+            row["memory_TB_per_s"] = rate * row["memory_bytes_per_word"]
+            row["TFLOP_per_s"] = rate * row["flops_per_word"]
+            row["row_additions_G_per_s"] = 1e3 * rate * row["rows_added"]
+            row["without_learning"] = max(speed(bench, bench.kernels(), text, made, 2, learn=False))
             if window == 8:
-                exact = bench.kernels(deterministic=True)
-                row["deterministic"] = max(speed(bench, exact, text, made))
-                row["small_batch_16384"] = max(
-                    speed(bench, bench.kernels(), text, rule(window, bench.size(16_384, 1024)))
-                )
-                some = text._replace(tokens=text.tokens[: 1 << 23], starts=text.starts)
-                some = Text(some.tokens, np.minimum(text.starts, len(some.tokens)), text.noise)
-                plain = bench.kernels(fused=False)
-                row["plain_torch"] = max(speed(bench, plain, some, made, 2))
-                row["kernels_us_per_batch"] = profile(bench, text, made)
-                row["same_bytes"] = same_bytes(bench, text, made)
+                row |= beside(bench, text, made)
             found["rates"].append(row)
             show(row)
     return found
 
 
-def counted(text: Text, made: Rule, rate: float) -> Report:
-    """Bytes and operations of a word, and what they come to at a rate of M words/s.
+def beside(bench: Bench, text: Text, made: Rule) -> Report:
+    """The same step in other ways, with its transfers, and where its time goes."""
+    some = text.tokens[: bench.size(1 << 23, 1 << 12)]
+    some = Text(some, np.minimum(text.starts, len(some)), text.noise)
+    exact, plain = bench.kernels(deterministic=True), bench.kernels(fused=False)
+    return {
+        "deterministic": max(speed(bench, exact, text, made)),
+        "plain_torch": max(speed(bench, plain, some, made, 2)),
+        **transferred(bench, text, made),
+        "kernels_us_per_batch": profile(bench, text, made),
+        "same_bytes": same_bytes(bench, text, made),
+    }
 
-    Through the caches: the rows of a window twice (contexts, and their gradients), the word's own
-    rho, the gradient of the context once each way, both additions (read and written), and a
-    block's zeros. Through memory at least: tokens and articles, and the rows that a batch
-    touches, each of two matrices, their sums and their sheets read and written.
+
+def transferred(bench: Bench, text: Text, made: Rule) -> Report:
+    """The rate of iterations whose vectors come from the host and go back; the text's one way."""
+    back_end, learned = bench.kernels(), vectors(len(text.noise.alias))
+    start = time.perf_counter()
+    back_end.words_update(learned, text, made, (0, made.batch))
+    bench.wait()
+    first = time.perf_counter() - start
+    again = min(bench.clocked(lambda: back_end.words_update(learned, text, made, (0, made.batch))))
+    seconds = min(bench.clocked(lambda: back_end.words_update(learned, text, made), 2))
+    return {"with_transfers": 1e-6 * len(text.tokens) / seconds, "text_sent_in_s": first - again}
+
+
+def from_memory(bench: Bench, text: Text, made: Rule) -> Report:
+    """Bytes of a word that come from memory at least, and those of them that the step moves.
+
+    Tokens and articles; the rows that a batch touches, each of two matrices, their sums and their
+    sheets read and written; gradients of contexts, written and read, where they exceed the cache.
     """
-    row = 4 * K
-    zeros = made.negatives / made.block
-    cached = row * (2 * made.window + 1 + 2 + 4 + 3 * zeros)
     seen = len(np.unique(text.tokens[: made.batch]))
     drawn = draws.zeros(made.key, np.arange(made.batch // made.block), made.negatives, text.noise)
     touched = len(np.unique(np.concatenate([text.tokens[: made.batch], drawn.ravel()])))
-    least = 8 + 6 * row * (seen + touched) / made.batch
-    flops = 2 * K * (3 * made.negatives + 2 * made.window + 4)
+    stepped = 6 * 4 * K * (seen + touched) / made.batch
+    part = 4 * K * min(made.batch, gpu.PART)
+    spilled = 8 * K if part > bench.report["machine"].get("l2", 0) else 0
     return {
-        "Mwords_per_s": rate,
         "rows_touched_by_a_batch": touched,
-        "cache_bytes_per_word": cached,
-        "memory_bytes_per_word": least,
-        "flops_per_word": flops,
-        "cache_TB_per_s": 1e-6 * rate * cached,
-        "memory_TB_per_s": 1e-6 * rate * least,
-        "TFLOP_per_s": 1e-6 * rate * flops,
-        "row_additions_G_per_s": 1e-3 * rate * (2 + zeros),
+        "step_bytes_per_word": stepped,
+        "memory_bytes_per_word": 8 + stepped + spilled,
     }
 
 
@@ -363,7 +469,7 @@ def tune(bench: Bench) -> Report:
     """The step at W=8 shared out in other ways: programs, parts, batches."""
     text = bench.text(bench.size(1 << 25, 1 << 14), bench.size(25_000, 2500))
     batch = bench.size(262_144, 4096)
-    found: Report = {"rows_warps": {}, "spread_rows_warps": {}, "part": {}, "batch": {}}
+    found = bench.found = {"rows_warps": {}, "spread_rows_warps": {}, "part": {}, "batches": []}
     back_end = bench.kernels()
     if back_end.shape is not None:
         for rows, warps in ((8, 1), (8, 2), (16, 2), (16, 4), (32, 8), (64, 8)):
@@ -382,13 +488,17 @@ def tune(bench: Bench) -> Report:
         )
     for batch in (4096, 16_384, 65_536, 131_072, 262_144, 524_288):
         if not bench.smoke or batch < 10_000:
-            show_best(found["batch"], str(batch), bench, bench.kernels(), text, rule(8, batch))
+            rounds = speed(bench, bench.kernels(), text, rule(8, batch), 4)
+            spent = profile(bench, text, rule(8, batch))
+            row = {"batch": batch, "best": max(rounds), "rounds": rounds}
+            found["batches"].append(row | {"kernels_us": sum(spent.values())})
+            show(row)
     return found
 
 
 def show_best(into: Report, name: str, bench: Bench, *what: Any) -> None:
     """Measure and show one variant."""
-    into[name] = round(max(speed(bench, *what, 2)), 1)
+    into[name] = [round(one, 1) for one in sorted(speed(bench, *what, 3))]
     show({name: into[name]})
 
 
@@ -400,15 +510,16 @@ def second(bench: Bench) -> Report:
     types, each, iterations = bench.size(1_000_000, 2000), 16, 20
     start = time.perf_counter()
     text = bench.text(types * each, 25_000)
-    near = made_near(bench, types, each)
+    near = made_near(types, each)
     words_ = Vectors(*vectors(25_000)[:2], *(np.empty((0, K), np.float32) for _ in range(2)))
     rows = each // 2
     sums = np.zeros((types, K), np.float32)
     for slot in range(-rows, rows):
         sums += words_.alpha[text.tokens[np.arange(types) * each + rows + slot]]
-    contexts = made_contexts(bench, types, sums)
+    contexts = made_contexts(types, sums)
     prepared = time.perf_counter() - start
     back_end = bench.kernels()
+    bench.peak()
     alpha, rho = (Rows(*(np.zeros((types, K), np.float32) for _ in range(2))) for _ in range(2))
     losses, seconds = [], {"alpha": 0.0, "rho": 0.0, "transfers": 0.0}
     bench.wait()
@@ -428,7 +539,8 @@ def second(bench: Bench) -> Report:
     total = time.perf_counter() - start
     return {
         "equations": types, "words_each": each, "iterations": iterations, "solved_in_s": total,
-        "data_made_in_s": prepared, "seconds": seconds, "within_60_s": total <= 60,
+        "data_made_in_s": prepared, "peak_GB_of_the_device": bench.peak(),
+        "seconds": seconds, "within_60_s": total <= 60,
         "Mpositions_per_s": 1e-6 * types * each * iterations / seconds["alpha"],
         "losses": {"b_w": losses[0::2][:: iterations - 1], "b_e": losses[1::2][:: iterations - 1]},
     }  # fmt: skip
@@ -438,10 +550,16 @@ def second(bench: Bench) -> Report:
 
 
 def stream(bench: Bench) -> Report:
-    """A text in a mapped file, resident and then with a share of memory that holds a tenth."""
+    """A text in a mapped file, resident and then with a share of memory that holds a tenth.
+
+    Cold: the file was written to the disk and put out of the page cache, as far as its file system
+    does that. Warm: it was read just before.
+    """
     size, batch = bench.size(1 << 28, 1 << 16), bench.size(262_144, 4096)
-    text, made = bench.text(size, bench.size(25_000, 2500)), rule(8, batch)
-    found: Report = {"words": size, "text_bytes": 8 * size}
+    vocabulary = bench.sizes[-1]
+    text, made = bench.text(size, vocabulary), rule(8, batch)
+    found = bench.found
+    found |= {"words": size, "vocabulary": vocabulary, "text_bytes": 8 * size}
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "tokens"
         text.tokens.tofile(path)
@@ -451,18 +569,61 @@ def stream(bench: Bench) -> Report:
         found["share_bytes"] = 8 * size // 10
         streamed = bench.kernels(memory=found["share_bytes"])
         found["chunks"] = sum(1 for _ in streamed._chunks(mapped, (0, size), batch))  # noqa: SLF001
-        found["streamed"] = max(speed(bench, streamed, mapped, made, 2))
         del mapped
-    found["streamed_over_resident"] = found["streamed"] / found["resident"]
-    found["at_least_60_percent"] = found["streamed_over_resident"] >= 0.6
-    epoch = 1e4 / found["streamed"]
-    found["ten_billion_words_on_paper"] = {
-        "seconds_of_an_iteration": epoch,
-        "minutes_of_five": 5 * epoch / 60,
-        "bytes_read_an_iteration": 4e10,
-        "GB_per_s_of_reading_that_this_needs": 4e-3 * found["streamed"],
-    }
+        forget(path)
+        mapped = text._replace(tokens=np.memmap(path, np.int32, "r"))
+        found["streamed_cold"] = speed(bench, streamed, mapped, made, 1)[0]
+        found["streamed"] = max(speed(bench, streamed, mapped, made, 2))
+        found["streamed_over_resident"] = found["streamed"] / found["resident"]
+        found["at_least_60_percent"] = found["streamed_over_resident"] >= 0.6
+        found["GB_per_s_of_reading_that_this_needs"] = 4e-3 * found["streamed"]
+        found["host"] = host_work(bench, mapped, Path(folder))
+        del mapped
     return found
+
+
+def forget(path: Path) -> None:
+    """Put a file out of the page cache."""
+    with path.open("rb+") as file:
+        os.fsync(file.fileno())
+        os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
+
+
+def host_work(bench: Bench, text: Text, folder: Path) -> Report:
+    """What `fit` does beside the steps: rates and seconds of this machine's processors and disk."""
+    size, tokens = len(text.tokens), text.tokens
+    words = [""] * len(text.noise.alias)
+    corpus = replace(Corpus.build([]), words=words, tokens=tokens)
+    out = np.sort(np.random.default_rng(0).choice(size, bench.size(100_000, 100), replace=False))
+    learned = vectors(len(words))
+    back_end = bench.kernels()
+    best_too = {f"best.{name}": getattr(learned, name) for name in ("rho", "alpha")}
+
+    def there_and_back() -> None:
+        with back_end.holding(learned):
+            pass
+
+    there_and_back()
+    forget(folder / "tokens")
+    read = seconds_of((folder / "tokens").read_bytes)
+    return {
+        "read_cold_GB_per_s": 4e-9 * size / read,
+        "hash_GB_per_s": 4e-9 * size / seconds_of(lambda: store.content_hash({}, {"t": tokens})),
+        "counted_Mwords_per_s": 1e-6 * size / seconds_of(lambda: corpus.counts),
+        "written_Mwords_per_s":
+            1e-6 * size / seconds_of(lambda: splits._without(tokens, out)),  # noqa: SLF001
+        "transfers_s": min(bench.clocked(there_and_back)),
+        "checkpoint_s": seconds_of(
+            lambda: store.write_arrays(folder / "checkpoint", learned._asdict() | best_too)
+        ),
+    }  # fmt: skip
+
+
+def seconds_of(work: Callable[[], Any]) -> float:
+    """Of one call."""
+    start = time.perf_counter()
+    work()
+    return time.perf_counter() - start
 
 
 # Real collections
@@ -475,6 +636,14 @@ def brought(folder: Path | None, name: str) -> tuple[Corpus, Split]:
     return Corpus.load(folder / name / "corpus"), Split.load(folder / name / "split")
 
 
+def judged(bench: Bench) -> tuple[Corpus, Split]:
+    """The collection that is scored, or something small."""
+    if bench.smoke:
+        corpus = made_corpus(bench)
+        return corpus, Split.make(corpus, splits.Settings(singletons=50))
+    return brought(bench.given.data, gpu_bring.JUDGED)
+
+
 def place(bench: Bench) -> str:
     """The device as models name it."""
     return "cuda" if bench.on_gpu else "torch"
@@ -482,30 +651,61 @@ def place(bench: Bench) -> str:
 
 def scores(bench: Bench) -> Report:
     """Final validation scores of ml by batch: mean over seeds, beside the CPU's."""
-    corpus, split = brought(bench.given.data, gpu_bring.JUDGED)
-    known = bench.given.data / "cpu.json"
-    cpu = json.loads(known.read_text("utf-8")) if known.exists() else {}
-    seeds = range(bench.size(5, 1))
+    corpus, split = judged(bench)
+    known = None if bench.smoke else bench.given.data / "cpu.json"
+    cpu = json.loads(known.read_text("utf-8")) if known and known.exists() else {}
+    seeds = range(bench.size(5, 2))
     settings: Report = {"device": place(bench)} | ({"iterations": 1} if bench.smoke else {})
-    found: Report = {"collection": gpu_bring.JUDGED, "words": len(corpus.tokens), "rows": []}
+    found = bench.found
+    found |= {
+        "collection": gpu_bring.JUDGED, "words": len(corpus.tokens),
+        "equations": len(corpus.equation_types), "rows": [],
+    }  # fmt: skip
     for name, batches in (
         ("words", (*gpu_bring.BATCHES, *gpu_bring.LARGER)),
-        ("eqemb-u", gpu_bring.BATCHES[:1]),
+        ("eqemb-u", gpu_bring.BATCHES[:2]),
     ):
-        for batch in batches[: bench.size(99, 1)]:
+        for batch in batches[: bench.size(99, 2)]:
             start, values = time.perf_counter(), []
+            model = gpu_bring.model(name, batch, **settings)
+            size = len(corpus.tokens) - len(split.positions)
             for seed in seeds:
-                made = gpu_bring.model(name, batch, **settings).fit(corpus, split, seed=seed)
+                made = model.fit(corpus, split, seed=seed)
                 values.append(made.embeddings_.config["validation"])
-            row = {"model": name, "batch": batch, "seeds": len(seeds)} | spread("gpu", values)
+            row: Report = {
+                "model": name, "batch": model.rule(0, 1.0, size).batch, "default": batch == "auto",
+                "seeds": len(seeds),
+            }  # fmt: skip
+            row["steps"] = -(-size // row["batch"])
+            row |= spread("gpu", values) | {"gpu_by_seed": values}
             row["seconds"] = (time.perf_counter() - start) / len(seeds)
             theirs = [cpu.get(f"{name} {batch} {seed}") for seed in seeds]
-            if not bench.smoke and all(value is not None for value in theirs):
+            if all(value is not None for value in theirs):
                 row |= spread("cpu", theirs)
                 row["apart"] = row["gpu"] - row["cpu"]
                 row["within_one_error"] = abs(row["apart"]) <= max(row["gpu_se"], row["cpu_se"])
             found["rows"].append(row)
             show(row)
+    return found
+
+
+def exact(bench: Bench) -> Report:
+    """Each model fitted twice with `deterministic` and twice without; hashes and seconds."""
+    corpus, split = judged(bench)
+    small: Report = {"iterations": 1, "dim": 8} if bench.smoke else {"dim": 50}
+    found = bench.found
+    found |= {"collection": gpu_bring.JUDGED, "rows": []}
+    for kind in (EqEmbU, EqEmb, EqEmbH, BernoulliEmbeddings):
+        row: Report = {"model": kind(**small).title}
+        for name, settings in (("deterministic", {"deterministic": True}), ("default", {})):
+            start, hashes = time.perf_counter(), set()
+            for _ in range(2):
+                model = kind(device=place(bench), **small, **settings)
+                hashes.add(model.fit(corpus, split).embeddings_.sha256)
+            row[f"{name}_same"] = len(hashes) == 1
+            row[f"{name}_s"] = (time.perf_counter() - start) / 2
+        found["rows"].append(row)
+        show(row)
     return found
 
 
@@ -570,6 +770,62 @@ def grid_task(task: tuple[str, str, int, str, bool]) -> list[Report]:
     return rows
 
 
+# Whole fits
+
+
+def fits(bench: Bench) -> Report:
+    """EqEmb and EqEmb-U by `fit`, from arrays to arrays: all that a user waits for but reading.
+
+    Equations stand at random, so that windows overlap; units are as uneven as words. No words are
+    held out, so that no iteration is spared.
+    """
+    corpus = made_corpus(bench)
+    tenth = 8 * len(corpus.tokens) // 10
+    found = bench.found
+    found |= {"words": len(corpus.tokens), "equations": len(corpus.equation_types), "rows": []}
+    for kind, iterations, more in (
+        (EqEmb, 20, {}), (EqEmbU, 10, {}), (EqEmb, 5, {"memory": tenth}),
+        (EqEmbU, 5, {"memory": tenth}),
+    ):  # fmt: skip
+        rounds = bench.size(iterations, 1)
+        model = kind(dim=K, window=8, equation_window=16, negatives=N, iterations=rounds,
+                     device=place(bench), **more)  # fmt: skip
+        bench.peak()
+        took = seconds_of(partial(model.fit, corpus))
+        by_stage: dict[str, float] = {}
+        for done in model.history_:
+            by_stage[done["stage"]] = by_stage.get(done["stage"], 0.0) + done["seconds"]
+        first = by_stage.pop("words")
+        row: Report = {
+            "model": model.title, "memory_of_the_text": more.get("memory"),
+            "equations": len(corpus.equation_types), "iterations": rounds, "seconds": took,
+            "first_pass_s": first, "second_pass_s": sum(by_stage.values()),
+        }  # fmt: skip
+        row["host_s"] = took - first - row["second_pass_s"]
+        row["peak_GB_of_the_device"] = bench.peak()
+        found["rows"].append(row)
+        show(row)
+    return found
+
+
+def made_corpus(bench: Bench) -> Corpus:
+    """A million equations, each of its own, among 16 million words; a dozen units in each."""
+    types, units = bench.size(1_000_000, 500), bench.size(50_000, 100)
+    text = bench.text(16 * types, bench.size(25_000, 200))
+    positions = np.sort(np.random.default_rng(3).integers(0, len(text.tokens), types))
+    articles = len(text.starts) - 1
+    return Corpus(
+        words=[f"w{index}" for index in range(len(text.noise.alias))],
+        tokens=text.tokens, starts=text.starts,
+        articles=[f"a{index}" for index in range(articles)], collections=[""] * articles,
+        equation_positions=positions, equation_types=np.arange(types, dtype=np.int32),
+        equation_starts=np.searchsorted(positions, text.starts).astype(np.int64),
+        equation_names=[""] * types, forms=[f"f{index}" for index in range(types)],
+        units=[f"u{index}" for index in range(units)],
+        unit_ids=bench.text(12 * types, units).tokens, unit_starts=np.arange(types + 1) * 12,
+    )  # fmt: skip
+
+
 PARTS: dict[str, Callable[[Bench], Report]] = {
     "ceilings": ceilings,
     "equal": equal,
@@ -577,8 +833,10 @@ PARTS: dict[str, Callable[[Bench], Report]] = {
     "tune": tune,
     "second": second,
     "stream": stream,
+    "exact": exact,
     "scores": scores,
     "grid": grid,
+    "fits": fits,
 }
 
 
@@ -588,15 +846,6 @@ PARTS: dict[str, Callable[[Bench], Report]] = {
 def show(row: Report) -> None:
     """One line while it runs."""
     print("   ", json.dumps(rounded(row)), flush=True)
-
-
-def rounded(value: Any) -> Any:
-    """Numbers to four digits, for reading."""
-    if isinstance(value, dict):
-        return {key: rounded(one) for key, one in value.items()}
-    if isinstance(value, list | tuple):
-        return [rounded(one) for one in value]
-    return float(f"{value:.4g}") if isinstance(value, float) else value
 
 
 @contextmanager
@@ -642,39 +891,13 @@ def write(bench: Bench) -> None:
         new.replace(out / name)
 
 
-def markdown(report: Report) -> str:
-    """Each part as a list of what it found; tables where rows are alike."""
-    lines = ["# Training on a GPU", ""]
-    for name, found in report.items():
-        lines += [f"## {name}", ""]
-        for key, value in rounded(found).items():
-            if isinstance(value, list) and value and isinstance(value[0], dict):
-                lines += [f"{key}:", "", *table(value), ""]
-            elif isinstance(value, dict):
-                lines.append(f"- {key}: " + ", ".join(f"{k} {v}" for k, v in value.items()))
-            else:
-                lines.append(f"- {key}: {value}")
-        lines.append("")
-    return "\n".join(lines)
-
-
-def table(rows: list[Report]) -> list[str]:
-    """A Markdown table of the plain values of some rows."""
-    names = list(dict.fromkeys(
-        name for row in rows for name, value in row.items() if not isinstance(value, dict | list)
-    ))  # fmt: skip
-    lines = ["| " + " | ".join(names) + " |", "|" + "---|" * len(names)]
-    return lines + [
-        "| " + " | ".join(str(row.get(name, "")) for name in names) + " |" for row in rows
-    ]
-
-
 def arguments() -> argparse.Namespace:
     """What was asked for."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--data", type=Path, help="a folder made by gpu_bring.py")
-    parser.add_argument("--parts", nargs="+", choices=list(PARTS), default=list(PARTS))
+    parser.add_argument("--parts", nargs="*", choices=list(PARTS), default=list(PARTS))
+    parser.add_argument("--keep", action="store_true", help="keep other parts of OUT/gpu.json")
     parser.add_argument("--device", default="cuda")
     parser.add_argument("--jobs", type=int, default=8, help="processes of the grid")
     parser.add_argument("--smoke", action="store_true", help="small sizes: does it run at all")
@@ -686,12 +909,13 @@ def run_part(bench: Bench, name: str, seconds: float) -> Report:
     """What a part found, or how it failed."""
     print(f"== {name}", flush=True)
     start = time.perf_counter()
+    bench.found = {}
     try:
         with within(seconds):
             found = PARTS[name](bench)
     except Exception as error:  # noqa: BLE001  (the next part may well run)
         traceback.print_exc()
-        found = {"failed": f"{type(error).__name__}: {error}"[:300]}
+        found = bench.found | {"failed": f"{type(error).__name__}: {error}"[:300]}
     return found | {"part_took_s": time.perf_counter() - start}
 
 
@@ -711,12 +935,15 @@ def main() -> None:
     """Run the parts, one after the other, whatever becomes of each."""
     given = arguments()
     bench, begun = Bench(given), given.begun or time.time()
-    kept = given.out / "gpu.json"
-    if given.begun and kept.exists():
+    kept, here = given.out / "gpu.json", machine(bench)
+    if (given.begun or given.keep) and kept.exists():
         bench.report = json.loads(kept.read_text("utf-8"))
+        known = bench.report.setdefault("machine", here)
+        if given.parts and known != here:
+            sys.exit(f"{kept} is of another machine, {known}: leave out --keep")
     else:
-        bench.report["machine"] = machine(bench)
-        print(json.dumps(bench.report["machine"]), flush=True)
+        bench.report["machine"] = here
+    print(json.dumps(bench.report["machine"]), flush=True)
     for at, name in enumerate(given.parts):
         left = TOTAL - (time.time() - begun)
         found = {"failed": "no time was left"}
@@ -731,6 +958,9 @@ def main() -> None:
             same = [option for option in same if option != "--parts"]
             again = [sys.executable, __file__, *same, "--begun", str(begun), "--parts", *rest]
             os.execv(sys.executable, again)  # noqa: S606
+    order = ["machine", *PARTS]
+    bench.report = {name: bench.report[name] for name in order if name in bench.report}
+    write(bench)
     failed = [name for name, found in bench.report.items() if "failed" in found]
     print(f"{time.time() - begun:.0f} s; failed: {', '.join(failed) or 'none'}")
     sys.exit(bool(failed))

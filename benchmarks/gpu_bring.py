@@ -21,7 +21,7 @@ from eqemb.split import Split
 from eqemb.store import new_file
 
 MOST = 60_000_000  # bytes: what travels is limited
-BATCHES = (4096, 8192, 16_384)
+BATCHES = ("auto", 4096, 8192, 16_384)
 LARGER = (32_768, 65_536, 131_072, 262_144, 524_288)
 JUDGED = "ml"
 
@@ -51,7 +51,7 @@ def scores(out: Path, corpus: Corpus, split: Split, seeds: int) -> None:
     file = out / "cpu.json"
     found: dict[str, float] = json.loads(file.read_text("utf-8")) if file.exists() else {}
     for name in ("words", "eqemb-u"):
-        for batch in BATCHES if name == "words" else BATCHES[:1]:
+        for batch in BATCHES if name == "words" else BATCHES[:2]:
             for seed in range(seeds):
                 key = f"{name} {batch} {seed}"
                 if key not in found:

@@ -191,6 +191,11 @@ def _equality(report: Report) -> list[str]:
                 f" started one unit in the last place away."
             )
         said.append(text)
+    if said:
+        said.append(
+            "From 0, Adagrad's first step has the size of the rate however small the gradient:"
+            " where one nearly cancels, rounding decides its sign, and a single number is far off."
+        )
     return said
 
 

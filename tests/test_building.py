@@ -117,7 +117,7 @@ def test_a_gpu_changes_no_library(
     learned: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A machine that has one learns the same model, on its processors."""
-    monkeypatch.setattr("eqemb.bernoulli._has_gpu", lambda: True)
+    monkeypatch.setattr("eqemb.bernoulli._no_gpu", lambda: None)
     topical(tmp_path / "papers", 12)
     with (
         Library.open(learned) as library,

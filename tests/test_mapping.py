@@ -1,20 +1,22 @@
 """The map: where equations lie, what regions are called, what is kept, served and drawn."""
 
 import json
+import os
 import subprocess
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from axes import make_library
-from eqemb import mapping
+from eqemb import mapping, store
 from eqemb.errors import EqembError, UsageError
 from eqemb.library import Library
 from eqemb.mapping import SIDE, Map, compute, kept_map, main_axes, map_of, map_place
 from eqemb.reading import read_library
-from synthetic import eqemb
+from synthetic import eqemb, paper
 
 
 @pytest.fixture
@@ -184,6 +186,11 @@ def test_the_map_is_served(library: Library) -> None:
         assert answer.content == made.to_json()
         tag = {"If-None-Match": answer.headers["etag"]}
         assert asked.get("/v1/map", headers=tag).status_code == 304
+        with store.new_file(map_place(library.generation)) as file:
+            file.write_bytes(made._replace(labels=[]).to_json())
+        changed = asked.get("/v1/map", headers=tag)
+        assert (changed.status_code, changed.json()["labels"]) == (200, [])
+        assert map_of(library, anew=True).to_json() == made.to_json()
         lit = asked.get("/v1/map/hits?q=cosine+similarity").json()
         forms.Lit.model_validate(lit)
         assert names(made)[lit["points"][0]] in ("angles#1", "documents#1")
@@ -205,18 +212,27 @@ def test_the_map_is_served(library: Library) -> None:
 def test_a_server_makes_the_map_that_is_missing(
     library: Library, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """By itself, once; what cannot be made is tried once and said to the log."""
-    pytest.importorskip("fastapi")
+    """By itself, once; meanwhile its page says so."""
+    testing = pytest.importorskip("fastapi.testclient")
     from eqemb.server import drawing
+    from eqemb.server.app import make_app
 
     monkeypatch.setattr(drawing, "PAUSE", 0.05)
-    maker = drawing.MapMaker(library.folder)
-    for _ in range(600):
-        if map_place(library.generation).exists():
-            break
-        time.sleep(0.1)
-    maker.close()
-    assert kept_map(library) is not None
+    niceness = list[int]()
+    monkeypatch.setattr(os, "setpriority", lambda *given: niceness.append(given[2]))
+    map_place(library.generation).parent.mkdir()
+    map_place(library.generation).write_text('{"format": 0}')  # of another version
+    app = make_app(library.folder, draws=True)
+    with testing.TestClient(app, base_url="http://localhost") as asked:
+        waiting = asked.get("/map")
+        assert (waiting.status_code, waiting.headers["refresh"]) == (202, "5")
+        assert "being drawn" in waiting.text
+        assert asked.get("/v1/map").status_code == 404
+        assert asked.get("/v1/stats").json()["map"] is False
+        wait_until(lambda: kept_map(library) is not None)
+        assert "<canvas" in asked.get("/map").text
+        assert "refresh" not in asked.get("/map").headers
+    assert niceness == [19]
     monkeypatch.setattr(
         subprocess, "Popen", lambda *_args, **_named: pytest.fail("there is a map already")
     )
@@ -225,3 +241,41 @@ def test_a_server_makes_the_map_that_is_missing(
     assert other._thread.is_alive()
     other.close()
     assert not other._thread.is_alive()
+
+
+def test_a_map_that_cannot_be_made_is_tried_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The log says why, the page that there is none; a changed library is tried again."""
+    pytest.importorskip("fastapi")
+    from eqemb.building import add_papers
+    from eqemb.server import drawing
+
+    (tmp_path / "a.tex").write_text(paper("Words."))
+    place = tmp_path / "library"
+    read_library([tmp_path / "a.tex"], place, jobs=1, index=True).close()
+    monkeypatch.setattr(drawing, "PAUSE", 0.05)
+    maker = drawing.MapMaker(place)
+    wait_until(lambda: not maker.is_due)
+    time.sleep(0.3)
+    assert [record.message for record in caplog.records] == [
+        "there is no map: eqemb: there is nothing to map: this library has no equations"
+    ]
+    state = (place / "library.json").read_text()
+    (place / "library.json").write_text("{")  # it is watched on, whatever is read
+    time.sleep(0.2)
+    (place / "library.json").write_text(state)
+    (tmp_path / "b.tex").write_text(paper(r"An eigenvalue \[ Ax = \lambda x \] is real."))
+    add_papers(place, [tmp_path / "b.tex"], jobs=1)
+    with Library.open(place) as changed:
+        wait_until(lambda: kept_map(changed) is not None)
+    maker.close()
+
+
+def wait_until(is_so: Callable[[], bool]) -> None:
+    """A minute at most."""
+    for _ in range(600):
+        if is_so():
+            return
+        time.sleep(0.1)
+    pytest.fail("it did not happen")

@@ -1,10 +1,14 @@
 """The API and the pages as a client meets them: answers, limits, hostile papers, strangers."""
 
+import contextlib
+import http.client
 import json
 import os
 import re
+import shutil
 import signal
 import socket
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -12,23 +16,26 @@ from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
 from urllib.error import URLError
+from urllib.parse import quote, unquote, urlsplit
 from urllib.request import urlopen
 
 import pytest
+import uvicorn
 from fastapi.testclient import TestClient
 
 from axes import make_library
 from eqemb.errors import UsageError
+from eqemb.library import Library
 from eqemb.reading import read_library
-from eqemb.server import forms
+from eqemb.server import forms, manual, running, snippets
 from eqemb.server.answers import Desk, Page, checked, formula_alone
 from eqemb.server.app import make_app
-from eqemb.server.counter import BusyError, Counter
+from eqemb.server.counter import Counter
+from eqemb.server.kept import Kept
 from eqemb.server.markup import Html, h
-from eqemb.server.replies import Kept
 from eqemb.server.running import bound, is_loopback, serve
-from eqemb.server.snippets import around, classes_for_styles, near, pieces
-from synthetic import eqemb, start
+from eqemb.server.snippets import around, classes_for_styles, mathml, near, pieces
+from synthetic import eqemb, paper, start
 
 COSINE = r"\cos(u, v) = \frac{u \cdot v}{\|u\| \|v\|}"
 TOKEN = "let me in, please"
@@ -224,6 +231,14 @@ def test_a_query_is_set_while_it_is_typed(served: TestClient) -> None:
 # ------------------------------------------------------------ HTTP
 
 
+@pytest.mark.parametrize("address", ["/openapi.json", "/static/page.js", "/v1/stats", "/docs"])
+def test_all_that_stays_has_a_tag(served: TestClient, address: str) -> None:
+    """The API's description and the page's files too."""
+    first = served.get(address)
+    again = served.get(address, headers={"If-None-Match": first.headers["etag"]})
+    assert (first.status_code, again.status_code, again.content) == (200, 304, b"")
+
+
 def test_an_answer_is_not_sent_twice(served: TestClient) -> None:
     """Its tag depends on the address."""
     first = served.get("/v1/search?q=cosine")
@@ -271,8 +286,85 @@ def test_no_answer_holds_a_path(served: TestClient, folder: Path) -> None:
 
 def test_only_get_is_answered(served: TestClient) -> None:
     """And HEAD, which is GET without the answer."""
-    assert served.post("/v1/search?q=x", content=b"x" * 1_000_000).status_code == 405
+    assert served.post("/v1/search?q=x").status_code == 405
     assert served.head("/v1/search?q=cosine").status_code == 200
+
+
+@pytest.mark.parametrize("method", ["GET", "POST"])
+def test_nothing_may_be_sent_along(served: TestClient, method: str) -> None:
+    """Not with a length, not without: it is not read, and the connection ends."""
+    for body in (b"x" * 1_000_000, iter([b"x"])):
+        answer = served.request(method, "/v1/search?q=x", content=body)
+        assert answer.status_code == 413
+        assert answer.headers["connection"] == "close"
+
+
+@pytest.mark.parametrize(
+    "latex",
+    [
+        ")" * 700 + "{" * 640,
+        r"\sqrt" * 380,
+        r"\left<" * 300,
+        r"x\over " * 240,
+        r"\begin{array}{c}" * 100,
+        r"\frac" * 300 + "1",
+    ],
+)
+@pytest.mark.parametrize(
+    "address",
+    ["/?q=", "/v1/search?q=", "/v1/similar?equation=", "/v1/render?q=", "/v1/map/hits?q="],
+)
+def test_what_nests_too_deep_is_refused(served: TestClient, latex: str, address: str) -> None:
+    """With brackets or without."""
+    answer = served.get(address + quote(latex))
+    assert answer.status_code == 400
+    assert "deep" in answer.text
+
+
+def test_long_rows_and_tables_do_not_nest(served: TestClient) -> None:
+    """Many symbols and cells beside each other are fine, and so is what equations have."""
+    for latex in ("x_1+" * 400, r"\begin{matrix}" + "a&" * 300 + r"\end{matrix}", "x^" * 900):
+        assert served.get("/v1/render?q=" + quote(latex)).status_code == 200
+    assert served.get("/v1/search?q=cosine&has=" + quote(r"\sqrt" * 40 + "x")).status_code == 400
+
+
+def test_nothing_is_looked_for_beyond_the_last_hit(
+    served: TestClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is refused first."""
+    for name in ("search", "similar"):
+        monkeypatch.setattr(Library, name, lambda *_all, **_named: 1 / 0)
+    for question in ("search?q=cosine", "similar?equation=angles%231"):
+        assert served.get(f"/v1/{question}&page=1000&size=50").status_code == 400
+
+
+@pytest.mark.parametrize("name", ["library", "a"])
+def test_sentences_are_whole_wherever_the_library_lies(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    """A folder named from where one stands is no part of them."""
+    shutil.copytree(folder, tmp_path / name)
+    monkeypatch.chdir(tmp_path)
+    with client(Path(name)) as near:
+        assert near.get("/v1/map").json()["error"] == "this library has no map"
+        missing = near.get("/v1/articles/anglse").json()["error"]
+        assert missing == "no article 'anglse' in this library: did you mean angles?"
+
+
+def test_commands_are_left_out_of_long_sentences_in_time(folder: Path) -> None:
+    """In one look at each letter."""
+    counter = Counter(folder)
+    for sentence, shown in (
+        ("no map: `eqemb map` makes one", "no map"),
+        ("no `x`, or say `eqemb y`; else", "no `x`; else"),
+        ("say `eqemb y`", ""),
+        ("nothing to type", "nothing to type"),
+        ("x" * 200_000, "x" * 200_000),
+        ("x" * 200_000 + "`eqemb ", "x" * 200_000 + "`eqemb "),
+    ):
+        began = time.perf_counter()
+        assert counter.for_strangers(sentence) == shown
+        assert time.perf_counter() - began < 1
 
 
 def test_an_address_may_be_only_so_long(served: TestClient) -> None:
@@ -294,6 +386,9 @@ def test_a_broken_answer_tells_strangers_nothing(folder: Path) -> None:
         answer = broken.get("/v1/stats")
         assert answer.status_code == 500
         assert "its log" in answer.json()["error"]
+        assert "script-src 'self'" in answer.headers["content-security-policy"]
+        assert answer.headers["x-content-type-options"] == "nosniff"
+        assert answer.headers["cross-origin-resource-policy"] == "same-origin"
 
 
 def test_every_answer_has_the_strict_headers(served: TestClient) -> None:
@@ -342,6 +437,38 @@ def test_a_redirect_stays_here(folder: Path) -> None:
         assert found.headers["location"].startswith("/evil.example")
 
 
+@pytest.mark.parametrize(
+    "address", ["/v1/equations/angles%231", "/?q=%24a%26b%24", "/articles/angles?equation=1"]
+)
+def test_a_link_leads_where_it_says_once_the_token_is_given(folder: Path, address: str) -> None:
+    """By the form, whose token is in no address, or by the address itself."""
+    with client(folder, token=TOKEN) as locked:
+        asked = locked.get(address)
+        assert asked.status_code == 401
+        if not address.startswith("/v1/"):
+            form = next(a for tag, a in Elements(asked.text).found if tag == "form")
+            assert (form["action"], form["method"]) == (address, "post")
+        assert locked.post(address, data={"token": "wrong"}).status_code == 401
+        entered = locked.post(address, data={"token": TOKEN}, follow_redirects=False)
+        assert (entered.status_code, entered.headers["location"]) == (303, address)
+        assert "samesite=lax" in entered.headers["set-cookie"].lower()
+        assert locked.get(address).status_code == 200
+    with client(folder, token=TOKEN) as locked:
+        given = f"{address}{'&' if '?' in address else '?'}token=let+me+in,+please"
+        entered = locked.get(given, follow_redirects=False)
+        assert (entered.status_code, entered.headers["location"]) == (303, address)
+
+
+def test_a_token_is_sent_nowhere_else(folder: Path) -> None:
+    """And in a short form only."""
+    with client(folder, token=TOKEN) as locked:
+        for path in ("//evil.example/", "/\\evil.example/", "/%5Cevil.example/"):
+            asked = locked.get(f"http://localhost{path}?q=1")
+            form = next(a for tag, a in Elements(asked.text).found if tag == "form")
+            assert re.fullmatch(r"/(%5C)?evil.example/\?q=1", form["action"] or "")
+        assert locked.post("/", data={"token": TOKEN, "more": "x" * 5000}).status_code == 413
+
+
 def test_beyond_this_machine_a_token_is_needed(folder: Path) -> None:
     """And not a short one."""
     with pytest.raises(UsageError, match="--token"):
@@ -374,6 +501,39 @@ def test_short_snippets_show_few_words(folder: Path) -> None:
         found = short.get("/v1/articles/angles").json()
         assert [block["kind"] for block in found["blocks"]] == ["paragraph", "equation"]
         assert sum(len(p["text"].split()) for p in found["blocks"][0]["pieces"]) <= 28
+
+
+def test_short_snippets_show_no_sentence_elsewhere(tmp_path: Path) -> None:
+    """What stands further than twelve words from an equation is at no address."""
+    far = "and so on " * 10
+    (tmp_path / "long.tex").write_text(
+        paper(
+            rf"Secrets of entropy stand here. {far} The entropy of a source is"
+            rf"\begin{{equation}}\label{{h}} H = -p \log p \end{{equation}} which is finite. {far}"
+            r"Whoever compares entropy by \eqref{h} hides something."
+        )
+    )
+    read_library([tmp_path / "long.tex"], tmp_path / "library", jobs=1, index=True).close()
+    addresses = [
+        "/v1/search?q=entropy",
+        "/v1/similar?equation=long%231",
+        "/v1/describe?equation=long%231",
+        "/v1/why?query=entropy&equation=long%231",
+        "/v1/equations/long%231",
+        "/v1/articles/long",
+        "/equation?name=long%231",
+        "/articles/long?equation=1",
+        "/?q=entropy",
+        "/report",
+    ]
+
+    def seen(shown: str) -> list[str]:
+        with client(tmp_path / "library", snippets=shown) as asked:
+            texts = {address: asked.get(address).text for address in addresses}
+        return [a for a, text in texts.items() if "Secrets of" in text or "hides some" in text]
+
+    assert set(addresses[2:8:2]) <= set(seen("full"))
+    assert seen("short") == []
 
 
 def test_no_snippets_show_no_words(folder: Path) -> None:
@@ -461,9 +621,7 @@ def test_the_first_page_is_what_the_api_says(served: TestClient) -> None:
     """The same hits in the same order."""
     hits = served.get("/v1/search?q=cosine+similarity").json()["hits"]
     page = Elements(served.get("/?q=cosine+similarity").text)
-    assert [a["data-id"] for _, a in page.found if "data-rank" in a or "data-query" in a] == [
-        hit["id"] for hit in hits
-    ]
+    assert [a["data-id"] for _, a in page.found if "data-query" in a] == [h["id"] for h in hits]
 
 
 def test_examples_in_the_manual_work(served: TestClient) -> None:
@@ -474,6 +632,15 @@ def test_examples_in_the_manual_work(served: TestClient) -> None:
     assert len(tried) == len(described) >= 12
     failed = [a for a in tried if served.get(a).status_code != 200 and a != "/v1/map"]
     assert not failed
+
+
+def test_examples_work_whatever_an_article_is_called() -> None:
+    """A name may hold any letter."""
+    for name in ("50% of a?b", "a#b", "folder/ä"):
+        found = manual._example("/v1/articles/{name}", [], f"{name}#1")
+        assert urlsplit(found)[2:] == (f"/v1/articles/{quote(name)}", "", "")
+        found = manual._example("/v1/equations/{name}", [], f"{name}#1")
+        assert unquote(urlsplit(found).path) == f"/v1/equations/{name}#1"
 
 
 def test_failures_are_pages_for_people(served: TestClient) -> None:
@@ -569,18 +736,34 @@ def test_a_slow_question_does_not_stop_others(folder: Path) -> None:
 
 
 def test_answers_are_kept_until_there_are_too_many() -> None:
-    """What was asked for last goes last."""
-    kept = Kept(most=160)
+    """What was asked for last goes last; what counts is bytes."""
+    kept = Kept[bytes](16_000)
     for tag in "abc":
-        kept.put(tag, b"x" * 10)
-    kept.put("large", b"x" * 11)
+        kept.put(tag, b"x" * 900)
+    kept.put("large", b"x" * 1000)
     assert kept.get("large") is None
-    assert kept.get("a") == b"x" * 10
+    assert kept.get("a") == b"x" * 900
     for number in range(15):
-        kept.put(str(number), b"y" * 10)
+        kept.put(str(number), b"y" * 900)
     assert kept.get("b") is None
     assert kept.get("c") is None
     assert kept.get("a") is not None
+
+
+def test_what_people_ask_is_not_kept_set(served: TestClient) -> None:
+    """A short query can be long MathML; what papers write is kept, by bytes."""
+    asked = r"\mathbf{q}" + "|x" * 900  # one letter beyond the basic plane, and four bytes each
+    assert sys.getsizeof(mathml(asked)) > 250_000
+    before = snippets._set._size
+    for number in range(3):
+        assert served.get(f"/v1/render?q=${asked}{number}$").status_code == 200
+        assert served.get(f"/v1/search?q=${asked}{number}$").status_code == 200
+    assert snippets._set._size - before < 100_000
+    small = Kept[str](16_000)
+    for number in range(100):
+        small.put(str(number), "𝐪" * 100)  # four bytes each
+    assert small._size <= 16_000
+    assert len(small._things) < 40
 
 
 def test_too_many_questions_are_sent_away(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -591,7 +774,6 @@ def test_too_many_questions_are_sent_away(folder: Path, monkeypatch: pytest.Monk
         assert answer.status_code == 503
         assert answer.headers["retry-after"] == "1"
         assert full.get("/v1/healthz").status_code == 200
-    assert issubclass(BusyError, Exception)
 
 
 def test_a_library_that_changes_is_opened_anew(tmp_path: Path) -> None:
@@ -613,6 +795,45 @@ def test_a_library_that_changes_is_opened_anew(tmp_path: Path) -> None:
         assert after.status_code == 200
         assert after.json()["articles"] == before.json()["articles"] + 1
         assert living.get("/v1/search?q=eigenvalue").json()["hits"][0]["article"] == "more"
+
+
+def test_a_library_that_was_gone_is_opened_again(folder: Path, tmp_path: Path) -> None:
+    """Meanwhile it is said so, and nobody is told where it lies."""
+    place = tmp_path / "library"
+    shutil.copytree(folder, place)
+    with client(place, threads=1) as living:
+        assert living.get("/v1/search?q=cosine").status_code == 200
+        place.rename(tmp_path / "away")
+        gone = living.get("/v1/search?q=angle")
+        assert gone.status_code == 503
+        assert str(tmp_path) not in gone.text
+        (tmp_path / "away").rename(place)
+        assert living.get("/v1/search?q=angle").status_code == 200
+        assert living.get("/v1/search?q=recall").status_code == 200
+
+
+def test_a_library_made_anew_is_another_one(tmp_path: Path) -> None:
+    """It has the number of the old one, but neither its answers nor its tags."""
+    source, place = tmp_path / "one.tex", tmp_path / "library"
+    source.write_text(paper(r"The entropy of a source \[ H = -p \log p \] is finite."))
+    read_library([source], place, jobs=1, index=True).close()
+    with client(place, threads=1) as living:
+        before = living.get("/v1/suggest?start=e")
+        assert before.json()["words"] == ["entropy"]
+        shutil.rmtree(place)
+        source.write_text(paper(r"The eigenvalue of a matrix \[ Ax = \lambda x \] is real."))
+        read_library([source], place, jobs=1, index=True).close()
+        tag = {"If-None-Match": before.headers["etag"]}
+        after = living.get("/v1/suggest?start=e", headers=tag)
+        assert (after.status_code, after.json()["words"]) == (200, ["eigenvalue"])
+        assert living.get("/v1/search?q=entropy").json()["unknown"] == ["entropy"]
+
+
+def test_a_tag_says_how_much_is_shown(folder: Path) -> None:
+    """Before anything was asked too."""
+    editions = [Counter(folder, snippets=snippets).edition for snippets in ("full", "short")]
+    assert editions[0] != editions[1]
+    assert editions[0] == Counter(folder).edition
 
 
 def test_threads_have_their_own_library(served: TestClient) -> None:
@@ -637,6 +858,71 @@ def test_a_library_without_an_index_is_refused(tmp_path: Path) -> None:
     read_library([tmp_path / "a.tex"], tmp_path / "library", jobs=1).close()
     with pytest.raises(UsageError, match="no index"):
         make_app(tmp_path / "library")
+
+
+@contextlib.contextmanager
+def listening(folder: Path) -> Iterator[tuple[str, int]]:
+    """A server as `eqemb serve` runs it, in a thread."""
+    server = uvicorn.Server(running.settings(make_app(folder)))
+    with bound("127.0.0.1", 0) as door:
+        thread = threading.Thread(target=server.run, args=([door],))
+        thread.start()
+        while not server.started:
+            time.sleep(0.01)
+        try:
+            yield door.getsockname()
+        finally:
+            server.should_exit = True
+            thread.join()
+
+
+def told(place: tuple[str, int], *requests: bytes) -> bytes:
+    """All that a server says, each request after the last answer, until it ends the connection."""
+    said = b""
+    with (
+        socket.create_connection(place, timeout=10) as line,
+        contextlib.suppress(ConnectionError),  # it need not listen to the end
+    ):
+        for request in requests[:-1]:
+            line.sendall(request)
+            said += line.recv(65_536)
+        with contextlib.suppress(ConnectionError):
+            line.sendall(requests[-1])
+        while part := line.recv(65_536):
+            said += part
+    return said
+
+
+def test_who_keeps_silent_is_sent_away(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """So is who asks by halves, at once or after an answer; who asks well stays."""
+    monkeypatch.setattr(running, "PATIENCE", 0.3)
+    asked = b"GET /v1/healthz HTTP/1.1\r\nHost: localhost\r\n"
+    with listening(folder) as place:
+        assert told(place, b"") == b""
+        assert told(place, asked) == b""
+        assert told(place, asked + b"\r\n", asked).startswith(b"HTTP/1.1 200")
+        patient = http.client.HTTPConnection(*place)
+        for _ in range(3):
+            patient.request("GET", "/v1/healthz")
+            assert patient.getresponse().read() == b'{"status":"ok"}'
+            line = patient.sock
+            time.sleep(0.4)
+        assert patient.sock is line
+        patient.close()
+
+
+def test_too_much_is_refused_over_the_wire(folder: Path) -> None:
+    """An address or a body of a megabyte."""
+    much = b"x" * 1_000_000
+    with listening(folder) as place:
+        for request, status in (
+            (b"GET /?q=" + much + b" HTTP/1.1\r\nHost: localhost\r\n\r\n", b"400"),
+            (b"GET /?q=" + much[:60_000] + b" HTTP/1.1\r\nHost: localhost\r\n"
+             b"Connection: close\r\n\r\n", b"414"),
+            (b"GET / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1000000\r\n\r\n" + much,
+             b"413"),
+        ):  # fmt: skip
+            assert told(place, request).split(b" ", 2)[1] == status
 
 
 @pytest.mark.skipif(os.name == "nt", reason="there are no such signals")
@@ -718,7 +1004,6 @@ def test_text_is_cut_around_the_equation_and_the_word() -> None:
     assert around("a b c [equation] d e f", 2) == "… b c [equation] d e …"
     assert around("a b [equation]", 0) == ""
     assert near("one two three four five six", "fours", 1) == "… three four five …"
-    assert near("one", "one", 0) is None
 
 
 def test_an_answer_is_json_whatever_a_paper_holds() -> None:

@@ -14,6 +14,7 @@ import math
 import warnings
 from collections import defaultdict
 from collections.abc import Container, Iterator
+from functools import lru_cache
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, NamedTuple, Self
@@ -117,8 +118,28 @@ def map_place(generation: Path) -> Path:
 
 def kept_map(library: Library) -> Map | None:
     """The map that a library has; None where it has none, or one that this version cannot read."""
+    return _read(map_place(library.generation))
+
+
+def has_map(generation: Path) -> bool:
+    """Whether a generation has a map that this version can read."""
+    place = map_place(generation)
     try:
-        return Map.from_json(map_place(library.generation).read_bytes())
+        found = place.stat()
+    except OSError:
+        return False
+    return _is_readable(place, found.st_ino, found.st_mtime_ns)
+
+
+@lru_cache(maxsize=4)
+def _is_readable(place: Path, _file: int, _changed: int) -> bool:
+    """Read once, until it is another file."""
+    return _read(place) is not None
+
+
+def _read(place: Path) -> Map | None:
+    try:
+        return Map.from_json(place.read_bytes())
     except (OSError, ValueError, KeyError, TypeError):
         return None
 

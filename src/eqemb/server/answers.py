@@ -20,9 +20,10 @@ from eqemb import __version__
 from eqemb.article import Article, Equation, read_tokens
 from eqemb.errors import UnknownKeyError, UsageError
 from eqemb.formula import layout
+from eqemb.formula.tree import Node, children
 from eqemb.hits import Hit
 from eqemb.library import Library
-from eqemb.mapping import map_place
+from eqemb.mapping import has_map, map_place
 from eqemb.postings import load
 from eqemb.question import read_question, reads_as_words
 from eqemb.search import looks_like_name
@@ -41,7 +42,7 @@ from eqemb.server.snippets import (
 from eqemb.sources.names import arxiv_id
 from eqemb.vocabulary import STOP_WORDS
 
-#: Letters of a query, braces within braces, and hits on all pages together.
+#: Letters of a query, brackets or roots within each other, and hits on all pages together.
 LONGEST, DEEPEST, FURTHEST = 2_000, 40, 1_000
 #: Words around an equation, where the library has no model that says how many.
 WINDOW = 16
@@ -77,11 +78,25 @@ def checked(query: str) -> str:
         raise UsageError(f"a query of {len(query):,} letters: {LONGEST:,} are the most")
     depth = deepest = 0
     for char in query:
-        depth += (char in _OPEN) - (char in _CLOSE)
+        depth = max(0, depth + (char in _OPEN) - (char in _CLOSE))
         deepest = max(deepest, depth)
     if deepest > DEEPEST:
         raise UsageError(f"brackets {deepest} deep: {DEEPEST} are the most")
+    shape = layout(query)  # much nests without brackets: roots, \\left, \\over
+    is_cut = any(problem.cause == "nested too deep" for problem in shape.problems)
+    if is_cut or _depth(shape.root) > DEEPEST:
+        raise UsageError(f"LaTeX that nests too deep: {DEEPEST} levels are the most")
     return query
+
+
+def _depth(root: Node | None) -> int:
+    """How deep a tree nests; neighbours, and the cells of a table, lie beside each other."""
+    deepest, waiting = 0, [(root, 0)] if root is not None else []
+    while waiting:
+        node, depth = waiting.pop()
+        deepest = max(deepest, depth)
+        waiting += [(child, depth + (edge not in "ne")) for edge, child in children(node)]
+    return deepest
 
 
 def formula_alone(query: str) -> str | None:
@@ -104,13 +119,13 @@ class Desk:
         if snippets not in REACH:
             raise UsageError(f"snippets={snippets!r}: there are {', '.join(REACH)}")
         self.library, self.snippets = library, snippets
-        self._reach = REACH[snippets]
+        self._reach, self._is_full = REACH[snippets], snippets == "full"
 
     # ------------------------------------------------------------ equations
 
     def search(self, query: str, page: Page, *, by: str = "all", **limits: Any) -> Json:
         """Equations for a query; one that is a formula alone is answered as by `similar`."""
-        checked(query)
+        self._check(query, page, limits)
         alone = formula_alone(query)
         if alone is not None:
             return self.similar(alone, page, by=by, **limits) | self._read(query)
@@ -120,14 +135,20 @@ class Desk:
 
     def similar(self, equation: str, page: Page, *, by: str = "all", **limits: Any) -> Json:
         """Equations like one that is named, or given as LaTeX."""
-        checked(equation)
+        self._check(equation, page, limits)
         answer = self.library.similar(equation, page.last + 1, by=by, **limits)
         about: Json = {"kind": "equation", "asked": self._asked(equation)}
         return self._answer(answer, page) | about
 
-    def _answer(self, answer: Any, page: Page, words: Iterable[str] = ()) -> Json:
+    @staticmethod
+    def _check(query: str, page: Page, limits: Mapping[str, Any]) -> None:
+        """Refuse what asks for too much, before anything is looked for."""
+        for latex in (query, *limits.get("has", ())):
+            checked(latex)
         if page.last > FURTHEST:
             raise UsageError(f"hit {page.last:,} was asked for: {FURTHEST:,} are the most")
+
+    def _answer(self, answer: Any, page: Page, words: Iterable[str] = ()) -> Json:
         hits = answer.hits[page.last - page.size : page.last]
         return {
             "page": page.number,
@@ -179,7 +200,7 @@ class Desk:
         found = self.library.equation(text)
         if found is not None:
             return self._equation(found, self.library.article(found.article).title)
-        shape = layout(text)
+        shape = layout(text)  # what people ask is not kept, as what papers say is
         return {"latex": text, "text": shape.to_text(), "mathml": shown(shape.to_mathml())}
 
     def equation(self, name: str) -> Json:
@@ -195,11 +216,11 @@ class Desk:
         kind = int(questions.types[questions.number(found)])
         family = questions.family(int(questions.structure.families[kind]), besides=found.id)
         around_it = self._windows(article).words.get(found.ordinal, [])
-        references = found.references if self._reach else []
+        references = found.references[:20] if self._is_full else []
         return self._equation(found, article.title) | {
             "context": pieces(around(found.context, self._reach)),
-            "references": [pieces(text) for text in references[:20]],
-            "words": around_it if self._reach else [],
+            "references": [pieces(text) for text in references],
+            "words": around_it if self._is_full else [],
             "family": family[:100],
             "papers": len({found.article, *(name.rpartition("#")[0] for name in family)}),
             "of": len(article.equations),
@@ -227,8 +248,9 @@ class Desk:
         }
 
     def _sentence(self, sentence: str | None, word: str) -> list[Piece]:
-        text = None if sentence is None else near(sentence, word, self._reach)
-        return [] if text is None else pieces(text, marker([word]))
+        if sentence is None or not self._is_full:
+            return []
+        return pieces(near(sentence, word, self._reach), marker([word]))
 
     def words(self, word: str, count: int = 10) -> Json:
         """The words nearest to a word."""
@@ -239,7 +261,7 @@ class Desk:
 
     def suggest(self, start: str, count: int = 8) -> Json:
         """Words of the library that begin so, those near most equations first."""
-        return {"words": known_words(self._index).beginning(start.lower(), count)}
+        return {"words": self._words.beginning(start.lower(), count)}
 
     def why(self, query: str, equation: str) -> Json:
         """Why an equation answers a query."""
@@ -265,13 +287,12 @@ class Desk:
             "formulas": [
                 {
                     "latex": latex,
-                    "mathml": mathml(latex, display=True),
+                    "mathml": shown(shape.to_mathml()),
                     "problems": [
-                        " ".join(part for part in problem if part)
-                        for problem in layout(latex).problems
+                        " ".join(part for part in problem if part) for problem in shape.problems
                     ],
                 }
-                for latex in formulas
+                for latex, shape in zip(formulas, map(layout, formulas), strict=True)
             ],
             "open": query.count("$") % 2 == 1,
         }
@@ -316,11 +337,11 @@ class Desk:
             raise MissingError(f"{article.name} has {len(parts)} parts")
 
         def shown_equation(found: Equation) -> Json:
-            words = windows.words.get(found.ordinal, []) if self._reach else []
+            words = windows.words.get(found.ordinal, []) if self._is_full else []
             made = self._equation(found, article.title)
             return {"kind": "equation", "equation": made, "words": words}
 
-        reach = None if self.snippets == "full" else self._reach
+        reach = None if self._is_full else self._reach
         return {
             "name": article.name,
             "title": article.title,
@@ -354,7 +375,7 @@ class Desk:
     @property
     def stats(self) -> Json:
         """What there is: counts, collections, the model, and whether there is a map by now."""
-        return self._stats | {"map": self.map_file.exists()}
+        return self._stats | {"map": has_map(self.library.generation)}
 
     @cached_property
     def _stats(self) -> Json:
@@ -381,17 +402,11 @@ class Desk:
         counts = {kind: len(made.keys.get(kind, ())) for kind in ("words", "units")}
         return counts | {name: told.get(name) for name in ("validation", "chance")}
 
-    @property
-    def map_file(self) -> Path:
-        """Where a map of the equations lies, if one was made: JSON that is served as it is."""
-        return map_place(self.library.generation)
-
     def map(self) -> bytes:
-        """The map of the equations."""
-        try:
-            return self.map_file.read_bytes()
-        except OSError:
-            raise MissingError("this library has no map: `eqemb map` makes one") from None
+        """The map of the equations: JSON that is served as it is."""
+        if not has_map(self.library.generation):
+            raise MissingError("this library has no map: `eqemb map` makes one")
+        return map_place(self.library.generation).read_bytes()
 
     def on_map(self, query: str, count: int = 200) -> Json:
         """The points of the map that answer a query, best first; `scores` are of the best's."""
@@ -407,14 +422,15 @@ class Desk:
         return {"query": query, "points": list(best), "scores": scores}
 
     @property
-    def _index(self) -> Path:
-        return self.library.generation / "index"
+    def _words(self) -> "KnownWords":
+        index = self.library.generation / "index"
+        return known_words(index, (index / "words.txt").stat().st_mtime_ns)
 
     def examples(self) -> Json:
         """Words to begin with, and an equation that several papers have."""
         titles = self.library.records.rows("SELECT title FROM articles")
         words = (word.lower() for (title,) in titles for word in set(read_tokens(title or "")[0]))
-        telling = known_words(self._index).telling(Counter(words), 12)
+        telling = self._words.telling(Counter(words), 12)
         return {"words": telling, "equation": self._common()}
 
     def _common(self) -> Json | None:
@@ -478,7 +494,7 @@ _PLAIN = re.compile("[a-z]{6,}")
 
 
 @lru_cache(maxsize=2)
-def known_words(index: Path) -> KnownWords:
+def known_words(index: Path, _changed: int) -> KnownWords:
     """Read once for all threads."""
     return KnownWords(index)
 

@@ -15,8 +15,9 @@ from eqemb.server import api, pages, site
 from eqemb.server.answers import encoded
 from eqemb.server.counter import Counter
 from eqemb.server.drawing import MapMaker
-from eqemb.server.guard import LOOPBACK, Guard
-from eqemb.server.replies import Kept, ShownError, sentence_of, status_of
+from eqemb.server.guard import HEADERS, LOOPBACK, Guard
+from eqemb.server.kept import Kept
+from eqemb.server.replies import ShownError, sentence_of, status_of
 
 _log = logging.getLogger("eqemb.server")
 
@@ -38,8 +39,8 @@ def make_app(
     counter = Counter(folder, snippets=snippets, threads=threads, seconds=seconds)
 
     @asynccontextmanager
-    async def life(_app: FastAPI) -> AsyncIterator[None]:
-        maker = MapMaker(folder) if draws else None
+    async def life(app: FastAPI) -> AsyncIterator[None]:
+        maker = app.state.maker = MapMaker(counter.folder) if draws else None
         yield
         counter.close()
         if maker is not None:
@@ -51,10 +52,12 @@ def make_app(
         version=__version__,
         docs_url=None,
         redoc_url=None,
+        openapi_url=None,  # ours has a tag
         lifespan=life,
     )
     app.state.counter = counter
-    app.state.kept = Kept()
+    app.state.kept = Kept[bytes](32_000_000)
+    app.state.maker = None
     app.state.files = site.files()
     app.include_router(api.router)
     app.include_router(site.router)
@@ -75,15 +78,18 @@ async def _failed(request: Request, error: Exception) -> Response:
     return failure(request.url.path, status, sentence_of(error, counter))
 
 
-def failure(path: str, status: int, sentence: str) -> Response:
+def failure(address: str, status: int, sentence: str) -> Response:
     """A sentence with a status, as JSON under /v1/ and as a page elsewhere."""
-    headers = {"Cache-Control": "no-store"}
+    # with the guard's headers: an answer that broke does not pass it
+    headers = {**HEADERS, "Cache-Control": "no-store"}
+    if status == 413:
+        headers["Connection"] = "close"  # what was sent along is not read
     if status == 503:
         headers["Retry-After"] = "1"
     if status == 401:
         headers["WWW-Authenticate"] = "Bearer"
-    if path.startswith("/v1/"):
+    if address.startswith("/v1/"):
         body, kind = encoded({"error": sentence}), "application/json"
     else:
-        body, kind = pages.failure(status, sentence), site.HTML
+        body, kind = pages.failure(status, sentence, address), site.HTML
     return Response(body, status, headers, kind)

@@ -92,3 +92,17 @@ def _regions(regions: Sequence[Json]) -> Html:
         h("ul", listed, class_="regions"),
         class_="limits",
     )
+
+
+def being_drawn(stats: Json) -> bytes:
+    """The page in the place of a map that is not there yet; it is asked for again by itself."""
+    return framed(
+        "Map",
+        h("h1", "The map is being drawn"),
+        h("p", "This takes a minute or two for 20,000 equations, and is done once. The page looks"
+          " again every five seconds; the search does not wait for it.", class_="lead",
+          role="status"),
+        h("p", h("a", "Back to the search", href="/")),
+        stats=stats,
+        here="/map",
+    )  # fmt: skip

@@ -6,14 +6,14 @@ changed on disk is opened anew.
 """
 
 import asyncio
-import hashlib
+import logging
 import re
 import sqlite3
 import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import TypeVar
+from typing import TypeVar, cast
 
 from eqemb import __version__
 from eqemb.errors import EqembError
@@ -21,11 +21,13 @@ from eqemb.library import Library, read_state
 from eqemb.mapping import map_place
 from eqemb.server.answers import Desk
 
+_log = logging.getLogger("eqemb.server")
 T = TypeVar("T")
 #: Questions that may wait for each thread.
 WAITING = 16
-#: Advice to type a command, at the end of a sentence or of a part of it.
-_COMMANDS = re.compile(r"(?:; |: |, )?[^;:,`]*`eqemb [^`]*`[^;:]*")
+#: Advice to type a command, at the end of a sentence or of a part of it. It begins where a part
+#: does: looked for from every letter on, long sentences would take long.
+_COMMANDS = re.compile(r"(?:^|[;:,] ?|(?<=`))[^;:,`]*`eqemb [^`]*`[^;:]*")
 
 
 class BusyError(EqembError):
@@ -38,15 +40,14 @@ class Counter:
     def __init__(
         self, folder: Path, *, snippets: str = "full", threads: int = 4, seconds: float = 10.0
     ) -> None:
-        self.folder, self.snippets, self.seconds = folder, snippets, seconds
+        # absolute, so that sentences can be rid of it; a link stays one, and may be turned
+        self.folder, self.snippets, self.seconds = folder.absolute(), snippets, seconds
         self._own = threading.local()
         self._threads = ThreadPoolExecutor(threads, "eqemb-answer")
         self._places = threading.Semaphore(threads * (1 + WAITING))
-        self._editions: dict[int, str] = {}
-        with Library.open(folder) as library:
+        with Library.open(self.folder) as library:
             Desk(library, snippets)
             library.questions  # noqa: B018 - a library without an index is refused here
-            self._note(library)
 
     # ------------------------------------------------------------ asking
 
@@ -67,50 +68,47 @@ class Counter:
         try:
             return question(desk)
         except (OSError, sqlite3.Error):
-            if self._generation() == self._number(desk.library):
+            if self._mark() == self._own.mark:
                 raise
             # it was changed while we read it
             return question(self._desk())
 
     def _desk(self) -> Desk:
         """This thread's own, of the library as it is now."""
-        desk: Desk | None = getattr(self._own, "desk", None)
-        if desk is None or self._number(desk.library) != self._generation():
+        own, mark = self._own, self._mark()
+        desk: Desk | None = getattr(own, "desk", None)
+        if desk is None or own.mark != mark:
+            own.desk = None  # whatever happens: one that is closed answers nothing
             if desk is not None:
                 desk.library.close()
-            library = Library.open(self.folder)
-            self._note(library)
-            desk = self._own.desk = Desk(library, self.snippets)
-        return desk
+            try:
+                library = Library.open(self.folder)
+            except EqembError as error:
+                _log.warning("the library cannot be opened: %s", error)
+                raise BusyError("the library cannot be read now: ask again in a moment") from None
+            own.mark, own.desk = mark, Desk(library, self.snippets)
+        return cast(Desk, own.desk)
 
     # ------------------------------------------------------------ which library it is
 
     @property
     def edition(self) -> str:
         """Stands for all that answers depend on, but for the question."""
-        number = self._generation()
-        is_mapped = map_place(self.folder / "generations" / str(number)).exists()
-        known = self._editions.get(number, f"generation {number}")
-        return f"{known} with a map" if is_mapped else known
+        try:
+            state = read_state(self.folder)
+        except EqembError:
+            state = None  # who opens it says so
+        place = map_place(self.folder / "generations" / str(state and state["generation"]))
+        return f"{__version__} {self.snippets} {self._mark()} {_mark(place)}"
 
-    def _note(self, library: Library) -> None:
-        report = library.report
-        model = (report.get("model") or {}).get("sha256")
-        said = f"{__version__} {library.generation.name} {report['sha256']} {model} {self.snippets}"
-        self._editions[self._number(library)] = hashlib.sha256(said.encode()).hexdigest()[:16]
-
-    def _generation(self) -> int:
-        state = read_state(self.folder)
-        return state["generation"] if state else 0
-
-    @staticmethod
-    def _number(library: Library) -> int:
-        return int(library.generation.name)
+    def _mark(self) -> tuple[int, ...] | None:
+        """Stands for the library as it lies there: every change writes library.json anew."""
+        return _mark(self.folder / "library.json")
 
     def for_strangers(self, sentence: str) -> str:
         """A sentence that tells neither where the library lies nor what to type on its machine."""
         sentence = _COMMANDS.sub("", sentence)
-        for path in (self.folder.resolve(), self.folder):
+        for path in (self.folder, self.folder.resolve()):
             if len(str(path)) > 1:
                 sentence = sentence.replace(str(path), "this library")
         return sentence
@@ -118,3 +116,12 @@ class Counter:
     def close(self) -> None:
         """Let go; what is being answered is answered."""
         self._threads.shutdown(wait=False, cancel_futures=True)
+
+
+def _mark(path: Path) -> tuple[int, ...] | None:
+    """Tells a file from one that is put in its place; None where there is none."""
+    try:
+        found = path.stat()
+    except OSError:
+        return None
+    return found.st_ino, found.st_mtime_ns, found.st_size

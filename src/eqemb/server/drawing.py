@@ -4,14 +4,17 @@ Laying out takes a minute and packages that a server has no other use for. A lib
 while it is served gets its new map too.
 """
 
+import contextlib
 import logging
+import os
 import subprocess
 import sys
 import threading
 from pathlib import Path
 
+from eqemb.errors import EqembError
 from eqemb.library import read_state
-from eqemb.mapping import map_place
+from eqemb.mapping import has_map
 
 _log = logging.getLogger("eqemb.server")
 #: Seconds between two looks.
@@ -25,18 +28,32 @@ class MapMaker:
         self._folder = folder
         self._end = threading.Event()
         self._process: subprocess.Popen[str] | None = None
+        self._failed: Path | None = None  # a map that cannot be made is tried once
         self._thread = threading.Thread(target=self._watch, name="eqemb-map", daemon=True)
         self._thread.start()
 
-    def _watch(self) -> None:
-        tried = None  # a map that cannot be made is tried once
-        while not self._end.is_set():
+    @property
+    def is_due(self) -> bool:
+        """Whether there is no map, and will be one."""
+        return self._lacking() is not None
+
+    def _lacking(self) -> Path | None:
+        """The generation that a map is to be made for."""
+        try:
             state = read_state(self._folder)
-            if state is not None and state["generation"] != tried:
-                tried = state["generation"]
-                generation = self._folder / "generations" / str(tried)
-                if not map_place(generation).exists():
-                    self._make()
+        except EqembError:
+            return None  # it may be readable again
+        generation = self._folder / "generations" / str(state and state["generation"])
+        is_done = state is None or generation == self._failed or has_map(generation)
+        return None if is_done else generation
+
+    def _watch(self) -> None:
+        while not self._end.is_set():
+            generation = self._lacking()
+            if generation is not None:
+                self._make()
+                if self._lacking() == generation:
+                    self._failed = generation
             self._end.wait(PAUSE)
 
     def _make(self) -> None:
@@ -48,6 +65,9 @@ class MapMaker:
             text=True,
             errors="replace",
         )
+        # who asks goes first; Windows has no such thing, and it may have ended already
+        with contextlib.suppress(AttributeError, ProcessLookupError):
+            os.setpriority(os.PRIO_PROCESS, self._process.pid, 19)
         if self._end.is_set():  # closed while it was started
             self._process.terminate()
         said = self._process.communicate()[1]

@@ -1,7 +1,7 @@
 """The API's own page: every address with its parameters and an example, from its description."""
 
 from typing import Any
-from urllib.parse import urlencode
+from urllib.parse import quote, urlencode
 
 from eqemb.server.answers import Json
 from eqemb.server.frame import page
@@ -70,9 +70,9 @@ def _example(path: str, parameters: list[Json], example: str) -> str:
     """An address that answers."""
     article = example.rpartition("#")[0]
     if path.startswith("/v1/equations/"):
-        return path.replace("{name}", example.replace("#", "%23"))
+        return path.replace("{name}", quote(example))
     if path.startswith("/v1/articles/"):
-        return path.replace("{name}", article)
+        return path.replace("{name}", quote(article))
     values: dict[str, Any] = {
         each["name"]: example if each["name"] == "equation" else _given(each)
         for each in parameters

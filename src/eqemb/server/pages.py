@@ -436,20 +436,19 @@ def _piece_of_article(piece: Piece) -> Html:
 # ------------------------------------------------------------ failures
 
 
-def failure(status: int, sentence: str, stats: Json | None = None) -> bytes:
-    """What went wrong, and where to go from here."""
+def failure(status: int, sentence: str, address: str = "/") -> bytes:
+    """What went wrong, and where to go from here; a token is sent to where one wanted to go."""
     titles = {401: "A token, please", 404: "Not here", 503: "Busy", 500: "Something broke"}
     form = h(
         "form",
         h("div", h("label", "Token", for_="token", class_="hidden"),
           h("input", id="token", name="token", type="password", placeholder="token"),
           h("button", "Enter", type="submit"), class_="box"),
-        action="/", method="get", class_="ask",
+        action=address, method="post", class_="ask",
     )  # fmt: skip
     return page(
         titles.get(status, "Not so"),
         h("h1", titles.get(status, "Not so")),
         h("p", _sentence(sentence), class_="lead"),
         form if status == 401 else h("p", h("a", "Back to the search", href="/")),
-        stats=stats,
     )

@@ -13,6 +13,7 @@ from starlette.exceptions import HTTPException
 from eqemb.errors import EqembError, UsageError
 from eqemb.server.answers import Desk, Json, MissingError, encoded
 from eqemb.server.counter import BusyError, Counter
+from eqemb.server.kept import Kept
 
 WEB = Path(__file__).parents[1] / "web"
 
@@ -35,28 +36,13 @@ def counter_of(request: Request) -> Counter:
     return found
 
 
-class Kept:
-    """Answers that were given lately, by their tags: so many bytes of them."""
-
-    def __init__(self, most: int = 32_000_000) -> None:
-        self._most, self._size = most, 0
-        self._bodies: dict[str, bytes] = {}
-
-    def get(self, tag: str) -> bytes | None:
-        """An answer, which is the last to go then."""
-        body = self._bodies.pop(tag, None)
-        if body is not None:
-            self._bodies[tag] = body
-        return body
-
-    def put(self, tag: str, body: bytes) -> None:
-        """Keep an answer, in the place of the oldest; a very large one is not worth it."""
-        if tag in self._bodies or len(body) > self._most // 16:
-            return
-        self._bodies[tag] = body
-        self._size += len(body)
-        while self._size > self._most:
-            self._size -= len(self._bodies.pop(next(iter(self._bodies))))
+def tagged(request: Request, body: bytes, media_type: str) -> Response:
+    """Something that is the same for everybody, with its own digest for a tag."""
+    tag = f'"{hashlib.sha256(body).hexdigest()[:24]}"'
+    headers = {"ETag": tag, "Cache-Control": "no-cache"}
+    if tag in request.headers.get("if-none-match", ""):
+        return Response(status_code=304, headers=headers)
+    return Response(body, media_type=media_type, headers=headers)
 
 
 async def reply(
@@ -71,7 +57,7 @@ async def reply(
     headers = {"ETag": tag, "Cache-Control": "private, no-cache"}
     if tag in request.headers.get("if-none-match", ""):
         return Response(status_code=304, headers=headers)
-    kept: Kept = request.app.state.kept
+    kept: Kept[bytes] = request.app.state.kept
     body = kept.get(tag)
     if body is None:
         body = await counter.ask(lambda desk: encoded(question(desk)))

@@ -1,5 +1,6 @@
 """Open the door: a socket, a server on it, and an end without haste."""
 
+import asyncio
 import contextlib
 import ipaddress
 import socket
@@ -9,15 +10,50 @@ from collections.abc import Callable
 from pathlib import Path
 from urllib.parse import quote
 
+import h11
 import uvicorn
+from fastapi import FastAPI
+from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from eqemb.errors import UsageError
 from eqemb.server.app import make_app
 from eqemb.server.guard import LOOPBACK
 
-#: Connections at once, bytes of a request's head, seconds for the last answers at the end. A head
-#: that is too long is cut off; one that only has too long an address is told so by the guard.
-CONNECTIONS, HEAD, LAST = 512, 2 << 20, 5
+#: Connections at once, bytes of a request's head, seconds in which a request must be there, seconds
+#: for the last answers at the end. A longer head is answered 400, a long address in it 414.
+CONNECTIONS, HEAD, PATIENCE, LAST = 512, 128 << 10, 15.0, 5
+
+
+class Visitor(H11Protocol):
+    """A connection that is closed where no whole request comes: silence would keep others out."""
+
+    _timer: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        """Wait for a request."""
+        super().connection_made(transport)
+        self._wait()
+
+    def data_received(self, data: bytes) -> None:
+        """Read; half a request is no reason to wait longer."""
+        super().data_received(data)
+        self._wait()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Wait no more."""
+        super().connection_lost(exc)
+        self._stop()
+
+    def _wait(self) -> None:
+        if self.conn.their_state not in (h11.IDLE, h11.SEND_BODY):
+            self._stop()
+        elif self._timer is None:
+            self._timer = self.loop.call_later(PATIENCE, self.transport.close)
+
+    def _stop(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
 
 
 def serve(
@@ -40,23 +76,27 @@ def serve(
     app = make_app(folder, snippets=snippets, token=token, hosts=hosts, draws=draws)
     with bound(host, port) as door:
         address = _address(host, door.getsockname()[1], token)
-        settings = uvicorn.Config(
-            app,
-            http="h11",  # it bounds the head of a request
-            h11_max_incomplete_event_size=HEAD,
-            ws="none",
-            log_level="warning",
-            access_log=False,
-            limit_concurrency=CONNECTIONS,
-            timeout_keep_alive=15,
-            timeout_graceful_shutdown=LAST,
-            server_header=False,
-        )
         say(f"{address} (stop with Ctrl-C)")
         if browse:
             threading.Timer(0.5, webbrowser.open, (address,)).start()
         with contextlib.suppress(KeyboardInterrupt):  # it has ended what was under way
-            uvicorn.Server(settings).run(sockets=[door])
+            uvicorn.Server(settings(app)).run(sockets=[door])
+
+
+def settings(app: FastAPI) -> uvicorn.Config:
+    """How an application is served, and to how many."""
+    return uvicorn.Config(
+        app,
+        http=Visitor,  # h11 bounds the head of a request, and this its time
+        h11_max_incomplete_event_size=HEAD,
+        ws="none",
+        log_level="warning",
+        access_log=False,
+        limit_concurrency=CONNECTIONS,
+        timeout_keep_alive=15,
+        timeout_graceful_shutdown=LAST,
+        server_header=False,
+    )
 
 
 def is_loopback(host: str) -> bool:

@@ -8,10 +8,11 @@ from starlette.exceptions import HTTPException
 
 from eqemb.errors import UsageError
 from eqemb.server import accounts, atlas, pages
-from eqemb.server.answers import LONGEST, Desk, Page
+from eqemb.server.answers import LONGEST, Desk, Page, encoded
 from eqemb.server.api import Limits
+from eqemb.server.drawing import MapMaker
 from eqemb.server.manual import manual
-from eqemb.server.replies import MADE_BY, WEB, ShownError, counter_of, reply, sentence_of
+from eqemb.server.replies import WEB, ShownError, counter_of, reply, sentence_of, tagged
 
 router = APIRouter(include_in_schema=False)
 HTML = "text/html; charset=utf-8"
@@ -110,6 +111,10 @@ async def model(request: Request) -> Response:
 @router.get("/map")
 async def map_(request: Request, q: Text = "") -> Response:
     """The map, which its script draws from `/v1/map`."""
+    maker: MapMaker | None = request.app.state.maker
+    if maker is not None and maker.is_due:
+        page = await counter_of(request).ask(lambda desk: atlas.being_drawn(desk.stats))
+        return Response(page, 202, {"Refresh": "5", "Cache-Control": "no-store"}, HTML)
 
     def made(desk: Desk) -> bytes:
         regions = json.loads(desk.map())["labels"]
@@ -144,12 +149,13 @@ async def static(request: Request, name: str) -> Response:
     files: dict[str, bytes] = request.app.state.files
     if name not in files:
         raise HTTPException(404)
-    tag = f'"{MADE_BY[:24]}"'
-    headers = {"ETag": tag, "Cache-Control": "no-cache"}
-    if tag in request.headers.get("if-none-match", ""):
-        return Response(status_code=304, headers=headers)
-    kind = _KINDS[name[name.rindex(".") :]]
-    return Response(files[name], media_type=kind, headers=headers)
+    return tagged(request, files[name], _KINDS[name[name.rindex(".") :]])
+
+
+@router.get("/openapi.json")
+async def openapi(request: Request) -> Response:
+    """The API for programs."""
+    return tagged(request, encoded(request.app.openapi()), "application/json")
 
 
 def files() -> dict[str, bytes]:

@@ -7,11 +7,11 @@ library's owner's to say: `REACH`.
 
 import re
 from collections.abc import Callable, Iterable, Iterator
-from functools import lru_cache
 from typing import Any
 
 from eqemb.article import EQUATION_MARK, TOKEN
 from eqemb.formula import layout
+from eqemb.server.kept import Kept
 from eqemb.stems import stem
 
 #: Words shown on each side of an equation.
@@ -45,16 +45,26 @@ def classes_for_styles(mathml: str) -> str:
     return _STYLE.sub(named, mathml.replace(' mathbackground="#ffe08a"', ""))
 
 
-@lru_cache(maxsize=8192)
+#: What papers write, set; a short formula may be MathML of a hundred times its length.
+_set: Kept[str] = Kept(48_000_000)
+
+
 def mathml(latex: str, *, display: bool = False) -> str:
-    """LaTeX as MathML that a page may have."""
-    return shown(layout(latex).to_mathml(display=display))
+    """LaTeX of a paper as MathML that a page may have."""
+    return _kept(f"{display:d} {latex}", lambda: shown(layout(latex).to_mathml(display=display)))
 
 
-@lru_cache(maxsize=8192)
 def in_unicode(latex: str) -> str:
-    """LaTeX as one line of text."""
-    return layout(latex).to_text()
+    """LaTeX of a paper as one line of text."""
+    return _kept(f"text {latex}", lambda: layout(latex).to_text())
+
+
+def _kept(name: str, make: Callable[[], str]) -> str:
+    made = _set.get(name)
+    if made is None:
+        made = make()
+        _set.put(name, made)
+    return made
 
 
 def shown(made: str) -> str:
@@ -121,10 +131,8 @@ def around(context: str, reach: int) -> str:
     return _last(before, reach) + mark + _first(after, reach)
 
 
-def near(sentence: str, word: str, reach: int) -> str | None:
-    """What stands within so many words of a word; None where none may be shown."""
-    if not reach:
-        return None
+def near(sentence: str, word: str, reach: int) -> str:
+    """What stands within so many words of a word."""
     tokens = list(TOKEN.finditer(sentence))
     is_it = marker([word])
     at = next((i for i, token in enumerate(tokens) if token[2] and is_it(token[2])), 0)

@@ -11,7 +11,11 @@ from eqemb.server.replies import reply
 
 _PROBLEMS = {
     400: "It cannot be asked so.",
+    401: "The server asks for a token.",
     404: "There is nothing by this name.",
+    413: "Something was sent along; a question is its address.",
+    414: "The address is too long.",
+    421: "The server is asked by a name that is not its own.",
     422: "A value is not what it should be.",
     503: "The server is busy; ask again.",
 }

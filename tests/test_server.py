@@ -797,8 +797,10 @@ def test_a_library_that_changes_is_opened_anew(tmp_path: Path) -> None:
         assert living.get("/v1/search?q=eigenvalue").json()["hits"][0]["article"] == "more"
 
 
-def test_a_library_that_was_gone_is_opened_again(folder: Path, tmp_path: Path) -> None:
-    """Meanwhile it is said so, and nobody is told where it lies."""
+def test_a_library_that_was_gone_is_opened_again(
+    folder: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Meanwhile it is said so, and nobody but the log is told where it lies, once."""
     place = tmp_path / "library"
     shutil.copytree(folder, place)
     with client(place, threads=1) as living:
@@ -807,6 +809,8 @@ def test_a_library_that_was_gone_is_opened_again(folder: Path, tmp_path: Path) -
         gone = living.get("/v1/search?q=angle")
         assert gone.status_code == 503
         assert str(tmp_path) not in gone.text
+        assert living.get("/v1/search?q=lengths").status_code == 503
+        assert [str(place) in record.message for record in caplog.records] == [True]
         (tmp_path / "away").rename(place)
         assert living.get("/v1/search?q=angle").status_code == 200
         assert living.get("/v1/search?q=recall").status_code == 200

@@ -42,7 +42,7 @@ class Counter:
     ) -> None:
         # absolute, so that sentences can be rid of it; a link stays one, and may be turned
         self.folder, self.snippets, self.seconds = folder.absolute(), snippets, seconds
-        self._own = threading.local()
+        self._own, self._said = threading.local(), ""
         self._threads = ThreadPoolExecutor(threads, "eqemb-answer")
         self._places = threading.Semaphore(threads * (1 + WAITING))
         with Library.open(self.folder) as library:
@@ -84,9 +84,11 @@ class Counter:
             try:
                 library = Library.open(self.folder)
             except EqembError as error:
-                _log.warning("the library cannot be opened: %s", error)
+                if str(error) != self._said:  # once, not for every question
+                    self._said = str(error)
+                    _log.warning("the library cannot be opened: %s", error)
                 raise BusyError("the library cannot be read now: ask again in a moment") from None
-            own.mark, own.desk = mark, Desk(library, self.snippets)
+            own.mark, own.desk, self._said = mark, Desk(library, self.snippets), ""
         return cast(Desk, own.desk)
 
     # ------------------------------------------------------------ which library it is

@@ -156,3 +156,25 @@ def test_the_papers_ranking_counts_what_it_lacks(run: Run, library: Path) -> Non
     assert "has no vector for them: 1 equations" in done.err
     done = run("search", library, "cosine", "--by", "paper", "--article", "angles")
     assert (done.code, done.err) == (0, "")
+
+
+@pytest.mark.parametrize("latex", [r"-\cos(x, y)", "-x_i", "-2x", "-(x + y)", "- x^2"])
+def test_an_equation_may_begin_with_a_minus(run: Run, library: Path, latex: str) -> None:
+    """As losses do; options beside it are still options."""
+    assert len(json.loads(run("similar", library, latex, "-k1", "--json").out)["hits"]) <= 1
+    why = json.loads(run("why", library, latex, "angles#1", "--json").out)
+    assert why["query"]["query"] == latex
+    assert "words" in json.loads(run("describe", library, latex, "--json").out)
+    assert run("units", latex).out.startswith("−\n")
+
+
+@pytest.mark.parametrize("option", ["--josn", "-josn", "-j", "-j5", "--josn=x^2"])
+@pytest.mark.parametrize("command", ["similar", "describe"])
+def test_a_misspelt_option_is_no_equation(
+    run: Run, library: Path, command: str, option: str
+) -> None:
+    """Letters after a minus may be meant as an option: they are refused."""
+    done = run(command, library, COSINE, option)
+    assert (done.code, done.out) == (2, "")
+    assert "No such option" in done.err
+    assert run(command, library, option).code == 2

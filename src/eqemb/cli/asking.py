@@ -7,7 +7,7 @@ import re
 import sys
 from collections.abc import Callable
 from inspect import Parameter
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 import typer
 from typer.core import TyperCommand
@@ -65,19 +65,35 @@ def _limited(command: Callable[..., None]) -> Callable[..., None]:
     return run
 
 
-class _Query(TyperCommand):
-    """A command whose last arguments are words, of which `-word` is one and no option."""
+class _Plain(TyperCommand):
+    """A command among whose arguments some begin with a minus and are no options."""
+
+    plain: ClassVar[re.Pattern[str]]
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Keep excluded words from being read as options; a blank before them does it."""
-        kept = [f" {arg}" if _EXCLUDED.match(arg) else arg for arg in args]
-        return super().parse_args(ctx, kept)
+        """Keep them from being read as options: a blank before them does it, and goes again."""
+        rest = super().parse_args(
+            ctx, [f" {arg}" if self.plain.match(arg) else arg for arg in args]
+        )
+        for name, value in ctx.params.items():
+            if isinstance(value, str):
+                ctx.params[name] = value.strip()
+        return rest
 
 
-_EXCLUDED = re.compile(r"-(?:[^\W\d_]{2}|\")")  # two letters: -k and -k5 are options
+class _Words(_Plain):
+    """Takes words, of which `-word` is one."""
+
+    plain = re.compile(r"-(?:[^\W\d_]{2}|\")")  # two letters: -k and -k5 are options
 
 
-@app.command(cls=_Query)
+class _Formula(_Plain):
+    """Takes LaTeX, as that of losses, which begin with a minus."""
+
+    plain = re.compile(r"-(?!-|[a-zA-Z][a-zA-Z\d-]*\Z|\Z)")  # letters alone may be misspelt options
+
+
+@app.command(cls=_Words)
 @_limited
 def search(
     library: LibraryPath,
@@ -109,7 +125,7 @@ def search(
         _print_answer(answer, "no equation has these words near it", as_json=as_json)
 
 
-@app.command()
+@app.command(cls=_Formula)
 @_limited
 def similar(
     library: LibraryPath,
@@ -163,7 +179,7 @@ def query(
         _print_answer(answer, "no equation is near this", as_json=as_json)
 
 
-@app.command()
+@app.command(cls=_Formula)
 def describe(
     library: LibraryPath,
     equation: Annotated[str, typer.Argument(metavar="EQUATION", help=_EQUATION)],
@@ -227,7 +243,7 @@ def words(
         print(harmless(f"{rank:3}  {score:6.3f}  {near}"))
 
 
-@app.command()
+@app.command(cls=_Formula)
 def why(
     library: LibraryPath,
     asked: Annotated[
@@ -307,7 +323,7 @@ def _around(context: str, width: int) -> str:
     return short(left + mark + after, width)
 
 
-@app.command()
+@app.command(cls=_Formula)
 def units(
     formula: Annotated[
         str, typer.Argument(metavar="LATEX", help="A formula; - reads one a line from stdin.")

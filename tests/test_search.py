@@ -364,9 +364,14 @@ def test_scores_are_likenesses(library: Library) -> None:
     assert library.similar(asked, by="structure").hits[0].score == pytest.approx(alike.score)
 
 
-@pytest.mark.parametrize("name", ["harmonic#1", "harmonic(F)"])
+@pytest.mark.parametrize(
+    "name", ["harmonic#1", "harmonic(F)", "harmonic (F)", "harmonic#1 (F)", " harmonic#1(F) "]
+)
 def test_equations_are_asked_for_by_name(library: Library, name: str) -> None:
     """An ordinal, a printed number or a label names an equation, which is not its own answer."""
+    named = library.equation(name)
+    assert named is not None
+    assert named.id == "harmonic#1"
     found = ids(library.similar(name))
     assert found[0] == "again#1"  # the same equation elsewhere
     assert "harmonic#1" not in found
@@ -415,6 +420,46 @@ def test_a_misspelt_name_is_no_formula(library: Library) -> None:
     """The near name is offered instead of an answer to something else."""
     with pytest.raises(UsageError, match="did you mean harmonic"):
         library.similar("harmonik#1")
+
+
+def test_a_name_as_answers_print_it_is_no_formula(library: Library) -> None:
+    """A blank before the number makes no LaTeX of it; nor does what stands after the name."""
+    assert ids(library.search("angles#1 (1)"))[0] == "angles#1"
+    assert ids(library.search("angles (1)", 1)) == ["angles#1"]
+    for name in ("angles (9)", "angles#1 (9)"):
+        with pytest.raises(UsageError, match=r"angles has no equation .*\(?9\)?: "):
+            library.similar(name)
+    with pytest.raises(UsageError, match="did you mean angles"):
+        library.similar("angels (1)")
+
+
+@pytest.mark.parametrize("text", ["angles", "angles#", "angles#1, in 2 papers", "angles#1."])
+def test_what_begins_with_an_article_is_not_read_as_latex(library: Library, text: str) -> None:
+    """It is refused in one sentence, not answered with equations that look like its letters."""
+    for ask in (library.similar, library.describe, lambda text: library.why("cosine", text)):
+        with pytest.raises(UsageError, match="angles is an article: write angles#4"):
+            ask(text)
+
+
+def test_words_and_latex_that_begin_as_an_article_stay_what_they_are(library: Library) -> None:
+    """Only what reads as a name is one."""
+    assert ids(library.search("angles (cosine)"))[0] == "angles#1"
+    for latex in ("angles = x", "angles(x) = y^2", "$angles$", "a#", "x (1)"):
+        assert library.equation(latex) is None
+    assert library.why("recall (balanced)", "harmonic#1").words
+
+
+def test_names_that_begin_as_typed_come_first(tmp_path: Path) -> None:
+    """Before names that only look alike."""
+    for name in ("tho2015", "cho2015-understanding-language"):
+        place = tmp_path / "papers" / "nlp" / f"{name}.tex"
+        place.parent.mkdir(parents=True, exist_ok=True)
+        place.write_text(rf"\documentclass{{article}}\begin{{document}}{name}\end{{document}}")
+    made = read_library([tmp_path / "papers"], tmp_path / "library", jobs=1, index=True)
+    names = made.records.names()
+    begins, alike = sorted(names, key=lambda name: "tho" in name)
+    with pytest.raises(UsageError, match=f"did you mean {begins}, {alike}"):
+        made.similar("cho2015#1")
 
 
 def test_contents_list_the_articles(library: Library) -> None:

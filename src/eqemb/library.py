@@ -32,7 +32,7 @@ from eqemb.hits import Answer, Hit
 from eqemb.index import check_version
 from eqemb.question import Where
 from eqemb.records import FORMAT, Records, open_records
-from eqemb.search import Search, find, looks_like_name
+from eqemb.search import Search, check_no_article, find, looks_like_name
 from eqemb.store import hold, remove_unheld, sync_folder
 
 try:
@@ -150,9 +150,11 @@ class Library:
         found = self.records.article(name)
         if found is None:
             names = self.records.names()
-            near = [n for n in names if n.rsplit("/", 1)[-1] == name] or difflib.get_close_matches(
-                name, names, n=3, cutoff=0.5
+            near = [n for n in names if n.rsplit("/", 1)[-1] == name] or (
+                [n for n in names if name and f"/{name}" in f"/{n}"]
+                + difflib.get_close_matches(name, names, n=3, cutoff=0.5)
             )
+            near = list(dict.fromkeys(near))[:3]
             hint = f"did you mean {', '.join(near)}?" if near else "`eqemb show LIBRARY` lists them"
             raise UsageError(f"no article {name!r} in {self.folder}: {hint}")
         return found
@@ -252,7 +254,10 @@ class Library:
     def equation(self, name: str) -> Equation | None:
         """The equation that is named; None where the text is no name but LaTeX."""
         self._check_name(name)
-        return find(self.records, name)
+        found = find(self.records, name)
+        if found is None:
+            check_no_article(self.records, name)
+        return found
 
     def _check_name(self, text: str) -> None:
         """A misspelt name is neither words nor a formula: it is answered with near ones."""

@@ -36,10 +36,15 @@ from eqemb.structure import Found, Structure
 from eqemb.vocabulary import STOP_WORDS
 from eqemb.wording import Wording
 
-#: ARTICLE#4, ARTICLE(2.3) and ARTICLE:eq:loss; an article's name holds none of these marks.
-_NAME = re.compile(r"([^#():]+)(?:#(\d{1,9})|\(([^()]+)\)|:(.+))")
+#: ARTICLE#4, ARTICLE(2.3) and ARTICLE:eq:loss; an article's name holds none of these marks. As
+#: answers print them: ARTICLE (2.3), ARTICLE#4 (2.3).
+_NAME = re.compile(
+    r"(?P<article>[^#():]+?)(?P<blank>\s*)"
+    r"(?:#(?P<ordinal>\d{1,9})(?:\s*\((?P<beside>[^()]+)\))?|\((?P<number>[^()]+)\)|:(?P<label>.+))"
+)
 #: What names do not hold and formulas do.
 _FORMULA = re.compile(r"[\\^_{}=+<>|&$,\s]")
+_SIGNS = re.compile(r"[\\^_{}=+<>|&$]")
 #: What each part weighs, for a query in words and for one that is an equation.
 WORD_PARTS = {"words": 1.0, "meaning": 0.1, "structure": 1.0, "encoder": 0.5}
 EQUATION_PARTS = {"structure": 1.0, "words": 1.5, "meaning": 0.05}
@@ -62,27 +67,47 @@ def looks_like_name(query: str) -> str:
     match = _NAME.fullmatch(query.strip())
     if match is None:
         return ""
-    is_name = match[2] is not None or not (_FORMULA.search(query) or len(match[1]) < 3)
-    return match[1] if is_name else ""
+    article, number = match["article"], match["number"] or ""
+    if match["ordinal"] is None and (
+        _FORMULA.search(article + number + (match["label"] or ""))
+        or len(article) < 3
+        or (match["blank"] and not re.search(r"\d", number))  # recall (balanced) is words
+    ):
+        return ""
+    return article
 
 
 def find(records: Records, name: str) -> Equation | None:
     """The equation that a name means; None where the text is no name but LaTeX."""
-    match = _NAME.fullmatch(name.strip())
-    article = records.key(match[1]) if match else None
+    name = name.strip()
+    match = _NAME.fullmatch(name)
+    article = records.key(match["article"]) if match else None
     if match is None or article is None:
         return None
+    number = match["number"] or match["beside"]
     query = "SELECT ordinal, number, labels FROM equations WHERE article = ? ORDER BY ordinal"
-    for ordinal, number, labels in records.rows(query, article):
+    for ordinal, printed, labels in records.rows(query, article):
         if (
-            (match[2] and ordinal == int(match[2]))
-            or (match[3] and number == match[3])
-            or (match[4] and match[4] in json.loads(labels))
+            (match["ordinal"] is None or ordinal == int(match["ordinal"]))
+            and (number is None or printed == number)
+            and (match["label"] is None or match["label"] in json.loads(labels))
         ):
             return records.equation(article, ordinal)[0]
-    raise UsageError(
-        f"{match[1]} has no equation {name[len(match[1]) :]}: `eqemb show` lists its equations"
-    )
+    rest = name[len(match["article"]) :].strip()
+    raise UsageError(f"{match['article']} has no equation {rest}: `eqemb show` lists its equations")
+
+
+def check_no_article(records: Records, text: str) -> None:
+    """Refuse what is meant as a name, and names an article but no equation: it is no LaTeX."""
+    head = re.match(r"[^#():,]*[^#():,\s]", text.strip())
+    if head is None or len(head[0]) < 3 or records.key(head[0]) is None:
+        return
+    rest = text.strip()[len(head[0]) :]
+    if not _SIGNS.search(rest):
+        raise UsageError(
+            f"{text.strip()!r} names no equation, but {head[0]} is an article: write {head[0]}#4"
+            " for its fourth equation; LaTeX that reads so goes between dollars"
+        )
 
 
 class Asked(NamedTuple):

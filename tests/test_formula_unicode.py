@@ -64,6 +64,26 @@ def test_fractions_beside_symbols_are_bracketed(latex: str, text: str) -> None:
     assert layout(latex).to_text() == text
 
 
+@pytest.mark.parametrize(
+    ("latex", "text"),
+    [
+        (r"V &= W_v X + b_v \\ K &= W_k X", "V = WᵥX + bᵥ; K = WₖX"),
+        (r"a &= b \\ &= c", "a = b = c"),
+        (r"a = b + \\ c", "a = b + c"),
+        (r"a &= b, \\ c &= d.", "a = b, c = d."),
+        (r"a &= b. \\ c &= d", "a = b. c = d"),
+        (r"a &= b; \\ c &= d", "a = b; c = d"),
+        (r"\min_x f(x) \\ \text{subject to } x > 0", "minₓ f(x); subject to x > 0"),
+        (r"f = \sum_i x_i \\ \left( y + z \right)", "f = ∑ᵢxᵢ (y + z)"),
+        (r"\begin{aligned} a &= b \\ c &= d \end{aligned}", "a = b; c = d"),
+        (r"\begin{split} a &= b \\ c &= d \\ \end{split}", "a = b; c = d"),
+    ],
+)
+def test_rows_of_a_display_do_not_run_together(latex: str, text: str) -> None:
+    """A row that goes on with the one before it is not set apart."""
+    assert layout(latex).to_text() == text
+
+
 def test_marked_symbols_stand_between_signs() -> None:
     """Runs of marked symbols share one pair of signs; scripts and accents stay what they are."""
     made = layout(r"\hat x_i^2+\sqrt{a}")
@@ -73,7 +93,9 @@ def test_marked_symbols_stand_between_signs() -> None:
     assert made.to_text(mark=wanted, around=("<", ">")) == "<x̂ᵢ>² <+> √a"
 
 
-@pytest.mark.parametrize("latex", [r"\frac{x \cdot y}{\|x\|}", r"a_{i,j}^{T}", r"\sum_{k=1}^n k"])
+@pytest.mark.parametrize(
+    "latex", [r"\frac{x \cdot y}{\|x\|}", r"a_{i,j}^{T}", r"\sum_{k=1}^n k", r"a &= b \\ c &= d"]
+)
 def test_marks_change_nothing_else(latex: str) -> None:
     """Without the signs the line is the same."""
     made = layout(latex)

@@ -22,6 +22,7 @@ _COMBINING = {
     "ˇ": "\u030c", "´": "\u0301", "`": "\u0300", "˘": "\u0306", "˚": "\u030a",
 }  # fmt: skip
 _TIGHT = frozenset("!′/|‖()[]{}⟨⟩⌊⌋⌈⌉∂∇¬∀∃.%#&@:;\\") | {"′′", "′′′"}
+_STOPS = frozenset({"&comma;", ".", ";"})
 #: Stands before each marked character while a line is made: of the private use area.
 _MARKED = "\ue000"
 #: Marked characters with the accents on them, and the blanks between them.
@@ -73,6 +74,8 @@ class _Writer:
                 text = self.mark(item, ",") + " "
             elif previous is not None and (_is_word(item) or _is_word(previous)):
                 text = text if _bare(text)[:1] in "([{" else " " + text
+            if previous is not None and item.look and "row" in item.look:
+                text = _row_gap(previous, item) + text
             out.append(text)
             previous = item
         return re.sub(r" {2,}", " ", "".join(out)).strip()
@@ -147,6 +150,14 @@ def _touches(neighbour: Node | None) -> bool:
     if neighbour is None or neighbour.tag == "&comma;":
         return False
     return not _is_infix(neighbour)
+
+
+def _row_gap(previous: Node, first: Node) -> str:
+    """What stands between two rows of a display: one may go on with the one before it."""
+    if _is_infix(previous) or _is_infix(first):
+        return ""
+    # a row that begins with a bracket is a factor of the one before
+    return " " if previous.tag in _STOPS or first.tag[:2] == "M!" else "; "
 
 
 def _is_infix(node: Node) -> bool:

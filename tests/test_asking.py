@@ -56,6 +56,19 @@ def test_describe_prints_words_with_sentences(run: Run, library: Path) -> None:
     assert " · angles" in done.out
 
 
+@pytest.mark.parametrize("command", ["describe", "search", "similar"])
+def test_answers_fit_a_terminal(
+    run: Run, library: Path, monkeypatch: pytest.MonkeyPatch, command: str
+) -> None:
+    """No line is wider, and every place and article is told to its end."""
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+    monkeypatch.setenv("COLUMNS", "62")
+    done = run(command, library, "angles#1")
+    assert max(map(len, done.out.splitlines())) <= 62
+    ends = {"describe": " · angles", "search": "angles.tex:3", "similar": "documents.tex:2"}
+    assert f"{ends[command]}\n" in done.out
+
+
 def test_describe_for_programs(run: Run, library: Path) -> None:
     """One object with these keys."""
     found = json.loads(run("describe", library, COSINE, "--json").out)

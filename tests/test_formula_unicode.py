@@ -71,6 +71,7 @@ def test_fractions_beside_symbols_are_bracketed(latex: str, text: str) -> None:
         (r"a &= b \\ &= c", "a = b = c"),
         (r"a = b + \\ c", "a = b + c"),
         (r"a &= b, \\ c &= d.", "a = b, c = d."),
+        (r"a &= b \\ , c &= d.", "a = b, c = d."),
         (r"a &= b. \\ c &= d", "a = b. c = d"),
         (r"a &= b; \\ c &= d", "a = b; c = d"),
         (r"\min_x f(x) \\ \text{subject to } x > 0", "minₓ f(x); subject to x > 0"),

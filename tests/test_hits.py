@@ -1,7 +1,9 @@
 """Answers in notebooks: HTML that is whole and says nothing but what it shows, LaTeX, frames."""
 
+import re
 import sys
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 from xml.etree import ElementTree as ET
 
@@ -9,7 +11,7 @@ import pytest
 
 from axes import make_library
 from eqemb.errors import UsageError
-from eqemb.hits import paragraphs, rows
+from eqemb.hits import cut, paragraphs, readable, rows, where_said
 from eqemb.library import Library
 
 QUESTIONS = {
@@ -74,3 +76,64 @@ def test_a_frame_has_a_row_for_each_hit(library: Library, monkeypatch: pytest.Mo
     monkeypatch.setitem(sys.modules, "pandas", None)
     with pytest.raises(UsageError, match="pip install pandas"):
         library.search("cosine").to_pandas()
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        (r"as in $2.73$, with $x_i^2$", "as in (2.73), with xᵢ²"),
+        ("(see Eq. $10$) and ($7$)", "(see Eq. (10)) and (7)"),
+        (
+            "set to $1$, between $0$ and $1$; it is $3$ of $0.5$",
+            "set to 1, between 0 and 1; it is 3 of 0.5",
+        ),
+        ("as follows:[equation]Here", "as follows: [equation] Here"),
+        ("so […] […] […][equation].", "so […] [equation]."),
+    ],
+)
+def test_sentences_are_shown_without_latex(text: str, shown: str) -> None:
+    """Formulas in Unicode, references in parentheses, blanks around what stands for equations."""
+    assert readable(text) == shown
+
+
+def test_texts_are_cut_between_words() -> None:
+    """A word that is half as long as all is cut."""
+    assert cut("a short text", 12) == "a short text"
+    assert cut("a rather longer text", 18) == "a rather longer…"
+    assert cut("a rather longer text", 17) == "a rather longer…"
+    assert cut("x" * 30, 10) == "x" * 9 + "…"
+    assert where_said("found", "far " * 20 + "and found here", 30) == "…far far and found here"
+
+
+@pytest.mark.parametrize("width", [60, 80, 113])
+def test_a_hit_is_as_wide_as_it_may_be(library: Library, width: int) -> None:
+    """The title gives way first; name and place are never cut."""
+    found = library.search("cosine", article="angles")[0]
+    hit = replace(found, title="A title of words " * 9)
+    stands = f"{hit.equation.file}:{hit.equation.line}"
+    shown = hit.to_text(width, 1)
+    assert max(map(len, shown.splitlines())) <= width
+    assert (" · A title of" in shown) == (width > 60)
+    assert f" · {stands}\n" in shown
+    far = replace(hit, equation=replace(hit.equation, file="chapters/" * 4 + "angles.tex"))
+    below = far.to_text(60, 1).splitlines()
+    assert below[1].strip().startswith("angles#1 (1)")
+    assert below[2].strip() == "chapters/" * 4 + stands
+
+
+def test_a_hit_without_words_shows_what_refers_to_it(library: Library) -> None:
+    """Or nothing."""
+    hit = library.search("cosine", article="angles")[0]
+    bare = replace(hit.equation, context="[…] [equation].", references=["See $1$ for it."])
+    assert replace(hit, equation=bare).to_text().splitlines()[-1].strip() == "See (1) for it."
+    bare.references.clear()
+    assert len(replace(hit, equation=bare).to_text().splitlines()) == 2
+
+
+@pytest.mark.parametrize("question", QUESTIONS)
+def test_answers_print_as_a_terminal_shows_them(library: Library, question: str) -> None:
+    """Lines for people, not a Python expression."""
+    shown = str(QUESTIONS[question](library))
+    assert not re.search(r"\b(?:Answer|Hit|Description|Said|Neighbours|Why|Side|Equation)\(", shown)
+    assert re.search(r"^ *\S+ +\S", shown)
+    assert "cos" in shown or "angle" in shown

@@ -25,7 +25,17 @@ from eqemb.article import EQUATION_MARK, Equation, read_tokens
 from eqemb.errors import UnknownKeyError, UsageError
 from eqemb.formula import Layout
 from eqemb.formula.pattern import is_pattern
-from eqemb.hits import Answer, data_frame, paragraphs, place, rows
+from eqemb.hits import (
+    WIDTH,
+    Answer,
+    cut,
+    data_frame,
+    paragraphs,
+    place,
+    readable,
+    rows,
+    where_said,
+)
 from eqemb.meaning import lengthened
 from eqemb.pairing import NO_MODEL
 from eqemb.question import Where
@@ -47,6 +57,7 @@ NEARBY = 8
 _FAR = 20_000  # letters in which they are
 #: A heading says less than a sentence.
 _SENTENCE = 5
+_BESIDE = 40  # letters of a sentence that go beside the name of its article
 _UNIT = re.compile(r"\(([^\s,]+), ([^\s,]+), (\w+)\)")
 
 Floats = NDArray[np.float32]
@@ -61,6 +72,17 @@ class Said(NamedTuple):
     """Where it is said, with `[equation]` for the equation; None where it is said nowhere near."""
     article: str | None
     """The article of the sentence."""
+
+    def to_text(self, rank: int, width: int = WIDTH) -> str:
+        """The word and its sentence as people read them; a long name has a line of its own."""
+        lead = f"{rank:3}  {self.score:6.3f}  "
+        lines, room = [self.word], width - len(lead)
+        if self.sentence is not None and self.article is not None:
+            beside = room - len(self.article) - 3
+            fits = beside >= _BESIDE
+            line = where_said(self.word, readable(self.sentence), beside if fits else room)
+            lines += [f"{line} · {self.article}"] if fits else [line, self.article]
+        return lead + ("\n" + " " * len(lead)).join(lines)
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,6 +120,14 @@ class Description:
         known = {name: getattr(self.equation, name) for name in names}
         return known | {"text": self.shape.to_text(), "mathml": self.shape.to_mathml()}
 
+    def to_text(self, width: int = WIDTH) -> str:
+        """The equation, and each word with its sentence, as a terminal shows them."""
+        said = [said.to_text(rank, width) for rank, said in enumerate(self.words, 1)]
+        return "\n\n".join([cut(self.shape.to_text(), width), *said])
+
+    def __str__(self) -> str:
+        return "\n".join([*self.notes, self.to_text()])
+
     def to_pandas(self) -> Any:
         """A data frame, a row for each word; needs pandas."""
         return data_frame(said._asdict() for said in self.words)
@@ -134,6 +164,10 @@ class Neighbours:
         """As `--json` prints it."""
         near = [{"word": word, "score": round(score, 6)} for word, score in self.words]
         return {"word": self.word, "words": near}
+
+    def __str__(self) -> str:
+        ranked = enumerate(self.words, 1)
+        return "\n".join(f"{rank:3}  {score:6.3f}  {word}" for rank, (word, score) in ranked)
 
     def _repr_html_(self) -> str:
         return rows(("word", "score"), ((escape(word), f"{s:.3f}") for word, s in self.words))

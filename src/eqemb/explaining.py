@@ -51,6 +51,10 @@ class Side(NamedTuple):
             "marked": [shape.nodes()[at].tag for at in self.marked] if shape is not None else [],
         }
 
+    def __str__(self) -> str:
+        name = f"{self.equation.id}  " if self.equation is not None else ""
+        return name + (self.text if self.shape is None else self.shape.to_text(mark=self.marked))
+
     def html(self) -> tuple[str, str]:
         """What it is called and what it looks like."""
         name = place(self.equation) if self.equation is not None else ""
@@ -105,6 +109,9 @@ class Why:
             words = (f"{word} {score:.3f}" for word, score in self.words.items())
             said.append(f"words: {', '.join(words) or 'none in common'}")
         return said
+
+    def __str__(self) -> str:
+        return "\n".join([str(self.query), str(self.other), "", *self.lines()])
 
     def _repr_html_(self) -> str:
         table = rows(("", "equation"), (side.html() for side in (self.query, self.other)))

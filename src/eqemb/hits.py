@@ -11,6 +11,16 @@ from eqemb.errors import UsageError
 from eqemb.formula import layout
 from eqemb.sources.names import arxiv_id
 
+#: How wide an answer is as text, where nobody says.
+WIDTH = 113
+#: A title is shown from so many letters on, and words around an equation up to so many.
+_TITLE, _SNIPPET = 12, 86
+#: `$2.73$` is nearly always a reference, unless it reads as a value: "set to $1$", "is $3$".
+_NUMBER = r"\$((?:[1-9]\d*|[A-Z]\.\d+)(?:\.\d+[a-z]?)*)\$"
+_VALUE = r"(?<!\bis )(?<!\bare )(?<!\bthan )(?<!\bat )(?<!\bor )(?<!\bbetween )(?<!\$0\$ and )"
+_REFERENCE = re.compile(rf"\({_NUMBER}\)|{_VALUE}(?!(?<=\bto )\$1\$){_NUMBER}")
+_PLACE = re.compile(r"\[(?:equation|…)\]")
+
 
 @dataclass(frozen=True, slots=True)
 class Hit:
@@ -77,6 +87,36 @@ class Hit:
             "family": self.family,
         }
 
+    def to_text(self, width: int = WIDTH, rank: int | None = None) -> str:
+        """Lines for people: the equation, where it stands, and the words around it."""
+        lead = ("" if rank is None else f"{rank:3}  ") + f"{self.score:6.3f}  "
+        room = width - len(lead)
+        lines = [cut(self.text, room), *self._place(room), self._snippet(min(_SNIPPET, room))]
+        return lead + ("\n" + " " * len(lead)).join(filter(None, lines))
+
+    def _place(self, room: int) -> list[str]:
+        """Name, title and place: the title is cut, and the place has its own line if it must."""
+        equation = self.equation
+        number = f" ({equation.number})" if equation.number is not None else ""
+        same = f", in {self.papers} papers" if self.papers > 1 else ""
+        named, stands = f"{equation.id}{number}{same}", f"{equation.file}:{equation.line}"
+        on_one_line = len(named) + len(stands) + 3 <= room
+        left = room - len(named) - (len(stands) + 6 if on_one_line else 3)
+        title = cut(self.title, min(60, left)) if left >= _TITLE else ""
+        if on_one_line:
+            return [" · ".join(filter(None, (named, title, stands)))]
+        return [" · ".join(filter(None, (named, title))), stands]
+
+    def _snippet(self, width: int) -> str:
+        """The words around it; where there are none, a sentence that refers to it."""
+        context = readable(self.equation.context)
+        if re.search(r"[^\W\d_]{2}", _PLACE.sub("", context)):
+            return _around(context, width)
+        return cut(readable(self.equation.references[0]), width) if self.equation.references else ""
+
+    def __str__(self) -> str:
+        return self.to_text()
+
     def _repr_html_(self) -> str:
         return table([self])
 
@@ -113,13 +153,60 @@ class Answer:
             "notes": self.notes,
         }
 
+    def to_text(self, width: int = WIDTH) -> str:
+        """The hits as a terminal shows them."""
+        return "\n\n".join(hit.to_text(width, rank) for rank, hit in enumerate(self.hits, 1))
+
+    def __str__(self) -> str:
+        return "\n".join(filter(None, (*self._said(), self.to_text()))) or "nothing found"
+
+    def _said(self) -> list[str]:
+        unknown = [f"not known: {', '.join(self.unknown)}"] if self.unknown else []
+        return unknown + self.notes
+
     def to_pandas(self) -> Any:
         """A data frame, a row for each hit; needs pandas."""
         return data_frame(hit.to_dict() for hit in self.hits)
 
     def _repr_html_(self) -> str:
-        said = [f"not known: {', '.join(self.unknown)}"] if self.unknown else []
-        return paragraphs(*said, *self.notes) + table(self.hits)
+        return paragraphs(*self._said()) + table(self.hits)
+
+
+# ------------------------------------------------------------ for terminals
+
+
+def cut(text: str, width: int) -> str:
+    """The text, cut to a width: between words, unless one is very long."""
+    if len(text) <= width:
+        return text
+    end = text.rfind(" ", width // 2, width)
+    return text[: width - 1 if end < 0 else end].rstrip() + "…"
+
+
+def readable(sentence: str) -> str:
+    """A sentence with its formulas in Unicode, and references to equations as printed."""
+    text = _REFERENCE.sub(lambda found: f"({found[1] or found[2]})", sentence)
+    text = re.sub(r"\$([^$]*)\$", lambda found: layout(found[1]).to_text(), text)
+    text = re.sub(r"\[…\](?:\s*\[…\])+", "[…]", text)
+    text = re.sub(r"(?<=[^\s(])(?=\[(?:equation|…)\])", " ", text)
+    return re.sub(r"(\[(?:equation|…)\])(?=[\w(\[])", r"\1 ", text).strip()
+
+
+def where_said(word: str, sentence: str, width: int) -> str:
+    """A sentence in which a word is said, cut so that the word is in it."""
+    at = sentence.lower().find(word)
+    if at + len(word) < width:
+        return cut(sentence, width)
+    return "…" + cut(sentence[max(0, at - width // 2) :].partition(" ")[2], width - 1)
+
+
+def _around(context: str, width: int) -> str:
+    """The words on both sides of the equation."""
+    before, mark, after = context.partition("[equation]")
+    if not mark:
+        return cut(context, width)
+    left = before if len(before) <= width // 2 else "…" + before[-width // 2 :].partition(" ")[2]
+    return cut(left + mark + after, width)
 
 
 # ------------------------------------------------------------ for notebooks

@@ -12,7 +12,7 @@ from typing import Annotated, Any, ClassVar, Literal
 import typer
 from typer.core import TyperCommand
 
-from eqemb.cli.shell import Json, LibraryPath, app, columns, harmless, print_json, say, short
+from eqemb.cli.shell import Json, LibraryPath, app, columns, harmless, print_json, say
 from eqemb.errors import EqembError
 
 _TOLD = 10  # unknown words that are named
@@ -199,27 +199,9 @@ def describe(
     if as_json:
         print_json(found.to_dict())
     elif found.words:
-        print(harmless(short(found.shape.to_text(), columns())) + "\n")
-        for rank, said in enumerate(found, 1):
-            print(_said_text(rank, said))
+        print(harmless(found.to_text(columns())))
     if not found.words:
         raise EqembError("nothing found: no equation of the library is like this one")
-
-
-def _said_text(rank: int, said: Any) -> str:
-    """A word and its sentence as people read them."""
-    lines = f"{rank:3}  {said.score:6.3f}  {said.word}\n"
-    if said.sentence is not None:
-        lines += f"             {where_said(said.word, said.sentence, 100)} · {said.article}\n"
-    return harmless(lines)
-
-
-def where_said(word: str, sentence: str, width: int) -> str:
-    """A sentence, cut so that the word is in it."""
-    at = sentence.lower().find(word)
-    if at + len(word) < width:
-        return short(sentence, width)
-    return "…" + short(sentence[at - width // 2 :].partition(" ")[2], width - 1)
 
 
 @app.command()
@@ -238,9 +220,8 @@ def words(
         found = opened.words(word, count)
     if as_json:
         print_json(found.to_dict())
-        return
-    for rank, (near, score) in enumerate(found, 1):
-        print(harmless(f"{rank:3}  {score:6.3f}  {near}"))
+    else:
+        print(harmless(str(found)))
 
 
 @app.command(cls=_Formula)
@@ -292,35 +273,10 @@ def _print_answer(answer: Any, nothing: str, *, as_json: bool) -> None:
         say(note)
     if as_json:
         print_json(answer.to_dict())
-    else:
-        for rank, hit in enumerate(answer, 1):
-            print(hit_text(rank, hit))
+    elif answer.hits:
+        print(harmless(answer.to_text(columns())))
     if not answer.hits:
         raise EqembError("nothing found" + ("" if answer.notes else f": {nothing}"))
-
-
-def hit_text(rank: int, hit: Any) -> str:
-    """A hit as people read it."""
-    equation, room = hit.equation, columns() - 13
-    number = f" ({equation.number})" if equation.number is not None else ""
-    same = f", in {hit.papers} papers" if hit.papers > 1 else ""
-    named, place = f"{equation.id}{number}{same}", f"{equation.file}:{equation.line}"
-    title = short(hit.title, min(60, max(12, room - len(named) - len(place) - 6)))
-    about = " · ".join(filter(None, (named, title, place)))
-    return harmless(
-        f"{rank:3}  {hit.score:6.3f}  {short(hit.text, room)}\n"
-        f"             {short(about, room) if sys.stdout.isatty() else about}\n"
-        f"             {_around(equation.context, min(86, room))}\n"
-    )
-
-
-def _around(context: str, width: int) -> str:
-    """The words on both sides of the equation."""
-    before, mark, after = context.partition("[equation]")
-    if not mark:
-        return short(context, width)
-    left = before if len(before) <= width // 2 else "…" + before[-width // 2 :].partition(" ")[2]
-    return short(left + mark + after, width)
 
 
 @app.command(cls=_Formula)

@@ -11,7 +11,6 @@ from typing import Annotated, Any
 
 import typer
 
-from eqemb.cli.asking import where_said
 from eqemb.cli.shell import Json, Stages, app, columns, print_json
 
 #: What is asked; of the ten questions of `benchmarks/demo_queries.toml`. They were written before
@@ -110,14 +109,7 @@ def _hit(hit: Any) -> tuple[str, str, str]:
 
 
 def _said(said: Any) -> tuple[str, str, str, str]:
-    sentence = where_said(said.word, _readable(said.sentence or ""), 66)
-    return f"{said.score:.2f}", said.word, sentence, said.article or ""
+    from eqemb.hits import readable, where_said
 
-
-def _readable(sentence: str) -> str:
-    """A sentence with its formulas in Unicode."""
-    from eqemb.formula import layout
-
-    text = re.sub(r"\(?\$(\d+)\$\)?", r"(\1)", sentence)  # the number of an equation
-    text = re.sub(r"\$([^$]*)\$", lambda match: layout(match[1]).to_text(), text)
-    return re.sub(r" ?\[(?:equation|…)\]", " …", text)
+    text = re.sub(r" ?\[(?:equation|…)\]", " …", readable(said.sentence or ""))
+    return f"{said.score:.2f}", said.word, where_said(said.word, text, 66), said.article or ""

@@ -154,7 +154,7 @@ def _touches(neighbour: Node | None) -> bool:
 
 def _row_gap(previous: Node, first: Node) -> str:
     """What stands between two rows of a display: one may go on with the one before it."""
-    if _is_infix(previous) or _is_infix(first):
+    if _is_infix(previous) or _is_infix(first) or first.tag in _STOPS:
         return ""
     # a row that begins with a bracket is a factor of the one before
     return " " if previous.tag in _STOPS or first.tag[:2] == "M!" else "; "

@@ -108,6 +108,15 @@ def test_an_equation_like_nothing_is_not_described(library: Library) -> None:
     assert (found.words, found.kin, found.equation) == ([], [], None)
 
 
+def test_words_are_doubted_where_kin_are_far_and_disagree(library: Library) -> None:
+    """Half a cosine and half an F-measure are neither; what is nearly one is not doubted."""
+    (note,) = library.describe(r"\frac{x \cdot y}{P + R}").notes
+    assert "trust these words less" in note
+    assert str(library.describe(r"\frac{x \cdot y}{P + R}")).startswith(note)
+    for near in (COSINE, r"F = \frac{x \cdot y}{P + R}", "angles#1"):
+        assert library.describe(near).notes == []
+
+
 def test_descriptions_for_programs(library: Library) -> None:
     """With these keys."""
     found = library.describe("documents#1", 2).to_dict()

@@ -49,7 +49,8 @@ TRUST, AS_WRITTEN = 2, 0.3
 #: Less of its units in common with any kin, and an equation is like nothing.
 LEAST = 0.15
 #: Kin whose contexts have a lower mean cosine, less that of chance, are about different things.
-AGREE = 0.1
+#: That says little where one of them is nearly the equation: a softmax is used for all sorts.
+AGREE, NEAR = 0.1, 0.65
 #: Words that may be said of an equation, and words around it in which they are counted.
 CANDIDATES, REACH = 60, 64
 #: Sentences on each side of an equation in which words are looked for.
@@ -325,8 +326,8 @@ class Describer:
         return {key: key if group is None else -group for key, group in listed}
 
     def _doubts(self, asked: Asked, kin: Kin) -> list[str]:
-        """What speaks against a description: kin that do not agree with each other."""
-        if self._contexts is None or asked.equation is not None:
+        """What speaks against a description: kin far from it that do not agree with each other."""
+        if self._contexts is None or asked.equation is not None or max(kin.trust) >= NEAR**TRUST:
             return []
         best: dict[int, int] = {}
         for at, number in enumerate(kin.numbers):
@@ -338,7 +339,8 @@ class Describer:
         np.fill_diagonal(pairs, 0)
         agreement = float((pairs * (directions @ directions.T)).sum() / max(pairs.sum(), 1e-12))
         if len(chosen) > 1 and agreement < AGREE:
-            return ["the equations most like it are about different things: trust these words less"]
+            far = "no equation is very like it, and the nearest are about different things"
+            return [f"{far}: trust these words less"]
         return []
 
     def _as_in_the_paper(self, asked: Asked, kin: Kin, k: int) -> tuple[list[Said], list[str]]:

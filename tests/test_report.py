@@ -234,7 +234,10 @@ def test_clusters_are_told_by_name(tmp_path: Path) -> None:
 def test_why_there_is_nothing_is_said(tmp_path: Path) -> None:
     """By cause, or with what to give."""
     assert "give a folder of" in why_none(report(tmp_path))
-    assert why_none(report(tmp_path, skipped("b", "b", "", "pdf only", ""))) == "1 pdf only"
+    said = why_none(report(tmp_path, skipped("b", "b", "", "pdf only", "")))
+    assert said.startswith("1 pdf only; get the sources with `eqemb fetch --from-pdfs")
+    said = why_none(report(tmp_path / "other", skipped("b", "b", "", "no TeX", "")))
+    assert said.startswith("1 no TeX; give a folder of")
 
 
 # -- for people

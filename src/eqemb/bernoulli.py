@@ -196,7 +196,9 @@ class Model:
     def check(self, corpus: Corpus) -> None:
         """Refuse a corpus that this model cannot learn from."""
         if not len(corpus.tokens):
-            raise UsageError("the corpus has no words: lower min_count, or read more articles")
+            raise UsageError(
+                "the corpus has no words: lower min_count and top, or read more articles"
+            )
 
     def _on(self, device: str | None) -> AbstractContextManager[None]:
         """For a while the same settings on another device, where that is one of them."""

@@ -381,7 +381,11 @@ class Describer:
         row = view.key_to_index.get(word.lower())
         if row is None:
             near = difflib.get_close_matches(word.lower(), view.index_to_key, 3, 0.75)
-            hint = f"did you mean {', '.join(near)}?" if near else "rare and short words have none"
+            hint = (
+                f"did you mean {', '.join(near)}?"
+                if near
+                else "rare and short words have none, try another"
+            )
             raise UnknownKeyError(f"the model has no vector for {word!r}: {hint}")
         vectors = lengthened(np.asarray(model.arrays["alpha_words"]))
         if "rho_words" in model.arrays:

@@ -4,6 +4,35 @@ Anything raised on purpose towards a user is an `EqembError`; the command line p
 sentence and exits with its code. Nothing here imports anything of ours.
 """
 
+import errno
+from pathlib import Path
+
+_WAYS_OUT = {
+    errno.EACCES: "make it readable and writable for you, or name another place",
+    errno.EPERM: "make it readable and writable for you, or name another place",
+    errno.EROFS: "nothing can be written there, name another place",
+    errno.ENOSPC: "make room there, or name another place, and run the command again",
+    errno.EDQUOT: "make room there, or name another place, and run the command again",
+    errno.ENAMETOOLONG: "give a shorter name",
+    errno.ENOENT: "name one that exists, or make the folder first",
+    errno.EISDIR: "name a file",
+    errno.ENOTDIR: "one part of it is a file, name a folder",
+    errno.EMFILE: "raise the limit of open files (ulimit -n)",
+    errno.EIO: "the disk may be failing, name another place",
+}
+
+
+def system_sentence(error: OSError) -> str:
+    """What the system refused, where, and what to do about it."""
+    said = error.strerror or str(error)
+    if error.filename is not None:
+        place = Path(str(error.filename))
+        if place.name.startswith("."):  # scraps of ours, which tell nobody anything
+            place = place.parent
+        said = f"{place}: {said}"
+    way_out = _WAYS_OUT.get(error.errno or 0)
+    return f"{said}; {way_out}" if way_out else said
+
 
 class EqembError(Exception):
     """A failure that a person can act on; `str(error)` is the whole message."""

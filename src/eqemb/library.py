@@ -33,12 +33,16 @@ from eqemb.index import check_version
 from eqemb.question import Where
 from eqemb.records import FORMAT, Records, open_records
 from eqemb.search import Search, check_no_article, find, looks_like_name
-from eqemb.store import hold, remove_unheld, sync_folder
+from eqemb.store import hold, remove_unheld, sync_folder, writing
 
 try:
     import fcntl
 except ImportError:  # Windows: two writers of one library are not kept apart
     fcntl = None  # type: ignore[assignment]
+
+_ANEW = "build the library anew, into another folder"
+#: What reading a file whose bytes were lost or changed ends in.
+_DAMAGE = (sqlite3.Error, json.JSONDecodeError, UnicodeDecodeError)
 
 #: All that a library's folder can hold before its first generation is taken; .lock comes first.
 _BEFORE_SWITCH = frozenset((".lock", "generations", ".library.json.new"))
@@ -50,6 +54,12 @@ def write_atomically(path: Path, text: str) -> None:
     The other name is always the same, so that kills leave no litter: hold the library's lock.
     """
     new = path.with_name(f".{path.name}.new")
+    with writing(path):
+        _replace(path, new, text)
+        sync_folder(path.parent)
+
+
+def _replace(path: Path, new: Path, text: str) -> None:
     try:
         # half a character of a foreign file name becomes an escape, which JSON reads back
         with new.open("w", encoding="utf-8", errors="backslashreplace") as file:
@@ -60,7 +70,6 @@ def write_atomically(path: Path, text: str) -> None:
     except BaseException:
         new.unlink(missing_ok=True)
         raise
-    sync_folder(path.parent)
 
 
 def to_json(value: Any) -> str:
@@ -102,13 +111,7 @@ class Library:
     @property
     def report(self) -> dict[str, Any]:
         """What was read and what was not."""
-        try:
-            loaded: dict[str, Any] = json.loads(
-                (self.generation / "report.json").read_text("utf-8")
-            )
-        except (OSError, ValueError) as error:
-            raise EqembError(f"{self.folder} has no readable report ({error})") from None
-        return loaded
+        return self._told("report", "articles")
 
     @cached_property
     def model(self) -> Embeddings | None:
@@ -118,9 +121,19 @@ class Library:
     @property
     def steps(self) -> list[dict[str, Any]]:
         """What was done to make the library, in order; nothing where it is too old to say."""
-        text = (self.generation / "settings.json").read_text("utf-8")
-        found: list[dict[str, Any]] = json.loads(text).get("steps", [])
+        found: list[dict[str, Any]] = self._told("settings", "format").get("steps", [])
         return found
+
+    def _told(self, name: str, key: str) -> dict[str, Any]:
+        """A file of the generation, which always has this key."""
+        try:
+            found = json.loads((self.generation / f"{name}.json").read_text("utf-8"))
+            if isinstance(found, dict) and key in found:
+                return found
+            why = "it is damaged"
+        except (OSError, ValueError) as error:
+            why = str(error)
+        raise EqembError(f"{self.folder} has no readable {name} ({why}): {_ANEW}")
 
     def models(self) -> dict[str, dict[str, Any]]:
         """What each trained model says of itself, by name; one that cannot be read is left out."""
@@ -285,8 +298,8 @@ class Library:
         self.close()
         if isinstance(error, Exception) and not self.generation.exists():  # there are no locks
             raise EqembError(f"{self.folder} was changed since it was opened: ask again") from None
-        if isinstance(error, sqlite3.Error):
-            raise EqembError(f"{self.folder} is damaged ({error}): read the papers again") from None
+        if isinstance(error, _DAMAGE):
+            raise EqembError(f"{self.folder} is damaged ({error}): {_ANEW}") from None
 
 
 def _close(handle: int | None) -> None:
@@ -324,12 +337,12 @@ def read_state(folder: Path) -> dict[str, int] | None:
     except FileNotFoundError:
         return None
     except NotADirectoryError:
-        raise UsageError(f"{folder} is a file, not a library folder") from None
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        raise EqembError(
-            f"{folder / 'library.json'} is not a library's ({error!r}): read the papers again, "
-            "into another folder"
+        raise UsageError(
+            f"{folder} is a file, not a library folder: make one with"
+            " `eqemb build PAPERS -o LIBRARY`, and name it"
         ) from None
+    except (ValueError, KeyError, TypeError):
+        raise EqembError(f"{folder / 'library.json'} is not a library's: {_ANEW}") from None
     what = "a newer" if isinstance(number, int) and number > FORMAT else "another"
     raise EqembError(
         f"{folder} has library format {number}, this version of eqemb reads {FORMAT}: "
@@ -346,7 +359,8 @@ def locked(place: Path, what: str) -> Iterator[None]:
                 fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except OSError:
                 raise EqembError(f"{what} by another eqemb; wait for it") from None
-        yield
+        with writing(place.parent):
+            yield
 
 
 def make_folder(folder: Path) -> None:
@@ -356,7 +370,9 @@ def make_folder(folder: Path) -> None:
     except FileExistsError:
         raise UsageError(f"{folder} is a file: give a folder for the library") from None
     except OSError as error:
-        raise EqembError(f"cannot make the folder {folder}: {error.strerror}") from None
+        raise EqembError(
+            f"cannot make the folder {folder} ({error.strerror}): name another place"
+        ) from None
     names = {path.name for path in folder.iterdir()}
     begun_by_us = names <= _BEFORE_SWITCH and (".lock" in names or not names)
     if read_state(folder) is None and not begun_by_us:

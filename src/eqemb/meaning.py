@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 
 from eqemb.embeddings import Embeddings
 from eqemb.formula.tree import unit_type
-from eqemb.postings import load
+from eqemb.postings import load, new_array
 from eqemb.records import Records
 from eqemb.wording import Wording
 
@@ -99,7 +99,7 @@ def _index_units(records: Records, folder: Path, model: Embeddings) -> None:
 
 def _write(path: Path, make: Callable[[range], Floats], count: int, dim: int) -> None:
     """Rows of vectors, slice by slice."""
-    out = np.lib.format.open_memmap(path, "w+", np.float32, (count, dim))
+    out = new_array(path, np.float32, (count, dim))
     for at in range(0, count, _SLICE):
         part = range(at, min(count, at + _SLICE))
         out[part.start : part.stop] = make(part)

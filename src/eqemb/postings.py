@@ -9,6 +9,7 @@ are read memory-mapped. A `Column` is one array that grows on disk in the same w
 row of a text without reading the others; postings of texts are `Keyed`. NumPy only.
 """
 
+import os
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -16,6 +17,7 @@ from typing import Any, BinaryIO
 import numpy as np
 from numpy.typing import NDArray
 
+from eqemb.errors import EqembError
 from eqemb.formula.shapes import key
 
 BATCH = 2_000_000  # postings sorted at a time
@@ -28,8 +30,21 @@ _TYPES: dict[str, type[np.generic]] = {"rows": np.int32, "owners": np.int32, "we
 
 def load(folder: Path, name: str) -> Array:
     """An array of an index, memory-mapped."""
-    # as a plain array: slices of NumPy's memmap cost ten times as much
-    return np.asarray(np.load(folder / f"{name}.npy", mmap_mode="r"))
+    path = folder / f"{name}.npy"
+    try:
+        # as a plain array: slices of NumPy's memmap cost ten times as much
+        return np.asarray(np.load(path, mmap_mode="r"))
+    except (FileNotFoundError, EOFError, ValueError) as error:
+        raise EqembError(f"{path} is damaged or gone ({error}): build the library anew") from None
+
+
+def new_array(path: Path, dtype: Any, shape: tuple[int, ...]) -> Array:
+    """An array on disk, to be filled; a full disk is an error now, and not a crash later."""
+    made = np.lib.format.open_memmap(path, "w+", dtype=dtype, shape=shape)
+    if hasattr(os, "posix_fallocate"):
+        with path.open("r+b") as file:
+            os.posix_fallocate(file.fileno(), 0, path.stat().st_size)
+    return made
 
 
 def first_places(numbers: Array) -> Array:
@@ -190,7 +205,7 @@ class Gatherer:
         if len(values) == 0:
             np.save(path, values)
             return
-        out = np.lib.format.open_memmap(path, "w+", dtype=values.dtype, shape=values.shape)
+        out = new_array(path, values.dtype, values.shape)
         free = pointers[:-1].copy()
         for at in range(0, len(rows), BATCH):
             batch = rows[at : at + BATCH]

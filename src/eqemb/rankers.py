@@ -67,7 +67,7 @@ def like(latex: str, occurrence: int | None = None) -> Query:
     shape = layout(latex)
     units = tuple("\t".join(unit) for unit in shape.units())
     if not units:
-        raise UsageError(f"there is no symbol to look for in {latex!r}")
+        raise UsageError(f"there is no symbol to look for in {latex!r}: give LaTeX")
     return Query(EQUATION, latex, form=shape.canonical(), units=units, occurrence=occurrence)
 
 

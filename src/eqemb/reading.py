@@ -369,8 +369,11 @@ def _settings(steps: list[dict[str, Any]]) -> dict[str, Any]:
 
 def _same_steps(generation: Path, steps: list[dict[str, Any]]) -> bool:
     """Whether a generation is made, or being made, by these steps and this version."""
-    found = json.loads((generation / "settings.json").read_text("utf-8"))
-    return _compared(found) == _compared(_settings(steps))
+    try:
+        found = json.loads((generation / "settings.json").read_text("utf-8"))
+        return _compared(found) == _compared(_settings(steps))
+    except (ValueError, KeyError, TypeError, AttributeError):  # it is damaged
+        return False
 
 
 def _compared(settings: dict[str, Any]) -> dict[str, Any]:
@@ -390,8 +393,10 @@ def records_written(path: Path) -> Iterator[Records]:
             yield records
             records.finish()
     except sqlite3.Error as error:
-        hint = "; is the disk full?" if isinstance(error, sqlite3.OperationalError) else ""
-        raise EqembError(f"cannot write {path.parent}: {error}{hint}") from None
+        way_out = "begin again without --resume"
+        if isinstance(error, sqlite3.OperationalError):
+            way_out = "make room if the disk is full, and go on with --resume"
+        raise EqembError(f"cannot write {path.parent}: {error}; {way_out}") from None
 
 
 @dataclass(frozen=True, slots=True)
@@ -414,7 +419,7 @@ class Reader:
 def check_articles(report: dict[str, Any], folder: Path) -> None:
     """Refuse to put nothing in the place of a library."""
     if report["articles"] == 0 and read_state(folder):
-        raise EqembError(f"no article could be read ({why_none(report)}): {folder} stays as it was")
+        raise EqembError(f"no article could be read: {why_none(report)}; {folder} stays as it was")
 
 
 def write_run(generation: Path, started: float, jobs: int, **more: Any) -> None:

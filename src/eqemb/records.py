@@ -8,6 +8,7 @@ paths of the machine do not enter it.
 
 import hashlib
 import json
+import os
 import sqlite3
 from array import array
 from collections.abc import Iterable, Iterator
@@ -364,4 +365,7 @@ def open_records(path: Path) -> Records:
     try:
         return Records(path)
     except sqlite3.Error as error:
-        raise EqembError(f"cannot read {path}: {error}; build the library anew") from None
+        way_out = "build the library anew"
+        if path.exists() and not os.access(path, os.R_OK):
+            way_out = "make it readable for you"
+        raise EqembError(f"cannot read {path}: {error}; {way_out}") from None

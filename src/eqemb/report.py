@@ -158,7 +158,10 @@ def why_none(report: dict[str, Any]) -> str:
     causes = report["skipped"]["causes"]
     if not causes:
         return "no file there looks like a paper; give a folder of .tex, .gz, .tar.gz or .zip files"
-    return "; ".join(f"{count} {cause}" for cause, count in causes.items())
+    said = "; ".join(f"{count} {cause}" for cause, count in causes.items())
+    if "pdf only" in causes:
+        return f"{said}; get the sources with `eqemb fetch --from-pdfs FOLDER -o PAPERS`"
+    return f"{said}; give a folder of .tex, .gz, .tar.gz or .zip files"
 
 
 # ---------------------------------------------------------------- as a page

@@ -323,7 +323,7 @@ class Search:
         named = find(self.records, query)
         shape = layout(named.expanded) if named else read_pattern(query)
         if shape.root is None:
-            raise UsageError(f"there is no symbol to look for in {query!r}")
+            raise UsageError(f"there is no symbol to look for in {query!r}: give LaTeX")
         return Asked(shape, named)
 
     def topic(

@@ -188,21 +188,33 @@ def _renameat2() -> Any:
 
 
 @contextmanager
+def writing(place: Path) -> Iterator[None]:
+    """Say where a write failed: of a full disk the system names no file."""
+    try:
+        yield
+    except OSError as error:
+        if error.filename is None and not isinstance(error, ConnectionError):
+            error.filename = str(place)  # not a pipe that broke
+        raise
+
+
+@contextmanager
 def _beside(path: Path) -> Iterator[Path]:
     """A folder of our own next to a place, locked while we live; those of the dead are removed."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    _clear(path)
-    while True:
-        made = Path(tempfile.mkdtemp(prefix=f".{path.name}.", dir=path.parent))
-        lock = _locked(made, wait=True)
-        if made.exists():  # else another writer took it for a scrap before it was locked
-            break
-    try:
-        yield made
-    finally:
-        shutil.rmtree(made, ignore_errors=True)
-        if lock is not None:
-            os.close(lock)
+    with writing(path):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        _clear(path)
+        while True:
+            made = Path(tempfile.mkdtemp(prefix=f".{path.name}.", dir=path.parent))
+            lock = _locked(made, wait=True)
+            if made.exists():  # else another writer took it for a scrap before it was locked
+                break
+        try:
+            yield made
+        finally:
+            shutil.rmtree(made, ignore_errors=True)
+            if lock is not None:
+                os.close(lock)
 
 
 def _clear(path: Path) -> None:
@@ -297,12 +309,13 @@ def read_json(path: Path, kind: str, version: int) -> dict[str, Any]:
     try:
         value = json.loads(path.read_text("utf-8"))
     except (OSError, ValueError) as error:
-        raise UsageError(f"{path} is no {kind}: {error}") from None
+        why = error.strerror if isinstance(error, OSError) else "it is damaged"
+        raise UsageError(f"{path} is no {kind} ({why}): name another, or make it anew") from None
     if not isinstance(value, dict) or value.get("format") != f"eqemb {kind}":
-        raise UsageError(f"{path} is no {kind} of eqemb's")
+        raise UsageError(f"{path} is no {kind} of eqemb's: name another, or make it anew")
     if value.get("version") != version:
         raise UsageError(
             f"{path} is a {kind} of version {value.get('version')}, this eqemb reads {version}:"
-            f" make it anew"
+            f" make it anew, or use the eqemb that made it"
         )
     return value

@@ -149,7 +149,7 @@ class Structure:
         # a fraction that is asked for alone lacks what is over and under it
         tags = [bare_tag(node.tag) for node in piece.nodes() if node.tag != "E!missing"]
         if not tags:
-            raise UsageError(f"there is no symbol to look for in {piece.latex!r}")
+            raise UsageError(f"there is no symbol to look for in {piece.latex!r}: give LaTeX")
         owners = [self._symbols.owners(tag) for tag in set(tags)]
         if len(tags) > 1:
             # a fence has other units when it has more in it, and the same symbol
@@ -182,7 +182,7 @@ class Structure:
         """
         made = read_pattern(query) if isinstance(query, str) else query
         if made.root is None:
-            raise UsageError(f"there is no symbol to look for in {made.latex!r}")
+            raise UsageError(f"there is no symbol to look for in {made.latex!r}: give LaTeX")
         if is_pattern(made):
             return self._matching(made, allowed, count)
         estimate = self._estimate(made)

@@ -132,7 +132,8 @@ def read_stop_words(path: Path) -> tuple[str, ...]:
     try:
         lines = path.read_text("utf-8").splitlines()
     except (OSError, ValueError) as error:
-        raise UsageError(f"{path} is no file of stop words: {error}") from None
+        why = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
+        raise UsageError(f"{path} is no file of stop words ({why}): name a text file") from None
     return tuple(word for line in lines for word in line.split("#")[0].split())
 
 

@@ -341,7 +341,8 @@ def find_model(library: Library, name: str) -> Path:
     known = library.models()
     if name not in known:
         near = difflib.get_close_matches(name, known, n=1)
-        hint = f"did you mean {near[0]}?" if near else f"it has {', '.join(known) or 'none yet'}"
+        have = ", ".join(known) or "none, make one with `eqemb train`"
+        hint = f"did you mean {near[0]}?" if near else f"it has {have}"
         raise UsageError(f"no model {name!r} in {library.folder}: {hint}")
     return library.folder / "models" / name
 

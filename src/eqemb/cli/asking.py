@@ -13,7 +13,7 @@ import typer
 from typer.core import TyperCommand
 
 from eqemb.cli.shell import Json, LibraryPath, app, columns, harmless, print_json, say
-from eqemb.errors import EqembError
+from eqemb.errors import EqembError, UsageError
 
 _TOLD = 10  # unknown words that are named
 _EQUATION = "LaTeX, or a name: ARTICLE#4, ARTICLE(2.3), ARTICLE:label."
@@ -201,7 +201,9 @@ def describe(
     elif found.words:
         print(harmless(found.to_text(columns())))
     if not found.words:
-        raise EqembError("nothing found: no equation of the library is like this one")
+        raise EqembError(
+            "nothing found: no equation of the library is like this one; ask for another"
+        )
 
 
 @app.command()
@@ -269,14 +271,16 @@ def _say_unknown(how: str, answer: Any) -> None:
 
 def _print_answer(answer: Any, nothing: str, *, as_json: bool) -> None:
     """Hits for people or programs; where there are none, why, and exit 1."""
-    for note in answer.notes:
-        say(note)
+    if answer.hits:
+        for note in answer.notes:
+            say(note)
     if as_json:
         print_json(answer.to_dict())
     elif answer.hits:
         print(harmless(answer.to_text(columns())))
     if not answer.hits:
-        raise EqembError("nothing found" + ("" if answer.notes else f": {nothing}"))
+        why = "; ".join(dict.fromkeys(answer.notes)) or nothing
+        raise EqembError(f"nothing found: {why}; ask otherwise, or with fewer limits")
 
 
 @app.command(cls=_Formula)
@@ -303,6 +307,8 @@ def units(
     ends: Literal["needed", "all", "none"] = "needed"
     if end_of_baseline is not None:
         ends = "all" if end_of_baseline else "none"
+    if not formula.strip():
+        raise UsageError("there is no formula: give LaTeX, or - to read it from stdin")
     for line in sys.stdin if formula == "-" else [formula]:
         if not line.strip() and not as_json:
             continue

@@ -19,9 +19,18 @@ from eqemb.cli.shell import (
 )
 from eqemb.errors import EqembError, ThresholdError
 
+
+def _place(text: str) -> Path:
+    """A path; an empty one, of a variable that is not set, would be the whole folder here."""
+    if not text:
+        raise typer.BadParameter("it is empty: give a file or a folder")
+    return Path(text)
+
+
 Papers = Annotated[
     list[Path],
     typer.Argument(
+        parser=_place,
         metavar="PATHS...",
         help="Folders, .tex, .gz, .tar, .tar.gz, .zip, arXiv month tars, unarXive JSONL.",
     ),
@@ -105,7 +114,8 @@ def _say_replaced(output: Path) -> None:
     if (output / "library.json").exists():
         with suppress(EqembError), Library.open(output) as old:
             count = old.report["articles"]
-            say(f"{output} is a library of {count:,} papers: it is replaced when this is done")
+            if count:
+                say(f"{output} is a library of {count:,} papers: it is replaced when this is done")
 
 
 def _say_model(model: dict[str, Any] | None) -> None:

@@ -1,5 +1,6 @@
 """The app, and how every command talks: data to stdout, talk to stderr, failures as sentences."""
 
+import errno
 import json
 import os
 import re
@@ -14,8 +15,9 @@ import typer
 from typer.core import TyperGroup
 
 from eqemb import __version__
-from eqemb.errors import EqembError
+from eqemb.errors import EqembError, system_sentence
 
+_INTERRUPTED = 130
 #: What remains of a command that was interrupted.
 _KEPT = {
     "add": "; what was read is kept, go on with --resume",
@@ -29,27 +31,60 @@ _KEPT = {
 }
 
 
+#: Arguments that cannot be understood; typer exports only a kind of it.
+_Misuse: Any = typer.BadParameter.__base__
+
+
 class _Commands(TyperGroup):
     """The commands; every failure of one is a sentence on stderr and an exit code."""
 
-    def invoke(self, ctx: Any) -> Any:
+    def main(self, *args: Any, **more: Any) -> NoReturn:
+        """Run the command line to its end."""
+        try:
+            code = super().main(*args, **more | {"standalone_mode": False}) or 0
+            sys.stdout.flush()
+        except _Misuse as error:
+            _fail_misused(error)
+        except OSError as error:  # --help
+            _fail_refused(error)
+        if code == _INTERRUPTED:  # before a command was found
+            fail("interrupted", code)
+        sys.exit(code)
+
+    def invoke(self, ctx: Any) -> None:
         """Run a command."""
         try:
-            result = super().invoke(ctx)
+            super().invoke(ctx)
             sys.stdout.flush()  # what cannot be written shows here, not when all is over
         except EqembError as error:
             fail(str(error), error.exit_code)
         except KeyboardInterrupt:
-            fail("interrupted" + _KEPT.get(str(ctx.invoked_subcommand), ""), 130)
-        except BrokenPipeError:
-            _drop_output()  # its reader has gone (| head): no more to say
-            sys.exit(0)
+            fail("interrupted" + _KEPT.get(str(ctx.invoked_subcommand), ""), _INTERRUPTED)
         except OSError as error:
-            if error.filename is None:
-                _drop_output()
-                fail(error.strerror or str(error), 1)
-            fail(f"{error.filename}: {error.strerror}", 1)
-        return result
+            _fail_refused(error)
+
+
+def _fail_refused(error: OSError) -> NoReturn:
+    """Say what the system refused; a reader that has gone (| head) is no failure."""
+    _drop_output()
+    if isinstance(error, BrokenPipeError):
+        sys.exit(0)
+    if error.filename is None and error.errno == errno.ENOSPC:  # else `store.writing` says where
+        error.filename = "what was found cannot be written to stdout"
+    fail(system_sentence(error), 1)
+
+
+def _fail_misused(error: Any) -> NoReturn:
+    """Say what is wrong with the arguments, and where to read how they are."""
+    if type(error).__name__ == "NoArgsIsHelpError":  # its message is the help
+        say(error.format_message())
+        sys.exit(error.exit_code)
+    said = " ".join(error.format_message().split()).rstrip(".")
+    dash = ""
+    if type(error).__name__ == "NoSuchOption" and not error.possibilities:
+        dash = "; put -- before what begins with a dash and is none"
+    path = error.ctx.command_path if error.ctx else "eqemb"
+    fail(f"{said[0].lower()}{said[1:]}{dash} (`{path} --help` shows how)", error.exit_code)
 
 
 def _drop_output() -> None:

@@ -1,9 +1,13 @@
-"""Where tests find data that is not part of the project."""
+"""Where tests find data that is not part of the project; and the command line in this process."""
 
 import os
+import sys
 from pathlib import Path
 
 import pytest
+
+from eqemb import cli, reading
+from synthetic import Done, InlinePool, Run
 
 
 def _folder(variable: str) -> Path:
@@ -24,3 +28,18 @@ def bench() -> Path:
 def corpora() -> Path:
     """Real papers."""
     return _folder("EQEMB_CORPORA")
+
+
+@pytest.fixture
+def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
+    """The command line in this process, reading in place."""
+    monkeypatch.setattr(reading, "_Pool", InlinePool)
+
+    def call(*arguments: object) -> Done:
+        monkeypatch.setattr(sys, "argv", ["eqemb", *map(str, arguments)])
+        with pytest.raises(SystemExit) as ended:
+            cli.main()
+        out, err = capsys.readouterr()
+        return Done(int(ended.value.code or 0), out, err)
+
+    return call

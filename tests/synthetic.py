@@ -8,7 +8,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 from eqemb.article import Article, Equation
 from eqemb.reading import Backstops
@@ -124,6 +124,28 @@ class InlinePool:
     def __iter__(self) -> Iterator[Record]:
         for found in self._tasks:
             yield make_record(found, self._limits)
+
+
+# -- commands
+
+
+class Done(NamedTuple):
+    """What a command did."""
+
+    code: int
+    out: str
+    err: str
+
+
+Run = Callable[..., Done]
+
+
+def assert_one_sentence(done: Done) -> None:
+    """A failure is told in one line, without Python's words."""
+    assert done.err.startswith("eqemb: ")
+    assert done.err.count("\n") == 1
+    assert "Traceback" not in done.err
+    assert "Error(" not in done.err
 
 
 # -- processes

@@ -8,16 +8,27 @@ import sys
 import tomllib
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import pytest
 
-from eqemb import cli, reading
+from eqemb import reading
 from eqemb.cli import demo
 from eqemb.library import Library
 from eqemb.reading import read_library
 from eqemb.records import FORMAT
-from synthetic import PDF, InlinePool, corpus, eqemb, paper, papers, start, text
+from synthetic import (
+    PDF,
+    InlinePool,
+    Run,
+    assert_one_sentence,
+    corpus,
+    eqemb,
+    paper,
+    papers,
+    start,
+    text,
+)
 
 BODY = r"Some words. \begin{equation}\label{eq:a} x = 1 \end{equation} By \eqref{eq:a} it is so."
 ROOT = hasattr(os, "geteuid") and os.geteuid() == 0
@@ -25,32 +36,6 @@ EQUATION_KEYS = [
     *("id", "number", "label", "latex", "expanded", "file", "line", "numbered", "section"),
     *("context", "references"),
 ]
-
-
-class Done(NamedTuple):
-    """What a command did."""
-
-    code: int
-    out: str
-    err: str
-
-
-Run = Callable[..., Done]
-
-
-@pytest.fixture
-def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
-    """The command line in this process, reading in place."""
-    monkeypatch.setattr(reading, "_Pool", InlinePool)
-
-    def call(*arguments: object) -> Done:
-        monkeypatch.setattr(sys, "argv", ["eqemb", *map(str, arguments)])
-        with pytest.raises(SystemExit) as ended:
-            cli.main()
-        out, err = capsys.readouterr()
-        return Done(int(ended.value.code or 0), out, err)
-
-    return call
 
 
 @pytest.fixture(scope="module")
@@ -78,14 +63,6 @@ def unarxive(folder: Path, text: str = "Words.\n{{formula:x}}\nMore.") -> Path:
     folder.mkdir(exist_ok=True)
     (folder / "a.jsonl").write_text(json.dumps(record) + "\n", "utf-8")
     return folder
-
-
-def assert_one_sentence(done: Done) -> None:
-    """A failure is told in one line, without Python's words."""
-    assert done.err.startswith("eqemb: ")
-    assert done.err.count("\n") == 1
-    assert "Traceback" not in done.err
-    assert "Error(" not in done.err
 
 
 # -- JSON

@@ -89,7 +89,7 @@ ORDER = [
 ]
 
 #: These may import anything inside functions, to start at once.
-LAZY = {"eqemb", "cli"}
+LAZY = {"eqemb", "cli", "__main__"}
 
 #: Packages that any module may import inside a function.
 HEAVY = {

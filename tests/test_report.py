@@ -236,7 +236,9 @@ def test_why_there_is_nothing_is_said(tmp_path: Path) -> None:
     assert "give a folder of" in why_none(report(tmp_path))
     said = why_none(report(tmp_path, skipped("b", "b", "", "pdf only", "")))
     assert said.startswith("1 pdf only; get the sources with `eqemb fetch --from-pdfs")
-    said = why_none(report(tmp_path / "other", skipped("b", "b", "", "no TeX", "")))
+    more = tmp_path / "more"
+    more.mkdir()
+    said = why_none(report(more, skipped("b", "b", "", "no TeX", "")))
     assert said.startswith("1 no TeX; give a folder of")
 
 

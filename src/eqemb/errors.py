@@ -13,6 +13,7 @@ _WAYS_OUT = {
     errno.EROFS: "nothing can be written there, name another place",
     errno.ENOSPC: "make room there, or name another place, and run the command again",
     errno.EDQUOT: "make room there, or name another place, and run the command again",
+    errno.EFBIG: "raise the limit of file sizes (ulimit -f), or name another place",
     errno.ENAMETOOLONG: "give a shorter name",
     errno.ENOENT: "name one that exists, or make the folder first",
     errno.EISDIR: "name a file",

@@ -3,12 +3,13 @@
     equations.npy    for each equation, in order: article, ordinal, type, section, numbered
     sections.*       postings of stems: the titles of sections that have them
     the rest         words (`wording`), structure (`structure`) and vectors (`meaning`)
-    index.json       its version
+    index.json       its version, and the hashes of the other files
 
 Texts are gone through slice by slice, so that memory grows with distinct words and shapes (and by
 a few numbers for each equation), and everything is read memory-mapped.
 """
 
+import hashlib
 import json
 import os
 from collections import Counter
@@ -47,8 +48,29 @@ def build_index(records: Records, folder: Path, model: Embeddings | None = None)
 
 
 def write_version(folder: Path) -> None:
-    """Say by which version the files of an index are to be read."""
-    write_json(folder / "index.json", {"format": "eqemb index", "version": VERSION})
+    """Say by which version the files of an index are to be read, and their hashes."""
+    files = {path.name: _sha256(path) for path in sorted(folder.iterdir())}
+    files.pop("index.json", None)
+    told = {"format": "eqemb index", "version": VERSION, "files": files}
+    write_json(folder / "index.json", told)
+
+
+def damaged_file(folder: Path) -> Path | None:
+    """A file of an index that is not what was written; asked when a question fails oddly."""
+    try:
+        files = json.loads((folder / "index.json").read_text("utf-8")).get("files", {})
+    except (OSError, ValueError, AttributeError):
+        return folder / "index.json"
+    for name, wanted in files.items():
+        path = folder / name
+        if not path.is_file() or _sha256(path) != wanted:
+            return path
+    return None
+
+
+def _sha256(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def check_version(folder: Path, library: Path) -> None:

@@ -29,7 +29,7 @@ from eqemb.encoding import Encoding
 from eqemb.errors import EqembError, UsageError
 from eqemb.explaining import Why, explain
 from eqemb.hits import Answer, Hit
-from eqemb.index import check_version
+from eqemb.index import check_version, damaged_file
 from eqemb.question import Where
 from eqemb.records import FORMAT, Records, open_records
 from eqemb.search import Search, check_no_article, find, looks_like_name
@@ -140,7 +140,9 @@ class Library:
         found = {}
         for path in sorted((self.folder / "models").glob("[!.]*/config.json")):
             with contextlib.suppress(OSError, ValueError):
-                found[path.parent.name] = json.loads(path.read_text("utf-8"))
+                config = json.loads(path.read_text("utf-8"))
+                if isinstance(config, dict) and "settings" in config:
+                    found[path.parent.name] = config
         return found
 
     def articles(self) -> Iterator[Article]:
@@ -300,6 +302,13 @@ class Library:
             raise EqembError(f"{self.folder} was changed since it was opened: ask again") from None
         if isinstance(error, _DAMAGE):
             raise EqembError(f"{self.folder} is damaged ({error}): {_ANEW}") from None
+        if isinstance(error, FileNotFoundError) or (
+            isinstance(error, Exception) and not isinstance(error, EqembError | OSError)
+        ):
+            index = self.generation / "index"
+            file = damaged_file(index) if index.is_dir() else None
+            if file is not None:  # else the fault is ours, or the system's
+                raise EqembError(f"{file} is damaged or gone: {_ANEW}") from None
 
 
 def _close(handle: int | None) -> None:

@@ -17,7 +17,6 @@ from typing import Any, BinaryIO
 import numpy as np
 from numpy.typing import NDArray
 
-from eqemb.errors import EqembError
 from eqemb.formula.shapes import key
 
 BATCH = 2_000_000  # postings sorted at a time
@@ -30,12 +29,8 @@ _TYPES: dict[str, type[np.generic]] = {"rows": np.int32, "owners": np.int32, "we
 
 def load(folder: Path, name: str) -> Array:
     """An array of an index, memory-mapped."""
-    path = folder / f"{name}.npy"
-    try:
-        # as a plain array: slices of NumPy's memmap cost ten times as much
-        return np.asarray(np.load(path, mmap_mode="r"))
-    except (FileNotFoundError, EOFError, ValueError) as error:
-        raise EqembError(f"{path} is damaged or gone ({error}): build the library anew") from None
+    # as a plain array: slices of NumPy's memmap cost ten times as much
+    return np.asarray(np.load(folder / f"{name}.npy", mmap_mode="r"))
 
 
 def new_array(path: Path, dtype: Any, shape: tuple[int, ...]) -> Array:

@@ -62,7 +62,7 @@ def damaged_file(folder: Path) -> Path | None:
     except (OSError, ValueError, AttributeError):
         return folder / "index.json"
     for name, wanted in files.items():
-        path = folder / name
+        path = folder / str(name)
         if not path.is_file() or _sha256(path) != wanted:
             return path
     return None

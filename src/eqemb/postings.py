@@ -33,9 +33,9 @@ def load(folder: Path, name: str) -> Array:
     return np.asarray(np.load(folder / f"{name}.npy", mmap_mode="r"))
 
 
-def new_array(path: Path, dtype: Any, shape: tuple[int, ...]) -> Array:
+def new_array(path: Path, dtype: Any, shape: tuple[int, ...]) -> "np.memmap[Any, Any]":
     """An array on disk, to be filled; a full disk is an error now, and not a crash later."""
-    made = np.lib.format.open_memmap(path, "w+", dtype=dtype, shape=shape)
+    made: np.memmap[Any, Any] = np.lib.format.open_memmap(path, "w+", dtype=dtype, shape=shape)
     if hasattr(os, "posix_fallocate"):
         with path.open("r+b") as file:
             os.posix_fallocate(file.fileno(), 0, path.stat().st_size)

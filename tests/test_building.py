@@ -475,7 +475,7 @@ def test_nothing_is_added_to_nothing(tmp_path: Path) -> None:
         add_papers(folder, tmp_path / "nowhere")
     (tmp_path / "pdfs").mkdir()
     (tmp_path / "pdfs" / "x.pdf").write_bytes(PDF)
-    with pytest.raises(EqembError, match=r"no article could be read \(1 pdf only\)"):
+    with pytest.raises(EqembError, match=r"no article could be read: 1 pdf only"):
         add_papers(folder, tmp_path / "pdfs")
     assert content(folder) == before
     assert [path.name for path in (folder / "generations").iterdir()] == ["1"]

@@ -82,7 +82,8 @@ def build(
     from eqemb.mapping import map_of
 
     started = time.perf_counter()
-    _say_replaced(output)
+    if not resume:
+        _say_replaced(output)
     with Stages() as stages:
         library = build_library(
             paths, output, model=model, base=base, jobs=jobs, resume=resume, watch=stages.watch
@@ -146,7 +147,8 @@ def read(
     from eqemb.reading import read_library
 
     started = time.perf_counter()
-    _say_replaced(output)
+    if not resume:
+        _say_replaced(output)
     with Talk() as talk:
         library = read_library(paths, output, progress=talk.progress, jobs=jobs, resume=resume)
     with library:

@@ -302,6 +302,25 @@ def test_an_empty_equation_takes_its_number() -> None:
     assert causes(article) == ["empty equation"]
 
 
+@pytest.mark.parametrize("body", [r"\[\]", "$$ $$", "\\begin{align*}\n\\end{align*}"])
+def test_an_empty_display_without_a_number_is_told_too(body: str) -> None:
+    """It counts as opened and is nowhere among the equations: the report has to say where."""
+    article = read(f"One.\n\n{body} {SECOND}")
+    assert [(p.cause, p.file) for p in article.problems] == [("empty equation", "main.tex")]
+    assert (article.displays_opened, article.displays_lost) == (2, 0)
+
+
+def test_displays_within_another_are_told() -> None:
+    """They are read with it; those in a note or between rows are read for themselves."""
+    article = read(r"\begin{align}\begin{equation}a\end{equation}\[b\]\end{align}")
+    assert [(p.cause, p.detail) for p in article.problems] == [
+        ("display within another", "2 in align")
+    ]
+    assert len(article.equations) == 1
+    assert not causes(read(r"\begin{align}a\intertext{As \[b\] shows.}c\end{align}"))
+    assert not causes(read(r"\begin{equation}a\footnote{As \[b\] shows.}\end{equation}"))
+
+
 @pytest.mark.parametrize(
     "body",
     [

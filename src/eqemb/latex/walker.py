@@ -531,7 +531,7 @@ class Walk:
     def display(self, name: str, start: int, end: int) -> None:
         """Read one display between two positions into equations."""
         self._displays += 1
-        self.found.nested += count_displays(self.text, start, end)
+        opened = start
         labels: list[str] = []
         if DISPLAY_ARGUMENTS.get(name):
             start = self.drop(start, end, 1)
@@ -541,15 +541,29 @@ class Walk:
         spans = split_rows(self.text, start, end) if name.rstrip("*") in ROW_DISPLAYS else None
         rows = [read_row(self.text, a, b) for a, b in spans or [(start, end)]]
         rows[0].labels[:0] = labels
+        self._note_within(name, opened, end, rows)
         if name in GROUP_DISPLAYS:
             self.enter(name)
         self._join(name, rows)
         if name in GROUP_DISPLAYS:
             self.leave(name)
 
+    def _note_within(self, name: str, start: int, end: int, rows: list[Row]) -> None:
+        """Displays that open within this one are read with it; those in its prose, for themselves.
+
+        It may be that an end is missing and this one took in what follows: they are told.
+        """
+        inside = count_displays(self.text, start, end)
+        if inside:
+            apart = [span for row in rows for span in row.prose + row.notes]
+            inside -= sum(count_displays(self.text, *span) for span in apart)
+        if inside > 0:
+            self.found.nested += inside
+            self.problem("display within another", start, f"{inside} in {name}")
+
     def _join(self, name: str, rows: list[Row]) -> None:
         """Rows without a number join the numbered row they lead to; trailing ones the last."""
-        display, before = self._displays, len(self.found.equations)
+        display = self._displays
         numbers = [self._number(name, row, last=row is rows[-1]) for row in rows]
         counts = [i for i, number in enumerate(numbers) if number is not None]
         start = 0
@@ -557,8 +571,10 @@ class Walk:
             self._equation(name, rows[start : index + 1], numbers[index], display)
             start = index + 1
         self._equation(name, rows[start:], numbers[counts[-1]] if counts else None, display)
-        if not any(found.display == display for found in self.found.equations[before:]):
-            self.found.nested += 1  # an empty display
+        if not any(row.latex for row in rows):
+            self.found.nested += 1
+            if not counts:  # else it is told with its number
+                self.problem("empty equation", rows[0].start, name)
 
     def _number(self, name: str, row: Row, *, last: bool) -> str | None:
         """The printed number of a row, None where it has none; counts."""
@@ -601,8 +617,6 @@ class Walk:
                 self.say(" ")
             for start, stop in row.notes:
                 self.aside(start, stop)
-            for start, stop in row.prose + row.notes:  # displays in it were read just now
-                self.found.nested -= count_displays(self.text, start, stop)
         if not text:
             if number is not None:
                 self.problem("empty equation", rows[0].start, name)

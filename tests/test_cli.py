@@ -155,6 +155,17 @@ def test_read_ends_with_one_screen(run: Run, tmp_path: Path) -> None:
     assert str(tmp_path / "lib" / "report.html") in done.err
 
 
+def test_what_is_printed_comes_before_what_is_said_after_it(tmp_path: Path) -> None:
+    """With both in one pipe, too."""
+    papers(tmp_path / "papers", a=BODY)
+    command = ["-m", "eqemb", "read", str(tmp_path / "papers"), "-o", str(tmp_path / "lib")]
+    buffered = {name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"}
+    both = subprocess.check_output(
+        [sys.executable, *command], stderr=subprocess.STDOUT, text=True, env=buffered
+    )
+    assert both.index("papers read") < both.index("next: eqemb")
+
+
 def test_show_prints_the_text_with_its_equations(run: Run, library: Path) -> None:
     """Each where it stands, with its number, place and label; what is missing on stderr."""
     done = run("show", library, "own/article")

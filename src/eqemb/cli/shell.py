@@ -7,7 +7,7 @@ import re
 import shutil
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Annotated, Any, NoReturn, Self
 
@@ -128,7 +128,9 @@ def columns() -> int:
 
 
 def say(text: str) -> None:
-    """A line for people, on stderr."""
+    """A line for people, on stderr, after what was printed on stdout so far."""
+    with suppress(OSError):  # nobody takes it: the end of the command tells
+        sys.stdout.flush()
     print(harmless(text), file=sys.stderr)
 
 

@@ -155,6 +155,28 @@ def test_read_ends_with_one_screen(run: Run, tmp_path: Path) -> None:
     assert str(tmp_path / "lib" / "report.html") in done.err
 
 
+def test_the_summary_contradicts_nothing(run: Run, tmp_path: Path) -> None:
+    """A share below all has its reason beside it; one is no plural, and none is not mentioned."""
+    folder = papers(tmp_path / "papers", a=BODY + r"\[\]", b=BODY)
+    (folder / "notes.tex").write_text(r"Parts of it. \[x\]", "utf-8")
+    done = run("read", folder, "-o", tmp_path / "lib")
+    assert re.search(r"^papers read +2$", done.out, re.MULTILINE)
+    assert re.search(
+        r"^displays lost +0  \d\d\.\d\d % read, 1 empty or within another$", done.out, re.MULTILINE
+    )
+    assert re.search(r"^  empty equation +1  in 1 paper$", done.out, re.MULTILINE)
+    assert re.search(r"^  file not used +2  in 2 papers$", done.out, re.MULTILINE)
+
+
+def test_info_lists_every_problem(run: Run, library: Path) -> None:
+    """A line each: cause, paper, place and detail between tabs."""
+    done = run("info", library, "--problems")
+    assert "missing input\town/article\tarticle.tex:5\tmissing" in done.out.splitlines()
+    found = json.loads(run("info", library, "--problems", "--json").out)["problems"]
+    assert len(found) == len(done.out.splitlines())
+    assert {"cause", "article", "file", "line", "detail"} == set(found[0])
+
+
 def test_what_is_printed_comes_before_what_is_said_after_it(tmp_path: Path) -> None:
     """With both in one pipe, too."""
     papers(tmp_path / "papers", a=BODY)
@@ -354,7 +376,32 @@ def test_nothing_to_read_is_a_failure(run: Run, tmp_path: Path, content: dict[st
     assert done.code == 1
     assert_one_sentence(done)
     assert ("1 pdf only" if "a.pdf" in content else "looks like a paper") in done.err
-    assert json.loads(done.out)["articles"] == 0
+    assert done.out == ""
+
+
+@pytest.mark.parametrize("command", ["read", "build"])
+def test_nothing_that_was_read_is_no_library(run: Run, tmp_path: Path, command: str) -> None:
+    """There is none to be replaced, nor to be asked; and the folder can be taken."""
+    (tmp_path / "papers").mkdir()
+    lib = tmp_path / "lib"
+    done = run(command, tmp_path / "papers", "-o", lib)
+    assert (done.code, done.out) == (1, "")
+    assert f"no library is made at {lib}" in done.err
+    assert "no library at" in run("info", lib).err
+    papers(tmp_path / "papers", a=BODY)
+    done = run(command, tmp_path / "papers", "-o", lib)
+    assert done.code == 0
+    assert "replaced" not in done.err
+
+
+def test_nothing_is_said_of_replacing_where_there_is_nothing_to_read(
+    run: Run, library: Path, tmp_path: Path
+) -> None:
+    """A place that does not exist is told first, and alone."""
+    for command in ("read", "build"):
+        done = run(command, tmp_path / "nowhere", "-o", library)
+        assert done.code == 2
+        assert_one_sentence(done)
 
 
 def make_file(folder: Path) -> None:
@@ -558,7 +605,7 @@ def test_papers_come_and_go(run: Run, tmp_path: Path) -> None:
     done = run("add", tmp_path / "lib", tmp_path / "papers")
     assert (done.code, done.out) == (
         0,
-        f"1 articles added to {tmp_path / 'lib'}, 0 sources skipped\n",
+        f"1 article added to {tmp_path / 'lib'}, 0 sources skipped\n",
     )
     assert "2 there already (--replace reads them anew): a, b" in done.err
     done = run("remove", tmp_path / "lib", "a", "--json")

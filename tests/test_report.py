@@ -15,7 +15,16 @@ from eqemb.article import Problem
 from eqemb.library import Library
 from eqemb.reading import read_library
 from eqemb.records import Record, Records, from_article, skipped
-from eqemb.report import NOT_LATEX, make_report, percent, place, render_report, why_none
+from eqemb.report import (
+    NOT_LATEX,
+    counted,
+    every_problem,
+    make_report,
+    percent,
+    place,
+    render_report,
+    why_none,
+)
 from eqemb.sources import CAUSES
 from synthetic import InlinePool, article, corpus, equation
 
@@ -190,6 +199,58 @@ def test_lost_displays_are_told_with_file_and_line(tmp_path: Path) -> None:
     assert found["equations"]["lost"] == found["coverage"]["displays_lost"] == 50
 
 
+def test_examples_come_from_many_papers(tmp_path: Path) -> None:
+    """The first of each before the second of any; the page says how many more there are."""
+    found = report(
+        tmp_path,
+        read("a", problems=[Problem("missing figure", "a.tex", line) for line in range(1, 8)]),
+        read("b", problems=[Problem("missing figure", "b.tex", 9)]),
+    )
+    (figures,) = found["problems"]
+    assert [(e["article"], e["line"]) for e in figures["examples"]] == [
+        *(("a", 1), ("b", 9), ("a", 2), ("a", 3), ("a", 4))
+    ]
+    assert "and 3 more" in render_report(found)
+
+
+def test_every_lost_display_is_on_the_page(tmp_path: Path) -> None:
+    """Not only the first five."""
+    problems = [Problem("lost: unclosed", "a.tex", line) for line in range(1, 21)]
+    found = report(tmp_path, read(problems=problems, displays_opened=20, displays_lost=20))
+    text = Page(render_report(found)).text
+    assert all(f"a.tex:{line}" in text for line in range(1, 21))
+
+
+def test_papers_read_in_part_are_named(tmp_path: Path) -> None:
+    """With the first thing that made them so; other problems do not."""
+    found = report(
+        tmp_path,
+        read("a", problems=[Problem("missing figure", "a.tex", 1)]),
+        read("b", problems=[Problem("missing figure", "b.tex", 1),
+                            Problem("missing input", "b.tex", 7, "c"),
+                            Problem("missing input", "b.tex", 8, "d")]),
+        read("e", problems=[Problem("lost: unclosed", "e.tex", 2)]),
+    )  # fmt: skip
+    assert found["partial"] == 2
+    assert found["partial_articles"] == [
+        {"cause": "missing input", "article": "b", "file": "b.tex", "line": 7, "detail": "c"},
+        {"cause": "lost: unclosed", "article": "e", "file": "e.tex", "line": 2, "detail": ""},
+    ]
+    assert "bmissing inputb.tex:7 c" in Page(render_report(found)).text
+
+
+def test_every_problem_is_listed_once(tmp_path: Path) -> None:
+    """Skipped sources first, then those of papers, in order; the page says by what command."""
+    problems = [Problem("missing figure", "a.tex", line) for line in range(1, 301)]
+    records = [read("a", problems=problems), skipped("b", "x/b.pdf", "", "pdf only", "")]
+    found = report(tmp_path, *records)
+    with closing(Records(tmp_path / "r.sqlite")) as file:
+        first, *rest = every_problem(file)
+    assert first == {"cause": "pdf only", "article": "x/b.pdf", "file": "", "line": 0, "detail": ""}
+    assert [(one["article"], one["line"]) for one in rest] == [("a", n) for n in range(1, 301)]
+    assert "eqemb info LIBRARY --problems" in render_report(found)
+
+
 def test_the_worst_papers_come_first(tmp_path: Path) -> None:
     """By the share that they lost; those that lost nothing are not there."""
     found = report(tmp_path, lost("a", 10, 1), lost("b", 2, 2), lost("c", 9, 0), lost("d", 4, 2))
@@ -206,6 +267,15 @@ def test_a_display_that_nobody_tells_of_counts_as_lost(tmp_path: Path) -> None:
     assert coverage["worst"] == [{"article": "a", "coverage": 0.7, "opened": 10, "lost": 3}]
 
 
+def test_displays_that_are_not_read_are_counted_and_their_paper_named(tmp_path: Path) -> None:
+    """Where none is known to be lost, too: a share below all has its reason on the page."""
+    found = report(tmp_path, lost("a", 10, 0), lost("b", 10, 1, told=0))
+    assert (found["equations"]["lost"], found["coverage"]["displays"]) == (0, 0.95)
+    assert [w["article"] for w in found["coverage"]["worst"]] == ["b"]
+    text = Page(render_report(found)).text
+    assert "1displays empty or within another" in text
+
+
 def test_more_displays_than_opened_make_up_for_nothing(tmp_path: Path) -> None:
     """One paper's surplus is not another's."""
     coverage = report(tmp_path, lost("a", 10, -5, told=0), lost("b", 10, 5))["coverage"]
@@ -213,16 +283,23 @@ def test_more_displays_than_opened_make_up_for_nothing(tmp_path: Path) -> None:
 
 
 def test_unknown_macros_are_told_by_frequency(tmp_path: Path) -> None:
-    """With the number of papers that use them."""
+    """With the number of papers that use them, and the one that does most."""
     found = report(
         tmp_path,
         read("a", unknown_macros={"foo": 2, "bar": 5}),
         read("b", unknown_macros={"foo": 4}),
     )
     assert found["unknown_macros"] == [
-        {"macro": "\\foo", "count": 6, "articles": 2},
-        {"macro": "\\bar", "count": 5, "articles": 1},
+        {"macro": "\\foo", "count": 6, "articles": 2, "example": "b"},
+        {"macro": "\\bar", "count": 5, "articles": 1, "example": "a"},
     ]
+
+
+def test_of_papers_with_as_many_the_first_is_named(tmp_path: Path) -> None:
+    """Two readings of the same papers have the same report."""
+    macros = {"foo": 2}
+    found = report(tmp_path, *(read(name, unknown_macros=macros) for name in "cab"))
+    assert found["unknown_macros"][0]["example"] == "c"
 
 
 def test_clusters_are_told_by_name(tmp_path: Path) -> None:
@@ -260,6 +337,13 @@ def test_a_share_is_never_shown_as_more_than_it_is(share: float, shown: str) -> 
 def test_one_loss_in_ten_million_is_not_nothing(tmp_path: Path) -> None:
     """Coverage is 1 only where nothing was lost."""
     assert report(tmp_path, lost("a", 10_000_000, 1))["coverage"]["displays"] < 1
+
+
+def test_one_is_no_plural() -> None:
+    """And none is."""
+    assert [counted(number, "paper") for number in (0, 1, 2000)] == [
+        *("0 papers", "1 paper", "2,000 papers")
+    ]
 
 
 def test_a_place_is_what_editors_take() -> None:

@@ -101,9 +101,9 @@ def build_library(
             find_clusters(records)
             nothing = not records.names()
         if nothing:
-            check_articles(write_report(generation, limits), folder)
+            check_articles(write_report(generation, limits), folder, generation)
         about = None
-        if lesson is not None and not nothing:
+        if lesson is not None:
             about = lesson.learn(generation, jobs, watch or _silent)
         _finish(generation, limits, about, watch or _silent)
         write_run(generation, started, jobs, paths=resolved(step), resumed_after=done)
@@ -350,10 +350,10 @@ def add_papers(
             done = reader.read(_unknown(tasks, there, change.known), records, folder)
         with contextlib.closing(Records(generation / "read.sqlite")) as new:
             if not new.names():
-                shutil.rmtree(generation, ignore_errors=True)
                 change.skipped = new.count()
                 if not change.known:
-                    check_articles(_why_nothing(new), folder)
+                    check_articles(_why_nothing(new), folder, generation)
+                shutil.rmtree(generation, ignore_errors=True)
                 return change
             merged = _Merged(old.records, new, change)
             _take(old, generation, merged, limits, watch, change=change)

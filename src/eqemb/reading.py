@@ -287,8 +287,7 @@ def read_library(
             reader = Reader(limits, backstops or Backstops(), jobs, progress)
             done = reader.read(tasks, records, folder)
             find_clusters(records)
-        report = write_report(generation, limits)
-        check_articles(report, folder)
+        check_articles(write_report(generation, limits), folder, generation)
         if index:
             with contextlib.closing(Records(generation / "records.sqlite")) as records:
                 build_index(records, generation / "index")
@@ -416,10 +415,14 @@ class Reader:
         return done
 
 
-def check_articles(report: dict[str, Any], folder: Path) -> None:
-    """Refuse to put nothing in the place of a library."""
-    if report["articles"] == 0 and read_state(folder):
-        raise EqembError(f"no article could be read: {why_none(report)}; {folder} stays as it was")
+def check_articles(report: dict[str, Any], folder: Path, generation: Path) -> None:
+    """Refuse to make a library of nothing, or to put it in the place of one."""
+    if report["articles"] == 0:
+        shutil.rmtree(generation, ignore_errors=True)
+        kept = (
+            f"{folder} stays as it was" if read_state(folder) else f"no library is made at {folder}"
+        )
+        raise EqembError(f"no article could be read: {why_none(report)}; {kept}")
 
 
 def write_run(generation: Path, started: float, jobs: int, **more: Any) -> None:

@@ -6,16 +6,19 @@ library; `render_report` shows the same numbers as one HTML page that needs noth
 
 import html
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Any
 
-from eqemb.records import Records
+from eqemb.records import PARTIAL, Records
 
 #: Sources that never were LaTeX: they do not count against coverage.
 NOT_LATEX = frozenset(
     ("pdf only", "postscript only", "dvi only", "word processor file", "html only", "withdrawn")
 )
 _EXAMPLES = 5
+_LOST_EXAMPLES = 100  # of displays that were lost
+_NAMED = 200  # papers in a list; `every_problem` has them all
+_PLACE = ("article", "file", "line", "detail")
 
 
 def make_report(records: Records, settings: dict[str, Any]) -> dict[str, Any]:
@@ -54,11 +57,13 @@ def make_report(records: Records, settings: dict[str, Any]) -> dict[str, Any]:
             "worst": _worst(records),
         },
         "problems": _problems(records),
+        "partial_articles": _partial(records),
         "skipped_sources": [
             {"source": origin, "cause": cause, "detail": detail}
             for origin, cause, detail in one(
                 "SELECT origin, cause, detail FROM sources WHERE status = 'skipped'"
-                " ORDER BY id LIMIT 200"
+                " ORDER BY id LIMIT ?",
+                _NAMED,
             )
         ],
         "unknown_macros": _unknown(records),
@@ -77,6 +82,11 @@ def percent(share: float) -> str:
     return f"{math.floor(round(share * 10_000, 4)) / 100:.2f} %"
 
 
+def counted(number: int, what: str) -> str:
+    """A number of things for people: "1 paper", "2,000 papers"."""
+    return f"{number:,} {what}" + "s" * (number != 1)
+
+
 def place(file: str, line: int) -> str:
     """Where something stands, as editors take it."""
     return f"{file}:{line}" if line else file
@@ -90,14 +100,45 @@ def _equations(records: Records) -> dict[str, int]:
 
 
 def _worst(records: Records) -> list[dict[str, Any]]:
+    # "missing", since "lost" would be the column of displays that are known to be lost
     query = (
-        "SELECT name, opened, opened - displays AS lost FROM sources s JOIN articles a"
-        " ON a.id = s.id WHERE lost > 0 ORDER BY 1.0 * lost / opened DESC, lost DESC, s.id LIMIT 50"
+        "SELECT name, opened, opened - displays AS missing FROM sources s JOIN articles a"
+        " ON a.id = s.id WHERE missing > 0"
+        " ORDER BY 1.0 * missing / opened DESC, missing DESC, s.id LIMIT 50"
     )
     return [
         {"article": name, "coverage": _share(opened - lost, opened), "opened": opened, "lost": lost}
         for name, opened, lost in records.rows(query)
     ]
+
+
+def _partial(records: Records) -> list[dict[str, Any]]:
+    """Papers that were read in part, each with the first thing that made it so."""
+    query = (
+        "SELECT p.cause, name, file, line, p.detail FROM problems p JOIN sources s"
+        " ON s.id = p.article WHERE status = 'partial' ORDER BY s.id, p.rowid"
+    )
+    found: dict[str, dict[str, Any]] = {}
+    for cause, name, *where in records.rows(query):
+        if name not in found and (cause.startswith("lost:") or cause in PARTIAL):
+            if len(found) == _NAMED:
+                break
+            found[name] = {"cause": cause} | dict(zip(_PLACE, (name, *where), strict=True))
+    return list(found.values())
+
+
+def every_problem(records: Records) -> Iterator[dict[str, Any]]:
+    """All that the report gives examples of: skipped sources, then what was not read in papers."""
+    skipped = (
+        "SELECT cause, origin, '', 0, detail FROM sources WHERE status = 'skipped' ORDER BY id"
+    )
+    within = (
+        "SELECT p.cause, name, file, line, p.detail FROM problems p JOIN sources s"
+        " ON s.id = p.article ORDER BY p.rowid"
+    )
+    for query in (skipped, within):
+        for cause, *where in records.rows(query):
+            yield {"cause": cause} | dict(zip(_PLACE, where, strict=True))
 
 
 def _problems(records: Records) -> list[dict[str, Any]]:
@@ -108,27 +149,28 @@ def _problems(records: Records) -> list[dict[str, Any]]:
     found = []
     for cause, count, articles in list(records.rows(query)):
         rows = records.rows(
+            # the first of every paper before the second of any
             "SELECT name, file, line, p.detail FROM problems p JOIN sources s ON s.id = p.article"
-            " WHERE p.cause = ? ORDER BY p.rowid LIMIT ?",
+            " WHERE p.cause = ?"
+            " ORDER BY ROW_NUMBER() OVER (PARTITION BY article ORDER BY p.rowid), p.rowid LIMIT ?",
             cause,
-            _EXAMPLES if not cause.startswith("lost:") else 100,
+            _EXAMPLES if not cause.startswith("lost:") else _LOST_EXAMPLES,
         )
-        examples = [
-            {"article": name, "file": file, "line": line, "detail": detail}
-            for name, file, line, detail in rows
-        ]
+        examples = [dict(zip(_PLACE, row, strict=True)) for row in rows]
         found.append({"cause": cause, "count": count, "articles": articles, "examples": examples})
     return found
 
 
 def _unknown(records: Records) -> list[dict[str, Any]]:
+    """The most frequent ones, each with the paper that has most of it, the first of equals."""
     query = (
-        "SELECT macro, SUM(count), COUNT(*) FROM unknown_macros GROUP BY macro"
-        " ORDER BY SUM(count) DESC, macro LIMIT 100"
+        "SELECT macro, SUM(count), COUNT(*), name, MAX(count * 1000000000 - article)"
+        " FROM unknown_macros JOIN sources s ON s.id = article"
+        " GROUP BY macro ORDER BY SUM(count) DESC, macro LIMIT 100"
     )
     return [
-        {"macro": "\\" + macro, "count": count, "articles": articles}
-        for macro, count, articles in records.rows(query)
+        {"macro": "\\" + macro, "count": count, "articles": articles, "example": name}
+        for macro, count, articles, name, _ in records.rows(query)
     ]
 
 
@@ -177,6 +219,8 @@ code, .where { font: 13px/1.5 ui-monospace, monospace; overflow-wrap: anywhere; 
 .where { color: var(--dim); } .figures { display: flex; flex-wrap: wrap; gap: 1.2rem 2.4rem; }
 .figures b { display: block; font-size: 1.6rem; } footer { margin: 3rem 0; color: var(--dim); }
 """
+_WHOLE = """<p>Tables name the first papers and give examples.
+<code>eqemb info LIBRARY --problems</code> lists all that was skipped or not read, a line each."""
 
 
 def render_report(report: dict[str, Any], slowest: Iterable[tuple[Any, ...]] = ()) -> str:
@@ -194,25 +238,33 @@ def render_report(report: dict[str, Any], slowest: Iterable[tuple[Any, ...]] = (
     ]
     if "numbering_unknown" in equations:
         figures.insert(5, ("numbering unknown", f"{equations['numbering_unknown']:,}"))
+    if silent := coverage["displays_unaccounted"]:
+        figures.insert(-2, ("displays empty or within another", f"{silent:,}"))
     skips = report["skipped"]["causes"].items()
     parts = [
         "<div class=figures>",
         *(f"<div><b>{_e(value)}</b>{_e(name)}</div>" for name, value in figures),
         "</div>",
+        _WHOLE if report["problems"] or report["skipped_sources"] else "",
         _table("Collections", ["collection", "#articles", "#words", "#equations", "#numbered"], [
             [name or "(none)", c["articles"], c["words"], c["equations"], c["numbered"]]
             for name, c in report["collections"].items()]),
         _table("Skipped, by cause", ["cause", "#sources"], [[cause, n] for cause, n in skips]),
         _table("Skipped sources", ["source", "cause", "detail"], [
             [s["source"], s["cause"], s["detail"]] for s in report["skipped_sources"]]),
+        _table("Papers read in part", ["article", "cause", "where"], [
+            [p["article"], p["cause"], _examples([p | {"article": ""}])]
+            for p in report["partial_articles"]]),
         _table("What was not read, or not surely", ["cause", "#times", "#papers", "for example"], [
-            [p["cause"], p["count"], p["articles"], _examples(p["examples"])]
+            [p["cause"], p["count"], p["articles"], _examples(p["examples"], p["count"])]
             for p in report["problems"]]),
-        _table("Papers that lost displays", ["article", "#opened", "#lost", "#coverage"], [
+        _table("Papers with displays that were not read",
+               ["article", "#opened", "#not read", "#coverage"], [
             [w["article"], w["opened"], w["lost"], percent(w["coverage"])]
             for w in coverage["worst"]]),
-        _table("Unknown commands", ["command", "#times", "#papers"], [
-            [u["macro"], u["count"], u["articles"]] for u in report["unknown_macros"]]),
+        _table("Unknown commands", ["command", "#times", "#papers", "most in"], [
+            [u["macro"], u["count"], u["articles"], u["example"]]
+            for u in report["unknown_macros"]]),
         _table("Near-duplicates (over a fifth of 8-word runs shared)", ["documents"], [
             [", ".join(names)] for names in report["clusters"]]),
         _table("Slowest papers", ["article", "#seconds"], [
@@ -231,9 +283,12 @@ def _e(value: object) -> str:
     return html.escape(str(value))
 
 
-def _examples(examples: list[dict[str, Any]]) -> list[str]:
-    parts = ((e["article"], place(e["file"], e["line"]), e["detail"]) for e in examples[:5])
-    return [" ".join(part for part in found if part) for found in parts]
+def _examples(examples: list[dict[str, Any]], count: int = 0) -> list[str]:
+    """Where things stand; of `count` in all, how many more there are."""
+    parts = ((e["article"], place(e["file"], e["line"]), e["detail"]) for e in examples)
+    more = count - len(examples)
+    shown = [" ".join(part for part in found if part) for found in parts]
+    return shown + ([f"and {more:,} more"] if more > 0 else [])
 
 
 def _table(title: str, heads: list[str], rows: list[list[Any]]) -> str:

@@ -26,6 +26,7 @@ def add(
 ) -> None:
     """Read more papers into a library; its model stays as it is."""
     from eqemb.building import add_papers
+    from eqemb.report import counted
 
     with Stages() as stages:
         change = add_papers(
@@ -34,9 +35,8 @@ def add(
     if as_json:
         print_json(vars(change))
     else:
-        print(
-            f"{change.articles:,} articles added to {library}, {change.skipped:,} sources skipped"
-        )
+        skipped = counted(change.skipped, "source")
+        print(f"{counted(change.articles, 'article')} added to {library}, {skipped} skipped")
     for names, what in (
         (change.known, "there already (--replace reads them anew)"),
         (change.replaced, "replaced"),
@@ -71,13 +71,14 @@ def remove(
 ) -> None:
     """Take articles out of a library; its model stays as it is."""
     from eqemb.building import remove_articles
+    from eqemb.report import counted
 
     with Stages() as stages:
         change = remove_articles(library, articles, resume=resume, watch=stages.watch)
     if as_json:
         print_json({"articles": change.articles})
     else:
-        print(f"{change.articles:,} articles removed from {library}")
+        print(f"{counted(change.articles, 'article')} removed from {library}")
     if change.finished:
         say(_FINISHED)
 

@@ -53,6 +53,7 @@ Strict = Annotated[
         help="Exit 3 if less than this share of displays, or of LaTeX papers, was read.",
     ),
 ]
+_CAUSES = 6  # that the summary of a reading names
 
 
 @app.command()
@@ -83,7 +84,7 @@ def build(
 
     started = time.perf_counter()
     if not resume:
-        _say_replaced(output)
+        _say_replaced(output, paths)
     with Stages() as stages:
         library = build_library(
             paths, output, model=model, base=base, jobs=jobs, resume=resume, watch=stages.watch
@@ -97,26 +98,27 @@ def build(
     seconds = time.perf_counter() - started
     if as_json:
         print_json(_read_summary(report, seconds) | {"model": report.get("model")})
-    elif report["articles"]:
+    else:
         _print_summary(report, output, seconds)
         _say_model(report.get("model"))
-    _check_read(report, paths)
-    if not as_json:
         say(f"next: eqemb search {output} WORDS")
         if first is not None:
             say(f"      eqemb similar {output} '{first}#1'")
     _check_strict(report["coverage"], strict)
 
 
-def _say_replaced(output: Path) -> None:
-    """A library that is there already is not replaced in silence."""
+def _say_replaced(output: Path, paths: list[Path]) -> None:
+    """A library that is there already is not replaced in silence, where there is what to read."""
     from eqemb.library import Library
+    from eqemb.report import counted
+    from eqemb.sources import discover
 
+    discover(paths)  # refuses what does not exist
     if (output / "library.json").exists():
         with suppress(EqembError), Library.open(output) as old:
-            count = old.report["articles"]
-            if count:
-                say(f"{output} is a library of {count:,} papers: it is replaced when this is done")
+            if old.report["articles"]:
+                papers = counted(old.report["articles"], "paper")
+                say(f"{output} is a library of {papers}: it is replaced when this is done")
 
 
 def _say_model(model: dict[str, Any] | None) -> None:
@@ -148,7 +150,7 @@ def read(
 
     started = time.perf_counter()
     if not resume:
-        _say_replaced(output)
+        _say_replaced(output, paths)
     with Talk() as talk:
         library = read_library(paths, output, progress=talk.progress, jobs=jobs, resume=resume)
     with library:
@@ -156,21 +158,10 @@ def read(
     seconds = time.perf_counter() - started
     if as_json:
         print_json(_read_summary(report, seconds))
-    elif report["articles"]:
+    else:
         _print_summary(report, output, seconds)
-    _check_read(report, paths)
-    if not as_json:
         say(f"next: eqemb info {output}")
     _check_strict(report["coverage"], strict)
-
-
-def _check_read(report: dict[str, Any], paths: list[Path]) -> None:
-    from eqemb.report import why_none
-
-    if report["articles"] == 0:
-        raise EqembError(
-            f"no article could be read from {', '.join(map(str, paths))}: {why_none(report)}"
-        )
 
 
 def _read_summary(report: dict[str, Any], seconds: float) -> dict[str, Any]:
@@ -199,31 +190,45 @@ def _check_strict(coverage: dict[str, Any], strict: float | None) -> None:
 
 
 def _print_summary(report: dict[str, Any], output: Path, seconds: float) -> None:
-    from eqemb.report import percent
+    from eqemb.report import counted, percent
 
     equations, coverage = report["equations"], report["coverage"]
-    unknown = equations.get("numbering_unknown")
+    unknown, silent = equations.get("numbering_unknown"), coverage["displays_unaccounted"]
+    partial, alike = report["partial"], len(report["clusters"])
+    not_read = f", {silent:,} empty or within another" if silent else ""
     rows = [
-        ("papers read", f"{report['articles']:,}", f"{report['partial']:,} of them in part"),
+        (
+            "papers read",
+            f"{report['articles']:,}",
+            f"{partial:,} of them in part" if partial else "",
+        ),
         ("skipped", f"{report['skipped']['total']:,}", _causes(report["skipped"]["causes"])),
         ("numbered equations", f"{equations['numbered']:,}", ""),
         ("unnumbered displays", f"{equations['unnumbered']:,}", ""),
         *([("numbering unknown", f"{unknown:,}", "the source does not say")] if unknown else []),
-        ("displays lost", f"{equations['lost']:,}", f"{percent(coverage['displays'])} read"),
+        (
+            "displays lost",
+            f"{equations['lost']:,}",
+            percent(coverage["displays"]) + " read" + not_read,
+        ),
         ("words", f"{report['words']:,}", ""),
-        ("near-duplicates", f"{len(report['clusters']):,}", "groups of documents"),
+        (
+            "near-duplicates",
+            f"{alike:,}",
+            "group of documents" if alike == 1 else "groups of documents",
+        ),
     ]
     if model := report.get("model"):
         rows.append(model_row(model))
     for name, value, note in rows:
         print(f"{name:20}{value:>12}  {note}".rstrip())
-    worst = [p for p in report["problems"] if p["cause"] != "file not used"][:5]
-    if worst:
+    if problems := report["problems"]:
         print("\nnot read, or not surely:")
-        for problem in worst:
-            print(
-                f"  {problem['cause']:28}{problem['count']:>6,}  in {problem['articles']:,} papers"
-            )
+    for problem in problems[:_CAUSES]:
+        papers = counted(problem["articles"], "paper")
+        print(f"  {problem['cause']:28}{problem['count']:>6,}  in {papers}")
+    if len(problems) > _CAUSES:
+        print(f"  and {counted(len(problems) - _CAUSES, 'more cause')}")
     size = report["source_bytes"] / 1e6
     say(f"{size:.1f} MB of LaTeX in {seconds:.1f} s; the whole account: {output / 'report.html'}")
 
@@ -233,9 +238,9 @@ def model_row(model: dict[str, Any]) -> tuple[str, str, str]:
     if model["sha256"] is None:
         return "words learned", "none", ""
     score = model["validation"]
-    shown = "none" if score is None else f"{score:.3f} (chance {model['chance']:.3f})"
+    shown = "none" if score is None else f"{score:.3f} (chance {model['chance']:.3f}, best 0)"
     on = " on the base's papers" if "why" in model else ""
-    note = f"{model['units']:,} units, validation{on} {shown}"
+    note = f"{model['units']:,} units of equations, validation{on} {shown}"
     return "words learned", f"{model['words']:,}", note
 
 
@@ -245,11 +250,21 @@ def _causes(causes: dict[str, int]) -> str:
 
 
 @app.command()
-def info(library: LibraryPath, as_json: Json = False) -> None:
-    """Print the counts of a library."""
+def info(
+    library: LibraryPath,
+    problems: Annotated[
+        bool,
+        typer.Option("--problems", help="List all that was skipped or not read, a line each."),
+    ] = False,
+    as_json: Json = False,
+) -> None:
+    """Print the counts of a library, or every problem that reading it met."""
     from eqemb.library import Library
-    from eqemb.report import percent
+    from eqemb.report import counted, percent
 
+    if problems:
+        _print_problems(library, as_json=as_json)
+        return
     with Library.open(library) as opened:
         report, models, steps = opened.report, _models(opened), opened.steps
     keys = ("articles", "partial", "skipped", "equations", "words", "coverage", "collections",
@@ -264,9 +279,10 @@ def info(library: LibraryPath, as_json: Json = False) -> None:
             f"{harmless(name) or '(none)':20}{counts['articles']:>10,}{counts['words']:>12,}"
             f"{counts['equations']:>11,}{counts['numbered']:>10,}"
         )
+    in_part = f" ({report['partial']:,} in part)" if report["partial"] else ""
     print(
-        f"\n{report['articles']:,} articles ({report['partial']:,} in part), "
-        f"{report['skipped']['total']:,} sources skipped, "
+        f"\n{counted(report['articles'], 'article')}{in_part}, "
+        f"{counted(report['skipped']['total'], 'source')} skipped, "
         f"{percent(report['coverage']['displays'])} of displays read"
     )
     print(f"content {report['sha256']}")
@@ -281,6 +297,22 @@ def info(library: LibraryPath, as_json: Json = False) -> None:
     for step in steps:
         print(f"made    {harmless(_step_text(step))}")
     say(f"the whole account: {library / 'report.html'}")
+
+
+def _print_problems(library: Path, *, as_json: bool) -> None:
+    """Cause, article or source, place and detail, between tabs; in the order of reading."""
+    from eqemb.library import Library
+    from eqemb.report import every_problem, place
+
+    with Library.open(library) as opened:
+        found = every_problem(opened.records)
+        if as_json:
+            print_json({"problems": list(found)})
+            return
+        for one in found:
+            where = place(one["file"], one["line"])
+            line = "\t".join((one["cause"], one["article"], where, one["detail"]))
+            print(" ".join(harmless(line).split("\n")).rstrip())
 
 
 def _models(library: Any) -> dict[str, dict[str, Any]]:
@@ -330,7 +362,7 @@ def show(
 ) -> None:
     """Print an article as it was read: its text, and its equations where they stand."""
     from eqemb.library import Library
-    from eqemb.report import place
+    from eqemb.report import counted, place
 
     with Library.open(library) as opened:
         if article is None:
@@ -340,7 +372,7 @@ def show(
                 print_json({"articles": [dict(zip(names, row, strict=True)) for row in listed]})
                 return
             for name, count, title in listed:
-                print(f"{name}  ({count} equations)  {harmless(title)}".rstrip())
+                print(f"{name}  ({counted(count, 'equation')})  {harmless(title)}".rstrip())
             return
         found = opened.article(article)
     if as_json:

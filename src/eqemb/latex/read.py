@@ -52,7 +52,8 @@ def read_latex(source: Opened) -> Article:
     for path in files.unused(used):
         displays = count_displays(strip_comments(files.text(path)))
         if displays:
-            article.problems.append(Problem("file not used", path, 0, f"{displays} displays"))
+            held = f"{displays} display{'s' * (displays > 1)}"
+            article.problems.append(Problem("file not used", path, 0, held))
     article.source_bytes = sum(len(source.files[path]) for path in dict.fromkeys(used))
     return article
 

@@ -50,6 +50,7 @@ def report(desk: Desk) -> bytes:
     """What was read and what was not."""
     told, stats = desk.library.report, desk.stats
     equations, coverage = told["equations"], told["coverage"]
+    silent = coverage["displays_unaccounted"]
     parts = [
         figures((
             ("articles read", f"{told['articles']:,}"),
@@ -57,6 +58,7 @@ def report(desk: Desk) -> bytes:
             ("sources skipped", f"{told['skipped']['total']:,}"),
             ("equations", f"{stats['equations']:,}"),
             ("displays lost", f"{equations['lost']:,}"),
+            *([("displays empty or within another", f"{silent:,}")] if silent else []),
             ("words", f"{told['words']:,}"),
             ("of displays read", percent(coverage["displays"])),
         )),
@@ -68,14 +70,19 @@ def report(desk: Desk) -> bytes:
         table("Skipped sources", ["source", "cause"], [
             # what a source is called, not where it lies
             [PurePath(s["source"]).name, s["cause"]] for s in told["skipped_sources"]]),
+        table("Articles read in part", ["article", "cause", "where"], [
+            [h("a", p["article"], href=article_link(p["article"])), p["cause"],
+             place(p["file"], p["line"])] for p in told.get("partial_articles", [])]),
         table("What was not read, or not surely", ["cause", "#times", "#articles", "for example"], [
             [p["cause"], p["count"], p["articles"], _examples(p["examples"])]
             for p in told["problems"]]),
-        table("Articles that lost displays", ["article", "#displays", "#lost", "#read"], [
+        table("Articles with displays that were not read",
+              ["article", "#displays", "#not read", "#read"], [
             [h("a", w["article"], href=article_link(w["article"])), w["opened"], w["lost"],
              percent(w["coverage"])] for w in coverage["worst"]]),
-        table("Unknown commands", ["command", "#times", "#articles"], [
-            [h("code", u["macro"]), u["count"], u["articles"]] for u in told["unknown_macros"]]),
+        table("Unknown commands", ["command", "#times", "#articles", "most in"], [
+            [h("code", u["macro"]), u["count"], u["articles"], u.get("example", "")]
+            for u in told["unknown_macros"]]),
         table("Near-duplicates", ["articles"], [[", ".join(names)] for names in told["clusters"]],
               "More than a fifth of their runs of eight words are the same."),
     ]  # fmt: skip

@@ -43,7 +43,7 @@ clean:
 # Made anew when the packages we ask for change; "ready" is written last, so that an
 # environment whose making was interrupted is not taken for a whole one.
 $(READY): pyproject.toml
-	@echo "making .venv (once)" >&2
+	@echo "making .venv, once: pip installs about 100 packages, a minute or two without a word" >&2
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "eqemb needs Python 3.11 or newer, and $(PYTHON) is " + sys.version.split()[0] + ": say make PYTHON=...")'
 	@$(PYTHON) -m venv .venv
 	@$(BIN)/pip install -q -e '.[dev,docs]'

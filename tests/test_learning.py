@@ -410,6 +410,26 @@ def test_the_library_stays_readable_after_training(library: Path) -> None:
         assert opened.report["articles"] == 8
 
 
+def test_a_model_that_was_kept_with_its_hash_needs_none(library: Path, tmp_path: Path) -> None:
+    """Its name is enough where it is the only one; of several all are named."""
+    shutil.copytree(library, tmp_path / "lib", ignore=shutil.ignore_patterns("models"))
+    one, other = (f"eqemb-{digit * 12}" for digit in "01")
+    with Library.open(tmp_path / "lib") as opened:
+
+        def keep(name: str) -> None:
+            (opened.folder / "models" / name).mkdir(parents=True)
+            (opened.folder / "models" / name / "config.json").write_text("{}", "utf-8")
+
+        keep(one)
+        keep("eqemb-u-" + "2" * 12)
+        assert workshop.find_model(opened, "eqemb").name == one
+        with pytest.raises(UsageError, match="no model 'eqem'"):
+            workshop.find_model(opened, "eqem")
+        keep(other)
+        with pytest.raises(UsageError, match=rf"did you mean {one} or {other}\?"):
+            workshop.find_model(opened, "eqemb")
+
+
 def test_a_model_older_than_the_library_is_said_to_be(run: Run, tmp_path: Path) -> None:
     """Evaluated on what it was trained on, and with a word about it; near-duplicates or not."""
     demo = [DEMO / article for article in FEW if article.endswith(".tex")]

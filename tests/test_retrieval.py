@@ -349,6 +349,7 @@ def test_the_command_compares_without_judgements(
     assert "| article oracle |" in printed.out
     assert "combination" not in printed.out
     assert "own contexts" in printed.err
+    assert f"the models are kept in {library / 'models'}" in printed.err
 
 
 def test_a_grade_that_is_missing_is_an_error(

@@ -337,12 +337,19 @@ def trained_once(
 
 
 def find_model(library: Library, name: str) -> Path:
-    """The folder of a model; a name that is not there is answered with near ones."""
+    """The folder of a model; a name that is not there is answered with near ones.
+
+    One that was kept with its hash (`trained_once`) needs no hash where it is the only one.
+    """
     known = library.models()
     if name not in known:
-        near = difflib.get_close_matches(name, known, n=1)
+        kept = re.compile(re.escape(name) + "-[0-9a-f]{12}")
+        near = [*filter(kept.fullmatch, known)]
+        if len(near) == 1:
+            return library.folder / "models" / near[0]
+        near = near or difflib.get_close_matches(name, known, n=1)
         have = ", ".join(known) or "none, make one with `eqemb train`"
-        hint = f"did you mean {near[0]}?" if near else f"it has {have}"
+        hint = f"did you mean {' or '.join(near)}?" if near else f"it has {have}"
         raise UsageError(f"no model {name!r} in {library.folder}: {hint}")
     return library.folder / "models" / name
 

@@ -24,7 +24,8 @@ By = Annotated[
 #: What an answer may be limited to, as the library takes it.
 _LIMITS: dict[str, Any] = {
     "collection": Annotated[
-        str | None, typer.Option("--collection", help="Only of this collection.")
+        str | None,
+        typer.Option("--collection", help="Only of this collection: a folder of papers, see info."),
     ],
     "article": Annotated[str | None, typer.Option("--article", help="Only of this article.")],
     "year": Annotated[

@@ -32,10 +32,13 @@ def evaluate(
     from eqemb.library import Library
 
     with Library.open(library) as opened:
-        made = Embeddings.load(workshop.find_model(opened, model))
+        place = workshop.find_model(opened, model)
+        made = Embeddings.load(place)
         corpus, split = workshop.trained_on(opened, made)
         current = workshop.is_current(opened, made.config)
     found = evaluation.judged(workshop.reopened(made), corpus, split)
+    if place.name != model:
+        say(f"{model} is {place}")
     if not current:
         say(f"{model} is older than the library: papers that were read since are not in its corpus")
     if as_json:
@@ -256,3 +259,4 @@ def retrieval(
     for note in standings.notes(found):
         print(note)
     print("\n" + "\n".join(map(tables.markdown, standings.report(found))))
+    say(f"the models are kept in {library / 'models'}: eqemb evaluate {library} eqemb-u")

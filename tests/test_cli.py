@@ -387,7 +387,7 @@ def test_nothing_that_was_read_is_no_library(run: Run, tmp_path: Path, command: 
     done = run(command, tmp_path / "papers", "-o", lib)
     assert (done.code, done.out) == (1, "")
     assert f"no library is made at {lib}" in done.err
-    assert "no library at" in run("info", lib).err
+    assert f"no library at {lib}: make one" in run("info", lib).err
     papers(tmp_path / "papers", a=BODY)
     done = run(command, tmp_path / "papers", "-o", lib)
     assert done.code == 0

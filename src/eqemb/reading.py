@@ -419,6 +419,8 @@ def check_articles(report: dict[str, Any], folder: Path, generation: Path) -> No
     """Refuse to make a library of nothing, or to put it in the place of one."""
     if report["articles"] == 0:
         shutil.rmtree(generation, ignore_errors=True)
+        with contextlib.suppress(OSError):  # others are in it; else nothing was begun
+            generation.parent.rmdir()
         kept = (
             f"{folder} stays as it was" if read_state(folder) else f"no library is made at {folder}"
         )

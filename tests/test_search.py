@@ -172,12 +172,12 @@ def test_phrases_are_those_that_can_be_read(tmp_path: Path) -> None:
     stems = wording.stem_of[wording.tokens].tolist()
     for length in (2, 3, 5, 7, 60, 256, 257, 300):
         for at in dice.sample(range(len(stems) - length), 12):
-            phrase = stems[at : at + length]
+            phrase = tuple(stems[at : at + length])
             expected = []
             for low, place, high in wording.places.tolist():
                 near = stems[max(low, place - REACH) : min(high, place + REACH)]
                 runs = range(len(near) - length + 1)
-                expected.append(any(near[run : run + length] == phrase for run in runs))
+                expected.append(any(near[run : run + length] == list(phrase) for run in runs))
             assert wording.having_phrase(phrase).tolist() == expected
     assert not wording.having_phrase([0, 1] * 200).any()
 

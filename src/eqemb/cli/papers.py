@@ -70,6 +70,10 @@ def build(
             "--base", metavar="LIBRARY", help="Take word vectors from a larger library's model."
         ),
     ] = None,
+    device: Annotated[
+        str,
+        typer.Option("--device", help="What learns: cpu; cuda, a GPU; auto, one where there is."),
+    ] = "cpu",
     draws: Annotated[
         bool, typer.Option("--map/--no-map", help="Lay out a map of them for the page.")
     ] = True,
@@ -85,9 +89,17 @@ def build(
     started = time.perf_counter()
     if not resume:
         _say_replaced(output, paths)
+    # a library that is made again has the same bytes, on a GPU too
+    learns = {} if device == "cpu" else {"device": device, "deterministic": True}
     with Stages() as stages:
         library = build_library(
-            paths, output, model=model, base=base, jobs=jobs, resume=resume, watch=stages.watch
+            paths,
+            output,
+            model=learns if model else False,
+            base=base,
+            jobs=jobs,
+            resume=resume,
+            watch=stages.watch,
         )
         first = next((name for name, count, _ in library.contents() if count), None)
         if draws and first is not None:

@@ -179,7 +179,7 @@ def test_phrases_are_those_that_can_be_read(tmp_path: Path) -> None:
                 runs = range(len(near) - length + 1)
                 expected.append(any(near[run : run + length] == list(phrase) for run in runs))
             assert wording.having_phrase(phrase).tolist() == expected
-    assert not wording.having_phrase([0, 1] * 200).any()
+    assert not wording.having_phrase((0, 1) * 200).any()
 
 
 def test_a_formula_among_words(library: Library) -> None:

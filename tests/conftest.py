@@ -1,6 +1,7 @@
 """Where tests find data that is not part of the project; and the command line in this process."""
 
 import os
+import signal
 import sys
 from pathlib import Path
 
@@ -8,6 +9,11 @@ import pytest
 
 from eqemb import cli, reading
 from synthetic import Done, InlinePool, Run
+
+
+def pytest_configure() -> None:
+    """Tests send SIGINT, which whatever is started in the background would be deaf to."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def _folder(variable: str) -> Path:

@@ -367,7 +367,7 @@ def test_an_interruption_at_the_start_is_silent() -> None:
         ("info L --jsn", "--json"),
         ("info L extra", "extra"),
         ("info -lib", "put -- before what begins with a dash"),
-        (r"similar L -\sum_i", "put -- before what begins with a dash"),
+        ("similar L -xy", "put -- before what begins with a dash"),
         ("search L x --by meanin", "there are all, words, meaning"),
         ("search L x --collection set9", "did you mean set"),
         ("search L x --article set0/paper00", "set0/paper000"),

@@ -81,7 +81,8 @@ def test_a_frame_has_a_row_for_each_hit(library: Library, monkeypatch: pytest.Mo
 @pytest.mark.parametrize(
     ("text", "shown"),
     [
-        (r"as in $2.73$, with $x_i^2$", "as in (2.73), with xᵢ²"),
+        (r"In $2.73$, as in $5$ folds with $x_i^2$", "In (2.73), as in 5 folds with xᵢ²"),
+        ("a score of $93.8$ on the order of $1$", "a score of 93.8 on the order of 1"),
         ("(see Eq. $10$) and ($7$)", "(see Eq. (10)) and (7)"),
         (
             "set to $1$, between $0$ and $1$; it is $3$ of $0.5$",

@@ -66,7 +66,7 @@ def test_made_parts_are_not_stale() -> None:
 
 def quick_build(*given: Any, **named: Any) -> eqemb.Library:
     """As `build_library`, but what it learns is little."""
-    return BUILD(*given, **named | {"model": QUICK if named.get("model", True) else False})
+    return BUILD(*given, **named | {"model": named.get("model") is not False and QUICK})
 
 
 BUILD = building.build_library
@@ -79,6 +79,7 @@ def desk(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     folder = tmp_path_factory.mktemp("desk")
     shutil.copytree(DEMO, folder / "papers")
     (folder / "papers/nlp/transformer").rename(folder / "papers/nlp/1803.09123")
+    (folder / "papers/nlp/lstm.tex").rename(folder / "papers/ARTICLE.tex")
     for name in ("new-papers", "more-papers"):
         (folder / name).mkdir()
         (folder / name / "new.tex").write_text(NEW_PAPER, "utf-8")
@@ -214,7 +215,7 @@ def test_command_lines_do_what_they_say(
             cli.main()
         said = capsys.readouterr()
         assert not ended.value.code, f"{shlex.join(given)}: {said.err}"
-        assert said.out.strip(), f"{shlex.join(given)} prints nothing"
+        assert (said.out + said.err).strip(), f"{shlex.join(given)} says nothing"
 
 
 @pytest.mark.parametrize("page", PAGES)

@@ -75,6 +75,9 @@ def test_compounds_are_found_in_every_spelling(tmp_path: Path) -> None:
         for asked in ("cross-entropy", '"cross entropy"', '"cross-entropy"'):
             answer = library.search(asked)
             assert (set(ids(answer)), answer.unknown) == (three, []), asked
+        for asked in ('"the cross entropy of"', '"the cross-entropy of two"'):
+            assert set(ids(library.search(asked))) == three, asked
+        assert library.search("river-cross").unknown == ["river-cross"]
         assert set(ids(library.search("cross entropy"))) == three | {"apart#1"}
         assert ids(library.search("entropy -cross-entropy")) == ["apart#1"]
         scores = {hit.equation.id: hit.score for hit in library.search("cross-entropy")}

@@ -15,10 +15,11 @@ from eqemb.sources.names import arxiv_id
 WIDTH = 113
 #: A title is shown from so many letters on, and words around an equation up to so many.
 _TITLE, _SNIPPET = 12, 86
-#: `$2.73$` is nearly always a reference, unless it reads as a value: "set to $1$", "is $3$".
+#: `$2.73$` may be a reference or a value: it is a reference in parentheses, after *Eq.* or *see*,
+#: and where a sentence begins with *In*.
 _NUMBER = r"\$((?:[1-9]\d*|[A-Z]\.\d+)(?:\.\d+[a-z]?)*)\$"
-_VALUE = r"(?<!\bis )(?<!\bare )(?<!\bthan )(?<!\bat )(?<!\bor )(?<!\bbetween )(?<!\$0\$ and )"
-_REFERENCE = re.compile(rf"\({_NUMBER}\)|{_VALUE}(?!(?<=\bto )\$1\$){_NUMBER}")
+_BEFORE = r"((?:^|(?<=[.:;] ))(?:In|From|By|Using) |\b(?:[Ee]q(?:ns?|s|uations?)?|[Ss]ee)\.?[ ~]?)"
+_REFERENCE = re.compile(rf"\({_NUMBER}\)|{_BEFORE}{_NUMBER}")
 _PLACE = re.compile(r"\[(?:equation|…)\]")
 
 
@@ -185,7 +186,9 @@ def cut(text: str, width: int) -> str:
 
 def readable(sentence: str) -> str:
     """A sentence with its formulas in Unicode, and references to equations as printed."""
-    text = _REFERENCE.sub(lambda found: f"({found[1] or found[2]})", sentence)
+    text = _REFERENCE.sub(
+        lambda found: f"({found[1]})" if found[1] else f"{found[2]}({found[3]})", sentence
+    )
     text = re.sub(r"\$([^$]*)\$", lambda found: layout(found[1]).to_text(), text)
     text = re.sub(r"\[…\](?:\s*\[…\])+", "[…]", text)
     text = re.sub(r"(?<=[^\s(])(?=\[(?:equation|…)\])", " ", text)

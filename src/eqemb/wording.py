@@ -17,7 +17,7 @@ import re
 from array import array
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
-from itertools import islice
+from itertools import chain, islice, product
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -37,6 +37,7 @@ FIELDS = {"sentence": 0.15, "section": 1.0, "title": 0.15, "label": 3.0, "refere
 #: BM25's saturation. Lengths do not count: all contexts are as long as their reach.
 K1 = 0.6
 _SLICE = 2_000  # equations whose contexts are gathered at a time
+_JOINED = 6  # words of a phrase that are joined in every way
 _NEAR = 0.75  # how alike words have to be that may have been meant
 #: Words of a label: `eq:crossEntropy` has cross and entropy.
 _LABEL = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
@@ -258,17 +259,23 @@ class Wording:
                 ways.setdefault(stem(word), {}).update(dict.fromkeys(found))
                 typed.setdefault(stem(word), word)
         said = {typed[root]: self._said(found) for root, found in ways.items()}
+        said = {word: owners for word, owners in said.items() if len(owners[0])}
         idfs = {word: float(self._idf(len(owners))) for word, (owners, _) in said.items()}
         total = sum(idfs.values())
         return [Term(word, idfs[word] / total, *said[word]) for word in said]
 
     def spellings(self, phrase: Sequence[str]) -> list[Phrase]:
-        """A phrase, or a word, as it is given, with its compounds taken apart, and as a compound.
+        """A phrase, or a word, with neighbours joined into compounds in every way.
 
-        Those whose words the library has, as stems.
+        Those whose words the library has, as stems, the phrase as it is given first. A long phrase
+        is joined as a whole or not at all.
         """
-        apart = tuple(part for word in phrase for part in word.split("-"))
-        ways = dict.fromkeys((tuple(phrase), apart, ("-".join(phrase),)))
+        parts = [part for word in phrase for part in word.split("-")]
+        ways = {tuple(phrase): None, tuple(parts): None, ("-".join(parts),): None}
+        if len(parts) <= _JOINED:
+            for marks in product(" -", repeat=len(parts) - 1):
+                text = "".join(chain(*zip(parts, [*marks, ""], strict=True)))
+                ways[tuple(text.split())] = None
         rows = ([self.find(word) for word in way] for way in ways)
         known = (tuple(row for row in way if row is not None) for way in rows if None not in way)
         return list(dict.fromkeys(known))

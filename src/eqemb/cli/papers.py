@@ -321,10 +321,13 @@ def _print_problems(library: Path, *, as_json: bool) -> None:
         if as_json:
             print_json({"problems": list(found)})
             return
-        for one in found:
+        count = 0
+        for count, one in enumerate(found, 1):  # noqa: B007 - it is asked for below
             where = place(one["file"], one["line"])
             line = "\t".join((one["cause"], one["article"], where, one["detail"]))
             print(" ".join(harmless(line).split("\n")).rstrip())
+        if not count:
+            say("nothing was skipped, and everything was read")
 
 
 def _models(library: Any) -> dict[str, dict[str, Any]]:

@@ -31,7 +31,7 @@ def serve(
     try:
         from eqemb.server.running import serve as run
     except ModuleNotFoundError as error:
-        if (error.name or "").partition(".")[0] not in ("fastapi", "uvicorn", "starlette"):
+        if (error.name or "").partition(".")[0] not in ("fastapi", "uvicorn", "starlette", "h11"):
             raise
         raise UsageError("serving needs FastAPI and uvicorn: pip install 'eqemb[serve]'") from None
     run(

@@ -475,12 +475,24 @@ def test_memory_that_torch_holds_for_later_is_free(monkeypatch: pytest.MonkeyPat
     """Half of what would be free with an empty shelf is its share."""
     monkeypatch.setattr(torch.cuda, "mem_get_info", lambda _: (100, 1000))
     monkeypatch.setattr(torch.cuda, "memory_reserved", lambda _: 60)
-    monkeypatch.setattr(torch.cuda, "memory_allocated", lambda _: 20)
+    allocated = 20
+    monkeypatch.setattr(torch.cuda, "memory_allocated", lambda _: allocated)
     made = shelf.Shelf(torch.device("cuda"), None)
     assert (shelf.free(made.device), made.left()) == (140, 70)
-    array = np.zeros(1)
-    made.once(lambda: torch.zeros(10, dtype=torch.int8), (array,))
-    assert (made.used, made.left()) == (10, 65)
+    arrays = [np.zeros(1) for _ in range(3)]
+
+    def make(size: int) -> Any:
+        nonlocal allocated
+        allocated += size  # what is made is not free while there is a look at what is left
+        return torch.zeros(size, dtype=torch.int8)
+
+    made.once(lambda: make(10), (arrays[0],))
+    assert (made.used, made.left()) == (10, 60)
+    made.once(lambda: make(61), (arrays[1],))
+    assert (len(made), made.used) == (1, 10)
+    allocated -= 61  # it was not kept
+    made.once(lambda: make(60), (arrays[2],))
+    assert (len(made), made.used, made.left()) == (2, 70, 0)
 
 
 def test_sums_of_equations_beyond_the_exact_range_are_refused() -> None:

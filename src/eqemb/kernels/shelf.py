@@ -30,13 +30,13 @@ class Shelf:
     def __len__(self) -> int:
         return len(self._kept)
 
-    def left(self) -> int:
-        """Bytes that may still be taken."""
+    def left(self, made: int = 0) -> int:
+        """Bytes that may still be taken; so many are made already, and not on the shelf."""
         if self.memory is not None:
             return max(0, self.memory - self.used)
         if self.device.type != "cuda":
             return 1 << 62
-        return max(0, (free(self.device) - self.used) // 2)
+        return max(0, (free(self.device) + made - self.used) // 2)
 
     def get(self, arrays: Arrays, *more: Any) -> Any:
         """What is kept of some arrays, or None."""
@@ -57,7 +57,7 @@ class Shelf:
         if size is None:
             parts: Any = [made] if isinstance(made, torch.Tensor) else made
             size = sum(part.nbytes for part in parts)
-        if size <= self.left():
+        if size <= self.left(size):
             mine = weakref.ref(self)  # a shelf that held itself would outlive its kernels
 
             def forget(_: Any) -> None:

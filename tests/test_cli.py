@@ -628,12 +628,19 @@ def test_a_build_ends_with_what_to_type_next(run: Run, tmp_path: Path) -> None:
     assert found["model"]["sha256"] is None
 
 
-def test_a_build_learns_where_it_is_told_to(run: Run, tmp_path: Path) -> None:
+def test_a_build_learns_where_it_is_told_to(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """What it learned on is a step of its making; what nobody has is refused before reading."""
     papers(tmp_path / "papers", a=BODY, b=BODY)
     done = run("build", tmp_path / "papers", "-o", tmp_path / "lib", "--device", "abacus")
     assert (done.code, "device='abacus'" in done.err) == (2, True)
     assert_one_sentence(done)
+    monkeypatch.setattr("eqemb.bernoulli.find_spec", lambda _: None)
+    done = run("build", tmp_path / "papers", "-o", tmp_path / "lib", "--device", "cuda")
+    assert (done.code, "needs torch" in done.err) == (2, True)
+    assert_one_sentence(done)
+    assert not (tmp_path / "lib").exists()
     assert run("build", tmp_path / "papers", "-o", tmp_path / "lib", "--device", "auto").code == 0
     with Library.open(tmp_path / "lib") as library:
         settings = library.steps[0]["model"]["settings"]

@@ -342,6 +342,12 @@ class BernoulliEmbeddings(Model):
             return "cuda" if _no_gpu() is None else "cpu"
         return self.device
 
+    def settled(self) -> str:
+        """The device that trains, which is there: what is missing is said in a sentence."""
+        if self.device != "cpu":
+            self._kernels()
+        return self.place
+
     @contextmanager
     def _on(self, device: str | None) -> Iterator[None]:
         before = self.device

@@ -171,7 +171,7 @@ class _Lesson:
             made = cls(settings, words, str(Path(base).resolve()))
         else:
             made = cls(settings)
-        made.model()
+        made.model().settled()
         return made
 
     def model(self) -> EqEmbH:

@@ -641,10 +641,11 @@ def test_a_build_learns_where_it_is_told_to(
     assert (done.code, "needs torch" in done.err) == (2, True)
     assert_one_sentence(done)
     assert not (tmp_path / "lib").exists()
+    monkeypatch.setattr("eqemb.bernoulli._no_gpu", lambda: "")
     assert run("build", tmp_path / "papers", "-o", tmp_path / "lib", "--device", "auto").code == 0
     with Library.open(tmp_path / "lib") as library:
         settings = library.steps[0]["model"]["settings"]
-        assert settings == {"device": "auto", "deterministic": True}
+        assert settings == {"device": "cpu", "deterministic": True}
 
 
 def test_a_build_lays_out_the_map(run: Run, tmp_path: Path) -> None:

@@ -171,7 +171,9 @@ class _Lesson:
             made = cls(settings, words, str(Path(base).resolve()))
         else:
             made = cls(settings)
-        made.model().settled()
+        device = made.model().settled()
+        if settings.get("device") == "auto":  # who makes it again has to learn where we did
+            settings["device"] = device
         return made
 
     def model(self) -> EqEmbH:

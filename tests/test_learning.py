@@ -23,6 +23,7 @@ from eqemb.library import Library
 from eqemb.reading import read_library
 from eqemb.vocabulary import Rules
 from few_articles import DEMO, FEW, copy_articles
+from synthetic import papers
 
 SMALL = ("--dim", "8", "--iterations", "3", "--threads", "1")
 
@@ -245,12 +246,19 @@ def test_memory_is_said_in_gigabytes(
 
 
 @pytest.mark.filterwarnings("default")
-def test_warnings_are_sentences(run: Run, library: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_warnings_are_sentences(
+    run: Run, library: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A GPU that cannot be used is no reason to show source code."""
     monkeypatch.setattr("eqemb.bernoulli._no_gpu", lambda: "the GPU cannot be used (too old)")
-    done = run("train", library, "--dry-run")
     said = "the GPU cannot be used (too old); the CPU trains instead"
-    assert [line for line in done.err.splitlines() if "GPU" in line] == [said]
+    papers(tmp_path / "papers", a=r"Some words. \[ x = 1 \]")
+    for command in (
+        ("train", library, "--dry-run"),
+        ("build", tmp_path / "papers", "-o", tmp_path / "lib", "--device", "auto"),
+    ):
+        done = run(*command)
+        assert [line for line in done.err.splitlines() if "GPU" in line] == [said]
 
 
 def test_dry_run_trains_nothing(run: Run, library: Path) -> None:

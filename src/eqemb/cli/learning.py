@@ -3,9 +3,6 @@
 import math
 import os
 import sys
-import warnings
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any, Self
 
@@ -126,20 +123,11 @@ def _print_corpus(collection: str, corpus: Any) -> None:
     )
 
 
-@contextmanager
-def _saying() -> Iterator[None]:
-    """Warnings as sentences, like everything else that is said."""
-    with warnings.catch_warnings():
-        warnings.showwarning = lambda message, *_, **__: say(str(message))
-        yield
-
-
 _MODELS = "words, b-emb, eqemb, eqemb-u, eqemb-h, glove, cbow or pv-dm (extra `baselines`)."
 Setting = typer.Option
 
 
 @app.command()
-@_saying()
 def train(
     library: LibraryPath,
     model: Annotated[str, Setting("--model", help=_MODELS)] = "eqemb-u",

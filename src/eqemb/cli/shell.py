@@ -6,6 +6,7 @@ import os
 import re
 import shutil
 import sys
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -54,7 +55,8 @@ class _Commands(TyperGroup):
     def invoke(self, ctx: Any) -> None:
         """Run a command."""
         try:
-            super().invoke(ctx)
+            with _saying():
+                super().invoke(ctx)
             sys.stdout.flush()  # what cannot be written shows here, not when all is over
         except EqembError as error:
             fail(str(error), error.exit_code)
@@ -62,6 +64,14 @@ class _Commands(TyperGroup):
             fail("interrupted" + _KEPT.get(str(ctx.invoked_subcommand), ""), _INTERRUPTED)
         except OSError as error:
             _fail_refused(error)
+
+
+@contextmanager
+def _saying() -> Iterator[None]:
+    """Warnings as sentences, like everything else that is said."""
+    with warnings.catch_warnings():
+        warnings.showwarning = lambda message, *_, **__: say(str(message))
+        yield
 
 
 def _fail_refused(error: OSError) -> NoReturn:

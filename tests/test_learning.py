@@ -249,12 +249,12 @@ def test_memory_is_said_in_gigabytes(
 def test_warnings_are_sentences(
     run: Run, library: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A GPU that cannot be used is no reason to show source code."""
+    """A GPU that cannot be used is no reason to show source code, nor to say it twice."""
     monkeypatch.setattr("eqemb.bernoulli._no_gpu", lambda: "the GPU cannot be used (too old)")
     said = "the GPU cannot be used (too old); the CPU trains instead"
     papers(tmp_path / "papers", a=r"Some words. \[ x = 1 \]")
     for command in (
-        ("train", library, "--dry-run"),
+        ("train", library, *SMALL, "--name", "warned"),  # its estimate warns, and its training
         ("build", tmp_path / "papers", "-o", tmp_path / "lib", "--device", "auto"),
     ):
         done = run(*command)

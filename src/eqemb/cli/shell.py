@@ -68,9 +68,16 @@ class _Commands(TyperGroup):
 
 @contextmanager
 def _saying() -> Iterator[None]:
-    """Warnings as sentences, like everything else that is said."""
+    """Warnings as sentences, like everything else that is said; each is said once."""
+    said = set()
+
+    def once(message: Warning | str, *_: Any, **__: Any) -> None:
+        if str(message) not in said:
+            said.add(str(message))
+            say(str(message))
+
     with warnings.catch_warnings():
-        warnings.showwarning = lambda message, *_, **__: say(str(message))
+        warnings.showwarning = once
         yield
 
 

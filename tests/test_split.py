@@ -89,6 +89,20 @@ def test_a_long_stream_is_a_mapped_file(monkeypatch: pytest.MonkeyPatch) -> None
     assert stream.counts.sum() == len(stream.tokens)
 
 
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full here")
+def test_a_full_disk_of_scratch_files_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It need not be the one that the library is on."""
+    corpus = corpus_of(around("x", 3), around("y", 3))
+    monkeypatch.setattr("eqemb.split._IN_MEMORY", 1)
+    monkeypatch.setattr("tempfile.TemporaryFile", lambda: Path("/dev/full").open("wb", 0))  # noqa: SIM115
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    with pytest.raises(OSError, match="No space left") as failed:
+        training_stream(corpus, Split.make(corpus, Settings(negatives=3)))
+    assert failed.value.filename == str(tmp_path)
+
+
 def mapped(array: Ids) -> bool:
     """Whether an array is a part of a mapped file."""
     return isinstance(array.base, np.memmap)

@@ -193,7 +193,10 @@ def _without(tokens: Ids, out: Pointers) -> Ids:
     """The tokens but those at `out`, ascending."""
     if len(tokens) <= _IN_MEMORY:
         return np.delete(tokens, out)
-    with tempfile.TemporaryFile() as file:  # it is gone once nothing maps it
+    with (
+        store.writing(Path(tempfile.gettempdir())),  # it may be another disk than the library's
+        tempfile.TemporaryFile() as file,  # it is gone once nothing maps it
+    ):
         for low in range(0, len(tokens), _SLICE):
             first, last = np.searchsorted(out, (low, low + _SLICE))
             file.write(np.delete(tokens[low : low + _SLICE], out[first:last] - low).data)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from eqemb.cli.shell import Json, Stages, app, print_json, say, short
+from eqemb.cli.shell import Json, Stages, app, print_json, say
 from eqemb.errors import EqembError, UsageError
 
 if TYPE_CHECKING:
@@ -138,8 +138,10 @@ def _identifiers(lists: list[Path], bibs: list[Path], folders: list[Path]) -> li
 
 
 def _say_names(what: str, names: list[str]) -> None:
+    from eqemb.hits import cut
+
     more = ", ..." if len(names) > _SHOWN else ""
-    say(f"{what} {len(names):,}: {', '.join(short(name, 60) for name in names[:_SHOWN])}{more}")
+    say(f"{what} {len(names):,}: {', '.join(cut(name, 60) for name in names[:_SHOWN])}{more}")
 
 
 def _check(made: "Plan", categories: list[str]) -> None:

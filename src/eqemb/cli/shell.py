@@ -134,11 +134,6 @@ def _root(
         raise typer.Exit
 
 
-def short(text: str, width: int) -> str:
-    """The text, cut to a width."""
-    return text if len(text) <= width else text[: width - 1] + "…"
-
-
 def columns() -> int:
     """How wide a line of an answer may be: as the terminal, within limits; 113 without one."""
     return max(60, min(113, shutil.get_terminal_size().columns)) if sys.stdout.isatty() else 113
@@ -211,6 +206,8 @@ class Talk:
     def progress(self, state: Any) -> None:
         """Show the state of a reading."""
         if self._bar is not None:
+            from eqemb.hits import cut
+
             elapsed = self._bar.tasks[0].elapsed or 1e-9
             self._bar.update(
                 self._task,
@@ -218,7 +215,7 @@ class Talk:
                 rate=state.done / elapsed,
                 equations=state.equations,
                 skipped=state.skipped,
-                name=short(state.name, 40),
+                name=cut(state.name, 40),
             )
 
     def __exit__(self, *_: object) -> None:
@@ -252,10 +249,12 @@ class Stages:
         """Show how far a stage is; those before it are over."""
         if self._bar is None:
             return
+        from eqemb.hits import cut
+
         if stage not in self._tasks:
             self._end()
             self._tasks[stage] = self._bar.add_task(stage, total=1, state="")
-        self._bar.update(self._tasks[stage], state=short(harmless(state), 90))
+        self._bar.update(self._tasks[stage], state=cut(harmless(state), 90))
 
     def _end(self) -> None:
         for task in self._tasks.values():

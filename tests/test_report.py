@@ -260,6 +260,12 @@ def test_the_worst_papers_come_first(tmp_path: Path) -> None:
     assert found["coverage"]["displays"] == 0.8
 
 
+def test_as_many_of_the_worst_papers_are_named_as_of_others(tmp_path: Path) -> None:
+    """The first two hundred, as the documents say."""
+    found = report(tmp_path, *(lost(f"a{n:03}", 10, 1) for n in range(201)))
+    assert [w["article"] for w in found["coverage"]["worst"]] == [f"a{n:03}" for n in range(200)]
+
+
 def test_a_display_that_nobody_tells_of_counts_as_lost(tmp_path: Path) -> None:
     """Opened, neither read nor said to be lost: coverage does not believe it."""
     coverage = report(tmp_path, lost("a", 10, 3, told=1), lost("b", 10, 0))["coverage"]

@@ -104,11 +104,11 @@ def _worst(records: Records) -> list[dict[str, Any]]:
     query = (
         "SELECT name, opened, opened - displays AS missing FROM sources s JOIN articles a"
         " ON a.id = s.id WHERE missing > 0"
-        " ORDER BY 1.0 * missing / opened DESC, missing DESC, s.id LIMIT 50"
+        " ORDER BY 1.0 * missing / opened DESC, missing DESC, s.id LIMIT ?"
     )
     return [
         {"article": name, "coverage": _share(opened - lost, opened), "opened": opened, "lost": lost}
-        for name, opened, lost in records.rows(query)
+        for name, opened, lost in records.rows(query, _NAMED)
     ]
 
 

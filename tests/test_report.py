@@ -240,14 +240,21 @@ def test_papers_read_in_part_are_named(tmp_path: Path) -> None:
 
 
 def test_every_problem_is_listed_once(tmp_path: Path) -> None:
-    """Skipped sources first, then those of papers, in order; the page says by what command."""
+    """Skipped sources, those of papers, unknown commands; the page says by what command."""
     problems = [Problem("missing figure", "a.tex", line) for line in range(1, 301)]
-    records = [read("a", problems=problems), skipped("b", "x/b.pdf", "", "pdf only", "")]
+    macros = {"foo": 1, "bar": 1_000}
+    records = [
+        read("a", problems=problems, unknown_macros=macros),
+        skipped("b", "x/b.pdf", "", "pdf only", ""),
+    ]
     found = report(tmp_path, *records)
     with closing(Records(tmp_path / "r.sqlite")) as file:
-        first, *rest = every_problem(file)
+        first, *rest, bar, foo = every_problem(file)
     assert first == {"cause": "pdf only", "article": "x/b.pdf", "file": "", "line": 0, "detail": ""}
     assert [(one["article"], one["line"]) for one in rest] == [("a", n) for n in range(1, 301)]
+    unknown = {"cause": "unknown command", "article": "a", "file": "", "line": 0}
+    assert bar == unknown | {"detail": "\\bar, 1,000 times"}
+    assert foo == unknown | {"detail": "\\foo, 1 time"}
     assert "eqemb info LIBRARY --problems" in render_report(found)
 
 

@@ -128,7 +128,10 @@ def _partial(records: Records) -> list[dict[str, Any]]:
 
 
 def every_problem(records: Records) -> Iterator[dict[str, Any]]:
-    """All that the report gives examples of: skipped sources, then what was not read in papers."""
+    """All that the report gives examples of: skipped sources, what was not read, unknown commands.
+
+    A command is a line for each paper that has it.
+    """
     skipped = (
         "SELECT cause, origin, '', 0, detail FROM sources WHERE status = 'skipped' ORDER BY id"
     )
@@ -139,6 +142,13 @@ def every_problem(records: Records) -> Iterator[dict[str, Any]]:
     for query in (skipped, within):
         for cause, *where in records.rows(query):
             yield {"cause": cause} | dict(zip(_PLACE, where, strict=True))
+    unknown = (
+        "SELECT name, macro, count FROM unknown_macros JOIN sources s ON s.id = article"
+        " ORDER BY s.id, macro"
+    )
+    for name, macro, count in records.rows(unknown):
+        where = [name, "", 0, f"\\{macro}, {counted(count, 'time')}"]
+        yield {"cause": "unknown command"} | dict(zip(_PLACE, where, strict=True))
 
 
 def _problems(records: Records) -> list[dict[str, Any]]:
@@ -220,7 +230,8 @@ code, .where { font: 13px/1.5 ui-monospace, monospace; overflow-wrap: anywhere; 
 .figures b { display: block; font-size: 1.6rem; } footer { margin: 3rem 0; color: var(--dim); }
 """
 _WHOLE = """<p>Tables name the first papers and give examples.
-<code>eqemb info LIBRARY --problems</code> lists all that was skipped or not read, a line each."""
+<code>eqemb info LIBRARY --problems</code> lists all that was skipped, not read or not known, a line
+each."""
 
 
 def render_report(report: dict[str, Any], slowest: Iterable[tuple[Any, ...]] = ()) -> str:
@@ -245,7 +256,7 @@ def render_report(report: dict[str, Any], slowest: Iterable[tuple[Any, ...]] = (
         "<div class=figures>",
         *(f"<div><b>{_e(value)}</b>{_e(name)}</div>" for name, value in figures),
         "</div>",
-        _WHOLE if report["problems"] or report["skipped_sources"] else "",
+        _WHOLE if any(map(report.get, ("problems", "skipped_sources", "unknown_macros"))) else "",
         _table("Collections", ["collection", "#articles", "#words", "#equations", "#numbered"], [
             [name or "(none)", c["articles"], c["words"], c["equations"], c["numbered"]]
             for name, c in report["collections"].items()]),

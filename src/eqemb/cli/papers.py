@@ -266,7 +266,7 @@ def info(
     library: LibraryPath,
     problems: Annotated[
         bool,
-        typer.Option("--problems", help="List all that was skipped or not read, a line each."),
+        typer.Option("--problems", help="List all that was skipped, not read or not known."),
     ] = False,
     as_json: Json = False,
 ) -> None:

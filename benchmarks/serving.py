@@ -4,15 +4,19 @@
 
 Starts `eqemb serve LIBRARY` and lets `wrk` ask it on loopback, with two threads: search by words,
 pages of first results, similar by LaTeX and by name, describe, words, equations, articles and hits
-on the map, drawn from the library with a fixed seed and hardly ever asked twice. Then the same
-beside one client, in a process of its own, that sends addresses and bodies of a megabyte and
-queries that nest deep, one after the other, and counts what it is told.
+on the map, drawn from the library with a fixed seed. Then the same, drawn with another seed, beside
+one client, in a process of its own, that sends addresses and bodies of a megabyte and queries that
+nest deep, one after the other, and counts what it is told.
 
-Requests a second, latency by the clock of `wrk`, every status that is not 200, and the server's
-resident memory every five seconds. *flat* compares the last sample with the one at half time: what
-grows without end grows then too. At last, with nobody else asking: the page of first results for
-50 questions that were not asked before, and the bytes of a page without results. The server, `wrk`
-and the hostile client share the machine: where they have two cores, they take them from each other.
+Requests a second, how many of the addresses were distinct (what is asked twice may be answered from
+memory), latency by the clock of `wrk`, every status that is not 200, and the server's resident
+memory every five seconds: what grows without end has grown since half time too. At last, with
+nobody else asking: the page of first results for 50 questions of a third seed, and the bytes of a
+page without results. The server, `wrk` and the hostile client share the machine: where they have
+two cores, they take them from each other.
+
+Ends with 1 where anything was not answered 200, or anything hostile not with a status of 400 to
+499; what the server wrote to its log at the end goes to standard error.
 """
 
 import argparse
@@ -45,6 +49,9 @@ from eqemb.server.answers import checked
 from eqemb.vocabulary import STOP_WORDS
 
 DRAWN, TIMED, NOT_COUNTED = 40_000, 50, 10
+THREADS = 2
+#: Seconds in which a server must be there, and lines of its log that are shown.
+PATIENCE, TAIL = 30, 20
 #: Of a hundred requests.
 SHARES = {"search": 30, "page": 15, "similar by LaTeX": 10, "similar by name": 10, "describe": 10,
           "words": 5, "equations": 8, "articles": 3, "one article": 4, "map/hits": 5}  # fmt: skip
@@ -54,7 +61,7 @@ HOSTILE = {
     "address of 1 MB": (f"GET /v1/search?q={'x' * MEGABYTE}", b""),
     "GET with a body of 1 MB": ("GET /v1/search?q=x", b"x" * MEGABYTE),
     "POST with a body of 1 MB": ("POST /v1/search?q=x", b"x" * MEGABYTE),
-    "braces 900 deep": (f"GET /v1/search?q={quote('x^{' * 600)}", b""),
+    "braces 600 deep": (f"GET /v1/search?q={quote('x^{' * 600)}", b""),
     "roots 380 deep": (f"GET /v1/similar?equation={quote(chr(92) + 'sqrt') * 380}", b""),
     "brackets after closing ones": (f"GET /?q={quote(')' * 900 + '(' * 900)}", b""),
 }
@@ -63,11 +70,12 @@ local lines = {}
 for line in io.lines("%s") do lines[#lines + 1] = line end
 local threads = {}
 function setup(thread)
-  thread:set("at", math.floor(#threads * #lines / 2))
+  thread:set("at", math.floor(#threads * #lines / %d))
   threads[#threads + 1] = thread
 end
-function init() wrong = {} end
+function init() wrong, sent = {}, 0 end
 function request()
+  sent = sent + 1
   at = at %% #lines + 1
   return wrk.format("GET", lines[at])
 end
@@ -75,8 +83,9 @@ function response(status)
   if status ~= 200 then wrong[tostring(status)] = (wrong[tostring(status)] or 0) + 1 end
 end
 function done(summary, latency)
-  local told = {}
+  local told, sent = {}, {}
   for _, thread in ipairs(threads) do
+    sent[#sent + 1] = thread:get("sent")
     for status, count in pairs(thread:get("wrong")) do
       told[status] = (told[status] or 0) + count
     end
@@ -86,9 +95,10 @@ function done(summary, latency)
   end
   local parts = {}
   for name, count in pairs(told) do parts[#parts + 1] = string.format('"%%s": %%d', name, count) end
-  print(string.format('{"requests": %%d, "seconds": %%f, "p50": %%f, "p99": %%f, "wrong": {%%s}}',
+  print(string.format(
+    '{"requests": %%d, "seconds": %%f, "p50": %%f, "p99": %%f, "sent": [%%s], "wrong": {%%s}}',
     summary.requests, summary.duration / 1e6, latency:percentile(50) / 1e3,
-    latency:percentile(99) / 1e3, table.concat(parts, ", ")))
+    latency:percentile(99) / 1e3, table.concat(sent, ", "), table.concat(parts, ", ")))
 end
 """
 
@@ -152,6 +162,8 @@ def _at(path: str, **values: Any) -> str:
 
 
 def _may_be_asked(latex: str) -> bool:
+    if "$" in latex:  # it is asked between dollars too
+        return False
     try:
         return bool(checked(latex))
     except UsageError:
@@ -163,24 +175,28 @@ def _may_be_asked(latex: str) -> bool:
 
 @contextlib.contextmanager
 def served(library: Path, port: int) -> Iterator[int]:
-    """`eqemb serve`, until its questions are asked; gives its process."""
+    """`eqemb serve`, until its questions are asked; gives its process, and shows its last words."""
     command = [sys.executable, "-m", "eqemb", "serve", str(library), "--port", str(port)]
     with (
         tempfile.TemporaryFile("w+") as said,
         subprocess.Popen([*command, "--no-map"], stderr=said) as process,
     ):
         try:
-            for _ in range(300):
-                with contextlib.suppress(OSError):
-                    asked(HTTPConnection("127.0.0.1", port), "/v1/healthz")
-                    break
+            for _ in range(10 * PATIENCE):
                 if process.poll() is not None:
-                    said.seek(0)
-                    sys.exit(said.read())
+                    sys.exit("the server has ended before it was asked")
+                with contextlib.suppress(OSError):
+                    asked(HTTPConnection("127.0.0.1", port, timeout=PATIENCE), "/v1/healthz")
+                    break
                 time.sleep(0.1)
+            else:
+                sys.exit(f"the server is not there after {PATIENCE} seconds")
             yield process.pid
         finally:
             process.terminate()
+            process.wait()
+            said.seek(0)
+            print(*said.readlines()[-TAIL:], sep="", end="", file=sys.stderr)
 
 
 def asked(line: HTTPConnection, address: str) -> bytes:
@@ -252,25 +268,49 @@ def _status(port: int, request: bytes) -> str:
     return found[1].decode() if found else "no answer"
 
 
-def load(port: int, process: int, script: Path, asked: argparse.Namespace) -> list[str]:
-    """Rows of the table: what many who ask were told."""
+def script_in(folder: Path, addresses: list[str]) -> Path:
+    """A program for `wrk`, which asks for these addresses."""
+    lines, script = folder / "addresses", folder / "ask.lua"
+    lines.write_text("".join(f"{address}\n" for address in addresses))
+    script.write_text(SCRIPT % (lines, THREADS))
+    return script
+
+
+def load(port: int, process: int, draw: Draw, asked: argparse.Namespace) -> tuple[list[str], bool]:
+    """Cells of the table: what many who ask were told; and whether it was always an answer."""
+    addresses = [draw.address() for _ in range(DRAWN)]
     memory = Memory(process, asked.seconds)
     memory.start()
-    command = ["wrk", "-t2", f"-c{asked.connections}", f"-d{asked.seconds}s", "--timeout", "15s"]
-    done = subprocess.run(
-        [*command, "-s", str(script), f"http://127.0.0.1:{port}"],
-        capture_output=True, text=True, check=True,
-    )  # fmt: skip
+    command = ["wrk", f"-t{THREADS}", f"-c{asked.connections}", f"-d{asked.seconds}s"]
+    with tempfile.TemporaryDirectory() as folder:
+        script = script_in(Path(folder), addresses)
+        done = subprocess.run(
+            [*command, "--timeout", "15s", "-s", str(script), f"http://127.0.0.1:{port}"],
+            capture_output=True, text=True, check=True,
+        )  # fmt: skip
     told = json.loads(done.stdout.strip().rpartition("\n")[2])
     wrong = ", ".join(f"{count} x {name}" for name, count in sorted(told["wrong"].items()))
-    return [
+    cells = [
         f"{told['requests']:,}",
+        f"{distinct(addresses, told['sent']):.0%}",
         f"{told['requests'] / told['seconds']:.0f}",
         f"{told['p50']:.0f}",
         f"{told['p99']:.0f}",
         wrong or "none",
         memory.end(),
     ]
+    return cells, not wrong and told["requests"] > 0
+
+
+def distinct(addresses: list[str], sent: list[int]) -> float:
+    """The share of distinct addresses among those that the threads of `wrk` have sent."""
+    starts = [len(addresses) * thread // len(sent) for thread in range(len(sent))]
+    found = {
+        addresses[at % len(addresses)]
+        for start, count in zip(starts, sent, strict=True)
+        for at in range(start, start + count)
+    }
+    return len(found) / max(1, sum(sent))
 
 
 # ------------------------------------------------------------ one who asks
@@ -307,37 +347,40 @@ def weights(port: int) -> Iterator[str]:
         yield f"| `{address}` | {len(page):,} | {parts} | {len(page) + sum(sizes.values()):,} |"
 
 
-def measured(options: argparse.Namespace) -> Iterator[str]:
-    """The whole report in Markdown, line by line."""
+def measured(options: argparse.Namespace, faults: list[str]) -> Iterator[str]:
+    """The whole report in Markdown, line by line; `faults` gets what should not have been."""
     with Library.open(options.library) as library:
-        draw, later = Draw(library, 0), Draw(library, 1)
+        many, beside, alone = (Draw(library, seed) for seed in range(3))
         equations = len(library.questions.types)
     port = options.port or free_port()
-    with tempfile.TemporaryDirectory() as folder, served(options.library, port) as process:
-        lines, script = Path(folder) / "addresses", Path(folder) / "ask.lua"
-        lines.write_text("".join(f"{draw.address()}\n" for _ in range(DRAWN)))
-        script.write_text(SCRIPT % lines)
+    with served(options.library, port) as process:
         yield (
             f"{equations:,} equations; {options.connections} connections, {options.seconds} s;"
             f" Python {platform.python_version()}, {os.cpu_count()} cores."
         )
         yield ", ".join(f"{kind} {share} %" for kind, share in SHARES.items()) + ".\n"
-        yield "| | requests | a second | p50, ms | p99, ms | not 200 | memory, MB |"
-        yield "|---|---:|---:|---:|---:|---|---|"
-        yield f"| many | {' | '.join(load(port, process, script, options))} |"
+        yield "| | requests | distinct | a second | p50, ms | p99, ms | not 200 | memory, MB |"
+        yield "|---|---:|---:|---:|---:|---:|---|---|"
+        cells, is_well = load(port, process, many, options)
+        yield f"| many | {' | '.join(cells)} |"
         told = multiprocessing.get_context("spawn").Queue()
         other = multiprocessing.get_context("spawn").Process(
             target=hostile, args=(port, options.seconds, told)
         )
         other.start()
-        yield f"| and a hostile one | {' | '.join(load(port, process, script, options))} |"
+        cells, is_still_well = load(port, process, beside, options)
+        yield f"| and a hostile one | {' | '.join(cells)} |"
+        if not (is_well and is_still_well):
+            faults.append("not everything was answered 200")
         yield "\n| the hostile one sent | was told |\n|---|---|"
         for kind, counts in told.get(timeout=120).items():
             said = ", ".join(f"{count:,} x {status}" for status, count in counts.items())
             yield f"| {kind} | {said} |"
+            if not counts or any(not re.fullmatch(r"4\d\d", status) for status in counts):
+                faults.append(f"not always refused: {kind}")
         other.join()
         yield ""
-        yield from first_pages(port, later)
+        yield from first_pages(port, alone)
         yield ""
         yield from weights(port)
 
@@ -353,12 +396,15 @@ def main() -> None:
     options = parser.parse_args()
     if shutil.which("wrk") is None:
         sys.exit("there is no wrk on this machine")
-    lines = []
-    for line in measured(options):
+    lines: list[str] = []
+    faults: list[str] = []
+    for line in measured(options, faults):
         print(line, flush=True)
         lines.append(line)
     if options.out is not None:
         options.out.write_text("\n".join(lines) + "\n", "utf-8")
+    if faults:
+        sys.exit("\n".join(faults))
 
 
 if __name__ == "__main__":

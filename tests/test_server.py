@@ -21,6 +21,7 @@ from urllib.request import urlopen
 
 import pytest
 import uvicorn
+from fastapi import FastAPI, Response
 from fastapi.testclient import TestClient
 
 from axes import make_library
@@ -870,9 +871,9 @@ def test_a_library_without_an_index_is_refused(tmp_path: Path) -> None:
 
 
 @contextlib.contextmanager
-def listening(folder: Path) -> Iterator[tuple[str, int]]:
+def listening(folder: Path, app: FastAPI | None = None) -> Iterator[tuple[str, int]]:
     """A server as `eqemb serve` runs it, in a thread."""
-    server = uvicorn.Server(running.settings(make_app(folder)))
+    server = uvicorn.Server(running.settings(app or make_app(folder)))
     with bound("127.0.0.1", 0) as door:
         thread = threading.Thread(target=server.run, args=([door],))
         thread.start()
@@ -918,6 +919,34 @@ def test_who_keeps_silent_is_sent_away(folder: Path, monkeypatch: pytest.MonkeyP
             time.sleep(0.4)
         assert patient.sock is line
         patient.close()
+
+
+@pytest.mark.parametrize("after", [b"", b"Connection: close\r\n"])
+def test_who_reads_no_answer_is_sent_away(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, after: bytes
+) -> None:
+    """One that is far larger than what the system keeps for them; who reads slowly stays."""
+    monkeypatch.setattr(running, "PATIENCE", 0.5)
+    size = 8 << 20
+    app = make_app(folder)
+    app.add_api_route("/much", lambda: Response(b"x" * size))
+    asked = b"GET /much HTTP/1.1\r\nHost: localhost\r\n" + after + b"\r\n"
+    with listening(folder, app) as place:
+        for pause, is_whole in ((0.05, True), (2.0, False)):
+            with socket.socket() as line:
+                line.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1 << 16)
+                line.settimeout(10)
+                line.connect(place)
+                line.sendall(asked)
+                got = 0
+                with contextlib.suppress(ConnectionError):
+                    for _ in range(20):  # a second of those that are slow
+                        if is_whole or not got:
+                            time.sleep(pause)
+                        got += len(line.recv(1 << 16))
+                    while got < size and (part := line.recv(1 << 16)):
+                        got += len(part)
+                assert (got >= size) == is_whole
 
 
 def test_too_much_is_refused_over_the_wire(folder: Path) -> None:

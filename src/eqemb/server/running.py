@@ -22,16 +22,26 @@ from eqemb.server.guard import LOOPBACK
 #: Connections at once, bytes of a request's head, seconds in which a request must be there, seconds
 #: for the last answers at the end. A longer head is answered 400, a long address in it 414.
 CONNECTIONS, HEAD, PATIENCE, LAST = 512, 128 << 10, 15.0, 5
+#: Bytes that the system keeps of an answer. It asks for more when a third is taken: where it kept
+#: megabytes, who reads slowly would look like who does not read.
+UNDERWAY = 128 << 10
 
 
 class Visitor(H11Protocol):
-    """A connection that is closed where no whole request comes: silence would keep others out."""
+    """A connection that ends where no whole request comes, or no answer is taken.
+
+    Else who is silent would keep others out. It is cut off, for closing waits for bytes to be sent.
+    """
 
     _timer: asyncio.TimerHandle | None = None
+    _taking: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Wait for a request."""
         super().connection_made(transport)
+        line = transport.get_extra_info("socket")
+        line.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, UNDERWAY)
+        transport.set_write_buffer_limits(high=0)  # writing is paused while a single byte waits
         self._wait()
 
     def data_received(self, data: bytes) -> None:
@@ -43,12 +53,35 @@ class Visitor(H11Protocol):
         """Wait no more."""
         super().connection_lost(exc)
         self._stop()
+        self._stop_taking()
+
+    def pause_writing(self) -> None:
+        """Wait until what is written is taken."""
+        super().pause_writing()
+        self._wait_taking()
+
+    def resume_writing(self) -> None:
+        """All is taken."""
+        super().resume_writing()
+        self._stop_taking()
+
+    def _wait_taking(self, before: int | None = None) -> None:
+        left = self.transport.get_write_buffer_size()
+        if before is not None and left >= before:
+            self.transport.abort()
+        else:
+            self._taking = self.loop.call_later(PATIENCE, self._wait_taking, left)
+
+    def _stop_taking(self) -> None:
+        if self._taking is not None:
+            self._taking.cancel()
+            self._taking = None
 
     def _wait(self) -> None:
         if self.conn.their_state not in (h11.IDLE, h11.SEND_BODY):
             self._stop()
         elif self._timer is None:
-            self._timer = self.loop.call_later(PATIENCE, self.transport.close)
+            self._timer = self.loop.call_later(PATIENCE, self.transport.abort)
 
     def _stop(self) -> None:
         if self._timer is not None:

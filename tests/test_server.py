@@ -305,6 +305,7 @@ def test_nothing_may_be_sent_along(served: TestClient, method: str) -> None:
     [
         ")" * 700 + "{" * 640,
         r"\sqrt" * 380,
+        r"a % $" + r"\sqrt" * 300 + "$",
         r"\left<" * 300,
         r"x\over " * 240,
         r"\begin{array}{c}" * 100,

@@ -82,10 +82,12 @@ def checked(query: str) -> str:
         deepest = max(deepest, depth)
     if deepest > DEEPEST:
         raise UsageError(f"brackets {deepest} deep: {DEEPEST} are the most")
-    shape = layout(query)  # much nests without brackets: roots, \left, \over
-    is_cut = any(problem.cause == "nested too deep" for problem in shape.problems)
-    if is_cut or _depth(shape.root) > DEEPEST:
-        raise UsageError(f"LaTeX that nests too deep: {DEEPEST} levels are the most")
+    # much nests without brackets: roots, \left, \over; a % hides a formula from the whole alone
+    for latex in (query, *read_question(query).formulas):
+        shape = layout(latex)
+        is_cut = any(problem.cause == "nested too deep" for problem in shape.problems)
+        if is_cut or _depth(shape.root) > DEEPEST:
+            raise UsageError(f"LaTeX that nests too deep: {DEEPEST} levels are the most")
     return query
 
 

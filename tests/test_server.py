@@ -373,6 +373,7 @@ def test_an_address_may_be_only_so_long(served: TestClient) -> None:
     """Whatever it asks for, and whoever asks."""
     assert served.get("/v1/search?q=" + "x" * 60_000).status_code == 414
     assert served.get("/?q=" + "x" * 60_000).status_code == 414
+    assert served.get("/v1/articles/" + "%C3%A9" * 6_000).status_code == 414
 
 
 def test_a_very_long_phrase_is_in_no_text(served: TestClient) -> None:

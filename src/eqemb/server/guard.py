@@ -71,7 +71,8 @@ class Guard:
     def _refusal(self, scope: Scope) -> Response | None:
         """Why a request goes no further, whoever asks."""
         headers = Headers(scope=scope)
-        if len(scope["path"]) + len(scope["query_string"]) > LONGEST_ADDRESS:
+        path = scope.get("raw_path") or scope["path"]  # as it was sent: %C3%A9 is one letter
+        if len(path) + len(scope["query_string"]) > LONGEST_ADDRESS:
             return self._refuse(scope["path"], 414, "the address is too long")
         if self._token is None:
             host = _host(headers.get("host", ""))

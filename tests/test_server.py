@@ -181,6 +181,9 @@ def test_limits_limit(served: TestClient) -> None:
     assert ids == {"documents"}
     assert served.get("/v1/search?q=cosine&year=then").status_code == 400
     assert served.get("/v1/search?q=cosine&" + "has=x&" * 6).status_code == 400
+    for pieces_asked, fields in ((4, 5), (5, 5)):  # no field for a piece too many
+        page = served.get("/?q=cosine&" + "has=x&" * pieces_asked)
+        assert page.text.count('name="has"') == fields
     assert served.get("/v1/search?q=cosine&collection=none").status_code == 400
 
 

@@ -44,6 +44,8 @@ from eqemb.vocabulary import STOP_WORDS
 
 #: Letters of a query, brackets or roots within each other, and hits on all pages together.
 LONGEST, DEEPEST, FURTHEST = 2_000, 40, 1_000
+#: Pieces of LaTeX that an equation may be asked to have.
+MOST_PIECES = 5
 #: Words around an equation, where the library has no model that says how many.
 WINDOW = 16
 

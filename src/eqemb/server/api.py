@@ -6,7 +6,7 @@ from fastapi import APIRouter, Depends, Path, Query, Request, Response
 
 from eqemb.errors import UsageError
 from eqemb.server import forms
-from eqemb.server.answers import FURTHEST, LONGEST, Json, Page
+from eqemb.server.answers import FURTHEST, LONGEST, MOST_PIECES, Json, Page
 from eqemb.server.replies import reply
 
 _PROBLEMS = {
@@ -39,8 +39,6 @@ Name = Annotated[
         examples=[r"F = \frac{2PR}{P+R}"],
     ),
 ]
-#: Most pieces of LaTeX that an equation may be asked to have.
-_MOST_PIECES = 5
 
 
 def page(
@@ -67,8 +65,8 @@ def limits(
 ) -> Json:
     """What an answer is limited to; what is empty limits nothing."""
     pieces = [latex for latex in has or () if latex.strip()]
-    if len(pieces) > _MOST_PIECES or any(len(latex) > 200 for latex in pieces):
-        raise UsageError(f"has: {_MOST_PIECES} pieces of 200 letters are the most")
+    if len(pieces) > MOST_PIECES or any(len(latex) > 200 for latex in pieces):
+        raise UsageError(f"has: {MOST_PIECES} pieces of 200 letters are the most")
     given = {"collection": collection, "article": article, "year": year, "section": section}
     return {name: value.strip() or None for name, value in given.items()} | {
         "has": pieces,

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 from urllib.parse import quote, urlencode
 
-from eqemb.server.answers import Json
+from eqemb.server.answers import MOST_PIECES, Json
 from eqemb.server.markup import Html, h, join, text
 from eqemb.server.snippets import Piece
 
@@ -240,9 +240,9 @@ def _limits(stats: Json, limits: Mapping[str, Any]) -> Html:
         field("article", "Article", limits.get("article"), "its name"),
         field("year", "Year", limits.get("year"), "2015-2018"),
         field("section", "Section", limits.get("section"), "words of its title"),
-        # a field for each piece, and an empty one for one more
+        # a field for each piece, and an empty one where one more may be asked for
         [field("has", "And has" if at else "Has", latex, "one more" if at else r"\sum")
-         for at, latex in enumerate([*pieces, ""])],
+         for at, latex in enumerate([*pieces, ""][:MOST_PIECES])],
         h(
             "label",
             h("input", type="checkbox", name="numbered", value="true",

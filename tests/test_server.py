@@ -926,6 +926,28 @@ def test_who_keeps_silent_is_sent_away(folder: Path, monkeypatch: pytest.MonkeyP
         patient.close()
 
 
+def test_there_are_only_so_many_connections(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One more is cut off; those that were there are answered, and who leaves makes room."""
+    monkeypatch.setattr(running, "CONNECTIONS", 2)
+
+    def answered(line: http.client.HTTPConnection) -> bytes:
+        line.request("GET", "/v1/healthz")
+        return line.getresponse().read()
+
+    with listening(folder) as place:
+        first, second, third = (http.client.HTTPConnection(*place, timeout=10) for _ in range(3))
+        assert answered(first) == answered(second) == b'{"status":"ok"}'
+        with pytest.raises(ConnectionError):
+            answered(third)
+        third.close()
+        assert answered(first) == b'{"status":"ok"}'
+        second.close()
+        time.sleep(0.2)
+        assert answered(third) == b'{"status":"ok"}'
+        first.close()
+        third.close()
+
+
 @pytest.mark.parametrize("after", [b"", b"Connection: close\r\n"])
 def test_who_reads_no_answer_is_sent_away(
     folder: Path, monkeypatch: pytest.MonkeyPatch, after: bytes

@@ -37,8 +37,11 @@ class Visitor(H11Protocol):
     _taking: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        """Wait for a request."""
+        """Wait for a request, if there is room."""
         super().connection_made(transport)
+        if len(self.connections) > CONNECTIONS:
+            transport.abort()
+            return
         line = transport.get_extra_info("socket")
         line.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, UNDERWAY)
         transport.set_write_buffer_limits(high=0)  # writing is paused while a single byte waits
@@ -125,7 +128,6 @@ def settings(app: FastAPI) -> uvicorn.Config:
         ws="none",
         log_level="warning",
         access_log=False,
-        limit_concurrency=CONNECTIONS,
         timeout_keep_alive=15,
         timeout_graceful_shutdown=LAST,
         server_header=False,

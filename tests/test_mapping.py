@@ -1,5 +1,6 @@
 """The map: where equations lie, what regions are called, what is kept, served and drawn."""
 
+import errno
 import json
 import os
 import subprocess
@@ -269,6 +270,33 @@ def test_a_map_that_cannot_be_made_is_tried_once(
     add_papers(place, [tmp_path / "b.tex"], jobs=1)
     with Library.open(place) as changed:
         wait_until(lambda: kept_map(changed) is not None)
+    maker.close()
+
+
+def test_a_map_whose_process_cannot_start_is_tried_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The log says why, the page that there is none; it is watched on, whatever cannot be read."""
+    pytest.importorskip("fastapi")
+    from eqemb.server import drawing
+
+    (tmp_path / "a.tex").write_text(paper("Words."))
+    read_library([tmp_path / "a.tex"], tmp_path / "library", jobs=1, index=True).close()
+
+    def fail(*_args: object, **_named: object) -> None:
+        raise OSError(errno.ENOMEM, "no memory")
+
+    monkeypatch.setattr(drawing, "PAUSE", 0.05)
+    monkeypatch.setattr(subprocess, "Popen", fail)
+    maker = drawing.MapMaker(tmp_path / "library")
+    wait_until(lambda: not maker.is_due)
+    monkeypatch.setattr(drawing, "read_state", fail)
+    time.sleep(0.3)
+    assert not maker.is_due
+    assert [record.message for record in caplog.records] == [
+        f"there is no map: [Errno {errno.ENOMEM}] no memory"
+    ]
+    assert maker._thread.is_alive()
     maker.close()
 
 

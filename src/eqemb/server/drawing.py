@@ -41,17 +41,20 @@ class MapMaker:
         """The generation that a map is to be made for."""
         try:
             state = read_state(self._folder)
-        except EqembError:
+            generation = self._folder / "generations" / str(state and state["generation"])
+            is_done = state is None or generation == self._failed or has_map(generation)
+        except (EqembError, OSError):
             return None  # it may be readable again
-        generation = self._folder / "generations" / str(state and state["generation"])
-        is_done = state is None or generation == self._failed or has_map(generation)
         return None if is_done else generation
 
     def _watch(self) -> None:
         while not self._end.is_set():
             generation = self._lacking()
             if generation is not None:
-                self._make()
+                try:
+                    self._make()
+                except OSError as error:  # no process, no memory, no files: we watch on
+                    _log.warning("there is no map: %s", error)
                 if self._lacking() == generation:
                     self._failed = generation
             self._end.wait(PAUSE)

@@ -426,7 +426,9 @@ def test_a_model_that_was_kept_with_its_hash_needs_none(library: Path, tmp_path:
 
         def keep(name: str) -> None:
             (opened.folder / "models" / name).mkdir(parents=True)
-            (opened.folder / "models" / name / "config.json").write_text("{}", "utf-8")
+            (opened.folder / "models" / name / "config.json").write_text(
+                '{"settings": {}}', "utf-8"
+            )
 
         keep(one)
         keep("eqemb-u-" + "2" * 12)

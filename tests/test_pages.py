@@ -214,6 +214,8 @@ def test_command_lines_do_what_they_say(
         with pytest.raises(SystemExit) as ended:
             cli.main()
         said = capsys.readouterr()
+        if "pip install 'eqemb[" in said.err:  # an extra that is not here: a page names it
+            continue
         assert not ended.value.code, f"{shlex.join(given)}: {said.err}"
         assert (said.out + said.err).strip(), f"{shlex.join(given)} says nothing"
 

@@ -991,8 +991,8 @@ def test_too_much_is_refused_over_the_wire(folder: Path) -> None:
 
 
 @pytest.mark.skipif(os.name == "nt", reason="there are no such signals")
-@pytest.mark.parametrize(("sent", "code"), [(signal.SIGINT, 0), (signal.SIGTERM, -15)])
-def test_the_command_serves_until_it_is_stopped(folder: Path, sent: int, code: int) -> None:
+@pytest.mark.parametrize("sent", [signal.SIGINT, signal.SIGTERM])
+def test_the_command_serves_until_it_is_stopped(folder: Path, sent: int) -> None:
     """It says where, answers, and ends without a traceback."""
     with start("-m", "eqemb", "serve", folder, "--port", "0", "--no-map") as process:
         assert process.stderr is not None
@@ -1008,7 +1008,7 @@ def test_the_command_serves_until_it_is_stopped(folder: Path, sent: int, code: i
                 time.sleep(0.1)
         process.send_signal(sent)
         _, rest = process.communicate(timeout=30)
-    assert (process.returncode, rest) == (code, "")
+    assert (process.returncode, rest) == (0, "")
 
 
 def test_the_command_fails_in_sentences(folder: Path) -> None:

@@ -88,7 +88,7 @@ def main() -> None:
             route.fulfill(status=404, body='{"error": "not here"}')
 
     chromium = os.environ.get("EQEMB_CHROMIUM") or shutil.which("chromium")
-    print(f"{asked.points:,} points, /v1/map {len(body):,} bytes; milliseconds")
+    print(f"{asked.points:,} points, /v1/map {len(body):,} bytes; milliseconds\n")
     print(
         "| zoom | frames | frame: median | 95 % | ours: median | 95 % |\n|---|---|---|---|---|---|"
     )

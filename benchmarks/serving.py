@@ -44,6 +44,7 @@ from urllib.parse import quote, urlencode
 import numpy as np
 
 from eqemb.errors import UsageError
+from eqemb.formula import layout
 from eqemb.library import Library
 from eqemb.server.answers import checked
 from eqemb.vocabulary import STOP_WORDS
@@ -120,7 +121,12 @@ class Draw:
             for word in wording.words
             if len(word) > 3 and word.isalpha() and word not in STOP_WORDS and word in known
         ]
-        self._names = library.questions.names()
+        shapes = library.records.rows("SELECT expanded FROM equations ORDER BY article, ordinal")
+        self._names = [
+            name
+            for name, (latex,) in zip(library.questions.names(), shapes, strict=True)
+            if layout(latex).root is not None  # a picture has no symbol to look for
+        ]
         self._articles = [name for name, count, _ in library.contents() if count]
         self._latex = [
             latex
@@ -165,7 +171,7 @@ def _may_be_asked(latex: str) -> bool:
     if "$" in latex:  # it is asked between dollars too
         return False
     try:
-        return bool(checked(latex))
+        return layout(checked(latex)).root is not None
     except UsageError:
         return False
 

@@ -518,3 +518,14 @@ def test_a_gpu_needs_no_numba() -> None:
         "import eqemb.kernels.gpu"
     )
     subprocess.run([sys.executable, "-c", code], check=True, timeout=120)
+
+
+def test_processors_without_numba_are_refused() -> None:
+    """As on a GPU machine whose GPU does not work."""
+    code = (
+        "import sys; sys.modules['numba'] = None\n"
+        "from eqemb.models import BernoulliEmbeddings\n"
+        "BernoulliEmbeddings(device='cpu')._kernels()\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.stderr.endswith("UsageError: processors train by numba: pip install numba\n")

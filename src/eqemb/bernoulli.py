@@ -207,7 +207,12 @@ class Model:
 
     def _kernels(self, device: str | None = None) -> Any:
         """The steps of a device."""
-        return importlib.import_module(f"eqemb.kernels.{device or 'cpu'}")
+        try:
+            return importlib.import_module(f"eqemb.kernels.{device or 'cpu'}")
+        except ModuleNotFoundError as error:
+            if error.name != "numba":
+                raise
+            raise UsageError("processors train by numba: pip install numba") from None
 
     def _config(self, corpus: Corpus, split: Split | None, seed: int) -> dict[str, Any]:
         made = {

@@ -3,27 +3,15 @@
 import json
 import re
 import sys
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import pytest
 
 from axes import make_library
-from eqemb import cli
+from synthetic import Run
 
 COSINE = r"\cos(u, v) = \frac{u \cdot v}{\|u\| \|v\|}"
-
-
-class Done(NamedTuple):
-    """What a command did."""
-
-    code: int
-    out: str
-    err: str
-
-
-Run = Callable[..., Done]
 
 
 @pytest.fixture(scope="module")
@@ -31,20 +19,6 @@ def library(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A library with a model made by hand."""
     with make_library(tmp_path_factory.mktemp("asking")) as made:
         return made.folder
-
-
-@pytest.fixture
-def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
-    """The command line in this process."""
-
-    def call(*arguments: object) -> Done:
-        monkeypatch.setattr(sys, "argv", ["eqemb", *map(str, arguments)])
-        with pytest.raises(SystemExit) as ended:
-            cli.main()
-        out, err = capsys.readouterr()
-        return Done(int(ended.value.code or 0), out, err)
-
-    return call
 
 
 def test_describe_prints_words_with_sentences(run: Run, library: Path) -> None:

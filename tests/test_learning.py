@@ -7,36 +7,24 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pytest
 
 import eqemb
-from eqemb import cli, workshop
+from eqemb import workshop
 from eqemb.cli import learning
 from eqemb.errors import EqembError, UsageError
 from eqemb.library import Library
 from eqemb.reading import read_library
 from eqemb.vocabulary import Rules
 from few_articles import DEMO, FEW, copy_articles
-from synthetic import papers
+from synthetic import Run, papers
 
 SMALL = ("--dim", "8", "--iterations", "3", "--threads", "1")
-
-
-class Done(NamedTuple):
-    """What a command left."""
-
-    code: int
-    out: str
-    err: str
-
-
-Run = Callable[..., Done]
 
 
 @pytest.fixture(scope="module")
@@ -47,20 +35,6 @@ def library(tmp_path_factory: pytest.TempPathFactory) -> Path:
     copy_articles(folder / "papers" / "two", FEW[5:])
     read_library([folder / "papers"], folder / "lib").close()
     return folder / "lib"
-
-
-@pytest.fixture
-def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
-    """The command line in this process."""
-
-    def call(*arguments: object) -> Done:
-        monkeypatch.setattr(sys, "argv", ["eqemb", *map(str, arguments)])
-        with pytest.raises(SystemExit) as ended:
-            cli.main()
-        out, err = capsys.readouterr()
-        return Done(int(ended.value.code or 0), out, err)
-
-    return call
 
 
 def test_collections_are_the_folders(library: Path) -> None:

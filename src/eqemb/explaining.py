@@ -157,7 +157,7 @@ def _by_words(search: Search, query: str, other: str, answer: Asked) -> Why:
     if answer.equation is not None:
         number = search.number(answer.equation)
         every = np.ones(len(search.types), bool)
-        scores = search.parts_for_words(question, every, WORD_PARTS)
+        scores = search.parts_for_words(question, every, WORD_PARTS, terms=terms)
         parts = {part: float(s[number]) for part, s in weighed(scores, WORD_PARTS).items()}
         worth = {term.word: term.weight * term.share(number) for term in terms}
     else:

@@ -34,7 +34,7 @@ from eqemb.sources.names import arxiv_id
 from eqemb.stems import stem
 from eqemb.structure import Found, Structure
 from eqemb.vocabulary import STOP_WORDS
-from eqemb.wording import Wording
+from eqemb.wording import Term, Wording
 
 #: ARTICLE#4, ARTICLE(2.3) and ARTICLE:eq:loss; an article's name holds none of these marks. As
 #: answers print them: ARTICLE (2.3), ARTICLE#4 (2.3).
@@ -202,16 +202,16 @@ class Search:
             allowed &= ~self.wording.having(phrase)
         for phrase in question.phrases:
             allowed &= self.wording.having(phrase)
-        there = {stem(term.word) for term in self.wording.terms(question.words)}
+        terms = self.wording.terms(question.words)
+        there = {stem(term.word) for term in terms}
         unknown = [word for word in dict.fromkeys(question.words) if stem(word) not in there]
         near = {word: some for word in unknown if (some := self.wording.near(word))}
         notes = _within(allowed)
         known = [word for word in question.words if word not in unknown]
         if known and all(word in STOP_WORDS for word in known) and not question.formulas:
             notes.append(f"every equation has such words near it: {', '.join(known)}")
-        parts = self.parts_for_words(
-            question, allowed, _wanted(by, WORD_PARTS, has_model=self.meaning is not None), notes
-        )
+        wanted = _wanted(by, WORD_PARTS, has_model=self.meaning is not None)
+        parts = self.parts_for_words(question, allowed, wanted, notes, terms)
         if encoding is not None and question.words and by in ("all", "encoder"):
             parts["encoder"] = encoding.scores(" ".join(question.words))
         if by == "paper":
@@ -233,15 +233,16 @@ class Search:
         allowed: Mask,
         wanted: Container[str],
         notes: list[str] | None = None,
+        terms: list[Term] | None = None,
     ) -> dict[str, Scores]:
         """What each part that is wanted says of every equation, from 0 to 1.
 
-        What was not looked at is added to the notes.
+        What was not looked at is added to the notes; `terms` are those of the question, where they
+        were looked up already.
         """
         parts: dict[str, Scores] = {}
-        terms = self.wording.terms(question.words) if "words" in wanted else []
-        if terms:
-            parts["words"] = self.wording.scores_of(terms)
+        if "words" in wanted and (said := terms or self.wording.terms(question.words)):
+            parts["words"] = self.wording.scores_of(said)
         if self.meaning is not None and "meaning" in wanted:
             vector = self.meaning.of_words(question.words)
             if vector.any():

@@ -29,16 +29,19 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from eqemb import ranking, retrieval, scores, workshop
-from eqemb.bernoulli import context_sum
-from eqemb.building import add_papers, build_library
-from eqemb.corpus import Corpus
-from eqemb.embeddings import Embeddings
-from eqemb.foldin import Units
-from eqemb.library import Library, read_state
-from eqemb.rankers import WORDS
+from eqemb.corpus.corpus import Corpus
+from eqemb.corpus.split import TEST, Split, contexts
+from eqemb.evaluation import metrics, retrieval
+from eqemb.evaluation.rankers import WORDS
+from eqemb.facade.library import Library
+from eqemb.facade.update import add_papers
+from eqemb.library.generations import read_state
+from eqemb.models import likelihood as scores
+from eqemb.models import workspace
+from eqemb.models.bernoulli import context_sum
+from eqemb.models.embeddings import Embeddings
+from eqemb.models.fold_in import Units
 from eqemb.sources import discover
-from eqemb.split import TEST, Split, contexts
 
 HERE = Path(__file__).parent / "judged"
 TOPICS, QRELS = HERE / "topics.toml", HERE / "qrels.tsv"
@@ -66,7 +69,7 @@ def make(papers: Path, folder: Path, seed: int, settings: dict[str, Any]) -> Non
     old, new = folder / "old", folder / "new"
     if read_state(folder / "added") is None:
         start = time.perf_counter()
-        build_library(old, folder / "added", model=settings, resume=True).close()
+        Library.build(old, folder / "added", model=settings, resume=True).close()
         print(f"built from the old papers in {time.perf_counter() - start:.0f} s", flush=True)
     with Library.open(folder / "added") as library:
         is_added = [step["step"] for step in library.steps] == ["build", "add"]
@@ -80,7 +83,7 @@ def make(papers: Path, folder: Path, seed: int, settings: dict[str, Any]) -> Non
         )
     if read_state(folder / "whole") is None:
         start = time.perf_counter()
-        build_library([old, new], folder / "whole", model=settings, resume=True).close()
+        Library.build([old, new], folder / "whole", model=settings, resume=True).close()
         print(f"built from all papers in {time.perf_counter() - start:.0f} s", flush=True)
 
 
@@ -108,8 +111,8 @@ def likelihood(added: Library, whole: Library) -> None:
     if added.model is None or whole.model is None:
         print("no likelihood: the papers are too few to learn from")
         return
-    corpus = workshop.corpus(whole)
-    split = workshop.split(whole, workshop.ALL, corpus)
+    corpus = workspace.corpus(whole)
+    split = workspace.split(whole, workspace.ALL, corpus)
     if whole.model.config["split"] != split.sha256:
         raise SystemExit("the model of all papers was trained with another split")
     new, article = new_names(added), corpus.equation_articles[split.occurrences]
@@ -132,7 +135,7 @@ def likelihood(added: Library, whole: Library) -> None:
         found[f"{name}, with equations"] = scored(spoken, split, chosen, words + near)
     found["anew, with articles"] = scored(spoken, split, chosen, words + near + own)
     for name, each in found.items():
-        shown = ranking.spread(scores.softmax(each), article[chosen])
+        shown = metrics.spread(scores.softmax(each), article[chosen])
         print(
             f"{name:24}{shown['mean']:9.3f} ± {shown['se'] or 0:.3f}"
             f"{scores.accuracy(each).mean():9.4f}"
@@ -140,7 +143,7 @@ def likelihood(added: Library, whole: Library) -> None:
     off = scores.softmax(found["added, with equations"]) - scores.softmax(
         found["anew, with equations"]
     )
-    lost = ranking.spread(off, article[chosen])
+    lost = metrics.spread(off, article[chosen])
     print(f"{'adding loses':24}{lost['mean']:9.3f} ± {lost['se'] or 0:.3f}")
     known = parts["added"].known[split.words[chosen]]
     print(
@@ -186,7 +189,7 @@ def judged(added: Library, whole: Library, ways: Iterable[str]) -> None:
     for by in ways:
         found = {
             topic: [
-                ranking.ndcg(answers(library, topic, by), grades[topic.id], DEPTH)
+                metrics.ndcg(answers(library, topic, by), grades[topic.id], DEPTH)
                 for library in (added, whole)
             ]
             for topic in topics
@@ -200,7 +203,7 @@ def judged(added: Library, whole: Library, ways: Iterable[str]) -> None:
                 ])  # fmt: skip
                 if len(rows):
                     one, other = rows.T
-                    gain = ranking.gain(one, other)
+                    gain = metrics.gain(one, other)
                     print(
                         f"{by:12}{kind + what:36}{len(rows):4}{one.mean():8.3f}"
                         f"{other.mean():8.3f}   {gain.mean:+.3f} ({gain.low:+.3f}"

@@ -30,10 +30,10 @@ from arqmath import Judgements, lines, reference_scorer, tangent_pool
 from numpy.typing import NDArray
 from unit_vectors import DIM, Learner, UnitVectors
 
+from eqemb.evaluation.metrics import spread
 from eqemb.formula import Layout, likeness
 from eqemb.formula.tree import Node, Unit
-from eqemb.library import to_json, write_atomically
-from eqemb.ranking import spread
+from eqemb.storage.atomic import to_json, write_atomically
 
 Floats = NDArray[np.float64]
 Run = dict[str, dict[str, float]]

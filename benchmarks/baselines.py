@@ -14,10 +14,10 @@ from typing import Any
 
 from settings import SHAPE, WIDE, judged, line, opened
 
-from eqemb.baselines import Cbow, ParagraphVectors
-from eqemb.bernoulli import Model
-from eqemb.glove import GloVe
-from eqemb.split import VALIDATION
+from eqemb.corpus.split import VALIDATION
+from eqemb.models.baselines import Cbow, ParagraphVectors
+from eqemb.models.bernoulli import Model
+from eqemb.models.glove import GloVe
 
 TOKENS: dict[str, Any] = {"equations": "tokens", "iterations": 50}
 GRID: dict[type[Model], list[dict[str, Any]]] = {

@@ -21,31 +21,32 @@ from typing import Any
 
 import numpy as np
 
-from eqemb import ranking, scores, workshop
-from eqemb.corpus import Corpus
-from eqemb.embeddings import Embeddings
-from eqemb.evaluation import tested_articles
-from eqemb.library import Library, read_state
-from eqemb.models import EqEmbH
-from eqemb.reading import read_library
+from eqemb.corpus.corpus import Corpus
+from eqemb.corpus.split import TEST, Split
+from eqemb.evaluation import metrics
+from eqemb.evaluation.heldout import tested_articles
+from eqemb.facade.library import Library
+from eqemb.library.generations import read_state
+from eqemb.models import likelihood, workspace
+from eqemb.models.embeddings import Embeddings
+from eqemb.models.eqemb import EqEmbH
 from eqemb.sources import discover
-from eqemb.split import TEST, Split
 
 
 def read(paths: Iterable[Path], folder: Path) -> tuple[Corpus, Split]:
     """A collection and what is held out of it, as `eqemb build` has them."""
     if read_state(folder) is None:
-        read_library(paths, folder, resume=True).close()
+        Library.read(paths, folder, resume=True).close()
     with Library.open(folder) as library:
-        corpus = workshop.corpus(library)
-        return corpus, workshop.split(library, workshop.ALL, corpus)
+        corpus = workspace.corpus(library)
+        return corpus, workspace.split(library, workspace.ALL, corpus)
 
 
 def tested(model: EqEmbH, corpus: Corpus, split: Split, threads: int) -> str:
     """Learn, and score the test words."""
     model.fit(corpus, split, threads=threads)
-    values = scores.softmax(model.score(corpus, split, TEST))
-    found = ranking.spread(values, tested_articles(corpus, split))
+    values = likelihood.softmax(model.score(corpus, split, TEST))
+    found = metrics.spread(values, tested_articles(corpus, split))
     error = "" if found["se"] is None else f" ± {found['se']:.3f}"
     return f"{found['mean']:.3f}{error}"
 
@@ -85,7 +86,7 @@ def main() -> None:
     given = parser.parse_args()
     corpus, split = read([given.base], given.output / "base")
     model = EqEmbH(dim=given.dim).fit(corpus, split, threads=given.threads)
-    zero = scores.softmax(scores.zero(1, split.settings.negatives)).item()
+    zero = likelihood.softmax(likelihood.zero(1, split.settings.negatives)).item()
     print(
         f"Base: {len(corpus.articles):,} papers, {len(corpus.tokens):,} words;"
         f" zero vectors make {zero:.3f}.\n"

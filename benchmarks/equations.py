@@ -55,7 +55,8 @@ def load(path: str | None = None, papers: str | None = None) -> tuple[str, list[
 def numbered(folder: Path) -> Iterator[str]:
     """The numbered equations of a library, or of the papers in a folder, macros expanded."""
     from eqemb import read_articles
-    from eqemb.library import Library, read_state
+    from eqemb.facade.library import Library
+    from eqemb.library.generations import read_state
 
     articles = Library.open(folder).articles() if read_state(folder) else read_articles(folder)
     for article in articles:

@@ -18,15 +18,15 @@ from pathlib import Path
 
 import numpy as np
 
-from eqemb import scores, workshop
-from eqemb.bernoulli import context_sum
-from eqemb.corpus import Corpus, Formula, Stream
-from eqemb.embeddings import Embeddings
-from eqemb.foldin import among_words
-from eqemb.library import Library
-from eqemb.models import EqEmb, EqEmbU
-from eqemb.split import TEST, Settings, Split, contexts
-from eqemb.vocabulary import Rules
+from eqemb.corpus.corpus import Corpus, Formula, Stream
+from eqemb.corpus.split import TEST, Settings, Split, contexts
+from eqemb.corpus.vocabulary import Rules
+from eqemb.facade.library import Library
+from eqemb.models import likelihood, workspace
+from eqemb.models.bernoulli import context_sum
+from eqemb.models.embeddings import Embeddings
+from eqemb.models.eqemb import EqEmb, EqEmbU
+from eqemb.models.fold_in import among_words
 
 SHAPE = {"dim": 50, "window": 4, "equation_window": 16}
 KEPT = Rules(min_count=1, top=0, min_length=1, abbreviations=0, stop_words=False)
@@ -82,14 +82,14 @@ def joined(old: Corpus, new: Corpus, held: tuple[Split, Split]) -> tuple[Corpus,
     return whole, split
 
 
-def scored(model: Embeddings, corpus: Corpus, split: Split, added: np.ndarray) -> scores.Means:
+def scored(model: Embeddings, corpus: Corpus, split: Split, added: np.ndarray) -> likelihood.Means:
     """The test words of new articles, with what each one's equation adds to its context."""
     test = split.of(TEST)
     context = context_sum(model.arrays["alpha_words"], contexts(corpus, split, 3)[test])
-    found = scores.score(
+    found = likelihood.score(
         model.arrays["rho_words"], split.words[test], split.negatives[test], context + added
     )
-    return scores.means(found)
+    return likelihood.means(found)
 
 
 def main() -> None:
@@ -108,7 +108,7 @@ def main() -> None:
     )
     for name in given.collections:
         with Library.open(given.library) as library:
-            corpus = workshop.corpus(library, workshop.Choice(name))
+            corpus = workspace.corpus(library, workspace.Choice(name))
         new_ones = [index for index, a in enumerate(corpus.articles) if is_new(a)]
         old_ones = [index for index, a in enumerate(corpus.articles) if not is_new(a)]
         old = Corpus.build(decoded(corpus, old_ones), KEPT)

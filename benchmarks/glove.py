@@ -23,9 +23,9 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from eqemb.glove import initial
 from eqemb.kernels import cpu, draws
 from eqemb.kernels.arrays import Counts, Ids, PairRule, Positions
+from eqemb.models.glove import initial
 
 
 class Words(NamedTuple):

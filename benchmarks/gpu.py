@@ -48,13 +48,13 @@ import numpy as np
 import torch
 from gpu_report import Report, counted, markdown, rounded
 
-from eqemb import split as splits
-from eqemb import store
-from eqemb.corpus import Corpus
+from eqemb.corpus import split as splits
+from eqemb.corpus.corpus import Corpus
+from eqemb.corpus.split import Split
 from eqemb.kernels import draws, gpu, reference
 from eqemb.kernels.arrays import Contexts, Near, Rows, Rule, Text, Vectors
-from eqemb.models import BernoulliEmbeddings, EqEmb, EqEmbH, EqEmbU
-from eqemb.split import Split
+from eqemb.models.eqemb import BernoulliEmbeddings, EqEmb, EqEmbH, EqEmbU
+from eqemb.storage import array_file
 
 K, N, BLOCK, ARTICLE = 100, 10, 64, 5_000
 WINDOWS, SIZES = (4, 8, 16), (25_000, 250_000)
@@ -621,13 +621,15 @@ def host_work(bench: Bench, text: Text, folder: Path) -> Report:
     read = seconds_of((folder / "tokens").read_bytes)
     return {
         "read_cold_GB_per_s": 4e-9 * size / read,
-        "hash_GB_per_s": 4e-9 * size / seconds_of(lambda: store.content_hash({}, {"t": tokens})),
+        "hash_GB_per_s": 4e-9
+        * size
+        / seconds_of(lambda: array_file.content_hash({}, {"t": tokens})),
         "counted_Mwords_per_s": 1e-6 * size / seconds_of(lambda: corpus.counts),
         "written_Mwords_per_s":
             1e-6 * size / seconds_of(lambda: splits._without(tokens, out)),  # noqa: SLF001
         "transfers_s": min(bench.clocked(there_and_back)),
         "checkpoint_s": seconds_of(
-            lambda: store.write_arrays(folder / "checkpoint", learned._asdict() | best_too)
+            lambda: array_file.write_arrays(folder / "checkpoint", learned._asdict() | best_too)
         ),
     }  # fmt: skip
 

@@ -14,11 +14,11 @@ import json
 import sys
 from pathlib import Path
 
-from eqemb.bernoulli import Model
-from eqemb.corpus import Corpus
-from eqemb.models import BernoulliEmbeddings, EqEmbU
-from eqemb.split import Split
-from eqemb.store import new_file
+from eqemb.corpus.corpus import Corpus
+from eqemb.corpus.split import Split
+from eqemb.models.bernoulli import Model
+from eqemb.models.eqemb import BernoulliEmbeddings, EqEmbU
+from eqemb.storage.atomic import new_file
 
 MOST = 60_000_000  # bytes: what travels is limited
 BATCHES = ("auto", 4096, 8192, 16_384)

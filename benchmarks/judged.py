@@ -29,12 +29,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from eqemb import rankers, retrieval, standings, store, tables
 from eqemb.article import EQUATION_MARK, Article
-from eqemb.encoding import Encode, find_encoder
-from eqemb.library import Library, to_json, write_atomically
-from eqemb.rankers import EQUATION, WORDS
-from eqemb.ranking import Run, write_run
+from eqemb.evaluation import rankers, retrieval, retrieval_tables, tables
+from eqemb.evaluation.metrics import Run, write_run
+from eqemb.evaluation.rankers import EQUATION, WORDS
+from eqemb.facade.library import Library
+from eqemb.index.encoder import Encode, find_encoder
+from eqemb.storage import atomic
+from eqemb.storage.atomic import to_json, write_atomically
 
 HERE = Path(__file__).parent / "judged"
 TOPICS, QRELS = HERE / "topics.toml", HERE / "qrels.tsv"
@@ -78,7 +80,7 @@ def cached(encode: Encode, folder: Path) -> Encode:
         path = folder / f"{key}.npy"
         if not path.exists():
             folder.mkdir(parents=True, exist_ok=True)
-            with store.new_file(path) as new:
+            with atomic.new_file(path) as new:
                 np.save(new, encode(texts))
         found: NDArray[np.float32] = np.load(path)
         return found
@@ -120,7 +122,7 @@ def make_pool(options: argparse.Namespace) -> None:
                 json.dumps({"n": n} | excerpt(library, name), ensure_ascii=False) + "\n"
                 for n, name in enumerate(pooled, 1)
             ]
-            with store.new_file(options.output / f"{topic.id}.jsonl") as new:
+            with atomic.new_file(options.output / f"{topic.id}.jsonl") as new:
                 new.write_text("".join(lines), encoding="utf-8")
             sizes[topic.id] = len(pooled)
     print("systems:", "; ".join(runs))
@@ -166,7 +168,7 @@ def join_grades(options: argparse.Namespace) -> None:
             if f"{path.stem}\t{entry['name']}" in known:
                 sys.exit(f"{path.stem}, {entry['name']} is graded already: it was not to be pooled")
             lines.append("\t".join([path.stem, entry["name"], *map(str, found)]) + "\n")
-    with store.new_file(options.output) as new:
+    with atomic.new_file(options.output) as new:
         new.write_text("".join([lines[0], *sorted(lines[1:])]), encoding="utf-8")
     print(f"{len(lines) - 1} judgements in {options.output}")
 
@@ -188,8 +190,8 @@ def score(options: argparse.Namespace) -> None:
                 tag = ranker.name.replace(" ", "-")
                 write_run(options.runs / f"{tag}.run", made, tag)
     write_atomically(options.output.with_suffix(".json"), to_json(found))
-    text = [f"{note}\n" for note in standings.notes(found)]
-    text += [tables.markdown(table) for table in standings.report(found)]
+    text = [f"{note}\n" for note in retrieval_tables.notes(found)]
+    text += [tables.markdown(table) for table in retrieval_tables.report(found)]
     write_atomically(options.output.with_suffix(".md"), "\n".join(text))
     print(f"{time.perf_counter() - start:.0f} s; {options.output}.json, .md")
 

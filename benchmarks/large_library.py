@@ -29,12 +29,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from eqemb.facade.library import Library
 from eqemb.formula.likeness import is_letter
-from eqemb.index import write_version
-from eqemb.library import Library
-from eqemb.postings import Column, Gatherer, Keys, first_places, load
-from eqemb.records import FORMAT, Records
-from eqemb.stems import stem
+from eqemb.index.build import write_version
+from eqemb.index.postings import Column, Gatherer, Keys, first_places, load
+from eqemb.index.stemming import stem
+from eqemb.library.database import FORMAT, Records
 
 Array = NDArray[Any]
 _LETTER = re.compile(r"V![^\[\],\t]+")

@@ -17,9 +17,9 @@ from typing import Any
 import numpy as np
 from playwright.sync_api import sync_playwright
 
-from eqemb.mapping import SIDE, Map
+from eqemb.facade.equation_map import SIDE, Map
 
-WEB = Path(__file__).parents[1] / "src" / "eqemb" / "web"
+WEB = Path(__file__).parents[1] / "src" / "eqemb" / "server" / "web"
 PAGE = """<!doctype html><html lang=en><link rel=stylesheet href=/static/style.css>
 <script src=/static/page.js defer></script><main><figure id=map><canvas></canvas>
 <div class=shown hidden></div><ul class=legend></ul></figure>

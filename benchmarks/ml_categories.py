@@ -34,11 +34,11 @@ from arqmath_measures import (
 )
 from unit_vectors import UnitVectors, lengths_one
 
-from eqemb.embeddings import Embeddings
-from eqemb.foldin import bare
 from eqemb.formula import Layout, layout
 from eqemb.formula.tree import walk
-from eqemb.library import to_json, write_atomically
+from eqemb.models.embeddings import Embeddings
+from eqemb.models.fold_in import bare
+from eqemb.storage.atomic import to_json, write_atomically
 
 RESULTS = Path(__file__).parent / "results"
 #: The figure that is kept with the benchmark: LaTeX tokens and pairs of them, cosine.

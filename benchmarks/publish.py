@@ -21,10 +21,10 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from eqemb import plots, tables
-from eqemb.contest import POOL
-from eqemb.library import write_atomically
-from eqemb.tables import Results, Table
+from eqemb.evaluation import plots, tables
+from eqemb.evaluation.grid import POOL
+from eqemb.evaluation.tables import Results, Table
+from eqemb.storage.atomic import write_atomically
 
 RESULTS = Path(__file__).parent / "results"
 DOCS = Path(__file__).parents[1] / "docs"

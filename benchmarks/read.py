@@ -20,8 +20,8 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from eqemb.latex import read_latex
-from eqemb.latex.files import Files
+from eqemb.readers.latex import read_latex
+from eqemb.readers.latex.files import Files
 from eqemb.sources import Source, discover, load
 
 

@@ -18,10 +18,10 @@ from typing import Any, NamedTuple
 import uvicorn
 from playwright.sync_api import sync_playwright
 
-from eqemb.mapping import map_of
-from eqemb.reading import read_library
+from eqemb.facade.equation_map import map_of
+from eqemb.facade.library import Library
 from eqemb.server.app import make_app
-from eqemb.server.running import bound
+from eqemb.server.run import bound
 
 DEMO = Path(__file__).parents[1] / "src" / "eqemb" / "demo"
 WIDE, NARROW = {"width": 1100, "height": 760}, {"width": 390, "height": 760}
@@ -80,7 +80,7 @@ def main(folder: Path) -> None:
     chromium = os.environ.get("EQEMB_CHROMIUM") or shutil.which("chromium")
     with tempfile.TemporaryDirectory() as scratch, bound("127.0.0.1", 0) as door:
         library = Path(scratch) / "library"
-        with read_library([DEMO], library, jobs=1, index=True) as made:
+        with Library.read([DEMO], library, jobs=1, index=True) as made:
             map_of(made)
         server = uvicorn.Server(uvicorn.Config(make_app(library), log_level="error", ws="none"))
         thread = threading.Thread(target=server.run, args=([door],))

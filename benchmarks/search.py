@@ -35,10 +35,10 @@ from typing import Any
 import numpy as np
 from large_library import make_large
 
+from eqemb.corpus.vocabulary import STOP_WORDS
+from eqemb.facade.library import Library
 from eqemb.formula import layout
-from eqemb.library import Library
-from eqemb.postings import best_of
-from eqemb.vocabulary import STOP_WORDS
+from eqemb.index.postings import best_of
 
 NOT_COUNTED = 5
 ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")

@@ -43,11 +43,11 @@ from urllib.parse import quote, urlencode
 
 import numpy as np
 
+from eqemb.corpus.vocabulary import STOP_WORDS
 from eqemb.errors import UsageError
+from eqemb.facade.library import Library
 from eqemb.formula import layout
-from eqemb.library import Library
-from eqemb.server.answers import checked
-from eqemb.vocabulary import STOP_WORDS
+from eqemb.server.service import checked
 
 DRAWN, TIMED, NOT_COUNTED = 40_000, 50, 10
 THREADS = 2

@@ -17,13 +17,13 @@ from typing import Any
 
 import numpy as np
 
-from eqemb import scores, workshop
-from eqemb.bernoulli import BernoulliEmbeddings
-from eqemb.corpus import Corpus
-from eqemb.library import Library
-from eqemb.models import EqEmb, EqEmbH, EqEmbU
-from eqemb.split import VALIDATION, Split
-from eqemb.vocabulary import Rules
+from eqemb.corpus.corpus import Corpus
+from eqemb.corpus.split import VALIDATION, Split
+from eqemb.corpus.vocabulary import Rules
+from eqemb.facade.library import Library
+from eqemb.models import likelihood, workspace
+from eqemb.models.bernoulli import BernoulliEmbeddings
+from eqemb.models.eqemb import EqEmb, EqEmbH, EqEmbU
 
 SHAPE: dict[str, Any] = {"dim": 50, "window": 4}
 WIDE: dict[str, Any] = {"dim": 100, "window": 16}
@@ -94,9 +94,9 @@ def opened(folder: Path, collections: list[str]) -> list[Data]:
     made = []
     for name in collections:
         with Library.open(folder) as library:
-            choice = workshop.Choice(name, Rules("paper", 10, 25), "numbered")
-            corpus = workshop.corpus(library, choice)
-            made.append((corpus, workshop.split(library, name, corpus)))
+            choice = workspace.Choice(name, Rules("paper", 10, 25), "numbered")
+            corpus = workspace.corpus(library, choice)
+            made.append((corpus, workspace.split(library, name, corpus)))
     return made
 
 
@@ -105,12 +105,12 @@ def judged(model: BernoulliEmbeddings, data: Data, words: int | None) -> list[fl
     return readings(model.score(*data, VALIDATION, words=words))
 
 
-def readings(found: scores.Scored) -> list[float]:
+def readings(found: likelihood.Scored) -> list[float]:
     """The five figures of a row."""
-    raw = scores.means(found)
+    raw = likelihood.means(found)
     tempered = [
-        reading(found.scaled(scores.fit_temperature(found, reading))).mean()
-        for reading in (scores.softmax, scores.logistic)
+        reading(found.scaled(likelihood.fit_temperature(found, reading))).mean()
+        for reading in (likelihood.softmax, likelihood.logistic)
     ]
     return [raw.softmax, float(tempered[0]), raw.logistic, float(tempered[1]), raw.accuracy]
 
@@ -189,7 +189,7 @@ def main() -> None:
     print("| model | changed | softmax | tempered | logistic | tempered | accuracy |")
     print("|---|---|---|---|---|---|---|")
     zero = [
-        readings(scores.zero(int(split.of(VALIDATION).sum()), split.settings.negatives))
+        readings(likelihood.zero(int(split.of(VALIDATION).sum()), split.settings.negatives))
         for _, split in data
     ]
     print(line("zero vectors", {"": "chance"}, [zero]), flush=True)

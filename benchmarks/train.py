@@ -39,10 +39,10 @@ import numpy as np
 import train_quality
 from train_cbow import HAVE_GENSIM, Cbow, Doubles, clocked
 
-from eqemb.bernoulli import BernoulliEmbeddings
-from eqemb.corpus import Corpus
+from eqemb.corpus.corpus import Corpus
 from eqemb.kernels import cpu, draws, loops, word_loops
 from eqemb.kernels.arrays import Floats, Rule, Text, Vectors
+from eqemb.models.bernoulli import BernoulliEmbeddings
 
 V, ARTICLE = 25_000, 5_000
 ENOUGH = 2_000_000  # words in one measurement of a small text: it is passed over as often

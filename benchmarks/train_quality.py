@@ -17,12 +17,12 @@ from typing import Any
 import numpy as np
 from train_cbow import HAVE_GENSIM, Cbow, clocked
 
-from eqemb import scores, training
-from eqemb.bernoulli import WORDS, BernoulliEmbeddings, context_sum
-from eqemb.corpus import Corpus
+from eqemb.corpus.corpus import Corpus
+from eqemb.corpus.split import VALIDATION, Split, contexts, training_stream
 from eqemb.kernels import cpu, draws
 from eqemb.kernels.arrays import Floats, Vectors
-from eqemb.split import VALIDATION, Split, contexts, training_stream
+from eqemb.models import features, likelihood
+from eqemb.models.bernoulli import WORDS, BernoulliEmbeddings, context_sum
 
 Report = dict[str, Any]
 RATES, EPOCHS = (0.025, 0.05, 0.1), (5, 10, 20)
@@ -43,14 +43,14 @@ class Judge:
     def score(self, rho: Floats, alpha: Floats) -> float:
         """The mean predictive log-likelihood."""
         words, negatives = self.split.words[self.part], self.split.negatives[self.part]
-        scored = scores.score(rho, words, negatives, context_sum(alpha, self.near))
-        return float(scores.predictive(scored).mean())
+        scored = likelihood.score(rho, words, negatives, context_sum(alpha, self.near))
+        return float(likelihood.predictive(scored).mean())
 
 
 def ours(judge: Judge, model: BernoulliEmbeddings, threads: int) -> Iterator[tuple[float, Any]]:
     """After every quarter of an iteration the score, and seconds of training so far."""
     text, size = judge.text, len(judge.corpus.words)
-    rho, alpha = (training.initial(0, which, size, model.dim, model.init) for which in (0, 1))
+    rho, alpha = (features.initial(0, which, size, model.dim, model.init) for which in (0, 1))
     vectors = Vectors(rho, alpha, np.zeros_like(rho), np.zeros_like(rho))
     rule = model.rule(0, model.step, len(text.tokens))
     quarter = -(-len(text.tokens) // (4 * rule.batch)) * rule.batch

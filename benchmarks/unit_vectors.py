@@ -11,12 +11,12 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from eqemb import glove, training
-from eqemb.bernoulli import UNITS
 from eqemb.formula.tree import Unit
-from eqemb.glove import PAIRS
 from eqemb.kernels import cpu, draws
 from eqemb.kernels.arrays import Floats, PairRule, Rule, Text, Vectors
+from eqemb.models import features, glove
+from eqemb.models.bernoulli import UNITS
+from eqemb.models.glove import PAIRS
 
 DIM = 100
 Bag = Sequence[Unit]
@@ -41,7 +41,7 @@ class Learner(NamedTuple):
             for _ in range(self.iterations):
                 cpu.pairs_update(biased, pairs, self.rate)
             return biased.rho, biased.alpha
-        rho, alpha = (training.initial(seed, side, size, DIM, 1.0) for side in (0, 1))
+        rho, alpha = (features.initial(seed, side, size, DIM, 1.0) for side in (0, 1))
         vectors = Vectors(rho, alpha, np.zeros_like(rho), np.zeros_like(alpha))
         for iteration in range(1, self.iterations + 1):
             key = draws.key(seed, UNITS, iteration)

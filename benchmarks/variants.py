@@ -28,7 +28,7 @@ from eqemb import Library
 from eqemb.formula import Layout, layout, tree
 from eqemb.formula.likeness import is_letter
 from eqemb.formula.tree import Node
-from eqemb.search import Asked, Search
+from eqemb.search.engine import Asked, Search
 
 LETTERS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZαβγδζηθκλμνξρστχψωΓΔΘΛΞΦΨΩ"
 RELATIONS = frozenset("=<>≤≥∼≈≡∝:→∈≠≪≫⇒⟹") | {":="}

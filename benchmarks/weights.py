@@ -23,22 +23,25 @@ from judged import QRELS, TOPICS
 from numpy.typing import NDArray
 from scipy.sparse import coo_array, csc_array
 
-from eqemb import finding, retrieval, search, wording, workshop
 from eqemb.article import read_tokens
-from eqemb.corpus import Corpus
-from eqemb.finding import Displays, Item
+from eqemb.corpus.corpus import Corpus
+from eqemb.evaluation import retrieval, tasks
+from eqemb.evaluation.rankers import EQUATION, WORDS, Query
+from eqemb.evaluation.tasks import Displays, Item
+from eqemb.facade.library import Library
 from eqemb.formula import layout
-from eqemb.library import Library
-from eqemb.rankers import EQUATION, WORDS, Query
-from eqemb.search import Asked, Search
-from eqemb.stems import stem
+from eqemb.index import text
+from eqemb.index.stemming import stem
+from eqemb.models import workspace
+from eqemb.search import engine
+from eqemb.search.engine import Asked, Search
 
 LEAST = 0.003
 ROUNDS = 10
 Settings = dict[str, float]
 FIELD_VALUES = (0.0, 0.15, 0.3, 0.6, 1.0, 2.0, 3.0, 5.0)
 WORD_VALUES: dict[str, tuple[float, ...]] = {
-    **dict.fromkeys(wording.FIELDS, FIELD_VALUES),
+    **dict.fromkeys(text.FIELDS, FIELD_VALUES),
     "k1": (0.3, 0.6, 1.2, 2.0),
     "meaning": (0.0, 0.05, 0.1, 0.2, 0.3, 0.5),
 }
@@ -50,7 +53,7 @@ EQUATION_VALUES: dict[str, tuple[float, ...]] = {
     "meaning": (0.0, 0.05, 0.1, 0.2, 0.4),
 }
 #: Every field and part counts alike, kin are trusted by their likeness; k1 is the textbook's.
-NEUTRAL_WORDS: Settings = {**dict.fromkeys(wording.FIELDS, 1.0), "k1": 1.2, "meaning": 1.0}
+NEUTRAL_WORDS: Settings = {**dict.fromkeys(text.FIELDS, 1.0), "k1": 1.2, "meaning": 1.0}
 NEUTRAL_EQUATION: Settings = {"kin": 10, "topic": 10, "trust": 1, "words": 1.0, "meaning": 1.0}
 
 
@@ -82,17 +85,15 @@ class Fields:
         self._stems: dict[str, int] = {}
         row = {name: at for at, name in enumerate(corpus.equation_names)}
         names = iter(library.questions.names())
-        parts: dict[str, list[Any]] = {name: [] for name in ("around", *wording.FIELDS)}
-        for title, prose, equations in wording.articles(library.records):
+        parts: dict[str, list[Any]] = {name: [] for name in ("around", *text.FIELDS)}
+        for title, prose, equations in text.articles(library.records):
             words, marks = read_tokens(prose)
             places = np.array(marks, np.int64)
-            rows, owners, weights = (
-                part[0] for part in wording.around(self._numbers(words), places)
-            )
+            rows, owners, weights = (part[0] for part in text.around(self._numbers(words), places))
             own = [row.get(next(names), -1) for _ in equations]
             parts["around"].append((np.array(own)[owners], rows, weights))
             for at, equation in zip(own, equations, strict=True):
-                for name, said in wording.said(title, equation).items():
+                for name, said in text.said(title, equation).items():
                     found = self._numbers(said)
                     parts[name].append((np.full(len(found), at), found, np.ones(len(found))))
         self.size = len(corpus.equation_names)
@@ -111,7 +112,7 @@ class Fields:
     def scorer(self, settings: Settings, without: str = "") -> Callable[[Query], Any]:
         """As `Wording.scores` scores, by the fields' counts."""
         total = self._counts["around"]
-        for name in wording.FIELDS:
+        for name in text.FIELDS:
             if name != without and settings[name]:
                 total = total + settings[name] * self._counts[name]
         total = csc_array(total)
@@ -141,13 +142,13 @@ class Development:
 
     def __init__(self, library: Library) -> None:
         self.search: Search = library.questions
-        self.corpus = workshop.corpus(library)
+        self.corpus = workspace.corpus(library)
         grades = retrieval.mean_grades(retrieval.read_judgements(QRELS))
         self._table = retrieval.Table(self.corpus, retrieval.read_topics(TOPICS), grades)
         self._displays = Displays.read(library, self.corpus)
         self.items = {
-            "label": [i for i in finding.labels(library, self.corpus) if i.is_development],
-            "references": [i for i in finding.references(library, self.corpus) if i.is_development],
+            "label": [i for i in tasks.labels(library, self.corpus) if i.is_development],
+            "references": [i for i in tasks.references(library, self.corpus) if i.is_development],
         }
         place = {name: at for at, name in enumerate(self.search.names())}
         self.rows = np.array([place[name] for name in self.corpus.equation_names])
@@ -162,7 +163,7 @@ class Development:
 
     def found(self, items: list[Item], scores: Callable[[Query], Any]) -> float:
         """MRR."""
-        return mean([finding.measure(self._displays, i, scores(i.query))["mrr"] for i in items])
+        return mean([tasks.measure(self._displays, i, scores(i.query))["mrr"] for i in items])
 
 
 def choose_words(library: Library, data: Development, start: Settings) -> None:
@@ -207,7 +208,7 @@ def choose_equations(data: Development, start: Settings) -> None:
         kept[topic.query.text] = asked, found, {p: s[data.rows] for p, s in parts.items()}
 
     def judge(settings: Settings) -> float:
-        search.KIN, search.TRUST = int(settings["kin"]), int(settings["trust"])
+        engine.KIN, engine.TRUST = int(settings["kin"]), int(settings["trust"])
 
         def scores(query: Query) -> Any:
             asked, found, parts = kept[query.text]
@@ -222,9 +223,9 @@ def choose_equations(data: Development, start: Settings) -> None:
 
 def standing() -> tuple[Settings, Settings]:
     """The values that `wording` and `search` have."""
-    words = {**wording.FIELDS, "k1": wording.K1, "meaning": search.WORD_PARTS["meaning"]}
-    equation: Settings = {"kin": search.KIN, "topic": search.TOPIC, "trust": search.TRUST}
-    return words, equation | {part: search.EQUATION_PARTS[part] for part in ("words", "meaning")}
+    words = {**text.FIELDS, "k1": text.K1, "meaning": engine.WORD_PARTS["meaning"]}
+    equation: Settings = {"kin": engine.KIN, "topic": engine.TOPIC, "trust": engine.TRUST}
+    return words, equation | {part: engine.EQUATION_PARTS[part] for part in ("words", "meaning")}
 
 
 def main() -> None:

@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 from typer.models import ArgumentInfo
 
 import eqemb.cli  # every command is declared when its module is imported
-from eqemb.cli.shell import app
+from eqemb.cli.console import app
 from eqemb.formula.tree import Node, baseline, children
 
 DOCS = Path(__file__).parent
@@ -199,6 +199,8 @@ def row(first: Node) -> Box:
 def drawing(latex: str) -> str:
     """The layout tree of an equation as SVG."""
     made = eqemb.layout(latex)
+    if made.root is None:
+        raise ValueError(f"nothing to draw in {latex!r}")
     box = row(made.root)
     wide, high = box.width * ACROSS + 16, (box.above + box.below + 1) * DOWN + 8
 

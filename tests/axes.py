@@ -5,10 +5,9 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from eqemb.embeddings import Embeddings
-from eqemb.index import build_index
-from eqemb.library import Library
-from eqemb.reading import read_library
+from eqemb.facade.library import Library
+from eqemb.index.build import build_index
+from eqemb.models.embeddings import Embeddings
 
 PAPERS = {
     "angles": r"""\title{On <script>alert(1)</script> \& angles}
@@ -39,7 +38,7 @@ def make_library(folder: Path, *, model: bool = True) -> Library:
     for name, text in PAPERS.items():
         document = rf"\documentclass{{article}}\begin{{document}}{text}\end{{document}}"
         (folder / "papers" / f"{name}.tex").write_text(document)
-    library = read_library([folder / "papers"], folder / "library", jobs=1, index=True)
+    library = Library.read([folder / "papers"], folder / "library", jobs=1, index=True)
     if model:
         made = make_model(library)
         made.save(library.generation / "model")

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from eqemb import cli, reading
+from eqemb import cli
+from eqemb.library import ingest
 from synthetic import Done, InlinePool, Run
 
 
@@ -39,7 +40,7 @@ def corpora() -> Path:
 @pytest.fixture
 def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
     """The command line in this process, reading in place."""
-    monkeypatch.setattr(reading, "_Pool", InlinePool)
+    monkeypatch.setattr(ingest, "_Pool", InlinePool)
 
     def call(*arguments: object) -> Done:
         monkeypatch.setattr(sys, "argv", ["eqemb", *map(str, arguments)])

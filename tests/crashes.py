@@ -15,9 +15,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from eqemb import reading
-from eqemb.library import Library
-from eqemb.records import Records
+from eqemb.facade import build
+from eqemb.facade.library import Library
+from eqemb.library import ingest
+from eqemb.library.database import Records
 from synthetic import InlinePool
 
 DIED = 77
@@ -28,12 +29,12 @@ STEPS: dict[str, tuple[Any, str, int]] = {
     "set the clusters": (Records, "set_clusters", 1),
     "digest": (Records, "sha256", 1),
     "finish the records": (Records, "finish", 1),
-    "make the report": (reading, "make_report", 1),
-    "render the report": (reading, "render_report", 1),
+    "make the report": (ingest, "make_report", 1),
+    "render the report": (ingest, "render_report", 1),
     "write report.json": (Path, "replace", 2),
     "write report.html": (Path, "replace", 3),
     "write run.json": (Path, "replace", 4),
-    "switch": (reading, "switch", 1),
+    "switch": (build, "switch", 1),
     "switch library.json": (Path, "replace", 5),
     "copy report.json": (Path, "replace", 6),
     "copy report.html": (Path, "replace", 7),
@@ -79,11 +80,11 @@ def die(papers: Path, folder: Path, step: str) -> dict[str, Any]:
 
     def work() -> None:
         setattr(owner, name, fatal(getattr(owner, name), call))
-        reading.read_library([papers], folder, resume=True)
+        build.read_library([papers], folder, resume=True)
 
     found: dict[str, Any] = {"old": digest(folder), "status": in_child(work)}
     found["before"] = digest(folder)
-    found["again"] = in_child(lambda: reading.read_library([papers], folder, resume=True))
+    found["again"] = in_child(lambda: build.read_library([papers], folder, resume=True))
     found["after"] = digest(folder)
     found["left"] = [path.name for path in folder.rglob("*") if path.name.endswith(".new")]
     found["generations"] = len(list((folder / "generations").iterdir()))
@@ -93,10 +94,10 @@ def die(papers: Path, folder: Path, step: str) -> dict[str, Any]:
 def main() -> None:
     """Die everywhere once."""
     papers, folder = map(Path, sys.argv[1:])
-    reading._Pool = InlinePool  # type: ignore[assignment,misc]
+    ingest._Pool = InlinePool  # type: ignore[assignment,misc]
     os.fsync = lambda fd: None  # noqa: ARG005 - no power is cut here
     few = sorted(papers.rglob("*.tex"))[:2]
-    reading.read_library(few, folder / "old").close()
+    build.read_library(few, folder / "old")
     found = {}
     for step in STEPS:
         library = folder / "library"

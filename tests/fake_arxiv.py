@@ -19,8 +19,8 @@ from unittest import mock
 from urllib.parse import parse_qs, unquote, urlsplit
 from xml.sax.saxutils import escape
 
-from eqemb.courier import Courier
-from eqemb.fetching import Site
+from eqemb.arxiv.client import Courier
+from eqemb.arxiv.fetch import Site
 
 FREE = "http://creativecommons.org/licenses/by/4.0/"
 

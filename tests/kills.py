@@ -21,8 +21,9 @@ from pathlib import Path
 from typing import Any
 
 from crashes import in_child
-from eqemb import building, reading
-from eqemb.library import Library
+from eqemb.facade import build, update
+from eqemb.facade.library import Library
+from eqemb.library import ingest
 from synthetic import InlinePool, topical
 
 SMALL = {"dim": 8, "iterations": 3, "batch": 256}
@@ -42,11 +43,11 @@ def digest(folder: Path) -> str:
 def changes(folder: Path) -> dict[str, Callable[[Path], object]]:
     """What is done to the library at a path."""
     return {
-        "build": lambda at: building.build_library(
+        "build": lambda at: build.build_library(
             [folder / "one", folder / "two"], at, model=SMALL, jobs=1, resume=True
-        ).close(),
-        "add": lambda at: building.add_papers(at, folder / "two", jobs=1, resume=True),
-        "remove": lambda at: building.remove_articles(
+        ),
+        "add": lambda at: update.add_papers(at, folder / "two", jobs=1, resume=True),
+        "remove": lambda at: update.remove_articles(
             at, ["set1/paper001", "set2/paper002"], resume=True
         ),
     }
@@ -69,14 +70,14 @@ def killed(work: Callable[[], object], seconds: float) -> bool:
 def main() -> None:
     """Kill, look, go on, look again."""
     folder, name, count, seed = Path(sys.argv[1]), sys.argv[2], int(sys.argv[3]), sys.argv[4]
-    reading._Pool = InlinePool  # type: ignore[assignment,misc]
-    reading._COMMIT_EVERY = 0.0
-    building.LEAST_WORDS = 100
+    ingest._Pool = InlinePool  # type: ignore[assignment,misc]
+    ingest._COMMIT_EVERY = 0.0
+    build.LEAST_WORDS = 100
     os.fsync = lambda fd: None  # noqa: ARG005 - no power is cut here
     topical(folder / "one", 8)
     topical(folder / "two", 4, first=8)
     change, old, at = changes(folder)[name], folder / "old", folder / "library"
-    building.build_library(folder / "one", old, model=SMALL, jobs=1).close()
+    build.build_library(folder / "one", old, model=SMALL, jobs=1)
     seconds = []
     for _ in range(2):  # the first one compiles
         shutil.rmtree(at, ignore_errors=True)

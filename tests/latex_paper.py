@@ -1,4 +1,4 @@
-r"""Small papers for the tests of `eqemb.latex`: from a few lines of LaTeX to an `Article`.
+r"""Small papers for the tests of `eqemb.readers.latex`: from a few lines of LaTeX to an `Article`.
 
 `read(body)` reads a whole document around a body; `read_files` a source of several files;
 `expanded(r"\x")` gives what becomes of one formula.
@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from eqemb.article import Article, Equation, Problem
-from eqemb.latex import read_latex
+from eqemb.readers.latex import read_latex
 
 
 @dataclass

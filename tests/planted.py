@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from eqemb.corpus import Corpus, Formula, Stream
-from eqemb.vocabulary import Rules
+from eqemb.corpus.corpus import Corpus, Formula, Stream
+from eqemb.corpus.vocabulary import Rules
 
 TOPICS, WORDS, UNITS, TYPES = 4, 12, 6, 8
 ALL = Rules(min_count=1, top=0, min_length=1, stop_words=False)

@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import Any, NamedTuple, Self
 
 from eqemb.article import Article, Equation
-from eqemb.reading import Backstops
-from eqemb.records import Record
+from eqemb.library.database import Record
+from eqemb.library.ingest import Backstops
+from eqemb.library.worker import make_record
 from eqemb.sources import Found, Limits
-from eqemb.worker import make_record
 
 SYLLABLES = ["ba", "de", "fi", "go", "lu", "ma", "ne", "pi", "ro", "su", "ta", "ve", "wi", "zo"]
 PDF = b"%PDF-1.5\n%\xd0\xd4\xc5\xd8\n1 0 obj\n"

@@ -1,68 +1,34 @@
 """eqemb: learn what equations mean from the text around them."""
 
-from typing import Any
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from eqemb.errors import EqembError
+    from eqemb.facade.library import Library
+    from eqemb.formula.layout import layout
+    from eqemb.library.ingest import read_articles
+    from eqemb.models.embeddings import Embeddings
 
 __version__ = "0.1.0"
+__all__ = ["Embeddings", "EqembError", "Library", "layout", "read_articles"]
 
-#: Public name -> module that holds it. Loaded when first asked for: `import eqemb` is instant.
-_PUBLIC = {
-    "Article": "eqemb.article",
-    "BernoulliEmbeddings": "eqemb.models",
-    "Cbow": "eqemb.baselines",
-    "Corpus": "eqemb.corpus",
-    "Embeddings": "eqemb.embeddings",
-    "EqEmb": "eqemb.models",
-    "EqEmbH": "eqemb.models",
-    "EqEmbU": "eqemb.models",
-    "Equation": "eqemb.article",
+#: Public name -> module that defines it. Loaded on first use, so that `import eqemb` is fast.
+_MODULES = {
+    "Embeddings": "eqemb.models.embeddings",
     "EqembError": "eqemb.errors",
-    "GloVe": "eqemb.glove",
-    "Library": "eqemb.library",
-    "ParagraphVectors": "eqemb.baselines",
-    "Split": "eqemb.split",
-    "build_library": "eqemb.building",
-    "layout": "eqemb.formula",
-    "read_articles": "eqemb.reading",
-    "read_library": "eqemb.reading",
+    "Library": "eqemb.facade.library",
+    "layout": "eqemb.formula.layout",
+    "read_articles": "eqemb.library.ingest",
 }
-__all__ = [
-    "Article",
-    "BernoulliEmbeddings",
-    "Cbow",
-    "Corpus",
-    "Embeddings",
-    "EqEmb",
-    "EqEmbH",
-    "EqEmbU",
-    "EqembError",
-    "Equation",
-    "GloVe",
-    "Library",
-    "ParagraphVectors",
-    "Split",
-    "build_library",
-    "layout",
-    "read_articles",
-    "read_library",
-]
 
 
 def __getattr__(name: str) -> Any:
-    if name in _PUBLIC:
-        from importlib import import_module
-
-        found = getattr(import_module(_PUBLIC[name]), name)
-        if name == "Library":
-            found.build = staticmethod(_build)
-        return found
+    if name == "models":  # so that `eqemb.models.EqEmb` needs no import of its own
+        return import_module("eqemb.models")
+    if name in _MODULES:
+        return getattr(import_module(_MODULES[name]), name)
     raise AttributeError(f"module 'eqemb' has no attribute {name!r}")
-
-
-def _build(*papers_and_folder: Any, **settings: Any) -> Any:
-    """Read papers, learn from them and index them: `eqemb.build_library` by another name."""
-    from eqemb.building import build_library
-
-    return build_library(*papers_and_folder, **settings)
 
 
 def __dir__() -> list[str]:

@@ -5,6 +5,8 @@ sentence and exits with its code. Nothing here imports anything of ours.
 """
 
 import errno
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 _WAYS_OUT = {
@@ -69,3 +71,14 @@ class SourceError(EqembError):
         super().__init__(f"{cause}: {detail}" if detail else cause)
         self.cause = cause
         self.detail = detail
+
+
+@contextmanager
+def writing(place: Path) -> Iterator[None]:
+    """Say where a write failed: of a full disk the system names no file."""
+    try:
+        yield
+    except OSError as error:
+        if error.filename is None and not isinstance(error, ConnectionError):
+            error.filename = str(place)  # not a pipe that broke
+        raise

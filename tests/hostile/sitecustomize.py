@@ -17,10 +17,10 @@ from typing import Any
 
 import numpy as np
 
-import eqemb.latex
+import eqemb.readers.latex
 from eqemb.article import Article
 
-honest = eqemb.latex.read_latex
+honest = eqemb.readers.latex.read_latex
 hoard: list[object] = []
 
 
@@ -86,4 +86,4 @@ def read(source: Any) -> Article:
 
 
 resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-eqemb.latex.read_latex = read
+eqemb.readers.latex.read_latex = read

@@ -8,20 +8,10 @@ import os
 import sys
 from pathlib import Path
 
-from eqemb.cli import asking, changing, demo, fetching, judging, learning, papers, serving
-from eqemb.cli.shell import app
+from eqemb.cli import ask, build, demo, evaluate, fetch, serve, train, update
+from eqemb.cli.console import app
 
-__all__ = [
-    "asking",
-    "changing",
-    "demo",
-    "fetching",
-    "judging",
-    "learning",
-    "main",
-    "papers",
-    "serving",
-]
+__all__ = ["ask", "build", "demo", "evaluate", "fetch", "main", "serve", "train", "update"]
 
 
 def main() -> None:

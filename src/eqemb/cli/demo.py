@@ -11,7 +11,7 @@ from typing import Annotated, Any
 
 import typer
 
-from eqemb.cli.shell import Json, Stages, app, columns, print_json
+from eqemb.cli.console import Json, Stages, app, columns, print_json
 
 #: What is asked; of the ten questions of `benchmarks/demo_queries.toml`. They were written before
 #: any was asked, but half of them had poor answers then, and articles were mended for them.
@@ -32,13 +32,13 @@ def demo(
     as_json: Json = False,
 ) -> None:
     """Build a library of articles that come with eqemb, and ask it three questions."""
-    from eqemb.building import build_library
+    from eqemb.facade.library import Library
 
     papers = Path(__file__).parents[1] / "demo"
     with tempfile.TemporaryDirectory() as scratch:
         folder = output or Path(scratch) / "library"
         with Stages() as stages:
-            library = build_library([papers], folder, model=_MODEL, watch=stages.watch)
+            library = Library.build([papers], folder, model=_MODEL, watch=stages.watch)
         with library:
             report = library.report
             described = library.describe(_DESCRIBED, _COUNT)
@@ -109,7 +109,7 @@ def _hit(hit: Any) -> tuple[str, str, str]:
 
 
 def _said(said: Any) -> tuple[str, str, str, str]:
-    from eqemb.hits import readable, where_said
+    from eqemb.search.results import readable, where_said
 
     text = re.sub(r" ?\[(?:equation|…)\]", " …", readable(said.sentence or ""))
     return f"{said.score:.2f}", said.word, where_said(said.word, text, 66), said.article or ""

@@ -14,14 +14,7 @@ from numba.extending import intrinsic
 from numpy.typing import NDArray
 
 from eqemb.kernels import draws
-from eqemb.kernels.arrays import (
-    EPSILON,
-    Floats,
-    Ids,
-    Noise,
-    Positions,
-    Rule,
-)
+from eqemb.kernels.arrays import EPSILON, Floats, Ids, Noise, Positions, Rule
 
 F = TypeVar("F", bound=Callable[..., Any])
 

@@ -5,9 +5,9 @@ from typing import Annotated, Any, Literal
 from fastapi import APIRouter, Depends, Path, Query, Request, Response
 
 from eqemb.errors import UsageError
-from eqemb.server import forms
-from eqemb.server.answers import FURTHEST, LONGEST, MOST_PIECES, Json, Page
-from eqemb.server.replies import reply
+from eqemb.server import schemas
+from eqemb.server.responses import reply
+from eqemb.server.service import FURTHEST, LONGEST, MOST_PIECES, Json, Page
 
 _PROBLEMS = {
     400: "It cannot be asked so.",
@@ -22,7 +22,7 @@ _PROBLEMS = {
 router = APIRouter(
     prefix="/v1",
     responses={
-        code: {"model": forms.Problem, "description": said} for code, said in _PROBLEMS.items()
+        code: {"model": schemas.Problem, "description": said} for code, said in _PROBLEMS.items()
     },
 )
 
@@ -78,7 +78,7 @@ Paged = Annotated[Page, Depends(page)]
 Limits = Annotated[dict[str, Any], Depends(limits)]
 
 
-@router.get("/search", summary="Equations for words and $LaTeX$", response_model=forms.Hits)
+@router.get("/search", summary="Equations for words and $LaTeX$", response_model=schemas.Hits)
 async def search(
     request: Request,
     page: Paged,
@@ -98,7 +98,7 @@ async def search(
     return await reply(request, lambda desk: desk.search(q, page, by=by, **limits))
 
 
-@router.get("/similar", summary="Equations like an equation", response_model=forms.Hits)
+@router.get("/similar", summary="Equations like an equation", response_model=schemas.Hits)
 async def similar(
     request: Request, page: Paged, limits: Limits, equation: Name, by: By = "all"
 ) -> Response:
@@ -106,13 +106,13 @@ async def similar(
     return await reply(request, lambda desk: desk.similar(equation, page, by=by, **limits))
 
 
-@router.get("/describe", summary="An equation in words", response_model=forms.Description)
+@router.get("/describe", summary="An equation in words", response_model=schemas.Description)
 async def describe(request: Request, equation: Name, count: Count = 10) -> Response:
     """Say what an equation is about, each word with a sentence that bears it out."""
     return await reply(request, lambda desk: desk.describe(equation, count))
 
 
-@router.get("/words", summary="Neighbours of a word", response_model=forms.Neighbours)
+@router.get("/words", summary="Neighbours of a word", response_model=schemas.Neighbours)
 async def words(
     request: Request,
     word: Annotated[str, Query(max_length=200, examples=["cosine"])],
@@ -122,7 +122,7 @@ async def words(
     return await reply(request, lambda desk: desk.words(word, count))
 
 
-@router.get("/why", summary="Why an equation answers", response_model=forms.Why)
+@router.get("/why", summary="Why an equation answers", response_model=schemas.Why)
 async def why(
     request: Request,
     query: Annotated[str, Query(max_length=LONGEST, examples=["cosine similarity"])],
@@ -132,7 +132,7 @@ async def why(
     return await reply(request, lambda desk: desk.why(query, equation))
 
 
-@router.get("/suggest", summary="Words that begin so", response_model=forms.Suggestions)
+@router.get("/suggest", summary="Words that begin so", response_model=schemas.Suggestions)
 async def suggest(
     request: Request,
     start: Annotated[str, Query(min_length=1, max_length=100, examples=["cos"])],
@@ -142,7 +142,7 @@ async def suggest(
     return await reply(request, lambda desk: desk.suggest(start, count))
 
 
-@router.get("/render", summary="A query, set", response_model=forms.Rendered)
+@router.get("/render", summary="A query, set", response_model=schemas.Rendered)
 async def render(
     request: Request,
     q: Annotated[str, Query(max_length=LONGEST, examples=[r"loss $\sum_i x_i^2$"])],
@@ -151,7 +151,7 @@ async def render(
     return await reply(request, lambda desk: desk.render(q))
 
 
-@router.get("/equations/{name:path}", summary="One equation", response_model=forms.OneEquation)
+@router.get("/equations/{name:path}", summary="One equation", response_model=schemas.OneEquation)
 async def equation(
     request: Request,
     name: Annotated[str, Path(description="ARTICLE%234, ARTICLE(2.3) or ARTICLE:label.")],
@@ -160,7 +160,7 @@ async def equation(
     return await reply(request, lambda desk: desk.equation(name))
 
 
-@router.get("/articles", summary="The articles", response_model=forms.Articles)
+@router.get("/articles", summary="The articles", response_model=schemas.Articles)
 async def articles(
     request: Request,
     page: Paged,
@@ -172,7 +172,7 @@ async def articles(
     return await reply(request, lambda desk: desk.articles(page, words=words, collection=only))
 
 
-@router.get("/articles/{name:path}", summary="One article", response_model=forms.Article)
+@router.get("/articles/{name:path}", summary="One article", response_model=schemas.Article)
 async def article(
     request: Request,
     name: Annotated[str, Path(description="Its name.")],
@@ -185,7 +185,7 @@ async def article(
     return await reply(request, lambda desk: desk.article(name, part, equation))
 
 
-@router.get("/map", summary="All equations in two dimensions", response_model=forms.Map)
+@router.get("/map", summary="All equations in two dimensions", response_model=schemas.Map)
 async def map_(request: Request) -> Response:
     """Give the map, where the library has one.
 
@@ -196,7 +196,7 @@ async def map_(request: Request) -> Response:
     return await reply(request, lambda desk: desk.map())
 
 
-@router.get("/map/hits", summary="Points that answer", response_model=forms.Lit)
+@router.get("/map/hits", summary="Points that answer", response_model=schemas.Lit)
 async def map_hits(
     request: Request,
     q: Annotated[str, Query(max_length=LONGEST, examples=["cosine similarity"])],
@@ -205,13 +205,13 @@ async def map_hits(
     return await reply(request, lambda desk: desk.on_map(q))
 
 
-@router.get("/stats", summary="What there is", response_model=forms.Stats)
+@router.get("/stats", summary="What there is", response_model=schemas.Stats)
 async def stats(request: Request) -> Response:
     """Count."""
     return await reply(request, lambda desk: desk.stats)
 
 
-@router.get("/healthz", summary="Whether the server answers", response_model=forms.Health)
+@router.get("/healthz", summary="Whether the server answers", response_model=schemas.Health)
 async def healthz() -> Response:
     """Answer without asking the library."""
     return Response(b'{"status":"ok"}', media_type="application/json")

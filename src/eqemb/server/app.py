@@ -11,13 +11,14 @@ from starlette.exceptions import HTTPException
 
 from eqemb import __version__
 from eqemb.errors import EqembError
-from eqemb.server import api, pages, site
-from eqemb.server.answers import encoded
-from eqemb.server.counter import Counter
-from eqemb.server.drawing import MapMaker
-from eqemb.server.guard import HEADERS, LOOPBACK, Guard
-from eqemb.server.kept import Kept
-from eqemb.server.replies import ShownError, sentence_of, status_of
+from eqemb.server import api, site
+from eqemb.server.cache import Kept
+from eqemb.server.map_worker import MapMaker
+from eqemb.server.middleware import HEADERS, LOOPBACK, Guard
+from eqemb.server.responses import ShownError, sentence_of, status_of
+from eqemb.server.service import encoded
+from eqemb.server.views import pages
+from eqemb.server.workers import Counter
 
 _log = logging.getLogger("eqemb.server")
 

@@ -7,12 +7,12 @@ from fastapi import APIRouter, Query, Request, Response
 from starlette.exceptions import HTTPException
 
 from eqemb.errors import UsageError
-from eqemb.server import accounts, atlas, pages
-from eqemb.server.answers import LONGEST, Desk, Page, encoded
 from eqemb.server.api import Limits
-from eqemb.server.drawing import MapMaker
-from eqemb.server.manual import manual
-from eqemb.server.replies import WEB, ShownError, counter_of, reply, sentence_of, tagged
+from eqemb.server.map_worker import MapMaker
+from eqemb.server.responses import WEB, ShownError, counter_of, reply, sentence_of, tagged
+from eqemb.server.service import LONGEST, Desk, Page, encoded
+from eqemb.server.views import map_page, pages, report_page
+from eqemb.server.views.manual import manual
 
 router = APIRouter(include_in_schema=False)
 HTML = "text/html; charset=utf-8"
@@ -92,7 +92,7 @@ async def article(
 @router.get("/report")
 async def report(request: Request) -> Response:
     """What was read."""
-    return await reply(request, accounts.report, HTML)
+    return await reply(request, report_page.report, HTML)
 
 
 @router.get("/model")
@@ -100,7 +100,7 @@ async def model(request: Request) -> Response:
     """The model."""
 
     def made(desk: Desk) -> bytes:
-        found = accounts.model(desk)
+        found = report_page.model(desk)
         if found is None:
             raise HTTPException(404)
         return found
@@ -113,18 +113,18 @@ async def map_(request: Request, q: Text = "") -> Response:
     """The map, which its script draws from `/v1/map`."""
     maker: MapMaker | None = request.app.state.maker
     if maker is not None and maker.is_due:
-        page = await counter_of(request).ask(lambda desk: atlas.being_drawn(desk.stats))
+        page = await counter_of(request).ask(lambda desk: map_page.being_drawn(desk.stats))
         return Response(page, 202, {"Refresh": "5", "Cache-Control": "no-store"}, HTML)
 
     def made(desk: Desk) -> bytes:
         regions = json.loads(desk.map())["labels"]
         if not q.strip():
-            return atlas.page(desk.stats, regions)
+            return map_page.page(desk.stats, regions)
         try:
-            return atlas.page(desk.stats, regions, q, desk.search(q, Page())["hits"])
+            return map_page.page(desk.stats, regions, q, desk.search(q, Page())["hits"])
         except UsageError as error:
             sentence = sentence_of(error, counter_of(request))
-            page = atlas.page(desk.stats, regions, q, sentence=sentence)
+            page = map_page.page(desk.stats, regions, q, sentence=sentence)
             raise ShownError(sentence, page) from None
 
     return await reply(request, made, HTML)

@@ -1,0 +1,1 @@
+"""Download papers from arXiv."""

@@ -1,0 +1,1 @@
+"""Training data: text as arrays, vocabulary, phrases, held-out words."""

@@ -1,0 +1,311 @@
+"""The held-out protocol: one split of a collection, used by every model.
+
+For each evaluated equation type (all that occur more than once, and a sample of singletons) two
+test and two validation words are sampled from the pooled windows of its occurrences. They are
+taken out of the training stream altogether, and windows close up. Their negatives are drawn
+once and kept. Everything is a function of (corpus, settings): a split is frozen by its hash.
+"""
+
+import tempfile
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from eqemb.corpus.corpus import Corpus, Ids, Pointers
+from eqemb.errors import UsageError, writing
+from eqemb.kernels import draws
+from eqemb.kernels.arrays import Text
+from eqemb.storage import array_file, atomic
+
+FORMAT = "split"
+VERSION = 1
+EACH = 2  # positions of a type in each part
+VALIDATION, TEST = 0, 1
+_ORDER, _CHOICE, _NEGATIVES = 101, 102, 103  # passes of the draws, apart from training's
+_IN_MEMORY = 1 << 25  # words of a stream that is kept there; a longer one is mapped from a file
+_SLICE = 1 << 22  # words looked at in one go
+
+
+class Stream(NamedTuple):
+    """What a model may see: words and equations, without what is held out."""
+
+    tokens: Ids
+    starts: Pointers
+    equation_positions: Pointers
+    equation_types: Ids
+    equation_starts: Pointers
+    counts: Pointers  # of the words, in this stream
+
+    @property
+    def text(self) -> Text:
+        """The words as kernels read them."""
+        return Text(self.tokens, self.starts, draws.noise_table(self.counts))
+
+    @property
+    def equation_articles(self) -> Pointers:
+        """The article of each occurrence."""
+        return np.repeat(np.arange(len(self.starts) - 1), np.diff(self.equation_starts))
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How a split is made; checked when made."""
+
+    seed: int = 0
+    singletons: int = 2000
+    window: int = 8
+    negatives: int = 20
+
+    def __post_init__(self) -> None:
+        if self.window < 2 or self.window % 2:
+            raise UsageError(f"window={self.window}: say an even number, half before, half after")
+        if self.negatives < 1 or self.singletons < 0:
+            raise UsageError("a split needs at least one negative, and no less than no singletons")
+
+
+@dataclass(frozen=True)
+class Split:
+    """Held-out positions with their equations and negatives."""
+
+    positions: Pointers  # [H], into the corpus's tokens
+    occurrences: Pointers  # [H], the equation each was sampled with
+    parts: NDArray[np.uint8]  # [H], VALIDATION or TEST
+    words: Ids  # [H]
+    types: Ids  # [H]
+    negatives: Ids  # [H, n]
+    settings: Settings
+    corpus: str
+    """The sha256 of the corpus it belongs to."""
+    skipped: int
+    """Types with too few free positions."""
+
+    @classmethod
+    def make(cls, corpus: Corpus, settings: Settings | None = None) -> Self:
+        """Sample a split; the same for the same corpus and settings."""
+        settings = settings or Settings()
+        found, skipped = _sample(corpus, settings)
+        rows = np.array(found, np.int64).reshape(-1, 3)
+        positions, occurrences = rows[:, 0].copy(), rows[:, 1].copy()
+        words = corpus.tokens[positions]
+        return cls(
+            positions,
+            occurrences,
+            rows[:, 2].astype(np.uint8),
+            words,
+            corpus.equation_types[occurrences],
+            _negatives(corpus, positions, words, settings),
+            settings,
+            corpus.sha256,
+            skipped,
+        )
+
+    @property
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """What is frozen."""
+        return {
+            "positions": self.positions,
+            "occurrences": self.occurrences,
+            "parts": self.parts,
+            "words": self.words,
+            "types": self.types,
+            "negatives": self.negatives,
+        }
+
+    @property
+    def sha256(self) -> str:
+        """Of positions, negatives, settings and corpus: what a table quotes."""
+        return array_file.content_hash(
+            {**asdict(self.settings), "corpus": self.corpus}, self.arrays
+        )
+
+    def of(self, part: int) -> NDArray[np.bool_]:
+        """Which held-out positions are of a part, VALIDATION or TEST."""
+        found: NDArray[np.bool_] = self.parts == part
+        return found
+
+    def save(self, path: Path, *, replace: bool = False) -> None:
+        """Write the folder."""
+        with atomic.new_folder(path, replace=replace) as folder:
+            array_file.write_arrays(folder / "arrays.safetensors", self.arrays)
+            described = {
+                "format": f"eqemb {FORMAT}",
+                "version": VERSION,
+                "settings": asdict(self.settings),
+                "corpus": self.corpus,
+                "skipped": self.skipped,
+                "sha256": self.sha256,
+            }
+            atomic.write_json(folder / "split.json", described)
+
+    @classmethod
+    def load(cls, path: Path) -> Self:
+        """Open a folder and check that it is what its hash says."""
+        path = atomic.whole(path)
+        described = atomic.read_json(path / "split.json", FORMAT, VERSION)
+        made = cls(
+            **array_file.map_arrays(path / "arrays.safetensors"),
+            settings=Settings(**described["settings"]),
+            corpus=described["corpus"],
+            skipped=described["skipped"],
+        )
+        if made.sha256 != described["sha256"]:
+            raise UsageError(f"{path} was changed after it was frozen; make the split anew")
+        return made
+
+    def check(self, corpus: Corpus) -> None:
+        """Refuse a corpus that this split was not made from."""
+        if corpus.sha256 != self.corpus:
+            raise UsageError(
+                f"this split belongs to corpus {self.corpus[:12]}, not to {corpus.sha256[:12]}:"
+                f" make a split of the corpus you train on"
+            )
+
+
+def training_stream(corpus: Corpus, split: Split | None = None) -> Stream:
+    """The corpus without held-out positions; windows close up.
+
+    Memory grows with the vocabulary and the equations, not with the text: a long stream waits in a
+    temporary file (TMPDIR says where).
+    """
+    counts = training_counts(corpus, split)
+    out = np.empty(0, np.int64) if split is None else split.positions
+    return Stream(
+        _without(corpus.tokens, out) if len(out) else corpus.tokens,
+        _closed_up(corpus.starts, out),
+        _closed_up(corpus.equation_positions, out),
+        corpus.equation_types,
+        corpus.equation_starts,
+        counts,
+    )
+
+
+def training_counts(corpus: Corpus, split: Split | None = None) -> Pointers:
+    """How often each word stands in the training stream."""
+    total = corpus.counts
+    if split is not None:
+        split.check(corpus)
+        total -= np.bincount(corpus.tokens[split.positions], minlength=len(total))
+    return total
+
+
+def _without(tokens: Ids, out: Pointers) -> Ids:
+    """The tokens but those at `out`, ascending."""
+    if len(tokens) <= _IN_MEMORY:
+        return np.delete(tokens, out)
+    with (
+        writing(Path(tempfile.gettempdir())),  # it may be another disk than the library's
+        tempfile.TemporaryFile() as file,  # it is gone once nothing maps it
+    ):
+        for low in range(0, len(tokens), _SLICE):
+            first, last = np.searchsorted(out, (low, low + _SLICE))
+            file.write(np.delete(tokens[low : low + _SLICE], out[first:last] - low).data)
+        file.flush()
+        return np.memmap(file, tokens.dtype, "r+").view(np.ndarray)
+
+
+def _closed_up(places: Pointers, out: Pointers) -> Pointers:
+    """Where places of the corpus are once the positions in `out`, ascending, have left."""
+    moved: Pointers = places - np.searchsorted(out, places)
+    return moved
+
+
+def _opened(places: Pointers, out: Pointers) -> Pointers:
+    """Where words of the stream stand in the corpus, with the positions in `out`, ascending."""
+    moved: Pointers = places + np.searchsorted(out - np.arange(len(out)), places, side="right")
+    return moved
+
+
+def contexts(corpus: Corpus, split: Split, count: int) -> Ids:
+    """The `count` words of the training stream nearest each held-out word, -1 where none is.
+
+    Of two equally near ones the one nearer the equation comes first, then the earlier;
+    [H, count]. For a window of W, `count` is W - 1, the equation being the last.
+    """
+    split.check(corpus)
+    out = split.positions
+    at = _closed_up(out, out)[:, None]  # a held-out word stands between at - 1 and at
+    article = corpus.equation_articles[split.occurrences]
+    starts = _closed_up(corpus.starts, out)
+    low, high = starts[article][:, None], starts[article + 1][:, None]
+    equation = _closed_up(corpus.equation_positions[split.occurrences], out)[:, None]
+    reach = np.arange(1, count + 1)
+    found = np.concatenate([at - reach, at + reach - 1], axis=1)
+    distance = np.concatenate([reach, reach])[None, :]
+    from_equation = np.where(found < equation, equation - found, found - equation + 1)
+    size = 2 * (int(from_equation.max(initial=0)) + 1)
+    key = distance * size + 2 * from_equation + (found >= at)
+    key = np.where((found >= low) & (found < high), key, np.iinfo(np.int64).max)
+    order = np.argsort(key, axis=1, kind="stable")[:, :count]
+    nearest = np.take_along_axis(found, order, axis=1)
+    inside = (nearest >= low) & (nearest < high)
+    found = np.full(nearest.shape, -1, np.int32)
+    found[inside] = corpus.tokens[_opened(nearest[inside], out)]
+    return found
+
+
+def _sample(corpus: Corpus, settings: Settings) -> tuple[list[tuple[int, int, int]], int]:
+    """(position, occurrence, part) of every held-out word, and how many types were skipped."""
+    by_type = np.argsort(corpus.equation_types, kind="stable")
+    edges = np.searchsorted(corpus.equation_types[by_type], np.arange(len(corpus.forms) + 1))
+    articles = corpus.equation_articles
+    taken: set[int] = set()
+    found: list[tuple[int, int, int]] = []
+    skipped = 0
+    for type_ in _evaluated(np.diff(edges), settings):
+        occurrences = by_type[edges[type_] : edges[type_ + 1]]
+        near = _window(corpus, occurrences, articles, settings.window // 2)
+        free = np.array([place for place in near if place not in taken], np.int64)
+        if len(free) < 2 * EACH:
+            skipped += 1
+            continue
+        drawn = draws.bits(draws.key(settings.seed, _CHOICE, type_), free, 1)[:, 0]
+        chosen = free[np.argsort(drawn, kind="stable")[: 2 * EACH]].tolist()
+        taken.update(chosen)
+        parts = [TEST] * EACH + [VALIDATION] * EACH
+        found += [(place, near[place], part) for place, part in zip(chosen, parts, strict=True)]
+    return sorted(found), skipped
+
+
+def _evaluated(often: Pointers, settings: Settings) -> list[int]:
+    """Types to be scored, in an order of chance: repeated ones and a sample of singletons."""
+    drawn = draws.bits(draws.key(settings.seed, _ORDER, 0), np.arange(len(often)), 1)[:, 0]
+    order = np.argsort(drawn, kind="stable")
+    single = order[often[order] == 1][: settings.singletons]
+    wanted = (often > 1) | np.isin(np.arange(len(often)), single)
+    return [int(type_) for type_ in order[wanted[order]]]
+
+
+def _window(corpus: Corpus, occurrences: Pointers, articles: Pointers, half: int) -> dict[int, int]:
+    """Positions around the occurrences of a type -> the nearest occurrence, the first of two."""
+    near: dict[int, tuple[int, int]] = {}
+    for occurrence in occurrences.tolist():
+        place, article = int(corpus.equation_positions[occurrence]), articles[occurrence]
+        low = max(int(corpus.starts[article]), place - half)
+        high = min(int(corpus.starts[article + 1]), place + half)
+        for position in range(low, high):
+            distance = place - position if position < place else position - place + 1
+            best = (distance, occurrence)
+            near[position] = min(near.get(position, best), best)
+    return {position: occurrence for position, (_, occurrence) in near.items()}
+
+
+def _negatives(corpus: Corpus, positions: Pointers, words: Ids, settings: Settings) -> Ids:
+    """Draws from unigram^0.75, passing over the held-out word itself."""
+    if len(corpus.words) < 2 or not len(positions):
+        return np.empty((len(positions), 0 if len(positions) else settings.negatives), np.int32)
+    noise = draws.noise_table(corpus.counts)
+    key = draws.key(settings.seed, _NEGATIVES, 0)
+    size = 2 * settings.negatives + 16
+    while True:
+        drawn = draws.zeros(key, positions, size, noise)
+        other = drawn != words[:, None]
+        if (other.sum(1) >= settings.negatives).all():
+            break
+        size *= 2
+        if size > 1 << 20:
+            raise UsageError("one word makes up nearly all of the text: there are no negatives")
+    first = np.argsort(~other, axis=1, kind="stable")[:, : settings.negatives]
+    return np.take_along_axis(drawn, first, axis=1)

@@ -1,0 +1,1 @@
+"""Research: held-out likelihood, parameter grids, retrieval tasks, tables and plots."""

@@ -1,0 +1,362 @@
+"""Scores that can be trusted: every row on one frozen split, beside chance and controls.
+
+A `Row` of the table is a model with its own context function and matrices. Each is trained on the
+split's training stream for every seed and scored on the held-out words, in one reading of the
+score, raw and with one temperature fitted on validation words. Per-word values are kept, averaged
+over seeds, so that differences can be judged by a paired bootstrap over articles, and so that
+equations that occur once can be told from others.
+"""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from importlib.util import find_spec
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from eqemb.corpus.corpus import Corpus
+from eqemb.corpus.split import TEST, VALIDATION, Split
+from eqemb.evaluation.metrics import LEAST, spread
+from eqemb.models import likelihood
+from eqemb.models.baselines import Cbow, Gensim, ParagraphVectors
+from eqemb.models.bernoulli import BernoulliEmbeddings, Model
+from eqemb.models.embeddings import Embeddings
+from eqemb.models.eqemb import EqEmb, EqEmbH, EqEmbU
+from eqemb.models.glove import GloVe
+from eqemb.models.likelihood import READINGS, Scored, chance
+
+Values = dict[str, NDArray[np.float64]]
+Settings = dict[str, Any]
+HALF = "half"
+"""A rate: half of what the width of the window suggests."""
+
+
+@dataclass(frozen=True, order=True)
+class Cell:
+    """One setting of the grid: K, W and E."""
+
+    dim: int = 50
+    window: int = 4
+    equation_window: int = 16
+
+
+class System(NamedTuple):
+    """A model of the contest: its class, its settings, and those that validation chose."""
+
+    kind: type[Model]
+    settings: Settings = {}  # noqa: RUF012  (never changed)
+    tuned: dict[str, Settings] = {}  # noqa: RUF012
+    """For each reading."""
+    is_everywhere: bool = False
+    """Whether what it adds stands in every word's context, near an equation or not."""
+
+    @property
+    def has_window(self) -> bool:
+        """Whether its scores depend on a window of words around equations."""
+        return hasattr(self.kind, "equation_window") and not self.is_everywhere
+
+    @property
+    def takes_words(self) -> bool:
+        """Whether it builds on the words of a first pass that others share."""
+        return issubclass(self.kind, EqEmb) and self.kind(**self.settings).passes == "two"
+
+    def make(self, cell: Cell, reading: str, words: Embeddings | None = None) -> Any:
+        """An untrained model for a cell; on processors, so that tables are the same everywhere."""
+        given: Settings = {"dim": cell.dim, "window": cell.window, "reading": reading}
+        if hasattr(self.kind, "device"):
+            given["device"] = "cpu"
+        given |= self.settings | self.tuned.get(reading, {})
+        if given.get("rate") == HALF:
+            given["rate"] = 0.5 * BernoulliEmbeddings(window=cell.window).step
+        if self.has_window:
+            given["equation_window"] = cell.equation_window
+        if self.takes_words:
+            given["words"] = words
+        return self.kind(**given)
+
+
+def _logistic(**settings: Any) -> dict[str, Settings]:
+    """Ours in the logistic reading: zeros count by their mean, and steps are half as long."""
+    return {"logistic": {"zero_weight": "mean", "rate": HALF} | settings}
+
+
+_DOCUMENT = {"unit_weight": 0.0, "type_weight": 0.0, "own_weight": 0.0}
+#: What `benchmarks/settings.py` and `benchmarks/baselines.py` found best on validation words.
+SYSTEMS: dict[str, System] = {
+    "words": System(BernoulliEmbeddings, {}, _logistic()),
+    "b-emb": System(BernoulliEmbeddings, {"equations": "tokens"}, _logistic()),
+    "one": System(EqEmb, {"control": "one", "equation_rate": 0.4}, _logistic(equation_rate=0.2)),
+    "article": System(EqEmb, {"control": "article", "equation_rate": 0.4}, _logistic()),
+    "document": System(EqEmbH, _DOCUMENT, _logistic(equation_rate=0.1), is_everywhere=True),
+    "shuffled": System(EqEmbU, {"control": "shuffled"}, _logistic(equation_rate=0.5)),
+    "eqemb": System(EqEmb, {}, _logistic(equation_rate=0.1)),
+    "eqemb-u": System(EqEmbU, {}, _logistic(equation_rate=0.5)),
+    "eqemb-h": System(EqEmbH, {}, _logistic(equation_rate=0.1)),
+    "cbow": System(
+        Cbow, {"mean": False}, {"logistic": {"rate": 0.05, "negatives": 1, "mean": True}}
+    ),
+    "pv-dm": System(
+        ParagraphVectors,
+        {"rate": 0.05},
+        {"logistic": {"rate": 0.025, "iterations": 40, "negatives": 1}},
+    ),
+    "glove": System(
+        GloVe,
+        {"equations": "tokens", "iterations": 50},
+        {"softmax": {"rate": 0.025}, "logistic": {"x_max": 3.0}},
+    ),
+}
+
+
+class Row(NamedTuple):
+    """A line of the table: a model, and how much of the context it sees."""
+
+    name: str
+    system: str
+    words: int | None = None
+    """Words only: so many fewer than W (0 or -1); None: W - 1 words and the equation."""
+    is_control: bool = False
+    as_wide: bool = False
+    """Its window of words is as wide as the others' window of equations, W = E."""
+    scoring: Settings = {}  # noqa: RUF012
+    """What else `score` is told."""
+
+    def cells(
+        self, dim: int, windows: Iterable[int], equation_windows: Iterable[int]
+    ) -> list[Cell]:
+        """The cells of the grid that it chooses from."""
+        if self.as_wide:
+            return [Cell(dim, around, 0) for around in equation_windows]
+        arounds = tuple(equation_windows) if SYSTEMS[self.system].has_window else (0,)
+        return [Cell(dim, window, around) for window in windows for around in arounds]
+
+
+ROWS = (
+    Row("words only, W-1", "words", -1, is_control=True),
+    Row("words only, W", "words", 0, is_control=True),
+    Row("one vector", "one", is_control=True),
+    Row("article vector", "article", is_control=True),
+    Row("document vector", "document", is_control=True),
+    Row("shuffled units", "shuffled", is_control=True),
+    Row("b-emb", "b-emb"),
+    Row("b-emb, W-1 words", "b-emb", -1),
+    Row("b-emb, W=E", "b-emb", as_wide=True),
+    Row("CBOW", "cbow"),
+    Row("PV-DM", "pv-dm"),
+    Row("GloVe", "glove", scoring={"bias": False}),
+    Row("GloVe, with bias", "glove", scoring={"bias": True}),
+    Row("EqEmb", "eqemb"),
+    Row("EqEmb-U", "eqemb-u"),
+    Row("EqEmb-H", "eqemb-h"),
+)
+
+
+def installed(rows: Iterable[Row] = ROWS) -> tuple[Row, ...]:
+    """The rows whose packages are there: CBOW and PV-DM need gensim."""
+    missing = find_spec("gensim") is None
+    return tuple(
+        row for row in rows if not (missing and issubclass(SYSTEMS[row.system].kind, Gensim))
+    )
+
+
+@dataclass
+class Result:
+    """One row in one cell and reading: each test word's values, averaged, and the seeds' means."""
+
+    row: str
+    cell: Cell
+    reading: str
+    seeds: list[int] = field(default_factory=list)
+    means: dict[str, dict[str, list[float]]] = field(default_factory=dict)
+    """Measure -> "validation" and "test" -> one number for each seed."""
+    temperature: list[float] = field(default_factory=list)
+    """One over the factor on the scores that validation chose, for each seed."""
+    test: Values = field(default_factory=dict)
+    """Measure -> value of each test word, averaged over seeds."""
+
+    def add(self, seed: int, validation: Scored, test: Scored) -> None:
+        """Take in what one seed's model scores."""
+        factor = likelihood.fit_temperature(validation, READINGS[self.reading])
+        done = len(self.seeds)
+        self.seeds.append(seed)
+        self.temperature.append(1.0 / factor)
+        for part, scored in (("validation", validation), ("test", test)):
+            for name, values in measured(scored, factor, self.reading).items():
+                parts = self.means.setdefault(name, {"validation": [], "test": []})
+                parts[part].append(float(values.mean()))
+                if part == "test":
+                    before = self.test.get(name, np.zeros_like(values))
+                    self.test[name] = (done * before + values) / (done + 1)
+
+    def summary(self) -> dict[str, Any]:
+        """What is kept beside the values: means and standard errors over seeds."""
+        return {
+            "window": self.cell.window,
+            "equation_window": self.cell.equation_window,
+            "seeds": self.seeds,
+            "temperature": spread(self.temperature),
+            "measures": {
+                measure: {part: spread(values) for part, values in parts.items()}
+                for measure, parts in self.means.items()
+            },
+        }
+
+
+def measured(scored: Scored, factor: float, reading: str) -> Values:
+    """The values of each word: its reading raw and with the temperature, and without a scale."""
+    read = READINGS[reading]
+    found = {
+        "raw": read(scored),
+        "tempered": read(scored.scaled(factor)),
+        "accuracy": likelihood.accuracy(scored),
+    }
+    if reading == "softmax":
+        found["predictive"] = likelihood.predictive(scored)
+    return found
+
+
+class Trainer:
+    """Trains systems on one split; what several share is trained once."""
+
+    def __init__(self, corpus: Corpus, split: Split, reading: str, threads: int = 1) -> None:
+        self.corpus, self.split, self.reading, self.threads = corpus, split, reading, threads
+        self._models: dict[tuple[str, Cell, int], Model] = {}
+
+    def scored(self, row: Row, cell: Cell, seed: int) -> tuple[Scored, Scored]:
+        """The scores of a row on validation and test words."""
+        model = self.trained(row, cell, seed)
+        count = None if row.words is None else cell.window + row.words
+        validation, test = (
+            model.score(self.corpus, self.split, part, words=count, **row.scoring)
+            for part in (VALIDATION, TEST)
+        )
+        return validation, test
+
+    def trained(self, row: Row, cell: Cell, seed: int) -> Model:
+        """The model of a row."""
+        return self._trained(row.system, cell, seed)
+
+    def _trained(self, name: str, cell: Cell, seed: int) -> Model:
+        system = SYSTEMS[name]
+        if not system.has_window:
+            cell = Cell(cell.dim, cell.window, 0)
+        key = (name, cell, seed)
+        if key not in self._models:
+            words = None
+            if system.takes_words:
+                words = self._trained("words", cell, seed).embeddings_
+            model = system.make(cell, self.reading, words)
+            self._models[key] = model.fit(self.corpus, self.split, seed=seed, threads=self.threads)
+        return self._models[key]
+
+    def forget(self) -> None:
+        """Let go of what was trained."""
+        self._models.clear()
+
+
+def compare(
+    corpus: Corpus,
+    split: Split,
+    cell: Cell,
+    reading: str = "softmax",
+    *,
+    rows: Iterable[Row] = ROWS,
+    seeds: Iterable[int] = range(5),
+    threads: int = 1,
+    progress: Callable[[str], object] = lambda _: None,
+) -> list[Result]:
+    """Train and score rows in one cell; the words of a seed are trained once and shared."""
+    windows = [cell.window], [cell.equation_window]
+    made = [(row, Result(row.name, row.cells(cell.dim, *windows)[0], reading)) for row in rows]
+    trainer = Trainer(corpus, split, reading, threads)
+    for seed in seeds:
+        for row, result in made:
+            progress(f"{row.name}, seed {seed}")
+            result.add(seed, *trainer.scored(row, result.cell, seed))
+        trainer.forget()
+    return [result for _, result in made]
+
+
+class Difference(NamedTuple):
+    """How much better one row is than another, by articles drawn again and again."""
+
+    mean: float
+    low: float
+    high: float
+    """The middle 95 % of the bootstrap."""
+    better: float
+    """The share of draws in which the first is better."""
+    verdict: str
+    """Whether the interval leaves zero out: "better", "worse", "tie"; "too few" articles."""
+
+
+def difference(
+    pairs: Iterable[tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.int64]]],
+    *,
+    draws: int = 2000,
+    seed: int = 0,
+) -> Difference:
+    """The paired bootstrap, clustered by article and pooled over cells.
+
+    Each pair is the values of two rows on the same words and the article of each word, numbered
+    apart between collections: all words of a drawn article come along, from every cell.
+    """
+    pairs = list(pairs)
+    size = 1 + max(int(articles.max()) for _, _, articles in pairs)
+    total, count = np.zeros(size), np.zeros(size)
+    for one, other, articles in pairs:
+        total += np.bincount(articles, one - other, minlength=size)
+        count += np.bincount(articles, minlength=size)
+    total, count = total[count > 0], count[count > 0]
+    random = np.random.default_rng(seed)
+    means = np.empty(draws)
+    step = max(1, 1_000_000 // len(total))  # a part at a time: memory stays bounded
+    for first in range(0, draws, step):
+        part = means[first : first + step]
+        drawn = random.integers(0, len(total), (len(part), len(total)))
+        part[:] = total[drawn].sum(axis=1) / count[drawn].sum(axis=1)
+    low, high = np.quantile(means, [0.025, 0.975])
+    mean = float(total.sum() / count.sum())
+    verdict = "better" if low > 0 else "worse" if high < 0 else "tie"
+    return Difference(
+        mean, float(low), float(high), float((means > 0).mean()),
+        verdict if len(total) >= LEAST else "too few",
+    )  # fmt: skip
+
+
+def tested_articles(corpus: Corpus, split: Split) -> NDArray[np.int64]:
+    """The article of each test word."""
+    found: NDArray[np.int64] = corpus.equation_articles[split.occurrences[split.of(TEST)]]
+    return found
+
+
+def judged(model: Model, corpus: Corpus, split: Split) -> dict[str, Any]:
+    """One trained model in both readings, beside chance; errors are those of drawing articles."""
+    config = model.embeddings_.config
+    names = {VALIDATION: "validation", TEST: "test"}
+    found = {part: model.score(corpus, split, part) for part in names}
+    articles = {part: corpus.equation_articles[split.occurrences[split.of(part)]] for part in names}
+
+    def both(read: Callable[[Scored], NDArray[np.float64]], factor: float = 1.0) -> dict[str, Any]:
+        return {
+            name: spread(read(found[part].scaled(factor)), articles[part])
+            for part, name in names.items()
+        }
+
+    made: dict[str, Any] = {
+        "model": config["model"],
+        "split": split.sha256,
+        "n": len(found[TEST].word),
+        "negatives": split.settings.negatives,
+        "seeds": [config["seed"]],
+    }
+    factors = {
+        name: likelihood.fit_temperature(found[VALIDATION], read) for name, read in READINGS.items()
+    }
+    for name, read in READINGS.items():
+        made[name] = both(read) | {"tempered": both(read, factors[name])}
+    made["softmax"]["predictive"] = both(likelihood.predictive)
+    made["accuracy"] = both(likelihood.accuracy)
+    made["temperature"] = {name: 1.0 / factor for name, factor in factors.items()}
+    return made | {"chance": chance(corpus, split)}

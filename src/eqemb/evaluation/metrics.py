@@ -1,0 +1,221 @@
+"""Measures of a ranking, files of runs and judgements, and how sure a difference is.
+
+A run gives names a score, for each topic; judgements give names a grade from 0 to 3. Names are
+ordered by score, ties by name from Z to A, as `trec_eval` does. The gain of an equation in nDCG is
+its grade (not two to its power). Nothing here knows what an equation is.
+"""
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from eqemb.errors import UsageError
+from eqemb.storage import atomic
+
+Grades = dict[str, dict[str, float]]
+"""Topic -> name -> grade."""
+Run = dict[str, dict[str, float]]
+"""Topic -> name -> score."""
+Floats = NDArray[np.float64]
+LEAST = 5
+"""Topics, or articles, that a difference is judged by: of fewer, drawing anew tells nothing."""
+RELEVANT = 2.0
+"""The grade from which an equation counts as an answer, in measures that know only yes and no."""
+
+
+def order(scores: Mapping[str, float]) -> list[str]:
+    """Names, best first."""
+    ranked = sorted(scores.items(), key=lambda item: (item[1], item[0].encode()), reverse=True)
+    return [name for name, _ in ranked]
+
+
+# ------------------------------------------------------------ measures of one ranking
+
+
+def ndcg(ranked: Sequence[str], grades: Mapping[str, float], depth: int | None = None) -> float:
+    """Gains, each over log2(1 + rank), as a share of the best order's; 0 where nothing has one."""
+    best = sorted(grades.values(), reverse=True)[:depth]
+    ideal = sum(grade / math.log2(at + 2) for at, grade in enumerate(best))
+    found = (grades.get(name, 0.0) / math.log2(at + 2) for at, name in enumerate(ranked[:depth]))
+    return sum(found) / ideal if ideal else 0.0
+
+
+def precision(
+    ranked: Sequence[str], grades: Mapping[str, float], depth: int = 10, least: float = RELEVANT
+) -> float:
+    """The share of the first `depth` places that hold an answer."""
+    return sum(grades.get(name, 0.0) >= least for name in ranked[:depth]) / depth
+
+
+def average_precision(
+    ranked: Sequence[str], grades: Mapping[str, float], least: float = RELEVANT
+) -> float:
+    """The mean, over all answers, of the precision where each stands; 0 where it does not."""
+    answers = {name for name, grade in grades.items() if grade >= least}
+    hits = [at for at, name in enumerate(ranked, 1) if name in answers]
+    return sum(nth / at for nth, at in enumerate(hits, 1)) / len(answers) if answers else 0.0
+
+
+def judged_only(ranked: Iterable[str], grades: Mapping[str, float]) -> list[str]:
+    """The ranking without what nobody judged: measures of it are written with a prime."""
+    return [name for name in ranked if name in grades]
+
+
+def unjudged(ranked: Sequence[str], grades: Mapping[str, float], depth: int = 10) -> float:
+    """The share of the first `depth` places whose equation nobody judged."""
+    return sum(name not in grades for name in ranked[:depth]) / depth
+
+
+class FirstHit(NamedTuple):
+    """Where the best target stands; where it ties, the mean over all orders of what ties."""
+
+    rank: float
+    reciprocal: float
+    within: float
+    """The chance that it is among the first ten."""
+
+
+def first_hit(scores: Floats, targets: NDArray[np.bool_], depth: int = 10) -> FirstHit:
+    """The best of the targets among everything that has a score."""
+    best = scores[targets].max()
+    tied = scores == best
+    above, ties, hits = int((scores > best).sum()), int(tied.sum()), int((tied & targets).sum())
+    place = np.arange(1, ties - hits + 2)
+    # the chance that the first hit is at this place among the ties, from the place before it
+    step = (ties - place[:-1] - hits + 1) / (ties - place[:-1])
+    chance = hits / ties * np.r_[1.0, np.cumprod(step)]
+    ranks = above + place
+    return FirstHit(
+        float(chance @ ranks), float(chance @ (1 / ranks)), float(chance[ranks <= depth].sum())
+    )
+
+
+# ------------------------------------------------------------ how sure
+
+
+def spread(
+    values: Floats | list[float], clusters: NDArray[np.int64] | None = None
+) -> dict[str, float | None]:
+    """Mean and standard error; values of one cluster (an article) count together.
+
+    One value, or one cluster, has no error: None.
+    """
+    values = np.asarray(values, np.float64)
+    if clusters is None:
+        clusters = np.arange(len(values))
+    off = np.bincount(clusters, values - values.mean())
+    groups = len(np.unique(clusters))
+    error = math.sqrt((off**2).sum() * groups / (groups - 1)) / len(values) if groups > 1 else None
+    return {"mean": float(values.mean()), "se": error}
+
+
+class Gain(NamedTuple):
+    """How much better one ranker is than another on the same topics."""
+
+    mean: float
+    low: float
+    high: float
+    """The middle 95 % of a bootstrap over topics."""
+    p: float
+    """How often signs dealt by chance make a difference as large, of either sign."""
+    verdict: str
+    """Whether chance explains it: "better", "worse", "tie"; "too few" topics tell nothing."""
+
+
+def gain(one: Floats, other: Floats, *, draws: int = 10_000, seed: int = 0) -> Gain:
+    """A paired randomisation test and a paired bootstrap over topics."""
+    difference = one - other
+    random = np.random.default_rng(seed)
+    mean = float(difference.mean())
+    signs = random.choice([-1.0, 1.0], (draws, len(difference)))
+    by_chance = np.abs(signs @ difference) / len(difference)
+    p = (1 + int((by_chance >= abs(mean) - 1e-12).sum())) / (1 + draws)
+    drawn = random.integers(0, len(difference), (draws, len(difference)))
+    low, high = np.quantile(difference[drawn].mean(axis=1), [0.025, 0.975])
+    verdict = "tie" if p >= 0.05 else "better" if mean > 0 else "worse"
+    return Gain(mean, float(low), float(high), p, verdict if len(one) >= LEAST else "too few")
+
+
+# ------------------------------------------------------------ agreement
+
+
+def weighted_kappa(one: Floats, other: Floats) -> float:
+    """Cohen's kappa of two gradings of the same things, disagreement squared.
+
+    1 is full agreement, 0 what two graders reach who deal out their own grades blindly.
+    """
+    seen = ((one - other) ** 2).mean()
+    by_chance = ((one[:, None] - other[None, :]) ** 2).mean()
+    return float(1 - seen / by_chance) if by_chance else 1.0
+
+
+def kendall(one: Sequence[float], other: Sequence[float]) -> float:
+    """Kendall's tau-b of two lists of scores: how alike are the orders they make."""
+    first, second = (np.sign(np.subtract.outer(values, values)) for values in (one, other))
+    same, untied = (first * second).sum(), np.sqrt((first**2).sum() * (second**2).sum())
+    return float(same / untied) if untied else math.nan
+
+
+# ------------------------------------------------------------ files
+
+
+def write_run(path: Path, run: Run, tag: str) -> None:
+    """TREC's file of a run: topic, Q0, name, rank, score, tag."""
+    lines = [
+        f"{topic} Q0 {name} {rank} {run[topic][name]:.9g} {tag}\n"
+        for topic in sorted(run)
+        for rank, name in enumerate(order(run[topic]), 1)
+    ]
+    with atomic.new_file(path) as new:
+        new.write_text("".join(lines), encoding="utf-8")
+
+
+def read_run(path: Path) -> Run:
+    """A run from TREC's file."""
+    found: Run = {}
+    for fields in _fields(path, 6):
+        found.setdefault(fields[0], {})[fields[2]] = _number(path, fields[4])
+    return found
+
+
+def write_qrels(path: Path, grades: Grades) -> None:
+    """TREC's file of judgements: topic, 0, name, grade."""
+    lines = [
+        f"{topic} 0 {name} {grades[topic][name]:g}\n"
+        for topic in sorted(grades)
+        for name in sorted(grades[topic])
+    ]
+    with atomic.new_file(path) as new:
+        new.write_text("".join(lines), encoding="utf-8")
+
+
+def read_qrels(path: Path) -> Grades:
+    """Judgements from TREC's file."""
+    found: Grades = {}
+    for fields in _fields(path, 4):
+        found.setdefault(fields[0], {})[fields[2]] = _number(path, fields[3])
+    return found
+
+
+def _fields(path: Path, count: int) -> Iterable[list[str]]:
+    try:
+        lines = path.read_text("utf-8").splitlines()
+    except UnicodeDecodeError as error:
+        raise UsageError(f"{path} is no text: {error.reason}") from None
+    for number, line in enumerate(lines, 1):
+        fields = line.split()
+        if len(fields) == count:
+            yield fields
+        elif fields:
+            raise UsageError(f"{path}, line {number}: {len(fields)} fields, not {count}")
+
+
+def _number(path: Path, text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        raise UsageError(f"{path}: {text!r} is no number") from None

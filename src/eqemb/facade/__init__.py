@@ -1,0 +1,1 @@
+"""The public `Library`, and the operations above `search` and `models`."""

@@ -1,0 +1,137 @@
+"""Make a library again from its recorded steps, and compare."""
+
+import contextlib
+import hashlib
+import tempfile
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from eqemb.errors import UsageError
+from eqemb.facade.build import (
+    Watch,
+    base_model,
+    build_library,
+    read_library,
+    report_papers,
+)
+from eqemb.facade.update import add_papers, remove_articles
+from eqemb.library.generations import OpenLibrary
+from eqemb.library.ingest import (
+    resolved,
+)
+from eqemb.models.embeddings import own_model
+from eqemb.sources import Limits
+
+
+@dataclass
+class Rebuilt:
+    """Whether a library made again from its recorded steps is the same."""
+
+    parts: dict[str, bool] = field(default_factory=dict)
+    """Records, model and every file of the index: whether the bytes agree."""
+    changed: list[str] = field(default_factory=list)
+    """Papers that are read differently now."""
+    vanished: list[str] = field(default_factory=list)
+    appeared: list[str] = field(default_factory=list)
+
+    @property
+    def agrees(self) -> bool:
+        """Whether everything is the same."""
+        return all(self.parts.values()) and not (self.changed or self.vanished or self.appeared)
+
+
+def rebuild(folder: str | Path, *, jobs: int | None = None, watch: Watch | None = None) -> Rebuilt:
+    """Make a library again, in a temporary folder, by the steps that made it, and compare."""
+    folder = Path(folder).resolve()
+    with OpenLibrary.open(folder) as library:
+        done = library.steps
+        if not done:
+            raise UsageError(f"{folder} does not say how it was made: build it anew")
+        found = Rebuilt(vanished=_gone(done))
+        if found.vanished:
+            return found
+        with tempfile.TemporaryDirectory() as scratch:
+            again = Path(scratch).resolve() / "library"
+            for step in done:
+                with contextlib.chdir(step.get("from", scratch)):
+                    _repeat(step, again, jobs, watch)
+            with OpenLibrary.open(again) as other:
+                _compare(library, other, found)
+        for base in _bases(done):
+            if base_model(Path(base["path"])).sha256 != base["sha256"]:
+                found.changed.append(base["path"])
+    return found
+
+
+def _gone(done: list[dict[str, Any]]) -> list[str]:
+    """Places that the steps of a library need and that are no longer there."""
+    places = [place for step in done if "paths" in step for place in resolved(step)]
+    places += [step["from"] for step in done if "from" in step]
+    places += [base["path"] for base in _bases(done)]
+    return [place for place in dict.fromkeys(places) if not Path(place).exists()]
+
+
+def _bases(done: list[dict[str, Any]]) -> list[dict[str, str]]:
+    """The libraries whose words were taken."""
+    lessons = [step["model"] for step in done if step.get("model")]
+    return [lesson["base"] for lesson in lessons if lesson["base"]]
+
+
+def _repeat(step: dict[str, Any], folder: Path, jobs: int | None, watch: Watch | None) -> None:
+    """Do a step again."""
+    if step["step"] == "remove":
+        with OpenLibrary.open(folder) as library:  # a paper may have vanished since
+            there = {name for (name,) in library.records.rows("SELECT name FROM sources")}
+        if wanted := [name for name in step["articles"] if name in there]:
+            remove_articles(folder, wanted, watch=watch)
+        return
+    limits = Limits(**step["limits"])
+    if step["step"] == "add":
+        replace = step["replace"]
+        options: dict[str, Any] = {"replace": replace, "jobs": jobs, "limits": limits}
+        add_papers(folder, step["paths"], **options, watch=watch)
+    elif step["step"] == "read":
+        options = {"jobs": jobs, "limits": limits, "index": step.get("index", False)}
+        read_library(step["paths"], folder, **options, progress=report_papers(watch))
+    else:
+        lesson = step["model"]
+        base = lesson["base"]["path"] if lesson and lesson["base"] else None
+        model = lesson["settings"] if lesson else False
+        options = {"model": model, "base": base, "jobs": jobs, "limits": limits}
+        build_library(step["paths"], folder, **options, watch=watch)
+
+
+def _compare(library: OpenLibrary, other: OpenLibrary, found: Rebuilt) -> None:
+    found.parts["records"] = library.records.sha256() == other.records.sha256()
+    ours, theirs = _digests(library), _digests(other)
+    found.changed = [name for name in ours if theirs.get(name, ours[name]) != ours[name]]
+    found.vanished = [name for name in ours if name not in theirs]
+    found.appeared = [name for name in theirs if name not in ours]
+    models = (own_model(each.generation) for each in (library, other))
+    one, two = (model.sha256 if model else "" for model in models)
+    if one or two:
+        found.parts["model"] = one == two
+    for file in sorted(_index_files(library) | _index_files(other)):
+        paths = [each.generation / "index" / file for each in (library, other)]
+        found.parts[f"index/{file}"] = _sha256(paths[0]) == _sha256(paths[1])
+
+
+def _digests(library: OpenLibrary) -> dict[str, list[bytes]]:
+    """What was read, by name."""
+    found: dict[str, list[bytes]] = {}
+    for name, digest in library.records.rows("SELECT name, digest FROM sources ORDER BY id"):
+        found.setdefault(name, []).append(digest)
+    return found
+
+
+def _index_files(library: OpenLibrary) -> set[str]:
+    place = library.generation / "index"
+    return {path.relative_to(place).as_posix() for path in place.rglob("*") if path.is_file()}
+
+
+def _sha256(path: Path) -> str:
+    if not path.is_file():
+        return ""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()

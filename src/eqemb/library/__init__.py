@@ -1,0 +1,1 @@
+"""The library folder on disk: its database, its generations, and ingest."""

@@ -1,0 +1,322 @@
+"""The account of a reading: what was read, what was not, why and where.
+
+`make_report` counts with SQL over the records, so that its cost in memory does not grow with the
+library; `render_report` shows the same numbers as one HTML page that needs nothing else.
+"""
+
+import html
+import math
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from eqemb.library.database import PARTIAL, Records
+
+#: Sources that never were LaTeX: they do not count against coverage.
+NOT_LATEX = frozenset(
+    ("pdf only", "postscript only", "dvi only", "word processor file", "html only", "withdrawn")
+)
+_EXAMPLES = 5
+_LOST_EXAMPLES = 100  # of displays that were lost
+_NAMED = 200  # papers in a list; `every_problem` has them all
+_PLACE = ("article", "file", "line", "detail")
+
+
+def make_report(records: Records, settings: dict[str, Any]) -> dict[str, Any]:
+    """Every count of a reading, with examples."""
+    one = records.rows
+    statuses = dict(one("SELECT status, COUNT(*) FROM sources GROUP BY status"))
+    causes = dict(
+        one(
+            "SELECT cause, COUNT(*) FROM sources WHERE status = 'skipped'"
+            " GROUP BY cause ORDER BY COUNT(*) DESC, cause"
+        )
+    )
+    words, size, opened, found, lost, silent = next(
+        one(
+            "SELECT COALESCE(SUM(words), 0), COALESCE(SUM(bytes), 0), COALESCE(SUM(opened), 0),"
+            " COALESCE(SUM(MIN(displays, opened)), 0), COALESCE(SUM(lost), 0),"
+            " COALESCE(SUM(MAX(opened - displays - lost, 0)), 0) FROM articles"
+        )
+    )
+    read, partial = statuses.get("read", 0), statuses.get("partial", 0)
+    latex_skips = sum(count for cause, count in causes.items() if cause not in NOT_LATEX)
+    return settings | {
+        "sources": sum(statuses.values()),
+        "articles": read + partial,
+        "partial": partial,
+        "skipped": {"total": statuses.get("skipped", 0), "causes": causes},
+        "equations": _equations(records) | {"lost": lost},
+        "words": words,
+        "source_bytes": size,
+        "coverage": {
+            "displays": _share(found, opened),
+            "papers": _share(read + partial, read + partial + latex_skips),
+            "displays_opened": opened,
+            "displays_lost": lost,
+            "displays_unaccounted": silent,
+            "worst": _worst(records),
+        },
+        "problems": _problems(records),
+        "partial_articles": _partial(records),
+        "skipped_sources": [
+            {"source": origin, "cause": cause, "detail": detail}
+            for origin, cause, detail in one(
+                "SELECT origin, cause, detail FROM sources WHERE status = 'skipped'"
+                " ORDER BY id LIMIT ?",
+                _NAMED,
+            )
+        ],
+        "unknown_macros": _unknown(records),
+        "clusters": _clusters(records),
+        "collections": _collections(records),
+    }
+
+
+def _share(part: int, whole: int) -> float:
+    """To six digits, and never more than it is."""
+    return part * 1_000_000 // whole / 1_000_000 if whole else 1.0
+
+
+def percent(share: float) -> str:
+    """A share for people, never rounded up to 100 %."""
+    return f"{math.floor(round(share * 10_000, 4)) / 100:.2f} %"
+
+
+def counted(number: int, what: str) -> str:
+    """A number of things for people: "1 paper", "2,000 papers"."""
+    return f"{number:,} {what}" + "s" * (number != 1)
+
+
+def place(file: str, line: int) -> str:
+    """Where something stands, as editors take it."""
+    return f"{file}:{line}" if line else file
+
+
+def _equations(records: Records) -> dict[str, int]:
+    query = "SELECT numbered, COUNT(*) FROM equations GROUP BY numbered"
+    counts = dict(records.rows(query))
+    found = {"numbered": counts.get(1, 0), "unnumbered": counts.get(0, 0)}
+    return found | ({"numbering_unknown": counts[None]} if None in counts else {})
+
+
+def _worst(records: Records) -> list[dict[str, Any]]:
+    # "missing", since "lost" would be the column of displays that are known to be lost
+    query = (
+        "SELECT name, opened, opened - displays AS missing FROM sources s JOIN articles a"
+        " ON a.id = s.id WHERE missing > 0"
+        " ORDER BY 1.0 * missing / opened DESC, missing DESC, s.id LIMIT ?"
+    )
+    return [
+        {"article": name, "coverage": _share(opened - lost, opened), "opened": opened, "lost": lost}
+        for name, opened, lost in records.rows(query, _NAMED)
+    ]
+
+
+def _partial(records: Records) -> list[dict[str, Any]]:
+    """Papers that were read in part, each with the first thing that made it so."""
+    query = (
+        "SELECT p.cause, name, file, line, p.detail FROM problems p JOIN sources s"
+        " ON s.id = p.article WHERE status = 'partial' ORDER BY s.id, p.rowid"
+    )
+    found: dict[str, dict[str, Any]] = {}
+    for cause, name, *where in records.rows(query):
+        if name not in found and (cause.startswith("lost:") or cause in PARTIAL):
+            if len(found) == _NAMED:
+                break
+            found[name] = {"cause": cause} | dict(zip(_PLACE, (name, *where), strict=True))
+    return list(found.values())
+
+
+def every_problem(records: Records) -> Iterator[dict[str, Any]]:
+    """All that the report gives examples of: skipped sources, what was not read, unknown commands.
+
+    A command is a line for each paper that has it.
+    """
+    skipped = (
+        "SELECT cause, origin, '', 0, detail FROM sources WHERE status = 'skipped' ORDER BY id"
+    )
+    within = (
+        "SELECT p.cause, name, file, line, p.detail FROM problems p JOIN sources s"
+        " ON s.id = p.article ORDER BY p.rowid"
+    )
+    for query in (skipped, within):
+        for cause, *where in records.rows(query):
+            yield {"cause": cause} | dict(zip(_PLACE, where, strict=True))
+    unknown = (
+        "SELECT name, macro, count FROM unknown_macros JOIN sources s ON s.id = article"
+        " ORDER BY s.id, macro"
+    )
+    for name, macro, count in records.rows(unknown):
+        where = [name, "", 0, f"\\{macro}, {counted(count, 'time')}"]
+        yield {"cause": "unknown command"} | dict(zip(_PLACE, where, strict=True))
+
+
+def _problems(records: Records) -> list[dict[str, Any]]:
+    query = (
+        "SELECT cause, COUNT(*), COUNT(DISTINCT article) FROM problems"
+        " GROUP BY cause ORDER BY COUNT(*) DESC, cause"
+    )
+    found = []
+    for cause, count, articles in list(records.rows(query)):
+        rows = records.rows(
+            # the first of every paper before the second of any
+            "SELECT name, file, line, p.detail FROM problems p JOIN sources s ON s.id = p.article"
+            " WHERE p.cause = ?"
+            " ORDER BY ROW_NUMBER() OVER (PARTITION BY article ORDER BY p.rowid), p.rowid LIMIT ?",
+            cause,
+            _EXAMPLES if not cause.startswith("lost:") else _LOST_EXAMPLES,
+        )
+        examples = [dict(zip(_PLACE, row, strict=True)) for row in rows]
+        found.append({"cause": cause, "count": count, "articles": articles, "examples": examples})
+    return found
+
+
+def _unknown(records: Records) -> list[dict[str, Any]]:
+    """The most frequent ones, each with the paper that has most of it, the first of equals."""
+    query = (
+        "SELECT macro, SUM(count), COUNT(*), name, MAX(count * 1000000000 - article)"
+        " FROM unknown_macros JOIN sources s ON s.id = article"
+        " GROUP BY macro ORDER BY SUM(count) DESC, macro LIMIT 100"
+    )
+    return [
+        {"macro": "\\" + macro, "count": count, "articles": articles, "example": name}
+        for macro, count, articles, name, _ in records.rows(query)
+    ]
+
+
+def _clusters(records: Records) -> list[list[str]]:
+    query = "SELECT cluster, name FROM sources WHERE cluster IS NOT NULL ORDER BY cluster, id"
+    found: dict[int, list[str]] = {}
+    for cluster, name in records.rows(query):
+        found.setdefault(cluster, []).append(name)
+    return list(found.values())
+
+
+def _collections(records: Records) -> dict[str, dict[str, int]]:
+    query = (
+        "SELECT collection, COUNT(*), SUM(words), SUM((SELECT COUNT(*) FROM equations e WHERE"
+        " e.article = s.id)), SUM((SELECT COUNT(*) FROM equations e WHERE e.article = s.id AND"
+        " numbered)) FROM sources s JOIN articles a ON a.id = s.id GROUP BY collection"
+        " ORDER BY collection"
+    )
+    return {
+        collection: {"articles": articles, "words": words, "equations": all_, "numbered": numbered}
+        for collection, articles, words, all_, numbered in records.rows(query)
+    }
+
+
+def why_none(report: dict[str, Any]) -> str:
+    """Why a reading gave no article, for people."""
+    causes = report["skipped"]["causes"]
+    if not causes:
+        return "no file there looks like a paper; give a folder of .tex, .gz, .tar.gz or .zip files"
+    said = "; ".join(f"{count} {cause}" for cause, count in causes.items())
+    if "pdf only" in causes:
+        return f"{said}; get the sources with `eqemb fetch --from-pdfs FOLDER -o PAPERS`"
+    return f"{said}; give a folder of .tex, .gz, .tar.gz or .zip files"
+
+
+# ---------------------------------------------------------------- as a page
+
+_STYLE = """
+:root { color-scheme: light dark; --line: #8884; --dim: #777; --bad: #b3261e; }
+body { font: 16px/1.5 system-ui, sans-serif; max-width: 62rem; margin: 2rem auto; padding: 0 1rem; }
+h1 { font-size: 1.5rem; } h2 { font-size: 1.15rem; margin-top: 2.2rem; }
+table { border-collapse: collapse; width: 100%; } td, th { padding: .25rem .7rem .25rem 0;
+  border-bottom: 1px solid var(--line); text-align: left; vertical-align: top; }
+td.n, th.n { text-align: right; font-variant-numeric: tabular-nums; white-space: nowrap; }
+code, .where { font: 13px/1.5 ui-monospace, monospace; overflow-wrap: anywhere; }
+.where { color: var(--dim); } .figures { display: flex; flex-wrap: wrap; gap: 1.2rem 2.4rem; }
+.figures b { display: block; font-size: 1.6rem; } footer { margin: 3rem 0; color: var(--dim); }
+"""
+_WHOLE = """<p>Tables name the first papers and give examples.
+<code>eqemb info LIBRARY --problems</code> lists all that was skipped, not read or not known, a line
+each."""
+
+
+def render_report(report: dict[str, Any], slowest: Iterable[tuple[Any, ...]] = ()) -> str:
+    """The report as one page of HTML."""
+    equations, coverage = report["equations"], report["coverage"]
+    figures = [
+        ("papers read", f"{report['articles']:,}"),
+        ("of them in part", f"{report['partial']:,}"),
+        ("sources skipped", f"{report['skipped']['total']:,}"),
+        ("numbered equations", f"{equations['numbered']:,}"),
+        ("unnumbered", f"{equations['unnumbered']:,}"),
+        ("displays lost", f"{equations['lost']:,}"),
+        ("words", f"{report['words']:,}"),
+        ("of displays read", percent(coverage["displays"])),
+    ]
+    if "numbering_unknown" in equations:
+        figures.insert(5, ("numbering unknown", f"{equations['numbering_unknown']:,}"))
+    if silent := coverage["displays_unaccounted"]:
+        figures.insert(-2, ("displays empty or within another", f"{silent:,}"))
+    skips = report["skipped"]["causes"].items()
+    parts = [
+        "<div class=figures>",
+        *(f"<div><b>{_e(value)}</b>{_e(name)}</div>" for name, value in figures),
+        "</div>",
+        _WHOLE if any(map(report.get, ("problems", "skipped_sources", "unknown_macros"))) else "",
+        _table("Collections", ["collection", "#articles", "#words", "#equations", "#numbered"], [
+            [name or "(none)", c["articles"], c["words"], c["equations"], c["numbered"]]
+            for name, c in report["collections"].items()]),
+        _table("Skipped, by cause", ["cause", "#sources"], [[cause, n] for cause, n in skips]),
+        _table("Skipped sources", ["source", "cause", "detail"], [
+            [s["source"], s["cause"], s["detail"]] for s in report["skipped_sources"]]),
+        _table("Papers read in part", ["article", "cause", "where"], [
+            [p["article"], p["cause"], _examples([p | {"article": ""}])]
+            for p in report["partial_articles"]]),
+        _table("What was not read, or not surely", ["cause", "#times", "#papers", "for example"], [
+            [p["cause"], p["count"], p["articles"], _examples(p["examples"], p["count"])]
+            for p in report["problems"]]),
+        _table("Papers with displays that were not read",
+               ["article", "#opened", "#not read", "#coverage"], [
+            [w["article"], w["opened"], w["lost"], percent(w["coverage"])]
+            for w in coverage["worst"]]),
+        _table("Unknown commands", ["command", "#times", "#papers", "most in"], [
+            [u["macro"], u["count"], u["articles"], u["example"]]
+            for u in report["unknown_macros"]]),
+        _table("Near-duplicates (over a fifth of 8-word runs shared)", ["documents"], [
+            [", ".join(names)] for names in report["clusters"]]),
+        _table("Slowest papers", ["article", "#seconds"], [
+            [name, f"{seconds:.2f}"] for name, seconds in slowest]),
+    ]  # fmt: skip
+    body = "\n".join(part for part in parts if part)
+    return (
+        "<!doctype html>\n<html lang=en><meta charset=utf-8>"
+        "<meta name=viewport content='width=device-width'><title>What was read</title>"
+        f"<style>{_STYLE}</style>\n<h1>What was read, and what was not</h1>\n{body}\n"
+        f"<footer>eqemb {_e(report['version'])} · content {_e(report['sha256'][:16])}</footer>\n"
+    )
+
+
+def _e(value: object) -> str:
+    return html.escape(str(value))
+
+
+def _examples(examples: list[dict[str, Any]], count: int = 0) -> list[str]:
+    """Where things stand; of `count` in all, how many more there are."""
+    parts = ((e["article"], place(e["file"], e["line"]), e["detail"]) for e in examples)
+    more = count - len(examples)
+    shown = [" ".join(part for part in found if part) for found in parts]
+    return shown + ([f"and {more:,} more"] if more > 0 else [])
+
+
+def _table(title: str, heads: list[str], rows: list[list[Any]]) -> str:
+    """A table, or nothing where it has no rows; a head with # is a column of numbers."""
+    if not rows:
+        return ""
+    numeric = [head.startswith("#") for head in heads]
+    head = "".join(
+        f"<th{' class=n' if n else ''}>{_e(text.lstrip('#'))}"
+        for text, n in zip(heads, numeric, strict=True)
+    )
+    lines = ("<tr>" + "".join(map(_cell, row, numeric)) for row in rows)
+    return f"<h2>{_e(title)}</h2>\n<table><tr>{head}\n" + "\n".join(lines) + "\n</table>"
+
+
+def _cell(value: Any, numeric: bool) -> str:  # noqa: FBT001
+    if isinstance(value, list):
+        return "<td class=where>" + "<br>".join(map(_e, value))
+    shown = f"{value:,}" if isinstance(value, int) else str(value)
+    return f"<td{' class=n' if numeric else ''}>{_e(shown)}"

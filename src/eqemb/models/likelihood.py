@@ -1,0 +1,173 @@
+"""Held-out scores: both readings of the paper's formula, their chance lines, one temperature.
+
+    softmax     p(w) = exp(s_w) / sum over the held-out word and its negatives of exp(s)
+    logistic    p(w) = sigma(s_w)
+    pseudo-LL   log p(w_h) + mean over negatives of log(1 - p(w_ns))
+    predictive  log p(w_h) of the softmax: what early stopping watches
+
+where s = rho . context. Accuracy, the share of negatives below the held-out word, knows no scale.
+"""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from eqemb.corpus.corpus import Corpus
+from eqemb.corpus.split import TEST, VALIDATION, Split, training_counts
+
+Doubles = NDArray[np.float64]
+
+
+class Scored(NamedTuple):
+    """Scores of held-out words and of their negatives."""
+
+    word: Doubles  # [H]
+    negatives: Doubles  # [H, n]
+
+    def scaled(self, factor: float, constant: float = 0.0) -> "Scored":
+        """All scores times a factor (one over the temperature) plus a constant."""
+        return Scored(self.word * factor + constant, self.negatives * factor + constant)
+
+
+class Means(NamedTuple):
+    """One line of a table."""
+
+    predictive: float
+    softmax: float
+    logistic: float
+    accuracy: float
+
+
+def score(
+    rho: NDArray[np.floating],
+    words: NDArray[np.int32],
+    negatives: NDArray[np.int32],
+    context: NDArray[np.floating],
+) -> Scored:
+    """The scores of words and negatives in their contexts [H, K]."""
+    context = context.astype(np.float64)
+    word = np.einsum("hk,hk->h", rho[words].astype(np.float64), context)
+    others = np.empty(negatives.shape)
+    for slot in range(negatives.shape[1]):  # a slot at a time: [H, n, K] would be large
+        others[:, slot] = np.einsum("hk,hk->h", rho[negatives[:, slot]], context)
+    return Scored(word, others)
+
+
+def unigram(
+    counts: NDArray[np.int64], words: NDArray[np.int32], negatives: NDArray[np.int32]
+) -> Scored:
+    """The best score without a context, against negatives from unigram^0.75: a quarter log."""
+    value = 0.25 * np.log(np.maximum(counts, 1))
+    return Scored(value[words], value[negatives])
+
+
+def zero(size: int, negatives: int) -> Scored:
+    """What vectors of zeros score."""
+    return Scored(np.zeros(size), np.zeros((size, negatives)))
+
+
+def _log_softmax(scored: Scored) -> tuple[Doubles, Doubles]:
+    """The log p of words and log(1 - p) of negatives."""
+    every = np.concatenate([scored.word[:, None], scored.negatives], axis=1)
+    first = every.argmax(axis=1)[:, None]
+    top = np.take_along_axis(every, first, axis=1)
+    raised = np.exp(every - top)
+    total = raised.sum(axis=1, keepdims=True)
+    # log of the sum of all others: no digits are lost, except where the largest itself is left out
+    rest = np.log(np.maximum(total - raised, np.finfo(float).tiny))
+    others = every.copy()
+    np.put_along_axis(others, first, -np.inf, axis=1)
+    second = others.max(axis=1, keepdims=True)
+    with np.errstate(invalid="ignore"):  # no negatives at all: nothing is asked of the rest
+        alone = second - top + np.log(np.exp(others - second).sum(axis=1, keepdims=True))
+    np.put_along_axis(rest, first, alone, axis=1)
+    return every[:, 0] - top[:, 0] - np.log(total[:, 0]), (rest - np.log(total))[:, 1:]
+
+
+def predictive(scored: Scored) -> Doubles:
+    """The softmax reading's log p(w_h); [H]."""
+    return _log_softmax(scored)[0]
+
+
+def softmax(scored: Scored) -> Doubles:
+    """The pseudo-log-likelihood in the softmax reading; [H]."""
+    word, others = _log_softmax(scored)
+    result: Doubles = word + others.mean(axis=1)
+    return result
+
+
+def logistic(scored: Scored) -> Doubles:
+    """The pseudo-log-likelihood in the logistic reading; [H]."""
+    word = -np.logaddexp(0.0, -scored.word)
+    result: Doubles = word - np.logaddexp(0.0, scored.negatives).mean(axis=1)
+    return result
+
+
+def accuracy(scored: Scored) -> Doubles:
+    """The share of negatives that score below the word, ties counting half; [H]."""
+    below = (scored.negatives < scored.word[:, None]).mean(axis=1)
+    equal = (scored.negatives == scored.word[:, None]).mean(axis=1)
+    result: Doubles = below + 0.5 * equal
+    return result
+
+
+def means(scored: Scored) -> Means:
+    """All readings, averaged over held-out words."""
+    readings = (predictive, softmax, logistic, accuracy)
+    return Means(*(float(reading(scored).mean()) for reading in readings))
+
+
+def fit_temperature(scored: Scored, reading: Callable[[Scored], Doubles] = softmax) -> float:
+    """The factor, one over the temperature, that scores best on validation."""
+    return float(
+        np.exp(_best(lambda log: float(reading(scored.scaled(np.exp(log))).mean()), -6.0, 4.0))
+    )
+
+
+def fit_constant(scored: Scored) -> float:
+    """The constant that makes the logistic reading best, for scores without one."""
+    return _best(lambda constant: float(logistic(scored.scaled(1.0, constant)).mean()), -20.0, 20.0)
+
+
+def _best(value: Callable[[float], float], low: float, high: float) -> float:
+    """Where a function of one number is largest: a grid, then finer grids about its best."""
+    for _ in range(6):
+        grid = np.linspace(low, high, 41)
+        best = int(np.argmax([value(point) for point in grid]))
+        low, high = float(grid[max(0, best - 1)]), float(grid[min(40, best + 1)])
+    return 0.5 * (low + high)
+
+
+#: The readings of scores that models are trained and judged by.
+READINGS: dict[str, Callable[[Scored], Doubles]] = {
+    "softmax": softmax,
+    "logistic": logistic,
+}
+
+
+def chance(corpus: Corpus, split: Split, part: int = TEST) -> dict[str, dict[str, float]]:
+    """What needs no model: zero vectors and word frequencies, in both readings and accuracy.
+
+    In the logistic reading the unigram line has one constant, fitted on validation words.
+    """
+    counts = training_counts(corpus, split)
+
+    def lines(part: int) -> dict[str, Scored]:
+        words, negatives = split.words[split.of(part)], split.negatives[split.of(part)]
+        return {
+            "zero": zero(len(words), split.settings.negatives),
+            "unigram": unigram(counts, words, negatives),
+        }
+
+    constant = {"zero": 0.0, "unigram": fit_constant(lines(VALIDATION)["unigram"])}
+    return {
+        name: {
+            "softmax": float(softmax(scored).mean()),
+            "predictive": float(predictive(scored).mean()),
+            "logistic": float(logistic(scored.scaled(1.0, constant[name])).mean()),
+            "accuracy": float(accuracy(scored).mean()),
+        }
+        for name, scored in lines(part).items()
+    }

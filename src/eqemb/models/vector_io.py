@@ -1,0 +1,255 @@
+"""Vectors in the forms of others: written for gensim, projectors and data frames, read from text.
+
+    word2vec      text, "N K" and then a key and its numbers in each line; .gz is compressed
+    tsv           a folder of vectors.tsv and metadata.tsv, for the Embedding Projector
+    parquet       columns `key` and `vector` (the extra `export`)
+    safetensors   one array, `vectors`; the keys are in the metadata
+
+A file takes its place only when it is whole.
+"""
+
+import gzip
+import io
+import json
+import math
+import re
+import zlib
+from array import array
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO, Any, NamedTuple
+from urllib.parse import quote
+
+import numpy as np
+from numpy.typing import NDArray
+
+from eqemb.errors import UsageError
+from eqemb.storage import array_file, atomic
+
+Floats = NDArray[np.float32]
+
+_ROWS = 4096  # written together
+_HEADER = 100_000_000  # bytes that safetensors reads of a header
+_PAIR = ("vectors.tsv", "metadata.tsv")
+
+
+class Exported(NamedTuple):
+    """What was written."""
+
+    path: Path
+    rows: int
+    changed: int
+    """Keys that the form cannot hold as they are, and how they were changed `export` says."""
+
+
+class _Table(NamedTuple):
+    keys: Sequence[str]
+    vectors: Floats
+    about: dict[str, str]
+
+
+def export(
+    path: Path,
+    keys: Sequence[str],
+    vectors: Floats,
+    form: str = "word2vec",
+    *,
+    about: dict[str, str] | None = None,
+    replace: bool = False,
+) -> Exported:
+    """Write vectors in one of `FORMS`; `about` goes along where the form has a place for it.
+
+    word2vec's keys have no spaces: spaces and % become %20 and %25, which
+    `urllib.parse.unquote` undoes, and an empty key becomes %. A projector's labels are one line:
+    tabs and line ends become spaces. How many keys that changed is in the answer.
+    """
+    if form not in FORMS:
+        raise UsageError(f"form={form!r}: say one of {', '.join(FORMS)}")
+    if path.exists() and not replace:
+        raise UsageError(f"{path} exists already; name another place or remove it")
+    table = _Table(keys, np.asarray(vectors, np.float32), about or {})
+    return Exported(path, len(keys), FORMS[form](path, table))
+
+
+def _chunks(vectors: Floats) -> Iterator[tuple[int, Floats]]:
+    for at in range(0, len(vectors), _ROWS):
+        yield at, vectors[at : at + _ROWS]
+
+
+def word_safe(key: str) -> str:
+    """A key without spaces; `urllib.parse.unquote` gives it back."""
+    return re.sub(r"[\s%]", lambda found: quote(found[0]), key) or "%"
+
+
+def _label(key: str) -> str:
+    return re.sub(r"\s", " ", key) if key.strip() else "(empty)"
+
+
+def _changed(keys: Sequence[str], safe: Callable[[str], str]) -> int:
+    return sum(safe(key) != key for key in keys)
+
+
+def _lines(file: IO[bytes], table: _Table, start: str, separator: str) -> None:
+    """A line for each row; nine digits give every float32 back."""
+    line = start + separator.join(["%.9g"] * table.vectors.shape[1]) + "\n"
+    for at, rows in _chunks(table.vectors):
+        keys = table.keys[at : at + len(rows)]
+        values = zip(keys, rows.tolist(), strict=True)
+        if start:
+            text = "".join(line % (word_safe(key), *row) for key, row in values)
+        else:
+            text = "".join(line % tuple(row) for _, row in values)
+        file.write(text.encode())
+
+
+@contextmanager
+def _opened(path: Path, *, packed: bool) -> Iterator[Any]:
+    with path.open("wb") as file:
+        if packed:  # without a name and a time: the same vectors are the same bytes
+            with gzip.GzipFile("", "wb", 6, file, mtime=0) as inner:
+                yield inner
+        else:
+            yield file
+
+
+def _word2vec(path: Path, table: _Table) -> int:
+    with atomic.new_file(path) as made, _opened(made, packed=path.suffix == ".gz") as file:
+        file.write(f"{len(table.keys)} {table.vectors.shape[1]}\n".encode())
+        _lines(file, table, "%s ", " ")
+    return _changed(table.keys, word_safe)
+
+
+def _tsv(path: Path, table: _Table) -> int:
+    if path.is_dir() and {found.name for found in path.iterdir()} - set(_PAIR):
+        raise UsageError(f"{path} holds other files than {' and '.join(_PAIR)}: name a new folder")
+    with atomic.new_folder(path, replace=True) as folder:
+        with (folder / _PAIR[0]).open("wb") as file:
+            _lines(file, table, "", "\t")
+        text = "".join(f"{_label(key)}\n" for key in table.keys)
+        (folder / _PAIR[1]).write_bytes(text.encode())
+    return _changed(table.keys, _label)
+
+
+def _parquet(path: Path, table: _Table) -> int:
+    try:
+        import pyarrow as pa
+        from pyarrow import parquet
+    except ImportError:
+        raise UsageError("form 'parquet' needs pyarrow: pip install 'eqemb[export]'") from None
+    size = table.vectors.shape[1]
+    columns = [("key", pa.string()), ("vector", pa.list_(pa.float32(), size))]
+    schema = pa.schema(columns, metadata=table.about)
+    with atomic.new_file(path) as made, parquet.ParquetWriter(made, schema) as writer:
+        for at, rows in _chunks(table.vectors):
+            keys = pa.array(table.keys[at : at + len(rows)], pa.string())
+            values = pa.FixedSizeListArray.from_arrays(pa.array(rows.reshape(-1)), size)
+            writer.write_batch(pa.record_batch([keys, values], schema=schema))
+    return 0
+
+
+def _safetensors(path: Path, table: _Table) -> int:
+    metadata = table.about | {"keys": list(table.keys)}
+    if len(json.dumps(json.dumps(metadata, ensure_ascii=False))) > _HEADER - 1000:
+        raise UsageError(
+            f"{len(table.keys):,} keys are too long for a safetensors header: export parquet"
+        )
+    with atomic.new_file(path) as made:
+        array_file.write_arrays(made, {"vectors": np.ascontiguousarray(table.vectors)}, metadata)
+    return 0
+
+
+#: Form -> writes it, and returns how many keys it had to change.
+FORMS: dict[str, Callable[[Path, _Table], int]] = {
+    "word2vec": _word2vec,
+    "tsv": _tsv,
+    "parquet": _parquet,
+    "safetensors": _safetensors,
+}
+
+
+def read_word2vec(path: Path) -> tuple[list[str], Floats]:
+    """Words and vectors of a text file in word2vec's, GloVe's or fastText's manner, plain or .gz.
+
+    The first line may say how many words and numbers there are. Of a word that comes twice the
+    first vector counts, as gensim has it.
+    """
+    try:
+        with path.open("rb") as file:
+            packed = file.read(2) == b"\x1f\x8b"
+            file.seek(0)
+            lines: Any = gzip.GzipFile(fileobj=file) if packed else file
+            return _parsed(_Lines(path, io.BufferedReader(lines) if packed else lines))
+    except (OSError, EOFError, zlib.error) as error:
+        raise UsageError(f"{path} cannot be read: {error}") from None
+
+
+class _Lines:
+    """The lines of a file of vectors, and the sentence about a bad one."""
+
+    def __init__(self, path: Path, file: IO[bytes]) -> None:
+        self.path, self.file, self.number = path, file, 0
+
+    def __iter__(self) -> Iterator[bytes]:
+        for line in self.file:
+            self.number += 1
+            yield line.rstrip(b" \t\r\n")
+
+    def wrong(self, what: str) -> UsageError:
+        return UsageError(f"line {self.number} of {self.path} {what}")
+
+
+def _parsed(lines: _Lines) -> tuple[list[str], Floats]:
+    told, size, separator = None, 0, b" "
+    words: dict[str, int] = {}
+    values = array("f")
+    rows = 0
+    for line in lines:
+        if lines.number == 1:
+            first = line.split()
+            if len(first) == 2 and all(map(bytes.isdigit, first)):
+                told, size = int(first[0]), int(first[1])
+                continue
+        if not size:
+            size = len(line.split()) - 1
+        if not rows:
+            separator = b"\t" if b"\t" in line and b" " not in line else b" "
+        word, numbers = _row(lines, line.rsplit(separator, size) if size > 0 else [], size)
+        rows += 1
+        if word not in words:
+            words[word] = len(words)
+            values.extend(numbers)
+    if not rows:
+        raise UsageError(f"{lines.path} holds no vectors")
+    if told is not None and told != rows:
+        raise UsageError(f"{lines.path} has {rows:,} vectors, its first line says {told:,}")
+    return list(words), np.frombuffer(values, np.float32).reshape(-1, size)
+
+
+def _row(lines: _Lines, parts: list[bytes], size: int) -> tuple[str, Sequence[float]]:
+    """A word and its numbers; a word may have spaces in it, as a few of GloVe's have."""
+    if len(parts) != size + 1 or not parts[0]:
+        raise lines.wrong(f"has no word and {max(size, 1)} numbers")
+    try:
+        word = parts[0].decode()
+    except UnicodeDecodeError:
+        raise lines.wrong(
+            "is no UTF-8 text: is the file in word2vec's binary form? save it as text"
+        ) from None
+    try:
+        numbers = array("f", map(float, parts[1:]))
+    except ValueError as error:
+        raise lines.wrong(f"has something else than {size} numbers: {error}") from None
+    if not math.isfinite(sum(numbers)):
+        raise lines.wrong("has a number that is not finite")
+    if _is_number(word.rpartition(" ")[2]) and " " in word:
+        raise lines.wrong(f"has more than {size} numbers")
+    return word, numbers
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True

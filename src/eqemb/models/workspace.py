@@ -1,0 +1,442 @@
+"""From a library to corpora, splits and models, and where each is kept.
+
+    corpus/COLLECTION/KEY/   a collection as arrays; "all" is every article
+    splits/COLLECTION/KEY/   what is held out of it
+    models/NAME/             a trained model; models/.NAME.checkpoint while it is being trained
+
+KEY names everything that decides the content (the records, the rules, the settings), so that what
+is there is never out of date: other rules make another folder.
+"""
+
+import difflib
+import json
+import math
+import re
+from array import array
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, field
+from itertools import product
+from pathlib import Path
+from time import perf_counter
+from typing import Any
+from urllib.parse import quote, unquote
+
+import numpy as np
+
+from eqemb.article import read_tokens
+from eqemb.corpus import split as splits
+from eqemb.corpus.corpus import VERSION, Corpus, Formula, Stream
+from eqemb.corpus.split import Split
+from eqemb.corpus.vocabulary import STOP_WORDS, Rules
+from eqemb.errors import UsageError
+from eqemb.library.generations import OpenLibrary
+from eqemb.models.baselines import Cbow, ParagraphVectors
+from eqemb.models.bernoulli import PAPER, BernoulliEmbeddings, Estimate, Model
+from eqemb.models.checkpoint import Callback
+from eqemb.models.embeddings import Embeddings
+from eqemb.models.eqemb import EqEmb, EqEmbH, EqEmbU
+from eqemb.models.glove import GloVe
+from eqemb.models.likelihood import chance
+from eqemb.storage import array_file
+from eqemb.storage.locks import locked
+
+ALL = "all"
+_NAME = re.compile(r"[^./\\\s][^/\\]*")
+#: Name on the command line -> class and the settings that the name stands for.
+MODELS: dict[str, tuple[type[Model], dict[str, Any]]] = {
+    "words": (BernoulliEmbeddings, {}),
+    "b-emb": (BernoulliEmbeddings, {"equations": "tokens"}),
+    "eqemb": (EqEmb, {}),
+    "eqemb-u": (EqEmbU, {}),
+    "eqemb-h": (EqEmbH, {}),
+    "glove": (GloVe, {"equations": "tokens"}),
+    "cbow": (Cbow, {}),
+    "pv-dm": (ParagraphVectors, {}),
+}
+
+
+def collections(library: OpenLibrary) -> dict[str, int]:
+    """Collections and how many articles each has; "all" comes last."""
+    query = (
+        "SELECT collection, COUNT(*) FROM sources WHERE status != 'skipped'"
+        " GROUP BY collection ORDER BY collection"
+    )
+    found = {name: int(count) for name, count in library.records.rows(query) if name}
+    total = next(library.records.rows("SELECT COUNT(*) FROM sources WHERE status != 'skipped'"))
+    return found | {ALL: int(total[0])}
+
+
+@dataclass(frozen=True)
+class Choice:
+    """Which corpus of a library is meant."""
+
+    collection: str = ALL
+    rules: Rules = field(default_factory=Rules)
+    numbering: str = "display"
+    duplicates: bool = False
+    """Whether documents that nearly repeat another of the collection are kept."""
+
+    def described(self, library: OpenLibrary) -> dict[str, Any]:
+        """Everything that decides what is in the corpus."""
+        made = {"records": library.records.sha256(), "version": VERSION}
+        return asdict(self) | made | {"stop_words": sorted(STOP_WORDS)}
+
+    def key(self, library: OpenLibrary) -> str:
+        """The name of the corpus among those of its collection."""
+        return array_file.content_hash(self.described(library), {})[:12]
+
+
+def corpus(library: OpenLibrary, choice: Choice | None = None) -> Corpus:
+    """A collection as arrays, made where it is not there yet."""
+    choice = choice or Choice()
+    known = collections(library)
+    if choice.collection not in known:
+        near = difflib.get_close_matches(choice.collection, known, n=1)
+        hint = f"did you mean {near[0]}?" if near else f"it has {', '.join(known)}"
+        raise UsageError(f"no collection {choice.collection!r} in {library.folder}: {hint}")
+    path = library.folder / "corpus" / quote(choice.collection, safe=" ") / choice.key(library)
+    if not path.exists():
+        left_out = frozenset() if choice.duplicates else _repeated(library, choice.collection)
+        articles = _articles(library, choice.collection)
+        made = Corpus.build(articles, choice.rules, numbering=choice.numbering, leave_out=left_out)
+        _keep(made, path)
+    return Corpus.load(path)
+
+
+def _keep(made: Corpus | Split, path: Path) -> None:
+    """Save under a name that says all; another process that did it meanwhile did the same."""
+    try:
+        made.save(path)
+    except (UsageError, OSError):
+        if not path.exists():
+            raise
+
+
+#: Limits a query to the articles of one collection, its first parameter.
+_WITHIN = "(?1 = 'all' OR s.collection = ?1)"
+
+
+def _articles(library: OpenLibrary, collection: str) -> Iterator[tuple[str, str, Stream]]:
+    """Articles as a corpus takes them, one at a time."""
+    records = library.records
+    names = [unit for (unit,) in records.rows("SELECT unit FROM units ORDER BY id")]
+    query = "SELECT s.id, s.name, collection, text FROM sources s JOIN articles a ON a.id = s.id"
+    for key, name, group, text in records.rows(
+        query + f" WHERE {_WITHIN} ORDER BY s.id", collection
+    ):
+        rows = records.rows(
+            "SELECT ordinal, numbered, canonical, units FROM equations e JOIN types t"
+            " ON t.id = e.type WHERE article = ? ORDER BY ordinal",
+            key,
+        )
+        formulas = [
+            Formula(
+                form,
+                [names[unit] for unit in array("i", units)],
+                f"{name}#{ordinal}",
+                None if numbered is None else bool(numbered),
+            )
+            for ordinal, numbered, form, units in rows
+        ]
+        yield name, group, _stream(text, formulas)
+
+
+def _stream(text: str, formulas: list[Formula]) -> Iterator[str | Formula]:
+    """Words and equations in reading order."""
+    words, places = read_tokens(text)
+    at = 0
+    for place, formula in zip(places, formulas, strict=True):
+        yield from words[at:place]
+        yield formula
+        at = place
+    yield from words[at:]
+
+
+def _repeated(library: OpenLibrary, collection: str) -> frozenset[str]:
+    """Articles of a collection that nearly repeat one that comes before them."""
+    query = "SELECT name, cluster FROM sources s WHERE cluster IS NOT NULL AND "
+    seen: set[int] = set()
+    again = set()
+    for name, cluster in library.records.rows(query + _WITHIN + " ORDER BY id", collection):
+        if cluster in seen:
+            again.add(name)
+        seen.add(cluster)
+    return frozenset(again)
+
+
+def split(
+    library: OpenLibrary, collection: str, of: Corpus, settings: splits.Settings | None = None
+) -> Split:
+    """What is held out of a corpus; frozen when it is first asked for."""
+    settings = settings or splits.Settings()
+    key = array_file.content_hash(asdict(settings) | {"corpus": of.sha256}, {})[:12]
+    path = library.folder / "splits" / quote(collection, safe=" ") / key
+    if not path.exists():
+        _keep(Split.make(of, settings), path)
+    return Split.load(path)
+
+
+def split_summary(of: Corpus, made: Split) -> dict[str, Any]:
+    """What a split holds out, and what chance scores on its test words."""
+    return {
+        "corpus": of.sha256,
+        "sha256": made.sha256,
+        "seed": made.settings.seed,
+        "types": len(np.unique(made.types)),
+        "skipped": made.skipped,
+        "validation": int(made.of(splits.VALIDATION).sum()),
+        "test": int(made.of(splits.TEST).sum()),
+        "negatives": made.settings.negatives,
+        "left_out": of.left_out,
+        "chance": chance(of, made) if made.of(splits.TEST).any() else {},
+    }
+
+
+@dataclass
+class Training:
+    """A model about to be trained, and where it will be kept."""
+
+    model: Model
+    corpus: Corpus
+    split: Split | None
+    library: Path
+    name: str
+    seed: int = 0
+    threads: int = 1
+    collection: str = ALL
+
+    def __post_init__(self) -> None:
+        if not _NAME.fullmatch(self.name):
+            raise UsageError(f"{self.name!r} cannot be a model's name: give a plain --name")
+
+    @property
+    def path(self) -> Path:
+        """The folder of the model."""
+        return self.library / "models" / self.name
+
+    @property
+    def checkpoint(self) -> Path:
+        """Where training can go on after it was interrupted."""
+        return self.library / "models" / f".{self.name}.checkpoint"
+
+    def check(self, *, resume: bool = False) -> Embeddings | None:
+        """The finished model where there is one to go on with; a name that is taken is refused."""
+        self.model.check(self.corpus)
+        if not self.path.exists():
+            if self.checkpoint.exists() and not resume:
+                raise UsageError(
+                    f"the training of {self.name!r} was interrupted: go on with --resume, give"
+                    f" another --name, or remove {self.checkpoint}"
+                )
+            return None
+        found = Embeddings.verified(self.path)
+        if resume and found.config["identity"] == self.model.identity(
+            self.corpus, self.split, self.seed
+        ):
+            self.checkpoint.unlink(missing_ok=True)  # of a run that was killed after it had saved
+            return found
+        raise UsageError(
+            f"there is a model {self.name!r} in {self.library} already: give another --name, or"
+            f" remove {self.path}"
+        )
+
+    def warnings(self) -> list[str]:
+        """What people should know of words from elsewhere before they believe in a score."""
+        model = self.model
+        if not isinstance(model, EqEmb) or not isinstance(model.words, Embeddings):
+            return []
+        lacking = model.words_missing(self.corpus)
+        words, occurrences = len(self.corpus.words), len(self.corpus.tokens)
+        share = f"{lacking['occurrences']:,} of {occurrences:,} occurrences"
+        said = [f"{lacking['words']:,} of {words:,} words have no given vector ({share})"]
+        if self.split is not None and model.words.config.get("split") != self.split.sha256:
+            said.append(
+                "the given words may have been learned from words that are held out here:"
+                " scores may look better than they are"
+            )
+        return said
+
+    def remarks(self, made: Embeddings) -> list[str]:
+        """What people should know of a model that was trained."""
+        score = made.config["validation"]
+        if score is None or self.split is None or self.model.reading != "softmax":
+            return []
+        chance = -math.log(self.split.settings.negatives + 1)
+        if score > chance:
+            return []
+        return [f"the validation score is no better than chance ({chance:.3f}): try a smaller rate"]
+
+    def summary(self, made: Embeddings) -> dict[str, Any]:
+        """What was trained, as programs read it."""
+        first = [row for row in made.history if row["stage"] == made.history[0]["stage"]]
+        seconds = sum(row["seconds"] for row in first)
+        return {
+            "model": made.config["model"],
+            "sha256": made.sha256,
+            "iterations": len(made.history),
+            "validation": made.config["validation"],
+            "words_per_second": sum(row["positions"] for row in first) / max(seconds, 1e-9),
+            "seconds": made.run["seconds"],
+            "device": made.run.get("device", "cpu"),
+            "path": str(self.path),
+        }
+
+    def estimate(self, *, probe: bool = True) -> Estimate:
+        """What it will need; `probe` times a little of it."""
+        return self.model.estimate(self.corpus, threads=self.threads, probe=probe)
+
+    def run(self, callback: Callback | None = None, *, resume: bool = False) -> Embeddings:
+        """Train and keep the model, or return one that was trained by the same settings."""
+        if found := self.check(resume=resume):
+            return found
+        with named(self.checkpoint):
+            return self._run(callback, resume=resume)
+
+    def _run(self, callback: Callback | None, *, resume: bool) -> Embeddings:
+        start = perf_counter()
+        self.model.fit(
+            self.corpus,
+            self.split,
+            seed=self.seed,
+            threads=self.threads,
+            callback=callback,
+            checkpoint=self.checkpoint,
+            resume=resume,
+        )
+        made = self.model.embeddings_
+        made.run |= {"collection": self.collection, "seconds": perf_counter() - start}
+        made.save(self.path)
+        self.checkpoint.unlink(missing_ok=True)
+        return made
+
+
+@contextmanager
+def named(checkpoint: Path) -> Iterator[None]:
+    """Hold the name of a model while it is trained; a second training of it is told so."""
+    checkpoint.parent.mkdir(exist_ok=True)
+    place = checkpoint.with_suffix(".lock")
+    with locked(place, f"{checkpoint.name[1:].removesuffix('.checkpoint')} is being trained"):
+        yield
+        place.unlink(missing_ok=True)
+
+
+def trained_once(
+    model: Model,
+    of: Corpus,
+    made: Split,
+    place: Path,
+    name: str,
+    *,
+    threads: int = 1,
+    collection: str = ALL,
+) -> Embeddings:
+    """A model with seed 0, trained where it is not kept under its name and the hash of its all."""
+    key = f"{name}-{model.identity(of, made, 0)[:12]}"
+    task = Training(model, of, made, place, key, threads=threads, collection=collection)
+    return task.run(resume=True)
+
+
+def find_model(library: OpenLibrary, name: str) -> Path:
+    """The folder of a model; a name that is not there is answered with near ones.
+
+    One that was kept with its hash (`trained_once`) needs no hash where it is the only one.
+    """
+    known = library.models()
+    if name not in known:
+        kept = re.compile(re.escape(name) + "-[0-9a-f]{12}")
+        near = [*filter(kept.fullmatch, known)]
+        if len(near) == 1:
+            return library.folder / "models" / near[0]
+        near = near or difflib.get_close_matches(name, known, n=1)
+        have = ", ".join(known) or "none, make one with `eqemb train`"
+        hint = f"did you mean {' or '.join(near)}?" if near else f"it has {have}"
+        raise UsageError(f"no model {name!r} in {library.folder}: {hint}")
+    return library.folder / "models" / name
+
+
+def reopened(made: Embeddings) -> Model:
+    """The model that was trained, ready to score again."""
+    done = {"preset": "", "words": None}  # they have done their work
+    settings = {name: done.get(name, value) for name, value in made.config["settings"].items()}
+    model = MODELS[made.config["model"]][0](**settings)
+    model.embeddings_ = made
+    return model
+
+
+def trained_on(library: OpenLibrary, made: Embeddings) -> tuple[Corpus, Split]:
+    """The corpus and the split that a model was trained with."""
+    found: dict[str, Path] = {}
+    for name in ("corpus", "split"):
+        wanted = made.config[name]
+        if wanted is None:
+            raise UsageError(
+                "this model was trained on every word: there is nothing to judge it by"
+            )
+        for path, _ in _kept(library, name, wanted):
+            found[name] = path
+        if name not in found:
+            raise UsageError(f"the {name} this model was trained with is gone: train it again")
+    return Corpus.load(found["corpus"]), Split.load(found["split"])
+
+
+def _kept(library: OpenLibrary, name: str, wanted: str) -> Iterator[tuple[Path, dict[str, Any]]]:
+    """Folders of corpora, or of splits, with a hash, and what they say of themselves."""
+    kind = {"corpus": "corpus", "split": "splits"}[name]
+    for path in sorted((library.folder / kind).glob(f"*/*/{name}.json")):
+        described = json.loads(path.read_text("utf-8"))
+        if described.get("sha256") == wanted:
+            yield path.parent, described
+
+
+def is_current(library: OpenLibrary, config: Mapping[str, Any]) -> bool:
+    """Whether a model, by its config, knows the library as it is: nothing was read since.
+
+    It is only called older where that is known: the corpus of the model is there, and its stop
+    words are not a list of the user's own, of which the hash alone is kept.
+    """
+    kept = list(_kept(library, "corpus", config["corpus"]))
+    mine = any(isinstance(described["settings"]["stop_words"], dict) for _, described in kept)
+    return (
+        mine
+        or not kept
+        or any(
+            path.name in _keys(library, unquote(path.parent.name), described["settings"])
+            for path, described in kept
+        )
+    )
+
+
+def _keys(library: OpenLibrary, collection: str, settings: Mapping[str, Any]) -> set[str]:
+    """The keys that a corpus with these settings may have now: "auto" is kept as what it found."""
+    rules = {name: value for name, value in settings.items() if name != "numbering"}
+    return {
+        Choice(
+            collection,
+            Rules(**(rules | {"min_count": least, "top": top})),
+            settings["numbering"],
+            duplicates=duplicates,
+        ).key(library)
+        for least, top, duplicates in product(
+            (rules["min_count"], "auto"), (rules["top"], "auto"), (False, True)
+        )
+    }
+
+
+def make_model(name: str, settings: dict[str, Any]) -> Model:
+    """A model by its name on the command line; settings it does not have are refused."""
+    if name not in MODELS:
+        near = difflib.get_close_matches(name, MODELS, n=1)
+        hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(MODELS)}"
+        raise UsageError(f"no model {name!r}: {hint}")
+    kind, implied = MODELS[name]
+    known = kind().get_params()
+    for setting in set(PAPER) & set(settings) if "preset" in settings else ():
+        if settings[setting] != PAPER[setting]:
+            option, wanted = setting.replace("_", "-"), PAPER[setting]
+            raise UsageError(f"preset 'paper' has {setting}={wanted}: leave out --{option}")
+    for setting in settings:
+        if setting not in known:
+            option = setting.replace("_", "-")
+            raise UsageError(f"{name} has no --{option}: leave it out or take another model")
+    return kind(**(implied | settings))

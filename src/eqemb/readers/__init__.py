@@ -1,0 +1,1 @@
+"""Readers: one document becomes one `Article`."""

@@ -1,0 +1,426 @@
+r"""Actions of the commands that define: \newcommand, \def, \let, \newenvironment and their kin."""
+
+import re
+
+from eqemb.readers.latex.commands import DISPLAYS, KNOWN, MUTED, STRUCTURAL, UNTOUCHABLE, VERBATIM
+from eqemb.readers.latex.gullet import FORMAT, TOKEN_AT, Action, Gullet, Runaway
+from eqemb.readers.latex.macros import (
+    MANDATORY,
+    Macro,
+    Slot,
+    alias,
+    def_slots,
+    make,
+    newcommand_slots,
+    xargs_slots,
+    xparse_slots,
+)
+
+#: \the... of counters are read by numbering, not expanded: see numbering.py.
+_COUNTER_FORMAT = re.compile(
+    r"\\the(?:equation|parentequation|section|subsection|subsubsection|chapter|part|appendix)$"
+)
+#: What a style file does with pages, files and boxes is a program, not notation: not followed.
+_PROGRAM = re.compile(
+    r"\\(?:@esphack|@bsphack|immediate|write|csname|expandafter|setbox|hb@xt@|vskip|vspace|vbox"
+    r"|advance|futurelet|@for|@tempa|@tempb|clearpage|newpage|if@|protected@|@gobble|@secondoftwo"
+    r"|@firstoftwo|refstepcounter|addcontentsline|hsize|parbox|setlength|typeout|PackageError"
+    r"|@latex|@mkboth|@startsection|@starttoc|thispagestyle|par|noindent|hrule|vrule)(?![A-Za-z])"
+)
+#: Handled by us, but as likely an author's own word.
+_NOT_OURS = frozenset((r"\xspace", r"\or", r"\path", r"\Verb", r"\advance", r"\number"))
+_PROTECTED_ENVIRONMENTS = DISPLAYS | VERBATIM | MUTED | {"document", "subequations", "abstract"}
+
+
+def is_defined(gullet: Gullet, token: str) -> bool:
+    """Whether a control sequence has a meaning: the author's, ours or LaTeX's."""
+    return token in gullet.actions or token[1:] in KNOWN or not token[1:2].isalpha()
+
+
+def _is_ours(gullet: Gullet, name: str) -> bool:
+    """Whether a redefinition of `name` is looks: the reader knows what it means."""
+    return name[1:] in STRUCTURAL or (name in gullet.builtins and name not in _NOT_OURS)
+
+
+def _set(
+    gullet: Gullet, name: str, macro: Macro, *, everywhere: bool = False, new: bool = False
+) -> None:
+    r"""Define `name` unless the reader itself knows better what it means.
+
+    `new`: by \newcommand, which LaTeX refuses where the name is taken. So it is the author's own.
+    """
+    if _COUNTER_FORMAT.match(name):
+        gullet.define(FORMAT + name, macro, everywhere=everywhere)
+    elif name[1:] in UNTOUCHABLE or (not new and _is_ours(gullet, name)):
+        return
+    elif gullet.frames[-1].package and (name[1:] in KNOWN or _PROGRAM.search(macro.body)):
+        gullet.style_names.add(name[1:])
+    else:
+        gullet.define(name, macro, everywhere=everywhere)
+
+
+def _newcommand(gullet: Gullet, token: str) -> None:
+    gullet.accept("*")
+    name = gullet.control_name()
+    count = gullet.optional()
+    default = gullet.optional() if count is not None else None
+    body = gullet.argument()
+    if token == r"\providecommand" and is_defined(gullet, name):
+        return
+    if token.endswith("x"):
+        slots = xargs_slots(_number(count), default or "")
+    else:
+        slots = newcommand_slots(_number(count), default)
+    _set(gullet, name, make(name, slots, body), new=token == r"\newcommand")
+
+
+def _number(text: str | None) -> int:
+    return int(text.strip()) if text is not None and text.strip() in set("123456789") else 0
+
+
+def _def(gullet: Gullet, token: str) -> None:
+    frame = gullet.skip_space()
+    match = TOKEN_AT.match(frame.text, frame.pos)
+    if match is None:
+        return
+    frame.pos = match.end()
+    parameters = _parameter_text(gullet)
+    body = gullet.argument()
+    if token in (r"\edef", r"\xdef"):
+        body = gullet.expand_string(body)
+    macro = make(match[0], def_slots(parameters.strip()), body)
+    _set(gullet, match[0], macro, everywhere=token in (r"\gdef", r"\xdef"))
+
+
+def _parameter_text(gullet: Gullet) -> str:
+    r"""What stands between the name and the body; \expandafter leaves it in an outer frame."""
+    text = ""
+    while True:
+        frame = gullet.frames[-1]
+        opening = frame.text.find("{", frame.pos, frame.pos + 200)
+        if opening >= 0:
+            text += frame.text[frame.pos : opening]
+            frame.pos = opening
+            return text
+        if frame.file >= 0 or len(gullet.frames) == 1:
+            raise Runaway
+        text += frame.text[frame.pos :]
+        gullet.pop()
+
+
+def _let(gullet: Gullet, _: str) -> None:
+    name = gullet.control_name()
+    gullet.accept("=")
+    target = gullet.argument()
+    if name == r"\c@equation" or target == r"\c@equation":
+        gullet.declare(rf"\sharecounter{{{name[3:]}}}{{{target[3:]}}}")
+        return
+    meaning = gullet.actions.get(target)
+    if name[1:] in STRUCTURAL or name in gullet.builtins:
+        return
+    if isinstance(meaning, Macro):
+        copied = make(name, meaning.slots, meaning.body)
+        copied.builtin = meaning.builtin
+        gullet.define(name, copied)
+    elif is_defined(gullet, target) and target != name:
+        gullet.define(name, alias(name, target))
+
+
+def _math_operator(gullet: Gullet, _: str) -> None:
+    star = "*" if gullet.accept("*") else ""
+    name = gullet.control_name()
+    body = gullet.argument()
+    gullet.define(name, make(name, (), rf"\operatorname{star}{{{body}}}"))
+
+
+def _paired_delimiter(gullet: Gullet, token: str) -> None:
+    r"""\norm{x}, \norm*{x} with \left \right, \norm[\big]{x} with a size."""
+    name = gullet.control_name()
+    count = _number(gullet.optional()) if token != r"\DeclarePairedDelimiter" else 1
+    before = after = ""
+    if token.endswith("XPP"):
+        before, left, right, after, body = (gullet.argument() for _ in range(5))
+    else:
+        left, right = gullet.argument(), gullet.argument()
+        body = gullet.argument() if token.endswith("X") else "#1"
+    before, after, body = (
+        re.sub(r"#(\d)", lambda match: f"#{int(match[1]) + 2}", text)
+        for text in (before, after, body)
+    )
+    # the group keeps what the body defines (\given) from what follows
+    growing = rf"{before}\left{left} {body}\right{right} {after}".replace(r"\delimsize", r"\middle")
+    sized = rf"{before}#2{left} {body}#2{right} {after}".replace(r"\delimsize", "#2")
+    body = rf"\IfBooleanTF{{#1}}{{{growing}}}{{{sized}}}"
+    if "\\def" in body or "command" in body:
+        body = rf"\begingroup {body}\endgroup "
+    slots = (Slot("s"), Slot("o", default=""), *(MANDATORY,) * count)
+    gullet.define(name, make(name, slots, body))
+
+
+def _document_command(gullet: Gullet, token: str) -> None:
+    name = gullet.control_name()
+    slots = xparse_slots(gullet.argument())
+    body = gullet.argument()
+    if token.startswith(r"\Provide") and is_defined(gullet, name):
+        return
+    _set(gullet, name, make(name, slots, body))
+
+
+def _environment(gullet: Gullet, token: str) -> None:
+    gullet.accept("*")
+    name = gullet.argument().strip()
+    if "Document" in token:
+        slots = xparse_slots(gullet.argument())
+        slots = tuple(Slot("b", name) if slot.kind == "b" else slot for slot in slots)
+    else:
+        count = gullet.optional()
+        slots = newcommand_slots(_number(count), gullet.optional() if count else None)
+    begin, end = gullet.argument(), gullet.argument()
+    _set_environment(gullet, name, make(name, slots, begin), end)
+
+
+def _set_environment(gullet: Gullet, name: str, begin: Macro, end: str) -> None:
+    if name in _PROTECTED_ENVIRONMENTS:
+        return
+    if gullet.frames[-1].package and (name in KNOWN or _PROGRAM.search(begin.body + end)):
+        return
+    if re.search(r"\\(?:comment|verbatim|lstlisting)\b", begin.body):
+        gullet.verbatim.add(name)
+    gullet.environments[name] = (begin, make(name, begin.slots, end))
+
+
+def _new_environ(gullet: Gullet, _: str) -> None:
+    r"""\NewEnviron{name}[n][default]{code with \BODY}[final]."""
+    name = gullet.argument().strip()
+    count = gullet.optional()
+    slots = newcommand_slots(_number(count), gullet.optional() if count else None)
+    body = gullet.argument()
+    final = gullet.optional() or ""
+    with_body = body.replace(r"\BODY", f"#{len(slots) + 1}")
+    begin = make(name, (*slots, Slot("b", name)), with_body)
+    _set_environment(gullet, name, begin, final)
+
+
+def _verbatim_environment(gullet: Gullet, token: str) -> None:
+    r"""\excludecomment{x}, \lstnewenvironment{x}: not LaTeX inside."""
+    name = gullet.argument().strip()
+    if token == r"\includecomment":
+        gullet.verbatim.discard(name)
+        gullet.environments[name] = (make(name, (), ""), make(name, (), ""))
+        return
+    gullet.verbatim.add(name)
+    if token == r"\lstnewenvironment":
+        while gullet.optional() is not None:
+            pass
+        gullet.argument(), gullet.argument()
+
+
+def _theorem(gullet: Gullet, _: str) -> None:
+    r"""\newtheorem{name}[counter]{Title}[within]: kept for the counters."""
+    star = gullet.accept("*")
+    name = gullet.argument()
+    shared = gullet.optional()
+    gullet.argument()
+    within = gullet.optional()
+    gullet.theorems.add(name.strip())
+    if not star:
+        gullet.declare(rf"\newtheorem{{{name}}}[{shared or ''}][{within or ''}]")
+
+
+def _declare_theorem(gullet: Gullet, _: str) -> None:
+    r"""The \declaretheorem[sibling=counter, numberwithin=counter]{name,name} of thmtools."""
+    options = gullet.optional() or ""
+    names = gullet.argument()
+    options += "," + (gullet.optional() or "")
+    if re.search(r"numbered\s*=\s*(?:no|false|unless)", options):
+        return
+    shared = re.search(r"(?:sibling|numberlike|sharenumber)\s*=\s*(\w+)", options)
+    within = re.search(r"(?:parent|(?:number)?within)\s*=\s*(\w+)", options)
+    for name in names.split(","):
+        counters = f"[{shared[1] if shared else ''}][{within[1] if within else ''}]"
+        gullet.declare(rf"\newtheorem{{{name.strip()}}}{counters}")
+
+
+def _declaration(count: int) -> Action:
+    """Keep a counting command with its arguments, also from style files."""
+
+    def action(gullet: Gullet, token: str) -> None:
+        star = "*" if gullet.accept("*") else ""
+        gullet.optional()
+        arguments = "".join(f"{{{gullet.argument()}}}" for _ in range(count))
+        gullet.declare(token.replace("@", "") + star + arguments)
+
+    return action
+
+
+def _for_each(gullet: Gullet, token: str) -> None:
+    r"""\foreach \x in {a,b,...,z}{body}: authors define alphabets so."""
+    if gullet.in_body:
+        gullet.write(token)
+        return
+    variable = gullet.argument()
+    if gullet.accept("in"):
+        _repeat(gullet, variable, _items(gullet.argument()), gullet.argument())
+
+
+def _for(gullet: Gullet, token: str) -> None:
+    r"""\@for\x:=a,b\do{body}, and \@tfor over tokens."""
+    variable = gullet.argument_token()
+    if gullet.in_body or not (gullet.accept(":=") or gullet.accept(":")):
+        return
+    gullet.accept("=")
+    given = gullet.expand_string(gullet.until(r"\do"))
+    items = given.split(",") if token == r"\@for" else [c for c in given if not c.isspace()]
+    _repeat(gullet, variable, [item.strip() for item in items], gullet.argument())
+
+
+def _repeat(gullet: Gullet, variable: str, items: list[str], body: str) -> None:
+    """Read a body once for each item."""
+    pattern = re.compile(re.escape(variable) + r"(?![A-Za-z])\s?")
+    items = items[: 200 if gullet.afford(len(items), variable) else 0]
+    gullet.push("".join(pattern.sub(item.replace("\\", r"\\"), body) for item in items))
+
+
+def _csv_list(gullet: Gullet, token: str) -> None:
+    r"""The \forcsvlist{\command}{a,b}; \docsvlist{a,b} for \do (etoolbox)."""
+    command = r"\do" if token == r"\docsvlist" else gullet.argument()
+    items = gullet.argument().split(",")
+    gullet.push("".join(f"{command}{{{item.strip()}}}" for item in items[:200]))
+
+
+def _items(text: str) -> list[str]:
+    r"""The list of a \foreach, with "A,...,Z" written out."""
+    items = [item.strip() for item in text.split(",")]
+    if "..." in items and (at := items.index("...")) > 0 and at + 1 < len(items):
+        first, last = items[at - 1], items[at + 1]
+        if len(first) == len(last) == 1 and first < last and ord(last) - ord(first) < 100:
+            middle = [chr(code) for code in range(ord(first) + 1, ord(last))]
+            return items[:at] + middle + items[at + 1 :]
+        if first.isdecimal() and last.isdecimal() and int(last) - int(first) < 100:
+            middle = [str(number) for number in range(int(first) + 1, int(last))]
+            return items[:at] + middle + items[at + 1 :]
+    return items
+
+
+def mangle(name: str) -> str:
+    r"""A control sequence for any name that \csname can make."""
+    letters = (c if c.isascii() and (c.isalpha() or c == "@") else _private(c) for c in name)
+    return "\\" + "".join(letters)
+
+
+def _private(character: str) -> str:
+    return chr(0xE000 + ord(character) % 0x1800)
+
+
+def _csname(gullet: Gullet, _: str) -> None:
+    gullet.push(csname(gullet) + " ")
+
+
+def csname(gullet: Gullet) -> str:
+    r"""Read up to \endcsname, give the control sequence of that name."""
+    return mangle(gullet.expand_string(gullet.until(r"\endcsname")).strip())
+
+
+def _named_definition(gullet: Gullet, token: str) -> None:
+    r"""\@namedef{name}{body} and etoolbox's \csdef."""
+    name = mangle(gullet.expand_string(gullet.argument()).strip())
+    parameters = _parameter_text(gullet)
+    body = gullet.argument()
+    _set(gullet, name, make(name, def_slots(parameters), body), everywhere=token == r"\csgdef")
+
+
+def _use_name(gullet: Gullet, _: str) -> None:
+    r"""\@nameuse{name} and etoolbox's \csuse."""
+    gullet.push(mangle(gullet.expand_string(gullet.argument()).strip()) + " ")
+
+
+def _expandafter(gullet: Gullet, token: str) -> None:
+    r"""Expand what stands behind the next token first."""
+    first = gullet.argument_token()
+    if first == r"\expandafter":
+        _expandafter(gullet, token)
+        return
+    second = gullet.argument_token()
+    if second == r"\csname":
+        second = csname(gullet) + " "
+        gullet.push(first + " " + second if first[-1:].isalpha() else first + second)
+        return
+    meaning = gullet.actions.get(second)
+    if isinstance(meaning, Macro) and not meaning.builtin:
+        gullet.call(meaning, gullet.frames[-1].pos)
+    elif meaning is not None and second in (r"\fi", r"\else"):
+        meaning(gullet, second)  # type: ignore[operator]
+    else:
+        gullet.push(second)
+    gullet.push(first + (" " if first[-1:].isalpha() else ""))
+
+
+def _skip_prefix(_gullet: Gullet, _token: str) -> None:
+    r"""\long, \global, \protected: the definition that follows is handled as it is."""
+
+
+def _global(gullet: Gullet, _: str) -> None:
+    frame = gullet.skip_space()
+    for local, everywhere in ((r"\def", r"\gdef"), (r"\edef", r"\xdef")):
+        if re.compile(re.escape(local) + r"(?![A-Za-z])").match(frame.text, frame.pos):
+            frame.pos += len(local)
+            _def(gullet, everywhere)
+            return
+
+
+DEFINITIONS: dict[str, Action] = {
+    **dict.fromkeys(
+        (
+            r"\newcommand", r"\renewcommand", r"\providecommand", r"\DeclareRobustCommand",
+            r"\newrobustcmd", r"\renewrobustcmd", r"\providerobustcmd", r"\DeclareTextFontCommand",
+            r"\declarecommand", r"\newcommandx", r"\renewcommandx", r"\providecommandx",
+        ),
+        _newcommand,
+    ),
+    **dict.fromkeys((r"\def", r"\gdef", r"\edef", r"\xdef"), _def),
+    **dict.fromkeys((r"\long", r"\protected", r"\outer"), _skip_prefix),
+    r"\global": _global,
+    r"\let": _let,
+    **dict.fromkeys(
+        (r"\DeclareMathOperator", r"\DeclareMathOperators", r"\newmathop"), _math_operator
+    ),
+    **dict.fromkeys(
+        (r"\DeclarePairedDelimiter", r"\DeclarePairedDelimiterX", r"\DeclarePairedDelimiterXPP"),
+        _paired_delimiter,
+    ),
+    **dict.fromkeys(
+        (
+            r"\NewDocumentCommand", r"\RenewDocumentCommand", r"\DeclareDocumentCommand",
+            r"\ProvideDocumentCommand", r"\NewExpandableDocumentCommand",
+        ),
+        _document_command,
+    ),
+    **dict.fromkeys(
+        (
+            r"\newenvironment", r"\renewenvironment", r"\provideenvironment",
+            r"\NewDocumentEnvironment", r"\RenewDocumentEnvironment",
+            r"\DeclareDocumentEnvironment", r"\ProvideDocumentEnvironment",
+        ),
+        _environment,
+    ),
+    **dict.fromkeys((r"\NewEnviron", r"\RenewEnviron"), _new_environ),
+    **dict.fromkeys(
+        (
+            r"\excludecomment", r"\includecomment", r"\lstnewenvironment",
+            r"\DefineVerbatimEnvironment", r"\specialcomment",
+        ),
+        _verbatim_environment,
+    ),
+    **dict.fromkeys((r"\newtheorem", r"\spnewtheorem"), _theorem),
+    r"\declaretheorem": _declare_theorem,
+    **dict.fromkeys((r"\numberwithin", r"\counterwithin", r"\counterwithout"), _declaration(2)),
+    **dict.fromkeys((r"\setcounter", r"\addtocounter", r"\@addtoreset"), _declaration(2)),
+    **dict.fromkeys((r"\stepcounter", r"\refstepcounter", r"\mathtoolsset"), _declaration(1)),
+    r"\foreach": _for_each,
+    **dict.fromkeys((r"\@for", r"\@tfor"), _for),
+    **dict.fromkeys((r"\forcsvlist", r"\docsvlist"), _csv_list),
+    **dict.fromkeys((r"\@namedef", r"\csdef", r"\csgdef"), _named_definition),
+    **dict.fromkeys((r"\@nameuse", r"\csuse"), _use_name),
+    r"\csname": _csname,
+    r"\expandafter": _expandafter,
+}  # fmt: skip

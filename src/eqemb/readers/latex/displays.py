@@ -1,0 +1,180 @@
+r"""One display: its rows, and for each row the labels, tags and number marks in it.
+
+Works on positions in the expanded text and decides nothing about numbers; walker.py does.
+"""
+
+import re
+from dataclasses import dataclass, field
+
+from eqemb.readers.latex.commands import DISPLAYS
+
+_ROW_TOKEN = re.compile(
+    r"\\\\|\\cr(?![A-Za-z])|\\begin\s*\{|\\end\s*\{|\\(?:short)?intertext\s*(?=\{)|\\.|[{}]",
+    re.DOTALL,
+)
+_ROW_END = re.compile(r"\*?(?:\[\s*(?:-?[\d.]+\s*[A-Za-z]{2}|-?[\d.]*\\[A-Za-z]+)\s*\])?")
+_MARK = re.compile(
+    r"\\(?:(?:ltx@)?label\s*\{(?P<label>[^{}]*)\}"
+    r"|(?P<tag>tag\*?\s*\{)"
+    r"|(?P<prose>(?:short)?intertext\s*\{)"
+    r"|(?P<note>footnote(?:text)?\s*(?:\[[^\]]*\])?\s*\{)"
+    r"|[cC]ite[A-Za-z]*\*?\s*(?:\[[^\]]*\]\s*)*\{[^{}]*\}"
+    r"|raisetag\s*\{[^{}]*\}"
+    r"|displaybreak\s*\[\d\]"
+    r"|(?:(?P<unnumbered>nonumber|notag|IEEEnonumber|nn|numberless)"
+    r"|(?P<numbered>IEEEyesnumber|IEEEyessubnumber|yesnumber)"
+    r"|(?P<eqno>l?eqno\s*)"
+    r"|displaybreak|allowdisplaybreaks|IEEEeqnarraynumspace|qedhere|footnotemark"
+    r")(?![A-Za-z@]))"
+)
+_BRACES = re.compile(r"\\.|[{}]", re.DOTALL)
+_DISPLAY = r"\{(?:" + "|".join(re.escape(name) for name in sorted(DISPLAYS)) + r"|empheq)\}"
+#: Where a display opens or closes by its name: no formula in running text reaches beyond.
+EDGE = re.compile(rf"\\(?:begin|end){_DISPLAY}|(?<!\\)\\[\[\]]")
+# Every alternative begins with a plain character: three times as fast as otherwise.
+_NAMED = re.compile(rf"\\(?:(begin{_DISPLAY}|\[)|\\)")
+#: The independent count: openings of displays, by no other rule than their names.
+_OPENING = re.compile(rf"\\(?:(begin{_DISPLAY}|\[)|end{_DISPLAY}|[\\$\]])|\$\$*|\n[ \t]*\n")
+
+
+@dataclass(slots=True)
+class Row:
+    """A row of a display, or the whole of a display that has one."""
+
+    start: int
+    end: int
+    labels: list[str] = field(default_factory=list)
+    tag: str | None = None
+    unnumbered: bool = False
+    r"""It says so itself: \nonumber or \notag."""
+    numbered: bool = False
+    r"""It says so itself, in a starred display: \IEEEyesnumber."""
+    prose: list[tuple[int, int]] = field(default_factory=list)
+    r"""Where \intertext stands in it."""
+    notes: list[tuple[int, int]] = field(default_factory=list)
+    """Where footnotes stand in it."""
+    latex: str = ""
+
+
+def may_hold_edge(formula: str) -> bool:
+    """Whether it is worth searching for an EDGE: a cheap test that is nearly always false."""
+    return "\\[" in formula or "\\]" in formula or "\\begin" in formula or "\\end" in formula
+
+
+def count_displays(text: str, start: int = 0, end: int | None = None) -> int:
+    r"""Displays opened in a text, counted by names alone: \begin{..}, \[ and every second $$."""
+    displays, inline, dollars = 0, False, False
+    end = len(text) if end is None else end
+    if text.find("$$", start, end) < 0:  # most ranges: only names count
+        if text.find("\\begin{", start, end) < 0 and text.find("\\[", start, end) < 0:
+            return 0
+        return sum(match[1] is not None for match in _NAMED.finditer(text, start, end))
+    for match in _OPENING.finditer(text, start, end):
+        token = match[0]
+        if token == "$":
+            inline = not inline
+        elif token[0] == "$":
+            opened, inline, dollars = _count_dollars(len(token), inline=inline, dollars=dollars)
+            displays += opened
+        elif token[0] == "\n":
+            inline = False  # a blank line: a stray dollar goes no further
+        elif token not in ("\\\\", "\\$"):
+            displays += match[1] is not None
+            inline = dollars = False
+    return displays
+
+
+def _count_dollars(count: int, *, inline: bool, dollars: bool) -> tuple[int, bool, bool]:
+    """What a run of dollars does: "$a$$b$" closes and opens, "$$a$$$b$" closes two and opens."""
+    displays = 0
+    while count > 0:
+        if inline or count == 1:
+            inline = not inline
+            count -= 1
+        else:
+            displays += not dollars
+            dollars = not dollars
+            count -= 2
+    return displays, inline, dollars
+
+
+def group_end(text: str, pos: int, limit: int) -> int:
+    """The position of the brace that closes the group whose inside starts at `pos`."""
+    depth = 1
+    for match in _BRACES.finditer(text, pos, limit):
+        if match[0] == "{":
+            depth += 1
+        elif match[0] == "}":
+            depth -= 1
+            if depth == 0:
+                return match.start()
+    return limit
+
+
+def split_rows(text: str, start: int, end: int) -> list[tuple[int, int]]:
+    r"""Where the rows of a display stand: cut at \\ outside braces and inner environments."""
+    if all(text.find(mark, start, end) < 0 for mark in ("\\\\", "\\cr", "intertext")):
+        return [(start, end)]
+    rows = []
+    depth, row_start = 0, start
+    for match in _ROW_TOKEN.finditer(text, start, end):
+        token = match[0]
+        if token == "{":
+            depth += 1
+        elif token == "}":
+            depth -= 1
+        elif token.startswith("\\begin"):
+            depth += 2  # the environment, and the brace of its name
+        elif token.startswith("\\end"):
+            pass  # the environment closed and the brace of its name opened
+        elif depth == 0 and token in ("\\\\", "\\cr"):
+            rows.append((row_start, match.start()))
+            row_start = _ROW_END.match(text, match.end(), end).end()  # type: ignore[union-attr]
+        elif depth == 0 and "intertext" in token and text[row_start : match.start()].strip():
+            rows.append((row_start, match.start()))  # amsmath ends the row before it
+            row_start = match.start()
+    rows.append((row_start, end))
+    return rows
+
+
+def read_row(text: str, start: int, end: int) -> Row:
+    """The row between two positions, its marks taken out."""
+    row = Row(start, end)
+    pieces: list[str] = []
+    at = start
+    for match in _MARK.finditer(text, start, end):
+        if match.start() < at:
+            continue
+        pieces.append(text[at : match.start()])
+        at = _take_mark(text, match, row, end)
+    pieces.append(text[at:end])
+    row.latex = " ".join("".join(pieces).split())
+    return row
+
+
+def _take_mark(text: str, match: re.Match[str], row: Row, end: int) -> int:
+    """Note one mark in the row; where reading goes on."""
+    if match["label"] is not None:
+        row.labels.append(match["label"].strip())
+    elif match["unnumbered"]:
+        row.unnumbered = True
+    elif match["numbered"]:
+        row.numbered = True
+    elif match["eqno"]:
+        row.tag = _plain(text[match.end() : end]).strip("()")
+        return end
+    elif match["tag"] or match["prose"] or match["note"]:
+        close = group_end(text, match.end(), end)
+        if match["tag"]:
+            row.tag = _plain(text[match.end() : close])
+        else:
+            (row.prose if match["prose"] else row.notes).append((match.end(), close))
+        return min(close + 1, end)
+    return match.end()
+
+
+def _plain(text: str) -> str:
+    """A tag as it prints, nearly: without commands, braces and dollar signs."""
+    known = {"\\ast": "*", "\\star": "⋆", "\\dagger": "†", "\\ddagger": "‡", "\\prime": "'"}
+    text = re.sub(r"\\[A-Za-z]+", lambda match: known.get(match[0], ""), text)
+    return " ".join(re.sub(r"[{}$]", "", text.replace("~", " ")).split())

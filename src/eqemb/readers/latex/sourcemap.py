@@ -1,0 +1,44 @@
+"""From positions of the expanded text back to files, lines and the text as written."""
+
+from bisect import bisect_right
+
+from eqemb.readers.latex.files import Files
+
+
+class SourceMap:
+    """From positions of the expanded text back to files, lines and the text as written."""
+
+    def __init__(
+        self, files: Files, names: list[str], pieces: list[tuple[int, int, int, int]]
+    ) -> None:
+        self._files = files
+        self._names = names
+        self._pieces = pieces
+        self._starts = [piece[0] for piece in pieces]
+
+    def place(self, position: int, *, end: bool = False) -> tuple[str, int]:
+        """File and offset that an output position came from.
+
+        Within a macro's expansion that is the call itself: its start, or with `end` its end.
+        """
+        index = bisect_right(self._starts, position - end) - 1
+        if index < 0:
+            return (self._names[0] if self._names else "", 0)
+        out, file, start, stop = self._pieces[index]
+        name = self._names[file]
+        if stop < 0:
+            return name, start + position - out
+        return name, (stop if end else start)
+
+    def line(self, position: int, *, end: bool = False) -> tuple[str, int]:
+        """File and line that an output position came from."""
+        name, offset = self.place(position, end=end)
+        return name, self._files.line(name, offset)
+
+    def as_written(self, start: int, end: int) -> str | None:
+        """The author's own text of an output range, where it is one piece of one file."""
+        first, a = self.place(start)
+        last, b = self.place(end, end=True)
+        if first != last or a >= b or b - a > 4 * (end - start) + 4000:
+            return None
+        return self._files.text(first)[a:b]

@@ -1,0 +1,262 @@
+"""What commands do in running text: headings, notes, references, counters, environments.
+
+Each is a function from the walk (walker.py) and the place of the command to where reading goes
+on; `COMMANDS` says which command has which.
+"""
+
+import re
+
+from eqemb.readers.latex.commands import (
+    ACCENTS,
+    ASIDES,
+    CHARACTERS,
+    DISPLAYS,
+    DROP_ARGUMENTS,
+    ENVIRONMENT_ARGUMENTS,
+    HEADINGS,
+    LENGTHS,
+    OPTIONAL_IS_TEXT,
+    REFERENCES,
+    SEPARATE,
+    TITLES,
+)
+from eqemb.readers.latex.expand import Expanded
+from eqemb.readers.latex.prose import BREAK
+from eqemb.readers.latex.walker import SPACE, Command, Walk
+
+_NAME = re.compile(r"\s*\{([^{}\\$]*)\}")
+_UNIT = "pt|em|ex|cm|mm|in|bp|pc|mu|fil+|sp|dd|cc"
+_LENGTH = re.compile(
+    rf"\s*=?\s*(?:-?[\d.,]*\s*(?:\\[A-Za-z]+|true)?\s*(?:{_UNIT})?)"
+    rf"(?:\s*(?:plus|minus)\s*-?[\d.]*\s*(?:\\[A-Za-z]+|{_UNIT})?){{0,2}}"
+)
+
+
+def _begin(walk: Walk, match: re.Match[str], end: int) -> int:
+    text = walk.text
+    named = _NAME.match(text, match.end(), end)
+    if named is None:
+        return match.end()
+    name, pos = named[1], named.end()
+    if name in DISPLAYS or name == "empheq":
+        return walk.environment(name, match.start(), pos, end)
+    if name == "math":
+        close = walk.find("\\end{math}", pos, end)
+        if close >= 0:
+            walk.math(pos, close)
+            return close + len("\\end{math}")
+    walk.enter(name)
+    walk.say(BREAK if name in SEPARATE or name in walk.numbering.theorems else " ")
+    if name in OPTIONAL_IS_TEXT or name in walk.numbering.theorems:
+        return pos
+    if name not in ENVIRONMENT_ARGUMENTS and not text.startswith("[", pos):
+        return pos
+    return walk.drop(pos, end, ENVIRONMENT_ARGUMENTS.get(name, 0), "begin")
+
+
+def _end(walk: Walk, match: re.Match[str], end: int) -> int:
+    named = _NAME.match(walk.text, match.end(), end)
+    if named is None:
+        return match.end()
+    if named[1] in DISPLAYS:
+        walk.problem("\\end without \\begin", match.start(), named[1])
+    walk.leave(named[1])
+    walk.say(BREAK if named[1] in SEPARATE or named[1] in walk.numbering.theorems else " ")
+    return named.end()
+
+
+def _heading(walk: Walk, match: re.Match[str], end: int) -> int:
+    name, pos = match[1], match.end()
+    starred = walk.text.startswith("*", pos)
+    if not starred:
+        walk.numbering.heading({"chap": "chapter"}.get(name, name))
+    pos = walk.optional(pos + starred, end)[2]
+    start, stop, after = walk.argument(pos, end)
+    if HEADINGS[name] <= 4:
+        walk.close_floats(match.start())
+        walk.paragraph()
+        walk.heading(walk.plain(start, stop))
+    else:  # \paragraph{Name.} runs on into its text
+        walk.paragraph()
+        walk.walk(start, stop)
+        walk.say(BREAK)
+    return after
+
+
+def _title(walk: Walk, match: re.Match[str], end: int) -> int:
+    pos = walk.optional(match.end(), end)[2]
+    start, stop, after = walk.argument(pos, end)
+    if walk.found.title:
+        walk.skip(start, stop, match[1])
+    else:
+        walk.found.title = walk.plain(start, stop)
+    return after
+
+
+def _aside(walk: Walk, match: re.Match[str], end: int) -> int:
+    name, pos = match[1], match.end()
+    pos += walk.text.startswith("*", pos)
+    count = ASIDES[name]
+    for index in range(count):
+        pos = walk.optional(pos, end)[2]
+        start, stop, after = walk.argument(pos, end)
+        if index == count - 1 and after > pos:
+            if name == "endnote":
+                walk.endnotes.append((start, stop))
+            else:
+                walk.aside(start, stop)
+        pos = after
+    return pos
+
+
+def _the_endnotes(walk: Walk, match: re.Match[str], _: int) -> int:
+    walk.read_endnotes()
+    return match.end()
+
+
+def _reference(walk: Walk, match: re.Match[str], end: int) -> int:
+    name, pos = match[1], match.end()
+    pos += walk.text.startswith("*", pos)
+    start, stop, after = walk.optional(pos, end)
+    if name == "hyperref":
+        walk.refer(walk.text[start:stop])
+        return after
+    labels, after = walk.value(after, end)
+    if name.endswith("range"):
+        other, after = walk.value(after, end)
+        labels += "," + other
+    for index, label in enumerate(labels.split(",")):
+        walk.say(", " if index else "")
+        walk.refer(label.strip())
+    return after
+
+
+def _label(walk: Walk, match: re.Match[str], end: int) -> int:
+    label, after = walk.value(match.end(), end)
+    walk.label(label.strip())
+    return after
+
+
+def _drop(walk: Walk, match: re.Match[str], end: int) -> int:
+    name = match[1]
+    return walk.drop(match.end(), end, DROP_ARGUMENTS[name], name)
+
+
+def _length(walk: Walk, match: re.Match[str], end: int) -> int:
+    found = _LENGTH.match(walk.text, match.end(), end)
+    walk.say(" ")
+    return found.end() if found else match.end()
+
+
+def _character(walk: Walk, match: re.Match[str], end: int) -> int:
+    name, pos = match[1], match.end()
+    if name == "par":
+        walk.paragraph()
+    else:
+        walk.say(CHARACTERS[name])
+    if walk.text.startswith(" ", pos):
+        pos = SPACE.match(walk.text, pos, end).end()  # type: ignore[union-attr]
+        if CHARACTERS[name].isspace():
+            return pos
+    return pos
+
+
+def _accent(walk: Walk, match: re.Match[str], end: int) -> int:
+    return walk.accent(ACCENTS[match[1]], match.end(), end)
+
+
+def _item(walk: Walk, match: re.Match[str], _: int) -> int:
+    walk.say(BREAK)
+    return match.end()
+
+
+def _ensure_math(walk: Walk, match: re.Match[str], end: int) -> int:
+    start, stop, after = walk.argument(match.end(), end)
+    walk.math(start, stop)
+    return after
+
+
+def _counter(walk: Walk, match: re.Match[str], end: int) -> int:
+    r"""\setcounter, \numberwithin and the other commands that count."""
+    name, pos, numbering = match[1], match.end(), walk.numbering
+    starred = walk.text.startswith("*", pos)
+    pos += starred
+    first, pos = walk.value(pos, end)
+    if name in ("stepcounter", "refstepcounter"):
+        numbering.step(first)
+        return pos
+    second, pos = walk.value(pos, end)
+    if name in ("setcounter", "addtocounter"):
+        numbering.set(first, second, add=name == "addtocounter")
+    elif name in ("numberwithin", "counterwithin"):
+        numbering.within(first, second, printed=not starred)
+    elif name == "addtoreset":
+        numbering.within(first, second, printed=False)
+    elif name == "counterwithout":
+        numbering.without(first)
+    elif name == "sharecounter":
+        numbering.share(first, second)
+    return pos
+
+
+def _format(walk: Walk, match: re.Match[str], end: int) -> int:
+    r"""\renewcommand{\theequation}{...}, left standing by the expander."""
+    name, pos = walk.value(match.end(), end)
+    template, after = walk.value(pos, end)
+    walk.numbering.format(name.removeprefix("\\the"), template if after > pos else None)
+    return after
+
+
+def _new_theorem(walk: Walk, match: re.Match[str], end: int) -> int:
+    name, pos = walk.value(match.end(), end)
+    shared = walk.optional(pos, end)
+    within = walk.optional(shared[2], end)
+    text = walk.text
+    walk.numbering.theorem(name, text[shared[0] : shared[1]], text[within[0] : within[1]])
+    return within[2]
+
+
+def _tools(walk: Walk, match: re.Match[str], end: int) -> int:
+    options, pos = walk.value(match.end(), end)
+    if "showonlyrefs" in options:
+        walk.only_referenced = not re.search(r"showonlyrefs\s*=\s*false", options)
+        if "autonum" not in options:  # mathtools knows its own references only
+            walk.references_that_count = frozenset(("eqref", "refeq"))
+    return pos
+
+
+def _appendix(walk: Walk, match: re.Match[str], _: int) -> int:
+    walk.paragraph()
+    walk.numbering.appendix()
+    return match.end()
+
+
+def _matter(walk: Walk, match: re.Match[str], _: int) -> int:
+    walk.numbering.in_matter = match[1] != "frontmatter"
+    return match.end()
+
+
+COMMANDS: dict[str, Command] = {
+    **dict.fromkeys(DROP_ARGUMENTS, _drop),
+    **dict.fromkeys(LENGTHS, _length),
+    **dict.fromkeys(CHARACTERS, _character),
+    **{name: _accent for name in ACCENTS if name.isalpha()},
+    **dict.fromkeys(ASIDES, _aside),
+    **dict.fromkeys(REFERENCES, _reference),
+    **dict.fromkeys(HEADINGS, _heading),
+    **dict.fromkeys(TITLES, _title),
+    "begin": _begin, "end": _end, "item": _item, "label": _label, "ensuremath": _ensure_math,
+    **dict.fromkeys(("setcounter", "addtocounter", "stepcounter", "refstepcounter",
+                     "numberwithin", "counterwithin", "counterwithout", "addtoreset",
+                     "sharecounter"), _counter),
+    "renewcommand": _format, "newtheorem": _new_theorem, "mathtoolsset": _tools,
+    "appendix": _appendix, "appendices": _appendix, "theendnotes": _the_endnotes,
+    **dict.fromkeys(("frontmatter", "mainmatter"), _matter),
+}  # fmt: skip
+
+
+class Walker(Walk):
+    """A walk over an expanded source by LaTeX's own commands."""
+
+    def __init__(self, expanded: Expanded) -> None:
+        super().__init__(expanded, COMMANDS)

@@ -1,0 +1,113 @@
+"""Read an unarXive record: a paper already cut into paragraphs, formulas standing apart.
+
+unarXive keeps no mark of numbering: a formula alone on its line is a display whose `numbered` is
+None. Citations, figures and tables are dropped from the text, as in LaTeX sources.
+"""
+
+import json
+import re
+from typing import Any
+
+from eqemb.article import EQUATION_MARK, Article, Equation, Problem
+from eqemb.errors import SourceError
+from eqemb.readers.latex.prose import sentences
+
+_ENTRY = re.compile(r"\{\{(\w+):([^{}]*)\}\}")
+_TIDY = re.compile(r" ?\([\s,;]*\)| ?\[[\s,;]*\]| (?=[.,;:?!](?:\s|$))")
+_DOLLARS = re.compile(r"(＄＄?)([^＄]+)\1")
+
+
+def read_unarxive(name: str, origin: str, collection: str, line: bytes) -> Article:
+    """The article that one line of unarXive's JSONL holds."""
+    try:
+        record = json.loads(line)
+        abstract, entries = record["abstract"] or {}, dict(record["ref_entries"])
+        title = " ".join(_marked(record["metadata"]["title"]).split())
+        texts = [(_text(abstract.get("section")), _marked(abstract.get("text")))]
+        texts += [(_text(p.get("section")), _text(p.get("text"))) for p in record["body_text"]]
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+        raise SourceError("broken record", f"not an unarXive paper ({error!r})"[:200]) from None
+    article = Article(name, origin, collection, title=title, main_file=f"{name}.json")
+    article.source_bytes = len(line)
+    blocks = [title]
+    for number, (heading, text) in enumerate(texts, 1):
+        section = _heading(heading, entries)
+        if section and article.sections[-1:] != [section]:
+            article.sections.append(section)
+            blocks.append(section)
+        blocks.append("\n".join(_sentences(article, text, entries, number)))
+    article.text = "".join(block + "\n\n" for block in blocks if block)
+    return article
+
+
+def _text(value: Any) -> str:
+    """A field as text, none of our own marks in it: a dollar there is money."""
+    return str(value or "").replace(EQUATION_MARK, " ").replace("$", "＄")
+
+
+def _marked(value: Any) -> str:
+    """A title or an abstract, as its authors typed it: with mathematics between dollars."""
+    return _DOLLARS.sub(lambda found: _inline(found[2]), _text(value))
+
+
+def _heading(text: str, entries: dict[str, Any]) -> str:
+    """A section's title, formulas in place."""
+    return " ".join(_ENTRY.sub(lambda at: _inline(_latex(entries, at[2]) or ""), text).split())
+
+
+def _sentences(article: Article, text: str, entries: dict[str, Any], paragraph: int) -> list[str]:
+    """The sentences of one paragraph, its displays added to the article."""
+    displays: list[Equation] = []
+
+    def entry(match: re.Match[str]) -> str:
+        if match[1] != "formula":
+            return ""
+        latex = _latex(entries, match[2])
+        is_display = _stands_alone(text, match)
+        article.displays_opened += is_display
+        if latex is None:
+            article.displays_lost += is_display
+            article.problems.append(Problem("formula missing", article.main_file, 0, match[2]))
+            return ""
+        if not is_display:
+            return _inline(latex)
+        number = len(article.equations) + len(displays) + 1
+        displays.append(Equation(
+            article.name, number, None, None, [], "formula", number, latex,
+            " ".join(latex.split()), article.main_file, paragraph, paragraph,
+            article.sections[-1] if article.sections else "",
+        ))  # fmt: skip
+        return f" {EQUATION_MARK}{'.' if latex.rstrip().endswith('.') else ''} "
+
+    found = sentences(_TIDY.sub("", " ".join(_ENTRY.sub(entry, text).split())))
+    _give_context(displays, found)
+    article.equations += displays
+    return found
+
+
+def _inline(latex: str) -> str:
+    """A formula within a line, as it stands in an article's text."""
+    return f"${' '.join(latex.replace('$', ' ').split())}$" if latex else ""
+
+
+def _latex(entries: dict[str, Any], key: str) -> str | None:
+    entry = entries.get(key)
+    latex = entry.get("latex") if isinstance(entry, dict) else None
+    latex = latex.replace(EQUATION_MARK, " ") if isinstance(latex, str) else ""
+    return latex if latex.strip() else None
+
+
+def _stands_alone(text: str, match: re.Match[str]) -> bool:
+    """Whether the formula is alone on its line."""
+    before = text.rfind("\n", 0, match.start()) + 1
+    after = text.find("\n", match.end())
+    line = text[before : after if after >= 0 else len(text)]
+    return line.strip().rstrip(".,; ") == match[0]
+
+
+def _give_context(equations: list[Equation], lines: list[str]) -> None:
+    waiting = iter(equations)
+    for index, line in enumerate(lines):
+        for _ in range(line.count(EQUATION_MARK)):
+            around = " ".join(lines[max(0, index - 1) : index + 2])
+            next(waiting).context = around.replace(EQUATION_MARK, "[equation]")

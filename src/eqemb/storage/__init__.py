@@ -1,0 +1,1 @@
+"""Files on disk: arrays, atomic writes, locks."""

@@ -1,0 +1,33 @@
+"""The benchmark of given words learns the same papers twice and compares on the same words."""
+
+import sys
+from pathlib import Path
+
+import basing
+import pytest
+
+from eqemb.library import ingest
+from synthetic import InlinePool, topical
+
+
+@pytest.mark.slow
+def test_own_words_beside_those_of_a_base(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A row for each size, the last of all papers; the same again from what was kept."""
+    monkeypatch.setattr(ingest, "_Pool", InlinePool)
+    topical(tmp_path / "base", 8)
+    topical(tmp_path / "papers", 12, first=8)
+    places = [tmp_path / "papers/set1", tmp_path / "base", "-o", tmp_path / "out"]
+    options = ["basing.py", *places, "--sizes", "2", "--dim", "8"]
+    monkeypatch.setattr(sys, "argv", list(map(str, options)))
+    basing.main()
+    first = capsys.readouterr().out
+    assert first.startswith("Base: 8 papers, ")
+    assert "zero vectors make -3.093." in first
+    rows = [line.strip("| ").split(" | ") for line in first.splitlines()[-2:]]
+    assert [row[0] for row in rows] == ["2", "3"]
+    assert all(int(row[2].replace(",", "")) > 0 for row in rows)
+    assert len({row[column].split()[0] for row in rows for column in (3, 4)}) == 4
+    basing.main()
+    assert capsys.readouterr().out == first

@@ -1,0 +1,111 @@
+"""The benchmarks of search run on a small library, and say what they are meant to say."""
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import large_library
+import numpy as np
+import pytest
+import variants
+import weights
+
+import search as timing
+from axes import make_library
+from eqemb.corpus.vocabulary import Rules
+from eqemb.evaluation.rankers import in_words
+from eqemb.facade.library import Library
+from eqemb.index import text as wording
+from eqemb.models.workspace import Choice
+from eqemb.models.workspace import corpus as corpus_of
+
+COSINE = r"\cos(u, v) = \frac{u \cdot v}{\|u\| \|v\|}"
+ASKED = {"words": ["cosine", "harmonic mean"], "latex": [COSINE], "names": ["angles#1"]}
+
+
+@pytest.fixture(scope="module")
+def library(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Library]:
+    """A library with a model made by hand."""
+    with make_library(tmp_path_factory.mktemp("benchmarks")) as made:
+        yield made
+
+
+def test_weights_are_tried_on_the_scores_of_the_index(library: Library) -> None:
+    """The counts of fields give the scores that the index gives."""
+    corpus = corpus_of(library, Choice(rules=Rules(min_count=1, top=0)))
+    fields = weights.Fields(library, corpus)
+    scores = fields.scorer({**wording.FIELDS, "k1": wording.K1})
+    asked = library.questions.wording
+    place = {name: at for at, name in enumerate(library.questions.names())}
+    rows = [place[name] for name in corpus.equation_names]
+    for words in ("cosine similarity", "precision", "harmonic mean of precision"):
+        expected = asked.scores_of(asked.terms(words.split()))
+        assert scores(in_words(words)) == pytest.approx(expected[rows], abs=1e-6)
+
+
+def test_settings_ascend_one_at_a_time(capsys: pytest.CaptureFixture[str]) -> None:
+    """Until a round changes nothing; what adds less than LEAST is not taken."""
+
+    def judge(settings: dict[str, float]) -> float:
+        return -abs(settings["a"] - 2) - abs(settings["b"] - settings["a"]) + 1e-4 * settings["c"]
+
+    values: dict[str, tuple[float, ...]] = dict.fromkeys("abc", (0.0, 1.0, 2.0, 3.0))
+    found = weights.ascend({"a": 0.0, "b": 0.0, "c": 0.0}, values, judge)
+    assert found == {"a": 0.0, "b": 0.0, "c": 0.0}  # a alone adds nothing
+    found = weights.ascend({"a": 1.0, "b": 2.0, "c": 0.0}, values, judge)
+    assert found == {"a": 2.0, "b": 2.0, "c": 0.0}
+    assert "0.0000  a 2" in capsys.readouterr().out
+
+
+def test_variants_are_found_again(
+    library: Library, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """In so small a library all of them, and every name and label finds its own."""
+    monkeypatch.setattr(sys, "argv", ["variants.py", str(library.folder), "-n", "3"])
+    variants.main()
+    said = capsys.readouterr().out
+    lines = {line[:20].strip(): line[20:].split() for line in said.splitlines()}
+    assert lines["renamed, structure"][:3] == ["3", "1.000", "1.000"]
+    assert lines["renamed, all"][:3] == ["3", "1.000", "1.000"]
+    assert "name   5/5 = 1.000" in said
+    assert "label  2/2 = 1.000" in said
+    assert "LaTeX  5/5 = 1.000" in said
+
+
+def test_a_large_library_answers_as_the_real_one(library: Library, tmp_path: Path) -> None:
+    """Copies are other equations with the same words; all limits work on them."""
+    large_library.make_large(library.folder, tmp_path, 15)
+    with Library.open(tmp_path) as large:
+        assert len(large.questions.types) == 15
+        for name in ("", "-1", "-2"):
+            found = large.search("cosine similarity", article=f"angles{name}")
+            assert [hit.article for hit in found] == [f"angles{name}"]
+        assert large.similar(COSINE, by="structure")[0].score > 0.7
+        for limit in ({"has": r"\cos"}, {"has": r"\frac"}, {"has": r"= \frac{}{}"}):
+            few, many = (
+                {hit.equation.id for hit in asked.search("cosine", 15, by="words", **limit)}
+                for asked in (library, large)
+            )
+            assert few
+            assert many >= few
+            assert len(many) == 3 * len(few)
+        phrase = large.search('"harmonic mean"', 15, by="words")
+        assert {hit.article.partition("-")[0] for hit in phrase} <= {"harmonic", "again"}
+        assert len({hit.article.partition("-")[2] for hit in phrase}) == 3
+        assert large.search("cosine", section="nowhere").hits == []
+
+
+def test_times_are_told_of_every_part(library: Library) -> None:
+    """A row of figures for each question that is timed."""
+    rows = dict(timing.warm(library, ASKED))
+    assert {"warm: search by words", "warm: search --has 'x_i'", "LaTeX, by structure alone"} <= {
+        *rows
+    }
+    assert all(len(times) in (1, 2) and np.array(times).min() >= 0 for times in rows.values())
+    bare = {
+        f"cold: `{name}`": [(0.2, 0.1)]
+        for name in ("python -c 'import numpy'", "eqemb search WORDS", "eqemb similar LATEX")
+    }
+    text = timing.table([(5, rows | bare)])
+    assert "| cold `eqemb search WORDS` / import of NumPy | 1.0 (1.0) |" in text
+    assert "one product, ten best" in timing.vectors(library.folder, 2)

@@ -1,0 +1,167 @@
+"""Commands that ask: what they print for people and programs, and how they fail."""
+
+import json
+import re
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from axes import make_library
+from synthetic import Run
+
+COSINE = r"\cos(u, v) = \frac{u \cdot v}{\|u\| \|v\|}"
+
+
+@pytest.fixture(scope="module")
+def library(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A library with a model made by hand."""
+    with make_library(tmp_path_factory.mktemp("asking")) as made:
+        return made.folder
+
+
+def test_describe_prints_words_with_sentences(run: Run, library: Path) -> None:
+    """The equation, then each word and where it is said."""
+    done = run("describe", library, "angles#1", "-k", 2)
+    assert done.code == 0
+    assert done.out.startswith("cos(x, y) = ")
+    assert "Whoever compares documents" in done.out
+    assert " · angles" in done.out
+
+
+@pytest.mark.parametrize("command", ["describe", "search", "similar"])
+def test_answers_fit_a_terminal(
+    run: Run, library: Path, monkeypatch: pytest.MonkeyPatch, command: str
+) -> None:
+    """No line is wider, and every place and article is told to its end."""
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+    monkeypatch.setenv("COLUMNS", "62")
+    done = run(command, library, "angles#1")
+    assert max(map(len, done.out.splitlines())) <= 62
+    ends = {"describe": " · angles", "search": "angles.tex:3", "similar": "documents.tex:2"}
+    assert f"{ends[command]}\n" in done.out
+
+
+def test_describe_for_programs(run: Run, library: Path) -> None:
+    """One object with these keys."""
+    found = json.loads(run("describe", library, COSINE, "--json").out)
+    assert {"words", "equation", "kin"} <= set(found)
+    assert set(found["words"][0]) == {"word", "score", "sentence", "article"}
+
+
+def test_an_equation_like_nothing_fails(run: Run, library: Path) -> None:
+    """In one sentence, with exit code 1."""
+    done = run("describe", library, r"\aleph \boxtimes \beth_{\gimel} \wp")
+    assert (done.code, done.out) == (1, "")
+    assert "like this one" in done.err
+
+
+def test_words_prints_neighbours(run: Run, library: Path) -> None:
+    """A line for each, or near spellings and exit code 2."""
+    assert len(run("words", library, "recall", "-k", 3).out.splitlines()) == 3
+    found = json.loads(run("words", library, "recall", "--json").out)
+    assert {near["word"] for near in found["words"][:4]} == {
+        *("harmonic", "precision", "balanced", "retrieval")
+    }
+    done = run("words", library, "recal")
+    assert done.code == 2
+    assert "did you mean recall?" in done.err
+
+
+def test_query_adds_and_takes_off(run: Run, library: Path) -> None:
+    """Members of either kind may be given often."""
+    done = run("query", library, "--plus", "cosine", "--plus", "angles#1", "--minus", "recall")
+    assert "documents#1" in done.out
+    done = run("query", library, "--plus", "cosin")
+    assert done.code == 1
+    assert "not known to the model: cosin; did you mean cosine?" in done.err
+
+
+def test_why_marks_without_colour_where_nobody_watches(run: Run, library: Path) -> None:
+    """Brackets stand around what met; for words the parts of the score are shown."""
+    done = run("why", library, COSINE, "angles#1")
+    assert "⟦cos(x, y) =⟧" in done.out
+    assert "\x1b" not in done.out
+    assert "letters: u → x, v → y" in done.out
+    assert "words: cosine" in run("why", library, "cosine recall", "angles#1").out
+    assert json.loads(run("why", library, COSINE, "angles#1", "--json").out)["letters"] == {
+        "u": "x",
+        "v": "y",
+    }
+
+
+def test_why_marks_in_colour_for_people(
+    run: Run, library: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Unless they do not want it."""
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    assert "\x1b[1;33mcos(x, y) =\x1b[0m" in run("why", library, COSINE, "angles#1").out
+    monkeypatch.setenv("NO_COLOR", "1")
+    assert "\x1b" not in run("why", library, COSINE, "angles#1").out
+
+
+def test_the_documents_name_what_programs_get(run: Run, library: Path) -> None:
+    """Every key, in order, and none besides."""
+    text = (Path(__file__).parents[2] / "docs" / "asking.md").read_text("utf-8")
+    answer, others = re.findall(r"```\n(\{.*?)```", text.partition("## For programs")[2], re.DOTALL)
+    described, neighbours, why = re.split(r"\n(?=\{)", others)
+    for block, command in {
+        answer: ("search", "cosine"),
+        described: ("describe", "angles#1"),
+        neighbours: ("words", "recall"),
+        why: ("why", "angles#1", "documents#1"),
+    }.items():
+        found = json.loads(run(command[0], library, *command[1:], "--json").out)
+        assert re.findall(r'"(\w+)"', block) == _keys(found), command
+
+
+def _keys(found: dict[str, Any]) -> list[str]:
+    """The keys of an object, each before those of what it holds; `{...}` holds what is free."""
+    free = ("parts", "letters", "near", "equation", "other")
+    keys = []
+    for key, value in found.items():
+        first = value[0] if isinstance(value, list) and value else value
+        inside = isinstance(first, dict) and key not in free
+        keys += [key, *(_keys(first) if inside else [])]
+    return keys
+
+
+def test_an_option_is_no_excluded_word(run: Run, library: Path) -> None:
+    """-k5 is how many; -elsewhere is a word that must not be there."""
+    asked = ("search", library, "precision", "--json")
+    assert len(json.loads(run(*asked, "-k1").out)["hits"]) == 1
+    every, without = (json.loads(run(*asked, *more).out)["hits"] for more in ((), ("-elsewhere",)))
+    assert 0 < len(without) < len(every)
+
+
+def test_the_papers_ranking_counts_what_it_lacks(run: Run, library: Path) -> None:
+    """On stderr, beside the answer."""
+    done = run("search", library, "cosine", "--by", "paper")
+    assert done.code == 0
+    assert "has no vector for them: 1 equations" in done.err
+    done = run("search", library, "cosine", "--by", "paper", "--article", "angles")
+    assert (done.code, done.err) == (0, "")
+
+
+@pytest.mark.parametrize("latex", [r"-\cos(x, y)", "-x_i", "-2x", "-(x + y)", "- x^2"])
+def test_an_equation_may_begin_with_a_minus(run: Run, library: Path, latex: str) -> None:
+    """As losses do; options beside it are still options."""
+    assert len(json.loads(run("similar", library, latex, "-k1", "--json").out)["hits"]) <= 1
+    why = json.loads(run("why", library, latex, "angles#1", "--json").out)
+    assert why["query"]["query"] == latex
+    assert "words" in json.loads(run("describe", library, latex, "--json").out)
+    assert run("units", latex).out.startswith("−\n")
+
+
+@pytest.mark.parametrize("option", ["--josn", "-josn", "-j", "-j5", "--josn=x^2"])
+@pytest.mark.parametrize("command", ["similar", "describe"])
+def test_a_misspelt_option_is_no_equation(
+    run: Run, library: Path, command: str, option: str
+) -> None:
+    """Letters after a minus may be meant as an option: they are refused."""
+    done = run(command, library, COSINE, option)
+    assert (done.code, done.out) == (2, "")
+    assert "no such option" in done.err
+    assert run(command, library, option).code == 2

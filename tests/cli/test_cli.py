@@ -1,0 +1,708 @@
+"""The command line: data on stdout, talk on stderr, one sentence and an exit code for a failure."""
+
+import json
+import os
+import re
+import subprocess
+import sys
+import tomllib
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from eqemb.cli import demo
+from eqemb.facade import build
+from eqemb.facade.library import Library
+from eqemb.library import ingest
+from eqemb.library.database import FORMAT
+from synthetic import (
+    PDF,
+    InlinePool,
+    Run,
+    assert_one_sentence,
+    corpus,
+    eqemb,
+    paper,
+    papers,
+    start,
+    text,
+)
+
+BODY = r"Some words. \begin{equation}\label{eq:a} x = 1 \end{equation} By \eqref{eq:a} it is so."
+ROOT = hasattr(os, "geteuid") and os.geteuid() == 0
+EQUATION_KEYS = [
+    *("id", "number", "label", "latex", "expanded", "file", "line", "numbered", "section"),
+    *("context", "references"),
+]
+
+
+@pytest.fixture(scope="module")
+def library(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A library of a few small papers."""
+    folder = tmp_path_factory.mktemp("cli")
+    corpus(folder / "papers", 30)
+    section = rf"\section{{Method}} {BODY} \[ y = \alpha \] \input{{missing}}"
+    papers(folder / "papers" / "own", article=section, other=BODY)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(ingest, "_Pool", InlinePool)
+        Library.read([folder / "papers"], folder / "lib").close()
+    return folder / "lib"
+
+
+def unarxive(folder: Path, text: str = "Words.\n{{formula:x}}\nMore.") -> Path:
+    """A file of one unarXive record."""
+    record = {
+        "paper_id": "2212.00001",
+        "metadata": {"title": "T"},
+        "abstract": None,
+        "body_text": [{"section": "S", "text": text}],
+        "ref_entries": {"x": {"latex": "x", "type": "formula"}},
+    }
+    folder.mkdir(exist_ok=True)
+    (folder / "a.jsonl").write_text(json.dumps(record) + "\n", "utf-8")
+    return folder
+
+
+# -- JSON
+
+
+def test_read_gives_one_object(run: Run, tmp_path: Path) -> None:
+    """With exactly these keys, and nothing else on stdout."""
+    papers(tmp_path / "papers", a=BODY, b=BODY)
+    (tmp_path / "papers" / "c.tex").write_text("", "utf-8")
+    done = run("read", tmp_path / "papers", "-o", tmp_path / "lib", "--json")
+    assert done.code == 0
+    found = json.loads(done.out)
+    assert done.out.count("\n") == 1
+    assert list(found) == [
+        *("articles", "partial", "skipped", "equations", "words", "seconds", "sha256")
+    ]
+    assert found["equations"] == {"numbered": 2, "unnumbered": 0, "lost": 0}
+    assert (found["articles"], found["partial"], found["skipped"]) == (2, 0, 1)
+    with Library.open(tmp_path / "lib") as opened:
+        assert found["words"] == sum(len(article.words()) for article in opened.articles())
+        assert found["sha256"] == opened.report["sha256"]
+    assert isinstance(found["seconds"], float)
+
+
+def test_read_counts_unknown_numbering_only_where_there_is_some(run: Run, tmp_path: Path) -> None:
+    """A key that only unarXive brings."""
+    done = run("read", unarxive(tmp_path / "in"), "-o", tmp_path / "lib", "--json")
+    assert json.loads(done.out)["equations"] == {
+        "numbered": 0,
+        "unnumbered": 0,
+        "numbering_unknown": 1,
+        "lost": 0,
+    }
+
+
+def test_show_gives_one_object(run: Run, library: Path) -> None:
+    """An article with its equations, exactly these keys."""
+    done = run("show", library, "own/article", "--json")
+    found = json.loads(done.out)
+    assert (done.code, done.out.count("\n")) == (0, 1)
+    assert list(found) == ["article", "title", "equations"]
+    assert (found["article"], found["title"]) == ("own/article", "On article")
+    assert [list(equation) for equation in found["equations"]] == [EQUATION_KEYS] * 2
+    first, second = found["equations"]
+    assert (first["id"], first["number"], first["label"]) == ("own/article#1", "1", "eq:a")
+    assert (first["numbered"], second["numbered"], second["number"]) == (True, False, None)
+    assert (first["section"], first["file"], first["line"]) == ("Method", "article.tex", 5)
+    assert isinstance(first["context"], str)
+    assert "Some words." in first["context"]
+    assert len(first["references"]) == 1
+
+
+def test_info_gives_one_object(run: Run, library: Path) -> None:
+    """The counts of the report."""
+    found = json.loads(run("info", library, "--json").out)
+    assert (found.pop("models"), found.pop("model")) == ({}, None)
+    assert [step["step"] for step in found.pop("steps")] == ["read"]
+    with Library.open(library) as opened:
+        assert found.items() <= opened.report.items()
+    assert {"articles", "skipped", "equations", "words", "collections", "sha256"} <= set(found)
+
+
+def test_demo_gives_one_object_a_line(run: Run) -> None:
+    """One for each of its questions, as the commands that answer them give it."""
+    described, *found = map(json.loads, run("demo", "--json").out.splitlines())
+    assert len(described["words"]) == 5
+    assert [len(answer["hits"]) for answer in found] == [5, 5]
+    assert all(answer["asked"] and not answer["notes"] for answer in (described, *found))
+
+
+def test_json_needs_no_unicode(library: Path) -> None:
+    """Where stdout takes only ASCII, it is the same JSON."""
+    arguments = ("show", library, "own/article", "--json")
+    plain = eqemb(*arguments, environment={"PYTHONIOENCODING": "ascii"})
+    assert plain.stdout.isascii()
+    assert json.loads(plain.stdout) == json.loads(eqemb(*arguments).stdout)
+
+
+# -- for people
+
+
+def test_read_ends_with_one_screen(run: Run, tmp_path: Path) -> None:
+    """The counts on stdout; on stderr where the rest stands, and what comes next."""
+    corpus(tmp_path / "papers", 30)
+    done = run("read", tmp_path / "papers", "-o", tmp_path / "lib")
+    assert done.code == 0
+    assert len(done.out.splitlines()) + len(done.err.splitlines()) <= 24
+    assert re.search(r"^papers read +27  \d+ of them in part$", done.out, re.MULTILINE)
+    assert re.search(r"^skipped +3  3 pdf only$", done.out, re.MULTILINE)
+    assert str(tmp_path / "lib" / "report.html") in done.err
+
+
+def test_the_summary_contradicts_nothing(run: Run, tmp_path: Path) -> None:
+    """A share below all has its reason beside it; one is no plural, and none is not mentioned."""
+    folder = papers(tmp_path / "papers", a=BODY + r"\[\]", b=BODY)
+    (folder / "notes.tex").write_text(r"Parts of it. \[x\]", "utf-8")
+    done = run("read", folder, "-o", tmp_path / "lib")
+    assert re.search(r"^papers read +2$", done.out, re.MULTILINE)
+    assert re.search(
+        r"^displays lost +0  \d\d\.\d\d % read, 1 empty or within another$", done.out, re.MULTILINE
+    )
+    assert re.search(r"^  empty equation +1  in 1 paper$", done.out, re.MULTILINE)
+    assert re.search(r"^  file not used +2  in 2 papers$", done.out, re.MULTILINE)
+
+
+def test_info_lists_every_problem(run: Run, library: Path) -> None:
+    """A line each: cause, paper, place and detail between tabs."""
+    done = run("info", library, "--problems")
+    assert "missing input\town/article\tarticle.tex:5\tmissing" in done.out.splitlines()
+    found = json.loads(run("info", library, "--problems", "--json").out)["problems"]
+    assert len(found) == len(done.out.splitlines())
+    assert {"cause", "article", "file", "line", "detail"} == set(found[0])
+
+
+def test_what_is_printed_comes_before_what_is_said_after_it(tmp_path: Path) -> None:
+    """With both in one pipe, too."""
+    papers(tmp_path / "papers", a=BODY)
+    command = ["-m", "eqemb", "read", str(tmp_path / "papers"), "-o", str(tmp_path / "lib")]
+    buffered = {name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"}
+    both = subprocess.check_output(
+        [sys.executable, *command], stderr=subprocess.STDOUT, text=True, env=buffered
+    )
+    assert both.index("papers read") < both.index("next: eqemb")
+
+
+def test_show_prints_the_text_with_its_equations(run: Run, library: Path) -> None:
+    """Each where it stands, with its number, place and label; what is missing on stderr."""
+    done = run("show", library, "own/article")
+    assert done.code == 0
+    title, name, *rest = done.out.splitlines()
+    assert (title, name.split(" · ")[0]) == ("On article", "own/article")
+    shown = "\n".join(rest)
+    assert shown.index("Some words.") < shown.index("(1)") < shown.index("By ")
+    assert "x = 1\n             article.tex:5  eq:a" in shown
+    assert "#2       y = \\alpha" in shown
+    assert done.err == "missing input: article.tex:5 missing\n"
+
+
+def test_info_prints_the_collections(run: Run, library: Path) -> None:
+    """A line each."""
+    done = run("info", library)
+    assert done.code == 0
+    assert re.search(r"^own +2 +\d+ +3 +2$", done.out, re.MULTILINE)
+
+
+def test_demo_can_be_kept(run: Run, tmp_path: Path) -> None:
+    """As a library like any other."""
+    shown = run("demo", "-o", tmp_path / "lib")
+    assert shown.code == 0
+    assert f"eqemb search {tmp_path / 'lib'} WORDS" in shown.out
+    assert run("show", tmp_path / "lib", "ir/bm25").code == 0
+    assert json.loads(run("info", tmp_path / "lib", "--json").out)["model"]["sha256"]
+
+
+def test_demo_asks_what_was_written_before_it_was_asked() -> None:
+    """Its questions are among those that are kept."""
+    kept = Path(__file__).parents[2] / "benchmarks" / "demo_queries.toml"
+    queries = tomllib.loads(kept.read_text("utf-8"))
+    assert demo._DESCRIBED in queries["describe"]
+    assert demo._WORDS in queries["words"]
+    assert demo._LIKE in queries["similar"]
+
+
+def test_control_characters_of_papers_reach_no_terminal(run: Run, tmp_path: Path) -> None:
+    """A title bar is not theirs to set."""
+    hostile = "Words \x1b]0;owned\x07 and \x9b31m red."
+    run("read", unarxive(tmp_path / "in", hostile), "-o", tmp_path / "lib", "--json")
+    done = run("show", tmp_path / "lib", "2212.00001")
+    assert done.code == 0
+    assert not re.findall(r"[\x00-\x09\x0b-\x1f\x7f-\x9f]", done.out)
+
+
+# -- who reads us
+
+
+def test_nothing_moves_where_nobody_watches(tmp_path: Path) -> None:
+    """No bar, no colour, no carriage return in a pipe."""
+    papers(tmp_path / "papers", a=BODY, b=BODY)
+    done = eqemb("read", tmp_path / "papers", "-o", tmp_path / "lib", "--jobs", "1")
+    assert done.returncode == 0
+    assert not re.findall(r"[\x1b\r]", done.stdout + done.stderr)
+    assert len(done.stderr.splitlines()) == 2
+
+
+def test_a_bar_moves_where_somebody_watches(tmp_path: Path) -> None:
+    """On a terminal's stderr, whatever papers are called; stdout stays data."""
+    pty = pytest.importorskip("pty")
+    papers(tmp_path / "papers" / "a[", **{"{0}]": BODY, "b]": BODY, "c]": BODY})  # "a[/b]"
+    ours, theirs = pty.openpty()
+    command = [sys.executable, *["-m", "eqemb", "read", "papers", "-o", "lib", "--json"]]
+    with subprocess.Popen(
+        command,
+        stdout=subprocess.PIPE,
+        stderr=theirs,
+        cwd=tmp_path,
+        env=os.environ | {"TERM": "xterm"},
+    ) as process:
+        os.close(theirs)
+        shown = b""
+        try:
+            while piece := os.read(ours, 4096):
+                shown += piece
+        except OSError:  # the other side is gone
+            pass
+        out = process.stdout.read() if process.stdout else b""
+    os.close(ours)
+    assert process.returncode == 0, shown
+    assert json.loads(out)["articles"] == 3
+    assert b"papers" in shown
+    assert b"\x1b[" in shown
+    assert b"Traceback" not in shown
+
+
+def test_a_reader_that_has_enough_is_no_error(tmp_path: Path) -> None:
+    """`eqemb show ... | head`."""
+    long = papers(tmp_path / "papers", a=text(60_000, 1), b=BODY)
+    Library.read([long], tmp_path / "lib", jobs=1).close()
+    with start("-m", "eqemb", "show", tmp_path / "lib", "a") as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        assert process.stdout.readline() == "On a\n"
+        process.stdout.close()
+        assert process.stderr.read() == ""
+    assert process.returncode == 0
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full here")
+def test_a_full_disk_behind_stdout_is_said(library: Path) -> None:
+    """Data that did not arrive is a failure."""
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run(
+            [sys.executable, "-m", "eqemb", "info", library],
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+            check=False,
+        )
+    assert done.returncode == 1
+    said = "eqemb: what was found cannot be written to stdout: No space left on device; make room"
+    assert done.stderr.splitlines()[-1].startswith(said)
+
+
+@pytest.mark.skipif(os.name != "posix", reason="closes descriptors as a shell does")
+@pytest.mark.parametrize("closed", [">&-", "2>&-", ">&- 2>&-"])
+def test_closed_streams_are_no_error(library: Path, closed: str) -> None:
+    """And talk does not end up among the data."""
+    done = subprocess.run(
+        ["/bin/sh", "-c", f'exec "$0" -m eqemb info "$1" --json {closed}', sys.executable, library],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    assert (done.stdout == "") is (">&-" in closed.split())
+
+
+def test_text_needs_no_unicode(library: Path) -> None:
+    """Where stdout takes only ASCII, other characters are shown by their numbers."""
+    done = eqemb("show", library, "own/article", environment={"PYTHONIOENCODING": "ascii"})
+    assert done.returncode == 0
+    assert "own/article \\xb7 own/article.tex" in done.stdout
+
+
+# -- exit codes
+
+
+@pytest.mark.parametrize(
+    ("share", "code"), [("0.5", 0), ("0.66", 0), ("0.67", 3), ("1", 3), ("1.5", 2), ("x", 2)]
+)
+def test_strict_is_a_threshold(run: Run, tmp_path: Path, share: str, code: int) -> None:
+    """Exit 3 where less than the share of papers was read; the library is made all the same."""
+    papers(tmp_path / "papers", a=BODY, b=BODY)
+    (tmp_path / "papers" / "c.tex").write_text("", "utf-8")
+    done = run("read", tmp_path / "papers", "-o", tmp_path / "lib", "--strict", share, "--json")
+    assert done.code == code
+    if code != 2:
+        assert json.loads(done.out)["articles"] == 2
+        assert run("info", tmp_path / "lib").code == 0
+    if code == 3:
+        assert_one_sentence(done)
+        assert done.err.startswith("eqemb: 66.66 % of papers read, ")
+
+
+def test_strict_is_a_threshold_for_displays(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Lost ones count against it."""
+    papers(tmp_path / "papers", a=BODY, b=BODY)
+    make_report = ingest.make_report  # type: ignore[attr-defined]
+
+    def lossy(*arguments: Any) -> dict[str, Any]:
+        report: dict[str, Any] = make_report(*arguments)
+        report["coverage"]["displays"] = 0.9799
+        return report
+
+    monkeypatch.setattr(ingest, "make_report", lossy)
+    done = run("read", tmp_path / "papers", "-o", tmp_path / "lib", "--strict", "0.98")
+    assert done.code == 3
+    assert done.err.splitlines()[-1] == (
+        "eqemb: 97.99 % of displays read, 98.00 % asked for; the report says why"
+    )
+
+
+@pytest.mark.parametrize("content", [{}, {"a.pdf": PDF}, {"notes.md": b"# Notes"}])
+def test_nothing_to_read_is_a_failure(run: Run, tmp_path: Path, content: dict[str, bytes]) -> None:
+    """An empty folder, one of PDFs, one of other things; said with the cause or what to give."""
+    (tmp_path / "papers").mkdir()
+    for name, data in content.items():
+        (tmp_path / "papers" / name).write_bytes(data)
+    done = run("read", tmp_path / "papers", "-o", tmp_path / "lib", "--json")
+    assert done.code == 1
+    assert_one_sentence(done)
+    assert ("1 pdf only" if "a.pdf" in content else "looks like a paper") in done.err
+    assert done.out == ""
+
+
+@pytest.mark.parametrize("command", ["read", "build"])
+def test_nothing_that_was_read_is_no_library(run: Run, tmp_path: Path, command: str) -> None:
+    """There is none to be replaced, nor to be asked; and the folder can be taken."""
+    (tmp_path / "papers").mkdir()
+    lib = tmp_path / "lib"
+    done = run(command, tmp_path / "papers", "-o", lib)
+    assert (done.code, done.out) == (1, "")
+    assert f"no library is made at {lib}" in done.err
+    assert f"no library at {lib}: make one" in run("info", lib).err
+    papers(tmp_path / "papers", a=BODY)
+    done = run(command, tmp_path / "papers", "-o", lib)
+    assert done.code == 0
+    assert "replaced" not in done.err
+
+
+def test_nothing_is_said_of_replacing_where_there_is_nothing_to_read(
+    run: Run, library: Path, tmp_path: Path
+) -> None:
+    """A place that does not exist is told first, and alone."""
+    for command in ("read", "build"):
+        done = run(command, tmp_path / "nowhere", "-o", library)
+        assert done.code == 2
+        assert_one_sentence(done)
+
+
+def make_file(folder: Path) -> None:
+    """A file where a folder is meant."""
+    (folder / "lib").write_text("x", "utf-8")
+
+
+def make_others(folder: Path) -> None:
+    """A folder of someone's."""
+    papers(folder / "lib", thesis=BODY)
+
+
+def make_newer(folder: Path) -> None:
+    """A library of a later version."""
+    (folder / "lib").mkdir()
+    state = {"format": FORMAT + 1, "generation": 1}
+    (folder / "lib" / "library.json").write_text(json.dumps(state), "utf-8")
+
+
+def make_unfinished(folder: Path) -> None:
+    """A library whose reading was interrupted."""
+    (folder / "lib" / "generations" / "1").mkdir(parents=True)
+
+
+def make_nothing(_folder: Path) -> None:
+    """No library at all."""
+
+
+@pytest.mark.parametrize(
+    ("make", "arguments", "code", "sentence"),
+    [
+        (make_nothing, "read nowhere -o lib", 2, "nothing to read at nowhere"),
+        (make_file, "read papers -o lib", 2, "lib is a file: give a folder"),
+        (make_file, "read papers -o lib/deeper", 1, "cannot make the folder lib/deeper"),
+        (make_others, "read papers -o lib", 2, "lib holds other files"),
+        (make_others, "read papers -o papers", 2, "papers holds other files"),
+        (make_newer, "read papers -o lib", 1, "made by a newer version"),
+        (make_nothing, "info lib", 2, "no library at lib: make one with"),
+        (make_file, "info lib", 2, "lib is a file, not a library folder"),
+        (make_newer, "info lib", 1, "made by a newer version"),
+        (make_unfinished, "info lib", 2, "not finished: run the same command with --resume"),
+        (make_nothing, "show lib a", 2, "no library at lib"),
+        (make_others, "show lib thesis", 2, "no library at lib"),
+        (make_others, "demo -o lib", 2, "lib holds other files"),
+    ],
+)
+def test_misuse_is_answered_in_one_sentence(
+    run: Run,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    make: Callable[[Path], None],
+    arguments: str,
+    code: int,
+    sentence: str,
+) -> None:
+    """With what is wrong, its code, and nothing on stdout."""
+    papers(tmp_path / "papers", a=BODY, b=BODY)
+    make(tmp_path)
+    monkeypatch.chdir(tmp_path)
+    done = run(*arguments.split())
+    assert (done.code, done.out) == (code, "")
+    assert_one_sentence(done)
+    assert sentence in done.err
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        *("read papers", "read -o lib", "read papers -o lib --jobs 0", "show", "raed papers"),
+        *("read papers -o lib --jobs many", "info lib --yaml", "info", "demo --strict 1"),
+    ],
+)
+def test_wrong_arguments_are_usage_errors(run: Run, arguments: str) -> None:
+    """Exit 2, told on stderr."""
+    done = run(*arguments.split())
+    assert (done.code, done.out) == (2, "")
+    assert_one_sentence(done)
+    assert re.search(r"\(`eqemb( read| show| info| demo)? --help` shows how\)$", done.err)
+
+
+def test_a_misspelt_article_is_answered_with_near_ones(run: Run, library: Path) -> None:
+    """Also where the folder is left out."""
+    done = run("show", library, "article")
+    assert (done.code, done.out) == (2, "")
+    assert_one_sentence(done)
+    assert "did you mean own/article?" in done.err
+    assert "did you mean own/article" in run("show", library, "own/artikel").err
+
+
+@pytest.mark.skipif(not Path("/proc/self").exists(), reason="no /proc here")
+def test_a_folder_that_cannot_be_made_is_said(run: Run, tmp_path: Path) -> None:
+    """Where nobody may write."""
+    papers(tmp_path, a=BODY)
+    done = run("read", tmp_path, "-o", "/proc/library")
+    assert (done.code, done.out) == (1, "")
+    assert_one_sentence(done)
+    assert "cannot make the folder /proc/library" in done.err
+
+
+@pytest.mark.skipif(ROOT, reason="root may write everywhere")
+def test_a_read_only_folder_is_said(run: Run, tmp_path: Path) -> None:
+    """Before and after it holds a library."""
+    papers(tmp_path / "papers", a=BODY)
+    for _ in range(2):
+        (tmp_path / "lib").mkdir(exist_ok=True)
+        (tmp_path / "lib").chmod(0o555)
+        done = run("read", tmp_path / "papers", "-o", tmp_path / "lib")
+        (tmp_path / "lib").chmod(0o755)
+        assert done.code == 1
+        assert_one_sentence(done)
+        run("read", tmp_path / "papers", "-o", tmp_path / "lib")
+
+
+@pytest.mark.parametrize(
+    ("error", "code", "sentence"),
+    [
+        (PermissionError(13, "Permission denied", "x"), 1, "eqemb: x: Permission denied; make"),
+        (OSError(28, "No space left on device", "x"), 1, "eqemb: x: No space left on device; make"),
+        (OSError("odd"), 1, "eqemb: odd"),
+        (KeyboardInterrupt(), 130, "eqemb: interrupted"),
+    ],
+)
+def test_what_the_system_refuses_is_said(
+    run: Run,
+    library: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    error: BaseException,
+    code: int,
+    sentence: str,
+) -> None:
+    """In one sentence, with the file where there is one."""
+
+    def fail(_folder: Path) -> None:
+        raise error
+
+    monkeypatch.setattr(Library, "open", fail)
+    done = run("info", library)
+    assert (done.code, done.out) == (code, "")
+    assert_one_sentence(done)
+    assert done.err.startswith(sentence)
+
+
+def test_damaged_records_are_said_in_one_sentence(run: Run, tmp_path: Path) -> None:
+    """Wherever the damage shows."""
+    corpus(tmp_path / "papers", 60)
+    run("read", tmp_path / "papers", "-o", tmp_path / "lib", "--json")
+    path = tmp_path / "lib/generations/1/records.sqlite"
+    data = path.read_bytes()
+    codes = []
+    for kept in range(0, len(data), len(data) // 12):
+        path.write_bytes(data[:kept] + b"\xff" * (len(data) - kept))
+        done = run("show", tmp_path / "lib", "set1/paper004")
+        codes.append(done.code)
+        if done.code:
+            assert_one_sentence(done)
+    assert codes[0] == codes[3] == 1
+    assert set(codes) <= {0, 1}
+
+
+# -- going on
+
+
+def test_resume_goes_on(tmp_path: Path, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    """And other papers are refused."""
+    papers(tmp_path / "papers", a=BODY, b=BODY)
+    arguments = ("read", tmp_path / "papers", "-o", tmp_path / "lib", "--json")
+
+    def interrupt(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(build, "find_clusters", interrupt)
+        assert run(*arguments) == (
+            *(130, "", "eqemb: interrupted; what was read is kept, go on with --resume\n"),
+        )
+    (tmp_path / "others").mkdir()
+    done = run("read", tmp_path / "others", "-o", tmp_path / "lib", "--resume")
+    assert (done.code, done.out) == (2, "")
+    assert_one_sentence(done)
+    assert "start again without --resume" in done.err
+    assert json.loads(run(*arguments, "--resume").out)["articles"] == 2
+
+
+def test_a_new_reading_takes_the_place_of_the_old(tmp_path: Path, run: Run) -> None:
+    """Without a question, and only once it is whole."""
+    folder = papers(tmp_path / "papers", a=BODY, b=BODY)
+    for count in (2, 3):
+        run("read", folder, "-o", tmp_path / "lib")
+        assert json.loads(run("info", tmp_path / "lib", "--json").out)["articles"] == count
+        (folder / "c.tex").write_text(paper(BODY), "utf-8")
+
+
+# -- changes
+
+
+def test_papers_come_and_go(run: Run, tmp_path: Path) -> None:
+    """What was done is said in a line, what was not on stderr."""
+    papers(tmp_path / "papers", a=BODY, b=BODY)
+    assert run("build", tmp_path / "papers", "-o", tmp_path / "lib").code == 0
+    papers(tmp_path / "papers", c=BODY)
+    done = run("add", tmp_path / "lib", tmp_path / "papers")
+    assert (done.code, done.out) == (
+        0,
+        f"1 article added to {tmp_path / 'lib'}, 0 sources skipped\n",
+    )
+    assert "2 there already (--replace reads them anew): a, b" in done.err
+    done = run("remove", tmp_path / "lib", "a", "--json")
+    assert (done.code, json.loads(done.out)) == (0, {"articles": 1})
+    done = run("remove", tmp_path / "lib", "a")
+    assert done.code == 2
+    assert_one_sentence(done)
+
+
+def test_a_build_ends_with_what_to_type_next(run: Run, tmp_path: Path) -> None:
+    """And says that little was there to learn from."""
+    papers(tmp_path / "papers", a=BODY, b=BODY)
+    done = run("build", tmp_path / "papers", "-o", tmp_path / "lib")
+    assert done.code == 0
+    assert re.search(r"^words learned +none$", done.out, re.MULTILINE)
+    assert "no model; words and structure alone are searched: " in done.err
+    assert f"next: eqemb search {tmp_path / 'lib'} WORDS\n" in done.err
+    assert f"eqemb similar {tmp_path / 'lib'} 'a#1'\n" in done.err
+    found = json.loads(run("build", tmp_path / "papers", "-o", tmp_path / "lib", "--json").out)
+    assert found["model"]["sha256"] is None
+
+
+def test_a_build_learns_where_it_is_told_to(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What it learned on is a step of its making; what nobody has is refused before reading."""
+    papers(tmp_path / "papers", a=BODY, b=BODY)
+    done = run("build", tmp_path / "papers", "-o", tmp_path / "lib", "--device", "abacus")
+    assert (done.code, "device='abacus'" in done.err) == (2, True)
+    assert_one_sentence(done)
+    monkeypatch.setattr("eqemb.models.bernoulli.find_spec", lambda _: None)
+    done = run("build", tmp_path / "papers", "-o", tmp_path / "lib", "--device", "cuda")
+    assert (done.code, "needs torch" in done.err) == (2, True)
+    assert_one_sentence(done)
+    assert not (tmp_path / "lib").exists()
+    monkeypatch.setattr("eqemb.models.bernoulli._no_gpu", lambda: "")
+    assert run("build", tmp_path / "papers", "-o", tmp_path / "lib", "--device", "auto").code == 0
+    with Library.open(tmp_path / "lib") as library:
+        settings = library.steps[0]["model"]["settings"]
+        assert settings == {"device": "cpu", "deterministic": True}
+
+
+def test_a_build_lays_out_the_map(run: Run, tmp_path: Path) -> None:
+    """Unless it is told not to, or there is nothing to lay out."""
+    papers(tmp_path / "papers", a=BODY, b=BODY)
+    papers(tmp_path / "prose", a=r"\documentclass{article}\begin{document}Words.\end{document}")
+    for given, options, mapped in (
+        ("papers", [], 1),
+        ("papers", ["--no-map"], 0),
+        ("prose", [], 0),
+    ):
+        assert run("build", tmp_path / given, "-o", tmp_path / "lib", *options).code == 0
+        assert len([*(tmp_path / "lib").glob("generations/*/map/map.json")]) == mapped
+
+
+def test_repro_says_what_differs(run: Run, tmp_path: Path) -> None:
+    """With exit 3; papers that changed are named."""
+    papers(tmp_path / "papers", a=BODY, b=BODY)
+    assert run("build", tmp_path / "papers", "-o", tmp_path / "lib").code == 0
+    done = run("repro", tmp_path / "lib")
+    assert done.code == 0
+    assert "same     records\n" in done.out
+    papers(tmp_path / "papers", a=BODY + " More.")
+    done = run("repro", tmp_path / "lib")
+    assert (done.code, "changed  a\n" in done.out) == (3, True)
+    assert "differs  records\n" in done.out
+    found = json.loads(run("repro", tmp_path / "lib", "--json").out)
+    assert (found["agrees"], found["changed"]) == (False, ["a"])
+
+
+def test_equations_are_exported(run: Run, library: Path, tmp_path: Path) -> None:
+    """In the form that the file's name says."""
+    done = run("export", library, "-o", tmp_path / "out.jsonl", "--json")
+    found = json.loads(done.out)
+    lines = (tmp_path / "out.jsonl").read_text("utf-8").splitlines()
+    assert (done.code, found["rows"], found["without_vector"]) == (0, len(lines), 0)
+    assert "own/article#1" in {json.loads(line)["name"] for line in lines}
+    done = run("export", library, "-o", tmp_path / "out.txt")
+    assert done.code == 2
+    assert_one_sentence(done)
+
+
+def test_info_tells_the_history(run: Run, tmp_path: Path) -> None:
+    """What was built, added and removed, and which models are older than that."""
+    papers(tmp_path / "papers", a=BODY, b=BODY)
+    papers(tmp_path / "more", c=BODY, d=BODY)
+    run("build", tmp_path / "papers", "-o", tmp_path / "lib")
+    settings = ("--model", "words", "--dim", "2", "--iterations", "1", "--min-count", "1")
+    assert run("train", tmp_path / "lib", *settings, "--top", "0", "--no-split").code == 0
+    assert "older than" not in run("info", tmp_path / "lib").out
+    run("add", tmp_path / "lib", tmp_path / "more")
+    run("remove", tmp_path / "lib", "a")
+    done = run("info", tmp_path / "lib")
+    assert done.code == 0
+    assert f"made    build {tmp_path / 'papers'}\n" in done.out
+    assert f"made    add {tmp_path / 'more'}\nmade    remove a\n" in done.out
+    assert "learned nothing: " in done.out
+    assert re.search(r"^model   words: words, .*; older than the library$", done.out, re.MULTILINE)
+    found = json.loads(run("info", tmp_path / "lib", "--json").out)
+    assert found["models"]["words"]["current"] is False

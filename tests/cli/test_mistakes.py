@@ -1,0 +1,515 @@
+"""Every mistake that people make is answered in one sentence that says what to do.
+
+What `test_cli.py` and the tests of the modules have is not said again here.
+"""
+
+import ctypes
+import json
+import os
+import random
+import shutil
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from eqemb.cli.console import app
+from eqemb.facade.library import Library
+from eqemb.index.postings import new_array
+from eqemb.library import ingest
+from eqemb.storage.locks import locked
+from synthetic import (
+    PDF,
+    Done,
+    InlinePool,
+    Run,
+    assert_one_sentence,
+    eqemb,
+    paper,
+    start,
+    topical,
+)
+
+#: How each command is called; L stands for the library. A new command has to be added here.
+CALLS = {
+    "search": "search L word",
+    "similar": "similar L x=1",
+    "query": "query L --plus word",
+    "describe": "describe L x=1",
+    "words": "words L word",
+    "why": "why L word x=1",
+    "info": "info L",
+    "show": "show L",
+    "add": "add L papers",
+    "remove": "remove L set0/paper000",
+    "export": "export L -o out.csv",
+    "repro": "repro L",
+    "evaluate": "evaluate L words",
+    "compare": "compare L -o out --quick",
+    "retrieval": "retrieval L",
+    "split": "split L",
+    "train": "train L",
+    "serve": "serve L --port 0",
+    "map": "map L",
+}
+WITHOUT_LIBRARY = {"build", "read", "fetch", "demo", "units"}
+POSIX = pytest.mark.skipif(os.name != "posix", reason="signals and rights of POSIX")
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with papers and the library `lib` of them, not to be changed."""
+    folder = tmp_path_factory.mktemp("clumsy")
+    topical(folder / "papers", 6)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(ingest, "_Pool", InlinePool)
+        Library.build(folder / "papers", folder / "lib", model=False).close()
+    return folder
+
+
+@pytest.fixture
+def here(made: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder of one's own with the papers and the library, where the commands are given."""
+    shutil.copytree(made, tmp_path, dirs_exist_ok=True)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def assert_said(done: Done, code: int, *pieces: str) -> None:
+    """One sentence with these pieces, this code, and nothing on stdout."""
+    assert (done.code, done.out) == (code, ""), done
+    assert_one_sentence(done)
+    for piece in pieces:
+        assert piece in done.err
+
+
+def called(call: str, library: object = "lib") -> list[str]:
+    """The arguments of a call."""
+    return [str(library) if part == "L" else part for part in call.split()]
+
+
+# -- places
+
+
+def test_every_command_is_tried() -> None:
+    """None is forgotten here."""
+    names = {command.name or command.callback.__name__ for command in app.registered_commands}  # type: ignore[union-attr]
+    assert names == CALLS.keys() | WITHOUT_LIBRARY
+
+
+@pytest.mark.parametrize("call", CALLS.values(), ids=CALLS)
+def test_what_is_no_library_is_said(run: Run, here: Path, call: str) -> None:
+    """Nothing, a file, an empty folder, or the papers themselves."""
+    if call.startswith("serve"):
+        pytest.importorskip("fastapi")
+    (here / "file").write_text("x", "utf-8")
+    (here / "empty").mkdir()
+    for place in ("nowhere", "file", "empty", "papers"):
+        assert_said(run(*called(call, place)), 2, place, "make one with `eqemb build PAPERS")
+    assert not (here / "nowhere").exists()
+
+
+@pytest.mark.parametrize("command", ["build", "read"])
+def test_folders_without_papers_are_said(run: Run, here: Path, command: str) -> None:
+    """With what to give instead."""
+    (here / "empty").mkdir()
+    (here / "pdfs").mkdir()
+    (here / "pdfs/a.pdf").write_bytes(PDF)
+    (here / "notes.txt").write_text("hello", "utf-8")
+    for place, piece in (
+        ("empty", "give a folder of .tex"),
+        ("pdfs", "1 pdf only; get the sources with `eqemb fetch --from-pdfs"),
+        ("notes.txt", "give a folder of .tex"),
+        ("nowhere", "give a file or a folder that exists"),
+        ("", "it is empty"),
+    ):
+        code = 1 if (here / place).exists() and place else 2
+        assert_said(run(command, place, "-o", f"new {place}"), code, piece)
+
+
+def test_papers_that_cannot_be_added_are_said(run: Run, here: Path) -> None:
+    """And the library stays as it was."""
+    (here / "pdfs").mkdir()
+    (here / "pdfs/a.pdf").write_bytes(PDF)
+    assert_said(run("add", "lib", "pdfs"), 1, "eqemb fetch --from-pdfs", "lib stays as it was")
+    assert not (here / "lib/generations/2").exists()
+
+
+# -- libraries that are not as they should be
+
+
+@pytest.mark.parametrize(
+    ("file", "content", "call", "piece"),
+    [
+        ("library.json", {"format": 99, "generation": 1}, "info L", "made by a newer version"),
+        ("generations/1/index/index.json", {"version": 99}, "search L x", "index of version 99"),
+        (
+            *("models/m/config.json", {"format": "eqemb model", "version": 99, "settings": {}}),
+            *("evaluate L m", "a model of version 99"),
+        ),
+    ],
+)
+def test_newer_versions_are_said(
+    run: Run, here: Path, file: str, content: dict[str, Any], call: str, piece: str
+) -> None:
+    """With both numbers, and that the version that made it reads it."""
+    (here / "lib" / file).parent.mkdir(parents=True, exist_ok=True)
+    (here / "lib" / file).write_text(json.dumps(content), "utf-8")
+    done = run(*called(call))
+    assert_said(done, done.code, piece, "or use")
+    assert done.code in (1, 2)
+
+
+def harmed(path: Path) -> Iterator[bytes | None]:
+    """What may become of a file: gone, empty, cut, or noise."""
+    data = path.read_bytes()
+    yield None
+    yield b""
+    yield data[: len(data) // 2]
+    yield random.Random(1).randbytes(len(data))
+    if path.suffix == ".json":
+        yield b"null"
+        yield b"{}"
+    else:
+        yield data[:-9] + b"\xff" * 9
+
+
+def test_damaged_libraries_are_said(run: Run, here: Path) -> None:
+    """Whichever file is damaged: an answer, or one sentence with the way out."""
+    said = set()
+    for file in sorted(path for path in (here / "lib").rglob("*") if path.is_file()):
+        whole = file.read_bytes()
+        for data in harmed(file):
+            if data is None:
+                file.unlink()
+            else:
+                file.write_bytes(data)
+            for call in ("similar L x_1=a+0", "info L"):
+                done = run(*called(call))
+                if done.code:
+                    assert done.code in (1, 2), (file, done)
+                    assert_one_sentence(done)
+                    assert any(way in done.err for way in ("anew", "again", "--resume")), done
+                    said.add(file.name)
+        file.write_bytes(whole)
+    assert said >= {"library.json", "records.sqlite", "report.json", "settings.json"}
+    assert said >= {"equations.npy", "index.json", "outlines.tags.json"}
+
+
+def test_a_damaged_beginning_is_not_gone_on_with(run: Run, here: Path) -> None:
+    """What was interrupted is begun again."""
+    (here / "lib/generations/2").mkdir()
+    (here / "lib/generations/2/settings.json").write_text("{", "utf-8")
+    assert_said(
+        Done(*run("add", "lib", "papers", "--replace", "--resume")), 2, "again without --resume"
+    )
+
+
+@pytest.mark.skipif(os.name != "posix", reason="there are no locks")
+@pytest.mark.parametrize("name", ["add", "remove", "build", "read"])
+def test_a_library_being_written_is_left_alone(run: Run, here: Path, name: str) -> None:
+    """Asking it goes on."""
+    call = CALLS.get(name, f"{name} papers -o L")
+    with locked(here / "lib/.lock", "test"):
+        done = run(*called(call))
+        assert done.code == 1
+        assert "lib is being written by another eqemb; wait for it" in done.err.splitlines()[-1]
+        assert run(*called("similar L x_1=a+0")).code == 0
+        assert run("info", "lib").code == 0
+
+
+# -- what the system refuses
+
+
+def weak() -> None:
+    """Root, too, may do then only what the rights of a file allow."""
+    for capability in (1, 2):  # CAP_DAC_OVERRIDE, CAP_DAC_READ_SEARCH
+        ctypes.CDLL(None).prctl(24, capability, 0, 0, 0)  # PR_CAPBSET_DROP
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="rights are dropped as on Linux")
+def test_a_read_only_library_answers_and_is_not_written(here: Path) -> None:
+    """Whose home is read-only, too."""
+    (here / "home").mkdir()
+    for place in (*(here / "lib").rglob("*"), here / "lib", here / "home", here):
+        place.chmod(0o555 if place.is_dir() else 0o444)
+    try:
+        for call, code, piece in (
+            ("describe L x_1=a+0", 0, ""),
+            ("similar L x_1=a+0", 0, ""),
+            ("add L papers", 1, "lib: Permission denied; make it readable and writable for you"),
+            ("export L -o out.csv", 1, "Permission denied; make it readable and writable"),
+            ("read papers -o new", 1, "cannot make the folder new (Permission denied)"),
+        ):
+            done = subprocess.run(
+                [sys.executable, "-m", "eqemb", *called(call)],
+                capture_output=True,
+                text=True,
+                check=False,
+                env=os.environ | {"HOME": str(here / "home")},
+                preexec_fn=weak,
+            )
+            assert done.returncode == code, (call, done)
+            assert piece in done.stderr
+            if code:
+                assert_one_sentence(Done(code, done.stdout, done.stderr))
+    finally:
+        for place in (here, here / "lib", *(here / "lib").rglob("*")):
+            place.chmod(0o755)
+
+
+def test_a_full_disk_is_said_with_its_place(
+    run: Run, here: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """And leaves nothing half-written."""
+
+    def refuse(_handle: int) -> None:
+        raise OSError(28, "No space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "fsync", refuse)
+        done = run("export", "lib", "-o", "out.csv")
+        assert_said(done, 1, f"{here / 'out.csv'}: No space left on device; make room")
+        assert not [path for path in here.iterdir() if "out.csv" in path.name]
+        done = run("add", "lib", "papers", "--replace")
+        assert_said(done, 1, "lib", "No space left on device; make room")
+    assert run("add", "lib", "papers", "--replace", "--resume").code == 0
+
+
+def test_room_for_an_index_is_taken_before_it_is_filled(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A full disk is said then; under a file mapped into memory it would kill the process."""
+
+    def refuse(_handle: int, first: int, size: int) -> None:
+        assert (first, size) == (0, (tmp_path / "a.npy").stat().st_size)
+        raise OSError(28, "No space left on device")
+
+    assert new_array(tmp_path / "a.npy", "f4", (3, 5)).shape == (3, 5)
+    monkeypatch.setattr(os, "posix_fallocate", refuse, raising=False)
+    with pytest.raises(OSError, match="No space left"):
+        new_array(tmp_path / "a.npy", "f4", (3, 5))
+
+
+@POSIX
+def test_records_without_room_are_said(here: Path) -> None:
+    """With room they go on."""
+    import resource
+
+    process = subprocess.run(
+        [sys.executable, "-m", "eqemb", "read", "papers", "-o", "new", "--jobs", "1"],
+        capture_output=True,
+        text=True,
+        check=False,
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, 20_000)),
+    )
+    assert_said(
+        Done(process.returncode, process.stdout, process.stderr),
+        *(1, "cannot write new/generations/1", "make room", "go on with --resume"),
+    )
+    assert eqemb("read", "papers", "-o", "new", "--resume", cwd=here).returncode == 0
+
+
+# -- interruptions
+
+
+@POSIX
+@pytest.mark.parametrize("sign", [signal.SIGINT, signal.SIGTERM])
+def test_an_interruption_is_said(sign: signal.Signals) -> None:
+    """By Ctrl-C, or by whoever shuts the machine down."""
+    process = subprocess.Popen(
+        [sys.executable, "-u", "-m", "eqemb", "units", "-"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    with process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        assert process.stderr is not None
+        process.stdin.write("x\n")
+        process.stdin.flush()
+        assert process.stdout.readline() == "V!x\n"
+        process.send_signal(sign)
+        assert process.stderr.read() == "eqemb: interrupted\n"
+    assert process.returncode == 130
+
+
+@POSIX
+def test_an_interruption_at_the_start_is_silent() -> None:
+    """While Python imports: no traceback."""
+    code = (
+        "import os, signal, sys\n"
+        "class Finder:\n"
+        "    def find_spec(name, *_):\n"
+        "        if name == 'eqemb.cli': os.kill(os.getpid(), signal.SIGINT)\n"
+        "sys.meta_path.insert(0, Finder)\n"
+        "from eqemb.__main__ import main\n"
+        "main()\n"
+    )
+    with start("-c", code) as process:
+        assert process.communicate(timeout=60) == ("", "")
+    assert process.returncode == -signal.SIGINT
+
+
+# -- words
+
+
+@pytest.mark.parametrize(
+    ("call", "piece"),
+    [
+        ("serach L x", "did you mean 'search'?"),
+        ("info L --jsn", "--json"),
+        ("info L extra", "extra"),
+        ("info -lib", "put -- before what begins with a dash"),
+        ("similar L -xy", "put -- before what begins with a dash"),
+        ("search L x --by meanin", "there are all, words, meaning"),
+        ("search L x --collection set9", "did you mean set"),
+        ("search L x --article set0/paper00", "set0/paper000"),
+        ("similar L set0/paper00#1", "set0/paper000"),
+        ("similar L set0/paper000#99", "`eqemb show` lists its equations"),
+        ("show L set0/papr000", "did you mean set0/paper000"),
+        ("remove L set0/papr000", "did you mean set0/paper000"),
+        ("train L --model eqemb-x", "did you mean eqemb-u?"),
+        ("train L --collection set9", "did you mean set"),
+        ("evaluate L words", "it has none, make one with `eqemb train`"),
+        ("export L -o out.txt", "end it in .parquet, .csv, .jsonl"),
+    ],
+)
+def test_misspelt_names_are_answered_with_near_ones(
+    run: Run, here: Path, call: str, piece: str
+) -> None:
+    """Commands, options, models, collections, articles and equations."""
+    done = run(*called(call))
+    assert_said(done, 2)
+    assert piece.lower() in done.err.lower()
+    assert sorted(path.name for path in here.iterdir()) == ["lib", "papers"]
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        *("search L x -k 0", "search L x -k 1001", "search L x -k ten", "describe L x -k 61"),
+        *("search L x --year 20x5", "search L x --year 2018-2015", "units x --window 100"),
+        *("train L --dim 0", "train L --window 3", "train L --rate nan", "train L --seed -1"),
+        *("train L --threads 0", "train L --min-count -1", "split L --negatives 0"),
+        *("serve L --port 70000", "build papers -o new --jobs 0", "read papers -o new --strict 2"),
+        *("compare L -o out --seeds 0", "fetch --ids papers -o out --max 0"),
+    ],
+)
+def test_numbers_out_of_range_are_said(run: Run, here: Path, call: str) -> None:
+    """Before anything is done."""
+    assert_said(run(*called(call)), 2)
+    assert sorted(path.name for path in here.iterdir()) == ["lib", "papers"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "piece"),
+    [
+        (["search", "lib", ""], 2, "give words, or LaTeX"),
+        (["search", "lib", "$$"], 2, "give words, or LaTeX"),
+        (["search", "lib", "-x"], 2, ""),
+        (["similar", "lib", ""], 2, "give LaTeX"),
+        (["similar", "lib", "{"], 2, "give LaTeX"),
+        (["similar", "lib", r"\zeta{\zeta}}{"], 1, "not read: nothing to close }; not read: un"),
+        (["similar", "lib", "?x"], 2, "a pattern needs at least one symbol"),
+        (["describe", "lib", " "], 2, "give LaTeX"),
+        (["describe", "lib", r"\frac{"], 1, "ask for another"),
+        (["search", "lib", "x", "--has", "{"], 2, "give LaTeX"),
+        (["query", "lib"], 2, "make it with `eqemb build`"),
+        (["words", "lib", "x"], 2, "no model"),
+        (["why", "lib", "", "x"], 2, "give LaTeX"),
+        (["units", " "], 2, "give LaTeX"),
+    ],
+)
+@pytest.mark.usefixtures("here")
+def test_questions_that_ask_nothing_are_said(
+    run: Run, arguments: list[str], code: int, piece: str
+) -> None:
+    """Empty ones, and LaTeX whose braces do not match."""
+    assert_said(run(*arguments), code, piece)
+
+
+@pytest.mark.usefixtures("here")
+def test_unknown_words_are_named(run: Run) -> None:
+    """Each in a line, then what came of it."""
+    done = run("search", "lib", "the", "zzzz")
+    assert done.code == 1
+    assert done.err.splitlines()[:2] == ["near no equation: the", "near no equation: zzzz"]
+    assert "nothing found" in done.err.splitlines()[2]
+
+
+@pytest.mark.parametrize(
+    ("package", "call", "piece"),
+    [
+        ("fastapi", "serve L", "eqemb[serve]"),
+        ("matplotlib", "map L --png out.png", "eqemb[plot]"),
+        ("pyarrow", "export L -o out.parquet", "eqemb[export]"),
+        ("torch", "train L --device cuda", "eqemb[gpu]"),
+        ("gensim", "train L --model cbow --min-count 1", "eqemb[baselines]"),
+        ("HanTa", "split L --vocabulary paper", "eqemb[paper]"),
+    ],
+)
+@pytest.mark.usefixtures("here")
+def test_packages_that_are_missing_are_named(
+    run: Run, monkeypatch: pytest.MonkeyPatch, package: str, call: str, piece: str
+) -> None:
+    """With what installs them."""
+    for name in [name for name in sys.modules if name.partition(".")[0] == package]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.delitem(sys.modules, "eqemb.server.run", raising=False)
+    monkeypatch.setitem(sys.modules, package, None)
+    assert_said(run(*called(call)), 2, f"pip install '{piece}'")
+
+
+# -- terminals, files and names
+
+
+def test_windows_line_ends_change_nothing(run: Run, here: Path) -> None:
+    """In papers and in lists."""
+    for file in (here / "papers").rglob("*.tex"):
+        file.write_bytes(file.read_bytes().replace(b"\n", b"\r\n"))
+    (here / "stop.txt").write_bytes(b"the\r\nof\r\n")
+    assert run("read", "papers", "-o", "new").code == 0
+    shown = [run("show", place, "set0/paper000").out for place in ("lib", "new")]
+    assert shown[0] == shown[1]
+    assert run("split", "lib", "--stop-words", "stop.txt", "--min-count", "1").code == 0
+
+
+@pytest.mark.parametrize(
+    "environment",
+    [
+        {"COLUMNS": "20"},
+        {"LC_ALL": "C", "LANG": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"},
+        {"PYTHONIOENCODING": "ascii"},
+    ],
+)
+def test_poor_terminals_are_served(here: Path, environment: dict[str, str]) -> None:
+    """Narrow ones, and ones that know no Greek."""
+    for call in ("similar L x_1=a+0", "search L \u03b1", "units \\alpha"):
+        done = eqemb(*called(call), environment=environment, cwd=here)
+        assert done.returncode in (0, 1, 2)
+        assert "Traceback" not in done.stderr
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="file systems that take any bytes")
+@pytest.mark.parametrize("name", [b"a b", b"a\nb", b"\xff\xfe", b"-a", "é".encode()])
+def test_odd_file_names_are_taken(run: Run, here: Path, name: bytes) -> None:
+    """Spaces, ends of lines, bytes that are no text, dashes."""
+    folder = here / os.fsdecode(name)
+    folder.mkdir()
+    for file in (os.fsdecode(name), "other"):
+        (folder / f"{file}.tex").write_text(paper("Words."), "utf-8")
+    given = ["--", os.fsdecode(name)]
+    done = run("build", "-o", "new", "--no-model", *given)
+    assert done.code == 0, done.err
+    shown = run("show", "new")
+    assert (shown.code, len(shown.out.splitlines())) == (0, 2)
+    folder = here / os.fsdecode(name + b" library")
+    assert run("read", "-o", f"./{folder.name}", *given).code == 0
+    assert run("info", f"./{folder.name}").code == 0

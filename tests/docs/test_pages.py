@@ -1,0 +1,344 @@
+"""The documents tell the truth: what is made is not stale, code runs, commands and links exist.
+
+Python blocks of a page run in order, and so do its command lines, in a folder that has `papers/`,
+`new-papers/`, and the libraries `library/` and `larger/` of the demo articles; arXiv is a server on
+this machine. Commands that take long or never end are parsed by the app itself and not run.
+"""
+
+import ast
+import fnmatch
+import gzip
+import re
+import shlex
+import shutil
+import sys
+import tarfile
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import generate
+import pytest
+import typer
+
+import eqemb
+from eqemb import cli
+from eqemb.arxiv import client, fetch
+from eqemb.cli.console import app
+from eqemb.facade import build
+from eqemb.library import ingest
+from eqemb.library.database import _SCHEMA, FORMAT
+from fake_arxiv import Clock, Entry, serving
+from few_articles import DEMO
+from synthetic import InlinePool
+
+ROOT = Path(__file__).parents[2]
+DOCS = ROOT / "docs"
+PAGES = {
+    str(path.relative_to(ROOT)): path.read_text("utf-8")
+    for path in [
+        *(ROOT / name for name in ("README.md", "CONTRIBUTING.md")),
+        *(ROOT / "benchmarks" / name for name in ("README.md", "collections/README.md")),
+        *sorted(DOCS.rglob("*.md")),
+    ]
+}
+FENCE = re.compile(r"^```(\w*)[^\n]*\n(.*?)^```$", re.DOTALL | re.MULTILINE)
+NEW_PAPER = r"""\documentclass{article}
+\title{A New Paper}
+\begin{document}
+The distance of two documents is one less the cosine of their vectors,
+\begin{equation} d(x, y) = 1 - \cos(x, y). \label{eq:distance} \end{equation}
+\end{document}
+"""
+
+
+def blocks(page: str, language: str) -> list[str]:
+    """The code of a page, in order."""
+    found = (match for match in FENCE.finditer(PAGES[page]) if match[1] == language)
+    return [match[2] for match in found]
+
+
+def test_made_parts_are_not_stale() -> None:
+    """`python docs/generate.py` would change nothing."""
+    assert [path.name for path, _ in generate.stale()] == []
+
+
+# ---------------------------------------------------------------- a desk
+
+
+def quick_build(*given: Any, **named: Any) -> None:
+    """As `build_library`, but what it learns is little."""
+    BUILD(*given, **named | {"model": named.get("model") is not False and QUICK})
+
+
+BUILD = build.build_library
+QUICK = {"dim": 10, "iterations": 2}
+
+
+@pytest.fixture(scope="module")
+def desk(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """A folder with papers and libraries, as the pages speak of them."""
+    folder = tmp_path_factory.mktemp("desk")
+    shutil.copytree(DEMO, folder / "papers")
+    (folder / "papers/nlp/transformer").rename(folder / "papers/nlp/1803.09123")
+    (folder / "papers/nlp/lstm.tex").rename(folder / "papers/ARTICLE.tex")
+    for name in ("new-papers", "more-papers"):
+        (folder / name).mkdir()
+        (folder / name / "new.tex").write_text(NEW_PAPER, "utf-8")
+    with tarfile.open(folder / "more.tar.gz", "w:gz") as file:
+        file.add(folder / "new-papers", "more")
+    for name in ("nlp", "ir", "ai", "ml"):
+        (folder / name).symlink_to(folder / "papers" / name)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(ingest, "_Pool", InlinePool)
+        patch.setattr(build, "build_library", quick_build)
+        # the demo's articles are too few to learn from, and pages speak of models
+        patch.setattr(build, "LEAST_WORDS", 0)
+        patch.setattr(build, "chance", lambda _: -1e9)
+        quick_build(folder / "papers", folder / "library")
+        shutil.copytree(folder / "library", folder / "larger")
+        yield folder
+
+
+@pytest.fixture
+def arxiv(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """ArXiv nearby, with one paper, and pauses that take no time."""
+    with serving(Clock()) as server:
+        source = gzip.compress(NEW_PAPER.encode())
+        server.papers.append(Entry("1503.00001", source, ("cs.CL", "cs.IR"), "2015-03-01"))
+        monkeypatch.setattr(fetch, "Site", lambda: server.site)
+        monkeypatch.setattr(client, "Courier", server.clock.courier)
+        yield
+
+
+# ---------------------------------------------------------------- Python
+
+
+@pytest.mark.usefixtures("arxiv")
+@pytest.mark.filterwarnings("ignore::ResourceWarning")  # pages do not close what they open
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+@pytest.mark.parametrize("page", [page for page in PAGES if blocks(page, "python")])
+def test_python_runs(
+    page: str, desk: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The blocks of a page, one after the other."""
+    monkeypatch.chdir(shutil.copytree(desk, tmp_path / "desk", symlinks=True))
+    names: dict[str, object] = {"__name__": "page"}
+    for code in blocks(page, "python"):
+        exec(compile(code, page, "exec"), names)  # noqa: S102 - that is the test
+    for value in names.values():
+        if isinstance(value, eqemb.Library):
+            value.close()
+
+
+# ---------------------------------------------------------------- commands
+
+
+def command_lines(page: str) -> list[list[str]]:
+    """What is typed after a dollar, up to a pipe, in words."""
+    found = []
+    for block in blocks(page, "console"):
+        for line in re.findall(r"^\$ (.*)$", block, re.MULTILINE):
+            words = shlex.split(re.sub(r"\s#\s.*", "", line))  # `NAME#4` is no remark
+            end = next((at for at, word in enumerate(words) if word in {"|", ">", "&&"}), None)
+            found.append(words[:end])
+    return found
+
+
+def problem(words: list[str]) -> str:
+    """What is wrong with a command line; nothing where it could be run."""
+    program, *given = words
+    if program == "eqemb":
+        commands = typer.main.get_command(app).commands  # type: ignore[attr-defined]
+        if given and given[0] not in commands:
+            return f"no command {given[0]}"
+        try:
+            commands[given[0]].make_context(given[0], given[1:])
+        except Exception as error:  # noqa: BLE001 - typer brings its own click, or the other one
+            return str(getattr(error, "message", "") or error)
+    elif program == "make":
+        targets = re.findall(r"^(\w+):", (ROOT / "Makefile").read_text("utf-8"), re.MULTILINE)
+        return "" if given[0] in targets else f"no target {given[0]}"
+    elif program == "pip":
+        extras = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+        asked = re.findall(r"\w+", given[1].partition("[")[2])
+        return "" if set(asked) <= set(extras["optional-dependencies"]) else f"no extra {asked}"
+    elif program == "python":
+        return "" if (ROOT / given[0]).exists() else f"no script {given[0]}"
+    return ""
+
+
+def test_a_wrong_command_line_is_found() -> None:
+    """The test below can fail."""
+    wrong = ["eqemb raed p -o l", "eqemb search l", "eqemb search l w --nope", "make haste"]
+    assert all(problem(shlex.split(line)) for line in wrong)
+    assert not problem(shlex.split("eqemb search l w --has x"))
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if blocks(page, "console")])
+def test_command_lines_can_be_run(page: str) -> None:
+    """Commands, options and their values exist, and nothing that is needed is missing."""
+    wrong = [(words, said) for words in command_lines(page) if (said := problem(words))]
+    assert not wrong
+
+
+#: Commands that are not run here, and why.
+LEFT_OUT = {
+    "serve": "does not end",
+    "demo": "is run by test_house.py",
+    "compare": "trains for minutes even with --quick",
+    "retrieval": "asks for minutes",
+    "repro": "makes a library anew, which test_cli.py does",
+}
+
+
+def commands_to_run(page: str) -> list[list[str]]:
+    """Command lines of eqemb, of pages for everyone: those beside benchmarks have real papers."""
+    lines = [] if page.startswith("benchmarks/") else command_lines(page)
+    return [words for words in lines if words[0] == "eqemb" and words[1] not in LEFT_OUT]
+
+
+@pytest.mark.usefixtures("arxiv")
+@pytest.mark.parametrize("page", [page for page in PAGES if commands_to_run(page)])
+def test_command_lines_do_what_they_say(
+    page: str,
+    desk: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """Those of a page, one after the other: each ends well and answers."""
+    monkeypatch.chdir(shutil.copytree(desk, tmp_path / "desk", symlinks=True))
+    for program, *given in commands_to_run(page):
+        # a preset has its own number of iterations
+        once = ["--iterations", "1"] if given[0] == "train" and "--preset" not in given else []
+        monkeypatch.setattr(sys, "argv", [program, *given, *once])
+        with pytest.raises(SystemExit) as ended:
+            cli.main()
+        said = capsys.readouterr()
+        if "pip install 'eqemb[" in said.err:  # an extra that is not here: a page names it
+            continue
+        assert not ended.value.code, f"{shlex.join(given)}: {said.err}"
+        assert (said.out + said.err).strip(), f"{shlex.join(given)} says nothing"
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_commands_in_the_text_exist(page: str) -> None:
+    """`eqemb COMMAND --option` between backquotes has a command and options that there are."""
+    declared, wrong = generate.declared(), []
+    for text in re.findall(r"`eqemb ([a-z][^`]*)`", FENCE.sub("", PAGES[page])):
+        command, *rest = text.split()
+        options = re.findall(r"(?<!\S)--?[a-z][a-z-]*", " ".join(rest))
+        if command not in declared:
+            wrong.append(text)
+            continue
+        known = {"--help"}
+        for key, kind, about, _ in generate.parameters(declared[command]):
+            known.update(generate.option_names(key, about, generate.kind_of_value(kind)[0]))
+        wrong += [f"{command} {option}" for option in options if option not in known]
+    assert not wrong
+
+
+# ---------------------------------------------------------------- links
+
+
+def anchors(text: str) -> set[str]:
+    """The headings of a page as links name them."""
+    headings = re.findall(r"^#+ (.*)$", FENCE.sub("", text), re.MULTILINE)
+    plain = (re.sub(r"[^\w\- ]", "", heading.lower()).strip() for heading in headings)
+    return {re.sub(r" +", "-", heading) for heading in plain}
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_links_lead_somewhere(page: str) -> None:
+    """Files are there, and so are the headings in them; addresses elsewhere are not looked up."""
+    wrong = []
+    for target in re.findall(r"\]\(([^)\s]+)\)", FENCE.sub("", PAGES[page])):
+        if re.match(r"[a-z]+:", target):
+            continue
+        name, _, anchor = target.partition("#")
+        path = (ROOT / page).parent / name if name else ROOT / page
+        if not path.exists() or (anchor and anchor not in anchors(path.read_text("utf-8"))):
+            wrong.append(target)
+    assert not wrong
+
+
+# ---------------------------------------------------------------- references
+
+
+def test_command_reference_is_what_help_says() -> None:
+    """Every option that `--help` shows stands in its command's section, and no other."""
+    page, wrong = PAGES["docs/reference/cli.md"], []
+    for name, command in typer.main.get_command(app).commands.items():  # type: ignore[attr-defined]
+        section = page.split(f"\n## {name}\n")[1].split("\n## ")[0]
+        columns = [line.split(" | ")[0] for line in section.splitlines() if line.startswith("| `")]
+        shown = {option for column in columns for option in re.findall(r"`(--?[\w-]+)", column)}
+        options = [one for one in command.params if one.param_type_name == "option"]
+        told = [one for one in options if not one.hidden and one.name != "help"]
+        if shown != {key for one in told for key in (*one.opts, *one.secondary_opts)}:
+            wrong.append(name)
+    assert not wrong
+
+
+def test_python_reference_is_whole() -> None:
+    """Every public name of the package is on the page."""
+    page = PAGES["docs/reference/api.md"]
+    shown = {name.rpartition(".")[2] for name in re.findall(r"^::: (\S+)", page, re.MULTILINE)}
+    assert not set(eqemb.__all__) - shown
+
+
+def test_records_are_described_whole() -> None:
+    """The format, every table of the records, and every column in its row of the page."""
+    page, wrong = PAGES["docs/reference/formats.md"], []
+    assert f'"format": {FORMAT}' in page
+    for table, columns in re.findall(r"CREATE TABLE (\w+) \((.*?)\)[^)]*?;", _SCHEMA, re.DOTALL):
+        found = re.search(rf"^\| `{table}` \|.*$", page, re.MULTILINE)
+        described = set(re.findall(r"`(\w+)`", found[0])) if found else set()
+        named = re.findall(r'(?:^|,)\s*"?([a-z_]+)"? (?:[A-Z])', columns)
+        wrong += [f"{table}.{column}" for column in named if column not in described]
+        assert named
+    assert not wrong
+
+
+def test_files_of_an_index_are_described(desk: Path) -> None:
+    """Every file of an index, and of a model, is named on the page, or its family is."""
+    page = PAGES["docs/reference/formats.md"]
+    patterns = re.findall(r"`([\w.*]+)`", page) + re.findall(r"^ +([\w.]+) ", page, re.MULTILINE)
+    with eqemb.Library.open(desk / "library") as library:
+        files = [path for path in library.generation.rglob("*") if path.is_file()]
+    undescribed = [
+        path.name
+        for path in files
+        if not any(fnmatch.fnmatch(path.name, pattern) for pattern in patterns)
+    ]
+    assert files
+    assert not undescribed
+
+
+def sentences() -> str:
+    """Every text in the source, what is filled in left out."""
+    found = []
+    for path in (ROOT / "src" / "eqemb").rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+            if isinstance(node, ast.JoinedStr):
+                parts = (p.value if isinstance(p, ast.Constant) else "\0" for p in node.values)
+                found.append("".join(map(str, parts)))
+            elif isinstance(node, ast.Constant) and isinstance(node.value, str):
+                found.append(node.value)
+    return "\n".join(found)
+
+
+def test_troubles_are_those_that_eqemb_tells() -> None:
+    """A sentence that a trouble begins with is one of the program's, gaps left out."""
+    page, said = PAGES["docs/howto/troubleshooting.md"], sentences()
+    quoted = re.findall(r"^\*\*[^`*\n]*`([^`]+)`", page, re.MULTILINE)
+    pieces = [
+        piece
+        for text in quoted
+        if " " in text and not text.startswith("--")
+        for piece in re.split(r"[ ':]*\.\.\.[ ':]*", text)
+        if len(piece) > 3
+    ]
+    assert len(pieces) > 10
+    assert not [piece for piece in pieces if piece.replace("`", "") not in said.replace("`", "")]

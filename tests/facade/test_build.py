@@ -1,0 +1,626 @@
+"""A library is built in stages, changed by generations, and can be made again to the byte."""
+
+import os
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import eqemb as package
+from eqemb.errors import EqembError, UsageError
+from eqemb.facade import build as building
+from eqemb.facade.library import Library
+from eqemb.facade.reproduce import rebuild
+from eqemb.facade.update import Change, add_papers, remove_articles
+from eqemb.library import ingest
+from eqemb.models import workspace
+from eqemb.models.eqemb import EqEmbH
+from synthetic import PDF, InlinePool, corpus, papers, text, topical
+
+#: A model that is learned in a second.
+SMALL: dict[str, Any] = {"dim": 8, "iterations": 2, "batch": 256}
+BODY = r"Some words. \begin{equation} x = 1 \end{equation} More words."
+
+
+@pytest.fixture(autouse=True)
+def _inline(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Read in this process, and learn from little."""
+    monkeypatch.setattr(ingest, "_Pool", InlinePool)
+    monkeypatch.setattr(building, "LEAST_WORDS", 100)
+
+
+@pytest.fixture(scope="module")
+def learned(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A library with a model, which no test changes."""
+    folder = tmp_path_factory.mktemp("building")
+    topical(folder / "papers", 12)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(ingest, "_Pool", InlinePool)
+        patch.setattr(building, "LEAST_WORDS", 100)
+        Library.build(folder / "papers", folder / "lib", model=SMALL).close()
+    return folder / "lib"
+
+
+def content(folder: Path) -> dict[str, Any]:
+    """All of a library that must be the same however it came about."""
+    with Library.open(folder) as library:
+        files = (path for path in (library.generation / "index").rglob("*") if path.is_file())
+        index = {path.name: path.read_bytes() for path in files}
+        model = library.model.sha256 if library.model else None
+        records = library.records
+        types = list(records.rows("SELECT * FROM types ORDER BY id"))
+        units = list(records.rows("SELECT * FROM units ORDER BY id"))
+        equations = list(records.rows("SELECT * FROM equations ORDER BY article, ordinal"))
+        sha256 = records.sha256()
+    return {
+        "sha256": sha256, "types": types, "units": units, "equations": equations,
+        "index": index, "model": model,
+    }  # fmt: skip
+
+
+class Interrupt:
+    """Ctrl-C at the n-th word of a stage."""
+
+    def __init__(self, stage: str, count: int) -> None:
+        self._stage, self._left = stage, count
+
+    def __call__(self, stage: str, _state: str) -> None:
+        """Hear of progress."""
+        self._left -= stage == self._stage
+        if self._left == 0:
+            raise KeyboardInterrupt
+
+
+def kill_at(end: str, remove: Callable[..., None]) -> Callable[..., None]:
+    """Ctrl-C before a folder is removed whose path ends so."""
+
+    def instead(path: Path, **options: Any) -> None:
+        if Path(path).as_posix().endswith(end):
+            raise KeyboardInterrupt
+        remove(path, **options)
+
+    return instead
+
+
+# -- building
+
+
+def test_a_library_is_built_with_a_model_of_its_own(learned: Path) -> None:
+    """Records, model, index and report in one generation, and nothing that helped to make them."""
+    with Library.open(learned) as library:
+        assert library.model is not None
+        assert library.model.config["model"] == "eqemb-h"
+        about = library.report["model"]
+        assert about["sha256"] == library.model.sha256
+        assert about["validation"] > about["chance"] == pytest.approx(-3.0934, abs=1e-4)
+        assert about["words"] == len(library.model.keys["words"])
+        assert about["lacks"]["words"] == about["lacks"]["units"] == 0
+        assert sorted(path.name for path in library.generation.iterdir()) == [
+            *("index", "model", "records.sqlite", "report.html", "report.json", "run.json"),
+            "settings.json",
+        ]
+        assert [step["step"] for step in library.steps] == ["build"]
+
+
+def test_the_model_is_that_of_train(learned: Path, tmp_path: Path) -> None:
+    """To the byte: what is known of the one is known of the other."""
+    shutil.copytree(learned, tmp_path / "lib")
+    with Library.open(tmp_path / "lib") as library:
+        corpus_ = workspace.corpus(library)
+        held = workspace.split(library, workspace.ALL, corpus_)
+        task = workspace.Training(EqEmbH(**SMALL), corpus_, held, library.folder, "same")
+        assert library.model is not None
+        assert task.run().sha256 == library.model.sha256
+
+
+def test_a_gpu_changes_no_library(
+    learned: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A machine that has one learns the same model, on its processors."""
+    monkeypatch.setattr("eqemb.models.bernoulli._no_gpu", lambda: None)
+    topical(tmp_path / "papers", 12)
+    with (
+        Library.open(learned) as library,
+        Library.build(tmp_path / "papers", tmp_path / "lib", model=SMALL) as same,
+    ):
+        assert library.model is not None
+        assert same.model is not None
+        assert same.model.sha256 == library.model.sha256
+
+
+def test_the_face_builds_too(tmp_path: Path) -> None:
+    """As `eqemb.Library.build`, of one path or of several."""
+    folder = papers(tmp_path / "papers", a=BODY)
+    with package.Library.build(str(folder), tmp_path / "lib", model=False) as library:
+        assert library.records.names() == ["papers"]
+        assert "model" not in library.report
+        assert len(library.search("words")) == 1
+
+
+def test_a_tiny_collection_is_built_without_a_model(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """And the report says why."""
+    monkeypatch.undo()
+    monkeypatch.setattr(ingest, "_Pool", InlinePool)
+    folder = papers(tmp_path / "papers", a=BODY, b=BODY)
+    with Library.build([folder], tmp_path / "lib") as library:
+        assert library.model is None
+        assert "too few to learn from" in library.report["model"]["why"]
+        assert len(library.search("words")) > 0
+
+
+def test_what_is_no_better_than_chance_is_not_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Words and structure alone are searched then."""
+    monkeypatch.setattr(building, "chance", lambda _made: 0.0)  # no score is better
+    folder = topical(tmp_path / "papers", 4)
+    with Library.build(folder, tmp_path / "lib", model=SMALL) as library:
+        assert library.model is None
+        assert "no better than chance" in library.report["model"]["why"]
+
+
+@pytest.mark.parametrize(
+    ("stage", "count"),
+    [("reading", 5), ("learning", 1), ("learning", 4), ("indexing", 1)],
+)
+def test_an_interrupted_build_goes_on(
+    learned: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, stage: str, count: int
+) -> None:
+    """At any stage, and ends with the same bytes."""
+    monkeypatch.setattr(ingest, "_COMMIT_EVERY", 0.0)
+    source, folder = learned.parent / "papers", tmp_path / "lib"
+    with pytest.raises(KeyboardInterrupt):
+        Library.build(source, folder, model=SMALL, watch=Interrupt(stage, count))
+    with pytest.raises(UsageError, match="--resume"):
+        Library.open(folder)
+    told: list[tuple[str, str]] = []
+    Library.build(
+        source, folder, model=SMALL, resume=True, watch=lambda *state: told.append(state)
+    ).close()
+    read = [state for name, state in told if name == "reading"]
+    assert len(read) == (7 if stage == "reading" else 0)
+    assert content(folder) == content(learned)
+
+
+@pytest.mark.parametrize("model", [False, SMALL])
+def test_a_build_that_was_done_is_not_done_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, model: Any
+) -> None:
+    """Where it was killed after the switch; what the kill left is tidied up."""
+    source, folder = topical(tmp_path / "papers", 4), tmp_path / "lib"
+    told: list[str] = []
+
+    def build(*, resume: bool) -> None:
+        told.clear()
+        watch = lambda stage, _: told.append(stage)  # noqa: E731
+        Library.build(source, folder, model=model, resume=resume, watch=watch).close()
+
+    build(resume=False)
+    with monkeypatch.context() as patch:
+        patch.setattr(shutil, "rmtree", kill_at("generations/1", shutil.rmtree))
+        with pytest.raises(KeyboardInterrupt):
+            build(resume=False)
+    after = content(folder)
+    build(resume=True)
+    assert told == []
+    assert content(folder) == after
+    assert [path.name for path in (folder / "generations").iterdir()] == ["2"]
+    topical(source, 1, first=4)
+    build(resume=True)
+    assert "reading" in told
+    assert content(folder) != after
+
+
+def test_a_replacement_that_was_done_is_not_recorded_twice(tmp_path: Path) -> None:
+    """Nor are its papers read again."""
+    papers(tmp_path / "one", a=BODY, b=BODY)
+    folder = built(tmp_path / "one", at=tmp_path / "lib")
+    papers(tmp_path / "two", a=r"New. \[ y = 2 \]", c=BODY)
+    add_papers(folder, tmp_path / "two", replace=True)
+    after = content(folder)
+    change = add_papers(folder, tmp_path / "two", replace=True, resume=True)
+    assert change == Change(finished=True)
+    assert content(folder) == after
+    with Library.open(folder) as library:
+        assert [step["step"] for step in library.steps] == ["build", "add"]
+    assert add_papers(folder, tmp_path / "two", replace=True).replaced == ["a", "c"]
+
+
+def test_going_on_with_another_model_is_refused(learned: Path, tmp_path: Path) -> None:
+    """What was begun is left as it was."""
+    source, folder = learned.parent / "papers", tmp_path / "lib"
+    with pytest.raises(KeyboardInterrupt):
+        Library.build(source, folder, model=SMALL, watch=Interrupt("learning", 2))
+    with pytest.raises(UsageError, match="another version or model"):
+        Library.build(source, folder, model={**SMALL, "dim": 4}, resume=True)
+
+
+def test_wrong_settings_are_said_before_anything_is_read(tmp_path: Path) -> None:
+    """And make no folder."""
+    folder = papers(tmp_path / "papers", a=BODY)
+    with pytest.raises(UsageError, match="dim=0"):
+        Library.build(folder, tmp_path / "lib", model={"dim": 0})
+    with pytest.raises(UsageError, match="no library at"):
+        Library.build(folder, tmp_path / "lib", base=tmp_path / "nowhere")
+    with pytest.raises(UsageError, match="leave one of them out"):
+        Library.build(folder, tmp_path / "lib", model=False, base=tmp_path)
+    assert not (tmp_path / "lib").exists()
+
+
+# -- a base
+
+
+def test_words_of_a_base_are_taken_as_they_are(learned: Path, tmp_path: Path) -> None:
+    """And how many is said."""
+    folder = topical(tmp_path / "papers", 8, first=20)
+    for path in folder.rglob("*.tex"):
+        body = path.read_text("utf-8").replace(r"\end{document}", r"novelty novelty \end{document}")
+        path.write_text(body, "utf-8")
+    with (
+        Library.build(folder, tmp_path / "lib", model={"iterations": 2}, base=learned) as library,
+        Library.open(learned) as base,
+    ):
+        assert library.model is not None
+        assert base.model is not None
+        about = library.report["model"]["base"]
+        assert about["sha256"] == base.model.sha256
+        assert about["taken"] + about["missing"] == len(library.model.keys["words"])
+        assert about["taken"] > 0
+        word = next(iter(set(library.model.keys["words"]) & set(base.model.keys["words"])))
+        assert (library.model.words[word] == base.model.words[word]).all()
+
+
+def test_a_tiny_collection_takes_the_whole_model_of_its_base(
+    learned: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Rather than none."""
+    monkeypatch.setattr(building, "LEAST_WORDS", 1000)
+    folder = papers(tmp_path / "papers", a=BODY, b=BODY)
+    with (
+        Library.build(folder, tmp_path / "lib", base=learned) as library,
+        Library.open(learned) as base,
+    ):
+        assert library.model is not None
+        assert base.model is not None
+        assert library.model.sha256 == base.model.sha256
+        assert "the model of the base is taken" in library.report["model"]["why"]
+
+
+def test_a_base_without_a_model_is_refused(tmp_path: Path) -> None:
+    """In one sentence."""
+    folder = papers(tmp_path / "papers", a=BODY)
+    Library.read([folder], tmp_path / "other").close()
+    with pytest.raises(UsageError, match="has no model to take words from"):
+        Library.build(folder, tmp_path / "lib", base=tmp_path / "other")
+
+
+# -- adding
+
+
+@pytest.fixture
+def grown(tmp_path: Path) -> tuple[Path, Path]:
+    """A folder of sources of every kind in two halves, as the order of their names has them."""
+    corpus(tmp_path / "all", 27)
+    files = sorted(path for path in (tmp_path / "all").rglob("*") if path.is_file())
+    for path in files[14:]:
+        new = tmp_path / "new" / path.relative_to(tmp_path / "all")
+        new.parent.mkdir(parents=True, exist_ok=True)
+        path.rename(new)
+    return tmp_path / "all", tmp_path / "new"
+
+
+def built(*sources: Path, at: Path) -> Path:
+    """A library without a model."""
+    Library.build(sources, at, model=False).close()
+    return at
+
+
+def test_adding_equals_building_both(grown: tuple[Path, Path], tmp_path: Path) -> None:
+    """Records, types, units and index, to the byte, skipped sources among them."""
+    old, new = grown
+    folder = built(old, at=tmp_path / "lib")
+    change = add_papers(folder, new)
+    whole = content(built(old, new, at=tmp_path / "whole"))
+    assert content(folder) == whole
+    with Library.open(folder) as library:
+        report = library.report
+        assert [step["step"] for step in library.steps] == ["build", "add"]
+    assert (change.known, change.replaced, change.lacks) == ([], [], None)
+    assert change.articles + change.skipped == 13
+    assert report["sources"] == 27
+    assert len(list((folder / "generations").iterdir())) == 1
+
+
+def test_removing_gives_the_library_before(grown: tuple[Path, Path], tmp_path: Path) -> None:
+    """Ids, types and units are numbered anew."""
+    old, new = grown
+    before = content(built(old, at=tmp_path / "before"))
+    folder = built(old, new, at=tmp_path / "lib")
+    with Library.open(folder) as library, Library.open(tmp_path / "before") as other:
+        query = "SELECT name FROM sources"
+        rest = set(other.records.rows(query))
+        gone = [name for (name,) in library.records.rows(query) if (name,) not in rest]
+    change = remove_articles(folder, gone)
+    assert content(folder) == before
+    assert 0 < change.articles <= len(gone)
+
+
+def test_near_duplicates_are_found_again(tmp_path: Path) -> None:
+    """Among old and new, and not when one has gone."""
+    long = text(200, 1) + BODY
+    papers(tmp_path / "one", a=long, z=BODY)
+    papers(tmp_path / "two", b=long)
+    folder = built(tmp_path / "one", at=tmp_path / "lib")
+    add_papers(folder, tmp_path / "two" / "b.tex")
+    with Library.open(folder) as library:
+        assert library.report["clusters"] == [["a", "b"]]
+    remove_articles(folder, ["a"])
+    with Library.open(folder) as library:
+        assert library.report["clusters"] == []
+
+
+def test_names_that_are_there_are_passed_over(tmp_path: Path) -> None:
+    """Reported, and nothing is changed where nothing is new."""
+    papers(tmp_path / "one", a=BODY, b=BODY)
+    folder = built(tmp_path / "one", at=tmp_path / "lib")
+    before = content(folder)
+    assert add_papers(folder, tmp_path / "one") == Change(known=["a", "b"])
+    assert content(folder) == before
+    assert [path.name for path in (folder / "generations").iterdir()] == ["1"]
+    papers(tmp_path / "one", c=BODY)
+    change = add_papers(folder, tmp_path / "one")
+    assert (change.known, change.articles) == (["a", "b"], 1)
+
+
+def test_known_papers_beside_an_unreadable_one_change_nothing(tmp_path: Path) -> None:
+    """What cannot be read is counted, as when the folder was built or added first."""
+    papers(tmp_path / "one", a=BODY, b=BODY)
+    (tmp_path / "one" / "c.tex").write_text("", "utf-8")
+    folder = built(tmp_path / "one", at=tmp_path / "lib")
+    before = content(folder)
+    for resume in (False, True):
+        change = add_papers(folder, tmp_path / "one", resume=resume)
+        assert change == Change(known=["a", "b"], skipped=1)
+        assert content(folder) == before
+        assert [path.name for path in (folder / "generations").iterdir()] == ["1"]
+
+
+def test_a_new_version_replaces_the_old(tmp_path: Path) -> None:
+    """Where it is asked for and can be read; else the old one stays."""
+    papers(tmp_path / "one", a=BODY, b=BODY, c=BODY)
+    folder = built(tmp_path / "one", at=tmp_path / "lib")
+    papers(tmp_path / "two", a=r"New. \[ y = 2 \]", d=BODY)
+    (tmp_path / "two" / "c.tex").write_text("", "utf-8")
+    change = add_papers(folder, tmp_path / "two", replace=True)
+    assert (change.articles, change.replaced, change.kept) == (2, ["a"], ["c"])
+    with Library.open(folder) as library:
+        assert library.records.names() == ["b", "c", "a", "d"]
+        assert library.article("a").equations[0].latex == "y = 2"
+
+
+def test_a_source_that_is_skipped_again_is_there_once(tmp_path: Path) -> None:
+    """And once it can be read it is an article."""
+    papers(tmp_path / "papers", a=BODY, c=BODY)
+    (tmp_path / "papers" / "b.tex").write_text("", "utf-8")
+    folder = built(tmp_path / "papers", at=tmp_path / "lib")
+    papers(tmp_path / "papers", d=BODY)
+    add_papers(folder, tmp_path / "papers")
+    with Library.open(folder) as library:
+        assert (library.report["articles"], library.report["skipped"]["total"]) == (3, 1)
+    papers(tmp_path / "papers", b=BODY)
+    add_papers(folder, tmp_path / "papers")
+    with Library.open(folder) as library:
+        assert (library.report["articles"], library.report["skipped"]["total"]) == (4, 0)
+
+
+def test_the_model_stays_and_what_it_lacks_is_counted(learned: Path, tmp_path: Path) -> None:
+    """Words and units of new papers that it never met."""
+    folder = tmp_path / "lib"
+    shutil.copytree(learned, folder)
+    with Library.open(folder) as library:
+        assert library.model is not None
+        before = library.model.sha256
+        known = library.model.keys["words"][:5]
+    strange = "strangeness " * 3
+    body = rf"{' '.join(known)} {strange} \begin{{equation}} q = \oint q \end{{equation}} {strange}"
+    papers(tmp_path / "new", odd=body, other=body)
+    change = add_papers(folder, [tmp_path / "new/odd.tex", tmp_path / "new/other.tex"])
+    assert change.lacks is not None
+    assert change.lacks["words"] == 1
+    assert change.lacks["words_occurrences"] == 12
+    assert change.lacks["all_words_occurrences"] >= 12
+    assert 0 < change.lacks["units"] <= change.lacks["all_units"]
+    with Library.open(folder) as library:
+        assert library.model is not None
+        assert library.model.sha256 == before
+        assert library.report["model"]["sha256"] == before
+        lacks = library.report["model"]["lacks"]
+        assert 1 <= lacks["words"] < lacks["all_words"]
+        assert lacks["all_words_occurrences"] > change.lacks["all_words_occurrences"]
+        assert not (library.generation / "training").exists()
+
+
+@pytest.mark.parametrize(("stage", "count"), [("reading", 4), ("indexing", 1)])
+def test_an_interrupted_add_goes_on(
+    grown: tuple[Path, Path],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    stage: str,
+    count: int,
+) -> None:
+    """The library is the old one until then."""
+    monkeypatch.setattr(ingest, "_COMMIT_EVERY", 0.0)
+    old, new = grown
+    folder = built(old, at=tmp_path / "lib")
+    before = content(folder)
+    with pytest.raises(KeyboardInterrupt):
+        add_papers(folder, new, watch=Interrupt(stage, count))
+    assert content(folder) == before
+    told: list[str] = []
+    add_papers(folder, new, resume=True, watch=lambda stage, _: told.append(stage))
+    assert told.count("reading") == (9 if stage == "reading" else 0)
+    assert content(folder) == content(built(old, new, at=tmp_path / "whole"))
+
+
+def test_nothing_is_added_to_nothing(tmp_path: Path) -> None:
+    """Wrong places, and papers that cannot be read, are said; the library stays as it was."""
+    papers(tmp_path / "papers", a=BODY)
+    with pytest.raises(UsageError, match="no library at"):
+        add_papers(tmp_path / "lib", tmp_path / "papers")
+    folder = built(tmp_path / "papers", at=tmp_path / "lib")
+    before = content(folder)
+    with pytest.raises(UsageError, match="nothing to read at"):
+        add_papers(folder, tmp_path / "nowhere")
+    (tmp_path / "pdfs").mkdir()
+    (tmp_path / "pdfs" / "x.pdf").write_bytes(PDF)
+    with pytest.raises(EqembError, match=r"no article could be read: 1 pdf only"):
+        add_papers(folder, tmp_path / "pdfs")
+    assert content(folder) == before
+    assert [path.name for path in (folder / "generations").iterdir()] == ["1"]
+
+
+# -- changed by others
+
+
+@pytest.mark.skipif(os.name == "nt", reason="no locks here")
+def test_an_open_library_answers_on_while_it_is_changed(learned: Path, tmp_path: Path) -> None:
+    """As it was when it was opened; the next change after it was closed removes that state."""
+    folder = tmp_path / "lib"
+    shutil.copytree(learned, folder)
+    topical(tmp_path / "more", 2, first=30)
+    with Library.open(folder) as before:
+        add_papers(folder, tmp_path / "more")
+        remove_articles(folder, ["set2/paper030"])
+        assert len(before.records.names()) == before.report["articles"] == 12
+        assert len(before.similar("x_1 = a + 0", by="meaning")) > 0
+        assert before.describe("x_1 = a + 0").words
+        with Library.open(folder) as after:
+            assert len(after.records.names()) == 13
+    names = {path.name for path in (folder / "generations").iterdir()}
+    assert names == {"1", "3"}
+    remove_articles(folder, ["set3/paper031"])
+    assert [path.name for path in (folder / "generations").iterdir()] == ["4"]
+
+
+def test_a_library_that_has_gone_is_said_to_have_changed(learned: Path, tmp_path: Path) -> None:
+    """Where nothing could hold it."""
+    shutil.copytree(learned, tmp_path / "lib")
+    with (  # noqa: PT012 - the library is closed by the error
+        pytest.raises(EqembError, match="was changed since it was opened"),
+        Library.open(tmp_path / "lib") as library,
+    ):
+        assert len(library.similar("x_1 = a + 0", by="structure")) > 0
+        shutil.rmtree(library.generation)
+        library.similar("x_1 = a + 0", by="paper")
+
+
+# -- removing
+
+
+def test_a_name_that_is_not_there_changes_nothing(tmp_path: Path) -> None:
+    """Near ones are named."""
+    papers(tmp_path / "papers", cosine=BODY, entropy=BODY)
+    folder = built(tmp_path / "papers", at=tmp_path / "lib")
+    before = content(folder)
+    with pytest.raises(UsageError, match=r"no article 'cosin' in .*: did you mean cosine\?"):
+        remove_articles(folder, ["entropy", "cosin"])
+    assert content(folder) == before
+    assert [path.name for path in (folder / "generations").iterdir()] == ["1"]
+
+
+def test_not_every_article_can_be_removed(tmp_path: Path) -> None:
+    """An empty library is of no use to anyone."""
+    papers(tmp_path / "papers", a=BODY, b=BODY)
+    folder = built(tmp_path / "papers", at=tmp_path / "lib")
+    with pytest.raises(UsageError, match="would leave no article"):
+        remove_articles(folder, ["a", "b"])
+
+
+def test_a_removal_that_was_done_is_not_done_again(tmp_path: Path) -> None:
+    """Where it was killed after the switch and is gone on with."""
+    papers(tmp_path / "papers", a=BODY, b=BODY, c=BODY)
+    folder = built(tmp_path / "papers", at=tmp_path / "lib")
+    assert remove_articles(folder, ["a", "a"]).articles == 1
+    after = content(folder)
+    assert remove_articles(folder, ["a"], resume=True) == Change(finished=True)
+    assert content(folder) == after
+    with pytest.raises(UsageError, match="no article 'a'"):
+        remove_articles(folder, ["a"])
+
+
+# -- again
+
+
+def test_a_library_can_be_made_again(learned: Path, tmp_path: Path) -> None:
+    """Built, added to and removed from, with a model: to the byte."""
+    source, folder = tmp_path / "papers", tmp_path / "lib"
+    shutil.copytree(learned.parent / "papers", source)
+    Library.build(source, folder, model=SMALL).close()
+    topical(tmp_path / "more", 3, first=30)
+    add_papers(folder, tmp_path / "more")
+    remove_articles(folder, ["set0/paper000"])
+    found = rebuild(folder)
+    assert found.agrees
+    assert set(found.parts) >= {"records", "model", "index/equations.npy"}
+    assert len(list((folder / "generations").iterdir())) == 1
+
+
+def test_papers_that_changed_are_named(tmp_path: Path) -> None:
+    """And those that have gone or come."""
+    papers(tmp_path / "papers", a=BODY, b=BODY, c=BODY)
+    folder = built(tmp_path / "papers", at=tmp_path / "lib")
+    papers(tmp_path / "papers", b=BODY + " More.", d=BODY)
+    (tmp_path / "papers" / "a.tex").unlink()
+    found = rebuild(folder)
+    assert (found.changed, found.vanished, found.appeared) == (["b"], ["a"], ["d"])
+    assert not found.agrees
+    assert not found.parts["records"]
+    shutil.rmtree(tmp_path / "papers")
+    found = rebuild(folder)
+    assert (found.vanished, found.agrees) == ([str(tmp_path / "papers")], False)
+
+
+def test_files_named_from_elsewhere_are_found_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A paper's origin is the path that was typed, so that it is typed again from there."""
+    papers(tmp_path / "papers", a=BODY, b=BODY)
+    monkeypatch.chdir(tmp_path / "papers")
+    built(Path("a.tex"), Path("b.tex"), at=Path("../lib"))
+    monkeypatch.chdir(tmp_path)
+    assert rebuild("lib").agrees
+    assert Path.cwd() == tmp_path
+
+
+def test_a_library_that_was_only_read_can_be_read_again(tmp_path: Path) -> None:
+    """It has neither model nor index."""
+    papers(tmp_path / "papers", a=BODY)
+    Library.read([tmp_path / "papers"], tmp_path / "lib").close()
+    assert rebuild(tmp_path / "lib").parts == {"records": True}
+
+
+def test_a_byte_of_the_index_that_differs_is_found(tmp_path: Path) -> None:
+    """By the name of its file."""
+    papers(tmp_path / "papers", a=BODY)
+    folder = built(tmp_path / "papers", at=tmp_path / "lib")
+    path = folder / "generations/1/index/equations.npy"
+    path.write_bytes(path.read_bytes() + b"!")
+    found = rebuild(folder)
+    assert [name for name, same in found.parts.items() if not same] == ["index/equations.npy"]
+
+
+def test_a_base_that_changed_is_named(learned: Path, tmp_path: Path) -> None:
+    """Its words are part of what was made."""
+    base = tmp_path / "base"
+    shutil.copytree(learned, base)
+    source = topical(tmp_path / "papers", 4, first=40)
+    Library.build(source, tmp_path / "lib", model={"iterations": 1}, base=base).close()
+    assert rebuild(tmp_path / "lib").agrees
+    Library.build(source, base, model=SMALL).close()
+    found = rebuild(tmp_path / "lib")
+    assert found.changed == [str(base)]
+    assert not found.agrees

@@ -1,0 +1,309 @@
+"""The map: where equations lie, what regions are called, what is kept, served and drawn."""
+
+import errno
+import json
+import os
+import subprocess
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from axes import make_library
+from eqemb.errors import EqembError, UsageError
+from eqemb.facade import equation_map
+from eqemb.facade.equation_map import SIDE, Map, compute, kept_map, main_axes, map_of, map_place
+from eqemb.facade.library import Library
+from eqemb.storage import atomic
+from synthetic import eqemb, paper
+
+
+@pytest.fixture
+def library(tmp_path: Path) -> Library:
+    """A library with a model made by hand: cosines along one axis, harmonic means on another."""
+    return make_library(tmp_path)
+
+
+def names(made: Map) -> list[str]:
+    """The equation of each point, as the page finds it."""
+    firsts = np.array([first for _, first in made.articles])
+    rows = np.searchsorted(firsts, made.equation, side="right") - 1
+    return [
+        f"{made.articles[row][0]}#{place - firsts[row] + 1}"
+        for row, place in zip(rows.tolist(), made.equation.tolist(), strict=True)
+    ]
+
+
+def test_points_are_types_and_have_names(library: Library) -> None:
+    """Each has an equation of its type, and what is alike lies together."""
+    made = compute(library.questions)
+    types = library.questions.types
+    assert len(made.x) == len(set(types.tolist()))
+    assert types[made.equation].tolist() == list(range(len(made.x)))
+    every = library.questions.names()
+    assert names(made) == [every[place] for place in made.equation.tolist()]
+    at = dict(zip(names(made), zip(made.x.tolist(), made.y.tolist(), strict=True), strict=True))
+    apart = np.hypot(*np.subtract(at["angles#1"], at["again#1"]))
+    near = np.hypot(*np.subtract(at["angles#1"], at["documents#1"]))
+    assert near < apart / 2
+    assert max(made.x.max(), made.y.max()) == SIDE
+
+
+def test_a_map_is_the_same_every_time_and_made_once(
+    library: Library, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Kept whole beside the index; one that cannot be read is made anew."""
+    first = map_of(library)
+    data = map_place(library.generation).read_bytes()
+    assert map_of(library, anew=True).to_json() == first.to_json() == data
+    with monkeypatch.context() as patch:
+        patch.setattr(equation_map, "compute", lambda _: pytest.fail("computed twice"))
+        assert map_of(library).to_json() == data
+    for broken in (data[:50], b"{}", data.replace(b'"format":1', b'"format":0')):
+        map_place(library.generation).write_bytes(broken)
+        assert kept_map(library) is None
+        assert map_of(library).to_json() == data
+    assert [path.name for path in map_place(library.generation).parent.iterdir()] == ["map.json"]
+
+
+def test_a_map_of_an_older_generation_is_not_kept(library: Library) -> None:
+    """The library was changed meanwhile."""
+    state = library.folder / "library.json"
+    told = json.loads(state.read_text()) | {"generation": 2}
+    state.write_text(json.dumps(told))
+    with pytest.raises(EqembError, match="changed"):
+        map_of(library)
+    assert not map_place(library.generation).exists()
+
+
+def test_without_a_model_words_decide(tmp_path: Path) -> None:
+    """Equations near the same words lie together."""
+    with make_library(tmp_path, model=False) as bare:
+        vectors = equation_map.vectors_of(bare.questions)
+        assert len(map_of(bare).x) == len(vectors) == 4
+    harmonic, _, angles, documents = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
+    assert angles @ documents > angles @ harmonic + 0.1
+
+
+def test_without_equations_there_is_no_map(tmp_path: Path) -> None:
+    """And a sentence says why."""
+    (tmp_path / "a.tex").write_text(r"\documentclass{article}\begin{document}Words.\end{document}")
+    with (
+        Library.read([tmp_path / "a.tex"], tmp_path / "library", jobs=1, index=True) as empty,
+        pytest.raises(UsageError, match="no equations"),
+    ):
+        map_of(empty)
+
+
+def test_main_axes_find_what_differs_most() -> None:
+    """In order, pointing one way, and zero where there are no more."""
+    draw = np.random.default_rng(1)
+    hidden = draw.normal(size=(500, 2)) * (5, 2)
+    turned, _ = np.linalg.qr(draw.normal(size=(6, 6)))
+    found = main_axes(hidden @ turned[:2], 2)
+    centred = hidden - hidden.mean(axis=0)
+    for axis in range(2):
+        assert abs(np.corrcoef(found[:, axis], centred[:, axis])[0, 1]) > 0.99
+    assert np.allclose(main_axes(hidden @ -turned[:2], 2), found) or np.allclose(
+        main_axes(hidden @ -turned[:2], 2), -found
+    )
+    assert main_axes(np.ones((4, 1)), 2).tolist() == [[0.0, 0.0]] * 4
+
+
+def test_far_points_do_not_make_the_others_small() -> None:
+    """They are drawn in, and stay outside."""
+    places = np.random.default_rng(0).uniform(size=(1000, 2))
+    places[0] = (500.0, 0.5)
+    scaled = equation_map._scaled(places).astype(float)
+    assert scaled[0, 0] == scaled[:, 0].max()
+    assert np.ptp(scaled[1:, 0]) > 0.7 * SIDE
+
+
+def test_regions_are_where_points_are() -> None:
+    """Four heaps are four regions."""
+    draw = np.random.default_rng(0)
+    heaps = np.repeat(np.array([(0, 0), (0, 9), (9, 0), (9, 9)]), 50, axis=0)
+    parts = list(equation_map._regions(heaps + draw.normal(0, 0.3, heaps.shape), 4))
+    assert sorted(part.argmax() for part in parts) == [0, 50, 100, 150]
+    assert all(part.sum() == 50 for part in parts)
+
+
+def test_labels_say_what_others_do_not() -> None:
+    """A word of every region names none."""
+    said = [{1: 0.5, 2: 0.4, 3: 0.1}, {1: 0.6, 4: 0.4}, {1: 0.7, 5: 0.2, 6: 0.1}]
+    assert [words[0] for words in equation_map._telling(said)] == [2, 4, 5]
+    assert list(equation_map._telling([{7: 0.3, 8: 0.7}])) == [[8, 7]]  # there are no others
+
+
+def test_umap_keeps_neighbours_and_is_the_same_every_time() -> None:
+    """Where it is installed."""
+    pytest.importorskip("umap", reason="umap-learn is not installed")
+    draw = np.random.default_rng(0)
+    heaps = np.repeat(np.eye(3, 20), 20, axis=0) + draw.normal(0, 0.02, (60, 20))
+    places = equation_map._umap(heaps)
+    assert np.array_equal(places, equation_map._umap(heaps))
+    of = np.repeat(np.arange(3), 20)
+    for point in range(60):
+        others = np.linalg.norm(places - places[point], axis=1).argsort()[1:6]
+        assert (of[others] == of[point]).all()
+
+
+def test_the_command_makes_and_draws_it(library: Library, tmp_path: Path) -> None:
+    """Once, with a picture where one is wanted."""
+    pytest.importorskip("matplotlib")
+    picture = tmp_path / "map.png"
+    done = eqemb("map", library.folder, "--png", picture, "--json")
+    assert done.returncode == 0, done.stderr
+    made = kept_map(library)
+    assert made is not None
+    assert json.loads(done.stdout)["points"] == len(made.x)
+    assert picture.read_bytes().startswith(b"\x89PNG")
+    done = eqemb("map", library.folder, "--png", tmp_path / "map.doc")
+    assert (done.returncode, ".png" in done.stderr) == (2, True)
+
+
+# ------------------------------------------------------------ served
+
+
+def test_the_map_is_served(library: Library) -> None:
+    """Before it is there, and after; then pages lead to it and queries light points."""
+    client = pytest.importorskip("fastapi.testclient")
+    from eqemb.server import schemas
+    from eqemb.server.app import make_app
+
+    app = make_app(library.folder)
+    with client.TestClient(app, base_url="http://localhost") as asked:
+        assert asked.get("/map").status_code == asked.get("/v1/map").status_code == 404
+        before = asked.get("/")
+        assert 'href="/map"' not in before.text
+        made = map_of(library)
+        assert asked.get("/v1/stats").json()["map"] is True
+        after = asked.get("/", headers={"If-None-Match": before.headers["etag"]})
+        assert 'href="/map"' in after.text
+        answer = asked.get("/v1/map")
+        schemas.Map.model_validate(answer.json())
+        assert answer.content == made.to_json()
+        tag = {"If-None-Match": answer.headers["etag"]}
+        assert asked.get("/v1/map", headers=tag).status_code == 304
+        with atomic.new_file(map_place(library.generation)) as file:
+            file.write_bytes(made._replace(labels=[]).to_json())
+        changed = asked.get("/v1/map", headers=tag)
+        assert (changed.status_code, changed.json()["labels"]) == (200, [])
+        assert map_of(library, anew=True).to_json() == made.to_json()
+        lit = asked.get("/v1/map/hits?q=cosine+similarity").json()
+        schemas.Lit.model_validate(lit)
+        assert names(made)[lit["points"][0]] in ("angles#1", "documents#1")
+        assert lit["scores"] == sorted(lit["scores"], reverse=True)
+        assert lit["scores"][0] == 1
+        formula = asked.get("/v1/map/hits", params={"q": r"$F = \frac{2PR}{P+R}$"}).json()
+        assert names(made)[formula["points"][0]] in ("harmonic#1", "again#1")
+        assert asked.get("/v1/map/hits?q=").status_code == 400
+        page = asked.get("/map?q=cosine")
+        assert 'data-query="cosine"' in page.text
+        first = asked.get("/v1/search?q=cosine").json()["hits"][0]["id"]
+        assert f'data-id="{first}"' in page.text
+        refused = asked.get("/map", params={"q": "(" * 50})
+        assert refused.status_code == 400
+        assert "50 deep" in refused.text
+        assert "<canvas" in refused.text
+
+
+def test_a_server_makes_the_map_that_is_missing(
+    library: Library, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By itself, once; meanwhile its page says so."""
+    testing = pytest.importorskip("fastapi.testclient")
+    from eqemb.server import map_worker
+    from eqemb.server.app import make_app
+
+    monkeypatch.setattr(map_worker, "PAUSE", 0.05)
+    niceness = list[int]()
+    monkeypatch.setattr(os, "setpriority", lambda *given: niceness.append(given[2]))
+    map_place(library.generation).parent.mkdir()
+    map_place(library.generation).write_text('{"format": 0}')  # of another version
+    app = make_app(library.folder, draws=True)
+    with testing.TestClient(app, base_url="http://localhost") as asked:
+        waiting = asked.get("/map")
+        assert (waiting.status_code, waiting.headers["refresh"]) == (202, "5")
+        assert "being drawn" in waiting.text
+        assert asked.get("/v1/map").status_code == 404
+        assert asked.get("/v1/stats").json()["map"] is False
+        wait_until(lambda: kept_map(library) is not None)
+        assert "<canvas" in asked.get("/map").text
+        assert "refresh" not in asked.get("/map").headers
+    assert niceness == [19]
+    monkeypatch.setattr(
+        subprocess, "Popen", lambda *_args, **_named: pytest.fail("there is a map already")
+    )
+    other = map_worker.MapMaker(library.folder)
+    time.sleep(0.2)
+    assert other._thread.is_alive()
+    other.close()
+    assert not other._thread.is_alive()
+
+
+def test_a_map_that_cannot_be_made_is_tried_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The log says why, the page that there is none; a changed library is tried again."""
+    pytest.importorskip("fastapi")
+    from eqemb.facade.update import add_papers
+    from eqemb.server import map_worker
+
+    (tmp_path / "a.tex").write_text(paper("Words."))
+    place = tmp_path / "library"
+    Library.read([tmp_path / "a.tex"], place, jobs=1, index=True).close()
+    monkeypatch.setattr(map_worker, "PAUSE", 0.05)
+    maker = map_worker.MapMaker(place)
+    wait_until(lambda: not maker.is_due)
+    time.sleep(0.3)
+    assert [record.message for record in caplog.records] == [
+        "there is no map: eqemb: there is nothing to map: this library has no equations"
+    ]
+    state = (place / "library.json").read_text()
+    (place / "library.json").write_text("{")  # it is watched on, whatever is read
+    time.sleep(0.2)
+    (place / "library.json").write_text(state)
+    (tmp_path / "b.tex").write_text(paper(r"An eigenvalue \[ Ax = \lambda x \] is real."))
+    add_papers(place, [tmp_path / "b.tex"], jobs=1)
+    with Library.open(place) as changed:
+        wait_until(lambda: kept_map(changed) is not None)
+    maker.close()
+
+
+def test_a_map_whose_process_cannot_start_is_tried_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The log says why, the page that there is none; it is watched on, whatever cannot be read."""
+    pytest.importorskip("fastapi")
+    from eqemb.server import map_worker
+
+    (tmp_path / "a.tex").write_text(paper("Words."))
+    Library.read([tmp_path / "a.tex"], tmp_path / "library", jobs=1, index=True).close()
+
+    def fail(*_args: object, **_named: object) -> None:
+        raise OSError(errno.ENOMEM, "no memory")
+
+    monkeypatch.setattr(map_worker, "PAUSE", 0.05)
+    monkeypatch.setattr(subprocess, "Popen", fail)
+    maker = map_worker.MapMaker(tmp_path / "library")
+    wait_until(lambda: not maker.is_due)
+    monkeypatch.setattr(map_worker, "read_state", fail)
+    time.sleep(0.3)
+    assert not maker.is_due
+    assert [record.message for record in caplog.records] == [
+        f"there is no map: [Errno {errno.ENOMEM}] no memory"
+    ]
+    assert maker._thread.is_alive()
+    maker.close()
+
+
+def wait_until(is_so: Callable[[], bool]) -> None:
+    """A minute at most."""
+    for _ in range(600):
+        if is_so():
+            return
+        time.sleep(0.1)
+    pytest.fail("it did not happen")

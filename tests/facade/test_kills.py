@@ -1,0 +1,93 @@
+"""Killed for real: SIGKILL at random moments, then resumed to the same bytes."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from eqemb.corpus.split import Settings, Split
+from eqemb.models.eqemb import EqEmbU
+from planted import planted
+from synthetic import start as start_python
+
+FULL = os.environ.get("EQEMB_FULL") == "1"
+PROGRAM = """
+import sys, time
+from pathlib import Path
+from planted import planted
+from eqemb.models import EqEmbU
+from eqemb.corpus.split import Settings, Split
+
+corpus = planted()
+split = Split.make(corpus, Settings(negatives=10))
+model = EqEmbU(dim=10, batch=1024, iterations=15, patience=15)
+file = Path(sys.argv[1])
+print("ready", flush=True)
+slow = lambda *_: time.sleep(float(sys.argv[2]))
+model.fit(corpus, split, checkpoint=file, resume=True, callback=slow)
+print(model.embeddings_.sha256)
+"""
+
+
+def start(file: Path, pause: float) -> subprocess.Popen[str]:
+    """A training process, past its imports."""
+    environment = os.environ | {"PYTHONPATH": str(Path(__file__).parents[1])}
+    process = subprocess.Popen(
+        [sys.executable, "-c", PROGRAM, str(file), str(pause)],
+        stdout=subprocess.PIPE,
+        text=True,
+        env=environment,
+    )
+    assert process.stdout is not None
+    assert process.stdout.readline() == "ready\n"
+    return process
+
+
+@pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="no SIGKILL here")
+def test_three_kills_end_with_the_same_bytes(tmp_path: Path) -> None:
+    """Whatever the moment, the checkpoint is whole, and the end is that of one run."""
+    corpus = planted()
+    split = Split.make(corpus, Settings(negatives=10))
+    model = EqEmbU(dim=10, batch=1024, iterations=15, patience=15)
+    expected = model.fit(corpus, split).embeddings_.sha256
+    random = np.random.default_rng()
+    file = tmp_path / "checkpoint"
+    for _ in range(3):
+        process = start(file, 0.05)
+        time.sleep(random.uniform(0.3, 1.2))
+        process.kill()
+        process.communicate()
+    process = start(file, 0.0)
+    printed, _ = process.communicate(timeout=60)
+    assert process.returncode == 0
+    assert printed.strip() == expected
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
+@pytest.mark.parametrize("change", ["build", "add", "remove"])
+def test_a_killed_change_leaves_the_old_library_or_the_new(change: str, tmp_path: Path) -> None:
+    """Whatever the moment; going on makes the new one, and nothing else is left."""
+    script = Path(__file__).parents[1] / "kills.py"
+    count, seed = (20, os.urandom(4).hex()) if FULL else (2, "0")
+    environment = {"OPENBLAS_NUM_THREADS": "1", "PYTHONWARNINGS": "ignore"}
+    with start_python(
+        script, tmp_path, change, str(count), seed, environment=environment
+    ) as process:
+        out, err = process.communicate(timeout=300)
+    assert process.returncode == 0, err
+    found = json.loads(out)
+    assert found["old"] != found["new"]
+    for kill in found["kills"]:
+        assert kill["before"] in {found["old"], found["new"]}, seed
+        assert (kill["again"], kill["after"]) == (0, found["new"]), seed
+        assert kill["left"] == [
+            *("index", "model", "records.sqlite", "report.html", "report.json", "run.json"),
+            "settings.json",
+        ], seed
+    assert any(kill["at work"] for kill in found["kills"]), "all were killed too late"

@@ -1,0 +1,353 @@
+"""A library is the old one or the new one, refuses what is not its own, and says what is wrong."""
+
+import json
+import os
+import shutil
+import stat
+from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from eqemb.errors import EqembError, UsageError
+from eqemb.facade.library import Library
+from eqemb.library.database import FORMAT, Records, from_article, skipped
+from eqemb.library.generations import make_folder, next_generation, switch
+from eqemb.storage.atomic import to_json, write_atomically
+from eqemb.storage.locks import locked
+from synthetic import article, equation
+
+HALF = os.fsdecode(b"caf\xe9")
+
+
+class Killed(BaseException):
+    """Stands for a kill: nothing catches it."""
+
+
+def add_generation(folder: Path, *names: str) -> Path:
+    """A finished generation, not yet taken."""
+    generation = next_generation(folder)
+    generation.mkdir(parents=True)
+    with closing(Records(generation / "records.sqlite", write=True)) as records:
+        for name in names:
+            records.add(from_article(article(name, equation(name=name)), 0, b""))
+        records.add(skipped("p", "p.pdf", "", "pdf only", ""))
+        records.finish()
+    for name in ("report.json", "report.html"):
+        (generation / name).write_text(to_json({"articles": len(names)}), "utf-8")
+    return generation
+
+
+def make_library(folder: Path, *names: str) -> Path:
+    """A library of these articles."""
+    switch(folder, add_generation(folder, *names))
+    return folder
+
+
+def names(folder: Path) -> list[str]:
+    """The articles of a library."""
+    with Library.open(folder) as opened:
+        return [found.name for found in opened.articles()]
+
+
+# -- files whole or not at all
+
+
+def test_a_file_is_written(tmp_path: Path) -> None:
+    """Under its name, and nothing beside it."""
+    write_atomically(tmp_path / "f.json", "é\n")
+    assert {p.name: p.read_text("utf-8") for p in tmp_path.iterdir()} == {"f.json": "é\n"}
+
+
+@pytest.mark.parametrize(("owner", "name"), [(os, "fsync"), (Path, "replace")])
+def test_a_file_that_cannot_be_written_leaves_the_old_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, owner: object, name: str
+) -> None:
+    """A full disk at any step costs the new content only."""
+
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    path = tmp_path / "f.json"
+    write_atomically(path, "old")
+    monkeypatch.setattr(owner, name, full)
+    with pytest.raises(OSError, match="No space left"):
+        write_atomically(path, "new")
+    assert {p.name: p.read_text("utf-8") for p in tmp_path.iterdir()} == {"f.json": "old"}
+
+
+def test_what_a_kill_left_is_no_hindrance(tmp_path: Path) -> None:
+    """Half a file of an earlier try is overwritten, not added to."""
+    (tmp_path / ".f.json.new").write_text("half of a long content", "utf-8")
+    write_atomically(tmp_path / "f.json", "new")
+    assert {p.name: p.read_text("utf-8") for p in tmp_path.iterdir()} == {"f.json": "new"}
+
+
+@pytest.mark.skipif(os.name != "posix", reason="permissions as POSIX has them")
+def test_files_are_as_private_as_asked_for(tmp_path: Path) -> None:
+    """The umask decides who may read."""
+    before = os.umask(0o077)
+    try:
+        write_atomically(tmp_path / "f", "x")
+    finally:
+        os.umask(before)
+    assert stat.S_IMODE((tmp_path / "f").stat().st_mode) == 0o600
+
+
+def test_half_a_character_in_a_path_is_kept(tmp_path: Path) -> None:
+    """JSON with a foreign file name reads back as it was."""
+    write_atomically(tmp_path / "f.json", to_json({"path": HALF}))
+    assert json.loads((tmp_path / "f.json").read_text("utf-8")) == {"path": HALF}
+
+
+# -- opening
+
+
+def test_a_library_gives_its_articles_in_order(tmp_path: Path) -> None:
+    """Skipped sources are none of them."""
+    assert names(make_library(tmp_path, "b", "a")) == ["b", "a"]
+
+
+def test_a_library_opens_by_path_or_text(tmp_path: Path) -> None:
+    """As people type it."""
+    make_library(tmp_path, "a")
+    with Library.open(str(tmp_path)) as opened:
+        assert opened.article("a").equations[0].id == "a#1"
+        assert opened.report == {"articles": 1}
+
+
+@pytest.mark.parametrize(
+    ("content", "sentence"),
+    [
+        ({"format": FORMAT + 1, "generation": 1}, "made by a newer version"),
+        ({"format": "x", "generation": 1}, "made by another version"),
+        ({"format": FORMAT}, "is not a library's"),
+        ({"format": FORMAT, "generation": "x"}, "is not a library's"),
+        ({"books": []}, "is not a library's"),
+        ([], "is not a library's"),
+        ("", "is not a library's"),
+    ],
+)
+def test_a_library_json_of_others_is_refused(
+    tmp_path: Path, content: object, sentence: str
+) -> None:
+    """Of another version, damaged, or of another program."""
+    (tmp_path / "library.json").write_text(json.dumps(content), "utf-8")
+    with pytest.raises(EqembError, match=sentence):
+        Library.open(tmp_path)
+    with pytest.raises(EqembError, match=sentence):
+        make_folder(tmp_path)
+
+
+def test_a_library_json_that_is_no_text_is_refused(tmp_path: Path) -> None:
+    """Neither JSON nor UTF-8."""
+    (tmp_path / "library.json").write_bytes(b"\xff\xfe{")
+    with pytest.raises(EqembError, match="is not a library's"):
+        Library.open(tmp_path)
+
+
+def test_no_library_is_said_with_the_way_to_one(tmp_path: Path) -> None:
+    """An empty folder, and none at all."""
+    for folder in (tmp_path, tmp_path / "none"):
+        with pytest.raises(UsageError, match=r"no library at .*: make one with `eqemb build"):
+            Library.open(folder)
+
+
+def test_an_unfinished_library_is_said_so(tmp_path: Path) -> None:
+    """With the way to finish it."""
+    add_generation(tmp_path, "a")
+    with pytest.raises(UsageError, match=r"not finished: .*--resume"):
+        Library.open(tmp_path)
+
+
+def test_a_file_is_no_library(tmp_path: Path) -> None:
+    """Given in its place."""
+    (tmp_path / "f").write_text("x", "utf-8")
+    with pytest.raises(UsageError, match="is a file, not a library folder"):
+        Library.open(tmp_path / "f")
+
+
+def test_a_library_without_its_records_is_said_so(tmp_path: Path) -> None:
+    """A generation that someone removed."""
+    make_library(tmp_path, "a")
+    shutil.rmtree(tmp_path / "generations")
+    with pytest.raises(EqembError, match=r"cannot read .*; build the library anew"):
+        Library.open(tmp_path)
+
+
+def test_a_library_without_its_report_is_said_so(tmp_path: Path) -> None:
+    """Its articles can still be read."""
+    make_library(tmp_path, "a")
+    (tmp_path / "generations/1/report.json").unlink()
+    with Library.open(tmp_path) as opened:
+        assert opened.article("a").name == "a"
+        with pytest.raises(EqembError, match="has no readable report"):
+            _ = opened.report
+
+
+def test_damaged_records_are_said_in_one_sentence(tmp_path: Path) -> None:
+    """Pages overwritten in the middle of the file show only when they are read."""
+    many = [f"{number:04}" for number in range(500)]
+    path = make_library(tmp_path, *many) / "generations/1/records.sqlite"
+    data = bytearray(path.read_bytes())
+    data[len(data) // 4 : -4096] = b"\xff" * (len(data) - 4096 - len(data) // 4)
+    path.write_bytes(data)
+    with (
+        pytest.raises(EqembError, match=r"(is damaged|cannot read) .*: "),
+        Library.open(tmp_path) as opened,
+    ):
+        list(opened.articles())
+
+
+# -- articles by name
+
+
+def test_a_misspelt_article_is_answered_with_near_ones(tmp_path: Path) -> None:
+    """Up to three of them."""
+    make_library(tmp_path, "bm25", "cosine", "lstm")
+    with (
+        Library.open(tmp_path) as opened,
+        pytest.raises(UsageError, match=r"no article 'cosinus' in .*: did you mean cosine\?"),
+    ):
+        opened.article("cosinus")
+
+
+def test_an_article_without_its_folder_is_answered_with_it(tmp_path: Path) -> None:
+    """The last part of a name finds the whole."""
+    make_library(tmp_path, "very/long/way/to/a", "b/a", "ab")
+    with (
+        Library.open(tmp_path) as opened,
+        pytest.raises(UsageError, match=r"did you mean very/long/way/to/a, b/a\?"),
+    ):
+        opened.article("a")
+
+
+def test_an_article_like_no_other_is_answered_with_what_to_do(tmp_path: Path) -> None:
+    """No suggestion is better than a silly one."""
+    make_library(tmp_path, "bm25")
+    with Library.open(tmp_path) as opened, pytest.raises(UsageError, match="`eqemb show LIBRARY`"):
+        opened.article("zzzzzz")
+
+
+# -- folders
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        ["thesis.tex"],
+        [".git/config"],
+        [".lock", "notes.txt"],
+        ["generations/1/precious.txt"],
+        ["generations/1/precious.txt", "notes.txt"],
+        ["report.html"],
+    ],
+    ids=" ".join,
+)
+def test_a_folder_that_is_not_ours_is_refused(tmp_path: Path, content: list[str]) -> None:
+    """Whatever in it looks like a library's, and everything is left as it was."""
+    for name in content:
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text("precious", "utf-8")
+    with pytest.raises(UsageError, match="holds other files: give a new or empty folder"):
+        make_folder(tmp_path)
+    assert all((tmp_path / name).read_text("utf-8") == "precious" for name in content)
+
+
+def test_a_folder_that_is_ours_is_taken(tmp_path: Path) -> None:
+    """New, empty, begun, finished, and with files that someone laid beside."""
+    folder = tmp_path / "new" / "library"
+    make_folder(folder)
+    make_folder(folder)
+    with locked(folder / ".lock", "it is being written"):
+        add_generation(folder, "a")
+        make_folder(folder)
+        switch(folder, folder / "generations/1")
+    (folder / "notes.txt").write_text("x", "utf-8")
+    make_folder(folder)
+
+
+def test_a_file_is_no_folder_for_a_library(tmp_path: Path) -> None:
+    """Given as the folder, or on the way to it."""
+    (tmp_path / "f").write_text("x", "utf-8")
+    with pytest.raises(UsageError, match="f is a file: give a folder"):
+        make_folder(tmp_path / "f")
+    with pytest.raises(EqembError, match=r"cannot make the folder .*Not a directory"):
+        make_folder(tmp_path / "f" / "library")
+
+
+# -- one writer
+
+
+def test_a_second_writer_is_told_so(tmp_path: Path) -> None:
+    """And the way is free once the first is done."""
+    pytest.importorskip("fcntl")
+    with (
+        locked(tmp_path / ".lock", "it is being written"),
+        pytest.raises(EqembError, match="is being written by another eqemb"),
+        locked(tmp_path / ".lock", "it is being written"),
+    ):
+        pass
+    with locked(tmp_path / ".lock", "it is being written"):
+        pass
+
+
+# -- the switch
+
+
+def test_generations_follow_each_other(tmp_path: Path) -> None:
+    """A new reading is the number after the current one, which alone stays."""
+    for number in (1, 2, 3):
+        assert next_generation(tmp_path).name == str(number)
+        make_library(tmp_path, f"a{number}")
+        assert names(tmp_path) == [f"a{number}"]
+        assert [path.name for path in (tmp_path / "generations").iterdir()] == [str(number)]
+
+
+def test_the_report_for_people_is_that_of_the_current_generation(tmp_path: Path) -> None:
+    """Copied to where one looks first."""
+    make_library(tmp_path, "a")
+    make_library(tmp_path, "a", "b")
+    for name in ("report.json", "report.html"):
+        assert json.loads((tmp_path / name).read_text("utf-8")) == {"articles": 2}
+
+
+@pytest.mark.parametrize("step", range(4))
+def test_a_kill_in_the_switch_leaves_the_old_or_the_new(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: int
+) -> None:
+    """Before the first rename the old one, before every other step the new one."""
+    make_library(tmp_path, "old")
+    generation = add_generation(tmp_path, "new")
+    done: list[str] = []
+
+    def fragile(name: str, function: Callable[..., object]) -> Callable[..., object]:
+        def call(*arguments: object, **options: object) -> object:
+            if len(done) == step:
+                raise Killed
+            done.append(name)
+            return function(*arguments, **options)
+
+        return call
+
+    monkeypatch.setattr(Path, "replace", fragile("rename", Path.replace))
+    monkeypatch.setattr(shutil, "rmtree", fragile("remove", shutil.rmtree))
+    with pytest.raises(Killed):
+        switch(tmp_path, generation)
+    monkeypatch.undo()
+    assert done == ["rename", "rename", "rename", "remove"][:step]
+    assert names(tmp_path) == (["new"] if step else ["old"])
+    shutil.rmtree(next_generation(tmp_path), ignore_errors=True)
+    assert names(make_library(tmp_path, "newest")) == ["newest"]
+
+
+def test_an_open_library_outlives_the_switch(tmp_path: Path) -> None:
+    """Whoever reads while a new one is taken reads the old one to its end."""
+    make_library(tmp_path, "a", "b", "c")
+    with Library.open(tmp_path) as opened:
+        articles = opened.articles()
+        assert next(articles).name == "a"
+        make_library(tmp_path, "new")
+        assert [found.name for found in articles] == ["b", "c"]
+    assert names(tmp_path) == ["new"]

@@ -1,0 +1,161 @@
+"""Patterns: what wildcards stand for, where they are found, and that time is bounded."""
+
+import time
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from eqemb.formula import layout
+from eqemb.formula.likeness import QUERY, RENAMED, outline
+from eqemb.formula.pattern import Match, OutOfStepsError, Pattern, is_pattern, read_pattern
+
+
+def match(pattern: str, latex: str) -> Match | None:
+    """A pattern and an equation as LaTeX."""
+    return Pattern(read_pattern(pattern)).match(outline(layout(latex)))
+
+
+@pytest.mark.parametrize(
+    ("pattern", "latex"),
+    [
+        ("?x", "?"),  # a question mark alone is a symbol
+        ("?a+?b", "x_1+y^2"),
+        (r"\frac{?a}{?a+?b}", r"\frac{tp}{tp+fn}"),
+        ("?x^2", "(a+b)^2"),
+        ("f(?x)", "f(x,y)"),
+        (r"\sum ?x", r"\sum_{i=1}^n x_i"),
+        (r"\log ?x", r"\log_2 x"),
+        (r"e^{?x}", r"1+\frac{1}{e^{-x}}"),
+        (r"\sqrt{?name}", r"\sqrt{x^2+y^2}"),
+        ("?x_i=?y", "a_i=b+c"),
+        ("?x1+?x2", "a+b"),
+    ],
+)
+def test_wildcards_stand_for_any_part(pattern: str, latex: str) -> None:
+    """Symbols, runs of them, whole arguments; in a larger equation too."""
+    if pattern == "?x":
+        assert not is_pattern(read_pattern(latex))
+        return
+    found = match(pattern, latex)
+    assert found is not None
+    assert found.score > 0.8
+
+
+@pytest.mark.parametrize(
+    ("pattern", "latex"),
+    [
+        ("?x+?x", "a+b"),  # the same name is the same thing
+        ("?x+?x", "b^2+b_2"),
+        (r"\frac{?a}{?a+?b}", r"\frac{t}{p+t}"),
+        ("x^?n", "x_1^2"),  # a letter carries no more than the pattern says
+        ("x^2", "x^{2n}"),  # a row that hangs on something is matched whole
+        ("?x+1", "1+x"),
+        (r"\sin ?x", r"\cos y"),  # functions have no other name
+        ("a+?x+a", "b+x+c"),  # one letter stands for one letter
+        ("a+?x+b", "c+x+c"),
+        ("?a?b?c=", "xy="),  # a wildcard takes at least one symbol
+    ],
+)
+def test_what_does_not_match(pattern: str, latex: str) -> None:
+    """Concrete symbols and equal names must be there."""
+    assert match(pattern, latex) is None
+
+
+def test_a_renamed_letter_is_worth_less() -> None:
+    """And what the pattern does not say counts a little against the equation."""
+    same, renamed, inside = (match("x=?y", latex) for latex in ("x=1", "z=1", "x=1<2"))
+    assert same is not None
+    assert renamed is not None
+    assert same.score == pytest.approx(1.0)
+    assert renamed.score == pytest.approx((2 + RENAMED) / 3)
+    assert renamed.names == {"V!x": "V!z"}
+    assert inside is not None
+    assert inside.score == pytest.approx(1.0)  # ?y takes all that follows
+    larger = match("x=1", "x=1+2")
+    assert larger is not None
+    assert larger.score == pytest.approx(3 / (3 * QUERY + 5 * (1 - QUERY)))
+
+
+def test_letters_keep_their_names_where_they_can() -> None:
+    """The renaming that comes first in the equation does not hide the pattern itself."""
+    found = match("x^?n", "y^2+x^2")
+    assert found is not None
+    assert found.names == {"V!x": "V!x"}
+
+
+@pytest.mark.parametrize("latex", ["?x", "?x_{?y}", r"\qvar{a}"])
+def test_a_pattern_needs_a_symbol(latex: str) -> None:
+    """Wildcards alone would match everything."""
+    with pytest.raises(ValueError, match="at least one symbol"):
+        Pattern(read_pattern(latex))
+
+
+def test_a_pattern_may_not_be_endless() -> None:
+    """What is beyond the limit could not be matched."""
+    with pytest.raises(ValueError, match="up to 300 symbols, not 401"):
+        Pattern(read_pattern("?x" + "+1" * 200))
+
+
+def test_time_is_bounded() -> None:
+    """There are more ways to cut a long row into ten parts than can be tried."""
+    start = time.process_time()
+    with pytest.raises(OutOfStepsError):
+        match(" ".join(f"?w{n}" for n in range(10)) + "=?w3?w2", "x" * 150 + "=y")
+    assert time.process_time() - start < 2
+
+
+# A part of an equation twice: as it is, and as a pattern in which parts of it are wildcards.
+Part = tuple[str, str]
+LETTERS = st.sampled_from([*"abcxyz12+-=", r"\alpha ", r"\sum ", r"\log "])
+
+
+def parts(smaller: st.SearchStrategy[Part]) -> st.SearchStrategy[Part]:
+    """Larger parts of smaller ones."""
+    two = st.tuples(smaller, smaller)
+    return st.one_of(
+        two.map(lambda both: (both[0][0] + " " + both[1][0], both[0][1] + " " + both[1][1])),
+        two.map(lambda both: _both(r"\frac{%s}{%s}", *both)),
+        smaller.map(lambda one: _both("x^{%s}", one)),
+        smaller.map(lambda one: _both(r"\left(%s\right)", one)),
+        smaller.map(lambda one: _both(r"\sqrt{%s}", one)),
+        st.tuples(smaller, st.integers(0, 99)).map(lambda made: (made[0][0], f"?w{made[1]} ")),
+    )
+
+
+def _both(shape: str, *made: Part) -> Part:
+    return shape % tuple(one[0] for one in made), shape % tuple(one[1] for one in made)
+
+
+EXPRESSIONS = st.recursive(LETTERS.map(lambda letter: (letter, letter)), parts, max_leaves=12)
+
+
+@settings(deadline=None, max_examples=150)
+@given(EXPRESSIONS)
+def test_an_equation_matches_itself_with_parts_left_out(made: Part) -> None:
+    """Whatever parts are wildcards, each of its own name, the equation is found and whole."""
+    latex, pattern = made
+    number = iter(range(100))
+    pieces = pattern.split("?w")
+    pattern = pieces[0] + "".join(
+        f"?v{next(number)} {piece.lstrip('0123456789')}" for piece in pieces[1:]
+    )
+    read = read_pattern("= " + pattern)
+    try:
+        found = Pattern(read).match(outline(layout("= " + latex)), 50_000)
+    except OutOfStepsError:
+        return
+    assert found is not None
+    assert found.score == pytest.approx(1.0)
+
+
+PLAIN = st.lists(st.sampled_from(["a", "b", "a^2", "b_1", "+"]), min_size=1, max_size=3)
+
+
+@given(PLAIN, PLAIN)
+def test_the_same_name_is_the_same_thing(one: list[str], two: list[str]) -> None:
+    """Above and below a line the same wildcard stands for the same rows, and no others."""
+    above, below = " ".join(one), " ".join(two)
+    found = match(r"\frac{?x}{?x}", rf"\frac{{{above}}}{{{below}}}")
+    assert (found is not None) == (one == two)
+    assert match(r"\frac{?x}{?y}", rf"\frac{{{above}}}{{{below}}}") is not None

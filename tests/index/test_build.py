@@ -1,0 +1,48 @@
+"""An index says what may read it, and is on the disk before a library is switched to it."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from axes import make_library
+from eqemb.errors import EqembError
+from eqemb.facade.library import Library
+from eqemb.index.build import VERSION, build_index
+
+
+@pytest.mark.parametrize(
+    ("written", "found"),
+    [(None, 0), ('{"version": 7}', 7), ("no JSON", 0), ("[]", 0)],
+)
+def test_an_index_of_another_version_is_refused(
+    tmp_path: Path, written: str | None, found: int
+) -> None:
+    """In one sentence, rather than by a file that is not there; what was read is still shown."""
+    make_library(tmp_path, model=False).close()
+    with Library.open(tmp_path / "library") as library:
+        place = library.generation / "index" / "index.json"
+        if written is None:
+            place.unlink()
+        else:
+            place.write_text(written, "utf-8")
+        assert library.article("angles").equations
+        with pytest.raises(EqembError, match=f"index of version {found}, .* reads {VERSION}: make"):
+            library.search("cosine")
+
+
+@pytest.mark.skipif(not hasattr(os, "O_DIRECTORY"), reason="folders cannot be synced here")
+def test_files_and_folder_are_made_durable(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The folder last: it names them."""
+    synced, fsync = [], os.fsync
+
+    def note(handle: int) -> None:
+        synced.append(os.fstat(handle).st_ino)
+        fsync(handle)
+
+    with make_library(tmp_path, model=False) as library:
+        monkeypatch.setattr(os, "fsync", note)
+        folder = tmp_path / "index"
+        build_index(library.records, folder)
+    assert set(synced[:-1]) == {path.stat().st_ino for path in folder.iterdir()}
+    assert synced[-1] == folder.stat().st_ino

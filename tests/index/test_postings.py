@@ -1,0 +1,90 @@
+"""Postings on disk: gathered in batches, sorted by row, the same as in memory."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from eqemb.index import postings
+from eqemb.index.postings import (
+    Column,
+    Gatherer,
+    Keys,
+    Postings,
+    Profiles,
+    best_of,
+    first_places,
+    load,
+)
+
+
+@settings(max_examples=30, deadline=None)
+@given(
+    triples=st.lists(st.tuples(st.integers(0, 6), st.integers(1, 9)), max_size=60),
+    batch=st.integers(1, 20),
+)
+def test_postings_are_sorted_by_row(
+    tmp_path_factory: pytest.TempPathFactory, triples: list[tuple[int, int]], batch: int
+) -> None:
+    """However they are gathered and however small the batches, rows come out whole and in order."""
+    folder = tmp_path_factory.mktemp("postings")
+    rows = np.array([row for row, _ in triples], np.int64)
+    weights = np.array([weight for _, weight in triples], np.float64)
+    owners = np.arange(len(triples))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(postings, "BATCH", batch)
+        gatherer = Gatherer(folder, "x")
+        gatherer.add(rows[: len(rows) // 2], owners[: len(rows) // 2], weights[: len(rows) // 2])
+        gatherer.add(rows[len(rows) // 2 :], owners[len(rows) // 2 :], weights[len(rows) // 2 :])
+        gatherer.write(7, owners=len(triples))
+    pointers, order = np.load(folder / "x.pointers.npy"), np.argsort(rows, kind="stable")
+    assert pointers.tolist() == [int((rows < row).sum()) for row in range(8)]
+    assert np.load(folder / "x.owners.npy").tolist() == owners[order].tolist()
+    assert np.load(folder / "x.weights.npy").tolist() == weights[order].tolist()
+    assert not list(folder.glob("*.part"))
+    opened, profiles = Postings(folder, "x"), Profiles(folder, "x")
+    for owner, (row, weight) in enumerate(triples):
+        assert opened.weight(row, owner) == weight
+        assert [part.tolist() for part in profiles.of(owner)] == [[row], [weight]]
+    assert opened.weight(0, len(triples)) == 0
+
+
+def test_columns_grow(tmp_path: Path) -> None:
+    """An array written in parts is read as one."""
+    column = Column(tmp_path / "numbers.npy", np.int32)
+    for start in range(0, 3000, 1000):
+        column.add(np.arange(start, start + 1000))
+    column.close()
+    assert np.array_equal(load(tmp_path, "numbers"), np.arange(3000))
+
+
+def test_keys_tell_the_rows_of_texts(tmp_path: Path) -> None:
+    """Every text has its own row, and another text none."""
+    texts = [f"word{number}" for number in range(500)]
+    Keys.write(tmp_path, "texts", texts)
+    keys = Keys(tmp_path, "texts")
+    assert [keys.find(text) for text in texts] == list(range(500))
+    assert keys.find("word500") is None
+    Keys.write(tmp_path, "nothing", [])
+    assert Keys(tmp_path, "nothing").find("word1") is None
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    scores=st.lists(st.sampled_from([0.0, -1.0, 0.25, 0.5, 1.0]), max_size=40),
+    stretch=st.integers(1, 60),
+    count=st.integers(1, 30),
+)
+def test_the_best_are_those_of_a_whole_sort(scores: list[float], stretch: int, count: int) -> None:
+    """Blocks leave nothing out, whatever ties there are; what has no score is no answer."""
+    values = np.array(scores * stretch, np.float32)
+    ranked = sorted((-value, place) for place, value in enumerate(values.tolist()) if value > 0)
+    assert best_of(values, count).tolist() == [place for _, place in ranked[:count]]
+
+
+def test_first_places() -> None:
+    """Each number where it stands first."""
+    assert first_places(np.array([2, 0, 2, 1, 0])).tolist() == [1, 3, 0]
+    assert first_places(np.array([], np.int32)).tolist() == []

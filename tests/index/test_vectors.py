@@ -1,0 +1,92 @@
+"""Vectors of equations: computed in bulk for the index, beside foldin and the formula."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from eqemb.facade.library import Library
+from eqemb.index.build import build_index
+from eqemb.index.text import Wording
+from eqemb.index.vectors import REACH, Meaning, lengthened
+from eqemb.models import fold_in, workspace
+from eqemb.models.bernoulli import Model
+from eqemb.models.embeddings import Embeddings
+from eqemb.models.eqemb import EqEmbH, EqEmbU
+from synthetic import papers
+
+SMALL: dict[str, Any] = {"dim": 8, "batch": 1024, "iterations": 3, "negatives": 5}
+ANGLE = "The cosine of the angle of two vectors measures how similar they are"
+MEAN = "The harmonic mean of precision and recall measures how good retrieval is"
+UNSEEN = ["V!q\tV!q\tn", "V!zebra\tN!7\ta", "never\tmet\tn"]
+
+Made = tuple[Library, Embeddings, Meaning]
+
+
+@pytest.fixture(scope="module", params=[EqEmbU, EqEmbH], ids=["eqemb-u", "eqemb-h"])
+def made(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Made]:
+    """A library, a model of it, and the index of both."""
+    folder = tmp_path_factory.mktemp("meaning")
+    papers(
+        folder / "papers",
+        one=rf"{ANGLE} \[ \cos(x, y) = \frac{{x \cdot y}}{{\|x\| \|y\|}} \] {MEAN} \[ F = a_1 \]",
+        two=rf"{MEAN} \[ F = \frac{{2 P R}}{{P + R}} \] {ANGLE} \[ \] {ANGLE}",
+        # the kinds of its units are those of others, so that kinds learn something else than units
+        three=rf"{ANGLE} \[ G = \frac{{3 A B}}{{A + C}} + \cos(s, t) \] {MEAN}",
+    )
+    with Library.read([folder / "papers"], folder / "lib", jobs=1) as library:
+        corpus = workspace.corpus(library)
+        model: Model = request.param(**SMALL)
+        found = model.fit(corpus, seed=0).embeddings_
+        place = folder / "index"
+        build_index(library.records, place, found)
+        yield library, found, Meaning(library.records, place, Wording(place))
+
+
+def units_of(library: Library) -> list[list[str]]:
+    """The units of every type, in order."""
+    names = [unit for (unit,) in library.records.rows("SELECT unit FROM units ORDER BY id")]
+    blobs = library.records.rows("SELECT units FROM types ORDER BY id")
+    return [[names[unit] for unit in np.frombuffer(blob, np.int32)] for (blob,) in blobs]
+
+
+def test_types_have_the_vectors_that_foldin_gives(made: Made) -> None:
+    """Unit by unit in bulk, and as foldin folds them one by one."""
+    library, model, meaning = made
+    types = units_of(library)
+    expected = lengthened(fold_in.bare(model, types).alpha)
+    assert meaning.shapes is not None
+    assert np.abs(expected).sum() > 1
+    assert meaning.shapes == pytest.approx(expected, abs=1e-5)
+    for units, vector in zip(types, expected, strict=True):
+        assert meaning.of_units(units) == pytest.approx(vector, abs=1e-5)
+
+
+def test_units_never_met_back_off_as_in_foldin(made: Made) -> None:
+    """To their kind, or to nothing."""
+    _, model, meaning = made
+    for units in (UNSEEN[:1], UNSEEN[:2], UNSEEN[2:]):
+        expected = lengthened(fold_in.bare(model, [units]).alpha)[0]
+        assert meaning.of_units(units) == pytest.approx(expected, abs=1e-5)
+
+
+def test_contexts_are_the_formula_written_out(made: Made) -> None:
+    """Each word its direction, by idf and one over the root of its distance."""
+    library, model, meaning = made
+    words = Wording(Path(meaning._folder))
+    rows, rho = model.view("words").key_to_index, lengthened(model.arrays["rho_words"])
+    for equation, (low, place, high) in enumerate(words.places.tolist()):
+        total = np.zeros(SMALL["dim"])
+        for at in range(low, high):
+            word = words.words[words.tokens[at]]
+            away = place - at if at < place else at - place + 1
+            if away <= REACH and word in rows:
+                stem = words.find(word)
+                assert stem is not None
+                total += words.idf(stem) / away**0.5 * rho[rows[word]]
+        assert meaning.contexts[equation] == pytest.approx(lengthened(total), abs=1e-5)
+    assert len(words.places) == next(library.records.rows("SELECT COUNT(*) FROM equations"))[0]

@@ -1,0 +1,411 @@
+"""The report counts what the records hold, tells what was lost, and shows it harmlessly."""
+
+import json
+import re
+from collections import Counter
+from contextlib import closing
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from eqemb.article import Problem
+from eqemb.facade.library import Library
+from eqemb.library import ingest
+from eqemb.library.database import Record, Records, from_article, skipped
+from eqemb.library.report import (
+    NOT_LATEX,
+    counted,
+    every_problem,
+    make_report,
+    percent,
+    place,
+    render_report,
+    why_none,
+)
+from eqemb.sources import CAUSES
+from synthetic import InlinePool, article, corpus, equation
+
+SCRIPT = "<script>alert('\"&')</script>"
+SETTINGS = {"version": "0.0", "sha256": "0" * 64}
+
+
+def report(
+    tmp_path: Path, *records: Record, clusters: list[list[int]] | None = None
+) -> dict[str, Any]:
+    """The report of these records."""
+    with closing(Records(tmp_path / "r.sqlite", write=True)) as file:
+        for record in records:
+            file.add(record)
+        file.commit()
+        file.set_clusters(clusters or [])
+        return make_report(file, SETTINGS)
+
+
+def read(name: str = "a", *equations: Any, words: int = 0, **parts: Any) -> Record:
+    """The record of an article."""
+    return from_article(article(name, *equations, **parts), words, b"")
+
+
+def lost(name: str, opened: int, displays: int, told: int | None = None) -> Record:
+    """An article that lost some displays, and says of how many."""
+    record = read(name)
+    *first, _, _, _, size, sketch = record.article or ()
+    told = displays if told is None else told
+    record.article = (*first, opened - displays, opened, told, size, sketch)
+    return record
+
+
+class Page(HTMLParser):
+    """What a browser makes of a page: its tags, and its text."""
+
+    def __init__(self, page: str) -> None:
+        super().__init__()
+        self.tags: list[str] = []
+        self.text = ""
+        self.feed(page)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        """Note a tag, and make sure that it does nothing."""
+        assert not [name for name, _ in attrs if name.startswith("on") or name in ("src", "href")]
+        self.tags.append(tag)
+
+    def handle_data(self, data: str) -> None:
+        """Note the text."""
+        self.text += data
+
+
+# -- counts
+
+
+@pytest.fixture(scope="module")
+def library(tmp_path_factory: pytest.TempPathFactory) -> Library:
+    """Sixty small sources, read."""
+    folder = tmp_path_factory.mktemp("report")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(ingest, "_Pool", InlinePool)
+        return Library.read([corpus(folder / "papers", 60)], folder / "lib")
+
+
+def test_counts_are_what_the_records_hold(library: Library) -> None:
+    """Articles, equations, words and problems, counted once more one by one."""
+    found, articles = library.report, list(library.articles())
+    equations = Counter(e.numbered for one in articles for e in one.equations)
+    problems = Counter(problem.cause for one in articles for problem in one.problems)
+    assert found["articles"] == len(articles)
+    assert found["words"] == sum(len(one.words()) for one in articles)
+    assert found["equations"] == {
+        "numbered": equations[True],
+        "unnumbered": equations[False],
+        "lost": 0,
+    }
+    assert {p["cause"]: p["count"] for p in found["problems"]} == dict(problems)
+    assert found["source_bytes"] == sum(one.source_bytes for one in articles)
+    assert found["coverage"]["displays_opened"] == sum(one.displays_opened for one in articles)
+
+
+def test_every_display_is_read_or_lost(library: Library) -> None:
+    """What an independent scan saw opened is what the articles hold."""
+    for one in library.articles():
+        assert one.displays_opened == len({e.display for e in one.equations}) + one.displays_lost
+
+
+def test_articles_and_skipped_are_the_sources(library: Library) -> None:
+    """Articles read in part are articles."""
+    found = library.report
+    assert found["articles"] + found["skipped"]["total"] == found["sources"] == 60
+    assert sum(found["skipped"]["causes"].values()) == found["skipped"]["total"]
+    assert 0 < found["partial"] < found["articles"]
+
+
+def test_collections_add_up(library: Library) -> None:
+    """To the counts of the whole."""
+    found = library.report
+    collections = found["collections"].values()
+    assert sorted(found["collections"]) == ["set0", "set1", "set2"]
+    assert sum(c["articles"] for c in collections) == found["articles"]
+    assert sum(c["words"] for c in collections) == found["words"]
+    assert sum(c["numbered"] for c in collections) == found["equations"]["numbered"]
+    assert sum(c["equations"] for c in collections) == (
+        found["equations"]["numbered"] + found["equations"]["unnumbered"]
+    )
+
+
+def test_an_empty_reading_has_a_report(tmp_path: Path) -> None:
+    """All zeros, nothing lost, a page to show."""
+    found = report(tmp_path)
+    assert (found["sources"], found["articles"], found["words"]) == (0, 0, 0)
+    assert (found["coverage"]["displays"], found["coverage"]["papers"]) == (1.0, 1.0)
+    assert "What was read" in render_report(found)
+
+
+def test_unknown_numbering_is_counted_apart(tmp_path: Path) -> None:
+    """Only where a source does not say; elsewhere the key is not there."""
+    found = report(
+        tmp_path, read("a", equation(1, numbered=None), equation(2), equation(3, numbered=False))
+    )
+    assert found["equations"] == {"numbered": 1, "unnumbered": 1, "numbering_unknown": 1, "lost": 0}
+    assert "numbering unknown" in render_report(found)
+
+
+# -- what was not read
+
+
+def test_skipped_sources_are_named_with_their_cause(tmp_path: Path) -> None:
+    """The most frequent cause first."""
+    found = report(
+        tmp_path,
+        skipped("a", "x.tar!a.gz", "", "broken archive", "not gzip"),
+        skipped("b", "b.pdf", "", "pdf only", ""),
+        skipped("c", "c.pdf", "", "pdf only", ""),
+    )
+    assert list(found["skipped"]["causes"].items()) == [("pdf only", 2), ("broken archive", 1)]
+    assert found["skipped_sources"][0] == {
+        "source": "x.tar!a.gz",
+        "cause": "broken archive",
+        "detail": "not gzip",
+    }
+
+
+def test_sources_that_never_were_latex_do_not_count_against_coverage(tmp_path: Path) -> None:
+    """A PDF is no paper that we failed to read; a broken archive is."""
+    found = report(
+        tmp_path,
+        *(read(name) for name in "abc"),
+        *(skipped(cause, cause, "", cause, "") for cause in sorted(NOT_LATEX)),
+        skipped("d", "d.gz", "", "broken archive", ""),
+    )
+    assert found["coverage"]["papers"] == 0.75
+
+
+def test_causes_that_do_not_count_are_causes_that_there_are() -> None:
+    """A word that is misspelt here would count against coverage for ever."""
+    assert set(CAUSES) >= NOT_LATEX
+
+
+def test_lost_displays_are_told_with_file_and_line(tmp_path: Path) -> None:
+    """Every one of them, where other problems have a few examples."""
+    problems = [
+        *(Problem("lost: unclosed", "a.tex", line, "align") for line in range(1, 51)),
+        *(Problem("missing input", "a.tex", line) for line in range(1, 51)),
+    ]
+    found = report(tmp_path, read(problems=problems, displays_opened=60, displays_lost=50))
+    by_cause = {problem["cause"]: problem for problem in found["problems"]}
+    assert by_cause["lost: unclosed"]["count"] == by_cause["missing input"]["count"] == 50
+    assert [e["line"] for e in by_cause["lost: unclosed"]["examples"]] == list(range(1, 51))
+    assert len(by_cause["missing input"]["examples"]) == 5
+    assert found["equations"]["lost"] == found["coverage"]["displays_lost"] == 50
+
+
+def test_examples_come_from_many_papers(tmp_path: Path) -> None:
+    """The first of each before the second of any; the page says how many more there are."""
+    found = report(
+        tmp_path,
+        read("a", problems=[Problem("missing figure", "a.tex", line) for line in range(1, 8)]),
+        read("b", problems=[Problem("missing figure", "b.tex", 9)]),
+    )
+    (figures,) = found["problems"]
+    assert [(e["article"], e["line"]) for e in figures["examples"]] == [
+        *(("a", 1), ("b", 9), ("a", 2), ("a", 3), ("a", 4))
+    ]
+    assert "and 3 more" in render_report(found)
+
+
+def test_every_lost_display_is_on_the_page(tmp_path: Path) -> None:
+    """Not only the first five."""
+    problems = [Problem("lost: unclosed", "a.tex", line) for line in range(1, 21)]
+    found = report(tmp_path, read(problems=problems, displays_opened=20, displays_lost=20))
+    text = Page(render_report(found)).text
+    assert all(f"a.tex:{line}" in text for line in range(1, 21))
+
+
+def test_papers_read_in_part_are_named(tmp_path: Path) -> None:
+    """With the first thing that made them so; other problems do not."""
+    found = report(
+        tmp_path,
+        read("a", problems=[Problem("missing figure", "a.tex", 1)]),
+        read("b", problems=[Problem("missing figure", "b.tex", 1),
+                            Problem("missing input", "b.tex", 7, "c"),
+                            Problem("missing input", "b.tex", 8, "d")]),
+        read("e", problems=[Problem("lost: unclosed", "e.tex", 2)]),
+    )  # fmt: skip
+    assert found["partial"] == 2
+    assert found["partial_articles"] == [
+        {"cause": "missing input", "article": "b", "file": "b.tex", "line": 7, "detail": "c"},
+        {"cause": "lost: unclosed", "article": "e", "file": "e.tex", "line": 2, "detail": ""},
+    ]
+    assert "bmissing inputb.tex:7 c" in Page(render_report(found)).text
+
+
+def test_every_problem_is_listed_once(tmp_path: Path) -> None:
+    """Skipped sources, those of papers, unknown commands; the page says by what command."""
+    problems = [Problem("missing figure", "a.tex", line) for line in range(1, 301)]
+    macros = {"foo": 1, "bar": 1_000}
+    records = [
+        read("a", problems=problems, unknown_macros=macros),
+        skipped("b", "x/b.pdf", "", "pdf only", ""),
+    ]
+    found = report(tmp_path, *records)
+    with closing(Records(tmp_path / "r.sqlite")) as file:
+        first, *rest, bar, foo = every_problem(file)
+    assert first == {"cause": "pdf only", "article": "x/b.pdf", "file": "", "line": 0, "detail": ""}
+    assert [(one["article"], one["line"]) for one in rest] == [("a", n) for n in range(1, 301)]
+    unknown = {"cause": "unknown command", "article": "a", "file": "", "line": 0}
+    assert bar == unknown | {"detail": "\\bar, 1,000 times"}
+    assert foo == unknown | {"detail": "\\foo, 1 time"}
+    assert "eqemb info LIBRARY --problems" in render_report(found)
+
+
+def test_the_worst_papers_come_first(tmp_path: Path) -> None:
+    """By the share that they lost; those that lost nothing are not there."""
+    found = report(tmp_path, lost("a", 10, 1), lost("b", 2, 2), lost("c", 9, 0), lost("d", 4, 2))
+    assert [(w["article"], w["coverage"]) for w in found["coverage"]["worst"]] == [
+        *(("b", 0.0), ("d", 0.5), ("a", 0.9))
+    ]
+    assert found["coverage"]["displays"] == 0.8
+
+
+def test_as_many_of_the_worst_papers_are_named_as_of_others(tmp_path: Path) -> None:
+    """The first two hundred, as the documents say."""
+    found = report(tmp_path, *(lost(f"a{n:03}", 10, 1) for n in range(201)))
+    assert [w["article"] for w in found["coverage"]["worst"]] == [f"a{n:03}" for n in range(200)]
+
+
+def test_a_display_that_nobody_tells_of_counts_as_lost(tmp_path: Path) -> None:
+    """Opened, neither read nor said to be lost: coverage does not believe it."""
+    coverage = report(tmp_path, lost("a", 10, 3, told=1), lost("b", 10, 0))["coverage"]
+    assert (coverage["displays"], coverage["displays_unaccounted"]) == (0.85, 2)
+    assert coverage["worst"] == [{"article": "a", "coverage": 0.7, "opened": 10, "lost": 3}]
+
+
+def test_displays_that_are_not_read_are_counted_and_their_paper_named(tmp_path: Path) -> None:
+    """Where none is known to be lost, too: a share below all has its reason on the page."""
+    found = report(tmp_path, lost("a", 10, 0), lost("b", 10, 1, told=0))
+    assert (found["equations"]["lost"], found["coverage"]["displays"]) == (0, 0.95)
+    assert [w["article"] for w in found["coverage"]["worst"]] == ["b"]
+    text = Page(render_report(found)).text
+    assert "1displays empty or within another" in text
+
+
+def test_more_displays_than_opened_make_up_for_nothing(tmp_path: Path) -> None:
+    """One paper's surplus is not another's."""
+    coverage = report(tmp_path, lost("a", 10, -5, told=0), lost("b", 10, 5))["coverage"]
+    assert (coverage["displays"], coverage["displays_unaccounted"]) == (0.75, 0)
+
+
+def test_unknown_macros_are_told_by_frequency(tmp_path: Path) -> None:
+    """With the number of papers that use them, and the one that does most."""
+    found = report(
+        tmp_path,
+        read("a", unknown_macros={"foo": 2, "bar": 5}),
+        read("b", unknown_macros={"foo": 4}),
+    )
+    assert found["unknown_macros"] == [
+        {"macro": "\\foo", "count": 6, "articles": 2, "example": "b"},
+        {"macro": "\\bar", "count": 5, "articles": 1, "example": "a"},
+    ]
+
+
+def test_of_papers_with_as_many_the_first_is_named(tmp_path: Path) -> None:
+    """Two readings of the same papers have the same report."""
+    macros = {"foo": 2}
+    found = report(tmp_path, *(read(name, unknown_macros=macros) for name in "cab"))
+    assert found["unknown_macros"][0]["example"] == "c"
+
+
+def test_clusters_are_told_by_name(tmp_path: Path) -> None:
+    """In order."""
+    found = report(tmp_path, *(read(name) for name in "abcde"), clusters=[[0, 2], [1, 4]])
+    assert found["clusters"] == [["a", "c"], ["b", "e"]]
+
+
+def test_why_there_is_nothing_is_said(tmp_path: Path) -> None:
+    """By cause, or with what to give."""
+    assert "give a folder of" in why_none(report(tmp_path))
+    said = why_none(report(tmp_path, skipped("b", "b", "", "pdf only", "")))
+    assert said.startswith("1 pdf only; get the sources with `eqemb fetch --from-pdfs")
+    more = tmp_path / "more"
+    more.mkdir()
+    said = why_none(report(more, skipped("b", "b", "", "no TeX", "")))
+    assert said.startswith("1 no TeX; give a folder of")
+
+
+# -- for people
+
+
+@pytest.mark.parametrize(
+    ("share", "shown"),
+    [
+        *((1.0, "100.00 %"), (0.999999, "99.99 %"), (0.57, "57.00 %"), (0.98, "98.00 %")),
+        *((0.29, "29.00 %"), (0.12345, "12.34 %"), (0.0, "0.00 %")),
+    ],
+)
+def test_a_share_is_never_shown_as_more_than_it_is(share: float, shown: str) -> None:
+    """And a round one is shown as itself, whatever floats make of it."""
+    assert percent(share) == shown
+
+
+def test_one_loss_in_ten_million_is_not_nothing(tmp_path: Path) -> None:
+    """Coverage is 1 only where nothing was lost."""
+    assert report(tmp_path, lost("a", 10_000_000, 1))["coverage"]["displays"] < 1
+
+
+def test_one_is_no_plural() -> None:
+    """And none is."""
+    assert [counted(number, "paper") for number in (0, 1, 2000)] == [
+        *("0 papers", "1 paper", "2,000 papers")
+    ]
+
+
+def test_a_place_is_what_editors_take() -> None:
+    """Without a line where there is none."""
+    assert (place("a.tex", 3), place("a.tex", 0), place("", 0)) == ("a.tex:3", "a.tex", "")
+
+
+def test_the_page_shows_the_counts(library: Library) -> None:
+    """The same numbers as report.json."""
+    text = Page((library.folder / "report.html").read_text("utf-8")).text
+    found = library.report
+    for number in (found["articles"], found["words"], found["equations"]["numbered"]):
+        assert f"{number:,}" in text
+    assert "Slowest papers" in text
+    assert found["sha256"][:16] in text
+
+
+def test_nothing_of_a_paper_acts_on_the_page(tmp_path: Path) -> None:
+    """Names, origins, macros and details of hostile papers are text."""
+    found = report(
+        tmp_path,
+        read(
+            SCRIPT,
+            equation(name=SCRIPT),
+            title=SCRIPT,
+            collection=SCRIPT,
+            problems=[Problem(SCRIPT, SCRIPT, 1, SCRIPT), Problem("lost: " + SCRIPT, SCRIPT, 2)],
+            unknown_macros={SCRIPT: 1},
+            displays_opened=2,
+            displays_lost=1,
+        ),
+        read("b"),
+        skipped(SCRIPT, SCRIPT, "", SCRIPT, SCRIPT),
+        clusters=[[0, 1]],
+    )
+    html = render_report(found, [(SCRIPT, 1.0)])
+    page = Page(html)
+    assert not {"script", "img", "a", "iframe", "link"} & set(page.tags)
+    assert page.text.count(SCRIPT) >= 10
+    assert "<script" not in html
+
+
+def test_the_page_needs_nothing_else(library: Library) -> None:
+    """No address of anything is in it."""
+    page = (library.folder / "report.html").read_text("utf-8")
+    assert not re.findall(r"https?:|url\(|@import|src=|href=", page)
+
+
+def test_the_report_is_plain_json(library: Library) -> None:
+    """And without the clock: two readings of the same papers have the same report."""
+    found = json.loads((library.folder / "report.json").read_text("utf-8"))
+    assert found == library.report
+    assert not [key for key in found if "second" in key or "time" in key or "path" in key]

@@ -1,0 +1,234 @@
+"""A record of unarXive becomes an article: formulas alone on their line are displays."""
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from eqemb.article import EQUATION_MARK, Article, Problem
+from eqemb.errors import SourceError
+from eqemb.library.ingest import read_articles
+from eqemb.readers.unarxive import read_unarxive
+
+
+def record(*texts: str, **fields: Any) -> dict[str, Any]:
+    """A record with these paragraphs; `{{formula:x}}` in them is "x", and so with y and z."""
+    return {
+        "paper_id": "2212.00001",
+        "metadata": {"title": "On  nothing\nat all"},
+        "abstract": {"section": "Abstract", "text": "A short abstract."},
+        "body_text": [{"section": "Introduction", "text": text} for text in texts],
+        "ref_entries": {key: {"latex": f"{key} = 1", "type": "formula"} for key in "xyz"},
+    } | fields
+
+
+def read(*texts: str, **fields: Any) -> Article:
+    """The article of a record."""
+    line = json.dumps(record(*texts, **fields)).encode()
+    return read_unarxive("2212.00001", "a.jsonl!1", "", line)
+
+
+# -- text
+
+
+def test_title_abstract_and_sections_are_text() -> None:
+    """In order, a section's title once."""
+    article = read("First.", "Second one.", body_text=[
+        {"section": "Introduction", "text": "First."},
+        {"section": "Introduction", "text": "Second one. Third."},
+        {"section": "Method", "text": "Fourth."},
+    ])  # fmt: skip
+    assert article.text == (
+        "On nothing at all\n\nAbstract\n\nA short abstract.\n\nIntroduction\n\nFirst.\n\n"
+        "Second one.\nThird.\n\nMethod\n\nFourth.\n\n"
+    )
+    assert article.title == "On nothing at all"
+    assert article.sections == ["Abstract", "Introduction", "Method"]
+
+
+def test_citations_figures_and_tables_give_no_words() -> None:
+    """And leave no empty brackets."""
+    article = read("As in ({{cite:a}}, {{cite:b}}) and {{figure:c}} we say {{table:d}}.")
+    assert article.text.endswith("As in and we say.\n\n")
+    assert article.problems == []
+
+
+def test_a_formula_in_a_line_is_inline_mathematics() -> None:
+    """Shown, and no word."""
+    article = read("Where {{formula:x}} is small.")
+    assert article.text.endswith("Where $x = 1$ is small.\n\n")
+    assert article.words()[-3:] == ["Where", "is", "small"]
+    assert article.equations == []
+
+
+def test_a_formula_in_a_section_s_title_is_inline_mathematics() -> None:
+    """No word of its key is a word of the paper."""
+    article = read(body_text=[{"section": "Choosing {{formula:x}} well", "text": "Words."}])
+    assert article.sections[-1] == "Choosing $x = 1$ well"
+    assert article.words()[-3:] == ["Choosing", "well", "Words"]
+
+
+def test_mathematics_of_titles_and_abstracts_stands_between_dollars() -> None:
+    """As their authors typed it, displays too."""
+    article = read(
+        metadata={"title": "The $k$-th word"},
+        abstract={"section": "Abstract", "text": "Let $a$ and\n$$ b = c $$ and $d$. End."},
+    )
+    assert article.words() == ["The", "th", "word", "Abstract", "Let", "and", "and", "End"]
+
+
+def test_money_is_no_mathematics() -> None:
+    """A dollar of the text hides neither words nor equations."""
+    article = read("It costs $5 at first.\n{{formula:x}}\nThen it costs $6.")
+    assert len(article.equations) == 1
+    assert [token for token in article.stream() if not isinstance(token, str)] == article.equations
+    expected = ["It", "costs", "5", "at", "first", "Then", "it", "costs", "6"]
+    assert article.words()[-len(expected) :] == expected
+
+
+# -- equations
+
+
+@pytest.mark.parametrize("end", ["", ".", ",", " ;", "  "])
+def test_a_formula_alone_on_its_line_is_a_display(end: str) -> None:
+    """Of unknown numbering, with the sentences around it."""
+    article = read("Intro.", f"Before it.\n {{{{formula:x}}}}{end}\nAfter it. Later. Much later.")
+    (found,) = article.equations
+    assert (found.id, found.numbered, found.number) == ("2212.00001#1", None, None)
+    assert (found.latex, found.environment, found.section) == ("x = 1", "formula", "Introduction")
+    assert "Before it." in found.context
+    assert "[equation]" in found.context
+    assert EQUATION_MARK not in found.context
+    assert "Much later" not in found.context
+    assert article.displays_opened == 1
+
+
+def test_displays_are_counted_through_the_article() -> None:
+    """Each is a display of its own, and its line is its paragraph."""
+    article = read("{{formula:x}}\n{{formula:y}}", "Words.", "{{formula:z}}")
+    assert [(e.ordinal, e.display, e.line) for e in article.equations] == [
+        *((1, 1, 2), (2, 2, 2), (3, 3, 4))
+    ]
+    assert [e.latex for e in article.stream() if not isinstance(e, str)] == [
+        *("x = 1", "y = 1", "z = 1")
+    ]
+
+
+def test_a_formula_that_is_missing_is_a_problem() -> None:
+    """One alone on its line is a display that is lost."""
+    article = read("See {{formula:none}} here.\n{{formula:gone}}\n{{formula:x}}")
+    causes = [Problem("formula missing", "2212.00001.json", 0, key) for key in ("none", "gone")]
+    assert article.problems == causes
+    assert (article.displays_opened, article.displays_lost) == (2, 1)
+    assert len(article.equations) == 1
+
+
+@pytest.mark.parametrize("entry", [None, 5, "x", {}, {"latex": None}, {"latex": "  "}])
+def test_a_formula_without_latex_is_missing(entry: Any) -> None:
+    """Whatever stands in its place."""
+    article = read("{{formula:x}}", ref_entries={"x": entry})
+    assert [problem.cause for problem in article.problems] == ["formula missing"]
+
+
+def test_our_own_mark_in_a_record_is_not_taken_for_an_equation() -> None:
+    """In no field of it."""
+    mark = EQUATION_MARK
+    article = read(
+        f"Text {mark} and {{{{formula:x}}}}.\n{{{{formula:y}}}}",
+        metadata={"title": f"T{mark}"},
+        abstract={"section": f"S{mark}", "text": mark},
+        ref_entries={"x": {"latex": f"a{mark}b"}, "y": {"latex": f"c{mark}d"}},
+    )
+    assert article.text.count(mark) == len(article.equations) == 1
+    assert mark not in article.title + "".join(article.sections) + article.equations[0].expanded
+
+
+# -- records that are none
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        b"",
+        b"{",
+        b'{"paper_id": "1"}',
+        b"[]",
+        b"null",
+        b'"text"',
+        b"\xff\xfe",
+        b'{"paper_id": "1", "metadata": {"title": "\xe9"}}',
+        json.dumps(record(metadata=None)).encode(),
+        json.dumps(record(metadata={})).encode(),
+        json.dumps(record(ref_entries=None)).encode(),
+        json.dumps(record(ref_entries=[1])).encode(),
+        json.dumps(record(body_text=None)).encode(),
+        json.dumps(record(body_text=["no paragraph"])).encode(),
+        json.dumps(record(abstract=["no paragraph"])).encode(),
+        b"[" * 100_000,
+    ],
+    ids=lambda line: str(line[:40]),
+)
+def test_a_broken_record_is_said_so(line: bytes) -> None:
+    """With a cause, never with an exception of Python's."""
+    with pytest.raises(SourceError, match="broken record: not an unarXive paper"):
+        read_unarxive("a", "a.jsonl!1", "", line)
+
+
+@pytest.mark.parametrize("fields", [{"abstract": None}, {"body_text": []}, {"abstract": {}}])
+def test_what_may_be_missing_is_not_missed(fields: dict[str, Any]) -> None:
+    """A paper without an abstract, or without a text, is a paper."""
+    assert read(**fields).title == "On nothing at all"
+
+
+json_values = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(max_size=20),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner),
+    max_leaves=8,
+)
+texts = st.lists(
+    st.sampled_from(["{{formula:x}}", "{{formula:gone}}", "{{cite:a}}", "\n", "$", "$$", " a. ",
+                     EQUATION_MARK, "\x1e", "{{", "}}", "é", "\ud800", "\U00100000"]),
+    max_size=12,
+).map("".join)  # fmt: skip
+
+
+@settings(max_examples=150, deadline=None)
+@given(
+    st.lists(texts, max_size=4),
+    st.dictionaries(
+        st.sampled_from(["metadata", "abstract", "body_text", "ref_entries"]), json_values
+    ),
+)
+def test_any_record_is_read_or_refused(paragraphs: list[str], fields: dict[str, Any]) -> None:
+    """And where it is read, every equation stands in the text."""
+    try:
+        article = read(*paragraphs, **fields)
+    except SourceError as error:
+        assert error.cause == "broken record"  # noqa: PT017
+        return
+    tokens = list(article.stream())
+    assert [token for token in tokens if not isinstance(token, str)] == article.equations
+    assert article.displays_opened == len(article.equations) + article.displays_lost
+
+
+# -- real records
+
+BENCH = os.environ.get("EQEMB_BENCH")
+
+
+@pytest.mark.skipif(not BENCH, reason="EQEMB_BENCH names no folder with unarXive records")
+def test_every_real_record_is_read() -> None:
+    """None skipped, nothing of a key among the words, all numbering unknown."""
+    skips: list[str] = []
+    articles = list(
+        read_articles(
+            Path(str(BENCH)) / "unarxive", on_skip=lambda found, _: skips.append(found.origin)
+        )
+    )
+    assert (len(articles), skips) == (49, [])
+    assert {e.numbered for article in articles for e in article.equations} == {None}
+    assert not [article.name for article in articles if "{{formula:" in article.text]

@@ -1,0 +1,262 @@
+"""What equations are about: words with sentences, neighbours of words, and sums."""
+
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from axes import make_library
+from eqemb.errors import UsageError
+from eqemb.facade.library import Library
+from eqemb.search.describe import Description
+from eqemb.search.results import Answer
+
+COSINE = r"\cos(u, v) = \frac{u \cdot v}{\|u\| \|v\|}"
+
+
+@pytest.fixture(scope="module")
+def library(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Library]:
+    """A library with a model made by hand."""
+    with make_library(tmp_path_factory.mktemp("axes")) as made:
+        yield made
+
+
+@pytest.fixture(scope="module")
+def bare(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Library]:
+    """The same library without a model."""
+    with make_library(tmp_path_factory.mktemp("bare"), model=False) as made:
+        yield made
+
+
+def words(found: Description) -> list[str]:
+    """The words that were said."""
+    return [said.word for said in found]
+
+
+def ids(answer: Answer) -> list[str]:
+    """The names of the hits, in order."""
+    return [hit.equation.id for hit in answer]
+
+
+# -- describe
+
+
+@pytest.mark.parametrize("equation", ["angles#1", "documents(2.3)", COSINE])
+def test_an_equation_is_said_by_the_words_of_its_kin(library: Library, equation: str) -> None:
+    """Named or pasted, with other letters: what the papers that have it say of it."""
+    found = library.describe(equation)
+    assert {"cosine", "similarity", "vectors"} <= set(words(found)[:4])
+    assert "recall" not in words(found)
+
+
+def test_a_library_without_model_describes_too(bare: Library) -> None:
+    """Words and structure are enough."""
+    found = words(bare.describe(COSINE))
+    assert {"similarity", "documents", "cosine"} <= set(found)
+    assert "recall" not in found
+    assert bare.describe(COSINE).notes == []
+
+
+def test_words_are_shown_in_their_usual_form(library: Library) -> None:
+    """Not as stems, nor in the form that came first: documents, similarity."""
+    found = words(library.describe(COSINE, 20))
+    assert "similarity" in found
+    assert "documents" in found
+    assert not {"similar", "document", "similarities"} & set(found)
+
+
+def test_each_sentence_has_its_word(library: Library) -> None:
+    """As it stands in the paper, with inline mathematics and a mark for the equation."""
+    found = {said.word: said for said in library.describe("angles#1", 20)}
+    assert all(said.word in (said.sentence or "").lower() for said in found.values())
+    assert (found["cosine"].sentence or "").startswith(
+        "The cosine of the angle between two vectors $x$ and $y$ is [equation]"
+    )
+    assert found["cosine"].article == "angles"
+
+
+def test_its_own_sentences_come_before_those_of_kin(library: Library) -> None:
+    """And those that refer to it are its own."""
+    for name in ("angles", "documents"):
+        found = {said.word: said for said in library.describe(f"{name}#1", 20)}
+        assert found["vectors"].article == name
+    mine = {said.word: said for said in library.describe("angles#1", 20)}
+    assert (mine["documents"].sentence or "").startswith("Whoever compares documents")
+
+
+def test_scores_are_shares_that_fall(library: Library) -> None:
+    """The same for any number of words."""
+    few, many = library.describe(COSINE, 3), library.describe(COSINE, 20)
+    assert few.words == many.words[:3]
+    scores = [said.score for said in many]
+    assert scores == sorted(scores, reverse=True)
+    assert sum(scores) <= 1 + 1e-6
+
+
+def test_kin_are_named(library: Library) -> None:
+    """Those that spoke for it, without itself."""
+    assert set(library.describe(COSINE).kin[:2]) == {"angles#1", "documents#1"}
+    assert "angles#1" not in library.describe("angles#1").kin
+
+
+def test_an_equation_like_nothing_is_not_described(library: Library) -> None:
+    """No word is made up."""
+    found = library.describe(r"\aleph \boxtimes \beth_{\gimel} \wp")
+    assert (found.words, found.kin, found.equation) == ([], [], None)
+
+
+def test_words_are_doubted_where_kin_are_far_and_disagree(library: Library) -> None:
+    """Half a cosine and half an F-measure are neither; what is nearly one is not doubted."""
+    (note,) = library.describe(r"\frac{x \cdot y}{P + R}").notes
+    assert "trust these words less" in note
+    assert str(library.describe(r"\frac{x \cdot y}{P + R}")).startswith(note)
+    for near in (COSINE, r"F = \frac{x \cdot y}{P + R}", "angles#1"):
+        assert library.describe(near).notes == []
+
+
+def test_descriptions_for_programs(library: Library) -> None:
+    """With these keys."""
+    found = library.describe("documents#1", 2).to_dict()
+    assert list(found) == ["words", "equation", "kin", "notes"]
+    assert list(found["words"][0]) == ["word", "score", "sentence", "article"]
+    assert (found["equation"]["id"], found["equation"]["number"]) == ("documents#1", "2.3")
+    assert library.describe(COSINE).to_dict()["equation"] is None
+
+
+def test_the_papers_words_are_those_of_its_pairing(library: Library) -> None:
+    """The cosine of rho of the equation and alpha of words, which is of words of its axis."""
+    found = library.describe("angles#1", 7, by="paper")
+    assert {said.word for said in found} == {
+        *("cosine", "angle", "similarity", "similarities", "vectors", "documents", "lengths")
+    }
+    assert library.model is not None
+    form = library.describe("angles#1").shape.canonical()
+    own = library.model.view("equations", "rho").get_vector(form, norm=True)
+    assert [said.score for said in found] == pytest.approx([float(own[0])] * 7)
+    known = {said.word: said.sentence for said in found}
+    assert "cosine" in (known["cosine"] or "").lower()
+
+
+def test_an_equation_without_vector_is_stood_for(library: Library) -> None:
+    """By the most alike that has one; it is said which."""
+    found = library.describe(COSINE, 3, by="paper")
+    assert any("stands for it" in note for note in found.notes)
+    with pytest.raises(UsageError, match="all, paper"):
+        library.describe(COSINE, by="magic")
+
+
+# -- words
+
+
+def test_neighbours_of_a_word(library: Library) -> None:
+    """Those along its axis, without itself; however it is written."""
+    found = library.words("Recall", 4)
+    assert {word for word, _ in found} == {"harmonic", "precision", "balanced", "retrieval"}
+    assert found.word == "recall"
+    assert found.to_dict()["words"][0]["score"] == pytest.approx(1.0)
+
+
+def test_unknown_words_are_answered_with_near_ones(library: Library, bare: Library) -> None:
+    """And without a model one sentence says how to get one."""
+    with pytest.raises(UsageError, match="did you mean cosine"):
+        library.words("cosin")
+    with pytest.raises(UsageError, match="eqemb build"):
+        bare.words("cosine")
+
+
+# -- query
+
+
+def test_sums_of_words_and_units_and_equations(library: Library) -> None:
+    """What is added draws near, what is taken off drives away."""
+    assert ids(library.query("cosine"))[0] in ("angles#1", "documents#1")
+    assert ids(library.query(["recall"]))[0] in ("harmonic#1", "again#1")
+    unit = ("2", "V!P", "n")
+    near = library.questions.records.rows("SELECT unit FROM units WHERE unit LIKE '%V!P%'")
+    unit = tuple(next(near)[0].split("\t"))
+    assert ids(library.query([unit]))[0] in ("harmonic#1", "again#1")
+    assert ids(library.query([f"({', '.join(unit)})"])) == ids(library.query([unit]))
+    assert ids(library.query([f"${COSINE}$", "recall", "recall"], ["cosine"]))[0] in (
+        *("harmonic#1", "again#1"),
+    )
+
+
+def test_equations_of_a_sum_are_not_its_answer(library: Library) -> None:
+    """As words are not in an answer of most_similar."""
+    found = ids(library.query(["angles#1"]))
+    assert found[0] == "documents#1"
+    assert "angles#1" not in found
+
+
+def test_an_article_is_read_once_for_a_description(
+    library: Library, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """However many kin stand in it."""
+    read: list[object] = []
+    rows = library.records.rows
+
+    def counted(query: str, *values: object) -> Iterator[Any]:
+        if "SELECT text FROM articles" in query:
+            read.extend(values)
+        return rows(query, *values)
+
+    monkeypatch.setattr(library.records, "rows", counted)
+    kin = library.describe("harmonic#1").kin
+    assert {"again#1", "again#2"} <= set(kin)
+    assert len(read) == len(set(read)) > 1
+
+
+def test_a_member_of_a_sum_may_have_any_label(library: Library) -> None:
+    """A blank, a comma and an underscore in it do not make it words."""
+    found = library.query(["again:eq:f_1, again"])
+    assert found.unknown == []
+    assert "again#1" not in ids(found)
+    assert ids(found) == ids(library.query(["again#1"]))
+
+
+def test_an_equation_like_nothing_adds_nothing(library: Library) -> None:
+    """It has no kin to speak for it: that is said, and the others count."""
+    alone = library.query([r"$\zzqq^\wwvv$"])
+    assert alone.hits == []
+    assert "like $" in alone.notes[0]
+    assert ids(library.query([r"$\zzqq^\wwvv$", "recall"])) == ids(library.query(["recall"]))
+
+
+def test_what_a_sum_does_not_know_is_said(library: Library, bare: Library) -> None:
+    """Unknown words with near ones, unknown units as a note, and no model in a sentence."""
+    answer = library.query(["cosin"])
+    assert (answer.hits, answer.unknown, answer.near) == ([], ["cosin"], {"cosin": ["cosine"]})
+    assert "no unit" in library.query([("?", "?", "q")]).notes[0]
+    for wrong in ((), [3]):
+        with pytest.raises(UsageError):
+            library.query(wrong)
+    with pytest.raises(UsageError, match="eqemb build"):
+        bare.query(["cosine"])
+    with pytest.raises(UsageError, match="did you mean angles"):
+        library.query(["angels#1"])
+
+
+def test_sums_keep_to_limits(library: Library) -> None:
+    """As searches do."""
+    assert ids(library.query(["cosine"], article="documents")) == ["documents#1"]
+
+
+def test_questions_need_numpy_alone(library: Library) -> None:
+    """No answer loads numba, SciPy or PyTorch."""
+    code = (
+        "import sys; from pathlib import Path; from eqemb import Library\n"
+        "library = Library.open(Path(sys.argv[1]))\n"
+        "library.describe('angles#1'); library.describe('angles#1', by='paper')\n"
+        "library.words('cosine'); library.query(['cosine'], ['recall'])\n"
+        "library.why('cosine', 'angles#1'); library.why('angles#1', 'documents#1')\n"
+        "library.search('cosine', by='paper'); library.similar('x + y', by='paper')\n"
+        "print(*{'numba', 'scipy', 'torch', 'pandas'} & set(sys.modules))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code, str(Path(library.folder))],
+        capture_output=True, text=True, check=True, timeout=60,
+    )  # fmt: skip
+    assert not done.stdout.split()

@@ -1,0 +1,546 @@
+"""Questions to a library: words to equations, equations to equations, and names."""
+
+import difflib
+import random
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from axes import make_library
+from eqemb.article import read_tokens
+from eqemb.errors import UsageError
+from eqemb.facade.library import Library
+from eqemb.formula import layout
+from eqemb.formula.likeness import likeness, outline
+from eqemb.index import structure
+from eqemb.index.stemming import stem
+from eqemb.index.text import FIELDS, K1, REACH, Wording
+from eqemb.search.results import Answer
+
+PAPERS = {
+    "angles": r"""The cosine of the angle between two vectors is
+\begin{equation}\label{eq:cos} \cos(x, y) = \frac{x \cdot y}{\|x\| \|y\|} \end{equation}
+and measures similarity.""",
+    "harmonic": r"""The harmonic mean of precision and recall is the balanced measure
+\begin{equation} F = \frac{2 P R}{P + R} \tag{F} \end{equation} of retrieval.""",
+    "again": r"""Elsewhere the same harmonic mean is written
+\begin{equation} F = \frac{2PR}{P+R}. \end{equation} Precision is \[ P = \frac{a}{a + b} \]""",
+    "silent": "There is no equation here, only precision and the cosine.",
+}
+
+
+@pytest.fixture(scope="module")
+def library(tmp_path_factory: pytest.TempPathFactory) -> Library:
+    """A library of four small papers, indexed."""
+    folder = tmp_path_factory.mktemp("papers")
+    for name, text in PAPERS.items():
+        document = rf"\documentclass{{article}}\begin{{document}}{text}\end{{document}}"
+        (folder / f"{name}.tex").write_text(document)
+    return Library.read([folder], folder.with_name("library"), jobs=1, index=True)
+
+
+def ids(answer: Answer) -> list[str]:
+    """The names of the hits, in order."""
+    return [hit.equation.id for hit in answer]
+
+
+def test_words_find_the_equation_they_stand_around(library: Library) -> None:
+    """The equation whose context has the words comes first."""
+    assert ids(library.search("cosine angle similarity"))[0] == "angles#1"
+
+
+def test_the_case_of_words_does_not_matter(library: Library) -> None:
+    """People type as they like."""
+    assert ids(library.search("COSINE Angle")) == ids(library.search("cosine angle"))
+
+
+def test_compounds_are_found_in_every_spelling(tmp_path: Path) -> None:
+    """With a hyphen, with a dash or as two words, asked for and written."""
+    texts = {
+        "hyphen": "The cross-entropy of two distributions is",
+        "dash": "The cross--entropy of two distributions is",
+        "words": "The cross entropy of two distributions is",
+        "apart": "We cross a river and measure entropy as",
+    }
+    for name, text in texts.items():
+        body = rf"{text} \begin{{equation}} {name[0]} = 1 \end{{equation}}"
+        document = rf"\documentclass{{article}}\begin{{document}}{body}\end{{document}}"
+        (tmp_path / f"{name}.tex").write_text(document)
+    with Library.read([tmp_path], tmp_path / "library", jobs=1, index=True) as library:
+        three = {"hyphen#1", "dash#1", "words#1"}
+        for asked in ("cross-entropy", '"cross entropy"', '"cross-entropy"'):
+            answer = library.search(asked)
+            assert (set(ids(answer)), answer.unknown) == (three, []), asked
+        for asked in ('"the cross entropy of"', '"the cross-entropy of two"'):
+            assert set(ids(library.search(asked))) == three, asked
+        assert library.search("river-cross").unknown == ["river-cross"]
+        assert set(ids(library.search("cross entropy"))) == three | {"apart#1"}
+        assert ids(library.search("entropy -cross-entropy")) == ["apart#1"]
+        scores = {hit.equation.id: hit.score for hit in library.search("cross-entropy")}
+        assert scores["dash#1"] == scores["words#1"]
+        why = library.why("cross-entropy", "dash#1")
+        assert list(why.words) == ["cross-entropy"]
+        assert why.words["cross-entropy"] == pytest.approx(scores["dash#1"])
+
+
+def test_words_that_stand_only_in_a_compound_are_known(tmp_path: Path) -> None:
+    """Asked for one after the other they are that compound; alone they are not there."""
+    document = r"""\documentclass{article}\begin{document} The kullback-leibler divergence is
+\begin{equation} d = 1 \end{equation}\end{document}"""
+    (tmp_path / "a.tex").write_text(document)
+    with Library.read([tmp_path], tmp_path / "library", jobs=1, index=True) as library:
+        assert library.search("Kullback Leibler").unknown == []
+        assert len(library.search("Kullback Leibler")) == 1
+        assert library.search("Leibler Kullback").unknown == ["leibler", "kullback"]
+        assert library.search("divergence leibler").unknown == ["leibler"]
+
+
+def test_unknown_words_are_named(library: Library) -> None:
+    """A word that no context has is said, and the others are still answered."""
+    answer = library.search("cosine zebra zebra")
+    assert answer.unknown == ["zebra"]
+    assert ids(answer) == ["angles#1"]
+
+
+def test_nothing_known_gives_nothing(library: Library) -> None:
+    """No hit is made up."""
+    answer = library.search("zebra")
+    assert answer.hits == []
+
+
+def test_equal_equations_are_one_hit(library: Library) -> None:
+    """Spacing and closing punctuation do not make another equation; occurrences are counted."""
+    answer = library.search("harmonic mean")
+    assert len([name for name in ids(answer) if name in ("harmonic#1", "again#1")]) == 1
+    assert answer.hits[0].papers == 2
+
+
+def test_scores_are_bm25_over_fields(library: Library) -> None:
+    """The score of a word equals the formula written out: around, sentence, section, label, ..."""
+    impacts = []
+    for article in library.articles():
+        words, places = read_tokens(article.text)
+        for place, equation in zip(places, article.equations, strict=True):
+            total = 0.0
+            for at, word in enumerate(words):
+                distance = place - at if at < place else at - place + 1
+                if distance <= REACH and stem(word) == "precis":
+                    total += 1 / distance**0.5
+            fields = {
+                "sentence": [equation.context.replace("[equation]", " ")],
+                "section": [equation.section],
+                "title": [article.title],
+                "references": equation.references,
+            }
+            for name, texts in fields.items():
+                found = [word for text in texts for word in read_tokens(text)[0]]
+                total += FIELDS[name] * sum(stem(word) == "precis" for word in found)
+            impacts.append(total / (total + K1))
+    assert library.search("precision", by="words").hits[0].score == pytest.approx(max(impacts))
+
+
+def test_words_of_labels_count(library: Library) -> None:
+    """The label eq:cos says something that no text says; its prefix says nothing."""
+    assert ids(library.search("cos", by="words"))[0] == "angles#1"
+    assert ids(library.search("eq", by="words")) == []
+
+
+def test_forms_of_a_word_are_one(library: Library) -> None:
+    """A stem stands for all forms."""
+    assert ids(library.search("measuring angles")) == ids(library.search("measures angle"))
+
+
+def test_phrases_and_words_to_leave_out(library: Library) -> None:
+    """A phrase stands as it is; a word with a minus must not be there."""
+    assert ids(library.search('"mean of precision"')) == ["harmonic#1"]
+    assert ids(library.search('"precision of mean"')) == []
+    assert ids(library.search("precision -balanced")) == ["again#1", "again#2"]
+    assert ids(library.search('precision -"mean of precision" -elsewhere')) == []
+
+
+def test_phrases_are_those_that_can_be_read(tmp_path: Path) -> None:
+    """Within reach of the equation and in its article; of any length, also at both ends."""
+    dice = random.Random(0)
+    for number in range(4):
+        parts = [" ".join(dice.choices("abc de fgh".split(), k=dice.choice((1, 9, 150, 300))))
+                 for _ in range(6)]  # fmt: skip
+        body = r" \[ x = 1 \] ".join(parts)
+        document = rf"\documentclass{{article}}\begin{{document}}{body}\end{{document}}"
+        (tmp_path / f"{number}.tex").write_text(document)
+    wording = Library.read([tmp_path], tmp_path / "library", jobs=1, index=True).questions.wording
+    stems = wording.stem_of[wording.tokens].tolist()
+    for length in (2, 3, 5, 7, 60, 256, 257, 300):
+        for at in dice.sample(range(len(stems) - length), 12):
+            phrase = tuple(stems[at : at + length])
+            expected = []
+            for low, place, high in wording.places.tolist():
+                near = stems[max(low, place - REACH) : min(high, place + REACH)]
+                runs = range(len(near) - length + 1)
+                expected.append(any(near[run : run + length] == list(phrase) for run in runs))
+            assert wording.having_phrase(phrase).tolist() == expected
+    assert not wording.having_phrase((0, 1) * 200).any()
+
+
+def test_a_formula_among_words(library: Library) -> None:
+    """What stands between dollars is looked for in equations."""
+    assert ids(library.search(r"precision $\frac{a}{a+b}$"))[0] == "again#2"
+    assert ids(library.search(r"$\cos$"))[0] == "angles#1"
+
+
+def test_wildcards_find_what_matches_and_nothing_else(library: Library) -> None:
+    """?x is anything, the same each time."""
+    assert ids(library.similar(r"\frac{?a}{?a + ?b}")) == ["again#2"]
+    assert ids(library.similar(r"\frac{?a}{?b + ?a}")) == []
+    assert ids(library.search(r"precision $\frac{?a}{?a + ?b}$"))[0] == "again#2"
+
+
+def test_what_was_not_looked_at_is_said(library: Library, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of a pattern among words as of one that is asked for alone."""
+    monkeypatch.setattr(structure, "TRIED", 1)
+    for found in (library.similar(r"\frac{?a}{?b}"), library.search(r"mean $\frac{?a}{?b}$")):
+        assert found.notes == ["1 of 3 equations with its symbols were tried"]
+
+
+def test_a_part_that_the_query_does_not_have_is_refused(library: Library) -> None:
+    """It could not rank anything."""
+    with pytest.raises(UsageError, match="LaTeX"):
+        library.search("precision", by="structure")
+    with pytest.raises(UsageError, match="words"):
+        library.search("$x$", by="words")
+    with pytest.raises(UsageError, match="not for an equation"):
+        library.similar("x", by="encoder")
+    assert ids(library.search(r"$\cos$", by="structure")) == ["angles#1"]
+
+
+def test_scores_do_not_change_with_limits(library: Library) -> None:
+    """What is looked for stays the same wherever it is looked for."""
+    query = r"F = \frac{2 A B}{A + B}"
+    everywhere = {hit.equation.id: hit.score for hit in library.similar(query)}
+    for article in ("again", "angles"):
+        for hit in library.similar(query, article=article):
+            assert hit.score == pytest.approx(everywhere[hit.equation.id])
+            assert library.why(query, hit).score == pytest.approx(hit.score)
+
+
+def test_a_long_answer_is_not_cut_off(library: Library, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By structure alone there are as many as share something, however few are enough else."""
+    query = r"F = \frac{2 P R}{P + R}"
+    every = ids(library.similar(query, 10, by="structure"))
+    assert len(every) > 2
+    monkeypatch.setattr("eqemb.search.engine.CANDIDATES", 2)
+    assert ids(library.similar(query, 10, by="structure")) == every
+    pattern = ids(library.similar(r"\frac{?a}{?b}", 10))
+    assert len(pattern) == 3
+
+
+def test_queries_that_cannot_be_answered_say_why(library: Library) -> None:
+    """Nothing asked, limits that leave nothing, words that all have, LaTeX that is broken."""
+    with pytest.raises(UsageError, match="nothing is asked for"):
+        library.search("  ")
+    with pytest.raises(UsageError, match="say what to look for"):
+        library.search("-precision")
+    assert "within these limits" in library.search("precision", section="nowhere").notes[0]
+    assert "such words" in library.search("the of").notes[0]
+    assert library.similar(r"\frac{a}{b").notes == ["not read: unclosed {"]
+    with pytest.raises(UsageError, match="2015-2018"):
+        library.search("precision", year="2018-2015")
+
+
+def test_near_spellings_are_offered(library: Library) -> None:
+    """An unknown word is answered with words of the library."""
+    answer = library.search("harmonicc cosine")
+    assert answer.unknown == ["harmonicc"]
+    assert answer.near == {"harmonicc": ["harmonic"]}
+
+
+def test_limits_are_kept(library: Library) -> None:
+    """Nothing outside the limits is ranked."""
+    assert ids(library.search("precision", article="again")) == ["again#1", "again#2"]
+    assert ids(library.search("precision", article="again", numbered=True)) == ["again#1"]
+    assert ids(library.search("precision", has=r"F")) != []
+    assert all(hit.article != "angles" for hit in library.search("precision cosine", has="P"))
+    assert ids(library.search("precision cosine", has=[r"\cos", "x"])) == ["angles#1"]
+    assert ids(library.search("precision", section="nowhere")) == []
+    with pytest.raises(UsageError, match="no word in the section"):
+        library.search("precision", section="...")
+    with pytest.raises(UsageError, match="no paper"):
+        library.search("precision", year="2015")
+    for year in ("last", "20152018", "-"):
+        with pytest.raises(UsageError, match="write 2015"):
+            library.search("precision", year=year)
+    with pytest.raises(UsageError, match=r"no collection 'nlq' .*: `eqemb info`"):
+        library.search("precision", collection="nlq")
+    with pytest.raises(UsageError, match="no article"):
+        library.search("precision", article="agian")
+
+
+def test_each_limit_lets_its_own_through(tmp_path: Path) -> None:
+    """Collection, year, section and symbols, alone and together."""
+    for name, section, formula in (
+        ("nlp/1503.00001", "Word vectors", "a = b"),
+        ("nlp/1803.00001", "Our model", r"\sum a"),
+        ("ml/1803.00002", "The models of words", "a = c"),
+    ):
+        (tmp_path / "papers" / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / "papers" / f"{name}.tex").write_text(
+            rf"\documentclass{{article}}\begin{{document}}\section{{{section}}} precision"
+            rf" \[ {formula} \]\end{{document}}"
+        )
+    with Library.read([tmp_path / "papers"], tmp_path / "library", jobs=1, index=True) as library:
+        names = library.records.names()
+        assert len(names) == 3
+
+        def articles(**limits: Any) -> set[int]:
+            hits = library.search("precision", **limits)
+            return {names.index(hit.article) for hit in hits}
+
+        first, second, third = (
+            next(at for at, name in enumerate(names) if name.endswith(end))
+            for end in ("1503.00001", "1803.00001", "1803.00002")
+        )
+        assert articles(collection="nlp") == {first, second}
+        assert articles(year=2018) == articles(year="2016-") == {second, third}
+        assert articles(year="-2017") == {first}
+        assert articles(section="word") == {first, third}
+        assert articles(section="word model") == {third}
+        assert articles(has="=") == {first, third}
+        assert articles(has=["a = c"]) == {third}
+        assert articles(collection="nlp", year="2018", section="models", has=r"\sum") == {second}
+        assert articles(collection="nlp", year="2015-2017", has=r"\sum") == set()
+        with pytest.raises(UsageError, match=r"no collection 'nlq' .*: did you mean nlp\?"):
+            library.search("precision", collection="nlq")
+
+
+@pytest.mark.parametrize(
+    "limits", [{"article": 3}, {"collection": 3}, {"section": 3}, {"has": [3]}, {"has": 3}]
+)
+def test_a_limit_that_is_no_text_is_refused(library: Library, limits: dict[str, Any]) -> None:
+    """In one sentence."""
+    with pytest.raises(UsageError):
+        library.search("precision", **limits)
+
+
+@pytest.mark.parametrize("k", [0, -1, -6, 2.5])
+def test_an_answer_has_one_hit_at_least(library: Library, k: int) -> None:
+    """Whatever is asked."""
+    for ask in (library.search, library.similar, library.describe, library.words, library.query):
+        with pytest.raises(UsageError, match="whole number"):
+            ask("angles#1", k=k)
+
+
+def test_a_ranking_that_is_not_there_is_refused(library: Library) -> None:
+    """One sentence names those that are."""
+    with pytest.raises(UsageError, match="words, meaning, structure"):
+        library.search("precision", by="magic")
+    with pytest.raises(UsageError, match="no model"):
+        library.search("precision", by="meaning")
+
+
+def test_a_name_is_answered_with_its_equation(library: Library) -> None:
+    """Typed where words are expected, a name finds what it names."""
+    found = library.search("harmonic(F)")
+    assert ids(found)[0] == "harmonic#1"
+    assert found[0].family == ["again#1"]
+    assert "again#1" not in ids(found)  # one hit stands for a family
+    assert ids(library.similar("harmonic(F)"))[0] == "again#1"
+    assert ids(library.search("harmonic(F)", 2)) == ids(found)[:2]
+    assert ids(library.search("harmonic(F)", article="again")) == ["again#1", "again#2"]
+    assert ids(library.search("angles:eq:cos"))[0] == "angles#1"
+    assert ids(library.search("angles: the cosine"))[0] == "angles#1"  # words all the same
+
+
+def test_latex_finds_the_equation_itself(library: Library) -> None:
+    """An equation pasted as LaTeX is found with score 1, however it is spaced."""
+    best = library.similar(r"F=\frac{2PR}{P+R}", by="structure").hits[0]
+    assert best.score == pytest.approx(1.0)
+    assert [best.equation.id, *best.family] == ["again#1", "harmonic#1"]
+
+
+def test_scores_are_likenesses(library: Library) -> None:
+    """The score is how alike the two are when laid side by side."""
+    asked, other = r"F = \frac{2 P}{P + R}", r"F = \frac{2 P R}{P + R}"
+    alike = likeness(outline(layout(asked)), outline(layout(other)), inside=True)
+    assert library.similar(asked, by="structure").hits[0].score == pytest.approx(alike.score)
+
+
+@pytest.mark.parametrize(
+    "name", ["harmonic#1", "harmonic(F)", "harmonic (F)", "harmonic#1 (F)", " harmonic#1(F) "]
+)
+def test_equations_are_asked_for_by_name(library: Library, name: str) -> None:
+    """An ordinal, a printed number or a label names an equation, which is not its own answer."""
+    named = library.equation(name)
+    assert named is not None
+    assert named.id == "harmonic#1"
+    found = ids(library.similar(name))
+    assert found[0] == "again#1"  # the same equation elsewhere
+    assert "harmonic#1" not in found
+
+
+def test_labels_name_equations_too(library: Library) -> None:
+    """A label may hold colons."""
+    assert ids(library.similar("angles:eq:cos")) != []
+
+
+def test_a_name_without_equation_is_refused(library: Library) -> None:
+    """The article is there, the equation is not: one sentence."""
+    with pytest.raises(UsageError, match="harmonic has no equation #7"):
+        library.similar("harmonic#7")
+
+
+def test_an_empty_formula_is_refused(library: Library) -> None:
+    """There is nothing to look for in blanks."""
+    with pytest.raises(UsageError, match="no symbol"):
+        library.similar(r"\quad")
+
+
+def test_hits_know_where_they_stand(library: Library) -> None:
+    """A hit carries all that a person needs to find it again."""
+    found = library.search("angle").hits[0].to_dict()
+    assert (found["article"], found["number"], found["label"]) == ("angles", "1", "eq:cos")
+
+
+def test_a_library_without_index_says_so(tmp_path: Path) -> None:
+    """A library that was only read cannot answer, and says what to do."""
+    (tmp_path / "a.tex").write_text(r"\documentclass{article}\begin{document}a\end{document}")
+    read = Library.read([tmp_path / "a.tex"], tmp_path / "library", jobs=1)
+    with pytest.raises(UsageError, match="eqemb build"):
+        read.search("a")
+
+
+def test_a_library_without_equations_answers_nothing(tmp_path: Path) -> None:
+    """Papers may hold no display at all."""
+    (tmp_path / "a.tex").write_text(r"\documentclass{article}\begin{document}word\end{document}")
+    built = Library.read([tmp_path / "a.tex"], tmp_path / "library", jobs=1, index=True)
+    assert built.search("word").unknown == ["word"]
+    assert built.similar("x + y").hits == []
+
+
+def test_a_misspelt_name_is_no_formula(library: Library) -> None:
+    """The near name is offered instead of an answer to something else."""
+    with pytest.raises(UsageError, match="did you mean harmonic"):
+        library.similar("harmonik#1")
+
+
+def test_a_name_as_answers_print_it_is_no_formula(library: Library) -> None:
+    """A blank before the number makes no LaTeX of it; nor does what stands after the name."""
+    assert ids(library.search("angles#1 (1)"))[0] == "angles#1"
+    assert ids(library.search("angles (1)", 1)) == ["angles#1"]
+    for name in ("angles (9)", "angles#1 (9)"):
+        with pytest.raises(UsageError, match=r"angles has no equation .*\(?9\)?: "):
+            library.similar(name)
+    with pytest.raises(UsageError, match="did you mean angles"):
+        library.similar("angels (1)")
+
+
+@pytest.mark.parametrize("text", ["angles", "angles#", "angles#1, in 2 papers", "angles#1."])
+def test_what_begins_with_an_article_is_not_read_as_latex(library: Library, text: str) -> None:
+    """It is refused in one sentence, not answered with equations that look like its letters."""
+    for ask in (library.similar, library.describe, lambda text: library.why("cosine", text)):
+        with pytest.raises(UsageError, match="angles is an article: write angles#4"):
+            ask(text)
+
+
+def test_words_and_latex_that_begin_as_an_article_stay_what_they_are(library: Library) -> None:
+    """Only what reads as a name is one."""
+    assert ids(library.search("angles (cosine)"))[0] == "angles#1"
+    for latex in ("angles = x", "angles(x) = y^2", "$angles$", "a#", "x (1)"):
+        assert library.equation(latex) is None
+    assert library.why("recall (balanced)", "harmonic#1").words
+
+
+def test_names_that_begin_as_typed_come_first(tmp_path: Path) -> None:
+    """Before names that only look alike."""
+    for name in ("tho2015", "cho2015-understanding-language"):
+        place = tmp_path / "papers" / "nlp" / f"{name}.tex"
+        place.parent.mkdir(parents=True, exist_ok=True)
+        place.write_text(rf"\documentclass{{article}}\begin{{document}}{name}\end{{document}}")
+    made = Library.read([tmp_path / "papers"], tmp_path / "library", jobs=1, index=True)
+    names = made.records.names()
+    begins, alike = sorted(names, key=lambda name: "tho" in name)
+    with pytest.raises(UsageError, match=f"did you mean {begins}, {alike}"):
+        made.similar("cho2015#1")
+
+
+def test_contents_list_the_articles(library: Library) -> None:
+    """Names, numbers of equations and titles, in order."""
+    assert [(name, count) for name, count, _ in library.contents()] == [
+        ("again", 2), ("angles", 1), ("harmonic", 1), ("silent", 0),
+    ]  # fmt: skip
+
+
+def test_wildcards_match(library: Library) -> None:
+    """Only what matches is an answer; the same name stands for the same."""
+    assert ids(library.similar(r"P = \frac{?a}{?a + ?b}")) == ["again#2"]
+    assert ids(library.similar(r"\|?x\| \|?y\|")) == ["angles#1"]
+    assert ids(library.similar(r"\|?x\| \|?x\|")) == []
+    with pytest.raises(UsageError, match="at least one symbol"):
+        library.similar("?x")
+
+
+def test_near_spellings_are_those_of_difflib(library: Library) -> None:
+    """Letters are counted first to spare time, and that leaves out no word."""
+    wording = library.questions.wording
+    for word in ("harmonicc", "precison", "recal", "vectrs", "xq", "The", "q"):
+        alike = [
+            w for w in wording.words if w[0] == word[0].lower() and abs(len(w) - len(word)) < 3
+        ]
+        near = difflib.get_close_matches(word.lower(), alike, 3, 0.75)
+        assert wording.near(word) == [w for w in near if wording.find(w) is not None]
+    assert wording.near("harmonicc")
+
+
+def test_a_topic_is_what_articles_share(library: Library) -> None:
+    """Each article counts by its best equation; a stem of one article alone is left out."""
+    wording = library.questions.wording
+    equations, trusts = [0, 1, 3], [0.5, 1.0, 0.25]  # two of one article, one of another
+    topic = wording.topic(equations, trusts, 50)
+    homes = wording.places[equations, 0].tolist()
+    assert homes[0] == homes[1] != homes[2]
+    worth: dict[int, dict[int, float]] = {}
+    for equation, trust, home in zip(equations, trusts, homes, strict=True):
+        for row in range(len(wording.idfs)):
+            said = trust * wording.share(row, equation)
+            known = worth.setdefault(row, {})
+            if said:
+                known[home] = max(known.get(home, 0), said)
+    shared = {row: sum(of.values()) * wording.idf(row) for row, of in worth.items() if len(of) > 1}
+    assert topic
+    assert set(topic) <= set(shared)
+    total = sum(shared[row] for row in topic)
+    assert topic == pytest.approx({row: shared[row] / total for row in topic})
+    assert list(topic) == sorted(topic, key=lambda row: (-shared[row], row))
+    assert wording.topic([], [], 5) == {}
+
+
+def test_other_words_are_weighed_by_themselves(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A search over other fields takes the idf of its vectors' words from those."""
+    with make_library(tmp_path) as made:
+        wording = Wording(made.generation / "index")
+        heavy = wording.find("documents")
+        monkeypatch.setattr(wording, "idf", lambda row: float(row == heavy))
+        meaning = made.questions.reworded(wording).meaning
+        assert meaning is not None
+        both, one = (meaning.of_words(words.split()) for words in ("documents recall", "documents"))
+        assert both == pytest.approx(one)
+
+
+def test_questions_load_nothing_heavy(library: Library) -> None:
+    """Answers come at once from a cold start: NumPy is all that is loaded."""
+    code = (
+        "import sys\nfrom eqemb import Library\n"
+        f"with Library.open({str(library.folder)!r}) as library:\n"
+        "    assert library.search('precision cosine zebra').hits[0].text\n"
+        r"    assert library.similar(r'F = \frac{2ab}{a+b}').hits[0].mathml"
+        "\n"
+        "    assert library.similar('angles#1', by='structure') is not None\n"
+        "print(*{'numba', 'scipy', 'torch', 'pandas', 'rich'} & set(sys.modules))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60
+    )
+    assert not done.stdout.split()

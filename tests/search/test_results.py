@@ -1,0 +1,140 @@
+"""Answers in notebooks: HTML that is whole and says nothing but what it shows, LaTeX, frames."""
+
+import re
+import sys
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+from xml.etree import ElementTree as ET
+
+import pytest
+
+from axes import make_library
+from eqemb.errors import UsageError
+from eqemb.facade.library import Library
+from eqemb.search.results import cut, paragraphs, readable, rows, where_said
+
+QUESTIONS = {
+    "search": lambda library: library.search("cosine unheard-of angles"),
+    "hit": lambda library: library.search("cosine")[0],
+    "describe": lambda library: library.describe("angles#1"),
+    "words": lambda library: library.words("cosine"),
+    "query": lambda library: library.query(["cosine"]),
+    "why": lambda library: library.why("angles#1", "documents#1"),
+    "why words": lambda library: library.why("cosine <b>", "angles#1"),
+}
+
+
+@pytest.fixture(scope="module")
+def library(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Library]:
+    """A library with a hostile title."""
+    with make_library(tmp_path_factory.mktemp("hits")) as made:
+        yield made
+
+
+@pytest.mark.parametrize("question", QUESTIONS)
+def test_answers_are_whole_html(library: Library, question: str) -> None:
+    """An XML parser reads them, and there is no script in them."""
+    answer: Any = QUESTIONS[question](library)
+    tree = ET.fromstring(f"<div>{answer._repr_html_()}</div>")  # noqa: S314 - ours
+    tags = {node.tag.rpartition("}")[2] for node in tree.iter()}
+    assert "table" in tags
+    assert not tags & {"script", "b"}
+
+
+def test_titles_are_shown_as_they_are(library: Library) -> None:
+    """Text that looks like a tag is text."""
+    shown = library.search("cosine", article="angles")._repr_html_()
+    assert "&lt;script&gt;alert(1)&lt;/script&gt;" in shown
+    text = "".join(ET.fromstring(f"<div>{shown}</div>").itertext())  # noqa: S314 - ours
+    assert "<script>alert(1)</script> & angles" in text
+
+
+def test_characters_that_no_document_has_are_left_out() -> None:
+    """A paper may have any byte."""
+    shown = paragraphs("a\x00b\x1b[31m") + rows(["x"], [["\x08"]])
+    assert "".join(ET.fromstring(f"<div>{shown}</div>").itertext()) == "a b [31mx "  # noqa: S314 - ours
+
+
+def test_equations_are_shown_as_latex(library: Library) -> None:
+    """Rows and alignment stand in an environment that knows them."""
+    hit = library.search("cosine", article="angles")[0]
+    assert hit._repr_latex_().startswith(r"$\displaystyle \cos(x, y)")
+    hit.equation.expanded = r"a &= b \\ &= c"
+    assert hit._repr_latex_() == r"$\displaystyle \begin{aligned}a &= b \\ &= c\end{aligned}$"
+
+
+def test_a_frame_has_a_row_for_each_hit(library: Library, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where pandas is missing, one sentence says so."""
+    pandas = pytest.importorskip("pandas")
+    frame = library.search("cosine").to_pandas()
+    assert isinstance(frame, pandas.DataFrame)
+    assert list(frame["id"][:1]) == [library.search("cosine")[0].equation.id]
+    assert list(library.describe("angles#1").to_pandas().columns) == [
+        *("word", "score", "sentence", "article"),
+    ]
+    monkeypatch.setitem(sys.modules, "pandas", None)
+    with pytest.raises(UsageError, match="pip install pandas"):
+        library.search("cosine").to_pandas()
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        (r"In $2.73$, as in $5$ folds with $x_i^2$", "In (2.73), as in 5 folds with xᵢ²"),
+        ("a score of $93.8$ on the order of $1$", "a score of 93.8 on the order of 1"),
+        ("(see Eq. $10$) and ($7$)", "(see Eq. (10)) and (7)"),
+        (
+            "set to $1$, between $0$ and $1$; it is $3$ of $0.5$",
+            "set to 1, between 0 and 1; it is 3 of 0.5",
+        ),
+        ("as follows:[equation]Here", "as follows: [equation] Here"),
+        ("so […] […] […][equation].", "so […] [equation]."),
+    ],
+)
+def test_sentences_are_shown_without_latex(text: str, shown: str) -> None:
+    """Formulas in Unicode, references in parentheses, blanks around what stands for equations."""
+    assert readable(text) == shown
+
+
+def test_texts_are_cut_between_words() -> None:
+    """A word that is half as long as all is cut."""
+    assert cut("a short text", 12) == "a short text"
+    assert cut("a rather longer text", 18) == "a rather longer…"
+    assert cut("a rather longer text", 17) == "a rather longer…"
+    assert cut("x" * 30, 10) == "x" * 9 + "…"
+    assert where_said("found", "far " * 20 + "and found here", 30) == "…far far and found here"
+
+
+@pytest.mark.parametrize("width", [60, 80, 113])
+def test_a_hit_is_as_wide_as_it_may_be(library: Library, width: int) -> None:
+    """The title gives way first; name and place are never cut."""
+    found = library.search("cosine", article="angles")[0]
+    hit = replace(found, title="A title of words " * 9)
+    stands = f"{hit.equation.file}:{hit.equation.line}"
+    shown = hit.to_text(width, 1)
+    assert max(map(len, shown.splitlines())) <= width
+    assert (" · A title of" in shown) == (width > 60)
+    assert f" · {stands}\n" in shown
+    far = replace(hit, equation=replace(hit.equation, file="chapters/" * 4 + "angles.tex"))
+    below = far.to_text(60, 1).splitlines()
+    assert below[1].strip().startswith("angles#1 (1)")
+    assert below[2].strip() == "chapters/" * 4 + stands
+
+
+def test_a_hit_without_words_shows_what_refers_to_it(library: Library) -> None:
+    """Or nothing."""
+    hit = library.search("cosine", article="angles")[0]
+    bare = replace(hit.equation, context="[…] [equation].", references=["See $1$ for it."])
+    assert replace(hit, equation=bare).to_text().splitlines()[-1].strip() == "See (1) for it."
+    bare.references.clear()
+    assert len(replace(hit, equation=bare).to_text().splitlines()) == 2
+
+
+@pytest.mark.parametrize("question", QUESTIONS)
+def test_answers_print_as_a_terminal_shows_them(library: Library, question: str) -> None:
+    """Lines for people, not a Python expression."""
+    shown = str(QUESTIONS[question](library))
+    assert not re.search(r"\b(?:Answer|Hit|Description|Said|Neighbours|Why|Side|Equation)\(", shown)
+    assert re.search(r"^ *\S+ +\S", shown)
+    assert "cos" in shown or "angle" in shown

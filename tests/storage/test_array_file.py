@@ -1,0 +1,228 @@
+"""Folders and files that are written whole or not at all, whatever moment a kill comes at."""
+
+import errno
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from eqemb.errors import UsageError
+from eqemb.storage import atomic
+
+#: Replaces a folder over and over, each time dying at the next call of a function that touches
+#: names or disks; prints what was found after each death.
+PROGRAM = """
+import json, os, shutil, sys
+from pathlib import Path
+from eqemb.storage import atomic
+
+place, exchange = Path(sys.argv[1]), sys.argv[2] == "exchange"
+if not exchange:
+    atomic._renameat2 = lambda: None
+
+def fatal(function, calls, last):
+    def count(*arguments, **options):
+        calls.append(function.__name__)
+        if len(calls) == last:
+            os._exit(77)
+        return function(*arguments, **options)
+    return count
+
+def write(text, last=0):
+    calls = []
+    if last:
+        os.rename = fatal(os.rename, calls, last)
+        os.fsync = fatal(os.fsync, calls, last)
+        shutil.rmtree = fatal(shutil.rmtree, calls, last)
+        atomic._exchange = fatal(atomic._exchange, calls, last)
+    with atomic.new_folder(place, replace=True) as folder:
+        (folder / "a.txt").write_text(text)
+        (folder / "deep").mkdir()
+        (folder / "deep" / "b.txt").write_text(text)
+
+def texts():
+    return [path.read_text() for path in sorted(atomic.whole(place).rglob("*.txt"))]
+
+def in_child(work):
+    child = os.fork()
+    if not child:
+        try:
+            work()
+            os._exit(0)
+        finally:
+            os._exit(1)
+    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+
+rows = []
+for last in range(1, 100):
+    write("old")
+    clean = [path.name for path in place.parent.iterdir()] == [place.name]
+    status = in_child(lambda: write("new", last))
+    rows.append({"status": status, "found": texts(), "clean": clean, "there": place.exists()})
+    if status == 0:
+        break
+print(json.dumps(rows))
+"""
+
+
+def deaths(place: Path, how: str) -> list[dict[str, Any]]:
+    """What is found after each death."""
+    command = [sys.executable, "-c", PROGRAM, str(place), how]
+    done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=120)
+    found: list[dict[str, Any]] = json.loads(done.stdout)
+    return found
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
+@pytest.mark.parametrize("how", ["exchange", "renames"])
+def test_a_kill_at_any_step_leaves_the_old_folder_or_the_new(tmp_path: Path, how: str) -> None:
+    """Old files or new ones, never a mixture; the next write leaves no scraps."""
+    rows = deaths(tmp_path / "x" / "model", how)
+    assert [row["status"] for row in rows[:-1]] == [77] * (len(rows) - 1)
+    assert rows[-1]["status"] == 0
+    assert len(rows) > 8, "the steps of a write were met"
+    assert all(row["found"] in (["old", "old"], ["new", "new"]) for row in rows)
+    assert rows[0]["found"] == ["old", "old"]
+    assert rows[-1]["found"] == ["new", "new"]
+    assert all(row["clean"] for row in rows), "the write after a death removes its scraps"
+
+
+@pytest.mark.skipif(atomic._renameat2() is None, reason="no renameat2 here")
+def test_folders_are_exchanged_in_one_step(tmp_path: Path) -> None:
+    """Where the system can, there is no moment without a folder at the place."""
+    for name in ("one", "other"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "text").write_text(name)
+    if not atomic._exchange(tmp_path / "one", tmp_path / "other"):
+        pytest.skip("this file system cannot exchange")
+    assert (tmp_path / "one" / "text").read_text() == "other"
+    assert (tmp_path / "other" / "text").read_text() == "one"
+    assert all(row["there"] for row in deaths(tmp_path / "x" / "model", "exchange"))
+
+
+def write(place: Path, text: str) -> None:
+    """A folder of one file."""
+    with atomic.new_folder(place, replace=True) as folder:
+        (folder / "a.txt").write_text(text)
+
+
+@pytest.mark.parametrize("call", [1, 2])
+def test_a_rename_that_fails_leaves_the_old_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, call: int
+) -> None:
+    """An error, unlike a kill, is cleared up at once."""
+    monkeypatch.setattr(atomic, "_renameat2", lambda: None)
+    write(tmp_path / "m", "old")
+    monkeypatch.setattr(os, "rename", failing(os.rename, call))
+    with pytest.raises(OSError, match="disk full"):
+        write(tmp_path / "m", "new")
+    assert (tmp_path / "m" / "a.txt").read_text() == "old"
+    assert [path.name for path in tmp_path.iterdir()] == ["m"]
+
+
+def failing(function: Callable[..., None], call: int) -> Callable[..., None]:
+    """The function, but its n-th call fails."""
+    calls = iter(range(1, 100))
+
+    def count(*arguments: Any) -> None:
+        if next(calls) == call:
+            raise OSError(errno.ENOSPC, "disk full")
+        function(*arguments)
+
+    return count
+
+
+def test_everything_is_on_disk_before_it_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each file and folder is synced, then comes the rename, then the parent is synced."""
+    seen: list[str] = []
+    fsync, rename = os.fsync, os.rename
+
+    def synced(handle: int) -> None:
+        seen.append(Path(f"/proc/self/fd/{handle}").readlink().name)
+        fsync(handle)
+
+    def renamed(one: Path, other: Path) -> None:
+        seen.append("rename")
+        rename(one, other)
+
+    if not Path("/proc/self/fd").exists():
+        pytest.skip("no /proc here")
+    monkeypatch.setattr(os, "fsync", synced)
+    monkeypatch.setattr(os, "rename", renamed)
+    write(tmp_path / "m", "text")
+    assert [seen[0], *seen[2:]] == ["a.txt", "rename", tmp_path.name]
+    assert seen[1].startswith(".m."), "the folder itself"
+
+
+def test_another_writer_is_left_alone(tmp_path: Path) -> None:
+    """Two at the same place: neither takes the other's folder for a scrap; the last one wins."""
+    with atomic.new_folder(tmp_path / "m", replace=True) as first:
+        (first / "a.txt").write_text("first")
+        write(tmp_path / "m", "second")
+        assert (tmp_path / "m" / "a.txt").read_text() == "second"
+    assert (tmp_path / "m" / "a.txt").read_text() == "first"
+    assert [path.name for path in tmp_path.iterdir()] == ["m"]
+
+
+def test_only_scraps_of_the_same_place_are_removed(tmp_path: Path) -> None:
+    """A place called m is no place called m.big, nor anything else that is hidden."""
+    others = [".m.big.abcd1234", ".m.notes", ".n.abcd1234", "m.abcd1234"]
+    for name in [*others, ".m.abcd1234"]:
+        (tmp_path / name).mkdir()
+    write(tmp_path / "m", "text")
+    assert sorted(path.name for path in tmp_path.iterdir()) == sorted([*others, "m"])
+
+
+def test_a_folder_half_replaced_is_still_found(tmp_path: Path) -> None:
+    """A kill between two renames left the old one aside: it is read there, and not lost."""
+    write(tmp_path / "m", "old")
+    (tmp_path / "m").rename(tmp_path / ".m.old")
+    assert atomic.whole(tmp_path / "m") == tmp_path / ".m.old"
+    with (
+        pytest.raises(UsageError, match="exists already"),
+        atomic.new_folder(tmp_path / "m"),
+    ):
+        pass
+    assert (tmp_path / "m" / "a.txt").read_text() == "old"
+
+
+def test_a_link_stays_a_link(tmp_path: Path) -> None:
+    """What it points to is replaced."""
+    write(tmp_path / "real", "old")
+    (tmp_path / "link").symlink_to(tmp_path / "real")
+    write(tmp_path / "link", "new")
+    assert (tmp_path / "link").is_symlink()
+    assert (tmp_path / "real" / "a.txt").read_text() == "new"
+
+
+def test_a_file_is_written_whole_or_not_at_all(tmp_path: Path) -> None:
+    """The old text stays until the new one is complete; no scraps."""
+    place = tmp_path / "a.txt"
+    for text in ("old", "new"):
+        with atomic.new_file(place) as made:
+            made.write_text(text[:1])
+            assert not place.exists() or place.read_text() == "old"
+            made.write_text(text)
+    with pytest.raises(FileNotFoundError), atomic.new_file(place):
+        pass  # nothing was written
+    assert place.read_text() == "new"
+    assert [path.name for path in tmp_path.iterdir()] == ["a.txt"]
+
+
+def test_files_and_folders_do_not_replace_each_other(tmp_path: Path) -> None:
+    """A slip of the hand costs nothing."""
+    (tmp_path / "file").write_text("text")
+    with (
+        pytest.raises(UsageError, match="is a file"),
+        atomic.new_folder(tmp_path / "file", replace=True),
+    ):
+        pass
+    with pytest.raises(UsageError, match="is a folder"), atomic.new_file(tmp_path):
+        pass

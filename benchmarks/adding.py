@@ -31,8 +31,8 @@ from numpy.typing import NDArray
 
 from eqemb.corpus.corpus import Corpus
 from eqemb.corpus.split import TEST, Split, contexts
-from eqemb.evaluation import metrics, retrieval
-from eqemb.evaluation.rankers import WORDS
+from eqemb.evaluation import judged_topics, metrics
+from eqemb.evaluation.rankers import WORD_QUERY
 from eqemb.facade.library import Library
 from eqemb.facade.update import add_papers
 from eqemb.library.generations import read_state
@@ -45,7 +45,7 @@ from eqemb.sources import discover
 
 HERE = Path(__file__).parent / "judged"
 TOPICS, QRELS = HERE / "topics.toml", HERE / "qrels.tsv"
-DEPTH = 10
+CUTOFF = 10
 
 
 def is_new(name: str, seed: int) -> bool:
@@ -135,7 +135,7 @@ def likelihood(added: Library, whole: Library) -> None:
         found[f"{name}, with equations"] = scored(spoken, split, chosen, words + near)
     found["anew, with articles"] = scored(spoken, split, chosen, words + near + own)
     for name, each in found.items():
-        shown = metrics.spread(scores.softmax(each), article[chosen])
+        shown = metrics.mean_and_error(scores.softmax(each), article[chosen])
         print(
             f"{name:24}{shown['mean']:9.3f} ± {shown['se'] or 0:.3f}"
             f"{scores.accuracy(each).mean():9.4f}"
@@ -143,7 +143,7 @@ def likelihood(added: Library, whole: Library) -> None:
     off = scores.softmax(found["added, with equations"]) - scores.softmax(
         found["anew, with equations"]
     )
-    lost = metrics.spread(off, article[chosen])
+    lost = metrics.mean_and_error(off, article[chosen])
     print(f"{'adding loses':24}{lost['mean']:9.3f} ± {lost['se'] or 0:.3f}")
     known = parts["added"].known[split.words[chosen]]
     print(
@@ -168,28 +168,28 @@ def scored(
 # ------------------------------------------------------------ judged topics
 
 
-def answers(library: Library, topic: retrieval.Topic, by: str) -> list[str]:
+def answers(library: Library, topic: judged_topics.Topic, by: str) -> list[str]:
     """The names of the first hits."""
-    ask = library.search if topic.query.kind == WORDS else library.similar
-    return [hit.equation.id for hit in ask(topic.query.text, DEPTH, by=by)]
+    ask = library.search if topic.query.kind == WORD_QUERY else library.similar
+    return [hit.equation.id for hit in ask(topic.query.text, CUTOFF, by=by)]
 
 
 def judged(added: Library, whole: Library, ways: Iterable[str]) -> None:
     """nDCG@10 of both on the judged topics."""
-    topics = retrieval.read_topics(TOPICS)
-    grades = retrieval.mean_grades(retrieval.read_judgements(QRELS))
+    topics = judged_topics.read_topics(TOPICS)
+    grades = judged_topics.mean_grades(judged_topics.read_judgements(QRELS))
     new = new_names(added)
     touched = {
         topic.id
         for topic in topics
         if any(g >= 2 and n.partition("#")[0] in new for n, g in grades[topic.id].items())
     }
-    print(f"\nnDCG@{DEPTH} on judged topics; unjudged equations count as no answer")
+    print(f"\nnDCG@{CUTOFF} on judged topics; unjudged equations count as no answer")
     print(f"{'by':12}{'topics':36}{'n':>4}{'added':>8}{'anew':>8}   added - anew, 95 %")
     for by in ways:
         found = {
             topic: [
-                metrics.ndcg(answers(library, topic, by), grades[topic.id], DEPTH)
+                metrics.ndcg(answers(library, topic, by), grades[topic.id], CUTOFF)
                 for library in (added, whole)
             ]
             for topic in topics

@@ -30,7 +30,7 @@ from arqmath import Judgements, lines, reference_scorer, tangent_pool
 from numpy.typing import NDArray
 from unit_vectors import DIM, Learner, UnitVectors
 
-from eqemb.evaluation.metrics import spread
+from eqemb.evaluation.metrics import mean_and_error
 from eqemb.formula import Layout, likeness
 from eqemb.formula.tree import Node, Unit
 from eqemb.storage.atomic import to_json, write_atomically
@@ -56,8 +56,8 @@ LEARNERS = {
 }
 SUMS = [
     ("overlap", "vectors"),
-    ("side by side", "overlap", "vectors"),
-    ("side by side", "overlap", "vectors", "operator trees"),
+    ("row alignment", "overlap", "vectors"),
+    ("row alignment", "overlap", "vectors", "operator trees"),
 ]
 PUBLISHED = """\
 Published or computed elsewhere, MAP' / P'@10 in (b): the order of Tangent-S's run .446 / .453,
@@ -162,7 +162,7 @@ def cosine(names: dict[str, int], vectors: Floats) -> Measure:
     return lambda topic, name: float(vectors[names[topic]] @ vectors[names[name]])
 
 
-def side_by_side(outlines: dict[str, likeness.Outline], **how: Any) -> Measure:
+def row_alignment(outlines: dict[str, likeness.Outline], **how: Any) -> Measure:
     """Rows laid side by side."""
     return lambda topic, name: likeness.likeness(outlines[topic], outlines[name], **how).score
 
@@ -317,17 +317,17 @@ def choose(data: Data, bench: Bench) -> Chosen:
 
     rows, shapes = outlines(data.trees), dict(likeness_grid())
     name = pick(
-        "rows side by side",
-        ((name, runs([side_by_side(rows, **how)])) for name, how in shapes.items()),
+        "row alignment",
+        ((name, runs([row_alignment(rows, **how)])) for name, how in shapes.items()),
     )
     settings["likeness"] = {"name": name, **shapes[name]}
-    shape = side_by_side(rows, **shapes[name])
-    operators = side_by_side(outlines(data.operators), **shapes[name])
+    shape = row_alignment(rows, **shapes[name])
+    operators = row_alignment(outlines(data.operators), **shapes[name])
 
     made = {
         "overlap": runs([units]),
         "vectors": runs(vectors),
-        "side by side": runs([shape]),
+        "row alignment": runs([shape]),
         "operator trees": runs([operators]),
     }
     weights = []
@@ -417,7 +417,7 @@ def official_runs(data: Data, bench: Bench, chosen: Chosen, folder: Path) -> dic
     made = {
         "overlap": runs([chosen.overlap]),
         "vectors": runs(chosen.vectors),
-        "side by side": runs([chosen.likeness]),
+        "row alignment": runs([chosen.likeness]),
         "operator trees": runs([chosen.operators]),
     }
     sums = [
@@ -431,9 +431,9 @@ def official_runs(data: Data, bench: Bench, chosen: Chosen, folder: Path) -> dic
         "overlap of units": made["overlap"],
         "vectors of units": made["vectors"],
         "overlap + vectors": sums[0],
-        "side by side": made["side by side"],
-        "side by side + overlap + vectors": sums[1],
-        "the same + operator trees": sums[2],
+        "row alignment": made["row alignment"],
+        "row alignment + overlap + vectors": sums[1],
+        "row alignment + overlap + vectors + operator trees": sums[2],
     }
 
 
@@ -455,7 +455,7 @@ def choice_text(data: Data, choices: list[Choice], shown: int = 6) -> Iterator[s
         best = tried[choice.best]
         yield (
             f"| {title} | {len(tried)} | {choice.best} | {best.mean():.3f} ±"
-            f" {spread(best)['se']:.3f} | {choice.left_out():.3f} | {following} |"
+            f" {mean_and_error(best)['se']:.3f} | {choice.left_out():.3f} | {following} |"
         )
 
 
@@ -466,7 +466,7 @@ def result_text(title: str, results: dict[str, Scores]) -> Iterator[str]:
     yield "|---|---|---|---|---|---|---|---|"
     rivals = [results["Dice, window 1"].ap, results["Tangent-S, layout trees"].ap]
     for name, (ndcg, ap, p10) in results.items():
-        cells = [name, f"{ndcg.mean():.3f}", f"{ap.mean():.3f} ± {spread(ap)['se']:.3f}"]
+        cells = [name, f"{ndcg.mean():.3f}", f"{ap.mean():.3f} ± {mean_and_error(ap)['se']:.3f}"]
         cells.append(f"{p10.mean():.3f}")
         for rival in rivals:
             gain, low, high, p = against(ap, rival)

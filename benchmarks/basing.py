@@ -46,7 +46,7 @@ def tested(model: EqEmbH, corpus: Corpus, split: Split, threads: int) -> str:
     """Learn, and score the test words."""
     model.fit(corpus, split, threads=threads)
     values = likelihood.softmax(model.score(corpus, split, TEST))
-    found = metrics.spread(values, tested_articles(corpus, split))
+    found = metrics.mean_and_error(values, tested_articles(corpus, split))
     error = "" if found["se"] is None else f" ± {found['se']:.3f}"
     return f"{found['mean']:.3f}{error}"
 

@@ -30,9 +30,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eqemb.article import EQUATION_MARK, Article
-from eqemb.evaluation import rankers, retrieval, retrieval_tables, tables
+from eqemb.evaluation import judged_topics, rankers, retrieval, retrieval_tables, tables
 from eqemb.evaluation.metrics import Run, write_run
-from eqemb.evaluation.rankers import EQUATION, WORDS
+from eqemb.evaluation.rankers import EQUATION_QUERY, WORD_QUERY
 from eqemb.facade.library import Library
 from eqemb.index.encoder import Encode, find_encoder
 from eqemb.storage import atomic
@@ -41,9 +41,9 @@ from eqemb.storage.atomic import to_json, write_atomically
 HERE = Path(__file__).parent / "judged"
 TOPICS, QRELS = HERE / "topics.toml", HERE / "qrels.tsv"
 RESULTS = HERE.parent / "results" / "retrieval"
-#: Whose first ten are graded, and `retrieval.equal_weights`.
+#: Whose first ten are graded, and `judged_topics.equal_weights`.
 SYSTEMS = {
-    WORDS: (
+    WORD_QUERY: (
         "BM25",
         "context means",
         "sentence encoder",
@@ -52,19 +52,19 @@ SYSTEMS = {
         "EqEmb-U",
         "EqEmb-H",
     ),
-    EQUATION: (
+    EQUATION_QUERY: (
         "unit overlap",
         "sentence encoder",
-        "EqEmb (other)",
+        "EqEmb (other pairing)",
         "EqEmb-U",
-        "EqEmb-H (other)",
+        "EqEmb-H (other pairing)",
     ),
 }
 #: For words models as the paper pairs them, for equations by cosines, which were better.
 MORE: dict[str, Callable[[Iterable[str]], list[str]]] = {
-    WORDS: lambda names: [name for name in names if not name.endswith("(other)")],
-    EQUATION: lambda names: [
-        name for name in names if name.endswith("(other)") or name in rankers.PLAIN
+    WORD_QUERY: lambda names: [name for name in names if not name.endswith("(other pairing)")],
+    EQUATION_QUERY: lambda names: [
+        name for name in names if name.endswith("(other pairing)") or name in rankers.BASELINES
     ],
 }
 BEFORE, AFTER = 60, 40
@@ -100,18 +100,18 @@ def encoder(options: argparse.Namespace) -> Encode | None:
 def make_pool(options: argparse.Namespace) -> None:
     """Write the pool of every topic, and print how large they are."""
     encode = encoder(options)
-    topics = retrieval.read_topics(options.topics)
+    topics = judged_topics.read_topics(options.topics)
     with Library.open(options.library) as library:
         work = retrieval.Evaluation(library, encode)
         known = {ranker.name: ranker for ranker in work.rankers()}
-        judged = retrieval.read_judgements(QRELS) if options.more else {}
+        judged = judged_topics.read_judgements(QRELS) if options.more else {}
         runs: dict[str, Run] = {}
         for kind, names in SYSTEMS.items():
             asked = [topic for topic in topics if topic.query.kind == kind]
             wanted = MORE[kind](known) if options.more else names
             systems = [known[name] for name in wanted if name in known]
-            for each in (*systems, retrieval.equal_weights(known.values(), kind)):
-                runs[f"{each.name}, {kind}"] = retrieval.run(work.shelf.corpus, each, asked)
+            for each in (*systems, judged_topics.equal_weights(known.values(), kind)):
+                runs[f"{each.name}, {kind}"] = judged_topics.run(work.data.corpus, each, asked)
         options.output.mkdir(parents=True, exist_ok=True)
         sizes = {}
         for topic in topics:
@@ -176,8 +176,8 @@ def join_grades(options: argparse.Namespace) -> None:
 def score(options: argparse.Namespace) -> None:
     """Everything that `retrieval` measures, as JSON and as tables."""
     encode = encoder(options)
-    topics = retrieval.read_topics(options.topics)
-    judgements = retrieval.read_judgements(options.qrels)
+    topics = judged_topics.read_topics(options.topics)
+    judgements = judged_topics.read_judgements(options.qrels)
     start = time.perf_counter()
     with Library.open(options.library) as library:
         work = retrieval.Evaluation(library, encode, progress=lambda said: print(said, flush=True))
@@ -186,7 +186,7 @@ def score(options: argparse.Namespace) -> None:
         if options.runs:
             options.runs.mkdir(parents=True, exist_ok=True)
             for ranker in work.rankers():
-                made = retrieval.run(work.shelf.corpus, ranker, topics, 100)
+                made = judged_topics.run(work.data.corpus, ranker, topics, 100)
                 tag = ranker.name.replace(" ", "-")
                 write_run(options.runs / f"{tag}.run", made, tag)
     write_atomically(options.output.with_suffix(".json"), to_json(found))

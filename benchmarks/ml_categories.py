@@ -30,7 +30,7 @@ from arqmath_measures import (
     outlines,
     overlap,
     read,
-    side_by_side,
+    row_alignment,
 )
 from unit_vectors import UnitVectors, lengths_one
 
@@ -109,13 +109,13 @@ def similarities(
         "Dice, window 1": [shared(dice)],
         "overlap of units": [shared(settings["overlap"])],
         "vectors of units, ARQMath": vectors,
-        "side by side": [matrix(side_by_side(outlines(found.trees), **shape), names)],
+        "row alignment": [matrix(row_alignment(outlines(found.trees), **shape), names)],
     }
-    a, b = settings["weights"]["side by side + overlap + vectors"]
+    a, b = settings["weights"]["row alignment + overlap + vectors"]
     (c,) = settings["weights"]["overlap + vectors"]
-    (shared_units,), (rows,) = made["overlap of units"], made["side by side"]
+    (shared_units,), (rows,) = made["overlap of units"], made["row alignment"]
     made["overlap + vectors"] = [shared_units + c * part for part in vectors]
-    made["side by side + overlap + vectors"] = [rows + a * shared_units + b * v for v in vectors]
+    made["row alignment + overlap + vectors"] = [rows + a * shared_units + b * v for v in vectors]
     return made, f"ARQMath {known:,} of {len(units):,} (window {how['window']})"
 
 
@@ -146,12 +146,12 @@ def main() -> None:
     settings = json.loads((RESULTS / "arqmath.json").read_text("utf-8"))["settings"]
     made, known = similarities(bench, found, settings)
     units = [known]
-    a, b = settings["weights"]["side by side + overlap + vectors"]
+    a, b = settings["weights"]["row alignment + overlap + vectors"]
     for path in options.model:
         more, known = folded(path, found)
         units.append(known)
-        parts = made["side by side"][0] + a * made["overlap of units"][0]
-        made |= more | {f"side by side + overlap + {n}": [parts + b * more[n][0]] for n in more}
+        parts = made["row alignment"][0] + a * made["overlap of units"][0]
+        made |= more | {f"row alignment + overlap + {n}": [parts + b * more[n][0]] for n in more}
     right = {
         name: np.mean([nearest(some, found.classes) for some in seeds], axis=0)
         for name, seeds in made.items()

@@ -25,8 +25,8 @@ from scipy.sparse import coo_array, csc_array
 
 from eqemb.article import read_tokens
 from eqemb.corpus.corpus import Corpus
-from eqemb.evaluation import retrieval, tasks
-from eqemb.evaluation.rankers import EQUATION, WORDS, Query
+from eqemb.evaluation import judged_topics, tasks
+from eqemb.evaluation.rankers import EQUATION_QUERY, WORD_QUERY, Query
 from eqemb.evaluation.tasks import Displays, Item
 from eqemb.facade.library import Library
 from eqemb.formula import layout
@@ -143,8 +143,10 @@ class Development:
     def __init__(self, library: Library) -> None:
         self.search: Search = library.questions
         self.corpus = workspace.corpus(library)
-        grades = retrieval.mean_grades(retrieval.read_judgements(QRELS))
-        self._table = retrieval.Table(self.corpus, retrieval.read_topics(TOPICS), grades)
+        grades = judged_topics.mean_grades(judged_topics.read_judgements(QRELS))
+        self._table = judged_topics.JudgedTopics(
+            self.corpus, judged_topics.read_topics(TOPICS), grades
+        )
         self._displays = Displays.read(library, self.corpus)
         self.items = {
             "label": [i for i in tasks.labels(library, self.corpus) if i.is_development],
@@ -153,7 +155,7 @@ class Development:
         place = {name: at for at, name in enumerate(self.search.names())}
         self.rows = np.array([place[name] for name in self.corpus.equation_names])
 
-    def topics(self, kind: str) -> list[retrieval.Topic]:
+    def topics(self, kind: str) -> list[judged_topics.Topic]:
         """Those with odd numbers."""
         return [topic for topic in self._table.of_kind(kind) if topic.is_development]
 
@@ -188,7 +190,9 @@ def choose_words(library: Library, data: Development, start: Settings) -> None:
                 return words(query) + settings["meaning"] * cosines(query)
 
             figures.append(
-                data.found(data.items[without], scores) if without else data.judged(WORDS, scores)
+                data.found(data.items[without], scores)
+                if without
+                else data.judged(WORD_QUERY, scores)
             )
         print("         ", " ".join(f"{figure:.3f}" for figure in figures), flush=True)
         return sum(figures)
@@ -201,7 +205,7 @@ def choose_equations(data: Development, start: Settings) -> None:
     asker = data.search
     whole = np.ones(len(asker.types), bool)
     kept: dict[str, tuple[Asked, Any, dict[str, Any]]] = {}
-    for topic in data.topics(EQUATION):
+    for topic in data.topics(EQUATION_QUERY):
         asked = Asked(layout(topic.query.text), None)
         found = asker.kin(asked.layout, whole)
         parts = asker.parts_for_equation(asked, whole, ("structure", "meaning"))
@@ -216,7 +220,7 @@ def choose_equations(data: Development, start: Settings) -> None:
             words = asker.topic(asked, found, int(settings["topic"]))
             return total + settings["words"] * asker.wording.scores(words)[data.rows]
 
-        return data.judged(EQUATION, scores)
+        return data.judged(EQUATION_QUERY, scores)
 
     ascend(start, EQUATION_VALUES, judge)
 
@@ -238,9 +242,9 @@ def main() -> None:
     with Library.open(given.library) as library:
         data = Development(library)
         counts = {name: len(items) for name, items in data.items.items()}
-        print(f"{len(data.topics(WORDS))} topics in words, {counts}; the sum of three figures")
+        print(f"{len(data.topics(WORD_QUERY))} topics in words, {counts}; the sum of three figures")
         choose_words(library, data, words)
-        print(f"{len(data.topics(EQUATION))} topics that are equations; nDCG@10")
+        print(f"{len(data.topics(EQUATION_QUERY))} topics that are equations; nDCG@10")
         choose_equations(data, equation)
 
 

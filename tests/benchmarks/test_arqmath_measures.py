@@ -18,7 +18,7 @@ from arqmath_measures import (
     outlines,
     overlap,
     read,
-    side_by_side,
+    row_alignment,
     summed,
     within,
 )
@@ -103,7 +103,7 @@ def test_side_by_side_ranks_better_than_dice(bench: Path) -> None:
     dice = overlap(data.bags(1, "units and ends"), 0.5, weighted=False)
     found = {
         name: judge.average_precision([judge.run(measure, judged)], judged).mean()
-        for name, measure in (("dice", dice), ("rows", side_by_side(rows)))
+        for name, measure in (("dice", dice), ("rows", row_alignment(rows)))
     }
     assert len(judged) == 29
     assert found["dice"] == pytest.approx(0.450, abs=0.003)

@@ -13,7 +13,7 @@ import weights
 import search as timing
 from axes import make_library
 from eqemb.corpus.vocabulary import Rules
-from eqemb.evaluation.rankers import in_words
+from eqemb.evaluation.rankers import word_query
 from eqemb.facade.library import Library
 from eqemb.index import text as wording
 from eqemb.models.workspace import Choice
@@ -40,7 +40,7 @@ def test_weights_are_tried_on_the_scores_of_the_index(library: Library) -> None:
     rows = [place[name] for name in corpus.equation_names]
     for words in ("cosine similarity", "precision", "harmonic mean of precision"):
         expected = asked.scores_of(asked.terms(words.split()))
-        assert scores(in_words(words)) == pytest.approx(expected[rows], abs=1e-6)
+        assert scores(word_query(words)) == pytest.approx(expected[rows], abs=1e-6)
 
 
 def test_settings_ascend_one_at_a_time(capsys: pytest.CaptureFixture[str]) -> None:

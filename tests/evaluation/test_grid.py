@@ -14,7 +14,7 @@ from eqemb import cli
 from eqemb.corpus.split import VALIDATION, Settings, Split
 from eqemb.corpus.vocabulary import Rules
 from eqemb.evaluation import grid, heldout, tables
-from eqemb.evaluation.heldout import Cell, Row, difference
+from eqemb.evaluation.heldout import Cell, ModelRow, difference
 from eqemb.facade.library import Library
 from eqemb.models import likelihood
 from eqemb.models.eqemb import BernoulliEmbeddings, EqEmb, EqEmbH, EqEmbU
@@ -22,9 +22,9 @@ from few_articles import copy_articles
 from planted import planted
 
 ROWS = (
-    Row("words only, W", "words", 0, is_control=True),
-    Row("article vector", "article", is_control=True),
-    Row("EqEmb-U", "eqemb-u"),
+    ModelRow("words only, W", "words", 0, is_control=True),
+    ModelRow("article vector", "article", is_control=True),
+    ModelRow("EqEmb-U", "eqemb-u"),
 )
 OURS = {
     name: system
@@ -41,11 +41,11 @@ def library(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder / "lib"
 
 
-def plan(**more: object) -> grid.Plan:
+def plan(**more: object) -> grid.GridPlan:
     """A contest of seconds."""
     given = {"dims": (8,), "windows": (2, 4), "equation_windows": (8,), "seeds": (0, 1)}
     rest = {"rows": ROWS, "rules": Rules(), "numbering": "display"}
-    return grid.Plan(("all",), **(given | rest | more))  # type: ignore[arg-type]
+    return grid.GridPlan(("all",), **(given | rest | more))  # type: ignore[arg-type]
 
 
 def test_equations_help_where_topics_are_planted() -> None:
@@ -127,7 +127,7 @@ def test_cells_are_kept_and_found_again(library: Path, tmp_path: Path) -> None:
     again = grid.run(library, tmp_path, plan(), jobs=1)
     assert json.dumps(first) == json.dumps(again)
     grid.run(library, tmp_path, plan(seeds=(3,)), jobs=1)
-    more = Row("b-emb", "b-emb")
+    more = ModelRow("b-emb", "b-emb")
     grid.run(library, tmp_path, plan(rows=(*ROWS, more)), jobs=1)
     assert [path.stat().st_mtime_ns for path in kept] == times
     assert len(list((tmp_path / "cells" / "all-8-softmax").iterdir())) == 2 * len(ROWS) + 1
@@ -159,7 +159,7 @@ def test_tables_hold_every_row(library: Path, tmp_path: Path) -> None:
     assert gains.head == ["model", "words only, W", "article vector"]
     assert [row[0] for row in gains.rows] == ["EqEmb-U"]
     (said,) = (
-        line for line in tables.verdicts(results, "EqEmb-U", "softmax") if "accuracy" in line
+        line for line in tables.comparisons(results, "EqEmb-U", "softmax") if "accuracy" in line
     )
     assert all(row.name in said for row in ROWS if row.is_control)
     assert tables.statistics(results).rows[0][0] == "all"
@@ -170,7 +170,8 @@ def test_tables_hold_every_row(library: Path, tmp_path: Path) -> None:
     assert "? too few articles" in gains.caption
     assert all(text.endswith("?") for text in gains.rows[0][1:])
     assert all(
-        "too few articles beside" in line for line in tables.verdicts(results, "EqEmb-U", "softmax")
+        "too few articles to compare with" in line
+        for line in tables.comparisons(results, "EqEmb-U", "softmax")
     )
 
 
@@ -241,14 +242,14 @@ def test_the_command_writes_tables_and_pictures(
     assert "±" not in shown.split("| EqEmb-H")[1].split("\n")[0]  # one seed has no error
 
 
-def test_processes_end_with_the_one_they_work_for(tmp_path: Path) -> None:
+def test_processes_exit_with_parent_the_one_they_work_for(tmp_path: Path) -> None:
     """A contest that is killed leaves nothing running."""
     script = tmp_path / "work.py"
     script.write_text(
         "import os, subprocess, sys, time\n"
-        "from eqemb.evaluation.grid import _end_with\n"
+        "from eqemb.evaluation.grid import _exit_with_parent\n"
         "if len(sys.argv) > 1:\n"
-        "    _end_with(int(sys.argv[1]))\n"
+        "    _exit_with_parent(int(sys.argv[1]))\n"
         "    time.sleep(60)\n"
         "else:\n"
         "    child = subprocess.Popen([sys.executable, __file__, str(os.getpid())])\n"
@@ -272,7 +273,7 @@ def test_what_decides_a_row_is_in_its_identity(monkeypatch: pytest.MonkeyPatch) 
     """Settings of every window, the words it builds on, seeds and the split."""
     corpus = planted()
     split = Split.make(corpus, Settings(negatives=10))
-    task, row = grid.Task("all", 8, "logistic"), Row("EqEmb-U", "eqemb-u")
+    task, row = grid.Task("all", 8, "logistic"), ModelRow("EqEmb-U", "eqemb-u")
     usual = plan().identity(row, task, split)
     assert plan().identity(row, task, split) == usual
     assert plan(seeds=(0,)).identity(row, task, split) != usual
@@ -297,7 +298,7 @@ def test_articles_of_collections_are_numbered_apart(tmp_path: Path) -> None:
     Library.read([tmp_path / "one", tmp_path / "two"], tmp_path / "lib").close()
     given = {"dims": (4,), "windows": (4,), "equation_windows": (8,), "seeds": (0,), "rows": ROWS}
     rest = {"rules": Rules("plain", 1, 0), "numbering": "display"}
-    two = grid.Plan(("one", "two"), **(given | rest))  # type: ignore[arg-type]
+    two = grid.GridPlan(("one", "two"), **(given | rest))  # type: ignore[arg-type]
     found = grid.run(tmp_path / "lib", tmp_path / "out", two, jobs=1)
     pools = [entry["collection"] for entry in found["differences"]]
     assert set(pools) == {grid.POOL, "one", "two"}

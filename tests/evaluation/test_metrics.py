@@ -110,10 +110,10 @@ def test_a_run_is_written_in_its_order(tmp_path: Path) -> None:
 def test_a_bad_file_gets_one_sentence(tmp_path: Path) -> None:
     """The line that is wrong is named."""
     (tmp_path / "qrels").write_text("t 0 a 1\nt 0 a\n")
-    with pytest.raises(UsageError, match="line 2: 3 fields, not 4"):
+    with pytest.raises(UsageError, match="line 2: expected 4 fields, not 3"):
         metrics.read_qrels(tmp_path / "qrels")
     (tmp_path / "qrels").write_text("t 0 a high\n")
-    with pytest.raises(UsageError, match="'high' is no number"):
+    with pytest.raises(UsageError, match="'high' is not a number"):
         metrics.read_qrels(tmp_path / "qrels")
 
 
@@ -152,10 +152,10 @@ def test_the_first_hit_by_dealing_ties() -> None:
 def test_errors_count_what_belongs_together_once() -> None:
     """Values repeated within an article tell no more than one of them."""
     values = np.array([0.0, 1.0, 0.0, 1.0, 1.0])
-    alone = metrics.spread(values)
+    alone = metrics.mean_and_error(values)
     assert alone["mean"] == pytest.approx(0.6)
     assert alone["se"] == pytest.approx(np.std(values, ddof=1) / math.sqrt(5))
-    again = metrics.spread(np.repeat(values, 4), np.repeat(np.arange(5), 4))
+    again = metrics.mean_and_error(np.repeat(values, 4), np.repeat(np.arange(5), 4))
     assert again["se"] == pytest.approx(alone["se"])
 
 

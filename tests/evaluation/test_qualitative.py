@@ -14,7 +14,7 @@ import pytest
 from eqemb import cli
 from eqemb.errors import UsageError
 from eqemb.evaluation import qualitative
-from eqemb.evaluation.qualitative import Neighbours, Queries, Shelf, read_queries
+from eqemb.evaluation.qualitative import CollectionEquations, ModelNeighbours, Queries, read_queries
 from eqemb.facade.library import Library
 from eqemb.models import baselines, workspace
 from eqemb.models.embeddings import Embeddings
@@ -53,7 +53,7 @@ def page(folder: Path) -> str:
         return qualitative.page(library, QUERIES, folder / "out", count=3)
 
 
-def vectors(model: str) -> Neighbours:
+def vectors(model: str) -> ModelNeighbours:
     """Two words and four equations in the plane; the last equation was never learned."""
     rows = {
         "rho_words": [[1, 0], [0, 1]],
@@ -62,7 +62,7 @@ def vectors(model: str) -> Neighbours:
         "alpha_equations": [[5, 1], [4, 1], [5, 3], [0, 0]],
     }
     arrays = {name: np.array(values, np.float32) for name, values in rows.items()}
-    return Neighbours(Embeddings({"model": model}, arrays, {}))
+    return ModelNeighbours(Embeddings({"model": model}, arrays, {}))
 
 
 def test_pairings_of_eqemb() -> None:
@@ -110,7 +110,7 @@ def test_queries_are_read(tmp_path: Path) -> None:
         ("word = ['a']", "equations"),
         ("words = 'a'", "list of strings"),
         ("words = [1]", "list of strings"),
-        ("", "asks nothing"),
+        ("", "has no queries"),
     ],
 )
 def test_queries_that_are_none(tmp_path: Path, text: str, said: str) -> None:
@@ -124,20 +124,20 @@ def test_queries_that_are_none(tmp_path: Path, text: str, said: str) -> None:
 def test_a_query_is_found_in_the_corpus(folder: Path) -> None:
     """By name or as LaTeX; else the equation that shares most units stands in, or none."""
     with Library.open(folder / "lib") as library:
-        shelf = Shelf(library, workspace.corpus(library))
-        named = shelf.ask("bm25:eq:idf")
+        shelf = CollectionEquations(library, workspace.corpus(library))
+        named = shelf.resolve("bm25:eq:idf")
         assert named.row is not None
         assert named.share is None
         equation, title, _ = shelf.equation(named.row)
         assert equation.id == "bm25#3"
         assert title == "Term Weighting from tf-idf to BM25"
-        assert shelf.ask(equation.expanded.replace(" ", "  ")).row == named.row
-        like = shelf.ask(r"\log \frac{N - n_t + 1}{n_t + 1}")
+        assert shelf.resolve(equation.expanded.replace(" ", "  ")).row == named.row
+        like = shelf.resolve(r"\log \frac{N - n_t + 1}{n_t + 1}")
         assert like.row == named.row
         assert like.share == pytest.approx(2 * 9 / (11 + 15))  # units shared, and of both
-        assert shelf.ask(r"\zeta \gg \Xi").row is None
+        assert shelf.resolve(r"\zeta \gg \Xi").row is None
         with pytest.raises(UsageError, match="did you mean"):
-            shelf.ask("bm52#3")
+            shelf.resolve("bm52#3")
 
 
 class Tags(HTMLParser):
@@ -176,8 +176,8 @@ def test_every_model_answers_side_by_side(page: str) -> None:
 def test_what_cannot_be_asked_is_said(page: str) -> None:
     """Stand-ins, unknown words, and queries without an answer."""
     text = Tags(page).text
-    assert text.count("Asked in its stead") == 1
-    assert text.count("Nothing in the collection shares a unit with it") == 1
+    assert text.count("This equation is not in the collection") == 1
+    assert text.count("No equation of the collection shares a unit with it") == 1
     assert text.count("Not in the vocabulary: zebra.") == 2
 
 

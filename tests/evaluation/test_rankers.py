@@ -11,21 +11,21 @@ from eqemb.corpus.split import training_stream
 from eqemb.errors import UsageError
 from eqemb.evaluation import rankers
 from eqemb.evaluation.rankers import (
-    EQUATION,
-    WORDS,
+    EQUATION_QUERY,
+    WORD_QUERY,
     ArticleRanker,
     Bm25,
     Combination,
     ContextMeans,
-    Directions,
     ModelRanker,
     Query,
     Ranker,
     SentenceEncoder,
     UnitOverlap,
-    in_words,
-    like,
-    product_rankers,
+    UnitVectors,
+    equation_query,
+    search_rankers,
+    word_query,
     z_scores,
 )
 from eqemb.evaluation.retrieval import EVERY_WORD
@@ -62,7 +62,7 @@ def models(corpus: Corpus) -> dict[str, Embeddings]:
 
 def asked(topic: int) -> Query:
     """Four words of a topic."""
-    return in_words(" ".join(word(topic, index) for index in range(4)))
+    return word_query(" ".join(word(topic, index) for index in range(4)))
 
 
 def first(corpus: Corpus, ranker: Ranker, query: Query) -> int:
@@ -88,7 +88,7 @@ def test_bm25_is_the_formula_written_out(library: Library) -> None:
     """Weights by distance, lengths by their mean, over all equations."""
     every = corpus_of(library, Choice(rules=EVERY_WORD))
     stream = training_stream(every)
-    found = Bm25(every.words, stream).scores(in_words("cosine of"))
+    found = Bm25(every.words, stream).scores(word_query("cosine of"))
     weights: list[Counter[str]] = []
     for at, article in zip(stream.equation_positions, stream.equation_articles, strict=True):
         start, end = stream.starts[article : article + 2]
@@ -98,20 +98,20 @@ def test_bm25_is_the_formula_written_out(library: Library) -> None:
             if away <= REACH:
                 weights[-1][every.words[stream.tokens[place]]] += 1 / away**0.5
     lengths = np.array([each.total() for each in weights])
-    norm = rankers.K1 * (1 - rankers.B + rankers.B * lengths / lengths.mean())
+    norm = rankers.BM25_K1 * (1 - rankers.BM25_B + rankers.BM25_B * lengths / lengths.mean())
     for at, each in enumerate(weights):
         expected = 0.0
         for asked in ("cosine", "of"):
             having = sum(asked in other for other in weights)
             idf = np.log1p((len(weights) - having + 0.5) / (having + 0.5))
-            expected += idf * each[asked] * (rankers.K1 + 1) / (each[asked] + norm[at])
+            expected += idf * each[asked] * (rankers.BM25_K1 + 1) / (each[asked] + norm[at])
         assert found[at] == pytest.approx(expected)
 
 
 def test_unit_overlap_is_dice(library: Library) -> None:
     """Over multisets of units: twice what is shared by what both have."""
     corpus = corpus_of(library)
-    asked = like(r"G = \frac{2PR}{P+R}")
+    asked = equation_query(r"G = \frac{2PR}{P+R}")
     scores = UnitOverlap(corpus).scores(asked)
     wanted = Counter(asked.units)
     for at, kind in enumerate(corpus.equation_types):
@@ -124,10 +124,10 @@ def test_unit_overlap_is_dice(library: Library) -> None:
 def test_the_product_scores_as_the_library_answers(library: Library) -> None:
     """The whole search, equation by equation."""
     corpus = corpus_of(library)
-    product = product_rankers(library.questions, corpus)[0]
+    product = search_rankers(library.questions, corpus)[0]
     for query, hits in (
-        (in_words("cosine of the angle"), library.search("cosine of the angle")),
-        (like(r"G = \frac{2PR}{P+R}"), library.similar(r"G = \frac{2PR}{P+R}")),
+        (word_query("cosine of the angle"), library.search("cosine of the angle")),
+        (equation_query(r"G = \frac{2PR}{P+R}"), library.similar(r"G = \frac{2PR}{P+R}")),
     ):
         scores = dict(zip(corpus.equation_names, product.scores(query), strict=True))
         assert len(hits)
@@ -138,7 +138,7 @@ def test_the_product_scores_as_the_library_answers(library: Library) -> None:
 def test_a_query_of_no_symbols_is_refused() -> None:
     """With the text that was given."""
     with pytest.raises(UsageError, match="no symbol"):
-        like("{}")
+        equation_query("{}")
 
 
 def test_means_of_contexts_find_the_topic(corpus: Corpus, models: dict[str, Embeddings]) -> None:
@@ -148,10 +148,10 @@ def test_means_of_contexts_find_the_topic(corpus: Corpus, models: dict[str, Embe
     for idf in (True, False):
         ranker = ContextMeans(models["eqemb"], corpus, stream, overlap, window=8, idf=idf)
         for topic in range(TOPICS):
-            unknown = Query(EQUATION, "", form="new", units=(f"t{topic}u0", f"t{topic}u1"))
+            unknown = Query(EQUATION_QUERY, "", form="new", units=(f"t{topic}u0", f"t{topic}u1"))
             assert first(corpus, ranker, asked(topic)) == topic
             assert first(corpus, ranker, unknown) == topic
-    known = ranker.scores(Query(EQUATION, "", occurrence=7))
+    known = ranker.scores(Query(EQUATION_QUERY, "", occurrence=7))
     assert known.argmax() == 7
 
 
@@ -165,7 +165,7 @@ def test_models_find_the_topic(
     for topic in range(TOPICS):
         if name != "b-emb" or not other:
             assert first(corpus, ranker, asked(topic)) == topic
-        own = Query(EQUATION, "", form=form(topic, 0), units=(f"t{topic}u0",))
+        own = Query(EQUATION_QUERY, "", form=form(topic, 0), units=(f"t{topic}u0",))
         assert first(corpus, ranker, own) == topic
 
 
@@ -177,7 +177,7 @@ def test_an_equation_that_is_not_there_is_met_by_its_units(
     ranker = ModelRanker(name, models[name], corpus, UnitOverlap(corpus), other=True)
     for topic in range(TOPICS):
         units = (f"t{topic}u0", f"t{topic}u1", f"t{topic}u2", "never-met")
-        assert first(corpus, ranker, Query(EQUATION, "", form="new", units=units)) == topic
+        assert first(corpus, ranker, Query(EQUATION_QUERY, "", form="new", units=units)) == topic
 
 
 def test_a_model_of_another_corpus_is_refused(models: dict[str, Embeddings]) -> None:
@@ -207,16 +207,16 @@ def test_an_encoder_is_asked_once_for_each_text() -> None:
         return np.array([[text.count("a"), text.count("b")] for text in texts], np.float32)
 
     ranker = SentenceEncoder(encode, ["aab", "b", "aab"], ["x", "ab", "b"])
-    assert ranker.scores(in_words("aa")).argmax() == 0
-    assert ranker.scores(in_words("bb")).argmax() == 1
-    assert ranker.scores(Query(EQUATION, "ab")).argmax() == 1
+    assert ranker.scores(word_query("aa")).argmax() == 0
+    assert ranker.scores(word_query("bb")).argmax() == 1
+    assert ranker.scores(Query(EQUATION_QUERY, "ab")).argmax() == 1
     assert calls == [["aab", "b"], ["aa"], ["bb"], ["x", "ab", "b"], ["ab"]]
 
 
 def test_what_has_no_vector_comes_last() -> None:
     """Not in the middle, where a cosine of zero would put it."""
     vectors = np.array([[1.0, 0.0], [0.0, 0.0], [-1.0, 0.0]], np.float32)
-    assert np.argsort(-Directions(vectors).cosines(np.array([1.0, 0.0]))).tolist() == [0, 2, 1]
+    assert np.argsort(-UnitVectors(vectors).cosines(np.array([1.0, 0.0]))).tolist() == [0, 2, 1]
 
 
 class Fixed:
@@ -224,7 +224,7 @@ class Fixed:
 
     name = "fixed"
 
-    def __init__(self, *scores: float, kind: str = WORDS) -> None:
+    def __init__(self, *scores: float, kind: str = WORD_QUERY) -> None:
         self._scores, self.answers = np.array(scores), frozenset({kind})
 
     def scores(self, query: Query) -> Any:
@@ -236,12 +236,12 @@ class Fixed:
 def test_a_combination_weighs_z_scores() -> None:
     """Scales do not matter, weights do; a ranker that cannot answer is left out."""
     one, other = Fixed(0.0, 1.0, 2.0), Fixed(300.0, 200.0, 100.0)
-    query = in_words("a")
+    query = word_query("a")
     assert Combination({one: 1.0, other: 1.0}).scores(query) == pytest.approx([0, 0, 0])
     assert Combination({one: 2.0, other: 1.0}).scores(query).argmax() == 2
-    both = Combination({one: 1.0, Fixed(9.0, 0.0, 0.0, kind=EQUATION): 5.0})
+    both = Combination({one: 1.0, Fixed(9.0, 0.0, 0.0, kind=EQUATION_QUERY): 5.0})
     assert both.scores(query).argmax() == 2
-    assert both.answers == {WORDS, EQUATION}
+    assert both.answers == {WORD_QUERY, EQUATION_QUERY}
     assert z_scores(np.ones(3)).tolist() == [0, 0, 0]
 
 

@@ -3,6 +3,7 @@
 import json
 import sys
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import judged
@@ -12,9 +13,9 @@ import pytest
 from eqemb import cli
 from eqemb.corpus.corpus import Corpus
 from eqemb.errors import UsageError
-from eqemb.evaluation import metrics, retrieval, retrieval_tables, tables
-from eqemb.evaluation.rankers import EQUATION, WORDS, Query, Ranker, in_words
-from eqemb.evaluation.retrieval import Table, Topic
+from eqemb.evaluation import judged_topics, metrics, retrieval_tables, tables
+from eqemb.evaluation.judged_topics import JudgedTopics, Topic
+from eqemb.evaluation.rankers import EQUATION_QUERY, WORD_QUERY, Query, Ranker, word_query
 from eqemb.facade.library import Library
 from eqemb.index.encoder import find_encoder
 from few_articles import copy_articles
@@ -42,10 +43,10 @@ def corpus() -> Corpus:
 def test_topics_are_read(tmp_path: Path) -> None:
     """Words as words, equations as their units; odd numbers are for development."""
     (tmp_path / "topics.toml").write_text(TOPICS)
-    one, other = retrieval.read_topics(tmp_path / "topics.toml")
+    one, other = judged_topics.read_topics(tmp_path / "topics.toml")
     assert one.query.words == ("cosine", "of", "two", "vectors")
     assert (one.id, one.want, one.is_development) == ("W01", "the cosine", True)
-    assert other.query.kind == EQUATION
+    assert other.query.kind == EQUATION_QUERY
     assert other.query.units
     assert not other.is_development
 
@@ -53,11 +54,11 @@ def test_topics_are_read(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("x = 1", "no topics"),
-        ("[[topic", "no topics"),
+        ("x = 1", "has no .*topic.* tables"),
+        ("[[topic", "has no .*topic.* tables"),
         ("[[topic]]\nid = 'a'\nkind = 'word'\nquery = 'x'", "needs id, kind"),
         ("[[topic]]\nid = 'a'\nkind = 'words'", "needs id, kind"),
-        ("topic = 3", "each begins with"),
+        ("topic = 3", "each must start with"),
         ("topic = [1]", "in quotes"),
         ("[[topic]]\nid = 1\nkind = 'words'\nquery = 'a'", "in quotes"),
         (TOPICS + TOPICS, "same id"),
@@ -67,13 +68,13 @@ def test_bad_topics_get_one_sentence(tmp_path: Path, text: str, said: str) -> No
     """What is wrong is said, with the file."""
     (tmp_path / "topics.toml").write_text(text)
     with pytest.raises(UsageError, match=said):
-        retrieval.read_topics(tmp_path / "topics.toml")
+        judged_topics.read_topics(tmp_path / "topics.toml")
 
 
 def test_our_own_topics_are_whole() -> None:
     """Of the first thirty of a kind half are for development, of the later ones none."""
-    found = retrieval.read_topics(Path(__file__).parents[2] / "benchmarks/judged/topics.toml")
-    for kind in (WORDS, EQUATION):
+    found = judged_topics.read_topics(Path(__file__).parents[2] / "benchmarks/judged/topics.toml")
+    for kind in (WORD_QUERY, EQUATION_QUERY):
         mine = [topic for topic in found if topic.query.kind == kind]
         assert [topic.group for topic in mine] == [""] * 30 + ["later"] * 30
         assert sum(topic.is_development for topic in mine[:30]) == 15
@@ -88,19 +89,19 @@ def test_the_top_has_one_of_each_type(corpus: Corpus) -> None:
     assert len(same) > 1
     scores[same] = 2.0
     scores[same[0]] = 3.0
-    found = retrieval.top(corpus, scores, 4)
+    found = judged_topics.top(corpus, scores, 4)
     names = [corpus.equation_names[at] for at in same]
     assert next(iter(found)) == names[0]
     assert not set(found) & set(names[1:])
     assert list(found)[1:] == sorted(list(found)[1:], reverse=True)
-    without = retrieval.top(corpus, scores, 4, besides=int(same[0]))
+    without = judged_topics.top(corpus, scores, 4, besides=int(same[0]))
     assert next(iter(without)) == max(names[1:])
 
 
 class Oracle:
     """Scores the equations of a topic above all others."""
 
-    answers = frozenset({WORDS})
+    answers = frozenset({WORD_QUERY})
 
     def __init__(self, corpus: Corpus, topic: int, name: str = "oracle") -> None:
         kinds = np.array([topic_of(form) for form in corpus.forms])[corpus.equation_types]
@@ -114,8 +115,8 @@ class Oracle:
 
 def test_a_run_holds_what_a_ranker_can_answer(corpus: Corpus) -> None:
     """Other kinds of topics are not in it."""
-    topics = [Topic("W1", in_words(word(0, 0))), Topic("E1", Query(EQUATION, "x"))]
-    found = retrieval.run(corpus, Oracle(corpus, 0), topics, 5)
+    topics = [Topic("W1", word_query(word(0, 0))), Topic("E1", Query(EQUATION_QUERY, "x"))]
+    found = judged_topics.run(corpus, Oracle(corpus, 0), topics, 5)
     assert list(found) == ["W1"]
     assert len(found["W1"]) == 5
 
@@ -127,11 +128,14 @@ def test_judgements_are_read_and_meant(tmp_path: Path) -> None:
     """A column for each grader; the grade is their mean."""
     path = tmp_path / "qrels.tsv"
     path.write_text("topic\tname\ta\tb\nW01\tx#1\t3\t2\nW01\tx#2\t0\t1\nE02\tx#1\t2\t2\n")
-    found = retrieval.read_judgements(path)
+    found = judged_topics.read_judgements(path)
     assert found["W01"] == {"x#1": (3.0, 2.0), "x#2": (0.0, 1.0)}
-    assert retrieval.mean_grades(found) == {"W01": {"x#1": 2.5, "x#2": 0.5}, "E02": {"x#1": 2.0}}
-    assert retrieval.grades_of(found, 1)["W01"] == {"x#1": 2.0, "x#2": 1.0}
-    agreed = retrieval.agreement(found)
+    assert judged_topics.mean_grades(found) == {
+        "W01": {"x#1": 2.5, "x#2": 0.5},
+        "E02": {"x#1": 2.0},
+    }
+    assert judged_topics.grades_of(found, 1)["W01"] == {"x#1": 2.0, "x#2": 1.0}
+    agreed = judged_topics.agreement(found)
     assert (agreed["n"], agreed["topics"]) == (3, 2)
     assert agreed["exact"] == pytest.approx(1 / 3)
     assert agreed["within_one"] == 1.0
@@ -156,12 +160,12 @@ def test_bad_judgements_get_one_sentence(tmp_path: Path, text: str, said: str) -
     """What is wrong is said, with the file."""
     (tmp_path / "qrels.tsv").write_text(text)
     with pytest.raises(UsageError, match=said):
-        retrieval.read_judgements(tmp_path / "qrels.tsv")
+        judged_topics.read_judgements(tmp_path / "qrels.tsv")
 
 
 def asked(count: int) -> list[Topic]:
     """Topics in words."""
-    return [Topic(f"W{at}", in_words(word(0, 0))) for at in range(1, count + 1)]
+    return [Topic(f"W{at}", word_query(word(0, 0))) for at in range(1, count + 1)]
 
 
 def graded(corpus: Corpus, topics: list[Topic], answer: int) -> dict[str, dict[str, float]]:
@@ -177,7 +181,7 @@ def graded(corpus: Corpus, topics: list[Topic], answer: int) -> dict[str, dict[s
 def test_scores_of_a_ranking_that_is_known(corpus: Corpus) -> None:
     """All answers first is perfect; all answers last is nothing; the unjudged are counted."""
     topics = asked(4)
-    table = Table(corpus, topics, graded(corpus, topics, 1))
+    table = JudgedTopics(corpus, topics, graded(corpus, topics, 1))
     right, wrong = Oracle(corpus, 1), Oracle(corpus, 2)
     found = table.measured(topics[0], right.scores(topics[0].query))
     places = sum(topic_of(form) == 1 for form in corpus.forms)  # one of each type counts
@@ -186,7 +190,7 @@ def test_scores_of_a_ranking_that_is_known(corpus: Corpus) -> None:
     assert found["unjudged"] == 0.0
     assert table.measured(topics[0], wrong.scores(topics[0].query))["precision"] < 0.3
     few = {topic.id: dict(list(table.grades[topic.id].items())[:3]) for topic in topics}
-    assert Table(corpus, topics, few).measured(topics[0], right.scores(topics[0].query))[
+    assert JudgedTopics(corpus, topics, few).measured(topics[0], right.scores(topics[0].query))[
         "unjudged"
     ] == pytest.approx(1.0, abs=0.3)
 
@@ -196,7 +200,7 @@ def test_chance_is_the_mean_of_many_orders(corpus: Corpus) -> None:
     topics = asked(1)
     first = np.unique(corpus.equation_types, return_index=True)[1]
     grades = {topics[0].id: {corpus.equation_names[at]: float(at % 4) for at in first}}
-    table = Table(corpus, topics, grades)
+    table = JudgedTopics(corpus, topics, grades)
     expected = {name: float(values[0]) for name, values in table.chance(topics).items()}
     random = np.random.default_rng(0)
     dealt = []
@@ -211,7 +215,7 @@ def test_chance_is_the_mean_of_many_orders(corpus: Corpus) -> None:
 def test_a_judged_name_that_is_not_there_is_an_error(corpus: Corpus) -> None:
     """Scores over another library would be too low, and nobody would know."""
     with pytest.raises(UsageError, match=r"strange#1 is judged"):
-        Table(corpus, asked(1), {"W1": {"strange#1": 3.0}})
+        JudgedTopics(corpus, asked(1), {"W1": {"strange#1": 3.0}})
 
 
 class Fickle(Oracle):
@@ -229,13 +233,13 @@ class Fickle(Oracle):
 
 def test_only_development_topics_choose(corpus: Corpus) -> None:
     """A ranker that is right on test topics alone is not chosen, and what is chosen fails there."""
-    topics = [Topic(f"W{at}", in_words(f"{word(0, 0)} {at}")) for at in range(1, 9)]
-    table = Table(corpus, topics, graded(corpus, topics, 1))
+    topics = [Topic(f"W{at}", word_query(f"{word(0, 0)} {at}")) for at in range(1, 9)]
+    table = JudgedTopics(corpus, topics, graded(corpus, topics, 1))
     good, late = (Fickle(corpus, name, development=name == "good") for name in ("good", "late"))
-    combination, weights = retrieval.combine(table, WORDS, [late, good])
+    combination, weights = judged_topics.combine(table, WORD_QUERY, [late, good])
     assert weights == {"good": 1.0}
     rankers: list[Ranker] = [good, late, combination, Oracle(corpus, 2, "BM25")]
-    found = retrieval.judged(table, WORDS, rankers, ["combination"])
+    found = judged_topics.judged_scores(table, WORD_QUERY, rankers, ["combination"])
     halves = found["rankers"]["combination"]
     assert set(halves) == {"development", "test"}
     judged_on = {entry["topics"] for entry in found["gains"] if entry["ranker"] == "combination"}
@@ -249,14 +253,14 @@ def test_only_development_topics_choose(corpus: Corpus) -> None:
 def test_a_combination_takes_what_helps(corpus: Corpus) -> None:
     """Two rankers that know half of the answers each are better together; noise stays out."""
     topics = asked(4)
-    table = Table(corpus, topics, graded(corpus, topics, 1))
+    table = JudgedTopics(corpus, topics, graded(corpus, topics, 1))
     kinds = np.array([topic_of(form) for form in corpus.forms])[corpus.equation_types]
     even = corpus.equation_types % 2 == 0
     halves = [Oracle(corpus, 0, name) for name in ("even", "odd", "noise")]
     for each, own in zip(halves, (even, ~even), strict=False):
         each._scores = 4.0 * ((kinds == 1) & own) + (kinds == 2)
     halves[2]._scores = np.random.default_rng(0).random(len(kinds))
-    _, weights = retrieval.combine(table, WORDS, halves)
+    _, weights = judged_topics.combine(table, WORD_QUERY, halves)
     assert set(weights) == {"even", "odd"}
 
 
@@ -395,11 +399,11 @@ def test_bad_options_get_one_sentence(
 
 def test_grades_of_other_topics_are_refused(corpus: Corpus) -> None:
     """Names that do not meet are said, and topics of one half have no table."""
-    topics = [Topic("W1", in_words("a")), Topic("W3", in_words("b"))]
+    topics = [Topic("W1", word_query("a")), Topic("W3", word_query("b"))]
     with pytest.raises(UsageError, match="no topic has grades"):
-        retrieval.Table(corpus, topics, {"X1": {}})
-    table = retrieval.Table(corpus, topics, {"W1": {}, "W3": {}})
-    assert not table.has_halves(WORDS)
+        judged_topics.JudgedTopics(corpus, topics, {"X1": {}})
+    table = judged_topics.JudgedTopics(corpus, topics, {"W1": {}, "W3": {}})
+    assert not table.has_halves(WORD_QUERY)
 
 
 @pytest.mark.parametrize(
@@ -412,13 +416,13 @@ def test_grades_of_other_topics_are_refused(corpus: Corpus) -> None:
         lambda _: 1 / 0,
     ],
 )
-def test_an_encoder_that_is_none_gets_one_sentence(
-    encode: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Whatever it returns or raises."""
-    monkeypatch.setattr(retrieval, "encode_for_test", encode, raising=False)
-    made = find_encoder("eqemb.evaluation.retrieval:encode_for_test")
-    with pytest.raises(UsageError, match="encode_for_test"):
+def test_a_broken_encoder_is_reported(encode: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The error names the encoder, whatever it returns or raises."""
+    module = ModuleType("stub_encoder")
+    vars(module)["encode"] = encode
+    monkeypatch.setitem(sys.modules, "stub_encoder", module)
+    made = find_encoder("stub_encoder:encode")
+    with pytest.raises(UsageError, match="stub_encoder:encode"):
         made(["a", "b"])
 
 
@@ -437,7 +441,7 @@ def test_an_encoder_that_cannot_be_imported_gets_one_sentence(
 def test_an_encoder_is_a_function() -> None:
     """Lists of numbers count as arrays; what cannot be called is refused at once."""
     with pytest.raises(UsageError, match="is no function"):
-        find_encoder("eqemb.evaluation.retrieval:DEPTH")
+        find_encoder("eqemb.evaluation.judged_topics:CUTOFF")
 
 
 def test_tables_of_the_kept_figures() -> None:

@@ -11,7 +11,7 @@ from eqemb.corpus.corpus import Corpus
 from eqemb.corpus.split import Settings, Split, training_stream
 from eqemb.corpus.vocabulary import Rules
 from eqemb.evaluation import retrieval, tasks
-from eqemb.evaluation.rankers import Bm25, Query, in_words
+from eqemb.evaluation.rankers import Bm25, Query, word_query
 from eqemb.evaluation.tasks import Displays, Item
 from eqemb.facade.library import Library
 from eqemb.index.text import REACH
@@ -82,14 +82,14 @@ def test_references_are_far_from_every_equation(library: Library) -> None:
     assert [corpus.equation_names[at] for at in item.targets] == ["one#1"]
     every = corpus_of(library, Choice(rules=retrieval.EVERY_WORD))
     ranker = Bm25(every.words, training_stream(every))
-    assert not ranker.scores(in_words("sharp bound")).any()
-    assert ranker.scores(in_words("convex positive")).any()
+    assert not ranker.scores(word_query("sharp bound")).any()
+    assert ranker.scores(word_query("convex positive")).any()
 
 
 def test_many_items_are_sampled_the_same_way(monkeypatch: pytest.MonkeyPatch) -> None:
     """In order, whatever else there is to choose from."""
-    monkeypatch.setattr(tasks, "MOST", 5)
-    items = [Item(in_words(f"word {at}"), np.array([at]), 0) for at in range(20)]
+    monkeypatch.setattr(tasks, "MAX_QUERIES", 5)
+    items = [Item(word_query(f"word {at}"), np.array([at]), 0) for at in range(20)]
     chosen = tasks._sampled(items)
     assert len(chosen) == 5
     places = [int(item.targets[0]) for item in chosen]
@@ -132,7 +132,7 @@ def test_the_index_does_not_hold_what_is_held_out(corpus: Corpus) -> None:
         item for test in (False, True) for item in tasks.own_contexts(marked, split, test=test)
     ]
     (item,) = [item for item in items if "planted" in item.query.words]
-    asked = in_words("planted")
+    asked = word_query("planted")
     whole, stream = training_stream(marked), training_stream(marked, split)
     assert Bm25(marked.words, whole).scores(asked)[item.targets].any()
     assert not Bm25(marked.words, stream).scores(asked).any()
@@ -166,14 +166,14 @@ DISPLAYS = Displays(SMALL, [1, 2, 1, 1, 2, 1])  # articles of 2, 2 and 1 display
 def test_the_parts_of_finding_by_hand() -> None:
     """The place among all displays, of the article among articles, within the article."""
     assert len(SMALL.equation_types) == 6
-    item = Item(in_words("x"), np.array([4]), 1)
+    item = Item(word_query("x"), np.array([4]), 1)
     found = tasks.measure(DISPLAYS, item, np.array([9.0, 1.0, 2.0, 8.0, 5.0, 3.0]))
     assert found == {"mrr": 1 / 3, "ten": 1.0, "rank": 3.0, "article": 1 / 2, "within": 1 / 2}
 
 
 def test_answers_elsewhere_are_looked_for_elsewhere() -> None:
     """The query's own article is not ranked."""
-    item = Item(in_words("x"), np.array([4]), 0, elsewhere=True)
+    item = Item(word_query("x"), np.array([4]), 0, elsewhere=True)
     found = tasks.measure(DISPLAYS, item, np.array([9.0, 7.0, 2.0, 8.0, 5.0, 3.0]))
     assert found == {"mrr": 1 / 2, "ten": 1.0, "rank": 2.0}
 
@@ -195,7 +195,7 @@ class Fixed:
 def test_rankers_stand_beside_chance_and_the_oracle() -> None:
     """Chance ties all displays, the oracle those of the article; gains are over the best rival."""
     items = [
-        Item(in_words("x"), np.array([at]), article) for at, article in ((0, 0), (2, 1), (5, 2))
+        Item(word_query("x"), np.array([at]), article) for at, article in ((0, 0), (2, 1), (5, 2))
     ]
     rankers = [
         Fixed("BM25", 2.0, 0.0, 2.0, 0.0, 0.0, 2.0),

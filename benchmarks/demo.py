@@ -29,8 +29,8 @@ def main() -> None:
                     print(f"  {hit.score:.3f}  {hit.equation.id:30} {hit.text}")
         for text in queries["describe"]:
             print(f"\ndescribe: {text}")
-            for said in library.describe(text, COUNT):
-                print(f"  {said.score:.3f}  {said.word:20} {said.article}: {said.sentence}")
+            for line in library.describe(text, COUNT):
+                print(f"  {line.score:.3f}  {line.word:20} {line.article}: {line.sentence}")
 
 
 if __name__ == "__main__":

@@ -38,10 +38,10 @@ def numbers(article: Path) -> Iterator[tuple[str, str]]:
         )
         if done.returncode:
             sys.exit(f"pdflatex refuses {article}:\n{done.stdout.decode(errors='replace')}")
-        said = (Path(scratch) / main).with_suffix(".aux").read_text("utf-8")
+        text = (Path(scratch) / main).with_suffix(".aux").read_text("utf-8")
     found = [
         (re.sub(r"\\\w+ *|[{}]", "", number), label)
-        for label, number in LABEL.findall(said)
+        for label, number in LABEL.findall(text)
         if not label.endswith("@cref") and not label.startswith(ELSEWHERE)
     ]
     printed = {number for number, _ in found}

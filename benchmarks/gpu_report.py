@@ -18,8 +18,8 @@ def markdown(report: Report) -> str:
     lines = ["# Training on a GPU", ""]
     for name, found in report.items():
         lines += [f"## {name}", ""]
-        said = SENTENCES[name](report) if name in SENTENCES else []
-        lines += [line for sentence in said for line in (sentence, "")]
+        sentences = SENTENCES[name](report) if name in SENTENCES else []
+        lines += [line for sentence in sentences for line in (sentence, "")]
         tables = {}
         for key, value in rounded(found).items():
             if isinstance(value, list) and value and isinstance(value[0], dict):
@@ -101,7 +101,7 @@ def floors(row: Report, shape: Report, best: Report) -> Report:
 def _bounds(report: Report) -> list[str]:
     """Say which resource bounds each rate, and how close it is to its ceiling."""
     found, best = report["words"], report.get("ceilings", {})
-    said = []
+    sentences = []
     for row in found.get("rates", []):
         least = floors(row, found, best) if "rows_loaded" in row else {}
         if not least:
@@ -117,15 +117,15 @@ def _bounds(report: Report) -> list[str]:
         )
         if row.get("without_learning"):
             text += f" Scoring alone (no additions) takes {1e3 / row['without_learning']:.2f} ns."
-        said.append(text + _by_kernel(row, found, best))
-    if said:
-        said.append(
+        sentences.append(text + _by_kernel(row, found, best))
+    if sentences:
+        sentences.append(
             "Rates are for batches within a pass: vectors and text are already on the device."
             " `with_transfers` includes the transfer of vectors in each iteration, as in `fit`"
             f" ({', '.join(_transfers(row) for row in found['rates'] if 'with_transfers' in row)});"
             " the text is transferred once."
         )
-    return said
+    return sentences
 
 
 def _by_kernel(row: Report, found: Report, best: Report) -> str:
@@ -172,7 +172,7 @@ def _waiting(report: Report) -> list[str]:
 def _equality(report: Report) -> list[str]:
     """Say how far the steps are from the reference, and the reference from itself."""
     rows = report["equal"].get("rows", [])
-    said = []
+    sentences = []
     for start in dict.fromkeys(row["sums_start_at"] for row in rows):
         mine = [row for row in rows if row["sums_start_at"] == start and row["way"] != "control"]
         control = [row for row in rows if row["sums_start_at"] == start and row["way"] == "control"]
@@ -188,13 +188,13 @@ def _equality(report: Report) -> list[str]:
                 f" The reference differs by {own['by_norm']:.1e} and {own['worst_number']:.1e} from"
                 f" itself when started one unit in the last place away."
             )
-        said.append(text)
-    if said:
-        said.append(
+        sentences.append(text)
+    if sentences:
+        sentences.append(
             "From 0, Adagrad's first step has the size of the rate, however small the gradient:"
             " if one nearly cancels, rounding decides its sign, and a single number is far off."
         )
-    return said
+    return sentences
 
 
 def _farthest(rows: list[Report]) -> dict[str, float]:

@@ -182,7 +182,7 @@ def score(options: argparse.Namespace) -> None:
     judgements = judged_topics.read_judgements(options.qrels)
     start = time.perf_counter()
     with Library.open(options.library) as library:
-        work = retrieval.Evaluation(library, encode, progress=lambda said: print(said, flush=True))
+        work = retrieval.Evaluation(library, encode, progress=lambda text: print(text, flush=True))
         found = {"data": work.described() | {"encoder": options.encoder}}
         found |= {"judged": work.judged(topics, judgements)} | work.found()
         if options.runs:

@@ -124,9 +124,9 @@ def line(name: str, settings: dict[str, Any], values: list[list[list[float]]]) -
         if len(by_seed) > 1
         else np.zeros_like(mean)
     )
-    said = ", ".join(f"{key} {value}".strip() for key, value in settings.items()) or "defaults"
+    text = ", ".join(f"{key} {value}".strip() for key, value in settings.items()) or "defaults"
     cells = [f"{m:.3f} ± {e:.3f}" for m, e in zip(mean, error, strict=True)]
-    return f"| {name} | {said} | " + " | ".join(cells) + " |"
+    return f"| {name} | {text} | " + " | ".join(cells) + " |"
 
 
 def tried(

@@ -1,9 +1,9 @@
-"""What the site needs beside the pages: formulas, links that leave `docs`, and a last look.
+"""MkDocs hooks: formulas as MathML, links that leave `docs`, and a check for external resources.
 
-MkDocs calls these functions while it builds. The pages are written so that they read well as they
-are. Here a formula (a block of `math`) becomes MathML, made by eqemb itself, CONTRIBUTING.md a
-page, and a link to any other file outside `docs` its text; a page that would load anything from
-elsewhere is refused.
+MkDocs calls these functions while it builds. The pages are also readable as plain Markdown. A
+formula (a block of `math`) becomes MathML, made by eqemb itself. CONTRIBUTING.md and the data files
+in benchmarks/results become pages. A link to any other file outside `docs` becomes plain text. A
+page that would load anything from another host is an error.
 """
 
 import posixpath
@@ -35,7 +35,7 @@ DATA = {
     "settings-logistic": "Settings, logistic reading",
     "settings-wide": "Settings, W=16",
 }
-#: Files outside `docs` that are pages all the same.
+#: Files outside `docs` that become pages of the site.
 PAGES = {
     "CONTRIBUTING.md": "contributing.md",
     **{f"benchmarks/results/{name}.md": f"data/{name}.md" for name in DATA},

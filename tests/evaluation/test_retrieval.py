@@ -1,4 +1,4 @@
-"""Retrieval: topics, pools and scores by grades, on corpora with known answers."""
+"""Retrieval: topics, pools and graded scores, on corpora with known answers."""
 
 import json
 import sys
@@ -36,12 +36,12 @@ query = 'a = b + c'
 
 @pytest.fixture(scope="module")
 def corpus() -> Corpus:
-    """Topics, each with its words, equations and units."""
+    """Make a corpus of topics with their own words, equations and units."""
     return planted(articles=20, length=60)
 
 
 def test_topics_are_read(tmp_path: Path) -> None:
-    """Words as words, equations as their units; odd numbers are for development."""
+    """Words and equations are parsed; topics with odd numbers are for development."""
     (tmp_path / "topics.toml").write_text(TOPICS)
     one, other = judged_topics.read_topics(tmp_path / "topics.toml")
     assert one.query.words == ("cosine", "of", "two", "vectors")
@@ -52,7 +52,7 @@ def test_topics_are_read(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         ("x = 1", "has no .*topic.* tables"),
         ("[[topic", "has no .*topic.* tables"),
@@ -64,15 +64,15 @@ def test_topics_are_read(tmp_path: Path) -> None:
         (TOPICS + TOPICS, "same id"),
     ],
 )
-def test_bad_topics_get_one_sentence(tmp_path: Path, text: str, said: str) -> None:
-    """What is wrong is said, with the file."""
+def test_malformed_topics_are_reported(tmp_path: Path, text: str, message: str) -> None:
+    """The error says what is wrong and names the file."""
     (tmp_path / "topics.toml").write_text(text)
-    with pytest.raises(UsageError, match=said):
+    with pytest.raises(UsageError, match=message):
         judged_topics.read_topics(tmp_path / "topics.toml")
 
 
-def test_our_own_topics_are_whole() -> None:
-    """Of the first thirty of a kind half are for development, of the later ones none."""
+def test_our_own_topics_are_complete() -> None:
+    """Half of the first thirty of a kind are for development, none of the later ones."""
     found = judged_topics.read_topics(Path(__file__).parents[2] / "benchmarks/judged/topics.toml")
     for kind in (WORD_QUERY, EQUATION_QUERY):
         mine = [topic for topic in found if topic.query.kind == kind]
@@ -83,7 +83,7 @@ def test_our_own_topics_are_whole() -> None:
 
 
 def test_the_top_has_one_of_each_type(corpus: Corpus) -> None:
-    """The best occurrence stands for its type; ties go from Z to A; the query is left out."""
+    """The best occurrence represents its type; ties are from Z to A; the query is left out."""
     scores = np.zeros(len(corpus.equation_types))
     same = np.flatnonzero(corpus.equation_types == corpus.equation_types[5])
     assert len(same) > 1
@@ -108,13 +108,13 @@ class Oracle:
         self.name, self._scores = name, (kinds == topic) * 1.0
 
     def scores(self, query: Query) -> Any:
-        """The same for all that is asked."""
+        """Return the same scores for all queries."""
         del query
         return self._scores
 
 
-def test_a_run_holds_what_a_ranker_can_answer(corpus: Corpus) -> None:
-    """Other kinds of topics are not in it."""
+def test_a_run_has_only_supported_topics(corpus: Corpus) -> None:
+    """Topics of other kinds are left out."""
     topics = [Topic("W1", word_query(word(0, 0))), Topic("E1", Query(EQUATION_QUERY, "x"))]
     found = judged_topics.run(corpus, Oracle(corpus, 0), topics, 5)
     assert list(found) == ["W1"]
@@ -124,8 +124,8 @@ def test_a_run_holds_what_a_ranker_can_answer(corpus: Corpus) -> None:
 # ------------------------------------------------------------ grades
 
 
-def test_judgements_are_read_and_meant(tmp_path: Path) -> None:
-    """A column for each grader; the grade is their mean."""
+def test_judgements_are_read_and_averaged(tmp_path: Path) -> None:
+    """There is a column for each grader; the grade is the mean."""
     path = tmp_path / "qrels.tsv"
     path.write_text("topic\tname\ta\tb\nW01\tx#1\t3\t2\nW01\tx#2\t0\t1\nE02\tx#1\t2\t2\n")
     found = judged_topics.read_judgements(path)
@@ -143,7 +143,7 @@ def test_judgements_are_read_and_meant(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         ("", "first line"),
         ("topic\tname\ta\nW01\tx#1\t3\n", "two graders"),
@@ -156,20 +156,20 @@ def test_judgements_are_read_and_meant(tmp_path: Path) -> None:
         ("topic\tname\ta\tb\n", "no grades"),
     ],
 )
-def test_bad_judgements_get_one_sentence(tmp_path: Path, text: str, said: str) -> None:
-    """What is wrong is said, with the file."""
+def test_malformed_judgements_are_reported(tmp_path: Path, text: str, message: str) -> None:
+    """The error says what is wrong and names the file."""
     (tmp_path / "qrels.tsv").write_text(text)
-    with pytest.raises(UsageError, match=said):
+    with pytest.raises(UsageError, match=message):
         judged_topics.read_judgements(tmp_path / "qrels.tsv")
 
 
 def asked(count: int) -> list[Topic]:
-    """Topics in words."""
+    """Make topics in words."""
     return [Topic(f"W{at}", word_query(word(0, 0))) for at in range(1, count + 1)]
 
 
 def graded(corpus: Corpus, topics: list[Topic], answer: int) -> dict[str, dict[str, float]]:
-    """Equations of one kind are answers, some others are judged and are none."""
+    """Grade the equations of one topic as relevant, and some others as not relevant."""
     kinds = [topic_of(corpus.forms[type_]) for type_ in corpus.equation_types]
     chosen = {
         name: 3.0 * (kind == answer)
@@ -178,13 +178,13 @@ def graded(corpus: Corpus, topics: list[Topic], answer: int) -> dict[str, dict[s
     return {topic.id: dict(chosen) for topic in topics}
 
 
-def test_scores_of_a_ranking_that_is_known(corpus: Corpus) -> None:
-    """All answers first is perfect; all answers last is nothing; the unjudged are counted."""
+def test_scores_of_known_rankings(corpus: Corpus) -> None:
+    """Relevant results first score 1, last score 0; unjudged results are counted."""
     topics = asked(4)
     table = JudgedTopics(corpus, topics, graded(corpus, topics, 1))
     right, wrong = Oracle(corpus, 1), Oracle(corpus, 2)
     found = table.measured(topics[0], right.scores(topics[0].query))
-    places = sum(topic_of(form) == 1 for form in corpus.forms)  # one of each type counts
+    places = sum(topic_of(form) == 1 for form in corpus.forms)  # one of each type
     assert found["precision"] == pytest.approx(min(10, places) / 10)
     assert found["map"] == pytest.approx(1.0)
     assert found["unjudged"] == 0.0
@@ -196,7 +196,7 @@ def test_scores_of_a_ranking_that_is_known(corpus: Corpus) -> None:
 
 
 def test_chance_is_the_mean_of_many_orders(corpus: Corpus) -> None:
-    """One occurrence of each type judged, dealt out at random."""
+    """Shuffle one judged occurrence of each type."""
     topics = asked(1)
     first = np.unique(corpus.equation_types, return_index=True)[1]
     grades = {topics[0].id: {corpus.equation_names[at]: float(at % 4) for at in first}}
@@ -206,33 +206,33 @@ def test_chance_is_the_mean_of_many_orders(corpus: Corpus) -> None:
     dealt = []
     for _ in range(3000):
         scores = np.zeros(len(corpus.equation_types))
-        scores[first] = 1 + random.random(len(first))  # the judged one stands for its type
+        scores[first] = 1 + random.random(len(first))  # the judged one represents its type
         found = table.measured(topics[0], scores)
         dealt.append((found["ndcg"], found["precision"]))
     assert [expected["ndcg"], expected["precision"]] == pytest.approx(np.mean(dealt, 0), abs=0.01)
 
 
-def test_a_judged_name_that_is_not_there_is_an_error(corpus: Corpus) -> None:
-    """Scores over another library would be too low, and nobody would know."""
+def test_a_judged_name_missing_from_the_library_is_an_error(corpus: Corpus) -> None:
+    """Scores on another library would be too low without notice."""
     with pytest.raises(UsageError, match=r"strange#1 is judged"):
         JudgedTopics(corpus, asked(1), {"W1": {"strange#1": 3.0}})
 
 
 class Fickle(Oracle):
-    """Right on topics of one half, wrong on the others."""
+    """A ranker that is right on the topics of one half only."""
 
     def __init__(self, corpus: Corpus, name: str, *, development: bool) -> None:
         super().__init__(corpus, 1, name)
         self._wrong, self._development = Oracle(corpus, 2)._scores, development
 
     def scores(self, query: Query) -> Any:
-        """By the number that stands in the query."""
+        """Return scores by the number in the query."""
         odd = int(query.text.split()[-1]) % 2 == 1
         return self._scores if odd == self._development else self._wrong
 
 
-def test_only_development_topics_choose(corpus: Corpus) -> None:
-    """A ranker that is right on test topics alone is not chosen, and what is chosen fails there."""
+def test_settings_are_chosen_on_development_topics_only(corpus: Corpus) -> None:
+    """A ranker that is right only on test topics is not chosen."""
     topics = [Topic(f"W{at}", word_query(f"{word(0, 0)} {at}")) for at in range(1, 9)]
     table = JudgedTopics(corpus, topics, graded(corpus, topics, 1))
     good, late = (Fickle(corpus, name, development=name == "good") for name in ("good", "late"))
@@ -250,8 +250,8 @@ def test_only_development_topics_choose(corpus: Corpus) -> None:
     assert {entry["topics"] for entry in found["gains"]} == {"test", "all"}
 
 
-def test_a_combination_takes_what_helps(corpus: Corpus) -> None:
-    """Two rankers that know half of the answers each are better together; noise stays out."""
+def test_a_combination_adds_rankers_that_help(corpus: Corpus) -> None:
+    """Two rankers that each know half of the answers are combined; noise is not added."""
     topics = asked(4)
     table = JudgedTopics(corpus, topics, graded(corpus, topics, 1))
     kinds = np.array([topic_of(form) for form in corpus.forms])[corpus.equation_types]
@@ -269,19 +269,19 @@ def test_a_combination_takes_what_helps(corpus: Corpus) -> None:
 
 @pytest.fixture(scope="module")
 def library(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Eight demo articles."""
+    """Build a library of eight demo articles."""
     folder = tmp_path_factory.mktemp("retrieval")
     Library.read([copy_articles(folder / "papers")], folder / "lib", index=True).close()
     return folder / "lib"
 
 
 def letters(texts: list[str]) -> Any:
-    """An encoder: how often each letter stands in a text."""
+    """Encode texts by letter counts."""
     return np.array([[text.count(chr(97 + at)) for at in range(26)] for text in texts], float)
 
 
 def grade(pool: Path, grades: Path, shift: int) -> None:
-    """What a grader who counts letters would write."""
+    """Write the grades of a grader who counts letters."""
     grades.mkdir()
     for path in pool.glob("*.jsonl"):
         lines = [json.loads(line) for line in path.read_text("utf-8").splitlines()]
@@ -295,7 +295,7 @@ def test_from_pools_to_tables(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    """Pools say nothing of systems, grades become names and numbers, and everything is scored."""
+    """Pools hide the systems, grades are collected without text, and all rankers are scored."""
 
     def call(*arguments: object) -> str:
         monkeypatch.setattr(sys, "argv", ["judged.py", *map(str, arguments)])
@@ -304,8 +304,8 @@ def test_from_pools_to_tables(
 
     pool, qrels = tmp_path / "pool", tmp_path / "qrels.tsv"
     encoder = ("--encoder", f"{__name__}:letters")
-    said = call("pool", library, "-o", pool, *encoder)
-    assert "sentence encoder, words" in said
+    message = call("pool", library, "-o", pool, *encoder)
+    assert "sentence encoder, words" in message
     (first, *_) = (pool / "W09.jsonl").read_text("utf-8").splitlines()
     assert list(json.loads(first)) == ["n", "name", "latex", "before", "after", "title", "section"]
     for folder, shift in (("a", 0), ("b", 1)):
@@ -343,7 +343,7 @@ def test_from_pools_to_tables(
 def test_the_command_compares_without_judgements(
     library: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Labels, references and held-out words need no grades; nothing is chosen by them."""
+    """Labels, references and held-out words need no grades; nothing is tuned on them."""
     monkeypatch.setattr(sys, "argv", ["eqemb", "retrieval", str(library)])
     with pytest.raises(SystemExit) as left:
         cli.main()
@@ -357,10 +357,8 @@ def test_the_command_compares_without_judgements(
     assert f"the models are kept in {library / 'models'}" in printed.err
 
 
-def test_a_grade_that_is_missing_is_an_error(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Nothing is taken for 0 in silence."""
+def test_a_missing_grade_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A missing grade is not silently 0."""
     for name in ("pool", "a", "b"):
         (tmp_path / name).mkdir()
     (tmp_path / "pool/W01.jsonl").write_text('{"n": 1, "name": "x#1"}\n{"n": 2, "name": "x#2"}\n')
@@ -374,7 +372,7 @@ def test_a_grade_that_is_missing_is_an_error(
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "message"),
     [
         (["--topics", "x.toml"], "both --topics and --qrels"),
         (["--encoder", "no_such_module:encode"], "no encoder"),
@@ -382,23 +380,23 @@ def test_a_grade_that_is_missing_is_an_error(
         (["--encoder", "json"], "no encoder"),
     ],
 )
-def test_bad_options_get_one_sentence(
+def test_bad_options_are_reported(
     library: Path,
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
     arguments: list[str],
-    said: str,
+    message: str,
 ) -> None:
-    """Before anything is trained."""
+    """The error comes before any training."""
     monkeypatch.setattr(sys, "argv", ["eqemb", "retrieval", str(library), *arguments])
     with pytest.raises(SystemExit) as left:
         cli.main()
     assert left.value.code == 2
-    assert said in capsys.readouterr().err
+    assert message in capsys.readouterr().err
 
 
-def test_grades_of_other_topics_are_refused(corpus: Corpus) -> None:
-    """Names that do not meet are said, and topics of one half have no table."""
+def test_grades_of_other_topics_are_rejected(corpus: Corpus) -> None:
+    """The error lists both sets of names; topics of one half have no table."""
     topics = [Topic("W1", word_query("a")), Topic("W3", word_query("b"))]
     with pytest.raises(UsageError, match="no topic has grades"):
         judged_topics.JudgedTopics(corpus, topics, {"X1": {}})
@@ -426,10 +424,10 @@ def test_a_broken_encoder_is_reported(encode: Any, monkeypatch: pytest.MonkeyPat
         made(["a", "b"])
 
 
-def test_an_encoder_that_cannot_be_imported_gets_one_sentence(
+def test_an_encoder_that_cannot_be_imported_is_reported(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Whatever its module does, and whatever is typed."""
+    """The error names the encoder, whatever its module does."""
     (tmp_path / "broken_encoder.py").write_text("1 / 0")
     monkeypatch.syspath_prepend(tmp_path)
     with pytest.raises(UsageError, match="'broken_encoder:encode' failed: ZeroDivisionError"):
@@ -438,14 +436,14 @@ def test_an_encoder_that_cannot_be_imported_gets_one_sentence(
         find_encoder(".x:y")
 
 
-def test_an_encoder_is_a_function() -> None:
-    """Lists of numbers count as arrays; what cannot be called is refused at once."""
+def test_an_encoder_must_be_a_function() -> None:
+    """Anything that cannot be called is rejected at once."""
     with pytest.raises(UsageError, match="is no function"):
         find_encoder("eqemb.evaluation.judged_topics:CUTOFF")
 
 
-def test_tables_of_the_kept_figures() -> None:
-    """They are those of the document; a table of gains with nothing in it is a sentence."""
+def test_tables_of_the_stored_results() -> None:
+    """They match the stored Markdown; an empty table of gains is replaced by a sentence."""
     kept = Path(__file__).parents[2] / "benchmarks/results/retrieval.json"
     found = json.loads(kept.read_text("utf-8"))
     text = [*retrieval_tables.notes(found), *map(tables.markdown, retrieval_tables.report(found))]

@@ -310,7 +310,7 @@ def comparisons(results: Results, reading: str) -> str:
 
 
 def seconds(results: Results, product: Results | None) -> str:
-    """CPU time of the runs, and wall-clock time where a single run did all the work."""
+    """Time summed over processes, and wall-clock time where a single run did all the work."""
     lines = []
     for name, found in (("grid", results), ("product's defaults", product)):
         if found is None:

@@ -142,7 +142,7 @@ class Chosen(NamedTuple):
     curve: list[float]
     """Validation score that controlled early stopping, by iteration."""
     seconds: float = 0.0
-    """CPU time; shared word vectors are charged to the first model that uses them."""
+    """Time spent; shared word vectors are charged to the first model that uses them."""
 
     def summary(self) -> dict[str, Any]:
         """Return the metadata stored with the values."""

@@ -43,7 +43,7 @@ def test_tuning_uses_the_scores_of_the_index(library: Library) -> None:
         assert scores(word_query(words)) == pytest.approx(expected[rows], abs=1e-6)
 
 
-def test_coordinate_ascent_changes_one_setting_at_a_time(capsys: pytest.CaptureFixture[str]) -> None:
+def test_tuning_changes_one_setting_at_a_time(capsys: pytest.CaptureFixture[str]) -> None:
     """It stops when a round changes nothing; gains below LEAST are ignored."""
 
     def judge(settings: dict[str, float]) -> float:

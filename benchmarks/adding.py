@@ -1,21 +1,21 @@
-"""What adding papers loses against building the library anew.
+"""Measure what adding papers to a library loses against rebuilding it.
 
     python benchmarks/adding.py PAPERS -o FOLDER [--by all meaning]
 
 PAPERS has a folder for each collection. A fifth of the papers, chosen by a hash of their names and
---seed, is added to a library built from the others; the rival is a library built from all of them,
-in the same order: the same records, another model. FOLDER keeps both libraries, and they are not
-made twice.
+--seed, is added to a library built from the others. It is compared with a library built from all
+papers in the same order, which has the same records and another model. Both libraries are kept in
+FOLDER and built only once.
 
 *Likelihood*: words held out near equations of the added papers. The model of all papers held them
-out, the other never saw those papers; it gives their equations the vectors of their units, words
-that it does not have are zeros. A new article has no vector of its own, so that articles are left
-out of both; what the model of all papers would score with them is printed too.
+out; the other model never saw these papers, so it computes their equation vectors from units, and
+unknown words are zeros. A new article has no vector, so article vectors are left out of both; the
+score of the model of all papers with article vectors is printed too.
 
-*Judged topics*: nDCG@10 of `Library.search` and `Library.similar` on both, with the 95 % interval
-of a bootstrap over topics, by the ranking that people get and by meaning alone, which is all that
-comes from the model. Nothing is chosen here, so that all topics count; those with an answer among
-the added papers are shown apart.
+*Judged topics*: nDCG@10 of `Library.search` and `Library.similar` on both libraries, with the 95 %
+interval of a bootstrap over topics, for the default ranking and for vectors alone, the only part
+that depends on the model. No setting is chosen here, so all topics are used. Topics with a relevant
+equation among the added papers are also shown separately.
 """
 
 import argparse
@@ -31,8 +31,8 @@ from numpy.typing import NDArray
 
 from eqemb.corpus.corpus import Corpus
 from eqemb.corpus.split import TEST, Split, contexts
-from eqemb.evaluation import metrics, retrieval
-from eqemb.evaluation.rankers import WORDS
+from eqemb.evaluation import judged_topics, metrics
+from eqemb.evaluation.rankers import WORD_QUERY
 from eqemb.facade.library import Library
 from eqemb.facade.update import add_papers
 from eqemb.library.generations import read_state
@@ -45,16 +45,16 @@ from eqemb.sources import discover
 
 HERE = Path(__file__).parent / "judged"
 TOPICS, QRELS = HERE / "topics.toml", HERE / "qrels.tsv"
-DEPTH = 10
+CUTOFF = 10
 
 
 def is_new(name: str, seed: int) -> bool:
-    """One paper in five."""
+    """Whether a paper is one of the fifth that is added."""
     return hashlib.sha256(f"{seed} {name}".encode()).digest()[0] % 5 == 0
 
 
 def divide(papers: Path, folder: Path, seed: int) -> None:
-    """Papers into FOLDER/old and FOLDER/new."""
+    """Copy the papers to FOLDER/old and FOLDER/new."""
     for path in sorted(papers.glob("*/*")):
         name = path.relative_to(papers).as_posix()
         place = folder / ("new" if is_new(name, seed) else "old") / name
@@ -63,7 +63,7 @@ def divide(papers: Path, folder: Path, seed: int) -> None:
 
 
 def make(papers: Path, folder: Path, seed: int, settings: dict[str, Any]) -> None:
-    """FOLDER/added and FOLDER/whole, where they are not there yet."""
+    """Build FOLDER/added and FOLDER/whole if they do not exist."""
     if not (folder / "old").exists():
         divide(papers, folder, seed)
     old, new = folder / "old", folder / "new"
@@ -91,7 +91,7 @@ def make(papers: Path, folder: Path, seed: int, settings: dict[str, Any]) -> Non
 
 
 class Spoken:
-    """A model in the words of a corpus: those that it does not have are zeros."""
+    """Return a model for the vocabulary of a corpus; unknown words are zeros."""
 
     def __init__(self, model: Embeddings, corpus: Corpus) -> None:
         rows = model.words.key_to_index
@@ -107,9 +107,9 @@ class Spoken:
 
 
 def likelihood(added: Library, whole: Library) -> None:
-    """Scores of held-out words near equations of added papers."""
+    """Print the scores of held-out words near equations of added papers."""
     if added.model is None or whole.model is None:
-        print("no likelihood: the papers are too few to learn from")
+        print("no likelihood: there are too few papers to train a model")
         return
     corpus = workspace.corpus(whole)
     split = workspace.split(whole, workspace.ALL, corpus)
@@ -117,15 +117,15 @@ def likelihood(added: Library, whole: Library) -> None:
         raise SystemExit("the model of all papers was trained with another split")
     new, article = new_names(added), corpus.equation_articles[split.occurrences]
     chosen = split.of(TEST) & np.array([name in new for name in corpus.articles])[article]
-    parts = {"added": Spoken(added.model, corpus), "anew": Spoken(whole.model, corpus)}
+    parts = {"added": Spoken(added.model, corpus), "rebuilt": Spoken(whole.model, corpus)}
     around = contexts(corpus, split, 3)[chosen]
     weight = whole.model.config["settings"]["article_weight"]
     rows = dict(zip(corpus.articles, whole.model.arrays["alpha_articles"], strict=True))
     own = np.stack([weight * rows[corpus.articles[index]] for index in article[chosen]])
     print(
         f"\nsoftmax and accuracy of {chosen.sum():,} held-out words near equations of"
-        f" {len(np.unique(article[chosen]))} added papers,\n20 negatives; zero vectors make -3.093"
-        " and .5; errors by articles"
+        f" {len(np.unique(article[chosen]))} added papers,\n20 negatives; zero vectors score -3.093"
+        " and .5; errors clustered by article"
     )
     found: dict[str, scores.Scored] = {}
     for name, spoken in parts.items():
@@ -133,17 +133,17 @@ def likelihood(added: Library, whole: Library) -> None:
         near = spoken.equations[split.types[chosen]]
         found[f"{name}, words alone"] = scored(spoken, split, chosen, words)
         found[f"{name}, with equations"] = scored(spoken, split, chosen, words + near)
-    found["anew, with articles"] = scored(spoken, split, chosen, words + near + own)
+    found["rebuilt, with articles"] = scored(spoken, split, chosen, words + near + own)
     for name, each in found.items():
-        shown = metrics.spread(scores.softmax(each), article[chosen])
+        shown = metrics.mean_and_error(scores.softmax(each), article[chosen])
         print(
             f"{name:24}{shown['mean']:9.3f} ± {shown['se'] or 0:.3f}"
             f"{scores.accuracy(each).mean():9.4f}"
         )
     off = scores.softmax(found["added, with equations"]) - scores.softmax(
-        found["anew, with equations"]
+        found["rebuilt, with equations"]
     )
-    lost = metrics.spread(off, article[chosen])
+    lost = metrics.mean_and_error(off, article[chosen])
     print(f"{'adding loses':24}{lost['mean']:9.3f} ± {lost['se'] or 0:.3f}")
     known = parts["added"].known[split.words[chosen]]
     print(
@@ -153,7 +153,7 @@ def likelihood(added: Library, whole: Library) -> None:
 
 
 def new_names(library: Library) -> frozenset[str]:
-    """The articles of its added papers."""
+    """Return the articles of the added papers."""
     found = {source.name for source in discover([library.folder.parent / "new"])}
     return frozenset(found & set(library.records.names()))
 
@@ -161,35 +161,35 @@ def new_names(library: Library) -> frozenset[str]:
 def scored(
     spoken: Spoken, split: Split, chosen: NDArray[np.bool_], context: NDArray[np.float64]
 ) -> scores.Scored:
-    """The chosen words in their contexts."""
+    """Score the chosen words in their contexts."""
     return scores.score(spoken.rho, split.words[chosen], split.negatives[chosen], context)
 
 
 # ------------------------------------------------------------ judged topics
 
 
-def answers(library: Library, topic: retrieval.Topic, by: str) -> list[str]:
-    """The names of the first hits."""
-    ask = library.search if topic.query.kind == WORDS else library.similar
-    return [hit.equation.id for hit in ask(topic.query.text, DEPTH, by=by)]
+def answers(library: Library, topic: judged_topics.Topic, by: str) -> list[str]:
+    """Return the names of the first hits."""
+    ask = library.search if topic.query.kind == WORD_QUERY else library.similar
+    return [hit.equation.id for hit in ask(topic.query.text, CUTOFF, by=by)]
 
 
 def judged(added: Library, whole: Library, ways: Iterable[str]) -> None:
-    """nDCG@10 of both on the judged topics."""
-    topics = retrieval.read_topics(TOPICS)
-    grades = retrieval.mean_grades(retrieval.read_judgements(QRELS))
+    """Print the nDCG@10 of both libraries on the judged topics."""
+    topics = judged_topics.read_topics(TOPICS)
+    grades = judged_topics.mean_grades(judged_topics.read_judgements(QRELS))
     new = new_names(added)
     touched = {
         topic.id
         for topic in topics
         if any(g >= 2 and n.partition("#")[0] in new for n, g in grades[topic.id].items())
     }
-    print(f"\nnDCG@{DEPTH} on judged topics; unjudged equations count as no answer")
-    print(f"{'by':12}{'topics':36}{'n':>4}{'added':>8}{'anew':>8}   added - anew, 95 %")
+    print(f"\nnDCG@{CUTOFF} on judged topics; unjudged equations count as grade 0")
+    print(f"{'by':12}{'topics':36}{'n':>4}{'added':>8}{'rebuilt':>8}   added - rebuilt, 95 %")
     for by in ways:
         found = {
             topic: [
-                metrics.ndcg(answers(library, topic, by), grades[topic.id], DEPTH)
+                metrics.ndcg(answers(library, topic, by), grades[topic.id], CUTOFF)
                 for library in (added, whole)
             ]
             for topic in topics
@@ -213,7 +213,7 @@ def judged(added: Library, whole: Library, ways: Iterable[str]) -> None:
 
 
 def main() -> None:
-    """Make both libraries, and compare."""
+    """Build both libraries and compare them."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
     parser.add_argument("papers", type=Path)
     parser.add_argument("-o", "--output", type=Path, required=True)
@@ -227,7 +227,7 @@ def main() -> None:
         Library.open(given.output / "whole") as whole,
     ):
         if added.records.sha256() != whole.records.sha256():
-            raise SystemExit("the two libraries do not hold the same: a defect")
+            raise SystemExit("the two libraries have different records: this is a bug")
         likelihood(added, whole)
         judged(added, whole, given.by)
 

@@ -1,11 +1,11 @@
-"""How far our trees agree with others' and with the source itself.
+"""Compare our layout trees with those of other converters and with the LaTeX source.
 
     python benchmarks/agreement.py [--papers FOLDER | --equations FILE.jsonl] [--show 5]
 
-FOLDER holds papers, or is a library made by `eqemb read`; their numbered equations are taken.
-Prints: equations without `E!`, with unknown commands; whether the tree's leaves are the visible
-characters of the source; units shared with math-core's MathML (also with fences dissolved); and,
-where EQEMB_BENCH has them, with LaTeXML + Tangent on its real equations.
+FOLDER holds papers, or is a library made by `eqemb read`; its numbered equations are used. Prints
+the number of equations without `E!` and with unknown commands, whether the leaves of the tree are
+the visible characters of the source, the units shared with math-core's MathML (also with fences
+removed), and, if EQEMB_BENCH has them, the units shared with LaTeXML + Tangent.
 """
 
 import argparse
@@ -28,7 +28,7 @@ Units = Counter[Unit]
 
 
 class Agreement:
-    """Pooled Dice over multisets of units, and what differed."""
+    """Pooled Dice coefficient of multisets of units, and the differences."""
 
     def __init__(self) -> None:
         self.ours = self.theirs = self.shared = self.count = self.equal = 0
@@ -37,7 +37,7 @@ class Agreement:
         self.examples: list[str] = []
 
     def add(self, latex: str, ours: Units, theirs: Units) -> None:
-        """Count one equation."""
+        """Add one equation."""
         self.count += 1
         self.equal += ours == theirs
         self.ours += ours.total()
@@ -50,7 +50,7 @@ class Agreement:
 
     @property
     def dice(self) -> float:
-        """Twice the shared units over all units."""
+        """Return twice the shared units over all units."""
         return 2 * self.shared / max(1, self.ours + self.theirs)
 
 
@@ -60,7 +60,7 @@ _SAME = {"-": "−", "∥": "‖", "∣": "|", "𝑑": "V!d", "d": "V!d", "∗":
 
 
 def normal_tag(tag: str) -> str:
-    """A tag without what converters do differently and no reader can see."""
+    """Remove invisible differences between converters from a tag."""
     tag = _SAME.get(tag, tag)
     if tag[:2] == "M!":
         return tag.replace("∥", "‖")
@@ -74,12 +74,12 @@ def normal_tag(tag: str) -> str:
 
 
 def normal(units: Iterable[Iterable[str]]) -> Units:
-    """Units with the tags of `normal_tag`."""
+    """Return the units with tags normalised by `normal_tag`."""
     return Counter((normal_tag(s), normal_tag(t), path) for s, t, path in units)
 
 
 def with_tangent(path: Path) -> Agreement:
-    """Tangent-exact trees against LaTeXML + Tangent."""
+    """Compare trees in Tangent's format with LaTeXML + Tangent."""
     result = Agreement()
     with gzip.open(path, "rt", encoding="utf8") as file:
         for line in file:
@@ -93,7 +93,7 @@ def with_tangent(path: Path) -> Agreement:
 
 
 def with_math_core(equations: list[str], *, dissolve: bool = False) -> Agreement:
-    """Trees against those of math-core's MathML, on the equations that it accepts."""
+    """Compare trees with math-core's MathML, on the equations that math-core accepts."""
     from math_core import LatexError, LatexToMathML
 
     convert = LatexToMathML().convert_with_local_state
@@ -129,7 +129,7 @@ _FENCED = re.compile(r"M!(&\w+;|\D)(&\w+;|\D)1x\d+\Z")
 
 
 def _flat(made: Layout) -> list[Unit]:
-    """Units with every fenced group spelled out on its baseline."""
+    """Return the units with every fenced group expanded on its baseline."""
     for node in list(walk(made.root)):
         found = _FENCED.match(node.tag)
         if found:
@@ -151,19 +151,19 @@ def _dissolve(node: Node, opener: str, closer: str) -> None:
     node.tag, node.kids, end.n, node.n = opener, kids or None, node.n, head or end
 
 
-# What we make of the source itself
+# Comparison with the source
 
 _CITED = re.compile(r"\\(?:eq|c|C|auto|page|v)?ref\b|\\cite|\\footnote|\\includegraphics")
 
 
 def with_source(made: list[Layout], show: int) -> None:
-    """Print how much was read, and whether leaves are what the source shows."""
+    """Print how many equations were parsed, and whether their leaves match the source."""
     count = len(made)
     unknown = Counter(command for item in made for command in set(item.unknown))
     wrong = [item for item in made if leaves(item) != visible(item.latex)]
     shares = {
         "no E!": sum(not any(node.tag[:2] == "E!" for node in walk(item.root)) for item in made),
-        "no problem at all": sum(not item.problems for item in made),
+        "no problem": sum(not item.problems for item in made),
         "an unknown command": sum(bool(item.unknown) for item in made),
         "a reference or note dropped": sum(bool(_CITED.search(item.latex)) for item in made),
         "leaves = visible tokens": count - len(wrong),
@@ -177,7 +177,7 @@ def with_source(made: list[Layout], show: int) -> None:
 
 
 def main() -> None:
-    """Measure and print."""
+    """Run the comparisons and print them."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     add_options(parser)
     parser.add_argument("--show", type=int, default=0, help="examples of each disagreement")
@@ -193,9 +193,7 @@ def main() -> None:
         path = Path(os.environ["EQEMB_BENCH"]) / "slt" / "tangent_real.jsonl.gz"
         results["LaTeXML + Tangent"] = with_tangent(path)
     for name, result in results.items():
-        print(
-            f"{name:28} {result.dice:8.3%} of units on {result.count}, {result.equal} wholly equal"
-        )
+        print(f"{name:28} {result.dice:8.3%} of units on {result.count}, {result.equal} equal")
         if options.show:
             print("   only theirs:", result.missing.most_common(options.show))
             print("   only ours:  ", result.extra.most_common(options.show))

@@ -1,9 +1,9 @@
-"""ARQMath-1 formula retrieval: how well plain unit overlap ranks, the rival of every model.
+"""ARQMath-1 formula retrieval: rank by unit overlap, the baseline of every model.
 
     EQEMB_BENCH=... python benchmarks/arqmath.py --baseline dice [--end-of-baseline none]
 
-Data and reference scorer are in the folder that EQEMB_BENCH names (see its README). Two settings:
-(a) rank every judged formula of a topic; (b) re-rank only those in Tangent-S's own run.
+Data and reference scorer are in the folder that EQEMB_BENCH names (see its README). There are two
+settings: (a) rank all judged formulas of a topic; (b) rerank only those in Tangent-S's run.
 """
 
 import argparse
@@ -25,7 +25,7 @@ Judgements = dict[str, dict[str, int]]
 
 
 def dice(a: Units, b: Units) -> float:
-    """Twice the shared units over all units, as multisets."""
+    """Return the Dice coefficient of two multisets of units."""
     total = a.total() + b.total()
     return 2 * (a & b).total() / total if total else 0.0
 
@@ -34,14 +34,14 @@ BASELINES: dict[str, Callable[[Units, Units], float]] = {"dice": dice}
 
 
 def lines(path: Path) -> Iterable[str]:
-    """The lines of a file, packed or not."""
+    """Read the lines of a file, which may be compressed."""
     opener = gzip.open if str(path).endswith(".gz") else open
     with opener(path, "rt", encoding="utf8") as file:
         yield from file
 
 
 def reference_scorer(bench: Path) -> ModuleType:
-    """The benchmark's own scorer, so that figures compare with published ones."""
+    """Load the benchmark's own scorer, so that figures are comparable with published ones."""
     spec = importlib.util.spec_from_file_location("score", bench / "score.py")
     if spec is None or spec.loader is None:
         raise SystemExit(f"no score.py in {bench}")
@@ -51,7 +51,7 @@ def reference_scorer(bench: Path) -> ModuleType:
 
 
 def read_units(slt: str, window: int, ends: str) -> Units | None:
-    """The units of a bracket string; None where it is malformed."""
+    """Return the units of a bracket string; None if it is malformed."""
     try:
         made = Layout.from_slt(slt)
     except ValueError:
@@ -60,7 +60,7 @@ def read_units(slt: str, window: int, ends: str) -> Units | None:
 
 
 def collection(folder: Path, window: int, ends: str) -> tuple[dict[str, Units], int]:
-    """Units of every formula, and how many strings were malformed."""
+    """Return the units of every formula, and the number of malformed strings."""
     found: dict[str, Units] = {}
     malformed = 0
     for line in lines(folder / "formulas.jsonl.gz"):
@@ -72,13 +72,13 @@ def collection(folder: Path, window: int, ends: str) -> tuple[dict[str, Units], 
 
 
 def queries(folder: Path, window: int, ends: str, source: str) -> dict[str, Units]:
-    """Units of every topic, from its bracket string or from its LaTeX by our own reader."""
+    """Return the units of every topic, from its bracket string or parsed from its LaTeX."""
     found: dict[str, Units] = {}
     for line in lines(folder / "topics.jsonl"):
         record = json.loads(line)
         if source == "latex":
             made = layout(record["latex"], tangent_exact=True)
-            # The collection was made with an older LaTeXML, which wrote a hyphen for minus.
+            # The collection was made by an older LaTeXML, which wrote minus as a hyphen.
             units = Counter(
                 ("-" if s == "−" else s, "-" if t == "−" else t, path)
                 for s, t, path in made.units(window, ends)  # type: ignore[arg-type]
@@ -95,7 +95,7 @@ def rank(
     judged: Judgements,
     similarity: Callable[[Units, Units], float],
 ) -> dict[str, dict[str, float]]:
-    """Scores of the judged formulas of every topic."""
+    """Return the scores of the judged formulas of every topic."""
     return {
         topic: {
             name: similarity(topics[topic], formulas[name]) for name in names if name in formulas
@@ -105,7 +105,7 @@ def rank(
 
 
 def tangent_pool(folder: Path, judged: Judgements) -> Judgements:
-    """The judged formulas that occur in Tangent-S's run."""
+    """Return the judged formulas in Tangent-S's run."""
     run: dict[str, set[str]] = defaultdict(set)
     for line in lines(folder / "tangent_s_run_2020.tsv.gz"):
         topic, name, *_ = line.split()
@@ -114,7 +114,7 @@ def tangent_pool(folder: Path, judged: Judgements) -> Judgements:
 
 
 def main() -> None:
-    """Rank, score and print."""
+    """Rank the formulas, score the ranking and print it."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--baseline", choices=sorted(BASELINES), default="dice")
     parser.add_argument("--window", type=int, default=1)
@@ -122,7 +122,7 @@ def main() -> None:
     parser.add_argument("--queries", choices=("slt", "latex"), default="slt")
     options = parser.parse_args()
     if "EQEMB_BENCH" not in os.environ:
-        sys.exit("set EQEMB_BENCH to the folder of the benchmarks")
+        sys.exit("set EQEMB_BENCH to the folder with the benchmark data")
     bench = Path(os.environ["EQEMB_BENCH"])
     folder = bench / "arqmath1"
     scorer = reference_scorer(bench)

@@ -1,15 +1,15 @@
-"""ARQMath-1 formula retrieval: what ranks formulas best, chosen on some topics, shown on others.
+"""ARQMath-1 formula retrieval: compare similarity measures, tuned on other topics.
 
     EQEMB_BENCH=FOLDER python benchmarks/arqmath_measures.py              the tables
-    EQEMB_BENCH=FOLDER python benchmarks/arqmath_measures.py --choose     only what is chosen
-    EQEMB_BENCH=FOLDER python benchmarks/arqmath_measures.py -o results   kept as arqmath.md, .json
+    EQEMB_BENCH=FOLDER python benchmarks/arqmath_measures.py --choose     only the tuning
+    EQEMB_BENCH=FOLDER python benchmarks/arqmath_measures.py -o results   write arqmath.md, .json
 
-Every choice is made on the 29 topics that were judged outside the contest, by MAP' in the pool;
-then each row is scored once on the 45 official ones. Measures: the overlap of units, the cosine of
-formulas as means of unit vectors (learned from the formulas of the benchmark, topics included; no
-judgement is used), rows laid side by side (`eqemb.formula.likeness`), and sums of these. Trees are
-the benchmark's. Rows named `operator trees` also read its operator trees, which eqemb cannot make
-from LaTeX: they are no part of the product.
+All settings are chosen on the 29 topics that are not official, by MAP' in the pool; then each row
+is scored once on the 45 official topics. Measures: the overlap of units, the cosine of formulas as
+means of unit vectors (trained on the formulas of the benchmark, topics included, without any
+judgement), row alignment (`eqemb.formula.likeness`), and sums of these. The trees are those of the
+benchmark. Rows named `operator trees` also use its operator trees, which eqemb cannot make from
+LaTeX, so they are not part of the product.
 """
 
 import argparse
@@ -30,7 +30,7 @@ from arqmath import Judgements, lines, reference_scorer, tangent_pool
 from numpy.typing import NDArray
 from unit_vectors import DIM, Learner, UnitVectors
 
-from eqemb.evaluation.metrics import spread
+from eqemb.evaluation.metrics import mean_and_error
 from eqemb.formula import Layout, likeness
 from eqemb.formula.tree import Node, Unit
 from eqemb.storage.atomic import to_json, write_atomically
@@ -38,7 +38,7 @@ from eqemb.storage.atomic import to_json, write_atomically
 Floats = NDArray[np.float64]
 Run = dict[str, dict[str, float]]
 Measure = Callable[[str, str], float]
-"""The score of a formula for a topic, both by name."""
+"""Score of a formula for a topic, both given by name."""
 
 SEEDS = range(5)
 TRIALS = 10_000
@@ -56,17 +56,17 @@ LEARNERS = {
 }
 SUMS = [
     ("overlap", "vectors"),
-    ("side by side", "overlap", "vectors"),
-    ("side by side", "overlap", "vectors", "operator trees"),
+    ("row alignment", "overlap", "vectors"),
+    ("row alignment", "overlap", "vectors", "operator trees"),
 ]
 PUBLISHED = """\
-Published or computed elsewhere, MAP' / P'@10 in (b): the order of Tangent-S's run .446 / .453,
+Published or computed elsewhere, MAP' / P'@10 in (b): Tangent-S's run .446 / .453,
 Tangent-CFT .508 / .467, tree edit distance of layout trees .528 / .527, learning to rank over all
 of them .525 / .542. Random order is the mean of 100."""
 
 
 class Data(NamedTuple):
-    """The formulas of the benchmark, and those of its topics, by name."""
+    """The formulas of the benchmark and of its topics, by name."""
 
     trees: dict[str, Layout]
     operators: dict[str, Layout]
@@ -76,7 +76,7 @@ class Data(NamedTuple):
     kept: dict[tuple[int, str], dict[str, Counter[Unit]]]
 
     def bags(self, window: int, kind: str) -> dict[str, Counter[Unit]]:
-        """The units of every formula; kept until others are asked for."""
+        """Return the units of every formula; the last result is cached."""
         if (window, kind) not in self.kept:
             self.kept.clear()
             self.kept[window, kind] = {
@@ -87,7 +87,7 @@ class Data(NamedTuple):
 
 
 def read(folder: Path, scorer: ModuleType) -> Data:
-    """Everything; strings that are no trees are empty ones."""
+    """Read all formulas; malformed strings become empty trees."""
     trees: dict[str, Layout] = {}
     operators: dict[str, Layout] = {}
     malformed = 0
@@ -107,7 +107,7 @@ def read(folder: Path, scorer: ModuleType) -> Data:
 
 
 def operator_tree(text: str) -> Layout:
-    """An operator tree as rows: the arguments of an operator stand inside it, side by side."""
+    """Convert an operator tree to rows: the arguments of an operator form a row inside it."""
     root: Node | None = None
     open_nodes: list[Node] = []
     last: list[Node | None] = []
@@ -139,7 +139,7 @@ def operator_tree(text: str) -> Layout:
 
 
 def overlap(bags: dict[str, Counter[Unit]], share: float, *, weighted: bool) -> Measure:
-    """Shared units over all units; `share` is the query's part in these, 1/2 in Dice."""
+    """Return shared units over all units; `share` is the weight of the query, 1/2 in Dice."""
     found = Counter(unit for bag in bags.values() for unit in bag)
 
     def size(bag: Counter[Unit]) -> float:
@@ -158,22 +158,22 @@ def overlap(bags: dict[str, Counter[Unit]], share: float, *, weighted: bool) -> 
 
 
 def cosine(names: dict[str, int], vectors: Floats) -> Measure:
-    """The cosine of two formulas, given vectors of length 1."""
+    """Return the cosine of two formulas, given unit vectors."""
     return lambda topic, name: float(vectors[names[topic]] @ vectors[names[name]])
 
 
-def side_by_side(outlines: dict[str, likeness.Outline], **how: Any) -> Measure:
-    """Rows laid side by side."""
+def row_alignment(outlines: dict[str, likeness.Outline], **how: Any) -> Measure:
+    """Return the likeness of aligned rows."""
     return lambda topic, name: likeness.likeness(outlines[topic], outlines[name], **how).score
 
 
 def outlines(trees: dict[str, Layout]) -> dict[str, likeness.Outline]:
-    """Trees as rows."""
+    """Convert trees to rows."""
     return {name: likeness.outline(tree) for name, tree in trees.items()}
 
 
 def tangent_s(folder: Path) -> Measure:
-    """Tangent-S's own three scores of layout trees, by the first, then the second, the third."""
+    """Combine Tangent-S's three scores of layout trees lexicographically."""
     found: dict[tuple[str, str], tuple[float, ...]] = {}
     for line in lines(folder / "tangent_s_scores.jsonl.gz"):
         topic, name, scores, _ = json.loads(line)
@@ -186,26 +186,26 @@ def tangent_s(folder: Path) -> Measure:
 
 
 class Bench(NamedTuple):
-    """The benchmark's own scorer, and what it is asked about."""
+    """The benchmark's own scorer and the topics to score."""
 
     scorer: ModuleType
     known: Container[str]
 
     def run(self, measure: Measure, judged: Judgements) -> Run:
-        """The score of every judged formula that is known."""
+        """Return the score of every known judged formula."""
         return {
             topic: {name: measure(topic, name) for name in grades if name in self.known}
             for topic, grades in judged.items()
         }
 
     def average_precision(self, runs: list[Run], judged: Judgements) -> Floats:
-        """AP' of each topic, the mean over runs that differ in their seeds; [topics]."""
+        """Return AP' of each topic, averaged over seeds; [topics]."""
         order, ap = self.scorer.order, self.scorer.ap
         every = [[ap(order(run[topic]), judged[topic], 2) for topic in judged] for run in runs]
         return np.mean(every, axis=0)  # type: ignore[no-any-return]
 
     def scores(self, runs: list[Run], judged: Judgements) -> "Scores":
-        """All three figures of each topic, the mean over runs."""
+        """Return all three figures of each topic, averaged over runs."""
         every = []
         for run, (topic, grades) in product(runs, judged.items()):
             found = self.scorer.evaluate_prime({topic: grades}, {topic: run[topic]})
@@ -214,7 +214,7 @@ class Bench(NamedTuple):
 
 
 class Scores(NamedTuple):
-    """Of every topic, in order; [topics]."""
+    """Return the values of all topics, in order; [topics]."""
 
     ndcg: Floats
     ap: Floats
@@ -224,7 +224,7 @@ class Scores(NamedTuple):
 def summed(
     made: dict[str, list[Run]], first: str, others: list[str], weights: tuple[float, ...]
 ) -> list[Run]:
-    """A run and others by their weights: one sum a seed, of those that weigh anything."""
+    """Add weighted runs to a run: one sum per seed, without runs of weight 0."""
     used = [(weight, made[name]) for weight, name in zip(weights, others, strict=True) if weight]
     seeds = max([1, *(len(runs) for _, runs in used)])
 
@@ -242,7 +242,7 @@ def summed(
 
 
 def against(ap: Floats, other: Floats) -> tuple[float, float, float, float]:
-    """The mean difference, its 95 % interval (bootstrap) and p (sign flips), paired by topic."""
+    """Return the mean difference, its 95 % bootstrap interval and p (sign flips), by topic."""
     random = np.random.default_rng(0)
     gain = ap - other
     drawn = gain[random.integers(len(gain), size=(TRIALS, len(gain)))].mean(axis=1)
@@ -256,19 +256,19 @@ def against(ap: Floats, other: Floats) -> tuple[float, float, float, float]:
 
 
 class Choice(NamedTuple):
-    """What is compared on the topics for choosing, and which of it was best."""
+    """Settings that were compared on the tuning topics, and the best of them."""
 
     title: str
     tried: dict[str, Floats]
-    """AP' of every topic."""
+    """Setting -> AP' of every topic."""
 
     @property
     def best(self) -> str:
-        """By the mean; the first where some are equal."""
+        """Return the setting with the best mean; the first of equals."""
         return max(self.tried, key=lambda name: round(float(self.tried[name].mean()), 9))
 
     def left_out(self) -> float:
-        """MAP' when each topic is ranked by what is best on all others."""
+        """Return the leave-one-out MAP': each topic uses the setting that is best on all others."""
         every = np.array(list(self.tried.values()))
         total = every.sum(axis=1, keepdims=True)
         picked = np.argmax(np.round(total - every, 9), axis=0)
@@ -276,20 +276,20 @@ class Choice(NamedTuple):
 
 
 class Chosen(NamedTuple):
-    """The measures that the topics for choosing decided for; vectors one a seed."""
+    """The measures chosen on the tuning topics; one set of vectors per seed."""
 
     overlap: Measure
     vectors: list[Measure]
     likeness: Measure
     operators: Measure
     weights: list[tuple[float, ...]]
-    """Of `SUMS`, in order."""
+    """Weights of `SUMS`, in order."""
     choices: list[Choice]
     settings: dict[str, Any]
 
 
 def choose(data: Data, bench: Bench) -> Chosen:
-    """Everything that is a choice, on the topics for choosing."""
+    """Choose all settings on the tuning topics."""
     judged = data.chosen_on
     choices: list[Choice] = []
 
@@ -317,17 +317,17 @@ def choose(data: Data, bench: Bench) -> Chosen:
 
     rows, shapes = outlines(data.trees), dict(likeness_grid())
     name = pick(
-        "rows side by side",
-        ((name, runs([side_by_side(rows, **how)])) for name, how in shapes.items()),
+        "row alignment",
+        ((name, runs([row_alignment(rows, **how)])) for name, how in shapes.items()),
     )
     settings["likeness"] = {"name": name, **shapes[name]}
-    shape = side_by_side(rows, **shapes[name])
-    operators = side_by_side(outlines(data.operators), **shapes[name])
+    shape = row_alignment(rows, **shapes[name])
+    operators = row_alignment(outlines(data.operators), **shapes[name])
 
     made = {
         "overlap": runs([units]),
         "vectors": runs(vectors),
-        "side by side": runs([shape]),
+        "row alignment": runs([shape]),
         "operator trees": runs([operators]),
     }
     weights = []
@@ -343,7 +343,7 @@ def choose(data: Data, bench: Bench) -> Chosen:
 
 
 class OverlapSettings(NamedTuple):
-    """Which units are shared, and how that is counted."""
+    """Settings of unit overlap."""
 
     window: int
     kind: str
@@ -352,19 +352,19 @@ class OverlapSettings(NamedTuple):
 
 
 def overlap_grid() -> Iterator[tuple[str, OverlapSettings]]:
-    """Units of several sizes and kinds, Dice and more of the query, plain and weighted by idf."""
+    """Yield settings: size and kind of units, share of the query, with and without idf."""
     for how in starmap(OverlapSettings, product((1, 2, 4), KINDS, (0.5, 0.7), (False, True))):
         idf = ", idf" if how.weighted else ""
         yield f"window {how.window}, {how.kind}, query {how.share}{idf}", how
 
 
 def overlap_of(data: Data, how: OverlapSettings) -> Measure:
-    """A measure of the grid."""
+    """Return the measure of a setting."""
     return overlap(data.bags(how.window, how.kind), how.share, weighted=how.weighted)
 
 
 class VectorSettings(NamedTuple):
-    """How vectors of formulas are made."""
+    """Settings of formula vectors."""
 
     window: int
     learner: str
@@ -373,7 +373,7 @@ class VectorSettings(NamedTuple):
 
 
 def vector_grid() -> Iterator[tuple[str, VectorSettings]]:
-    """Units of two sizes, by b_u and by GloVe; rho and alpha, plain and weighted by idf."""
+    """Yield settings: unit size, b_u or GloVe, rho or alpha, with and without idf."""
     every = product((1, 2), LEARNERS, ("rho", "alpha"), (False, True))
     for how in starmap(VectorSettings, every):
         idf = ", idf" if how.weighted else ""
@@ -383,7 +383,7 @@ def vector_grid() -> Iterator[tuple[str, VectorSettings]]:
 def learned(
     data: Data, grid: dict[str, VectorSettings], seeds: list[int]
 ) -> Iterator[tuple[str, list[Measure]]]:
-    """The measures of a grid, one a seed; what is learned alike is learned once."""
+    """Return the measures of all settings, one per seed; shared vectors are trained once."""
     names = {name: row for row, name in enumerate(data.trees)}
 
     def alike(item: tuple[str, VectorSettings]) -> tuple[int, str]:
@@ -398,7 +398,7 @@ def learned(
 
 
 def likeness_grid() -> Iterator[tuple[str, dict[str, float]]]:
-    """What a renamed letter is worth, and the query's share in the size."""
+    """Yield settings: weight of a renamed letter, and share of the query in the size."""
     for renamed, share in product((0.0, 0.4, 0.6, 0.8, 1.0), (0.5, 0.65, 0.8, 0.95)):
         yield f"renamed {renamed}, query {share}", {"renamed": renamed, "share": share}
 
@@ -407,7 +407,7 @@ def likeness_grid() -> Iterator[tuple[str, dict[str, float]]]:
 
 
 def official_runs(data: Data, bench: Bench, chosen: Chosen, folder: Path) -> dict[str, list[Run]]:
-    """Every row on the official topics; this is where these are looked at."""
+    """Score every row on the official topics; they are not used anywhere else."""
     random = np.random.default_rng(0)
 
     def runs(measures: list[Measure]) -> list[Run]:
@@ -417,7 +417,7 @@ def official_runs(data: Data, bench: Bench, chosen: Chosen, folder: Path) -> dic
     made = {
         "overlap": runs([chosen.overlap]),
         "vectors": runs(chosen.vectors),
-        "side by side": runs([chosen.likeness]),
+        "row alignment": runs([chosen.likeness]),
         "operator trees": runs([chosen.operators]),
     }
     sums = [
@@ -431,22 +431,24 @@ def official_runs(data: Data, bench: Bench, chosen: Chosen, folder: Path) -> dic
         "overlap of units": made["overlap"],
         "vectors of units": made["vectors"],
         "overlap + vectors": sums[0],
-        "side by side": made["side by side"],
-        "side by side + overlap + vectors": sums[1],
-        "the same + operator trees": sums[2],
+        "row alignment": made["row alignment"],
+        "row alignment + overlap + vectors": sums[1],
+        "row alignment + overlap + vectors + operator trees": sums[2],
     }
 
 
 def choice_text(data: Data, choices: list[Choice], shown: int = 6) -> Iterator[str]:
-    """The best of each choice, on the topics for choosing."""
+    """Yield the table of the best settings on the tuning topics."""
     pairs = sum(map(len, data.chosen_on.values()))
     empty = sum(max(grades.values()) < 2 for grades in data.chosen_on.values())
     yield (
-        f"**Chosen on the {len(data.chosen_on)} topics outside the contest** ({pairs:,} pairs;"
-        f" {empty} topics have nothing relevant and score 0): MAP' in the pool, ± the standard"
-        " error over topics. *Left out*: each topic ranked by what is best on all others."
+        f"**Chosen on the {len(data.chosen_on)} topics that are not official** ({pairs:,} pairs;"
+        f" {empty} topics have no relevant formula and score 0): MAP' in the pool, ± the standard"
+        " error over topics. *Leave-one-out*: each topic uses the setting that is best on all"
+        " others."
     )
-    yield "\n| what | tried | best | MAP' | left out | next best |\n|---|---|---|---|---|---|"
+    yield "\n| measure | tried | best | MAP' | leave-one-out | next best |"
+    yield "|---|---|---|---|---|---|"
     for title, tried in choices:
         choice = Choice(title, tried)
         ranked = sorted(tried, key=lambda name: (-tried[name].mean(), name))
@@ -455,18 +457,18 @@ def choice_text(data: Data, choices: list[Choice], shown: int = 6) -> Iterator[s
         best = tried[choice.best]
         yield (
             f"| {title} | {len(tried)} | {choice.best} | {best.mean():.3f} ±"
-            f" {spread(best)['se']:.3f} | {choice.left_out():.3f} | {following} |"
+            f" {mean_and_error(best)['se']:.3f} | {choice.left_out():.3f} | {following} |"
         )
 
 
 def result_text(title: str, results: dict[str, Scores]) -> Iterator[str]:
-    """The rows of one setting, beside Dice and Tangent-S."""
+    """Yield the table of one setting, with differences from Dice and Tangent-S."""
     yield f"\n**{title}**\n"
     yield "| measure | nDCG' | MAP' | P'@10 | MAP' - Dice | p | MAP' - Tangent-S | p |"
     yield "|---|---|---|---|---|---|---|---|"
     rivals = [results["Dice, window 1"].ap, results["Tangent-S, layout trees"].ap]
     for name, (ndcg, ap, p10) in results.items():
-        cells = [name, f"{ndcg.mean():.3f}", f"{ap.mean():.3f} ± {spread(ap)['se']:.3f}"]
+        cells = [name, f"{ndcg.mean():.3f}", f"{ap.mean():.3f} ± {mean_and_error(ap)['se']:.3f}"]
         cells.append(f"{p10.mean():.3f}")
         for rival in rivals:
             gain, low, high, p = against(ap, rival)
@@ -476,19 +478,19 @@ def result_text(title: str, results: dict[str, Scores]) -> Iterator[str]:
 
 
 def main() -> None:
-    """Choose, then show."""
+    """Choose settings, then score the official topics."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--choose", action="store_true", help="stop before the official topics")
+    parser.add_argument("--choose", action="store_true", help="do not score the official topics")
     parser.add_argument("-o", "--output", type=Path, help="a folder for arqmath.md and .json")
     options = parser.parse_args()
     if "EQEMB_BENCH" not in os.environ:
-        sys.exit("set EQEMB_BENCH to the folder of the benchmarks")
+        sys.exit("set EQEMB_BENCH to the folder with the benchmark data")
     folder = Path(os.environ["EQEMB_BENCH"]) / "arqmath1"
     scorer = reference_scorer(folder.parent)
     data = read(folder, scorer)
     bench = Bench(scorer, data.trees)
     command = "python benchmarks/arqmath_measures.py -o benchmarks/results"
-    read_from = f"{len(data.trees):,} trees, {data.malformed} strings malformed and taken as empty"
+    read_from = f"{len(data.trees):,} trees, {data.malformed} malformed strings taken as empty"
     text = [f"`{command}`: {read_from}; vectors K={DIM}, mean of seeds {SEEDS[0]}-{SEEDS[-1]}.\n"]
     chosen = choose(data, bench)
     text += choice_text(data, chosen.choices)
@@ -500,7 +502,7 @@ def main() -> None:
     runs = official_runs(data, bench, chosen, folder)
     for title, pool in (
         (f"(a) All judged formulas of the {len(data.shown_on)} official topics", data.shown_on),
-        ("(b) Only those in Tangent-S's own list", tangent_pool(folder, data.shown_on)),
+        ("(b) Only formulas in Tangent-S's own list", tangent_pool(folder, data.shown_on)),
     ):
         found = {
             name: bench.scores([within(run, pool) for run in some], data.shown_on)
@@ -521,7 +523,7 @@ def main() -> None:
 
 
 def within(run: Run, pool: Judgements) -> Run:
-    """What of a run is in a pool."""
+    """Return the part of a run that is in a pool."""
     return {
         topic: {name: score for name, score in scores.items() if name in pool[topic]}
         for topic, scores in run.items()
@@ -529,7 +531,7 @@ def within(run: Run, pool: Judgements) -> Run:
 
 
 def means(figures: dict[str, Floats]) -> dict[str, float]:
-    """Each over its topics."""
+    """Return the values of each row, averaged over topics."""
     return {name: round(float(values.mean()), 4) for name, values in figures.items()}
 
 

@@ -1,11 +1,11 @@
-"""Settings of CBOW, PV-DM and GloVe beside each other, on validation words, six for a reading.
+"""Tune CBOW, PV-DM and GloVe on validation words: six settings per reading.
 
     python benchmarks/baselines.py LIBRARY nlp ir ai ml [--wide]
 
-As `settings.py`, whose table it continues: the paper's vocabulary, numbered equations, K=50, W=4,
-E=16, or with --wide K=100, W=16. gensim knows nothing of readings: ten negatives or more are tried
-for the softmax, one or two for the logistic reading, which counts zeros by their mean. GloVe has no
-zeros: its six are for both. Needs the extras `paper` and `baselines`.
+Continues the table of `settings.py`: the paper's vocabulary, numbered equations, K=50, W=4, E=16,
+or K=100, W=16 with --wide. Gensim has no readings: ten negatives or more are tried for the softmax
+reading, one or two for the logistic reading, which averages negatives. GloVe has no negatives, so
+its six settings are for both. Needs the extras `paper` and `baselines`.
 """
 
 import argparse
@@ -61,7 +61,7 @@ GRID: dict[type[Model], list[dict[str, Any]]] = {
 
 
 def main() -> None:
-    """Train, score and print."""
+    """Train, score and print a table."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
     parser.add_argument("library", type=Path)
     parser.add_argument("collections", nargs="+")

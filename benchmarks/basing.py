@@ -1,16 +1,16 @@
-"""From how much text on a collection's own words beat those of a larger one (`--base`).
+"""Measure how much text is needed for own word vectors to beat those of a `--base` collection.
 
     python benchmarks/basing.py PAPERS BASE -o FOLDER [--sizes 3 5 10 20] [--seed 0]
 
-PAPERS and BASE are folders of papers on different subjects. BASE is learned once, as `eqemb build`
-does. Of PAPERS a few, the first by a hash of --seed and their names, are learned twice, with words
-of their own and given the words of BASE; after --sizes come all. FOLDER keeps what was read.
+PAPERS and BASE are folders of papers on different subjects. BASE is trained once, as in
+`eqemb build`. Samples of PAPERS, ordered by a hash of --seed and their names, are trained twice:
+with their own words and with the words of BASE. The last sample contains all papers. FOLDER keeps
+the libraries.
 
-The figure is the mean softmax of the words that both held out for testing, 20 negatives, with the
-error of drawing articles; words that the base does not have are zeros. Nothing is chosen by it, but
-it says what docs/library.md says of small collections. Prints the table that stands there, of
-papers of information retrieval and of language processing (`collections`); one or two papers hold
-out too few words to say anything.
+The figure is the mean softmax of the words that both held out for testing, with 20 negatives and
+the standard error clustered by article; words that the base does not have are zeros. No setting is
+chosen here. Prints the table of docs/library.md, for papers of information retrieval and of
+language processing (`collections`); one or two papers have too few held-out words.
 """
 
 import argparse
@@ -34,7 +34,7 @@ from eqemb.sources import discover
 
 
 def read(paths: Iterable[Path], folder: Path) -> tuple[Corpus, Split]:
-    """A collection and what is held out of it, as `eqemb build` has them."""
+    """Return a corpus and its split, as `eqemb build` makes them."""
     if read_state(folder) is None:
         Library.read(paths, folder, resume=True).close()
     with Library.open(folder) as library:
@@ -43,23 +43,23 @@ def read(paths: Iterable[Path], folder: Path) -> tuple[Corpus, Split]:
 
 
 def tested(model: EqEmbH, corpus: Corpus, split: Split, threads: int) -> str:
-    """Learn, and score the test words."""
+    """Train, and score the test words."""
     model.fit(corpus, split, threads=threads)
     values = likelihood.softmax(model.score(corpus, split, TEST))
-    found = metrics.spread(values, tested_articles(corpus, split))
+    found = metrics.mean_and_error(values, tested_articles(corpus, split))
     error = "" if found["se"] is None else f" ± {found['se']:.3f}"
     return f"{found['mean']:.3f}{error}"
 
 
 def drawn(folder: Path, seed: int) -> list[Path]:
-    """The files or folders of its papers, in an order that nobody chose."""
+    """Return the files or folders of the papers, ordered by a hash."""
     names = {Path(source.origin).parts[0] for source in discover([folder])}
     order = sorted(names, key=lambda name: sha256(f"{seed} {name}".encode()).digest())
     return [folder / name for name in order]
 
 
 def table(papers: Path, base: Embeddings, folder: Path, given: Any) -> None:
-    """A row for each size."""
+    """Print a row for each size."""
     every = drawn(papers, given.seed)
     print("| papers | words | test words | own words | words of the base |")
     print("|---|---|---|---|---|")
@@ -74,7 +74,7 @@ def table(papers: Path, base: Embeddings, folder: Path, given: Any) -> None:
 
 
 def main() -> None:
-    """Read, learn and compare."""
+    """Read, train and compare."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
     parser.add_argument("papers", type=Path)
     parser.add_argument("base", type=Path)
@@ -89,7 +89,7 @@ def main() -> None:
     zero = likelihood.softmax(likelihood.zero(1, split.settings.negatives)).item()
     print(
         f"Base: {len(corpus.articles):,} papers, {len(corpus.tokens):,} words;"
-        f" zero vectors make {zero:.3f}.\n"
+        f" zero vectors score {zero:.3f}.\n"
     )
     table(given.papers, model.embeddings_, given.output, given)
 

@@ -1,9 +1,9 @@
-"""What the demo library answers to questions that were written before it was asked any of them.
+"""Print the demo library's answers to queries that were written before it was searched.
 
     python benchmarks/demo.py LIBRARY [QUERIES.TOML]
 
-LIBRARY is what `eqemb demo -o LIBRARY` makes. The questions are those of `demo_queries.toml`, or of
-a file like it. Printed are the first five answers of each, for people to judge.
+LIBRARY is made by `eqemb demo -o LIBRARY`. The queries are those of `demo_queries.toml`, or of a
+file with the same format. The first five answers of each are printed, to be judged by eye.
 """
 
 import sys
@@ -17,7 +17,7 @@ COUNT = 5
 
 
 def main() -> None:
-    """Ask all of them."""
+    """Run all queries."""
     given = Path(sys.argv[2]) if len(sys.argv) > 2 else QUERIES
     queries = tomllib.loads(given.read_text("utf-8"))
     with Library.open(sys.argv[1]) as library:
@@ -29,8 +29,8 @@ def main() -> None:
                     print(f"  {hit.score:.3f}  {hit.equation.id:30} {hit.text}")
         for text in queries["describe"]:
             print(f"\ndescribe: {text}")
-            for said in library.describe(text, COUNT):
-                print(f"  {said.score:.3f}  {said.word:20} {said.article}: {said.sentence}")
+            for line in library.describe(text, COUNT):
+                print(f"  {line.score:.3f}  {line.word:20} {line.article}: {line.sentence}")
 
 
 if __name__ == "__main__":

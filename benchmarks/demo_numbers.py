@@ -1,8 +1,9 @@
-"""The numbers that LaTeX prints beside the equations of the demo articles, for `test_demo.py`.
+"""Write the equation numbers that LaTeX prints in the demo articles, for `test_demo.py`.
 
     python benchmarks/demo_numbers.py
 
-Runs pdflatex on every article and writes what its .aux files say to `tests/demo_numbers.toml`.
+Runs pdflatex on every article and writes the content of its .aux files to
+`tests/demo_numbers.toml`.
 """
 
 import re
@@ -25,7 +26,7 @@ ELSEWHERE = ("fig:", "tab:")
 
 
 def numbers(article: Path) -> Iterator[tuple[str, str]]:
-    """Printed number and label of each equation."""
+    """Yield the printed number and the label of each equation."""
     folder, main = (article, "main.tex") if article.is_dir() else (article.parent, article.name)
     with TemporaryDirectory() as scratch:
         command = ["pdflatex", "-halt-on-error", "-interaction=nonstopmode"]
@@ -37,10 +38,10 @@ def numbers(article: Path) -> Iterator[tuple[str, str]]:
         )
         if done.returncode:
             sys.exit(f"pdflatex refuses {article}:\n{done.stdout.decode(errors='replace')}")
-        said = (Path(scratch) / main).with_suffix(".aux").read_text("utf-8")
+        text = (Path(scratch) / main).with_suffix(".aux").read_text("utf-8")
     found = [
         (re.sub(r"\\\w+ *|[{}]", "", number), label)
-        for label, number in LABEL.findall(said)
+        for label, number in LABEL.findall(text)
         if not label.endswith("@cref") and not label.startswith(ELSEWHERE)
     ]
     printed = {number for number, _ in found}
@@ -48,7 +49,7 @@ def numbers(article: Path) -> Iterator[tuple[str, str]]:
 
 
 def main() -> None:
-    """Write the table."""
+    """Write the file."""
     lines = [HEAD]
     for field in ("nlp", "ir", "ai", "ml"):
         for article in sorted((DEMO / field).iterdir()):

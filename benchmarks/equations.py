@@ -1,4 +1,4 @@
-"""Equations to measure on: those of papers, of a file of JSON lines, or textbook formulas."""
+"""Equations for benchmarks: from papers, from a file of JSON lines, or textbook formulas."""
 
 import argparse
 import gzip
@@ -28,17 +28,17 @@ TEXTBOOK = [
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    """The options that say where equations come from."""
+    """Add the options that select the source of the equations."""
     where = parser.add_mutually_exclusive_group()
     where.add_argument("--papers", help="a folder of papers, or a library made by `eqemb read`")
     where.add_argument("--equations", help="JSON lines with `expanded` or `latex`")
 
 
 def load(path: str | None = None, papers: str | None = None) -> tuple[str, list[str]]:
-    """Where they are from, and the equations.
+    """Return the source of the equations, and the equations.
 
-    Of `papers` the numbered ones; `path` holds JSON lines with `expanded` or `latex`. Without
-    either the real equations under EQEMB_BENCH, else textbook formulas.
+    From `papers`, the numbered ones; `path` has JSON lines with `expanded` or `latex`. Without
+    either, the real equations under EQEMB_BENCH, or else textbook formulas.
     """
     if papers is not None:
         return papers, list(numbered(Path(papers)))
@@ -53,7 +53,7 @@ def load(path: str | None = None, papers: str | None = None) -> tuple[str, list[
 
 
 def numbered(folder: Path) -> Iterator[str]:
-    """The numbered equations of a library, or of the papers in a folder, macros expanded."""
+    """Return the numbered equations of a library or of a folder of papers, macros expanded."""
     from eqemb import read_articles
     from eqemb.facade.library import Library
     from eqemb.library.generations import read_state

@@ -1,14 +1,14 @@
-"""Facts about the collections that figures were measured on, so that others can rebuild them.
+"""Record facts about the collections behind the figures, so that others can rebuild them.
 
     python benchmarks/facts.py MANIFEST.tsv             write collections/NAME.tsv
     python benchmarks/facts.py --check PAPERS           compare packed papers with the facts
     python benchmarks/facts.py --check CLONES --clones  compare clones of the repositories
 
-MANIFEST.tsv has a line for each paper and stands beside the folders of the collections, which hold
-the papers as .tar.gz. Kept are `KEPT`: where a paper comes from and what it is, none of its text.
-PAPERS/COLLECTION/FILE is compared by its sha256; CLONES/OWNER/NAME/COMMIT/PATH, a file of a
-repository, by the sha256 of that one file, as it is in the archive. The exit status is 1 where any
-is missing or changed.
+MANIFEST.tsv has a line for each paper and lies next to the folders of the collections, which hold
+the papers as .tar.gz. The recorded columns are `KEPT`: the origin and kind of a paper, none of its
+text. PAPERS/COLLECTION/FILE is compared by its sha256; CLONES/OWNER/NAME/COMMIT/PATH, a file of a
+repository, by the sha256 of that file in the archive. The exit status is 1 if any file is missing
+or changed.
 """
 
 import argparse
@@ -30,7 +30,7 @@ Row = dict[str, str]
 
 
 def main() -> None:
-    """Write facts, or compare with them."""
+    """Write the facts, or compare papers with them."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("manifest", nargs="?", type=Path)
     parser.add_argument("--check", metavar="FOLDER", type=Path, help="papers to compare")
@@ -41,24 +41,24 @@ def main() -> None:
         parser.error("give MANIFEST.tsv to write facts, or --check FOLDER to compare with them")
     if options.check is None:
         if not options.manifest.is_file():
-            parser.error(f"there is no manifest at {options.manifest}")
+            parser.error(f"the manifest {options.manifest} does not exist")
         for collection, rows in gathered(options.manifest).items():
             write(options.facts / f"{collection}.tsv", rows)
             print(f"{collection}: {len(rows)} papers")
         return
     if not options.check.is_dir():
-        parser.error(f"there is no folder {options.check}")
+        parser.error(f"the folder {options.check} does not exist")
     sys.exit(not report(options.facts, options.check, clones=options.clones))
 
 
 def read(path: Path) -> list[Row]:
-    """The lines of a table, as dictionaries."""
+    """Read the lines of a table as dictionaries."""
     with path.open(encoding="utf-8", newline="") as file:
         return list(csv.DictReader(file, delimiter="\t", quoting=csv.QUOTE_NONE))
 
 
 def write(path: Path, rows: list[Row]) -> None:
-    """The facts of a collection, a line for each paper."""
+    """Write the facts of a collection, a line for each paper."""
     path.parent.mkdir(parents=True, exist_ok=True)
     columns = (*KEPT, SOURCE_SHA256)
     lines = ["\t".join(columns), *("\t".join(row[name] for name in columns) for row in rows)]
@@ -66,7 +66,7 @@ def write(path: Path, rows: list[Row]) -> None:
 
 
 def gathered(manifest: Path) -> dict[str, list[Row]]:
-    """The facts of each collection, papers by name."""
+    """Return the facts of each collection, papers by name."""
     found: dict[str, list[Row]] = {}
     for row in sorted(read(manifest), key=lambda row: row["file"]):
         archive = manifest.parent / row["collection"] / row["file"]
@@ -77,9 +77,9 @@ def gathered(manifest: Path) -> dict[str, list[Row]]:
 
 
 def source_sha256(archive: Path, path: str) -> str:
-    """Of the file of the repository that an archive is named after; '' where it is not in it.
+    """Hash the archive's copy of a file of the repository; return '' if it is missing.
 
-    Archives leave out folders that all their files share: the longest end of the path counts.
+    Archives omit folders that all their files share, so the longest matching suffix is used.
     """
     with tarfile.open(archive) as packed:
         ends = [name for name in packed.getnames() if path == name or path.endswith(f"/{name}")]
@@ -90,7 +90,7 @@ def source_sha256(archive: Path, path: str) -> str:
 
 
 def report(facts: Path, folder: Path, *, clones: bool) -> bool:
-    """Print what is as it was, for each collection; whether all of it is."""
+    """Print the state of each collection; return whether everything is unchanged."""
     whole = True
     tables = sorted(facts.glob("*.tsv"))
     print(f"{'':12}{'ok':>8}{'missing':>10}{'changed':>10}{'unknown':>10}")
@@ -109,7 +109,7 @@ def report(facts: Path, folder: Path, *, clones: bool) -> bool:
 
 
 def compared(table: Path, folder: Path, *, clones: bool) -> Iterator[tuple[str, Path]]:
-    """Each paper of a collection: "ok", "missing", "changed", or "unknown" where no fact tells."""
+    """Yield the state of each paper: "ok", "missing", "changed", or "unknown" without facts."""
     for row in read(table):
         if clones:
             path = folder / row["source"] / row["commit"] / row["source_path"]

@@ -1,12 +1,12 @@
-"""What fold-in costs against training anew.
+"""Measure what fold-in loses against retraining.
 
     python benchmarks/foldin.py LIBRARY nlp ir ai ml
 
-A fifth of the articles, chosen by a hash of their names, is kept from training. Their equations
+A fifth of the articles, chosen by a hash of their names, is excluded from training. Their equations
 are then folded in, with the words around them (EqEmb) or from their units alone (EqEmb-U), and
-words held out of those articles are scored: beside words alone, and beside a model trained on
-everything but those words, whose words have seen the new articles too. Plain vocabulary, all
-displays, K=50, W=4, E=16.
+held-out words of these articles are scored. They are compared with words alone, and with a model
+trained on everything except these words, whose word vectors have seen the new articles too. Plain
+vocabulary, all displays, K=50, W=4, E=16.
 """
 
 import argparse
@@ -33,7 +33,7 @@ KEPT = Rules(min_count=1, top=0, min_length=1, abbreviations=0, stop_words=False
 
 
 def decoded(corpus: Corpus, wanted: list[int]) -> Iterator[tuple[str, str, Stream]]:
-    """Articles of a corpus as streams again."""
+    """Convert the articles of a corpus back to streams."""
 
     def stream(article: int) -> Stream:
         at = int(corpus.starts[article])
@@ -50,12 +50,12 @@ def decoded(corpus: Corpus, wanted: list[int]) -> Iterator[tuple[str, str, Strea
 
 
 def is_new(name: str) -> bool:
-    """One article in five."""
+    """Whether an article is one of the excluded fifth."""
     return hashlib.sha256(name.encode()).digest()[0] % 5 == 0
 
 
 def joined(old: Corpus, new: Corpus, held: tuple[Split, Split]) -> tuple[Corpus, Split]:
-    """Both corpora as one in the words of the first, and both splits of it."""
+    """Join two corpora in the vocabulary of the first, with both splits."""
     size, occurrences = len(old.tokens), len(old.equation_types)
     whole = replace(
         new,
@@ -83,7 +83,7 @@ def joined(old: Corpus, new: Corpus, held: tuple[Split, Split]) -> tuple[Corpus,
 
 
 def scored(model: Embeddings, corpus: Corpus, split: Split, added: np.ndarray) -> likelihood.Means:
-    """The test words of new articles, with what each one's equation adds to its context."""
+    """Score the test words of new articles, with their equations' vectors in the context."""
     test = split.of(TEST)
     context = context_sum(model.arrays["alpha_words"], contexts(corpus, split, 3)[test])
     found = likelihood.score(
@@ -93,15 +93,15 @@ def scored(model: Embeddings, corpus: Corpus, split: Split, added: np.ndarray) -
 
 
 def main() -> None:
-    """Train twice, fold in once, and print."""
+    """Train twice, fold in once, and print the scores."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
     parser.add_argument("library", type=Path)
     parser.add_argument("collections", nargs="+")
     parser.add_argument("--threads", type=int, default=2)
     given = parser.parse_args()
     print("softmax and accuracy of n test words in new articles, 20 negatives, one seed;")
-    print("zero vectors make -3.093 and .5; anew: trained on these articles too")
-    head = ("words", "folded in", "words anew", "anew")
+    print("zero vectors score -3.093 and .5; retrained: trained on these articles too")
+    head = ("words", "folded in", "words retrained", "retrained")
     print(
         f"{'':8}{'model':9}{'types':>6}{'n':>6}{'ms/type':>9}"
         + "".join(f"{name:>16}" for name in head)
@@ -125,13 +125,13 @@ def main() -> None:
             )
             each = (time.perf_counter() - start) / max(1, len(folded.forms))
             alpha = np.concatenate([model.arrays["alpha_equations"], folded.alpha])
-            anew = kind(**SHAPE).fit(whole, both, threads=given.threads).embeddings_
+            retrained = kind(**SHAPE).fit(whole, both, threads=given.threads).embeddings_
             nothing = np.zeros((len(types), SHAPE["dim"]))
             rows = [
                 scored(model, new, held[1], nothing),
                 scored(model, new, held[1], alpha[types]),
-                scored(anew, new, held[1], nothing),
-                scored(anew, new, held[1], anew.arrays["alpha_equations"][types]),
+                scored(retrained, new, held[1], nothing),
+                scored(retrained, new, held[1], retrained.arrays["alpha_equations"][types]),
             ]
             shown = "".join(f"{row.softmax:9.3f} {row.accuracy:.4f}" for row in rows)
             sizes = f"{len(folded.forms):6}{len(types):6}{1000 * each:9.2f}"

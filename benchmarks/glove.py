@@ -1,12 +1,12 @@
-"""GloVe beside a run of its authors' program: the same pairs, and the cost of every iteration.
+"""Compare our GloVe with a run of its authors' program: the same pairs, and the cost by iteration.
 
     EQEMB_BENCH=FOLDER python benchmarks/glove.py             the comparison, 1 and 2 threads
     EQEMB_BENCH=FOLDER python benchmarks/glove.py --json      the raw numbers
 
-FOLDER/glove holds the text (`tokens.txt.gz`, an article a line) and what the program made of it,
-with its settings (`README.md`). Both start at random and shuffle by chance, so later costs agree
-to a percent or so. Speed is pairs learned per second, by the clock and by CPU seconds of all
-threads (which other people's work on the machine disturbs less); counting is not in it.
+FOLDER/glove holds the text (`tokens.txt.gz`, one article per line) and the output of the program,
+with its settings (`README.md`). Both programs start at random and shuffle, so later costs agree to
+about a percent. Speed is the number of pairs trained per second, by wall-clock time and by CPU time
+of all threads (which is less sensitive to other work on the machine); counting is not included.
 """
 
 import argparse
@@ -29,7 +29,7 @@ from eqemb.models.glove import initial
 
 
 class Words(NamedTuple):
-    """A text as ids."""
+    """A text as token ids."""
 
     names: list[str]
     tokens: Ids
@@ -38,7 +38,7 @@ class Words(NamedTuple):
 
 @dataclass
 class Expected:
-    """What the program reports, and how it was run."""
+    """Output and settings of the authors' program."""
 
     settings: dict[str, float]
     vocabulary: int
@@ -49,7 +49,7 @@ class Expected:
 
     @classmethod
     def read(cls, path: Path) -> Self:
-        """From the account of the run."""
+        """Parse the README of the run."""
         text = path.read_text("utf-8")
 
         def number(pattern: str) -> float:
@@ -75,7 +75,7 @@ class Expected:
 
 
 def read_text(path: Path) -> Words:
-    """Articles are lines, words stand between blanks; the most frequent word is 0."""
+    """Read a text: articles are lines, words are separated by blanks, ids are by frequency."""
     with gzip.open(path, "rt", encoding="utf-8") as lines:
         articles = [line.split() for line in lines]
     names, tokens = np.unique(
@@ -89,13 +89,13 @@ def read_text(path: Path) -> Words:
 
 
 def count(text: Words, expected: Expected, threads: int) -> Counts:
-    """The program's window is to each side, ours in all."""
+    """Return our model with the program's settings; its window is per side, ours is total."""
     window = 2 * int(expected.settings["window"])
     return cpu.pairs_count(text.tokens, text.starts, len(text.names), window, threads)
 
 
 def differences(text: Words, counts: Counts, expected: Expected) -> list[str]:
-    """What is not as the program counted it."""
+    """Return the differences from the program's counts."""
     ids = {name: index for index, name in enumerate(text.names)}
     pairs: list[tuple[str, float, float]] = [
         ("vocabulary", len(text.names), expected.vocabulary),
@@ -113,7 +113,7 @@ def differences(text: Words, counts: Counts, expected: Expected) -> list[str]:
 def learn(
     text: Words, counts: Counts, expected: Expected, threads: int, seed: int = 0
 ) -> tuple[list[float], NDArray[np.float64]]:
-    """The cost of every iteration, and the seconds of the best: by the clock, and of CPU."""
+    """Return the cost of every iteration, and the best wall-clock and CPU time."""
     settings = expected.settings
     rule = PairRule(settings["x_max"], settings["power"], draws.key(seed, 0, 0))
     pairs = cpu.pairs_order(counts, rule, threads)
@@ -128,7 +128,7 @@ def learn(
 
 
 def main() -> None:
-    """Compare and print."""
+    """Compare the two programs and print."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
     parser.add_argument("--threads", type=int, nargs="+", default=[1, 2])
     parser.add_argument("--seed", type=int, default=0)
@@ -154,7 +154,7 @@ def main() -> None:
         print(json.dumps(report, indent=1))
         return
     print(f"{len(text.names):,} words, {len(counts.columns):,} pairs:", end=" ")
-    print("; ".join(wrong) or "the counts are the program's")
+    print("; ".join(wrong) or "the counts are the same as the program's")
     print("\niteration  program    eqemb  difference")
     for at, (theirs, ours) in enumerate(zip(expected.costs, curves[0], strict=True), 1):
         print(f"{at:9}  {theirs:.5f}  {ours:.5f}  {100 * (ours / theirs - 1):+9.2f}%")

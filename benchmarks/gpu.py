@@ -1,27 +1,27 @@
-"""Training on a GPU: words per second, what bounds them, equality, scores, the grid, streaming.
+"""Training on a GPU: speed and its bounds, agreement with the reference, scores, grid, streaming.
 
     PYTHONPATH=src python benchmarks/gpu.py --out FOLDER --data gpu-data     all, in some minutes
-    PYTHONPATH=src python benchmarks/gpu.py --out FOLDER --parts words tune  some of it
-    ... --keep                      and keep what FOLDER/gpu.json has of the other parts
+    PYTHONPATH=src python benchmarks/gpu.py --out FOLDER --parts words tune  some parts
+    ... --keep                      and keep the other parts of FOLDER/gpu.json
     ... --smoke                     small sizes, a minute
     ... --device cpu --smoke        without a GPU
-    python benchmarks/gpu.py --out FOLDER --keep --parts   nothing: write gpu.md anew from gpu.json
+    python benchmarks/gpu.py --out FOLDER --keep --parts   run nothing, write gpu.md from gpu.json
 
-Needs torch, NumPy, SciPy and safetensors, and no numba. Each part stands for itself: it has a time
-limit, a failure is written down beside what was found until then, and the next one begins.
-`FOLDER/gpu.json` holds all numbers, `FOLDER/gpu.md` tables and sentences made of them
-(`gpu_report.py`). `gpu_bring.py` makes the data of the parts `scores`, `exact` and `grid`.
+Needs torch, NumPy, SciPy and safetensors, but not numba. Parts are independent: each has a time
+limit, and if one fails, the error is recorded with the results so far and the next part runs.
+`FOLDER/gpu.json` holds all numbers, `FOLDER/gpu.md` tables and sentences generated from them
+(`gpu_report.py`). `gpu_bring.py` packs the data of the parts `scores`, `exact` and `grid`.
 
-    ceilings   what the chip does at best: copies, products, rows loaded and rows added
-    equal      how far from the reference after ten steps, beside the reference and itself
+    ceilings   limits of the chip: copies, matrix products, rows loaded and rows added
+    equal      difference from the reference after ten steps, next to that of the reference itself
     words      M words/s by window and vocabulary; kernels, bytes and operations; deterministic
-    tune       the same step shared out in other ways, other parts and batches
+    tune       the same step with other program shapes, parts and batches
     second     a million equations with 16 words each: alpha and rho, all iterations
-    stream     a text larger than its share of memory; host work; 10 billion words on paper
-    exact      whole fits of the ml collection, twice: the same bytes or not, and what that costs
-    scores     final validation scores of the ml collection by batch, beside the CPU's
+    stream     a text larger than its share of memory; host work; estimate for 10 billion words
+    exact      whole fits of the ml collection, twice: whether bytes are equal, and what that costs
+    scores     final validation scores of the ml collection by batch size, next to the CPU's
     grid       the paper's grid: four collections, K, W, E; b-emb, EqEmb, EqEmb-U
-    fits       whole fits of EqEmb and EqEmb-U on a million equations, host work and all
+    fits       whole fits of EqEmb and EqEmb-U on a million equations, including host work
 """
 
 import argparse
@@ -66,7 +66,7 @@ TOTAL = 530
 
 
 class Bench:
-    """What all parts share."""
+    """State shared by all parts."""
 
     def __init__(self, given: argparse.Namespace) -> None:
         self.given, self.smoke = given, given.smoke
@@ -77,19 +77,19 @@ class Bench:
         )
         self.report: Report = {}
         self.found: Report = {}
-        """What the part that runs has found so far: a time limit shall not lose it."""
+        """Results of the current part so far, kept if it exceeds its time limit."""
 
     def kernels(self, **settings: Any) -> gpu.Kernels:
-        """The back end; without a GPU by plain operations."""
+        """Return the back end; without a GPU it uses plain torch operations."""
         return gpu.Kernels(self.given.device, **settings)
 
     def wait(self) -> None:
-        """Until all work is done."""
+        """Wait until all work is done."""
         if self.on_gpu:
             torch.cuda.synchronize()
 
     def clocked(self, work: Callable[[], Any], rounds: int = 3) -> list[float]:
-        """Seconds of each round; the caller has warmed up."""
+        """Return the seconds of each round; the caller has to warm up."""
         found = []
         for _ in range(rounds):
             self.wait()
@@ -100,16 +100,16 @@ class Bench:
         return found
 
     def size(self, whole: int, small: int) -> int:
-        """A size, or a small one."""
+        """Return a size, or a small one with --smoke."""
         return small if self.smoke else whole
 
     @property
     def sizes(self) -> tuple[int, ...]:
-        """Vocabularies."""
+        """Return the sizes of vocabularies."""
         return tuple(self.size(size, size // 100) for size in SIZES)
 
     def peak(self) -> float:
-        """GB of the device at most since this was asked last."""
+        """Return the peak memory of the device in GB since the last call."""
         if not self.on_gpu:
             return 0.0
         found = 1e-9 * torch.cuda.max_memory_allocated(self.device)
@@ -117,7 +117,7 @@ class Bench:
         return found
 
     def text(self, words: int, size: int) -> Text:
-        """Words with frequency 1 / rank, in articles of 5,000."""
+        """Make a text with word frequency 1 / rank, in articles of 5,000 words."""
         share = 1 / torch.arange(1, size + 1, device=self.device, dtype=torch.float64)
         edges = torch.cumsum(share / share.sum(), 0).to(torch.float32)
         made = torch.Generator(self.device).manual_seed(0)
@@ -131,23 +131,23 @@ class Bench:
 
 
 def vectors(size: int, seed: int = 1, sums: float = 0.0) -> Vectors:
-    """Where training starts, and Adagrad's sums."""
+    """Return initial vectors and Adagrad sums."""
     random = np.random.default_rng(seed)
     rho, alpha = (random.standard_normal((size, K), np.float32) / K for _ in range(2))
     return Vectors(rho, alpha, np.full_like(rho, sums), np.full_like(rho, sums))
 
 
 def rule(window: int, batch: int, **more: Any) -> Rule:
-    """The step that is measured."""
+    """Return the settings of the measured step."""
     made = Rule(window, N, BLOCK, batch, 0.3, 0.05, draws.key(0, 1, 1))
     return made._replace(**more)
 
 
-# What the chip does at best
+# Limits of the chip
 
 
 def ceilings(bench: Bench) -> Report:
-    """Rates of single operations, large ones."""
+    """Measure the rates of single, large operations."""
     size, device, found = bench.size(1 << 30, 1 << 22), bench.device, bench.found
     found["copy_TB_per_s"] = 8e-12 * size / copied(bench, size)
     side = bench.size(8192, 256)
@@ -185,11 +185,11 @@ def ceilings(bench: Bench) -> Report:
 
 
 def cached(bench: Bench, rows: int) -> None:
-    """Rows loaded and rows added through the caches, with nothing else to do.
+    """Measure rows loaded and rows added through the caches, without other work.
 
-    Rows are chosen as in the step, by words in their order and by zeros as they are drawn; "along"
-    are the gradients of contexts, which lie in order; "evenly" is a small table that every word of
-    is as likely: nearly all of its rows come from the second cache.
+    Rows are chosen as in the step: words in text order and negatives as drawn; "along"
+    are the gradients of contexts, which are in order; "evenly" is a small table in which all rows
+    are equally likely: nearly all of them come from the L2 cache.
     """
     own, found, device = import_module("gpu_ceilings"), bench.found, bench.device
 
@@ -220,13 +220,13 @@ def cached(bench: Bench, rows: int) -> None:
 
 
 def copied(bench: Bench, size: int) -> float:
-    """Seconds of a copy of so many floats."""
+    """Return the seconds of copying this many floats."""
     one, other = (torch.empty(size, device=bench.device).uniform_() for _ in range(2))
     return best(bench, lambda: other.copy_(one))
 
 
 def best(bench: Bench, work: Callable[[], Any]) -> float:
-    """Seconds of one call, the best of some rounds of several."""
+    """Return the seconds of one call: the best of several rounds of several calls."""
     times = bench.size(5, 1)
     work()
 
@@ -237,7 +237,7 @@ def best(bench: Bench, work: Callable[[], Any]) -> float:
     return min(bench.clocked(several, bench.size(3, 1))) / times
 
 
-# Equal to the reference
+# Agreement with the reference
 
 
 WAYS: dict[str, Report] = {
@@ -248,11 +248,11 @@ WAYS: dict[str, Report] = {
 
 
 def equal(bench: Bench) -> Report:
-    """Ten steps of each conditional beside the reference in float64, from several starts.
+    """Compare ten steps of each conditional with the float64 reference, from several starts.
 
-    Adagrad's first step has the size of the rate however small the gradient: where one nearly
-    cancels, rounding decides its sign. So there is a control, the reference beside itself started
-    one unit in the last place away, and runs whose sums start at 1e-3, where nothing flips.
+    Adagrad's first step has the size of the rate, however small the gradient: if one nearly
+    cancels, rounding decides its sign. As a control, the reference is compared with itself, started
+    one unit in the last place away. In runs whose sums start at 1e-3, no sign flips.
     """
     size, seeds = bench.size(2048, 384), range(bench.size(3, 1))
     text = bench.text(10 * size, 1000)
@@ -263,7 +263,7 @@ def equal(bench: Bench) -> Report:
              for window, sums, seed in cases for ulp in (False, True)]  # fmt: skip
     if bench.smoke:
         made = list(map(reference_run, tasks))
-    else:  # the definition is slow, and its runs know nothing of each other
+    else:  # the reference is slow, and its runs are independent
         with processes(min(len(tasks), bench.given.jobs)) as pool:
             made = pool.map(reference_run, tasks, chunksize=1)
     apart_by: dict[tuple[str, str, float], list[Report]] = {}
@@ -296,13 +296,13 @@ def equal(bench: Bench) -> Report:
 
 
 def processes(count: int) -> Any:
-    """Some that work side by side, each on one processor."""
+    """Return a pool of processes with one thread each."""
     os.environ |= dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"), "1")
     return get_context("spawn").Pool(count)
 
 
 def reference_run(task: tuple[Text, Rule, float, int, bool]) -> tuple[Any, ...]:
-    """Loss and vectors of the reference; `ulp` starts one unit in the last place away."""
+    """Return loss and vectors of the reference; `ulp` starts one unit in the last place away."""
     text, made, sums, seed, ulp = task
     start = vectors(1000, seed, sums)
     if ulp:
@@ -312,7 +312,7 @@ def reference_run(task: tuple[Text, Rule, float, int, bool]) -> tuple[Any, ...]:
 
 
 def second_run(back: Any, text: Text, seed: int) -> tuple[Any, ...]:
-    """Losses and vectors of equations after ten steps each of alpha and rho."""
+    """Return losses and vectors of equations after ten steps of alpha and of rho."""
     near, contexts = made_near(400, 8), made_contexts(400)
     alpha, rho = (Rows(*(np.zeros((400, K), np.float32) for _ in range(2))) for _ in range(2))
     fixed = Vectors(*vectors(1000, seed)[:2], *(np.empty((0, K), np.float32) for _ in range(2)))
@@ -325,7 +325,7 @@ def second_run(back: Any, text: Text, seed: int) -> tuple[Any, ...]:
 
 
 def apart(one: tuple[Any, ...], other: tuple[Any, ...]) -> Report:
-    """How far arrays are apart: by their norms, and where a single number is farthest."""
+    """Return the difference of arrays: by norm, and the largest of a single number."""
     pairs = [(np.atleast_1d(np.asarray(a, np.float64)), b) for a, b in zip(one, other, strict=True)]
     gaps = [(np.abs(a - b), np.abs(a).max()) for a, b in pairs]
     return {
@@ -337,7 +337,7 @@ def apart(one: tuple[Any, ...], other: tuple[Any, ...]) -> Report:
 
 
 def made_near(types: int, each: int) -> Near:
-    """Equations of one occurrence, with `each` words around, side by side over a text."""
+    """Make equations that occur once, with `each` words around, spread evenly over a text."""
     return Near(
         np.arange(types * each), np.arange(types * each + 1),
         np.repeat(np.arange(types, dtype=np.int32), each),
@@ -346,7 +346,7 @@ def made_near(types: int, each: int) -> Near:
 
 
 def made_contexts(types: int, sums: Any = None) -> Contexts:
-    """One occurrence of each type, and N others' contexts as zeros."""
+    """Make one occurrence of each type, and contexts of N others as negatives."""
     random = np.random.default_rng(2)
     if sums is None:
         sums = random.standard_normal((types, K), np.float32)
@@ -361,7 +361,7 @@ def speed(
     bench: Bench, back_end: gpu.Kernels, text: Text, made: Rule, rounds: int = 3,
     *, learn: bool = True,
 ) -> list[float]:  # fmt: skip
-    """M words/s of each round; vectors are on the device, as between the batches of a pass."""
+    """Return M words/s of each round, with vectors on the device, as within a pass."""
     work = back_end.words_update if learn else back_end.words_loss
     with back_end.holding(vectors(len(text.noise.alias))) as (held,), torch.no_grad():
         work(held, text, made, (0, min(len(text.tokens), 4 * made.batch)))
@@ -370,7 +370,7 @@ def speed(
 
 
 def words(bench: Bench) -> Report:
-    """Rates at the sizes that are asked for."""
+    """Measure rates at the given sizes."""
     batch, rows = bench.size(262_144, 1024), 8
     shape = bench.kernels().shape
     if shape is not None:
@@ -400,7 +400,7 @@ def words(bench: Bench) -> Report:
 
 
 def beside(bench: Bench, text: Text, made: Rule) -> Report:
-    """The same step in other ways, with its transfers, and where its time goes."""
+    """Measure variants of the step, its transfers, and the time of its kernels."""
     some = text.tokens[: bench.size(1 << 23, 1 << 12)]
     some = Text(some, np.minimum(text.starts, len(some)), text.noise)
     exact, plain = bench.kernels(deterministic=True), bench.kernels(fused=False)
@@ -414,7 +414,7 @@ def beside(bench: Bench, text: Text, made: Rule) -> Report:
 
 
 def transferred(bench: Bench, text: Text, made: Rule) -> Report:
-    """The rate of iterations whose vectors come from the host and go back; the text's one way."""
+    """Measure iterations that transfer vectors from and to the host, and the text to the device."""
     back_end, learned = bench.kernels(), vectors(len(text.noise.alias))
     start = time.perf_counter()
     back_end.words_update(learned, text, made, (0, made.batch))
@@ -426,9 +426,9 @@ def transferred(bench: Bench, text: Text, made: Rule) -> Report:
 
 
 def from_memory(bench: Bench, text: Text, made: Rule) -> Report:
-    """Bytes of a word that come from memory at least, and those of them that the step moves.
+    """Return the minimum bytes per word from memory, and the part of them that the step moves.
 
-    Tokens and articles; the rows that a batch touches, each of two matrices, their sums and their
+    Tokens and articles; the rows that a batch touches, of two matrices, their sums and their
     sheets read and written; gradients of contexts, written and read, where they exceed the cache.
     """
     seen = len(np.unique(text.tokens[: made.batch]))
@@ -445,7 +445,7 @@ def from_memory(bench: Bench, text: Text, made: Rule) -> Report:
 
 
 def profile(bench: Bench, text: Text, made: Rule, batches: int = 20) -> dict[str, float]:
-    """Microseconds of each kernel in a batch, by torch's profiler; nothing without a GPU."""
+    """Return microseconds of each kernel in a batch (torch's profiler); empty without a GPU."""
     if not bench.on_gpu:
         return {}
     back_end, end = bench.kernels(), batches * made.batch
@@ -465,7 +465,7 @@ def profile(bench: Bench, text: Text, made: Rule, batches: int = 20) -> dict[str
 
 
 def same_bytes(bench: Bench, text: Text, made: Rule) -> dict[str, bool]:
-    """Whether two runs of some batches give the same bytes, with and without `deterministic`."""
+    """Check if two runs of some batches give the same bytes, with and without `deterministic`."""
     found = {}
     for exact in (True, False):
         runs = []
@@ -479,7 +479,7 @@ def same_bytes(bench: Bench, text: Text, made: Rule) -> dict[str, bool]:
 
 
 def tune(bench: Bench) -> Report:
-    """The step at W=8 shared out in other ways: programs, parts, batches."""
+    """Measure the step at W=8 with other program shapes, parts and batches."""
     text = bench.text(bench.size(1 << 25, 1 << 14), bench.size(25_000, 2500))
     batch = bench.size(262_144, 4096)
     found = bench.found = {"rows_warps": {}, "spread_rows_warps": {}, "part": {}, "batches": []}
@@ -510,7 +510,7 @@ def tune(bench: Bench) -> Report:
 
 
 def show_best(into: Report, name: str, bench: Bench, *what: Any) -> None:
-    """Measure and show one variant."""
+    """Measure and print one variant."""
     into[name] = [round(one, 1) for one in sorted(speed(bench, *what, 3))]
     show({name: into[name]})
 
@@ -519,7 +519,7 @@ def show_best(into: Report, name: str, bench: Bench, *what: Any) -> None:
 
 
 def second(bench: Bench) -> Report:
-    """A million equations of one occurrence and 16 words: alpha by words near, rho by contexts."""
+    """Train a million equations that occur once, with 16 words each: alpha and rho."""
     types, each, iterations = bench.size(1_000_000, 400), 16, bench.size(20, 3)
     start = time.perf_counter()
     text = bench.text(types * each, 25_000)
@@ -563,10 +563,10 @@ def second(bench: Bench) -> Report:
 
 
 def stream(bench: Bench) -> Report:
-    """A text in a mapped file, resident and then with a share of memory that holds a tenth.
+    """Train on a memory-mapped text: resident, and with memory for a tenth of it.
 
-    Cold: the file was written to the disk and put out of the page cache, as far as its file system
-    does that. Warm: it was read just before.
+    Cold: the file was written to disk and evicted from the page cache, as far as the file system
+    supports it. Warm: it was read just before.
     """
     size, batch = bench.size(1 << 28, 1 << 16), bench.size(262_144, 4096)
     vocabulary = bench.sizes[-1]
@@ -596,14 +596,14 @@ def stream(bench: Bench) -> Report:
 
 
 def forget(path: Path) -> None:
-    """Put a file out of the page cache."""
+    """Evict a file from the page cache."""
     with path.open("rb+") as file:
         os.fsync(file.fileno())
         os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
 
 
 def host_work(bench: Bench, text: Text, folder: Path) -> Report:
-    """What `fit` does beside the steps: rates and seconds of this machine's processors and disk."""
+    """Measure the host work of `fit`: rates and seconds of this machine's CPU and disk."""
     size, tokens = len(text.tokens), text.tokens
     words = [""] * len(text.noise.alias)
     corpus = replace(Corpus.build([]), words=words, tokens=tokens)
@@ -635,7 +635,7 @@ def host_work(bench: Bench, text: Text, folder: Path) -> Report:
 
 
 def seconds_of(work: Callable[[], Any]) -> float:
-    """Of one call."""
+    """Return the seconds of one call."""
     start = time.perf_counter()
     work()
     return time.perf_counter() - start
@@ -645,14 +645,14 @@ def seconds_of(work: Callable[[], Any]) -> float:
 
 
 def brought(folder: Path | None, name: str) -> tuple[Corpus, Split]:
-    """A collection that was taken along."""
+    """Load a packed collection."""
     if folder is None or not (folder / name).is_dir():
         raise FileNotFoundError(f"no collection {name} in --data {folder}: see gpu_bring.py")
     return Corpus.load(folder / name / "corpus"), Split.load(folder / name / "split")
 
 
 def judged(bench: Bench) -> tuple[Corpus, Split]:
-    """The collection that is scored, or something small."""
+    """Return the collection that is scored, or a small one with --smoke."""
     if bench.smoke:
         corpus = made_corpus(bench)
         return corpus, Split.make(corpus, splits.Settings(singletons=50))
@@ -660,12 +660,12 @@ def judged(bench: Bench) -> tuple[Corpus, Split]:
 
 
 def place(bench: Bench) -> str:
-    """The device as models name it."""
+    """Return the name of the device for models."""
     return "cuda" if bench.on_gpu else "torch"
 
 
 def scores(bench: Bench) -> Report:
-    """Final validation scores of ml by batch: mean over seeds, beside the CPU's."""
+    """Measure final validation scores of ml by batch size: mean over seeds, next to the CPU's."""
     corpus, split = judged(bench)
     known = None if bench.smoke else bench.given.data / "cpu.json"
     cpu = json.loads(known.read_text("utf-8")) if known and known.exists() else {}
@@ -705,9 +705,9 @@ def scores(bench: Bench) -> Report:
 
 
 def exact(bench: Bench) -> Report:
-    """Each model fitted twice with `deterministic` and twice without; hashes and seconds.
+    """Fit each model twice with `deterministic` and twice without; compare hashes and seconds.
 
-    EqEmb-H, whose equations have vectors of their own beside those of units, a few iterations long.
+    EqEmb-H, here with vectors of equations besides those of units, runs a few iterations only.
     """
     corpus, split = judged(bench)
     small: Report = {"iterations": 1, "dim": 8} if bench.smoke else {"dim": 50}
@@ -730,13 +730,13 @@ def exact(bench: Bench) -> Report:
 
 
 def spread(name: str, values: list[float]) -> Report:
-    """Mean and standard error over seeds."""
+    """Return the mean and its standard error over seeds."""
     error = float(np.std(values, ddof=1) / len(values) ** 0.5) if len(values) > 1 else 0.0
     return {name: float(np.mean(values)), f"{name}_se": error}
 
 
 def grid(bench: Bench) -> Report:
-    """Every model of the paper's grid, in some processes that share the GPU."""
+    """Train every model of the paper's grid, in processes that share the GPU."""
     names, dims = ("ml", "nlp", "ir", "ai"), (100, 75, 50, 25)
     if bench.smoke:
         names, dims = names[-1:], dims[-1:]
@@ -764,7 +764,7 @@ def grid(bench: Bench) -> Report:
 
 
 def grid_task(task: tuple[str, str, int, str, bool]) -> list[Report]:
-    """The models of a collection and a K; equations build on the words of their W."""
+    """Train the models of a collection and K; equations use the words of their W."""
     folder, name, dim, device, small = task
     torch.set_num_threads(1)
     corpus, split = brought(Path(folder), name)
@@ -794,10 +794,10 @@ def grid_task(task: tuple[str, str, int, str, bool]) -> list[Report]:
 
 
 def fits(bench: Bench) -> Report:
-    """EqEmb and EqEmb-U by `fit`, from arrays to arrays: all that a user waits for but reading.
+    """Time `fit` of EqEmb and EqEmb-U: everything a user waits for, except reading files.
 
-    Equations stand at random, so that windows overlap; units are as uneven as words. No words are
-    held out, so that no iteration is spared.
+    Equations are at random positions, so windows overlap; units are as skewed as words. No words
+    are held out, so there is no early stopping.
     """
     corpus = made_corpus(bench)
     tenth = 8 * len(corpus.tokens) // 10
@@ -829,7 +829,7 @@ def fits(bench: Bench) -> Report:
 
 
 def made_corpus(bench: Bench) -> Corpus:
-    """A million equations, each of its own, among 16 million words; a dozen units in each."""
+    """Make a million distinct equations among 16 million words, with a dozen units each."""
     types, units = bench.size(1_000_000, 500), bench.size(50_000, 100)
     text = bench.text(16 * types, bench.size(25_000, 200))
     positions = np.sort(np.random.default_rng(3).integers(0, len(text.tokens), types))
@@ -844,7 +844,7 @@ def made_corpus(bench: Bench) -> Corpus:
         units=[f"u{index}" for index in range(units)],
         unit_ids=bench.text(12 * types, units).tokens, unit_starts=np.arange(types + 1) * 12,
     )  # fmt: skip
-    made.__dict__["_verified"] = made.sha256  # as if it had been opened: it is hashed once
+    made.__dict__["_verified"] = made.sha256  # as if it had been opened, to hash it once
     return made
 
 
@@ -866,7 +866,7 @@ PARTS: dict[str, Callable[[Bench], Report]] = {
 
 
 def show(row: Report) -> None:
-    """One line while it runs."""
+    """Print a line of progress."""
     print("   ", json.dumps(rounded(row)), flush=True)
 
 
@@ -887,7 +887,7 @@ def within(seconds: float) -> Iterator[None]:
 
 
 def machine(bench: Bench) -> Report:
-    """What it runs on."""
+    """Describe the machine."""
     found: Report = {"torch": torch.__version__, "python": platform.python_version()}
     if bench.on_gpu:
         made = torch.cuda.get_device_properties(bench.device)
@@ -901,7 +901,7 @@ def machine(bench: Bench) -> Report:
 
 
 def write(bench: Bench) -> None:
-    """Everything so far, whole or not at all; numbers are kept whatever becomes of sentences."""
+    """Write all results atomically; numbers are kept even if the report fails."""
     out = Path(bench.given.out)
     out.mkdir(parents=True, exist_ok=True)
     keep(out / "gpu.json", json.dumps(bench.report, indent=1))
@@ -912,14 +912,14 @@ def write(bench: Bench) -> None:
 
 
 def keep(path: Path, content: str) -> None:
-    """Write a file by rename."""
+    """Write a file atomically."""
     new = path.with_name(f".{path.name}")
     new.write_text(content + "\n", "utf-8")
     new.replace(path)
 
 
 def arguments() -> argparse.Namespace:
-    """What was asked for."""
+    """Parse the command line."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--data", type=Path, help="a folder made by gpu_bring.py")
@@ -927,13 +927,15 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--keep", action="store_true", help="keep other parts of OUT/gpu.json")
     parser.add_argument("--device", default="cuda")
     parser.add_argument("--jobs", type=int, default=8, help="processes of the grid")
-    parser.add_argument("--smoke", action="store_true", help="small sizes: does it run at all")
+    parser.add_argument(
+        "--smoke", action="store_true", help="small sizes, to check that everything runs"
+    )
     parser.add_argument("--begun", type=float, default=0.0, help=argparse.SUPPRESS)
     return parser.parse_args()
 
 
 def run_part(bench: Bench, name: str, seconds: float) -> Report:
-    """What a part found, or how it failed."""
+    """Return the results of a part, or its error."""
     print(f"== {name}", flush=True)
     start = time.perf_counter()
     bench.found = {}
@@ -947,7 +949,7 @@ def run_part(bench: Bench, name: str, seconds: float) -> Report:
 
 
 def is_broken(bench: Bench) -> bool:
-    """Whether this process has lost its GPU: an illegal access ends all that comes after it."""
+    """Whether the GPU is unusable: after an illegal access, nothing else runs in this process."""
     if not bench.on_gpu:
         return False
     try:
@@ -959,7 +961,7 @@ def is_broken(bench: Bench) -> bool:
 
 
 def main() -> None:
-    """Run the parts, one after the other, whatever becomes of each."""
+    """Run the parts one after the other; a failing part does not stop the others."""
     given = arguments()
     bench, begun = Bench(given), given.begun or time.time()
     kept, here = given.out / "gpu.json", machine(bench)
@@ -967,7 +969,7 @@ def main() -> None:
         bench.report = json.loads(kept.read_text("utf-8"))
         known = bench.report.setdefault("machine", here)
         if given.parts and known != here:
-            sys.exit(f"{kept} is of another machine, {known}: leave out --keep")
+            sys.exit(f"{kept} is from another machine, {known}: omit --keep")
     else:
         bench.report["machine"] = here
     print(json.dumps(bench.report["machine"]), flush=True)

@@ -1,12 +1,12 @@
-"""Pack what `gpu.py` takes along to a machine with a GPU: corpora, splits, and the CPU's scores.
+"""Pack the input of `gpu.py` for a machine with a GPU: corpora, splits, and the scores of the CPU.
 
     python benchmarks/gpu_bring.py LIBRARY gpu-data                  corpora and splits
-    python benchmarks/gpu_bring.py LIBRARY gpu-data --scores 5       and scores of the ml collection
-                                                                     by this CPU, with five seeds
+    python benchmarks/gpu_bring.py LIBRARY gpu-data --scores 5       and CPU scores of the ml
+                                                                     collection, with five seeds
 
-Takes the corpora of the paper's vocabulary (`--vocabulary paper`, numbered equations) that `eqemb
-compare` left in the library, with the splits that were made of them. Scores are kept as they come:
-what is there is not trained again.
+Takes the corpora of the paper's vocabulary (`--vocabulary paper`, numbered equations) that
+`eqemb compare` left in the library, with their splits. Scores are saved as they are computed, and
+existing ones are not computed again.
 """
 
 import argparse
@@ -20,20 +20,20 @@ from eqemb.models.bernoulli import Model
 from eqemb.models.eqemb import BernoulliEmbeddings, EqEmbU
 from eqemb.storage.atomic import new_file
 
-MOST = 60_000_000  # bytes: what travels is limited
+MOST = 60_000_000  # bytes: limit of the transfer
 BATCHES = ("auto", 4096, 8192, 16_384)
 LARGER = (32_768, 65_536, 131_072, 262_144, 524_288)
 JUDGED = "ml"
 
 
 def model(name: str, batch: int | str, **settings: object) -> Model:
-    """What is scored by batch: words, or equations by their units."""
+    """Return the model that is scored by batch size: words, or equations by their units."""
     kind = {"words": BernoulliEmbeddings, "eqemb-u": EqEmbU}[name]
     return kind(dim=50, window=4, batch=batch, **settings)  # type: ignore[arg-type]
 
 
 def pairs(library: Path) -> dict[str, tuple[Corpus, Split]]:
-    """The corpus and the split of each collection, as the paper's tables need them."""
+    """Return the corpus and the split of each collection, as used for the paper's tables."""
     found = {}
     splits = [Split.load(path.parent) for path in sorted(library.glob("splits/*/*/split.json"))]
     for path in sorted(library.glob("corpus/*/*/corpus.json")):
@@ -47,7 +47,7 @@ def pairs(library: Path) -> dict[str, tuple[Corpus, Split]]:
 
 
 def scores(out: Path, corpus: Corpus, split: Split, seeds: int) -> None:
-    """Final validation scores by batch and seed, on this CPU."""
+    """Compute final validation scores by batch size and seed, on this CPU."""
     file = out / "cpu.json"
     found: dict[str, float] = json.loads(file.read_text("utf-8")) if file.exists() else {}
     for name in ("words", "eqemb-u"):
@@ -63,7 +63,7 @@ def scores(out: Path, corpus: Corpus, split: Split, seeds: int) -> None:
 
 
 def main() -> None:
-    """Pack, and say how large it is."""
+    """Pack the data and print its size."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
     parser.add_argument("library", type=Path)
     parser.add_argument("out", type=Path)
@@ -79,7 +79,7 @@ def main() -> None:
     size = sum(path.stat().st_size for path in given.out.rglob("*") if path.is_file())
     print(f"{', '.join(found)}: {size / 1e6:.1f} MB in {given.out}")
     if size > MOST:
-        sys.exit(f"that is more than {MOST / 1e6:.0f} MB: take fewer collections along")
+        sys.exit(f"this exceeds {MOST / 1e6:.0f} MB: pack fewer collections")
     if given.scores:
         scores(given.out, *found[JUDGED], given.scores)
 

@@ -1,8 +1,8 @@
 # ruff: noqa: ANN001, ANN202, PLR0913, PLR0917  (Triton reads annotations, and takes arrays one by one)
-"""What a GPU's caches do at best with rows like those of the step: loads and additions alone.
+"""Measure how fast a GPU's caches load and add rows like those of the training step.
 
-torch's `index_select` and `index_add_` also bring their values from memory and back. These two
-kernels do not: one sums the rows of windows and writes one number a program, the other adds ones.
+torch's `index_select` and `index_add_` also transfer their values from and to memory. These two
+kernels do not: one sums the rows of windows and writes one number per program, the other adds ones.
 """
 
 from collections.abc import Callable, Iterator
@@ -12,7 +12,7 @@ from typing import Any
 import triton
 import triton.language as tl
 
-_SHAPES = ((8, 2), (32, 4))  # rows and warps of a program: the best of them counts
+_SHAPES = ((8, 2), (32, 4))  # rows and warps of a program: the best is reported
 
 
 @triton.jit
@@ -21,7 +21,7 @@ def _sum_windows(
     K: tl.constexpr, WIDE: tl.constexpr, HALF: tl.constexpr, ROWS: tl.constexpr,
     UNROLL: tl.constexpr,
 ):  # fmt: skip
-    """Changes `out`, one number a program; `tokens` has HALF more at each end."""
+    """Modify `out`, one number per program; `tokens` is padded by HALF at each end."""
     row = tl.program_id(0).to(tl.int64) * ROWS + tl.arange(0, ROWS)
     k = tl.arange(0, WIDE)
     inside = row < count
@@ -39,7 +39,7 @@ def _sum_windows(
 def _add_ones(
     sheet, ids, count, K: tl.constexpr, WIDE: tl.constexpr, ROWS: tl.constexpr
 ):  # fmt: skip
-    """Changes `sheet`: one more in every number of each row that is named."""
+    """Modify `sheet`: add one to every number of the given rows."""
     row = tl.program_id(0).to(tl.int64) * ROWS + tl.arange(0, ROWS)
     k = tl.arange(0, WIDE)
     both = (row < count)[:, None] & (k < K)[None, :]
@@ -49,7 +49,7 @@ def _add_ones(
 
 
 def window_sums(table: Any, tokens: Any, window: int) -> Iterator[Callable[[], Any]]:
-    """Ways to sum the window of every token but those at the ends: `window` rows each."""
+    """Return kernels that sum the window of every token except at the ends: `window` rows each."""
     K, half = table.shape[1], window // 2
     count = len(tokens) - window
     for rows, warps in _SHAPES:
@@ -62,7 +62,7 @@ def window_sums(table: Any, tokens: Any, window: int) -> Iterator[Callable[[], A
 
 
 def additions(sheet: Any, ids: Any) -> Iterator[Callable[[], Any]]:
-    """Ways to add a row for each id."""
+    """Return kernels that add a row for each id."""
     K = sheet.shape[1]
     for rows, warps in _SHAPES:
         yield partial(

@@ -1,7 +1,7 @@
-"""The numbers of `gpu.py` as Markdown: tables, and the sentences that they come to.
+"""Format the numbers of `gpu.py` as Markdown: tables, and sentences that summarise them.
 
-Nothing here is measured, and nothing is written by hand: every sentence is made of the numbers in
-gpu.json, so that a new run cannot leave an old claim behind. Needs neither torch nor NumPy.
+Nothing is measured here and nothing is written by hand: every sentence is generated from gpu.json,
+so a new run cannot leave an outdated claim behind. Needs neither torch nor NumPy.
 """
 
 import math
@@ -14,12 +14,12 @@ ITERATIONS = 5  # of a pass over so large a text
 
 
 def markdown(report: Report) -> str:
-    """Each part: what it says in sentences, tables where rows are alike, the rest as a list."""
+    """Return the report: for each part sentences, tables of uniform rows, and other values."""
     lines = ["# Training on a GPU", ""]
     for name, found in report.items():
         lines += [f"## {name}", ""]
-        said = SENTENCES[name](report) if name in SENTENCES else []
-        lines += [line for sentence in said for line in (sentence, "")]
+        sentences = SENTENCES[name](report) if name in SENTENCES else []
+        lines += [line for sentence in sentences for line in (sentence, "")]
         tables = {}
         for key, value in rounded(found).items():
             if isinstance(value, list) and value and isinstance(value[0], dict):
@@ -35,7 +35,7 @@ def markdown(report: Report) -> str:
 
 
 def table(rows: list[Report]) -> list[str]:
-    """A Markdown table of the plain values of some rows."""
+    """Return a Markdown table of the scalar values of some rows."""
     names = list(dict.fromkeys(
         name for row in rows for name, value in row.items() if not isinstance(value, dict)
     ))  # fmt: skip
@@ -49,7 +49,7 @@ def _cell(value: Any) -> str:
 
 
 def rounded(value: Any) -> Any:
-    """Numbers to four digits, for reading."""
+    """Round a number to four digits."""
     if isinstance(value, dict):
         return {key: rounded(one) for key, one in value.items()}
     if isinstance(value, list | tuple):
@@ -57,16 +57,16 @@ def rounded(value: Any) -> Any:
     return float(f"{value:.4g}") if isinstance(value, float) else value
 
 
-# What bounds the step
+# Bounds of the step
 
 
 def counted(window: int, negatives: int, rows: int, dim: int = 100) -> Report:
-    """Rows and operations of one word, as `triton_steps` has them, a program holding `rows` words.
+    """Return the rows and operations of one word in `triton_steps`, with `rows` words per program.
 
-    A program loads and adds the zeros of its block itself, so a word has `negatives / rows` of
-    each. Loads: the window's alpha, the word's rho, the zeros (the next one is always asked for),
-    and the gradients of the window. Stored: its own gradient of the context. Added: the word's
-    rows of both sheets, and the zeros'. In a cache an addition is a load and a store.
+    A program loads and adds the negatives of its block itself, so a word has `negatives / rows` of
+    each. Loads: the window's alpha, the word's rho, the negatives (the next one is prefetched),
+    and the gradients of the window. Stored: its gradient of the context. Added: the word's
+    rows of both sheets, and those of the negatives. In a cache, an addition is a load and a store.
     """
     loads = 2 * window + 1 + (negatives + 1) / rows
     added = 2 + negatives / rows
@@ -79,9 +79,9 @@ def counted(window: int, negatives: int, rows: int, dim: int = 100) -> Report:
 
 
 def floors(row: Report, shape: Report, best: Report) -> Report:
-    """Nanoseconds that each resource would need for a word if it were the only one.
+    """Return the nanoseconds that each resource alone would need for a word.
 
-    `row` is of the table of rates, `shape` the settings of the part, `best` the ceilings.
+    `row` is a row of the table of rates, `shape` the settings of the part, `best` the ceilings.
     """
     size, window, rows = row["words"], row["window"], shape["rows_of_a_program"]
     known = f"windows_{size}_W{window}_Grows_per_s"
@@ -99,9 +99,9 @@ def floors(row: Report, shape: Report, best: Report) -> Report:
 
 
 def _bounds(report: Report) -> list[str]:
-    """What bounds each rate, and how far off it is."""
+    """Say which resource bounds each rate, and how close it is to its ceiling."""
     found, best = report["words"], report.get("ceilings", {})
-    said = []
+    sentences = []
     for row in found.get("rates", []):
         least = floors(row, found, best) if "rows_loaded" in row else {}
         if not least:
@@ -111,37 +111,35 @@ def _bounds(report: Report) -> list[str]:
         together = sum(least.values())
         text = (
             f"{row['words']:,} words, W={row['window']}: {row['Mwords_per_s']:.0f} M words/s,"
-            f" {took:.2f} ns a word. Each alone would take, at its measured ceiling: {alone} ns."
-            f" So {bound} bound it, at {100 * least[bound] / took:.0f} % of that ceiling;"
-            f" one after the other all would take {together:.2f} ns."
+            f" {took:.2f} ns per word. Each resource alone, at its measured ceiling: {alone} ns."
+            f" The bound is {bound}, at {100 * least[bound] / took:.0f} % of that ceiling;"
+            f" their sum is {together:.2f} ns."
         )
         if row.get("without_learning"):
             text += f" Scoring alone (no additions) takes {1e3 / row['without_learning']:.2f} ns."
-        said.append(text + _by_kernel(row, found, best))
-    if said:
-        said.append(
-            "Rates are of batches within a pass: vectors and text are on the device already."
-            " `with_transfers` has the vectors sent and brought back, once an iteration as in `fit`"
+        sentences.append(text + _by_kernel(row, found, best))
+    if sentences:
+        sentences.append(
+            "Rates are for batches within a pass: vectors and text are already on the device."
+            " `with_transfers` includes the transfer of vectors in each iteration, as in `fit`"
             f" ({', '.join(_transfers(row) for row in found['rates'] if 'with_transfers' in row)});"
-            " the text is sent once."
+            " the text is transferred once."
         )
-    return said
+    return sentences
 
 
 def _by_kernel(row: Report, found: Report, best: Report) -> str:
-    """Where a batch's time goes, and how fast the rows are stepped."""
+    """Say how the time of a batch is spent, and how fast rows are updated."""
     spent = row.get("kernels_us_per_batch")
     if not spent:
         return ""
     ours = {name: spent[name] for name in ("_forward", "_spread", "_step") if name in spent}
     shown = ", ".join(f"`{name}` {us:.0f}" for name, us in ours.items())
     if "_step" not in ours:
-        return f" Of a batch: {shown} µs."
+        return f" Time per batch: {shown} µs."
     rate = 1e-6 * row["step_bytes_per_word"] * found["batch"] / ours["_step"]
     share = 100 * rate / best["copy_TB_per_s"]
-    return (
-        f" Of a batch: {shown} µs; `_step` moves {rate:.2f} TB/s, {share:.0f} % of a copy's rate."
-    )
+    return f" Time per batch: {shown} µs; `_step` moves {rate:.2f} TB/s, {share:.0f} % of a copy."
 
 
 def _transfers(row: Report) -> str:
@@ -152,7 +150,7 @@ def _transfers(row: Report) -> str:
 
 
 def _waiting(report: Report) -> list[str]:
-    """Why small batches are slow, and why their rates vary."""
+    """Explain why small batches are slow, and why their rates vary."""
     rows = [row for row in report["tune"].get("batches", []) if row.get("kernels_us")]
     if not rows:
         return []
@@ -162,41 +160,41 @@ def _waiting(report: Report) -> list[str]:
         for row in rows
     )
     return [
-        "How long the GPU is busy in a batch, as the host sees it: " + shown + ". Small batches"
+        "Time that the GPU is busy in a batch, as seen by the host: " + shown + ". Small batches"
         " wait for the host, which launches their kernels one by one; its speed varies from run to"
         " run, that of the kernels does not."
     ]
 
 
-# Equality, scores and the rest
+# Agreement, scores and the rest
 
 
 def _equality(report: Report) -> list[str]:
-    """How far the steps are apart, beside the reference and itself."""
+    """Say how far the steps are from the reference, and the reference from itself."""
     rows = report["equal"].get("rows", [])
-    said = []
+    sentences = []
     for start in dict.fromkeys(row["sums_start_at"] for row in rows):
         mine = [row for row in rows if row["sums_start_at"] == start and row["way"] != "control"]
         control = [row for row in rows if row["sums_start_at"] == start and row["way"] == "control"]
         far, own = _farthest(mine), _farthest(control)
         beyond = sum(row["beyond_1e-4"] for row in mine)
         text = (
-            f"Adagrad's sums from {start:g}: by norm no farther than {far['by_norm']:.1e} from the"
+            f"Adagrad's sums start at {start:g}: at most {far['by_norm']:.1e} by norm from the"
             f" reference, the worst single number {far['worst_number']:.1e};"
             f" {beyond:,} of {sum(row['numbers'] for row in mine):,} numbers beyond 1e-4."
         )
         if control:
             text += (
-                f" The reference is {own['by_norm']:.1e} and {own['worst_number']:.1e} from itself"
-                f" started one unit in the last place away."
+                f" The reference differs by {own['by_norm']:.1e} and {own['worst_number']:.1e} from"
+                f" itself when started one unit in the last place away."
             )
-        said.append(text)
-    if said:
-        said.append(
-            "From 0, Adagrad's first step has the size of the rate however small the gradient:"
-            " where one nearly cancels, rounding decides its sign, and a single number is far off."
+        sentences.append(text)
+    if sentences:
+        sentences.append(
+            "From 0, Adagrad's first step has the size of the rate, however small the gradient:"
+            " if one nearly cancels, rounding decides its sign, and a single number is far off."
         )
-    return said
+    return sentences
 
 
 def _farthest(rows: list[Report]) -> dict[str, float]:
@@ -207,7 +205,7 @@ def _farthest(rows: list[Report]) -> dict[str, float]:
 
 
 def _batches(report: Report) -> list[str]:
-    """Where a larger batch begins to cost score, against the default."""
+    """Say from which batch size on scores are worse than with the default."""
     rows = [row for row in report["scores"].get("rows", []) if row["model"] == "words"]
     usual = next((row for row in rows if row.get("default")), None)
     if usual is None:
@@ -222,7 +220,7 @@ def _batches(report: Report) -> list[str]:
         if hurts is None and mean < -2 * error:
             hurts = row["batch"]
     found = report["scores"]
-    where = "nowhere here" if hurts is None else f"from {hurts:,} on"
+    where = "at no size tested" if hurts is None else f"from {hurts:,} on"
     text = (
         f"{found['collection']}, {found['words']:,} words: the default batch is"
         f" {usual['batch']:,}, {usual['gpu']:.3f} ± {usual['gpu_se']:.3f}. Against it, seed by seed"
@@ -233,7 +231,7 @@ def _batches(report: Report) -> list[str]:
 
 
 def _spread(values: list[float]) -> tuple[float, float]:
-    """Mean and standard error."""
+    """Return the mean and its standard error."""
     mean = sum(values) / len(values)
     if len(values) < 2:
         return mean, 0.0
@@ -245,30 +243,31 @@ def _same_bytes(report: Report) -> list[str]:
     rows = report["exact"].get("rows", [])
     return [
         f"{row['model']}, fitted twice with `deterministic`:"
-        f" {'the same bytes' if row['deterministic_same'] else 'OTHER BYTES'},"
+        f" {'the same bytes' if row['deterministic_same'] else 'DIFFERENT BYTES'},"
         f" {row['deterministic_s']:.1f} s; without: "
-        f"{'the same bytes' if row['default_same'] else 'other bytes'}, {row['default_s']:.1f} s."
+        f"{'the same bytes' if row['default_same'] else 'different bytes'},"
+        f" {row['default_s']:.1f} s."
         for row in rows
     ]
 
 
 def _on_paper(report: Report) -> list[str]:
-    """10 billion words from measured parts, first pass and second, host and device."""
+    """Estimate 10 billion words from measured parts: both passes, host and device."""
     paper = ten_billion(report)
     if not paper:
         return []
     rows = "\n".join(f"| {what} | {seconds:,.0f} |" for what, seconds in paper.items())
     total = sum(paper.values()) / 3600
     text = (
-        f"10 billion words, {report['stream']['vocabulary']:,} of them different, on paper"
-        f" ({ITERATIONS} iterations of each pass; from measured parts, each taken to grow with the"
-        f" text):\n\n| what | seconds |\n|---|---|\n{rows}\n\nIn all {total:.1f} hours."
+        f"10 billion words, {report['stream']['vocabulary']:,} of them different, estimated"
+        f" ({ITERATIONS} iterations of each pass; from measured parts, each scaled with the"
+        f" text):\n\n| what | seconds |\n|---|---|\n{rows}\n\nIn total {total:.1f} hours."
     )
     return [text]
 
 
 def ten_billion(report: Report) -> dict[str, float]:
-    """Seconds of each thing that training on 10 billion words has to do, in order."""
+    """Return the seconds of each step of training on 10 billion words, in order."""
     found = report["stream"]
     if "host" not in found:
         return {}
@@ -278,7 +277,7 @@ def ten_billion(report: Report) -> dict[str, float]:
         "count words": TEN_BILLION / host["counted_Mwords_per_s"],
         "write the stream without held-out words": TEN_BILLION / host["written_Mwords_per_s"],
         "first pass, words": ITERATIONS * TEN_BILLION / streamed,
-        "first pass, vectors sent and brought back": ITERATIONS * host["transfers_s"],
+        "first pass, transfers of vectors": ITERATIONS * host["transfers_s"],
         "first pass, checkpoints": ITERATIONS * host["checkpoint_s"],
     }
     units = next((row for row in report.get("fits", {}).get("rows", [])
@@ -286,7 +285,7 @@ def ten_billion(report: Report) -> dict[str, float]:
     scored = report.get("scores", {})
     if units and "equations" in scored:
         each = scored["equations"] / scored["words"]
-        many = 1e6 * TEN_BILLION * each / units["equations"]  # times those that were measured
+        many = 1e6 * TEN_BILLION * each / units["equations"]  # relative to the measured number
         per = units["second_pass_s"] / units["iterations"]
         share = f"{1e6 * TEN_BILLION * each / 1e6:,.0f} million equations"
         paper |= {

@@ -1,19 +1,19 @@
-"""The judged topics: pools for graders, and scores by their grades.
+"""Judged topics: make pools for graders, and score rankers by the grades.
 
     python benchmarks/judged.py pool LIBRARY -o FOLDER --encoder minilm:encode
     python benchmarks/judged.py pool LIBRARY -o FOLDER --encoder minilm:encode --more
     python benchmarks/judged.py grades FOLDER GRADES_A GRADES_B [--more]
     python benchmarks/judged.py score LIBRARY --encoder minilm:encode
 
-`pool` writes FOLDER/TOPIC.jsonl, the first ten equations of every system (SYSTEMS) for a topic of
-judged/topics.toml in an order of chance, with the text around them and nothing about systems.
-Models that LIBRARY does not have yet are trained. Pools hold text of papers: keep them to yourself.
-With --more it is the first ten of every other model too, in one of its pairings (MORE), but for
-what is in judged/qrels.tsv already.
-`grades` turns what two graders wrote, GRADES/TOPIC.json with a grade from 0 to 3 for each "n", into
-judged/qrels.tsv: names and grades, no text; with --more they are added to it. `score` reads that
-file alone and writes results/retrieval.json and .md, with labels, references and own contexts
-beside the judged topics; --runs FOLDER writes what every ranker answers as files of TREC's kind.
+`pool` writes FOLDER/TOPIC.jsonl: the first ten equations of every system (SYSTEMS) for a topic of
+judged/topics.toml, shuffled, with the surrounding text and without the names of systems. Models
+that are missing from LIBRARY are trained. Pools contain text of papers, so do not publish them.
+With --more, the pool has the first ten equations of every other model in one of its pairings
+(MORE), without those that are already in judged/qrels.tsv.
+`grades` converts the output of two graders, GRADES/TOPIC.json with a grade from 0 to 3 for each
+"n", to judged/qrels.tsv: names and grades, no text. With --more they are added to it. `score` reads
+only that file and writes results/retrieval.json and .md, which also cover labels, references and
+own contexts; --runs FOLDER writes the results of every ranker as TREC run files.
 """
 
 import argparse
@@ -30,9 +30,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eqemb.article import EQUATION_MARK, Article
-from eqemb.evaluation import rankers, retrieval, retrieval_tables, tables
+from eqemb.evaluation import judged_topics, rankers, retrieval, retrieval_tables, tables
 from eqemb.evaluation.metrics import Run, write_run
-from eqemb.evaluation.rankers import EQUATION, WORDS
+from eqemb.evaluation.rankers import EQUATION_QUERY, WORD_QUERY
 from eqemb.facade.library import Library
 from eqemb.index.encoder import Encode, find_encoder
 from eqemb.storage import atomic
@@ -41,9 +41,9 @@ from eqemb.storage.atomic import to_json, write_atomically
 HERE = Path(__file__).parent / "judged"
 TOPICS, QRELS = HERE / "topics.toml", HERE / "qrels.tsv"
 RESULTS = HERE.parent / "results" / "retrieval"
-#: Whose first ten are graded, and `retrieval.equal_weights`.
+#: Rankers whose first ten results are pooled, besides `judged_topics.equal_weights`.
 SYSTEMS = {
-    WORDS: (
+    WORD_QUERY: (
         "BM25",
         "context means",
         "sentence encoder",
@@ -52,26 +52,26 @@ SYSTEMS = {
         "EqEmb-U",
         "EqEmb-H",
     ),
-    EQUATION: (
+    EQUATION_QUERY: (
         "unit overlap",
         "sentence encoder",
-        "EqEmb (other)",
+        "EqEmb (other pairing)",
         "EqEmb-U",
-        "EqEmb-H (other)",
+        "EqEmb-H (other pairing)",
     ),
 }
-#: For words models as the paper pairs them, for equations by cosines, which were better.
+#: Word queries use the paper's pairing, equation queries cosines, which were better.
 MORE: dict[str, Callable[[Iterable[str]], list[str]]] = {
-    WORDS: lambda names: [name for name in names if not name.endswith("(other)")],
-    EQUATION: lambda names: [
-        name for name in names if name.endswith("(other)") or name in rankers.PLAIN
+    WORD_QUERY: lambda names: [name for name in names if not name.endswith("(other pairing)")],
+    EQUATION_QUERY: lambda names: [
+        name for name in names if name.endswith("(other pairing)") or name in rankers.BASELINES
     ],
 }
 BEFORE, AFTER = 60, 40
 
 
 def cached(encode: Encode, folder: Path) -> Encode:
-    """An encoder that keeps what it made, for lists of texts that come again."""
+    """An encoder that caches its output by list of texts."""
 
     def remember(texts: list[str]) -> NDArray[np.float32]:
         if len(texts) < 100:
@@ -89,7 +89,7 @@ def cached(encode: Encode, folder: Path) -> Encode:
 
 
 def encoder(options: argparse.Namespace) -> Encode | None:
-    """What --encoder names, if it does."""
+    """Return the encoder given by --encoder, if any."""
     if options.encoder is None:
         return None
     found = find_encoder(options.encoder)
@@ -98,20 +98,20 @@ def encoder(options: argparse.Namespace) -> Encode | None:
 
 
 def make_pool(options: argparse.Namespace) -> None:
-    """Write the pool of every topic, and print how large they are."""
+    """Write the pool of every topic and print the sizes."""
     encode = encoder(options)
-    topics = retrieval.read_topics(options.topics)
+    topics = judged_topics.read_topics(options.topics)
     with Library.open(options.library) as library:
         work = retrieval.Evaluation(library, encode)
         known = {ranker.name: ranker for ranker in work.rankers()}
-        judged = retrieval.read_judgements(QRELS) if options.more else {}
+        judged = judged_topics.read_judgements(QRELS) if options.more else {}
         runs: dict[str, Run] = {}
         for kind, names in SYSTEMS.items():
             asked = [topic for topic in topics if topic.query.kind == kind]
             wanted = MORE[kind](known) if options.more else names
             systems = [known[name] for name in wanted if name in known]
-            for each in (*systems, retrieval.equal_weights(known.values(), kind)):
-                runs[f"{each.name}, {kind}"] = retrieval.run(work.shelf.corpus, each, asked)
+            for each in (*systems, judged_topics.equal_weights(known.values(), kind)):
+                runs[f"{each.name}, {kind}"] = judged_topics.run(work.data.corpus, each, asked)
         options.output.mkdir(parents=True, exist_ok=True)
         sizes = {}
         for topic in topics:
@@ -131,7 +131,7 @@ def make_pool(options: argparse.Namespace) -> None:
 
 
 def excerpt(library: Library, name: str) -> dict[str, Any]:
-    """What a grader sees of an equation."""
+    """Return what a grader sees of an equation."""
     owner, _, ordinal = name.rpartition("#")
     article: Article = library.article(owner)
     equation = article.equations[int(ordinal) - 1]
@@ -150,7 +150,7 @@ def excerpt(library: Library, name: str) -> dict[str, Any]:
 
 
 def join_grades(options: argparse.Namespace) -> None:
-    """Write names and grades of everything that was pooled; a grade that is missing is an error."""
+    """Write names and grades of all pooled equations; missing grades are an error."""
     lines = ["topic\tname\ta\tb\n"]
     if options.more:
         lines = options.output.read_text("utf-8").splitlines(keepends=True)
@@ -164,9 +164,11 @@ def join_grades(options: argparse.Namespace) -> None:
         for entry in sorted(pool, key=lambda entry: str(entry["name"])):
             found = [grades.get(str(entry["n"])) for grades in given]
             if not all(grade in (0, 1, 2, 3) for grade in found):
-                sys.exit(f"{path.stem}, {entry['n']}: the grades are {found}, not two of 0 to 3")
+                sys.exit(f"{path.stem}, {entry['n']}: expected two grades from 0 to 3, not {found}")
             if f"{path.stem}\t{entry['name']}" in known:
-                sys.exit(f"{path.stem}, {entry['name']} is graded already: it was not to be pooled")
+                sys.exit(
+                    f"{path.stem}, {entry['name']} is already graded and should not be in the pool"
+                )
             lines.append("\t".join([path.stem, entry["name"], *map(str, found)]) + "\n")
     with atomic.new_file(options.output) as new:
         new.write_text("".join([lines[0], *sorted(lines[1:])]), encoding="utf-8")
@@ -174,19 +176,19 @@ def join_grades(options: argparse.Namespace) -> None:
 
 
 def score(options: argparse.Namespace) -> None:
-    """Everything that `retrieval` measures, as JSON and as tables."""
+    """Run the whole evaluation and write it as JSON and as tables."""
     encode = encoder(options)
-    topics = retrieval.read_topics(options.topics)
-    judgements = retrieval.read_judgements(options.qrels)
+    topics = judged_topics.read_topics(options.topics)
+    judgements = judged_topics.read_judgements(options.qrels)
     start = time.perf_counter()
     with Library.open(options.library) as library:
-        work = retrieval.Evaluation(library, encode, progress=lambda said: print(said, flush=True))
+        work = retrieval.Evaluation(library, encode, progress=lambda text: print(text, flush=True))
         found = {"data": work.described() | {"encoder": options.encoder}}
         found |= {"judged": work.judged(topics, judgements)} | work.found()
         if options.runs:
             options.runs.mkdir(parents=True, exist_ok=True)
             for ranker in work.rankers():
-                made = retrieval.run(work.shelf.corpus, ranker, topics, 100)
+                made = judged_topics.run(work.data.corpus, ranker, topics, 100)
                 tag = ranker.name.replace(" ", "-")
                 write_run(options.runs / f"{tag}.run", made, tag)
     write_atomically(options.output.with_suffix(".json"), to_json(found))
@@ -197,14 +199,14 @@ def score(options: argparse.Namespace) -> None:
 
 
 def main() -> None:
-    """Do as the command line says."""
+    """Run the command line."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     commands = parser.add_subparsers(required=True)
-    pool = commands.add_parser("pool", help="write what is to be graded")
+    pool = commands.add_parser("pool", help="write pools for graders")
     pool.add_argument("library", type=Path)
     pool.add_argument("-o", "--output", type=Path, required=True)
     pool.set_defaults(call=make_pool)
-    grades = commands.add_parser("grades", help="put what was graded into one file")
+    grades = commands.add_parser("grades", help="collect the grades in one file")
     for name in ("pool", "a", "b"):
         grades.add_argument(name, type=Path)
     grades.add_argument("-o", "--output", type=Path, default=QRELS)
@@ -220,7 +222,7 @@ def main() -> None:
     for command in (pool, scores):
         command.add_argument("--topics", type=Path, default=TOPICS)
         command.add_argument("--encoder", help="MODULE:FUNCTION, from texts to vectors")
-        command.add_argument("--cache", type=Path, help="a folder for what the encoder makes")
+        command.add_argument("--cache", type=Path, help="folder to cache the encoder's output")
     options = parser.parse_args()
     options.call(options)
 

@@ -1,18 +1,18 @@
-"""Make a large library out of copies of a real one, to be searched by `search.py`.
+"""Make a large library out of copies of a real one, for `search.py`.
 
     python benchmarks/large_library.py LIBRARY FOLDER 1000000
 
-No library of ours has a million equations, and indexing one takes hours; so the index is written
-as it would be. What is synthetic:
+We have no library with a million equations, and indexing one takes hours, so the index is written
+directly. The following is synthetic:
 
-- Every copy has all articles again, under other names, and its letters renamed by a permutation
-  of its own among letters that are about as common: other types, other units.
-- Stems that at most one equation has get a new name in each copy, so that the vocabulary grows as
-  one of real text does. Other words, and all shapes, become more common in proportion.
-- Vectors and what words say of an equation are shaken, so that copies do not tie.
-- A copy's types are no family with those that they are copies of, nor of one form with them.
+- Every copy has all articles again, under other names. Its letters are renamed by a random
+  permutation among letters of similar frequency, which gives other types and other units.
+- Stems that occur in at most one equation get a new name in each copy, so that the vocabulary grows
+  as in real text. Other words, and all shapes, become more frequent in proportion.
+- Vectors and word profiles are perturbed, so that copies do not tie.
+- The types of a copy are not in the families of the originals, and do not share a form with them.
 
-All else is the real library's: lengths, contexts, how often words and symbols occur.
+Everything else is that of the real library: lengths, contexts, frequencies of words and symbols.
 """
 
 import argparse
@@ -38,11 +38,11 @@ from eqemb.library.database import FORMAT, Records
 
 Array = NDArray[Any]
 _LETTER = re.compile(r"V![^\[\],\t]+")
-_ALIKE = 32  # letters that may stand for each other: neighbours in frequency
+_ALIKE = 32  # letters of similar frequency that may replace each other
 
 
 class Copies:
-    """A real library, and the folder that its copies are written to."""
+    """A real library, and the folder of the copies."""
 
     def __init__(self, library: Library, folder: Path, count: int) -> None:
         self.real, self.count = library.generation / "index", count
@@ -56,7 +56,7 @@ class Copies:
         self.random = np.random.default_rng(0)
 
     def make(self) -> None:
-        """Write everything."""
+        """Write all files."""
         self.write_words()
         self.write_structure()
         self.write_vectors()
@@ -69,7 +69,7 @@ class Copies:
         (self.generation.parents[1] / "library.json").write_text(state, "ascii")
 
     def write(self, name: str, make: Callable[[int], Array]) -> None:
-        """One array after the other."""
+        """Concatenate arrays in a file."""
         first = make(0)
         shape = (len(first) * self.count, *first.shape[1:])
         dtype = load(self.real, name).dtype
@@ -81,7 +81,7 @@ class Copies:
     # ------------------------------------------------------------ words
 
     def write_words(self) -> None:
-        """Text, vocabulary and postings of words."""
+        """Write text, vocabulary and postings of words."""
         words = (self.real / "words.txt").read_text("utf-8").split("\n")
         stems, rows = load(self.real, "stems"), load(self.real, "meaning.rows")
         sizes = np.diff(load(self.real, "wording.pointers"))
@@ -123,7 +123,7 @@ class Copies:
 
     @staticmethod
     def _renamed(count: int, rare: Array, copy: int) -> Array:
-        """The numbers of things in a copy in which the rare ones are new."""
+        """Return the ids of a copy, in which rare items are new."""
         numbers = np.arange(count)
         if copy:
             numbers[rare] = count + (copy - 1) * len(rare) + np.arange(len(rare))
@@ -135,7 +135,7 @@ class Copies:
     # ------------------------------------------------------------ structure
 
     def write_structure(self) -> None:
-        """Records, units, symbols, shapes, forms, outlines and families."""
+        """Write records, units, symbols, shapes, forms, outlines and families."""
         tags = json.loads((self.real / "outlines.tags.json").read_text("ascii"))
         (self.index / "outlines.tags.json").write_text(json.dumps(tags), "ascii")
         symbols = load(self.real, "outlines.symbols")
@@ -166,7 +166,7 @@ class Copies:
     def _write_symbols(
         self, tags: list[str], numbers: dict[str, int], names: list[dict[str, str]]
     ) -> None:
-        """Those of outlines, and what only stands far behind in one."""
+        """Return the symbols of outlines, and those that occur only late in one."""
         keys = Keys(self.real, "symbols")
         place = {row: number for number, tag in enumerate(tags)
                  if (row := keys.find(tag)) is not None}  # fmt: skip
@@ -183,7 +183,7 @@ class Copies:
 
     @staticmethod
     def _permuted(tags: list[str], symbols: Array, copy: int) -> dict[str, str]:
-        """A name for each letter of a copy: that of another one that is about as common."""
+        """Return a name for each letter of a copy: that of a letter of similar frequency."""
         if copy == 0:
             return {}
         common = np.bincount(symbols, minlength=len(tags))
@@ -207,7 +207,7 @@ class Copies:
         np.save(self.index / "forms.types.npy", kinds[order].astype(np.int32))
 
     def _write_postings(self, name: str, rows_of: Callable[[int], Array]) -> None:
-        """The postings of every copy, by the rows that it has."""
+        """Write the postings of every copy, by its rows."""
         pointers, owners, weights = (
             load(self.real, f"{name}.{part}") for part in ("pointers", "owners", "weights")
         )
@@ -221,11 +221,11 @@ class Copies:
         gatherer.write(most)
 
     def _write_units(self, names: list[dict[str, str]]) -> None:
-        """The units of every copy, and the records that have their names."""
+        """Write the units of every copy, and its records."""
         units = [unit for (unit,) in self.records.rows("SELECT unit FROM units ORDER BY id")]
         known = {unit: number for number, unit in enumerate(units)}
         vectors = load(self.real, "meaning.units")
-        source = array("i", range(len(units)))  # whose vector each has
+        source = array("i", range(len(units)))  # source of each vector
         rows = []
         for name in names:
             found = []
@@ -286,7 +286,7 @@ class Copies:
     # ------------------------------------------------------------ vectors
 
     def write_vectors(self) -> None:
-        """Vectors of words are the same; those of equations are shaken."""
+        """Write vectors: those of words are unchanged, those of equations are perturbed."""
         for name in ("meaning.words", "meaning.kinds"):
             np.save(self.index / f"{name}.npy", load(self.real, name))
         text = (self.real / "meaning.kinds.txt").read_text("utf-8")
@@ -305,7 +305,7 @@ class Copies:
 
 
 def _letters(number: int) -> str:
-    """A number in letters: a word with one behind it is another word."""
+    """Write a number in letters, as a suffix that makes a new word."""
     return chr(97 + number % 26) + ("" if number < 26 else _letters(number // 26))
 
 
@@ -314,7 +314,7 @@ def _rename(text: str, names: dict[str, str]) -> str:
 
 
 def make_large(real: Path, folder: Path, size: int) -> None:
-    """A library of at least `size` equations in a new folder."""
+    """Make a library of at least `size` equations in a new folder."""
     with Library.open(real) as library:
         count = next(library.records.rows("SELECT COUNT(*) FROM equations"))[0]
         Copies(library, folder, -(-size // count)).make()

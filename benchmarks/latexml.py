@@ -1,30 +1,30 @@
 """Compare the numbers and labels that eqemb reads with those of LaTeXML.
 
-LaTeXML is a judge for development, never a dependency (Debian: `latexml`, and for the packages
+LaTeXML is a reference for development, never a dependency (Debian: `latexml`, and for the packages
 that papers load `texlive-latex-extra`, `-science`, `-pictures`, `-publishers`). The papers are a
 fixed sample: those with at least 3 numbered displays and less than 150 kB of `.tex`, one of each
-cluster of near-duplicates, none that asks for `showonlyrefs` or `autonum` (LaTeXML numbers every
+cluster of near-duplicates, none that uses `showonlyrefs` or `autonum` (LaTeXML numbers every
 equation there), in an order that depends only on the seed and keeps the collections in
 proportion. LaTeXML is run on them in that order, one at a time, until enough are read: a paper
 is read when LaTeXML ends in time without a fatal error, with at most 10 errors, and finds a
-numbered equation. Its answers are kept in the cache and not made twice.
+numbered equation. Its output is cached.
 
     python benchmarks/latexml.py --corpora FOLDER --cache FOLDER [--json] [--judge-only]
 
 `--corpora` holds `MANIFEST.tsv` and one folder of archives for each collection. The table goes
-to stdout, talk to stderr. What is compared:
+to stdout, messages to stderr. The comparison covers:
 
 - a label that stands on an equation, and the number printed there, in both (a label that is
   repeated is compared occurrence by occurrence; labels of `subequations` themselves, and those
   without a number on either side, name no numbered equation and are only counted);
 - the count of numbered equations of each paper.
 
-LaTeXML 0.8.7 is run with three known defects mended (see EMPTIED and REPAIRS). One stays: where
+LaTeXML 0.8.7 is run with three known defects fixed (see EMPTIED and REPAIRS). One remains: where
 it joins several numbered rows of an `eqnarray` into one equation, all numbers but one are gone.
 Such rows are known by the ids of their formulas and counted as `folded`; a count that differs by
 just these is marked so, and a second percentage takes them as numbered. Where a paper's class is
-neither in the archive nor known to LaTeXML, nobody can say whether its equations are 3 or 1.3:
-these papers stay in, and another percentage leaves them out.
+neither in the archive nor known to LaTeXML, it is unknown whether an equation is 3 or 1.3:
+these papers are included, and another percentage excludes them.
 """
 
 import argparse
@@ -50,7 +50,7 @@ from typing import Any
 MIN_DISPLAYS = 3
 MAX_TEX_BYTES = 150_000
 MAX_ERRORS = 10
-CPU_LIMIT_SECONDS = 180  # of processor time, so that a busy machine reads the same papers
+CPU_LIMIT_SECONDS = 180  # CPU time, so that a busy machine reads the same papers
 WALL_LIMIT_SECONDS = 1_800
 MEMORY_LIMIT_BYTES = 6 << 30
 
@@ -64,12 +64,12 @@ LATEXML = [
     "--preload=eqemb-repairs.sty",
 ]
 
-# LaTeXML 0.8.7 does not come back from loading expl3: these bindings
+# LaTeXML 0.8.7 hangs when loading expl3: these bindings
 # are replaced by empty ones. What needs them (`\NewDocumentCommand`) becomes an error.
 EMPTIED = ["expl3.pool", "expl3.ltx", "expl3.sty", "xparse.sty", "lipsum.sty"]
 EMPTY = "package LaTeXML::Package::Pool;\nuse LaTeXML::Package;\n1;\n"
 
-# Two known mistakes in its numbers are mended: every row of an array, matrix or \substack within
+# Two known numbering bugs are fixed: every row of an array, matrix or \substack within
 # an align or eqnarray steps the equation counter, and a numbered row of an
 # eqnarray loses its number when an unnumbered one continues it.
 REPAIRS = r"""package LaTeXML::Package::Pool;
@@ -94,7 +94,7 @@ my $join = \&equationgroupJoinRows;
 1;
 """
 
-#: What an answer depends on besides the paper: a kept one made otherwise is made again.
+#: Settings that determine the output besides the paper: if they change, the cache is not used.
 SETUP = [*LATEXML, *EMPTIED, hashlib.sha256(REPAIRS.encode()).hexdigest()]
 
 _NAMESPACE = "{http://dlmf.nist.gov/LaTeXML}"
@@ -117,7 +117,7 @@ class Paper:
 
 @dataclass(slots=True)
 class Row:
-    """What one reader says of one equation, or of a group that carries a number or labels."""
+    """One reader's output for an equation, or for a group with a number or labels."""
 
     number: str | None
     labels: list[str]
@@ -130,7 +130,7 @@ class Row:
 
 @dataclass(slots=True)
 class Judgement:
-    """LaTeXML's answer on one paper."""
+    """LaTeXML's output for one paper."""
 
     setup: list[str]
     sha256: str
@@ -153,7 +153,7 @@ class Judgement:
 
     @property
     def class_known(self) -> bool:
-        """Whether it found the document class; else it numbers as `article` or `book` would."""
+        """Whether it found the document class; otherwise it numbers like `article` or `book`."""
         return not _CLASS_MISSING.search(self.status)
 
 
@@ -174,7 +174,7 @@ class Comparison:
 
     paper: str
     skipped: bool
-    """Not read by eqemb at all."""
+    """Whether eqemb skipped the paper."""
     class_known: bool
     labels: int
     agreeing: int
@@ -190,7 +190,7 @@ class Comparison:
 
 
 def sample(corpora: Path, seed: int) -> list[Paper]:
-    """All papers that may be asked, in the order in which they are."""
+    """Return all candidate papers, in order."""
     with (corpora / "MANIFEST.tsv").open(encoding="utf-8", newline="") as lines:
         manifest = list(csv.DictReader(lines, delimiter="\t", quoting=csv.QUOTE_NONE))
     manifest.sort(key=lambda line: _shuffle_key(seed, line))
@@ -210,13 +210,13 @@ def sample(corpora: Path, seed: int) -> list[Paper]:
 
 
 def _shuffle_key(seed: int, line: dict[str, str]) -> str:
-    """A place that depends on nothing but the seed and the paper's name."""
+    """Return a sort key that depends only on the seed and the paper's name."""
     name = f"{seed}:{line['collection']}/{line['file']}"
     return hashlib.sha256(name.encode()).hexdigest()
 
 
 def _suits(path: Path) -> bool:
-    """Small enough, and numbered by rules that LaTeXML knows."""
+    """Whether a paper is small enough and numbered by rules that LaTeXML supports."""
     size = 0
     with tarfile.open(path) as archive:
         for member in archive:
@@ -231,7 +231,7 @@ def _suits(path: Path) -> bool:
 
 
 def _interleave(collections: Iterable[list[Paper]]) -> list[Paper]:
-    """One list of which every beginning holds the collections in proportion."""
+    """Merge lists such that every prefix has the collections in proportion."""
     placed = [
         ((place + 0.5) / len(papers), paper.collection, paper)
         for papers in collections
@@ -244,7 +244,7 @@ def _interleave(collections: Iterable[list[Paper]]) -> list[Paper]:
 
 
 def judge(paper: Paper, cache: Path) -> Judgement:
-    """LaTeXML's answer, from the cache where it was asked before."""
+    """Return LaTeXML's output, from the cache if possible."""
     kept = cache / "latexml" / f"{paper.collection}-{paper.name}.json"
     sha256 = hashlib.sha256(paper.path.read_bytes()).hexdigest()
     if kept.exists():
@@ -265,7 +265,7 @@ def _judgement(kept: dict[str, Any]) -> Judgement:
 
 
 def _ask(paper: Paper, folder: Path, sha256: str) -> Judgement:
-    """Run LaTeXML on one paper, unpacked afresh."""
+    """Unpack one paper and run LaTeXML on it."""
     _unpack(paper.path, folder)
     output, log = folder / "judge.xml", folder / "judge.log"
     paths = [f"--path={_bindings(folder.parent)}", f"--path={folder}"]
@@ -292,7 +292,7 @@ def _ask(paper: Paper, folder: Path, sha256: str) -> Judgement:
 
 
 def _unpack(archive: Path, folder: Path) -> None:
-    """Unpack the TeX files; never LaTeXML's own bindings, which are Perl and would be run."""
+    """Unpack the TeX files, without LaTeXML bindings: they are Perl and would be executed."""
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
     with tarfile.open(archive) as members:
@@ -305,7 +305,7 @@ def _unpack(archive: Path, folder: Path) -> None:
 
 
 def _bindings(work: Path) -> Path:
-    """A folder of bindings that is searched before LaTeXML's own."""
+    """Make a folder of bindings that take precedence over LaTeXML's own."""
     folder = work / "bindings"
     folder.mkdir(exist_ok=True)
     for name in EMPTIED:
@@ -320,7 +320,7 @@ def _limit() -> None:
 
 
 def _read_answer(judgement: Judgement, output: Path, log: Path) -> None:
-    """Take status and equations from what LaTeXML left."""
+    """Parse status and equations from LaTeXML's output."""
     text = log.read_text(encoding="utf-8", errors="replace") if log.exists() else ""
     judgement.errors = len(re.findall(r"(?m)^Error:", text))
     judgement.warnings = len(re.findall(r"(?m)^Warning:", text))
@@ -338,7 +338,7 @@ def _read_answer(judgement: Judgement, output: Path, log: Path) -> None:
 
 
 def equations(root: ET.Element, environment: str = "") -> Iterator[Row]:
-    """The equations of LaTeXML's document, in order."""
+    """Return the equations of LaTeXML's document, in order."""
     for node in root:
         if node.tag == f"{_NAMESPACE}equation":
             yield _row(node, "equation", environment)
@@ -368,7 +368,7 @@ def _row(node: ET.Element, kind: str, environment: str) -> Row:
 
 
 def _text(node: ET.Element) -> str:
-    """A tag's text, with formulas in it as TeX."""
+    """Return the text of a tag, with formulas as TeX."""
     if node.tag == f"{_NAMESPACE}Math":
         return f"${node.get('tex', '')}$"
     parts = [node.text or ""]
@@ -378,7 +378,7 @@ def _text(node: ET.Element) -> str:
 
 
 def _folded(node: ET.Element, number: str | None) -> int:
-    """How many numbered rows were joined into this one and lost their number."""
+    """Return the number of numbered rows that were joined into this one and lost their number."""
     rows = {
         match[1]
         for formula in node.iter(f"{_NAMESPACE}Math")
@@ -391,7 +391,7 @@ def _folded(node: ET.Element, number: str | None) -> int:
 
 
 def ours(paper: Paper) -> list[Row] | None:
-    """The same paper, read by eqemb; None where it is skipped."""
+    """Read the same paper with eqemb; return None if it is skipped."""
     import eqemb
 
     articles = list(eqemb.read_articles(paper.path))
@@ -406,7 +406,7 @@ def ours(paper: Paper) -> list[Row] | None:
 
 
 def compare(name: str, found: list[Row] | None, judgement: Judgement) -> Comparison:
-    """Labels and counts of one paper."""
+    """Compare labels and counts of one paper."""
     mine, theirs = found or [], judgement.rows
     groups = {
         _plain_label(label)
@@ -465,12 +465,12 @@ def _by_label(rows: list[Row], groups: set[str]) -> dict[str, list[str | None]]:
 
 
 def _plain_label(label: str) -> str:
-    """As LaTeXML writes labels: runs of white space become one underscore."""
+    """Normalise a label as LaTeXML does: white space becomes one underscore."""
     return "_".join(label.split())
 
 
 def _plain_number(number: str) -> str:
-    """Without what is only markup: spaces, braces and the dollars of a formula in a tag."""
+    """Remove markup: spaces, braces, and the dollar signs of a formula in a tag."""
     return re.sub(r"[\s{}$~]", "", number)
 
 
@@ -494,7 +494,7 @@ def _cause(
 def judged(
     corpora: Path, cache: Path, seed: int, papers: int, tries: int
 ) -> Iterator[tuple[Paper, Judgement]]:
-    """Papers in order, each with LaTeXML's answer, until enough were read."""
+    """Yield papers in order with LaTeXML's output, until enough were read."""
     read = 0
     for place, paper in enumerate(sample(corpora, seed)[:tries], start=1):
         judgement = judge(paper, cache)
@@ -512,7 +512,7 @@ def judged(
 
 
 def summary(asked: list[tuple[Paper, Judgement]], compared: list[Comparison]) -> dict[str, Any]:
-    """Every figure, its unit in its name."""
+    """Return all figures, with units in their names."""
     labels = sum(comparison.labels for comparison in compared)
     agreeing = sum(comparison.agreeing for comparison in compared)
     known = [comparison for comparison in compared if comparison.class_known]
@@ -553,15 +553,17 @@ def _percent(part: int, whole: int) -> float:
 
 
 def main() -> None:
-    """Ask the judge, read the same papers, print."""
+    """Run LaTeXML, read the same papers with eqemb, and print the comparison."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--corpora", type=Path, required=True, help="folder with MANIFEST.tsv")
     parser.add_argument("--cache", type=Path, required=True, help="folder for LaTeXML's answers")
     parser.add_argument("--papers", type=int, default=60, help="papers that LaTeXML must read")
-    parser.add_argument("--tries", type=int, default=110, help="papers that it may be asked")
+    parser.add_argument("--tries", type=int, default=110, help="maximum number of papers to try")
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--judge-only", action="store_true", help="fill the cache, no comparison")
-    parser.add_argument("--json", action="store_true", help="one object on stdout")
+    parser.add_argument(
+        "--judge-only", action="store_true", help="fill the cache without comparing"
+    )
+    parser.add_argument("--json", action="store_true", help="print one JSON object")
     asked_for = parser.parse_args()
     asked = list(
         judged(

@@ -1,8 +1,7 @@
-r"""Are a tree's leaves the visible characters of its source? Counted twice, by different means.
+r"""Check that the leaves of a tree are the visible characters of its source, by independent means.
 
-`visible` goes over the tokens and never builds a tree: what a command shows is read off the tables,
-what it hides is passed over. `leaves` counts the characters of a tree. Text (`\text{...}`) is
-taken from the tree's side in both.
+`visible` scans the tokens and never builds a tree: the tables say what a command shows and hides.
+`leaves` counts the characters of a tree. Text (`\text{...}`) is taken from the tree in both.
 """
 
 import re
@@ -29,7 +28,7 @@ _STARRED = {r"\operatorname", *commands.ENTRIES}
 
 
 def leaves(made: Layout) -> Counter[str]:
-    """The characters of the tree."""
+    """Return the characters of a tree."""
     seen: Counter[str] = Counter(made.punctuation)
     for node in walk(made.root):
         tag = node.tag
@@ -42,12 +41,12 @@ def leaves(made: Layout) -> Counter[str]:
 
 
 def visible(latex: str) -> Counter[str]:
-    """The characters that a reader of the source would see, by the tables alone."""
+    """Return the visible characters of the source, by the tables alone."""
     return _Reading(tokens(latex)).run()
 
 
 def _letters(tag: str) -> str:
-    """The bare characters of a tag, alphabets folded."""
+    """Return the plain characters of a tag, without mathematical alphabets."""
     tag = re.sub(r"^[VNTEM]!|(?<=.)[VNT]!|1x\d+\Z|\d+x\d+\Z|O!\w+|W!", "", tag)
     tag = commands.unescape(tag).replace("‖", "||").replace("-", "−").replace("≔", ":=")
     return "".join(unicodedata.normalize("NFKD", tag).split())
@@ -67,13 +66,13 @@ class _Reading:
         return self.seen
 
     def arguments(self, token: str) -> None:
-        """Pass over what a command hides, and take what is not read as it stands."""
+        """Skip what a command hides, and take unparsed parts literally."""
         if token in _DELIMITED:
             self.delimiter()
         elif token == r"\genfrac":
             self.general_fraction()
         elif token in _WITH_OPTION and self.source[self.at] == "[":
-            # The order of a derivative stands over and under.
+            # The order of a derivative appears above and below.
             self.option(times=2 if token in commands.DERIVATIVES else 1)
         elif token in commands.STACKS_ON and self.source[self.at] == "[":
             self.option()
@@ -91,7 +90,7 @@ class _Reading:
             self.hidden(commands.ENVIRONMENTS.get(token[7:-1], ("", "", 0, ""))[2], token)
 
     def entry(self) -> None:
-        """The key of a glossary, and what is added to its entry."""
+        """Return the key of a glossary entry and its additions."""
         start = self.at
         self.group()
         self.seen.update(_Reading(self.source[start : self.at]).run())
@@ -123,7 +122,7 @@ class _Reading:
         self.at = end + 1
 
     def diagram(self, token: str) -> None:
-        """Arrows by their direction; how they are drawn is not text."""
+        """Return arrows by direction; their options are not text."""
         if token == r"\xymatrix":
             self.skip(lambda: self.source[self.at] == "{")
             return
@@ -160,7 +159,7 @@ class _Reading:
             self.at += 1
 
     def length(self) -> None:
-        r"""Past `-3pt` or `-\thickmuskip`."""
+        r"""Skip `-3pt` or `-\thickmuskip`."""
         while self.source[self.at] in ("-", "+"):
             self.at += 1
         self.at = min(
@@ -168,7 +167,7 @@ class _Reading:
         )
 
     def hidden(self, count: int, token: str) -> None:
-        """Past a star, an option and arguments."""
+        """Skip a star, an option and arguments."""
         if token in commands.LENGTHS:
             return
         if not count and token in commands.DROPPED and token not in commands.OPTIONAL:
@@ -180,7 +179,7 @@ class _Reading:
             self.group()
 
     def group(self) -> None:
-        """Past one argument."""
+        """Skip one argument."""
         level = 0
         while token := self.source[self.at]:
             level += (token == "{") - (token == "}")
@@ -190,7 +189,7 @@ class _Reading:
 
 
 def _shown(token: str) -> str:
-    """What a token itself puts on paper."""
+    """Return the characters that a token itself shows."""
     if token in _SILENT or token[:2] == "\\\\" or token[:4] == "\\end" or token == r"\ar":
         return ""
     if token == r"\not":

@@ -1,12 +1,12 @@
-"""94 machine-learning formulas in 13 classes: how often the nearest one is of the same class.
+"""Nearest-neighbour classification of 94 machine-learning formulas in 13 classes.
 
     EQEMB_BENCH=FOLDER python benchmarks/ml_categories.py [--model FOLDER ...] [-o results]
 
-Leave-one-out accuracy of the nearest neighbour. Nothing is chosen here: measures, weights and
-vectors are those that `arqmath_measures.py` chose, read from `results/arqmath.json`; its unit
-vectors are learned from the ARQMath formulas. `--model` adds models of a library, EqEmb-U and
-EqEmb-H, whose equation vectors are made from units alone. The formulas were copied from arXiv
-papers by their collectors, some from the same paper, and may be among a library's own.
+Prints the leave-one-out accuracy. No setting is chosen here: measures, weights and vectors are
+those that `arqmath_measures.py` chose, read from `results/arqmath.json`; its unit vectors are
+trained on the ARQMath formulas. `--model` adds models of a library, EqEmb-U and EqEmb-H, whose
+equation vectors are computed from units alone. The formulas were copied from arXiv papers by their
+collectors, some from the same paper, and may also be in the library.
 """
 
 import argparse
@@ -30,7 +30,7 @@ from arqmath_measures import (
     outlines,
     overlap,
     read,
-    side_by_side,
+    row_alignment,
 )
 from unit_vectors import UnitVectors, lengths_one
 
@@ -41,19 +41,19 @@ from eqemb.models.fold_in import bare
 from eqemb.storage.atomic import to_json, write_atomically
 
 RESULTS = Path(__file__).parent / "results"
-#: The figure that is kept with the benchmark: LaTeX tokens and pairs of them, cosine.
+#: Accuracy reported with the benchmark: cosine of LaTeX tokens and token pairs.
 TOKENS = 0.819
 
 
 class Formulas(NamedTuple):
-    """The formulas by number, and their classes."""
+    """Formulas by number, and their classes."""
 
     trees: dict[str, Layout]
     classes: list[str]
 
 
 def read_formulas(path: Path) -> Formulas:
-    """A class and LaTeX in each line; minus as the trees of ARQMath have it."""
+    """Read lines of class and LaTeX; minus is written as in ARQMath's trees."""
     classes: list[str] = []
     trees: dict[str, Layout] = {}
     for line in path.read_text("utf-8").splitlines():
@@ -67,7 +67,7 @@ def read_formulas(path: Path) -> Formulas:
 
 
 def nearest(similarity: Floats, classes: list[str]) -> Floats:
-    """Whether each formula's nearest is of its class; a share where several are as near."""
+    """Return the share of nearest neighbours of the same class, for each formula."""
     similarity = np.round(similarity, 9)
     np.fill_diagonal(similarity, -math.inf)
     best = similarity == similarity.max(axis=1, keepdims=True)
@@ -77,17 +77,17 @@ def nearest(similarity: Floats, classes: list[str]) -> Floats:
 
 
 def matrix(measure: Any, names: list[str]) -> Floats:
-    """Every formula asked for, beside every other."""
+    """Return the scores of every formula for every other."""
     return np.array([[measure(one, other) for other in names] for one in names])
 
 
 def similarities(
     bench: Path, found: Formulas, settings: dict[str, Any]
 ) -> tuple[dict[str, list[Floats]], str]:
-    """Each measure's matrix, vectors one a seed; and how many units these know."""
+    """Return the matrix of each measure (one per seed for vectors), and the known units."""
     names = list(found.trees)
     data = read(bench / "arqmath1", reference_scorer(bench))
-    every = {**data.trees, **found.trees}  # so that idf is that of a large collection
+    every = {**data.trees, **found.trees}  # to compute idf over a large collection
 
     def shared(how: dict[str, Any]) -> Floats:
         bags = {n: Counter(t.units(how["window"], **KINDS[how["kind"]])) for n, t in every.items()}
@@ -109,18 +109,18 @@ def similarities(
         "Dice, window 1": [shared(dice)],
         "overlap of units": [shared(settings["overlap"])],
         "vectors of units, ARQMath": vectors,
-        "side by side": [matrix(side_by_side(outlines(found.trees), **shape), names)],
+        "row alignment": [matrix(row_alignment(outlines(found.trees), **shape), names)],
     }
-    a, b = settings["weights"]["side by side + overlap + vectors"]
+    a, b = settings["weights"]["row alignment + overlap + vectors"]
     (c,) = settings["weights"]["overlap + vectors"]
-    (shared_units,), (rows,) = made["overlap of units"], made["side by side"]
+    (shared_units,), (rows,) = made["overlap of units"], made["row alignment"]
     made["overlap + vectors"] = [shared_units + c * part for part in vectors]
-    made["side by side + overlap + vectors"] = [rows + a * shared_units + b * v for v in vectors]
+    made["row alignment + overlap + vectors"] = [rows + a * shared_units + b * v for v in vectors]
     return made, f"ARQMath {known:,} of {len(units):,} (window {how['window']})"
 
 
 def folded(path: Path, found: Formulas) -> tuple[dict[str, list[Floats]], str]:
-    """A model's vectors of equations that it knows by their units alone, as a library has them."""
+    """Return the vectors that a model computes from units alone, as in a library."""
     model = Embeddings.load(path)
     vectors = bare(model, [layout(tree.latex).units() for tree in found.trees.values()])
     made = {}
@@ -134,24 +134,24 @@ def folded(path: Path, found: Formulas) -> tuple[dict[str, list[Floats]], str]:
 
 
 def main() -> None:
-    """One row a measure."""
+    """Print a row for each measure."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--model", type=Path, action="append", default=[], metavar="FOLDER")
     parser.add_argument("-o", "--output", type=Path, help="for ml_categories.md and .json")
     options = parser.parse_args()
     if "EQEMB_BENCH" not in os.environ:
-        sys.exit("set EQEMB_BENCH to the folder of the benchmarks")
+        sys.exit("set EQEMB_BENCH to the folder with the benchmark data")
     bench = Path(os.environ["EQEMB_BENCH"])
     found = read_formulas(bench / "ml_categories" / "formulas.tsv")
     settings = json.loads((RESULTS / "arqmath.json").read_text("utf-8"))["settings"]
     made, known = similarities(bench, found, settings)
     units = [known]
-    a, b = settings["weights"]["side by side + overlap + vectors"]
+    a, b = settings["weights"]["row alignment + overlap + vectors"]
     for path in options.model:
         more, known = folded(path, found)
         units.append(known)
-        parts = made["side by side"][0] + a * made["overlap of units"][0]
-        made |= more | {f"side by side + overlap + {n}": [parts + b * more[n][0]] for n in more}
+        parts = made["row alignment"][0] + a * made["overlap of units"][0]
+        made |= more | {f"row alignment + overlap + {n}": [parts + b * more[n][0]] for n in more}
     right = {
         name: np.mean([nearest(some, found.classes) for some in seeds], axis=0)
         for name, seeds in made.items()
@@ -189,7 +189,7 @@ def main() -> None:
 
 
 def error(share: float, count: int) -> float:
-    """The standard error of a share."""
+    """Return the standard error of a share."""
     return math.sqrt(share * (1 - share) / count)
 
 

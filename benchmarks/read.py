@@ -1,11 +1,11 @@
-"""How fast papers are read, beside pandoc and pylatexenc on the same papers in the same run.
+"""Measure reading speed, next to pandoc and pylatexenc on the same papers in the same run.
 
     python benchmarks/read.py --corpora PAPERS [--rivals 30] [--times 10] [--json]
 
-PAPERS is a folder of papers (.tar.gz and the like). Rivals that are not installed are left out and
-said so. "MB" are megabytes of the .tex, .sty and .cls files that were joined into documents; for
-the rivals, of the main file alone, which is all they are given. Memory is PSS, summed over all
-processes of the run, sampled twenty times a second.
+PAPERS is a folder of papers (.tar.gz and similar). Other programs are skipped, with a message, if
+they are not installed. "MB" are megabytes of the .tex, .sty and .cls files that were joined into
+documents; for the other programs, of the main file, which is all they get. Memory is PSS, summed
+over all processes of the run and sampled twenty times a second.
 """
 
 import argparse
@@ -26,11 +26,13 @@ from eqemb.sources import Source, discover, load
 
 
 def main() -> None:
-    """Measure and print."""
+    """Measure and print the results."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--corpora", default=os.environ.get("EQEMB_CORPORA"))
-    parser.add_argument("--rivals", type=int, default=30, help="papers given to the rivals")
-    parser.add_argument("--times", type=int, default=10, help="the same papers so many times over")
+    parser.add_argument(
+        "--rivals", type=int, default=30, help="number of papers for other programs"
+    )
+    parser.add_argument("--times", type=int, default=10, help="how often the papers are repeated")
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
     if not options.corpora:
@@ -48,14 +50,14 @@ def main() -> None:
 
 
 def sources(papers: Path) -> Iterator[Source]:
-    """Every LaTeX source below a folder, opened."""
+    """Open every LaTeX source below a folder."""
     for found in discover([papers]):
         if not found.cause and found.form == "tex":
             yield load(found)
 
 
 def one_core(papers: Path) -> dict[str, float | int]:
-    """CPU seconds of opening and reading everything, in one process."""
+    """Return the CPU seconds of opening and reading everything in one process."""
     started = time.process_time()
     documents = size = 0
     for source in sources(papers):
@@ -74,7 +76,7 @@ def one_core(papers: Path) -> dict[str, float | int]:
 
 
 def beside_rivals(papers: Path, count: int) -> dict[str, float | int]:
-    """CPU seconds per MB of main files, ours and theirs, on an even sample of papers."""
+    """Return CPU seconds per MB of main files, for all programs, on a sample of papers."""
     every = list(sources(papers))
     sample = every[:: max(1, len(every) // count)][:count]
     mains = [(s, main) for s in sample if (main := s.main or Files(s.files).main())]
@@ -89,7 +91,7 @@ def beside_rivals(papers: Path, count: int) -> dict[str, float | int]:
     except ImportError:
         pass
     for name in sorted({"pandoc", "pylatexenc"} - set(readers)):
-        print(f"{name} is not installed: left out", file=sys.stderr)
+        print(f"skipping {name}: not installed", file=sys.stderr)
     figures: dict[str, float | int] = {"rivals_papers": len(mains)}
     for name, reader in readers.items():
         seconds, failed = _time(reader, [s.files[main] for s, main in mains])
@@ -128,7 +130,7 @@ def _pylatexenc(data: bytes) -> object:
 
 
 def whole_run(papers: Path, times: int) -> dict[str, float | int]:
-    """`eqemb read` with one and two processes, and its memory as the corpus grows."""
+    """Run `eqemb read` with one and two processes, and measure memory as the corpus grows."""
     figures: dict[str, float | int] = {}
     with tempfile.TemporaryDirectory() as scratch:
         folder = Path(scratch)
@@ -167,7 +169,7 @@ def _watch(process: "subprocess.Popen[bytes]", peaks: list[float]) -> None:
 
 
 def _family(pid: int) -> list[int]:
-    """A process and its children (Linux)."""
+    """Return the memory of a process and its children (Linux)."""
     try:
         children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
         threads = Path(f"/proc/{pid}/task").iterdir()

@@ -1,10 +1,10 @@
-"""Whether training gives the same bytes: threads, a second run, and kills at random moments.
+"""Check that training gives the same bytes for any number of threads, again, and after kills.
 
     python benchmarks/same_bytes.py LIBRARY [--model eqemb-u] [--collection ml] [--kills 3]
 
-Trains through the command line with 1, 2 and 4 threads and once more, then kills a run with
+Trains through the command line with 1, 2 and 4 threads and once more. Then it kills a run with
 SIGKILL at random moments, resuming each time, and compares the sha256 of all models. Works on a
-copy of the library; exits 1 if any differ.
+copy of the library; exits with 1 if any differ.
 """
 
 import argparse
@@ -19,7 +19,7 @@ from pathlib import Path
 
 
 def command(library: Path, given: argparse.Namespace, name: str, threads: int) -> list[str]:
-    """One training run."""
+    """Start a training run."""
     return [
         sys.executable, "-m", "eqemb", "train", str(library), "--model", given.model,
         "--collection", given.collection, "--dim", str(given.dim), "--name", name,
@@ -28,7 +28,7 @@ def command(library: Path, given: argparse.Namespace, name: str, threads: int) -
 
 
 def trained(library: Path, given: argparse.Namespace, name: str, threads: int) -> tuple[str, float]:
-    """The sha256 of a run that is left in peace, and its seconds."""
+    """Return the sha256 of an undisturbed run and its duration."""
     start = time.perf_counter()
     done = subprocess.run(
         command(library, given, name, threads), check=True, capture_output=True, text=True
@@ -37,14 +37,14 @@ def trained(library: Path, given: argparse.Namespace, name: str, threads: int) -
 
 
 def main() -> None:
-    """Train, kill, compare."""
+    """Train, kill and compare."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
     parser.add_argument("library", type=Path)
     parser.add_argument("--model", default="eqemb-u")
     parser.add_argument("--collection", default="all")
     parser.add_argument("--dim", type=int, default=50)
     parser.add_argument("--kills", type=int, default=3)
-    parser.add_argument("--seed", type=int, help="of the moments of the kills")
+    parser.add_argument("--seed", type=int, help="seed of the times of the kills")
     given = parser.parse_args()
     moments = random.Random(given.seed)
     with tempfile.TemporaryDirectory() as scratch:
@@ -60,7 +60,7 @@ def main() -> None:
             wait = moments.uniform(0.2, 1.0) * seconds
             try:
                 process.wait(wait)
-                print(f"kill {kill + 1}: over before its {wait:.1f} s")
+                print(f"kill {kill + 1}: finished before {wait:.1f} s")
             except subprocess.TimeoutExpired:
                 process.kill()
                 process.wait()

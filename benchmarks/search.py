@@ -1,21 +1,21 @@
-"""How long answers take: cold and warm, each part alone, beside FAISS's flat index.
+"""Measure query latency: cold and warm, each part of the search alone, next to FAISS's flat index.
 
     python benchmarks/search.py LIBRARY                      a real library, with a model
     python benchmarks/search.py LIBRARY --sizes 100000 1000000 --keep FOLDER
     python benchmarks/search.py LIBRARY --sizes 100000 --out benchmarks/results/search.md
 
-Larger libraries are made out of copies of the real one (`large_library` says what of them is
-synthetic); with `--keep` they are made once. Questions are drawn from the real library with a
-fixed seed: words (one to four, common and rare ones, one in ten misspelt), equations by their
-LaTeX, and equations by name. Each is asked once, after a few that are not counted.
+Larger libraries are made of copies of the real one (`large_library` says what is synthetic); with
+`--keep` they are made once. Queries are drawn from the real library with a fixed seed: words (one
+to four, frequent and rare ones, one in ten misspelt), LaTeX of equations, and names of equations.
+Each query runs once, after a few warm-up queries.
 
-*cold* is the command as people run it, a process of its own, its files in the page cache and its
-bytecode compiled, beside `python -c "import numpy"` in turns. *warm* is one process with the
-library open, ten hits with all that is shown of them. Milliseconds: the median and the 90th
-percentile by the clock, and the median of CPU time of all threads, which other people's work on
-the machine disturbs less. FAISS's flat index (extra `ann`) and our product search the same vectors
-for the ten nearest in the same process, on one thread and on all. Whatever else is warm has one
-thread: where other work holds the second core, threads that wait for each other say nothing.
+*cold* is the command as users run it, in its own process, with its files in the page cache and its
+bytecode compiled, alternating with `python -c "import numpy"`. *warm* is one process with an open
+library that returns ten complete hits. Milliseconds: median and 90th percentile of wall-clock time,
+and the median CPU time of all threads, which is less sensitive to other work on the machine.
+FAISS's flat index (extra `ann`) and our matrix product find the ten nearest of the same vectors in
+the same process, with one thread and with all. All other warm figures use one thread, because
+waiting threads give meaningless figures if other work uses the second core.
 """
 
 import argparse
@@ -50,7 +50,7 @@ Row = tuple[str, Times]
 
 
 def questions(library: Library, count: int) -> dict[str, list[str]]:
-    """Words, LaTeX and names, the same for the same library."""
+    """Return queries by words, LaTeX and name, the same for the same library."""
     random = np.random.default_rng(0)
     wording = library.questions.wording
     telling = [w for w in wording.words if len(w) > 3 and w.isalpha() and w not in STOP_WORDS]
@@ -87,7 +87,7 @@ def questions(library: Library, count: int) -> dict[str, list[str]]:
 
 
 def clocked(ask: Callable[[Any], Any], asked: list[Any]) -> Times:
-    """Seconds by the clock and of CPU for each question."""
+    """Return wall-clock and CPU seconds of each query."""
     for one in asked[:NOT_COUNTED]:
         ask(one)
     found = []
@@ -99,7 +99,7 @@ def clocked(ask: Callable[[Any], Any], asked: list[Any]) -> Times:
 
 
 def run_clocked(command: list[str]) -> tuple[float, float]:
-    """Seconds of a process by the clock and of CPU."""
+    """Return wall-clock and CPU seconds of a process."""
     environment = {k: v for k, v in os.environ.items() if k != "PYTHONDONTWRITEBYTECODE"}
     before, start = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
     done = subprocess.run(command, capture_output=True, check=False, env=environment)
@@ -115,7 +115,7 @@ def run_clocked(command: list[str]) -> tuple[float, float]:
 
 
 def cold(folder: Path, asked: dict[str, list[str]]) -> Iterable[Row]:
-    """The commands, each run beside a bare import of NumPy."""
+    """Time the commands, alternating with a bare import of NumPy."""
     python = [sys.executable]
     eqemb = [*python, "-m", "eqemb"]
     kinds = {"search": "words", "similar": "latex"}
@@ -125,14 +125,14 @@ def cold(folder: Path, asked: dict[str, list[str]]) -> Iterable[Row]:
             one = asked[what][number].split() if what == "words" else [asked[what][number]]
             found[kind].append(run_clocked([*eqemb, kind, str(folder), "--", *one]))
         found["import numpy"].append(run_clocked([*python, "-c", "import numpy"]))
-    found = {kind: times[2:] for kind, times in found.items()}  # the first two warm the files
+    found = {kind: times[2:] for kind, times in found.items()}  # the first two warm the page cache
     yield "cold: `python -c 'import numpy'`", found["import numpy"]
     yield "cold: `eqemb search WORDS`", found["search"]
     yield "cold: `eqemb similar LATEX`", found["similar"]
 
 
 def warm(library: Library, asked: dict[str, list[str]]) -> Iterable[Row]:
-    """Answers of an open library, and of each part."""
+    """Time queries of an open library, and of each part of the search."""
     yield "warm: search by words", clocked(library.search, asked["words"])
     yield "warm: similar to LaTeX", clocked(library.similar, asked["latex"])
     yield "warm: similar to a name", clocked(library.similar, asked["names"])
@@ -163,7 +163,7 @@ def warm(library: Library, asked: dict[str, list[str]]) -> Iterable[Row]:
 
 
 def answers(folder: Path, asked: dict[str, list[str]]) -> Iterable[Row]:
-    """The warm rows, of a process with one thread."""
+    """Return the warm rows, from a process with one thread."""
     command = [sys.executable, __file__, str(folder), "--warm"]
     done = subprocess.run(
         command,
@@ -176,7 +176,7 @@ def answers(folder: Path, asked: dict[str, list[str]]) -> Iterable[Row]:
 
 
 def vectors(folder: Path, count: int) -> dict[str, Times]:
-    """The ten nearest equations of vectors, by our product and by FAISS; runs on its own."""
+    """Time the ten nearest equations, by our matrix product and by FAISS; runs in a process."""
     with Library.open(folder) as library:
         meaning = library.questions.meaning
         if meaning is None:
@@ -192,21 +192,21 @@ def vectors(folder: Path, count: int) -> dict[str, Times]:
     try:
         import faiss
     except ImportError:
-        print("FAISS is not installed: only ours is timed", file=sys.stderr)
+        print("FAISS is not installed: timing only our product", file=sys.stderr)
         return found
     if os.environ.get("OMP_NUM_THREADS") == "1":
         faiss.omp_set_num_threads(1)
     index = faiss.IndexFlatIP(table.shape[1])
     index.add(np.ascontiguousarray(table))
     found["FAISS IndexFlatIP"] = clocked(lambda one: index.search(one[None], 10), asked)
-    for one in asked:  # equal scores may stand in any order
+    for one in asked:  # equal scores may be in any order
         if not np.allclose(index.search(one[None], 10)[0][0], table[product(one)] @ one, atol=1e-5):
-            raise SystemExit("FAISS and the product do not find the same")
+            raise SystemExit("FAISS and our product find different equations")
     return found
 
 
 def beside_faiss(folder: Path, count: int) -> Iterable[Row]:
-    """The vector part on one thread and on all."""
+    """Time the vector search with one thread and with all."""
     for threads in ("one thread", "all threads"):
         environment = os.environ | (ONE_THREAD if threads == "one thread" else {})
         command = [sys.executable, __file__, str(folder), "--vectors", str(count)]
@@ -219,7 +219,7 @@ def beside_faiss(folder: Path, count: int) -> Iterable[Row]:
 
 
 def measured(folder: Path, asked: dict[str, list[str]]) -> tuple[int, dict[str, Times]]:
-    """How many equations a library has, and all times."""
+    """Return the number of equations of a library and all times."""
     with Library.open(folder) as library:
         count = len(library.questions.types)
     rows = dict(cold(folder, asked)) | dict(answers(folder, asked))
@@ -227,10 +227,10 @@ def measured(folder: Path, asked: dict[str, list[str]]) -> tuple[int, dict[str, 
 
 
 def table(columns: list[tuple[int, dict[str, Times]]]) -> str:
-    """Milliseconds in Markdown: median / 90th percentile, and CPU."""
+    """Format milliseconds as Markdown: median / 90th percentile, and CPU."""
     heads = [f"{count:,} equations" for count, _ in columns]
     lines = [
-        f"| ms: median / p90 by the clock (median CPU) | {' | '.join(heads)} |",
+        f"| ms: median / p90 wall-clock (median CPU) | {' | '.join(heads)} |",
         "|---|" + "---:|" * len(heads),
     ]
     for name in columns[0][1]:
@@ -252,13 +252,15 @@ def table(columns: list[tuple[int, dict[str, Times]]]) -> str:
 
 
 def main() -> None:
-    """Run it."""
+    """Run the benchmark."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", 1)[0])
     parser.add_argument("library", type=Path)
-    parser.add_argument("--sizes", type=int, nargs="*", default=[], help="larger ones to make")
-    parser.add_argument("--keep", type=Path, help="a folder for libraries that are made")
-    parser.add_argument("--count", type=int, default=60, help="questions of each kind")
-    parser.add_argument("--out", type=Path, help="a Markdown file to keep the table in")
+    parser.add_argument(
+        "--sizes", type=int, nargs="*", default=[], help="sizes of larger libraries"
+    )
+    parser.add_argument("--keep", type=Path, help="folder for larger libraries")
+    parser.add_argument("--count", type=int, default=60, help="number of queries of each kind")
+    parser.add_argument("--out", type=Path, help="Markdown file for the table")
     parser.add_argument("--warm", action="store_true", help=argparse.SUPPRESS)
     parser.add_argument("--vectors", type=int, help=argparse.SUPPRESS)
     asked = parser.parse_args()
@@ -281,8 +283,8 @@ def main() -> None:
         columns = [measured(folder, drawn) for folder in folders]
     load = os.getloadavg()[0] / (os.cpu_count() or 1)
     text = (
-        f"{asked.count} questions of each kind; Python {platform.python_version()},"
-        f" NumPy {np.__version__}, {os.cpu_count()} cores, {load:.1f} processes waiting for each"
+        f"{asked.count} queries of each kind; Python {platform.python_version()},"
+        f" NumPy {np.__version__}, {os.cpu_count()} cores, load {load:.1f} per core"
         f" at the end.\n\n{table(columns)}\n"
     )
     print(text)

@@ -1,12 +1,12 @@
-"""What was tried when defaults were chosen: one setting changed at a time, on validation words.
+"""Tune settings one at a time on validation words: the data behind the defaults.
 
     python benchmarks/settings.py LIBRARY nlp ir ai ml [--reading logistic] [--wide]
 
-The paper's vocabulary (thresholds 10 and 25), numbered equations, near-duplicates left out; K=50,
-W=4, E=16, or with --wide K=100, W=16. Every figure is the mean over the collections and seeds; its
-error is that of seeds. Test words are never looked at. Prints the tables that docs/training.md
-shows. In the logistic reading zeros count by their mean (the first table says why), and rates are
-chosen again.
+The paper's vocabulary (thresholds 10 and 25), numbered equations, without near-duplicates; K=50,
+W=4, E=16, or K=100, W=16 with --wide. Every figure is the mean over collections and seeds, with the
+standard error over seeds. Test words are never used. Prints the tables that docs/training.md links
+to. In the logistic reading, negatives are averaged (the first table shows why), and learning rates
+are tuned again.
 """
 
 import argparse
@@ -67,7 +67,7 @@ EQUATIONS: list[tuple[type[EqEmb], dict[str, Any]]] = [
     (EqEmbH, {"article_weight": 0.0}),
     (EqEmbH, {"unit_weight": 0.0, "type_weight": 0.0, "own_weight": 0.0}),
 ]
-#: What is tried again in the logistic reading, from zeros by their mean and a lower rate.
+#: Settings tuned again in the logistic reading, with averaged negatives and a lower rate.
 LOGISTIC: dict[str, Any] = {"reading": "logistic", "zero_weight": "mean", "rate": 0.025}
 LOGISTIC_WORDS: list[dict[str, Any]] = [
     {},
@@ -90,7 +90,7 @@ Data = tuple[Corpus, Split]
 
 
 def opened(folder: Path, collections: list[str]) -> list[Data]:
-    """Corpora and splits of collections, with the paper's vocabulary and numbered equations."""
+    """Return corpora and splits, with the paper's vocabulary and numbered equations."""
     made = []
     for name in collections:
         with Library.open(folder) as library:
@@ -101,12 +101,12 @@ def opened(folder: Path, collections: list[str]) -> list[Data]:
 
 
 def judged(model: BernoulliEmbeddings, data: Data, words: int | None) -> list[float]:
-    """Validation scores: both readings, raw and with a temperature, and accuracy."""
+    """Return validation scores: both readings, raw and with temperature, and accuracy."""
     return readings(model.score(*data, VALIDATION, words=words))
 
 
 def readings(found: likelihood.Scored) -> list[float]:
-    """The five figures of a row."""
+    """Return the five figures of a row."""
     raw = likelihood.means(found)
     tempered = [
         reading(found.scaled(likelihood.fit_temperature(found, reading))).mean()
@@ -116,7 +116,7 @@ def readings(found: likelihood.Scored) -> list[float]:
 
 
 def line(name: str, settings: dict[str, Any], values: list[list[list[float]]]) -> str:
-    """A row of the table from values by seed and collection."""
+    """Format a row of the table from values by seed and collection."""
     by_seed = np.array(values).mean(axis=1)
     mean = by_seed.mean(axis=0)
     error = (
@@ -124,15 +124,15 @@ def line(name: str, settings: dict[str, Any], values: list[list[list[float]]]) -
         if len(by_seed) > 1
         else np.zeros_like(mean)
     )
-    said = ", ".join(f"{key} {value}".strip() for key, value in settings.items()) or "defaults"
+    text = ", ".join(f"{key} {value}".strip() for key, value in settings.items()) or "defaults"
     cells = [f"{m:.3f} ± {e:.3f}" for m, e in zip(mean, error, strict=True)]
-    return f"| {name} | {said} | " + " | ".join(cells) + " |"
+    return f"| {name} | {text} | " + " | ".join(cells) + " |"
 
 
 def tried(
     data: list[Data], seeds: range, threads: int, models: list[str], shape: dict[str, Any]
 ) -> Iterator[str]:
-    """The lines, as they come."""
+    """Yield the rows as they are computed."""
     of_words, of_equations = WORDS, EQUATIONS
     if shape.get("reading") == "logistic":
         of_words, of_equations = LOGISTIC_WORDS, LOGISTIC_EQUATIONS
@@ -173,7 +173,7 @@ def tried(
 
 
 def main() -> None:
-    """Train, score and print."""
+    """Train, score and print the table."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
     parser.add_argument("library", type=Path)
     parser.add_argument("collections", nargs="+")

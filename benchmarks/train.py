@@ -1,25 +1,24 @@
-"""Words per second of the first pass beside gensim's CBOW, where time goes, what speed is worth.
+"""Training speed of the first pass, next to gensim's CBOW: words per second, profile, quality.
 
     python benchmarks/train.py                    a synthetic Zipf text of 20 million words
     python benchmarks/train.py --corpus FOLDER    and a saved `Corpus`: speed, and scores
     python benchmarks/train.py --memory           and the peak memory of training the text
-    python benchmarks/train.py --quick            one million words, one round: a look in a minute
+    python benchmarks/train.py --quick            one million words, one round: takes a minute
     python benchmarks/train.py --json             all raw numbers
 
 Prints, in this order:
 
-- M words per second, by the clock and by CPU second of all threads (which other people's work on
-  the machine disturbs less): both sides in turns, best of `--rounds`, same K, window, negatives and
-  threads (`train_cbow` says how gensim is set), one pass, or several over a small text;
-- what a second thread gains, beside its gain for bare matrix products in the same rounds;
-- where our time goes on one thread, and how far it is from what the three matrix products of each
-  block would allow if they were all;
-- with `--corpus`, seconds to gensim's best validation score, and what zeros shared by 64 words
-  cost (`train_quality`);
-- with `--memory`, the peak of a process that opens and trains the text, and our estimate of it.
+- M words per second, by wall-clock time and by CPU time of all threads (which is less sensitive to
+  other work on the machine). Both programs alternate, best of `--rounds`, with the same K, window,
+  negatives and threads (`train_cbow` describes gensim's settings), one pass, or several over a
+  small text;
+- the speed-up of a second thread, next to that of bare matrix products in the same rounds;
+- the time of each kernel on one thread, next to that of the three matrix products of each block;
+- with `--corpus`, seconds to gensim's best validation score, and the cost of negatives shared by 64
+  words (`train_quality`);
+- with `--memory`, the peak of a process that opens and trains the text, and our estimate.
 
-The Zipf text has no meaning. Needs the extra `baselines` for gensim; without it only our side is
-measured.
+The Zipf text is random. Needs the extra `baselines` for gensim; without it only eqemb is measured.
 """
 
 import argparse
@@ -45,14 +44,14 @@ from eqemb.kernels.arrays import Floats, Rule, Text, Vectors
 from eqemb.models.bernoulli import BernoulliEmbeddings
 
 V, ARTICLE = 25_000, 5_000
-ENOUGH = 2_000_000  # words in one measurement of a small text: it is passed over as often
-WINDOW = 8  # of the profile, of scores and of memory
+ENOUGH = 2_000_000  # words in one measurement: a small text is repeated
+WINDOW = 8  # for the profile, the scores and memory
 PHASES = {"words_forward": word_loops, "group": loops, "apply_words": word_loops}
 Report = dict[str, Any]
 
 
 def zipf_corpus(size: int, seed: int = 0) -> Corpus:
-    """Words with frequency 1 / rank, in articles of 5,000; no equations."""
+    """Make a text with word frequency 1 / rank, in articles of 5,000 words, without equations."""
     share = 1 / np.arange(1, V + 1)
     edges = np.cumsum(share / share.sum())
     random = np.random.default_rng(seed)
@@ -77,19 +76,19 @@ def zipf_corpus(size: int, seed: int = 0) -> Corpus:
 
 
 def text_of(corpus: Corpus) -> Text:
-    """All of its words."""
+    """Return all words of a corpus as a text."""
     return Text(corpus.tokens, corpus.starts, draws.noise_table(corpus.counts))
 
 
 def first_vectors(size: int, dim: int) -> Vectors:
-    """Where training starts."""
+    """Return initial vectors."""
     random = np.random.default_rng(1)
     rho, alpha = ((random.standard_normal((size, dim)) / dim).astype(np.float32) for _ in range(2))
     return Vectors(rho, alpha, np.zeros_like(rho), np.zeros_like(rho))
 
 
 def speed(text: Text, rule: Rule, dim: int, threads: int, passes: int) -> Doubles:
-    """Words per second, and per CPU second."""
+    """Return words per second, and per CPU second."""
     vectors = first_vectors(len(text.noise.alias), dim)
 
     def work() -> None:
@@ -101,7 +100,7 @@ def speed(text: Text, rule: Rule, dim: int, threads: int, passes: int) -> Double
 
 @loops.kernel
 def _products(context: Floats, noise: Floats, scores: Floats, out: Floats, times: int) -> None:
-    """The three products of a block, again and again."""
+    """Run the three matrix products of a block repeatedly."""
     zeros = np.empty_like(noise)
     for _ in range(times):
         np.dot(context, noise.T, scores)
@@ -110,7 +109,7 @@ def _products(context: Floats, noise: Floats, scores: Floats, out: Floats, times
 
 
 def products(rule: Rule, dim: int, threads: int, times: int = 20_000) -> Doubles:
-    """Words per second, and per CPU second, if there were nothing but the matrix products."""
+    """Return words per second, and per CPU second, of the matrix products alone."""
     random = np.random.default_rng(0)
 
     def work() -> None:
@@ -132,7 +131,7 @@ def products(rule: Rule, dim: int, threads: int, times: int = 20_000) -> Doubles
 
 @contextmanager
 def profiled(spent: dict[str, float]) -> Iterator[None]:
-    """Count the CPU seconds of each kernel called meanwhile."""
+    """Count the CPU seconds of each kernel that is called in the context."""
     before = {name: getattr(module, name) for name, module in PHASES.items()}
 
     def timed(name: str) -> Callable[..., Any]:
@@ -155,12 +154,12 @@ def profiled(spent: dict[str, float]) -> Iterator[None]:
 
 
 def profile(text: Text, rule: Rule, dim: int, passes: int) -> dict[str, float]:
-    """Nanoseconds of CPU per word in each kernel, on one thread."""
+    """Return the CPU nanoseconds per word of each kernel, on one thread."""
     spent: dict[str, float] = {}
     with profiled(spent):
-        everything = 1e9 / float(speed(text, rule, dim, 1, passes)[1])
+        total = 1e9 / float(speed(text, rule, dim, 1, passes)[1])
     found = {name: 1e9 * spent[name] / (passes * len(text.tokens)) for name in PHASES}
-    return found | {"the rest": everything - sum(found.values()), "everything": everything}
+    return found | {"the rest": total - sum(found.values()), "total": total}
 
 
 class Side:
@@ -173,12 +172,12 @@ class Side:
         self.rival = Cbow(corpus.tokens, folder / f"{name}.txt") if HAVE_GENSIM else None
 
     def rule(self, window: int) -> Rule:
-        """The step of our model's defaults, at the window and n that both sides have."""
+        """Return our default step, with the window and n that both programs use."""
         made = model(self.given, window).rule(draws.key(0, 1, 1), 0.05, self.size)
         return made._replace(batch=self.given.batch or made.batch)
 
     def rows(self, window: int) -> Report:
-        """Best M words per second of each side and number of threads, and of the products."""
+        """Return the best M words per second by program and threads, and of the products."""
         rule, found = self.rule(window), {}
         cpu.words_update(  # compile
             first_vectors(len(self.text.noise.alias), self.dim), self.text, rule, (0, rule.batch)
@@ -203,7 +202,7 @@ class Side:
 
 
 def model(given: argparse.Namespace, window: int) -> BernoulliEmbeddings:
-    """Our defaults, with the ones and zeros in the same balance at another n."""
+    """Return our defaults, with positives and negatives balanced for another n."""
     usual = BernoulliEmbeddings()
     weight = usual.weight * usual.negatives / given.negatives
     return BernoulliEmbeddings(
@@ -212,9 +211,9 @@ def model(given: argparse.Namespace, window: int) -> BernoulliEmbeddings:
 
 
 def memory(corpus: Corpus, given: argparse.Namespace, folder: Path) -> Report:
-    """The peak of a process that opens the text and makes an iteration over it.
+    """Return the peak memory of a process that opens the text and makes one iteration.
 
-    Another one, over little, goes before: what compiling takes is not the text's.
+    A process on a small text runs first, to exclude the memory of compilation.
     """
     for name, text in (("little", zipf_corpus(10_000)), ("whole", corpus)):
         text.save(folder / name)
@@ -225,7 +224,7 @@ def memory(corpus: Corpus, given: argparse.Namespace, folder: Path) -> Report:
 
 
 def child(given: argparse.Namespace) -> None:
-    """What `memory` starts."""
+    """Run the child process of `memory`."""
     made = model(given, WINDOW).set_params(iterations=1)
     made.fit(Corpus.load(given.child), threads=max(given.threads))
     status = Path("/proc/self/status").read_text()
@@ -233,7 +232,7 @@ def child(given: argparse.Namespace) -> None:
 
 
 def show_speed(row: Report) -> None:
-    """Lines of the table of speeds."""
+    """Print rows of the table of speeds."""
     for threads, sides in row["threads"].items():
         figures = ""
         for unit in ("mwords_per_second", "mwords_per_cpu_second"):
@@ -243,8 +242,8 @@ def show_speed(row: Report) -> None:
 
 
 def show_gains(rows: list[Report]) -> None:
-    """What the last number of threads gains over the first."""
-    print("\ngain of threads, by the clock:")
+    """Print the speed-up of the last number of threads over the first."""
+    print("\nspeed-up by threads, wall-clock:")
     for row in rows:
         first, *_, last = row["threads"].items()
         gains = {
@@ -256,7 +255,7 @@ def show_gains(rows: list[Report]) -> None:
 
 
 def show_profile(report: Report) -> None:
-    """Where time goes, and the limit."""
+    """Print the profile, and the limit by matrix products."""
     for name, parts in report["profile_ns_per_word"].items():
         told = ", ".join(f"{part} {value:.0f}" for part, value in parts.items())
         print(f"\nns of CPU per word, {name}, one thread, W={WINDOW}: {told}")
@@ -264,12 +263,12 @@ def show_profile(report: Report) -> None:
               if "1" in row["threads"]]  # fmt: skip
     if limits:
         limit = 1e3 / max(limits)
-        share = limit / report["profile_ns_per_word"]["zipf"]["everything"]
-        print(f"matrix products alone: {limit:.0f} ns, {share:.0%} of everything on zipf")
+        share = limit / report["profile_ns_per_word"]["zipf"]["total"]
+        print(f"matrix products alone: {limit:.0f} ns, {share:.0%} of the total on zipf")
 
 
 def arguments() -> argparse.Namespace:
-    """What was asked for."""
+    """Parse the command line."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
     parser.add_argument("--words", type=int, default=20_000_000)
     parser.add_argument("--corpus", type=Path, help="a folder saved by Corpus.save")
@@ -278,7 +277,9 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--dim", type=int, default=100)
     parser.add_argument("--negatives", type=int, default=10)
-    parser.add_argument("--batch", type=int, help="of the measured speed; else our model's own")
+    parser.add_argument(
+        "--batch", type=int, help="batch size of the measured speed; default: our model's"
+    )
     parser.add_argument("--windows", type=int, nargs="+", default=[4, 8, 16])
     parser.add_argument("--threads", type=int, nargs="+", default=[1, 2])
     parser.add_argument("--json", action="store_true")
@@ -290,7 +291,7 @@ def arguments() -> argparse.Namespace:
 
 
 def measured(given: argparse.Namespace, folder: Path) -> Report:
-    """All that was asked for; speeds are shown as they come."""
+    """Run all measurements; speeds are printed as they are measured."""
     corpora = {"zipf": zipf_corpus(given.words)}
     if given.corpus:
         corpora["corpus"] = Corpus.load(given.corpus)
@@ -320,7 +321,7 @@ def measured(given: argparse.Namespace, folder: Path) -> Report:
 
 
 def main() -> None:
-    """Measure and print."""
+    """Measure and print the results."""
     given = arguments()
     if given.child:
         child(given)

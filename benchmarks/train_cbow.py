@@ -1,10 +1,10 @@
-"""gensim's CBOW as the rival of the first pass: a text in a file, trained and timed.
+"""Gensim's CBOW, the comparison for the first pass: a text in a file, trained and timed.
 
-`window` = W/2 each side, `shrink_windows=False`, `cbow_mean=0`, `sample=0`; fed from a file, which
-is gensim's fastest way. Its reader takes lines until they hold more than 10,000 words and leaves
-out, unsaid, what is over: of lines of 5,000 words a third is never trained. So lines are of 200
-words here, which loses 2 %, and speed is by gensim's own count of words trained. Windows end with
-the line; building the vocabulary is not counted.
+`window` = W/2 on each side, `shrink_windows=False`, `cbow_mean=0`, `sample=0`. The text is read
+from a file, gensim's fastest input. Its reader joins lines until they exceed 10,000 words and
+silently drops the rest: of lines of 5,000 words a third is never trained. Lines have 200 words
+here, which loses 2 %, and speed is computed from gensim's own count of trained words. Windows end
+with the line; building the vocabulary is not included.
 """
 
 import time
@@ -24,19 +24,19 @@ Doubles = NDArray[np.float64]
 
 
 def now() -> Doubles:
-    """Seconds by the clock, and of CPU in all threads."""
+    """Wall-clock seconds, and CPU seconds of all threads."""
     return np.array([time.perf_counter(), time.process_time()])
 
 
 def clocked(work: Callable[[], object]) -> Doubles:
-    """Seconds that some work took, by the clock and of CPU."""
+    """Measure wall-clock and CPU seconds of the context."""
     start = now()
     work()
     return now() - start
 
 
 class Cbow:
-    """A text that gensim can read."""
+    """A text in a file that gensim can read."""
 
     def __init__(self, tokens: Ids, file: Path) -> None:
         self.file, self.size = file, len(tokens)
@@ -45,7 +45,7 @@ class Cbow:
                 lines.write(" ".join(map(str, tokens[low : low + LINE].tolist())) + "\n")
 
     def model(self, rule: Rule, dim: int, threads: int, rate: float = 0.025) -> Any:
-        """An untrained model that knows the text's words."""
+        """Return an untrained model with the text's vocabulary."""
         from gensim.models import Word2Vec
 
         made = Word2Vec(
@@ -56,7 +56,7 @@ class Cbow:
         return made
 
     def train(self, model: Any, epochs: int, callbacks: Any = ()) -> int:
-        """Make some passes over the text, the rate falling in a line. How many words were read."""
+        """Make passes over the text with a linearly falling rate; return the words trained."""
         trained, _ = model.train(
             corpus_file=str(self.file), total_words=self.size, total_examples=-(-self.size // LINE),
             epochs=epochs, callbacks=callbacks,
@@ -64,14 +64,14 @@ class Cbow:
         return int(trained)
 
     def speed(self, rule: Rule, dim: int, threads: int, passes: int) -> Doubles:
-        """Words per second, and per CPU second."""
+        """Return words per second, and per CPU second."""
         model, start = self.model(rule, dim, threads), now()
         return self.train(model, passes) / (now() - start)
 
     def epochs(
         self, model: Any, epochs: int, judge: Callable[[Floats, Floats], float], size: int
     ) -> Iterator[tuple[float, Doubles]]:
-        """After every pass the score of (rho, alpha), and seconds spent in training so far."""
+        """Yield the score of (rho, alpha) and the training time after every pass."""
         from gensim.models.callbacks import CallbackAny2Vec
 
         found: list[tuple[float, Doubles]] = []
@@ -90,7 +90,7 @@ class Cbow:
 
 
 def vectors(model: Any, size: int) -> tuple[Floats, Floats]:
-    """The matrices rho (syn1neg) and alpha (syn0) by our ids; zeros for words it never saw."""
+    """Return rho (syn1neg) and alpha (syn0) by our ids; unknown words are zeros."""
     ids = np.array([int(word) for word in model.wv.index_to_key])
     rho, alpha = (np.zeros((size, model.vector_size), np.float32) for _ in range(2))
     rho[ids], alpha[ids] = model.syn1neg, model.wv.vectors

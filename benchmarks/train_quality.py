@@ -1,12 +1,12 @@
-"""What speed is worth: seconds to a validation score beside gensim, and what shared zeros cost.
+"""Seconds to a validation score, next to gensim, and the cost of shared negatives.
 
 Part of `train.py --corpus`. The score is the predictive log-likelihood (softmax) of the validation
 words of `Split.make(corpus)`, each given the W - 1 nearest words of the training stream and no
-equation. gensim is scored with its own matrices, context = sum of syn0, rho = syn1neg; it gets a
-grid of rates and of numbers of epochs (its rate falls in a line to the last), and its best is the
-best epoch of any of these runs, at the seconds that this run took up to there. We get one setting,
-our defaults at the same n, and count the seconds until a quarter of an iteration ends with at
-least that score. Only training is counted, by the clock, with the same number of threads.
+equation. Gensim is scored with its own matrices, context = sum of syn0, rho = syn1neg. It gets a
+grid of rates and epochs (its rate falls linearly to the last); its best is the best epoch of any of
+these runs, at the time of that run up to this epoch. Eqemb gets one setting, our defaults at the
+same n; its time is that of the first quarter of an iteration with at least this score. Only
+training is timed, by wall-clock, with the same number of threads.
 """
 
 import math
@@ -30,25 +30,25 @@ QUICK_RATES, QUICK_EPOCHS = (0.05,), (5,)
 
 
 class Judge:
-    """A corpus without its held-out words, and the score of vectors on validation words."""
+    """A corpus without its held-out words, and a score on its validation words."""
 
     def __init__(self, corpus: Corpus, window: int) -> None:
         self.corpus, self.window, self.split = corpus, window, Split.make(corpus)
         self.text = training_stream(corpus, self.split).text
         self.part = self.split.of(VALIDATION)
         if not self.part.any():
-            raise SystemExit("the corpus has no equations to hold words out around")
+            raise SystemExit("no words can be held out: the corpus has no equations")
         self.near = contexts(corpus, self.split, window - 1)[self.part]
 
     def score(self, rho: Floats, alpha: Floats) -> float:
-        """The mean predictive log-likelihood."""
+        """Return the mean predictive log-likelihood."""
         words, negatives = self.split.words[self.part], self.split.negatives[self.part]
         scored = likelihood.score(rho, words, negatives, context_sum(alpha, self.near))
         return float(likelihood.predictive(scored).mean())
 
 
 def ours(judge: Judge, model: BernoulliEmbeddings, threads: int) -> Iterator[tuple[float, Any]]:
-    """After every quarter of an iteration the score, and seconds of training so far."""
+    """Yield the score and the training time after every quarter of an iteration."""
     text, size = judge.text, len(judge.corpus.words)
     rho, alpha = (features.initial(0, which, size, model.dim, model.init) for which in (0, 1))
     vectors = Vectors(rho, alpha, np.zeros_like(rho), np.zeros_like(rho))
@@ -66,7 +66,7 @@ def ours(judge: Judge, model: BernoulliEmbeddings, threads: int) -> Iterator[tup
 def race(
     judge: Judge, model: BernoulliEmbeddings, threads: int, folder: Path, *, quick: bool
 ) -> Report:
-    """Seconds for gensim to its best score, and for us to the same."""
+    """Measure the seconds of gensim to its best score, and of eqemb to the same score."""
     text, rule = Cbow(judge.text.tokens, folder / "race.txt"), model.rule(0, model.step, 1)
     runs = []
     for rate in QUICK_RATES if quick else RATES:
@@ -85,7 +85,7 @@ def race(
         best = max(best, score)
         if reached is None and score >= theirs["score"]:
             reached = spent
-        if score < best - 0.05:  # it has learned the text by heart
+        if score < best - 0.05:  # it is overfitting
             break
     row: Report = {"window": model.window, "threads": threads, "gensim": theirs, "grid": runs}
     row |= {"eqemb_best_score": best, "eqemb_seconds": None, "eqemb_cpu_seconds": None}
@@ -95,7 +95,7 @@ def race(
 
 
 def shared_zeros(judge: Judge, model: BernoulliEmbeddings, threads: int, seeds: int) -> Report:
-    """Best validation scores with zeros shared by blocks of 64, and with zeros of one's own."""
+    """Return the best validation scores with negatives shared by 64 words, and without sharing."""
     row: Report = {"window": model.window, "seeds": seeds}
     for block in (64, 1):
         made = BernoulliEmbeddings(**{**model.get_params(), "block": block})
@@ -111,7 +111,7 @@ def shared_zeros(judge: Judge, model: BernoulliEmbeddings, threads: int, seeds: 
 def measure(
     corpus: Corpus, model: BernoulliEmbeddings, threads: int, folder: Path, *, quick: bool
 ) -> Report:
-    """Both, on one corpus."""
+    """Run both measurements on one corpus."""
     judge = Judge(corpus, model.window)
     negatives = judge.split.settings.negatives
     report: Report = {"chance_score": -math.log(1 + negatives), "words": len(judge.text.tokens)}
@@ -122,7 +122,7 @@ def measure(
 
 
 def show(report: Report) -> None:
-    """Both in words."""
+    """Print both results."""
     print(
         f"\nvalidation score of {report['held_out']:,} words, W - 1 words and no equation;"
         f" chance {report['chance_score']:.3f}"
@@ -134,11 +134,13 @@ def show(report: Report) -> None:
     for key in ("block_64", "block_1"):
         error = zeros[key]["error"]
         told.append(f"{zeros[key]['mean']:.4f}" + (f" +- {error:.4f}" if error else ""))
-    print(f"zeros shared by 64 words {told[0]}, own zeros {told[1]} ({zeros['seeds']} seeds)")
+    print(
+        f"negatives shared by 64 words {told[0]}, own negatives {told[1]} ({zeros['seeds']} seeds)"
+    )
 
 
 def show_race(row: Report) -> None:
-    """Who was there first."""
+    """Print the times to the same score."""
     theirs = row["gensim"]
     print(
         f"gensim's best, W={row['window']}, {row['threads']} threads: {theirs['score']:.3f} after"
@@ -146,11 +148,12 @@ def show_race(row: Report) -> None:
         f" epoch {theirs['best_epoch']} of {theirs['epochs']}; best of {len(row['grid'])} runs)"
     )
     if row["eqemb_seconds"] is None:
-        print(f"eqemb never gets there: {row['eqemb_best_score']:.3f} at best")
+        print(f"eqemb does not reach it: {row['eqemb_best_score']:.3f} at best")
         return
     ratios = [theirs[unit] / row[f"eqemb_{unit}"] for unit in ("seconds", "cpu_seconds")]
     print(
-        f"eqemb is there after {row['eqemb_seconds']:.1f} s, {row['eqemb_cpu_seconds']:.1f} of CPU:"
-        f" {ratios[0]:.1f} and {ratios[1]:.1f} times sooner; its best is"
+        f"eqemb reaches it after {row['eqemb_seconds']:.1f} s,"
+        f" {row['eqemb_cpu_seconds']:.1f} of CPU:"
+        f" {ratios[0]:.1f} and {ratios[1]:.1f} times faster; its best is"
         f" {row['eqemb_best_score']:.3f}"
     )

@@ -1,8 +1,8 @@
-"""Vectors of units that were learned from formulas alone, and formulas as the means of them.
+"""Vectors of units trained on formulas alone, and formulas as means of them.
 
-A formula is a text of units, as b_u sees it: each unit is predicted from those around it, and both
-rho and alpha are learned. For `arqmath_measures.py` and `ml_categories.py`, whose formulas stand in
-no text.
+A formula is a text of units, as in b_u: each unit is predicted from those around it, and both rho
+and alpha are learned. Used by `arqmath_measures.py` and `ml_categories.py`, whose formulas have no
+surrounding text.
 """
 
 from collections.abc import Sequence
@@ -23,7 +23,7 @@ Bag = Sequence[Unit]
 
 
 class Learner(NamedTuple):
-    """How units are learned."""
+    """Settings of the training of units."""
 
     method: str
     """"b_u", or "GloVe"."""
@@ -32,7 +32,7 @@ class Learner(NamedTuple):
     rate: float
 
     def learn(self, text: Text, size: int, seed: int) -> tuple[Floats, Floats]:
-        """The rho and alpha of all units."""
+        """Return rho and alpha of all units."""
         if self.method == "GloVe":
             rule = PairRule(10.0, 0.75, draws.key(seed, PAIRS, 0))
             counts = cpu.pairs_count(text.tokens, text.starts, size, self.window)
@@ -50,7 +50,7 @@ class Learner(NamedTuple):
 
 
 class UnitVectors(NamedTuple):
-    """The units of some formulas, with their vectors."""
+    """Units of formulas, with their vectors."""
 
     rows: dict[Unit, int]
     rho: Floats
@@ -59,7 +59,7 @@ class UnitVectors(NamedTuple):
 
     @classmethod
     def learned(cls, bags: Sequence[Bag], how: Learner, seed: int) -> Self:
-        """From the formulas themselves, one text of units each."""
+        """Train on the formulas themselves, one text of units each."""
         rows: dict[Unit, int] = {}
         tokens = np.array([rows.setdefault(u, len(rows)) for bag in bags for u in bag], np.int32)
         starts = np.cumsum([0, *map(len, bags)])
@@ -69,7 +69,7 @@ class UnitVectors(NamedTuple):
         return cls(rows, *how.learn(text, len(rows), seed), idf)
 
     def pooled(self, bags: Sequence[Bag], side: str, *, weighted: bool) -> NDArray[np.float64]:
-        """Each formula as the mean direction of its units, of length 1; 0 where none is known."""
+        """Return each formula as the normalised mean of its units; 0 if no unit is known."""
         units: NDArray[Any] = np.asarray(getattr(self, side), np.float64)
         units = lengths_one(units) * (self.idf[:, None] if weighted else 1.0)
         made = np.zeros((len(bags), units.shape[1]))
@@ -81,7 +81,7 @@ class UnitVectors(NamedTuple):
 
 
 def lengths_one(rows: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Rows of length 1; those that are 0 stay so."""
+    """Normalise rows; rows of zeros are unchanged."""
     length = np.linalg.norm(rows, axis=1, keepdims=True)
     scaled: NDArray[np.float64] = rows / np.where(length > 0, length, 1.0)
     return scaled

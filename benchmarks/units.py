@@ -1,9 +1,9 @@
-"""Equations per second and core: LaTeX to units, beside other converters in the same run.
+"""Conversion speed, LaTeX to units, in equations per second and core, next to other converters.
 
     python benchmarks/units.py [--papers FOLDER | --equations FILE.jsonl] [--latexml 100]
 
-Without either: the real equations under EQEMB_BENCH, else textbook formulas. Times are CPU time of
-one process, the best of three passes; LaTeXML converts its share in one document.
+Without either option: the real equations under EQEMB_BENCH, or else textbook formulas. Times are
+CPU time of one process, the best of three passes; LaTeXML converts its share in one document.
 """
 
 import argparse
@@ -21,17 +21,17 @@ from eqemb.formula import layout
 
 
 def ours(latex: str) -> None:
-    """What a library does with every equation."""
+    """Convert an equation as a library does."""
     layout(latex).units()
 
 
 def ours_shown(latex: str) -> None:
-    """What a page does."""
+    """Convert an equation as a page does."""
     layout(latex).to_mathml()
 
 
 def rivals() -> dict[str, Callable[[str], object]]:
-    """The converters that are installed."""
+    """Return the installed converters."""
     found: dict[str, Callable[[str], object]] = {}
     try:
         from math_core import LatexToMathML
@@ -52,7 +52,7 @@ def rivals() -> dict[str, Callable[[str], object]]:
 def measure(
     convert: Callable[[str], object], equations: list[str], passes: int
 ) -> tuple[float, int]:
-    """Equations per second of CPU time, and how many were refused."""
+    """Return equations per second of CPU time, and the number of failures."""
     best, refused = float("inf"), 0
     for _ in range(passes):
         refused = 0
@@ -67,7 +67,7 @@ def measure(
 
 
 def latexml(equations: list[str]) -> float:
-    """Equations per second of LaTeXML, one document for all of them."""
+    """Return equations per second of LaTeXML, with one document for all of them."""
     body = "\n\n".join(rf"\[\begin{{aligned}} {latex} \end{{aligned}}\]" for latex in equations)
     source = (
         r"\documentclass{article}\usepackage{amsmath,amssymb,bm}\begin{document}"
@@ -86,11 +86,11 @@ def latexml(equations: list[str]) -> float:
 
 
 def main() -> None:
-    """Measure and print."""
+    """Measure and print the results."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     add_options(parser)
     parser.add_argument("--limit", type=int, default=5000)
-    parser.add_argument("--latexml", type=int, default=100, help="formulas to give LaTeXML")
+    parser.add_argument("--latexml", type=int, default=100, help="number of formulas for LaTeXML")
     options = parser.parse_args()
     origin, equations = load(options.equations, options.papers)
     equations = equations[:: max(1, len(equations) // options.limit)]

@@ -1,18 +1,19 @@
-"""How often equations are found again: renamed, cut into pieces, asked for by name.
+"""Measure how often equations are found again: renamed, by a fragment, by name, label and LaTeX.
 
     python benchmarks/variants.py LIBRARY [--seed 1] [-n 500] [--by-name 200]
 
-Of equations with at least four units, drawn at random one of a type, each is asked for
-  renamed    every letter by another letter, one for one, drawn from the Latin and Greek ones;
+Equations with at least four units are drawn at random, one per type. Queries are
+  renamed    every letter replaced by another one, consistently, from the Latin and Greek letters;
   fragment   a part with at least three units, drawn from the sides of its relations, the terms
              of its rows, and the arguments of fractions, roots and fences;
   both       the same fragment, renamed;
   name, label, LaTeX  as `ARTICLE#4`, as `ARTICLE:label` and as its LaTeX, macros expanded.
-Found means: its type is among the ten best types (strict), or its family among the ten best
-families (family), which is what people see: by structure alone, and by `similar` as it is (all).
-Typed into `search`, a name or label has to give that very equation as the first hit; `similar` has
-to give its type first for its LaTeX. Renaming and cutting are done on the layout tree. Chance
-is ten drawn from all types. Times are wall clock of one process, each query once, after warming.
+
+An equation is found if its type is among the ten best types (strict), or its family among the ten
+best families (family), which is what users see: by structure alone, and by `similar` (all). In
+`search`, a name or label must return that equation first; in `similar`, LaTeX must return its type
+first. Renaming and cutting work on the layout tree. Chance is ten random types. Times are
+wall-clock times of one process, each query once, after a warm-up.
 """
 
 import argparse
@@ -33,12 +34,12 @@ from eqemb.search.engine import Asked, Search
 LETTERS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZαβγδζηθκλμνξρστχψωΓΔΘΛΞΦΨΩ"
 RELATIONS = frozenset("=<>≤≥∼≈≡∝:→∈≠≪≫⇒⟹") | {":="}
 SIGNS = RELATIONS | frozenset("+−±") | {"&comma;", ";"}
-LEAST = 4  # units of an equation that is drawn
-PART = 3  # units of a fragment
+LEAST = 4  # minimum units of an equation
+PART = 3  # minimum units of a fragment
 
 
 def copy(node: Node, *, stop: Node | None = None) -> Node:
-    """A row of nodes, up to `stop`, with all that hangs on them."""
+    """Copy a row of nodes up to `stop`, with their children."""
     made = Node(node.tag)
     stack = [(node, made)]
     while stack:
@@ -53,7 +54,7 @@ def copy(node: Node, *, stop: Node | None = None) -> Node:
 
 
 def renamed(made: Layout, draw: random.Random) -> Layout:
-    """The equation with every letter replaced by another one, one for one."""
+    """Return the equation with every letter consistently replaced by another one."""
     root = copy(made.root) if made.root is not None else None
     nodes = list(tree.walk(root))
     old = sorted({node.tag for node in nodes if is_letter(node.tag)})
@@ -68,7 +69,7 @@ def renamed(made: Layout, draw: random.Random) -> Layout:
 
 
 def rows(made: Layout) -> Iterator[tuple[str, Node]]:
-    """The first node of every row, with the edge that it hangs on."""
+    """Yield the first node of every row, with its edge."""
     if made.root is not None:
         yield "", made.root
         for node in tree.walk(made.root):
@@ -76,7 +77,7 @@ def rows(made: Layout) -> Iterator[tuple[str, Node]]:
 
 
 def runs(row: Node, marks: frozenset[str]) -> Iterator[tuple[Node, Node | None]]:
-    """The parts of a row between marks: the first node, and the one after the last."""
+    """Yield the parts of a row between marks: the first node, and the one after the last."""
     start: Node | None = None
     for node in tree.baseline(row):
         if node.tag in marks and node.kids is None:
@@ -90,7 +91,7 @@ def runs(row: Node, marks: frozenset[str]) -> Iterator[tuple[Node, Node | None]]
 
 
 def fragments(made: Layout) -> list[Layout]:
-    """All parts of an equation that may be asked for."""
+    """Return all fragments of an equation."""
     whole, found = made.canonical(), {}
     for edge, row in rows(made):
         parts = list(runs(row, SIGNS))
@@ -104,19 +105,19 @@ def fragments(made: Layout) -> list[Layout]:
 
 
 def by_structure(search: Search, query: Layout) -> list[int]:
-    """The types that structure alone finds, best first."""
+    """Return the types found by structure alone, best first."""
     found: list[int] = search.structure.find(query, count=100).types.tolist()
     return found
 
 
 def by_all(search: Search, query: Layout) -> list[int]:
-    """The types of ten hits, as `eqemb similar` shows them."""
+    """Return the types of the ten hits of `eqemb similar`."""
     hits = search.answer(Asked(query, None), 10)
     return [int(search.types[search.number(hit.equation)]) for hit in hits]
 
 
 class Tally:
-    """How often it was found, and how long it took."""
+    """Counts of found equations, and times."""
 
     def __init__(self, search: Search, rank: Callable[[Search, Layout], list[int]]) -> None:
         self._search, self._rank = search, rank
@@ -125,7 +126,7 @@ class Tally:
         self.missed: list[tuple[int, Layout]] = []
 
     def ask(self, query: Layout, kind: int) -> None:
-        """Ask for a type by one of its variants."""
+        """Search for a type by one of its variants."""
         start = time.perf_counter()
         found = self._rank(self._search, query)
         self.seconds.append(time.perf_counter() - start)
@@ -138,7 +139,7 @@ class Tally:
             self.missed.append((kind, query))
 
     def line(self, name: str) -> str:
-        """The figures, with the standard error of the share that counts families."""
+        """Format the figures, with the standard error of the share of families."""
         n = max(self.asked, 1)
         share = self.family / n
         error = (share * (1 - share) / n) ** 0.5
@@ -150,19 +151,19 @@ class Tally:
 
 
 def share(items: list[str], right: Callable[[str], bool]) -> str:
-    """How many of the items are right."""
+    """Format how many items are right."""
     count = sum(map(right, items))
     return f"{count}/{len(items)}" + (f" = {count / len(items):.3f}" if items else "")
 
 
 def main() -> None:
-    """Draw, ask and print."""
+    """Draw equations, search for them and print the results."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("library", type=Path)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("-n", type=int, default=500)
     parser.add_argument("--by-name", type=int, default=200)
-    parser.add_argument("--missed", type=int, default=0, help="show so many that were not found")
+    parser.add_argument("--missed", type=int, default=0, help="number of missed equations to show")
     options = parser.parse_args()
     library = Library.open(options.library)
     search = library.questions
@@ -197,7 +198,7 @@ def main() -> None:
         part = draw.choice(parts)
         ask("fragment", part, kind)
         ask("both", renamed(part, draw), kind)
-    print(f"{whole} equations drawn for fragments had none")
+    print(f"{whole} equations had no fragment")
     print(f"{'':20}{'n':>6}{'strict':>9}{'family':>18}{'ms':>9}{'ms 95%':>9}")
     for name, tally in tallies.items():
         print(tally.line(name))
@@ -208,7 +209,7 @@ def main() -> None:
 
 
 def by_name(library: Library, search: Search, draw: random.Random, count: int) -> None:
-    """Equations asked for by name, by label and by LaTeX."""
+    """Search for equations by name, by label and by LaTeX."""
     equations = {
         equation.id: equation for article in library.articles() for equation in article.equations
     }
@@ -222,7 +223,7 @@ def by_name(library: Library, search: Search, draw: random.Random, count: int) -
     )
     twice = sum(1 for place, times in often.items() if place[1] and times > 1)
     labels = draw.sample(labelled, min(count, len(labelled)))
-    print(f"{twice} labels that an article gives to two equations are not asked for")
+    print(f"{twice} labels that occur twice in an article were skipped")
 
     def resolves(name: str, asked: str) -> bool:
         return bool(library.search(asked, 1)[0].equation.id == name)

@@ -1,16 +1,16 @@
-"""What the weights of search rest on: chosen on development queries, one at a time.
+"""Tune the weights of the search on development queries, one at a time.
 
     python benchmarks/weights.py LIBRARY [--from-neutral]
 
-*Words*: the weights of fields and BM25's saturation, then the weight of meaning. The figure is the
-sum of nDCG@10 over development topics in words (odd numbers), and of MRR over the development half
-of labels and of references (articles with even numbers); the label is left out of the index where
-labels are asked, and referring sentences where references are. *Equations*: how many kin make a
-topic, of how many words, by which power of their likeness they are trusted, and the weights of
-words and meaning, by nDCG@10 over development topics that are equations. From where `wording` and
-`search` stand, or from NEUTRAL values, which nobody chose, each is tried at several values in turn;
-one that adds LEAST or more is taken, until a round changes nothing (after ROUNDS it ends anyway).
-Test topics and the other halves are never looked at.
+*Words*: the weights of fields and BM25's saturation, then the weight of vectors. The objective is
+the sum of nDCG@10 over development topics in words (odd numbers) and of MRR over the development
+halves of labels and references (articles with even numbers); the index has no labels in the label
+task and no referring sentences in the reference task. *Equations*: the number of similar equations
+that describe a query, the number of their words, the power of their likeness, and the weights of
+words and vectors, by nDCG@10 over development topics that are equations. Starting from the current
+values, or from NEUTRAL ones, each setting is tried at several values in turn; a value that gains
+LEAST or more is taken, until a round changes nothing or after ROUNDS. Test topics and the other
+halves are never used.
 """
 
 import argparse
@@ -25,8 +25,8 @@ from scipy.sparse import coo_array, csc_array
 
 from eqemb.article import read_tokens
 from eqemb.corpus.corpus import Corpus
-from eqemb.evaluation import retrieval, tasks
-from eqemb.evaluation.rankers import EQUATION, WORDS, Query
+from eqemb.evaluation import judged_topics, tasks
+from eqemb.evaluation.rankers import EQUATION_QUERY, WORD_QUERY, Query
 from eqemb.evaluation.tasks import Displays, Item
 from eqemb.facade.library import Library
 from eqemb.formula import layout
@@ -52,7 +52,7 @@ EQUATION_VALUES: dict[str, tuple[float, ...]] = {
     "words": (0.0, 0.4, 0.7, 1.0, 1.5, 2.0, 3.0),
     "meaning": (0.0, 0.05, 0.1, 0.2, 0.4),
 }
-#: Every field and part counts alike, kin are trusted by their likeness; k1 is the textbook's.
+#: All fields and parts have the same weight; k1 is the textbook value.
 NEUTRAL_WORDS: Settings = {**dict.fromkeys(text.FIELDS, 1.0), "k1": 1.2, "meaning": 1.0}
 NEUTRAL_EQUATION: Settings = {"kin": 10, "topic": 10, "trust": 1, "words": 1.0, "meaning": 1.0}
 
@@ -60,7 +60,7 @@ NEUTRAL_EQUATION: Settings = {"kin": 10, "topic": 10, "trust": 1, "words": 1.0, 
 def ascend(
     start: Settings, values: dict[str, tuple[float, ...]], judge: Callable[[Settings], float]
 ) -> Settings:
-    """One setting changed at a time, for as long as that adds something."""
+    """Change one setting at a time, as long as the objective improves."""
     now, best = start, judge(start)
     print(f"{best:.4f}  {now}", flush=True)
     for _ in range(ROUNDS):
@@ -79,7 +79,7 @@ def ascend(
 
 
 class Fields:
-    """How often every stem stands in every field of every equation."""
+    """Counts of every stem in every field of every equation."""
 
     def __init__(self, library: Library, corpus: Corpus) -> None:
         self._stems: dict[str, int] = {}
@@ -105,12 +105,12 @@ class Fields:
 
     def _matrix(self, found: list[Any]) -> Any:
         at, rows, weights = (np.concatenate(part) for part in zip(*found, strict=True))
-        here = at >= 0  # near-duplicates are left out of the corpus
+        here = at >= 0  # near-duplicates are not in the corpus
         shape = (self.size, len(self._stems))
         return coo_array((weights[here], (at[here], rows[here])), shape).tocsr()
 
     def scorer(self, settings: Settings, without: str = "") -> Callable[[Query], Any]:
-        """As `Wording.scores` scores, by the fields' counts."""
+        """Return the scores of `Wording.scores`, computed from the counts of fields."""
         total = self._counts["around"]
         for name in text.FIELDS:
             if name != without and settings[name]:
@@ -133,18 +133,20 @@ class Fields:
 
 
 def mean(values: list[float]) -> float:
-    """Of figures."""
+    """Return the mean of figures."""
     return float(np.mean(values))
 
 
 class Development:
-    """The queries that may choose."""
+    """The development queries."""
 
     def __init__(self, library: Library) -> None:
         self.search: Search = library.questions
         self.corpus = workspace.corpus(library)
-        grades = retrieval.mean_grades(retrieval.read_judgements(QRELS))
-        self._table = retrieval.Table(self.corpus, retrieval.read_topics(TOPICS), grades)
+        grades = judged_topics.mean_grades(judged_topics.read_judgements(QRELS))
+        self._table = judged_topics.JudgedTopics(
+            self.corpus, judged_topics.read_topics(TOPICS), grades
+        )
         self._displays = Displays.read(library, self.corpus)
         self.items = {
             "label": [i for i in tasks.labels(library, self.corpus) if i.is_development],
@@ -153,24 +155,24 @@ class Development:
         place = {name: at for at, name in enumerate(self.search.names())}
         self.rows = np.array([place[name] for name in self.corpus.equation_names])
 
-    def topics(self, kind: str) -> list[retrieval.Topic]:
-        """Those with odd numbers."""
+    def topics(self, kind: str) -> list[judged_topics.Topic]:
+        """Return the topics with odd numbers."""
         return [topic for topic in self._table.of_kind(kind) if topic.is_development]
 
     def judged(self, kind: str, scores: Callable[[Query], Any]) -> float:
-        """nDCG@10."""
+        """Return the mean nDCG@10."""
         return mean([self._table.measured(t, scores(t.query))["ndcg"] for t in self.topics(kind)])
 
     def found(self, items: list[Item], scores: Callable[[Query], Any]) -> float:
-        """MRR."""
+        """Return the mean reciprocal rank."""
         return mean([tasks.measure(self._displays, i, scores(i.query))["mrr"] for i in items])
 
 
 def choose_words(library: Library, data: Development, start: Settings) -> None:
-    """Weights of fields and of meaning."""
+    """Tune the weights of fields and of vectors."""
     fields, meaning = Fields(library, data.corpus), data.search.meaning
     if meaning is None:
-        raise SystemExit("this library has no model: build it with one")
+        raise SystemExit("this library has no model: rebuild it with one")
     contexts = meaning.contexts[data.rows]
     vectors: dict[tuple[str, ...], Any] = {}
 
@@ -188,7 +190,9 @@ def choose_words(library: Library, data: Development, start: Settings) -> None:
                 return words(query) + settings["meaning"] * cosines(query)
 
             figures.append(
-                data.found(data.items[without], scores) if without else data.judged(WORDS, scores)
+                data.found(data.items[without], scores)
+                if without
+                else data.judged(WORD_QUERY, scores)
             )
         print("         ", " ".join(f"{figure:.3f}" for figure in figures), flush=True)
         return sum(figures)
@@ -197,11 +201,11 @@ def choose_words(library: Library, data: Development, start: Settings) -> None:
 
 
 def choose_equations(data: Development, start: Settings) -> None:
-    """What an equation's topic is, and weights of parts."""
+    """Tune the description of a query equation and the weights of parts."""
     asker = data.search
     whole = np.ones(len(asker.types), bool)
     kept: dict[str, tuple[Asked, Any, dict[str, Any]]] = {}
-    for topic in data.topics(EQUATION):
+    for topic in data.topics(EQUATION_QUERY):
         asked = Asked(layout(topic.query.text), None)
         found = asker.kin(asked.layout, whole)
         parts = asker.parts_for_equation(asked, whole, ("structure", "meaning"))
@@ -216,31 +220,31 @@ def choose_equations(data: Development, start: Settings) -> None:
             words = asker.topic(asked, found, int(settings["topic"]))
             return total + settings["words"] * asker.wording.scores(words)[data.rows]
 
-        return data.judged(EQUATION, scores)
+        return data.judged(EQUATION_QUERY, scores)
 
     ascend(start, EQUATION_VALUES, judge)
 
 
 def standing() -> tuple[Settings, Settings]:
-    """The values that `wording` and `search` have."""
+    """Return the current values."""
     words = {**text.FIELDS, "k1": text.K1, "meaning": engine.WORD_PARTS["meaning"]}
     equation: Settings = {"kin": engine.KIN, "topic": engine.TOPIC, "trust": engine.TRUST}
     return words, equation | {part: engine.EQUATION_PARTS[part] for part in ("words", "meaning")}
 
 
 def main() -> None:
-    """Choose and print."""
+    """Tune the weights and print them."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
     parser.add_argument("library", type=Path)
-    parser.add_argument("--from-neutral", action="store_true", help="not from where they stand")
+    parser.add_argument("--from-neutral", action="store_true", help="start from neutral values")
     given = parser.parse_args()
     words, equation = (NEUTRAL_WORDS, NEUTRAL_EQUATION) if given.from_neutral else standing()
     with Library.open(given.library) as library:
         data = Development(library)
         counts = {name: len(items) for name, items in data.items.items()}
-        print(f"{len(data.topics(WORDS))} topics in words, {counts}; the sum of three figures")
+        print(f"{len(data.topics(WORD_QUERY))} topics in words, {counts}; the sum of three figures")
         choose_words(library, data, words)
-        print(f"{len(data.topics(EQUATION))} topics that are equations; nDCG@10")
+        print(f"{len(data.topics(EQUATION_QUERY))} topics that are equations; nDCG@10")
         choose_equations(data, equation)
 
 

@@ -1,9 +1,9 @@
-"""What the site needs beside the pages: formulas, links that leave `docs`, and a last look.
+"""MkDocs hooks: formulas as MathML, links that leave `docs`, and a check for external resources.
 
-MkDocs calls these functions while it builds. The pages are written so that they read well as they
-are. Here a formula (a block of `math`) becomes MathML, made by eqemb itself, CONTRIBUTING.md a
-page, and a link to any other file outside `docs` its text; a page that would load anything from
-elsewhere is refused.
+MkDocs calls these functions while it builds. The pages are also readable as plain Markdown. A
+formula (a block of `math`) becomes MathML, made by eqemb itself. CONTRIBUTING.md and the data files
+in benchmarks/results become pages. A link to any other file outside `docs` becomes plain text. A
+page that would load anything from another host is an error.
 """
 
 import posixpath
@@ -12,13 +12,34 @@ from pathlib import Path
 from typing import Any
 
 from mkdocs.exceptions import PluginError
-from mkdocs.structure.files import File, Files
+from mkdocs.structure.files import File, Files, InclusionLevel
 
 from eqemb import layout
 
 ROOT = Path(__file__).parents[1]
-#: Files outside `docs` that are pages all the same.
-PAGES = {"CONTRIBUTING.md": "contributing.md"}
+#: Data files in benchmarks/results that pages link to -> title of their page on the site.
+DATA = {
+    "arqmath": "ARQMath-1",
+    "baselines": "Settings of CBOW and PV-DM",
+    "baselines-wide": "Settings of CBOW and PV-DM, W=16",
+    "by_collection": "Gains by collection",
+    "cells": "All cells of the grid",
+    "collections": "Collections",
+    "comparisons": "Comparisons with the controls",
+    "gpu": "Training on a GPU",
+    "kinds": "Results by kind of equation",
+    "ml_categories": "Classes of formulas",
+    "pooled": "Pooled results",
+    "retrieval": "Retrieval: all tables",
+    "settings": "Settings",
+    "settings-logistic": "Settings, logistic reading",
+    "settings-wide": "Settings, W=16",
+}
+#: Files outside `docs` that become pages of the site.
+PAGES = {
+    "CONTRIBUTING.md": "contributing.md",
+    **{f"benchmarks/results/{name}.md": f"data/{name}.md" for name in DATA},
+}
 _MATH = re.compile(r"^```math\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 _INLINE = re.compile(r"\$`([^`]+)`\$")
 _LINK = re.compile(r"(?<!!)\[([^\]]+)\]\(([^)#:\s]+)(#[^)]*)?\)")
@@ -34,7 +55,13 @@ def on_files(files: Files, config: Any) -> Files:
     """Pages that are kept elsewhere."""
     for name, page in PAGES.items():
         text = (ROOT / name).read_text("utf-8")
-        files.append(File.generated(config, page, content=text))
+        title = DATA.get(Path(name).stem) if page.startswith("data/") else None
+        if title is None:
+            files.append(File.generated(config, page, content=text))
+        else:  # reached by links, not by the navigation
+            text = f"# {title}\n\n{text}"
+            level = InclusionLevel.NOT_IN_NAV
+            files.append(File.generated(config, page, content=text, inclusion=level))
     return files
 
 

@@ -1,4 +1,4 @@
-"""What the benchmarks of formula retrieval compute, on formulas of our own; then on theirs."""
+"""Benchmarks of formula retrieval, on our own formulas and on those of ARQMath."""
 
 import json
 import os
@@ -18,7 +18,7 @@ from arqmath_measures import (
     outlines,
     overlap,
     read,
-    side_by_side,
+    row_alignment,
     summed,
     within,
 )
@@ -32,27 +32,27 @@ ROOT = Path(__file__).parents[2]
 BENCHMARKS = ROOT / "benchmarks"
 
 
-def test_arguments_of_an_operator_stand_side_by_side() -> None:
-    """So that rows of an operator tree can be compared like those of a layout tree."""
+def test_arguments_of_an_operator_form_a_row() -> None:
+    """Rows of an operator tree can be aligned like those of a layout tree."""
     made = operator_tree("[U!eq,0[O!minus,0[V!x],1[N!1]],1[V!y]]")
     assert made.to_slt() == "[U!eq,w[O!minus[V!y],w[V!x[N!1]]]]"
 
 
 @pytest.mark.parametrize("text", ["", "[V!x", "[V!x]]", "[V!x][V!y]"])
 def test_a_malformed_operator_tree_is_empty(text: str) -> None:
-    """As a malformed layout tree is."""
+    """It is treated like a malformed layout tree."""
     assert operator_tree(text).root is None
 
 
-def test_a_topic_left_out_does_not_choose_for_itself() -> None:
-    """Each of two measures is best on one topic, so that the other one is chosen for it."""
+def test_leave_one_out_excludes_the_topic_itself() -> None:
+    """Each of two measures is best on one topic, so the other measure is chosen for it."""
     choice = Choice("", {"one": np.array([1.0, 0.0]), "two": np.array([0.2, 0.9])})
     assert choice.best == "two"
     assert choice.left_out() == pytest.approx((0.2 + 0.0) / 2)
 
 
 def test_sums_are_made_for_each_seed() -> None:
-    """Parts without weight are left out, with their seeds."""
+    """Parts of weight 0 are left out, with their seeds."""
     made: dict[str, list[Run]] = {
         "first": [{"t": {"a": 1.0}}],
         "seeds": [{"t": {"a": 1.0}}, {"t": {"a": 3.0}}],
@@ -62,8 +62,8 @@ def test_sums_are_made_for_each_seed() -> None:
     assert within(made["first"][0], {"t": {}}) == {"t": {}}
 
 
-def test_a_difference_is_judged_topic_by_topic() -> None:
-    """The same small gain everywhere is certain, a large one on a single topic is not."""
+def test_differences_are_paired_by_topic() -> None:
+    """A small gain on all topics is significant, a large one on a single topic is not."""
     zeros = np.zeros(20)
     gain, low, high, p = against(zeros + 0.01, zeros)
     assert gain == pytest.approx(low) == pytest.approx(high) == pytest.approx(0.01)
@@ -71,13 +71,13 @@ def test_a_difference_is_judged_topic_by_topic() -> None:
     assert against(np.r_[1.0, zeros[1:]], zeros)[3] > 0.5
 
 
-def test_several_nearest_formulas_share_the_answer() -> None:
-    """The first has one of its own class and one of another, as near."""
+def test_equally_near_formulas_share_the_answer() -> None:
+    """The first has one neighbour of its class and one of another, at the same distance."""
     similarity = np.array([[9.0, 1.0, 1.0], [0.2, 9.0, 0.1], [0.1, 0.2, 9.0]])
     assert nearest(similarity, ["k", "k", "g"]).tolist() == [0.5, 1.0, 0.0]
 
 
-def test_units_that_stand_alike_have_vectors_alike() -> None:
+def test_units_in_similar_contexts_have_similar_vectors() -> None:
     """Formulas a = b and c = d with either letter; the same seed gives the same numbers."""
     texts = [f"{x}={y}+{n}" for x in "ab" for y in "yz" for n in "123456789"]
     texts += [rf"\frac{{{p}}}{{{q}}}" for p in "pq" for q in "rs"] * 9
@@ -94,8 +94,8 @@ def test_units_that_stand_alike_have_vectors_alike() -> None:
 # the benchmark's own scorer leaves its files open
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 @pytest.mark.filterwarnings("ignore::ResourceWarning")
-def test_side_by_side_ranks_better_than_dice(bench: Path) -> None:
-    """By a tenth, in MAP', on the topics that were for choosing."""
+def test_row_alignment_ranks_better_than_dice(bench: Path) -> None:
+    """MAP' on the tuning topics is higher by 0.1."""
     scorer = reference_scorer(bench)
     data = read(bench / "arqmath1", scorer)
     judge, judged = Bench(scorer, data.trees), data.chosen_on
@@ -103,7 +103,7 @@ def test_side_by_side_ranks_better_than_dice(bench: Path) -> None:
     dice = overlap(data.bags(1, "units and ends"), 0.5, weighted=False)
     found = {
         name: judge.average_precision([judge.run(measure, judged)], judged).mean()
-        for name, measure in (("dice", dice), ("rows", side_by_side(rows)))
+        for name, measure in (("dice", dice), ("rows", row_alignment(rows)))
     }
     assert len(judged) == 29
     assert found["dice"] == pytest.approx(0.450, abs=0.003)
@@ -115,27 +115,27 @@ def wanted(judged: Judgements) -> set[str]:
     return {name for topic, grades in judged.items() for name in (topic, *grades)}
 
 
-def test_the_product_has_what_was_chosen() -> None:
-    """The constants of `likeness` are those that the kept results chose."""
+def test_the_product_uses_the_chosen_settings() -> None:
+    """The constants of `likeness` are those of the stored results."""
     kept = json.loads((BENCHMARKS / "results" / "arqmath.json").read_text("utf-8"))
     chosen = kept["settings"]["likeness"]
     assert (chosen["renamed"], chosen["share"]) == (RENAMED, QUERY)
 
 
 def test_every_formula_with_a_class_is_read(bench: Path) -> None:
-    """Ninety-four of them, none without symbols."""
+    """There are 94, all with symbols."""
     found = read_formulas(bench / "ml_categories" / "formulas.tsv")
     assert len(found.classes) == 94
     assert all(tree.units() for tree in found.trees.values())
 
 
 @pytest.mark.parametrize("script", ["arqmath_measures.py", "ml_categories.py"])
-def test_data_that_is_not_there_is_asked_for(script: str) -> None:
-    """In one sentence."""
+def test_missing_data_is_reported(script: str) -> None:
+    """The message names the environment variable."""
     env = {key: value for key, value in os.environ.items() if key != "EQEMB_BENCH"}
     done = subprocess.run(
         [sys.executable, str(BENCHMARKS / script)],
         capture_output=True, text=True, check=False, env=env,
     )  # fmt: skip
     assert done.returncode == 1
-    assert done.stderr == "set EQEMB_BENCH to the folder of the benchmarks\n"
+    assert done.stderr == "set EQEMB_BENCH to the folder with the benchmark data\n"

@@ -1,4 +1,4 @@
-"""The benchmark of given words learns the same papers twice and compares on the same words."""
+"""The benchmark of base words trains the same papers twice and scores the same words."""
 
 import sys
 from pathlib import Path
@@ -11,10 +11,10 @@ from synthetic import InlinePool, topical
 
 
 @pytest.mark.slow
-def test_own_words_beside_those_of_a_base(
+def test_own_words_are_compared_with_base_words(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """A row for each size, the last of all papers; the same again from what was kept."""
+    """There is a row for each size and one for all papers; a second run gives the same."""
     monkeypatch.setattr(ingest, "_Pool", InlinePool)
     topical(tmp_path / "base", 8)
     topical(tmp_path / "papers", 12, first=8)
@@ -24,7 +24,7 @@ def test_own_words_beside_those_of_a_base(
     basing.main()
     first = capsys.readouterr().out
     assert first.startswith("Base: 8 papers, ")
-    assert "zero vectors make -3.093." in first
+    assert "zero vectors score -3.093." in first
     rows = [line.strip("| ").split(" | ") for line in first.splitlines()[-2:]]
     assert [row[0] for row in rows] == ["2", "3"]
     assert all(int(row[2].replace(",", "")) > 0 for row in rows)

@@ -1,4 +1,4 @@
-"""Facts about collections: written from a manifest, and papers compared with them."""
+"""Facts about collections are written from a manifest and compared with papers."""
 
 import hashlib
 import sys
@@ -13,7 +13,7 @@ COLUMNS = ("collection", "title", *facts.KEPT)
 
 
 def pack(path: Path, files: dict[str, str]) -> None:
-    """An archive of a paper."""
+    """Make an archive of a paper."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with tarfile.open(path, "w:gz") as packed:
         for name, text in files.items():
@@ -24,7 +24,7 @@ def pack(path: Path, files: dict[str, str]) -> None:
 
 @pytest.fixture
 def papers(tmp_path: Path) -> Path:
-    """A collection of two papers with its manifest; the second is a chapter of a book."""
+    """Make a collection of two papers with its manifest; the second is a chapter of a book."""
     folder = tmp_path / "papers"
     pack(folder / "ir" / "b.tar.gz", {"paper.tex": "A paper."})
     pack(folder / "ir" / "a.tar.gz", {"main_one.tex": "Our own.", "chapters/one.tex": "One."})
@@ -43,7 +43,7 @@ def papers(tmp_path: Path) -> Path:
 
 
 def run(monkeypatch: pytest.MonkeyPatch, *arguments: object) -> int:
-    """The exit status of the script."""
+    """Return the exit status of the script."""
     monkeypatch.setattr(sys, "argv", ["facts.py", *map(str, arguments)])
     try:
         facts.main()
@@ -52,8 +52,8 @@ def run(monkeypatch: pytest.MonkeyPatch, *arguments: object) -> int:
     return 0
 
 
-def test_facts_are_kept_and_text_is_not(papers: Path) -> None:
-    """A line for each paper, by name, with the hash of the file that it was made from."""
+def test_facts_are_written_without_text(papers: Path) -> None:
+    """There is a line for each paper, by name, with the hash of its source file."""
     made = facts.gathered(papers / "MANIFEST.tsv")
     assert [row["file"] for row in made["ir"]] == ["a.tar.gz", "b.tar.gz"]
     assert [row["cluster"] for row in made["ir"]] == ["c1", ""]
@@ -68,7 +68,7 @@ def test_packed_papers_are_compared(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    """Those as they were, missing and changed are counted; the status says whether all are well."""
+    """Unchanged, missing and changed papers are counted; the exit status is 1 if any differ."""
     table = tmp_path / "facts"
     assert run(monkeypatch, papers / "MANIFEST.tsv", "--facts", table) == 0
     assert run(monkeypatch, "--check", papers, "--facts", table) == 0
@@ -82,13 +82,13 @@ def test_packed_papers_are_compared(
     assert "changed" in err
 
 
-def test_clones_are_compared_by_the_file_a_paper_was_made_from(
+def test_clones_are_compared_by_source_file(
     papers: Path,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    """OWNER/NAME/COMMIT/PATH; a paper whose file is not known is neither right nor wrong."""
+    """Files are OWNER/NAME/COMMIT/PATH; a paper without a known file is "unknown"."""
     table, clones = tmp_path / "facts", tmp_path / "clones"
     pack(papers / "ir" / "b.tar.gz", {"another.tex": "A paper."})
     run(monkeypatch, papers / "MANIFEST.tsv", "--facts", table)
@@ -101,8 +101,8 @@ def test_clones_are_compared_by_the_file_a_paper_was_made_from(
     assert run(monkeypatch, "--check", clones, "--clones", "--facts", table) == 1
 
 
-def test_facts_in_the_tree_are_whole() -> None:
-    """Each paper of the collections has an archive's hash and a place that it came from."""
+def test_committed_facts_are_complete() -> None:
+    """Each paper of the collections has the hash of its archive and an origin."""
     rows = {path.stem: facts.read(path) for path in facts.FACTS.glob("*.tsv")}
     sizes = {name: len(found) for name, found in rows.items()}
     assert sizes == {"nlp": 104, "ir": 42, "ai": 51, "ml": 276, "other": 89}
@@ -117,6 +117,6 @@ def test_facts_in_the_tree_are_whole() -> None:
 @pytest.mark.parametrize(
     "given", [[], ["x.tsv", "--check", "y"], ["none.tsv"], ["--check", "none"]]
 )
-def test_a_wrong_call_is_told_so(given: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    """Exit status 2, no traceback."""
+def test_wrong_arguments_are_rejected(given: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    """The exit status is 2, without a traceback."""
     assert run(monkeypatch, *given) == 2

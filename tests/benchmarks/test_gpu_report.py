@@ -1,4 +1,4 @@
-"""The benchmark of the GPU runs small, and its sentences follow from its numbers."""
+"""The GPU benchmark runs with small sizes, and its report follows from its numbers."""
 
 import argparse
 import importlib
@@ -32,46 +32,46 @@ ROW = {
 WORDS = {"n": 10, "batch": 250_000, "rows_of_a_program": 8, "rates": [ROW]}
 
 
-def test_the_kept_report_is_that_of_the_kept_numbers() -> None:
-    """Nothing in gpu.md is written by hand."""
+def test_stored_report_matches_stored_numbers() -> None:
+    """gpu.md is generated from gpu.json."""
     report = json.loads((RESULTS / "gpu.json").read_text("utf-8"))
     assert (RESULTS / "gpu.md").read_text("utf-8") == gpu_report.markdown(report) + "\n"
     assert not [name for name, found in report.items() if "failed" in found]
 
 
 def test_rows_of_a_word_are_counted() -> None:
-    """Eight words of a program share ten zeros: each has 1.25 of them to load and to add."""
+    """Eight words of a program share ten negatives: each loads and adds 1.25 of them."""
     found = gpu_report.counted(8, 10, 8, dim=100)
     assert found["rows_added"] == pytest.approx(2 + 1.25)
     assert found["rows_loaded"] == pytest.approx(16 + 1 + 11 / 8)
     assert found["cache_bytes_per_word"] == pytest.approx(400 * (18.375 + 1 + 6.5))
 
 
-def test_what_bounds_a_rate_is_said() -> None:
-    """The slowest resource at its own ceiling, and how far the rate is from it."""
+def test_the_bounding_resource_is_reported() -> None:
+    """The report names the slowest resource and its distance from the ceiling."""
     least = gpu_report.floors(ROW, WORDS, CEILINGS)
     assert least["row additions"] == pytest.approx(2 / 1.0 + 1.25 / 2.5)
     assert least["row loads"] == pytest.approx((18.375 - 8) / 20 + 8 / 10)
     assert least["memory"] == pytest.approx(0.3)
     assert least["arithmetic"] == pytest.approx(0.2)
     text = gpu_report.markdown({"ceilings": CEILINGS, "words": WORDS})
-    assert "250 M words/s, 4.00 ns a word" in text
-    assert "So row additions bound it, at 62 % of that ceiling" in text  # 2.5 of 4 ns
-    assert "`_step` moves 1.00 TB/s, 25 % of a copy's rate" in text
+    assert "250 M words/s, 4.00 ns per word" in text
+    assert "The bound is row additions, at 62 % of that ceiling" in text  # 2.5 of 4 ns
+    assert "`_step` moves 1.00 TB/s, 25 % of a copy" in text
     assert "250 become 200 M words/s for a text of 64 million words" in text
     slow = CEILINGS | {"copy_TB_per_s": 0.3}
-    assert "So memory bound it" in gpu_report.markdown({"ceilings": slow, "words": WORDS})
+    assert "The bound is memory" in gpu_report.markdown({"ceilings": slow, "words": WORDS})
 
 
 def scored(batch: int, gpu: list[float], **more: Any) -> dict[str, Any]:
-    """A row of scores."""
+    """Make a row of scores."""
     mean = float(np.mean(gpu))
     return {"model": "words", "batch": batch, "seeds": len(gpu), "gpu": mean, "gpu_se": 0.0,
             "gpu_by_seed": gpu, **more}  # fmt: skip
 
 
-def test_where_a_batch_begins_to_hurt_is_said() -> None:
-    """Seed by seed against the default; noise is no harm."""
+def test_batch_sizes_that_lower_scores_are_reported() -> None:
+    """Scores are compared with the default by seed; differences within noise are ignored."""
     rows = [
         scored(1024, [-2.0, -2.1, -2.2], default=True),
         scored(4096, [-2.1, -2.0, -2.2]),
@@ -84,11 +84,11 @@ def test_where_a_batch_begins_to_hurt_is_said() -> None:
     assert "16,384: -0.103 ± 0.003" in text
     assert "more than two standard errors from 16,384 on" in text
     report["scores"]["rows"] = rows[:2]
-    assert "more than two standard errors nowhere here" in gpu_report.markdown(report)
+    assert "more than two standard errors at no size tested" in gpu_report.markdown(report)
 
 
 def test_the_estimate_adds_up_both_passes() -> None:
-    """10 billion words: host work, words at the slower rate, transfers, checkpoints, equations."""
+    """It includes host work, words at the slower rate, transfers, checkpoints and equations."""
     host = {
         "hash_GB_per_s": 2.0, "counted_Mwords_per_s": 500.0, "written_Mwords_per_s": 100.0,
         "transfers_s": 1.0, "checkpoint_s": 2.0,
@@ -101,12 +101,12 @@ def test_the_estimate_adds_up_both_passes() -> None:
     paper = list(gpu_report.ten_billion(report).values())
     assert paper == pytest.approx([20, 20, 100, 500, 5, 10, 300, 1000])
     assert "100 million equations" in gpu_report.markdown(report)
-    assert "In all 0.5 hours" in gpu_report.markdown(report)
+    assert "In total 0.5 hours" in gpu_report.markdown(report)
 
 
 @needs_torch
 def test_every_part_runs_small(tmp_path: Path) -> None:
-    """On torch's own device; the grid needs data that is brought along."""
+    """All parts run on torch's CPU device; the grid needs packed data."""
     benchmark = importlib.import_module("gpu")
     given = argparse.Namespace(device="cpu", smoke=True, data=None, jobs=1, out=tmp_path)
     bench = benchmark.Bench(given)
@@ -128,8 +128,8 @@ def test_every_part_runs_small(tmp_path: Path) -> None:
 
 @needs_torch
 @needs_triton
-def test_ceilings_do_what_they_are_named_for() -> None:
-    """Rows of windows are summed, and rows added, as NumPy does it."""
+def test_ceiling_kernels_match_numpy() -> None:
+    """The kernels sum rows of windows, and add rows, like NumPy."""
     torch, own = importlib.import_module("torch"), importlib.import_module("gpu_ceilings")
     random = np.random.default_rng(0)
     table = random.standard_normal((20, 10), np.float32)

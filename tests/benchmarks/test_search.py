@@ -1,4 +1,4 @@
-"""The benchmarks of search run on a small library, and say what they are meant to say."""
+"""The search benchmarks run on a small library."""
 
 import sys
 from collections.abc import Iterator
@@ -13,7 +13,7 @@ import weights
 import search as timing
 from axes import make_library
 from eqemb.corpus.vocabulary import Rules
-from eqemb.evaluation.rankers import in_words
+from eqemb.evaluation.rankers import word_query
 from eqemb.facade.library import Library
 from eqemb.index import text as wording
 from eqemb.models.workspace import Choice
@@ -25,13 +25,13 @@ ASKED = {"words": ["cosine", "harmonic mean"], "latex": [COSINE], "names": ["ang
 
 @pytest.fixture(scope="module")
 def library(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Library]:
-    """A library with a model made by hand."""
+    """Make a library with a handmade model."""
     with make_library(tmp_path_factory.mktemp("benchmarks")) as made:
         yield made
 
 
-def test_weights_are_tried_on_the_scores_of_the_index(library: Library) -> None:
-    """The counts of fields give the scores that the index gives."""
+def test_tuning_uses_the_scores_of_the_index(library: Library) -> None:
+    """Scores computed from counts of fields equal those of the index."""
     corpus = corpus_of(library, Choice(rules=Rules(min_count=1, top=0)))
     fields = weights.Fields(library, corpus)
     scores = fields.scorer({**wording.FIELDS, "k1": wording.K1})
@@ -40,11 +40,11 @@ def test_weights_are_tried_on_the_scores_of_the_index(library: Library) -> None:
     rows = [place[name] for name in corpus.equation_names]
     for words in ("cosine similarity", "precision", "harmonic mean of precision"):
         expected = asked.scores_of(asked.terms(words.split()))
-        assert scores(in_words(words)) == pytest.approx(expected[rows], abs=1e-6)
+        assert scores(word_query(words)) == pytest.approx(expected[rows], abs=1e-6)
 
 
-def test_settings_ascend_one_at_a_time(capsys: pytest.CaptureFixture[str]) -> None:
-    """Until a round changes nothing; what adds less than LEAST is not taken."""
+def test_tuning_changes_one_setting_at_a_time(capsys: pytest.CaptureFixture[str]) -> None:
+    """It stops when a round changes nothing; gains below LEAST are ignored."""
 
     def judge(settings: dict[str, float]) -> float:
         return -abs(settings["a"] - 2) - abs(settings["b"] - settings["a"]) + 1e-4 * settings["c"]
@@ -60,7 +60,7 @@ def test_settings_ascend_one_at_a_time(capsys: pytest.CaptureFixture[str]) -> No
 def test_variants_are_found_again(
     library: Library, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """In so small a library all of them, and every name and label finds its own."""
+    """In a small library all variants, names and labels are found."""
     monkeypatch.setattr(sys, "argv", ["variants.py", str(library.folder), "-n", "3"])
     variants.main()
     said = capsys.readouterr().out
@@ -72,8 +72,8 @@ def test_variants_are_found_again(
     assert "LaTeX  5/5 = 1.000" in said
 
 
-def test_a_large_library_answers_as_the_real_one(library: Library, tmp_path: Path) -> None:
-    """Copies are other equations with the same words; all limits work on them."""
+def test_a_large_library_can_be_searched(library: Library, tmp_path: Path) -> None:
+    """Copies are other equations with the same words; all filters work on them."""
     large_library.make_large(library.folder, tmp_path, 15)
     with Library.open(tmp_path) as large:
         assert len(large.questions.types) == 15
@@ -95,8 +95,8 @@ def test_a_large_library_answers_as_the_real_one(library: Library, tmp_path: Pat
         assert large.search("cosine", section="nowhere").hits == []
 
 
-def test_times_are_told_of_every_part(library: Library) -> None:
-    """A row of figures for each question that is timed."""
+def test_every_part_is_timed(library: Library) -> None:
+    """There is a row of figures for each timed query."""
     rows = dict(timing.warm(library, ASKED))
     assert {"warm: search by words", "warm: search --has 'x_i'", "LaTeX, by structure alone"} <= {
         *rows

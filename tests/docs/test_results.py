@@ -1,4 +1,4 @@
-"""Figures in the documents are those that commands printed: blocks between marks are kept files."""
+"""Figures in the documents come from files that commands printed."""
 
 import json
 import re
@@ -8,7 +8,7 @@ from typing import Any
 import publish
 import pytest
 
-from eqemb.evaluation import plots
+from eqemb.models.likelihood import READINGS
 
 ROOT = Path(__file__).parents[2]
 RESULTS = ROOT / "benchmarks" / "results"
@@ -20,43 +20,51 @@ BLOCKS = [
 ]
 
 
-def test_there_are_figures_in_the_documents() -> None:
-    """The marks are found at all."""
+def test_documents_have_generated_blocks() -> None:
+    """The marks are found."""
     names = {name for _, name, _ in BLOCKS}
-    assert names >= {"results/settings.md", "results/train.md", "results/standing.md"}
+    assert names >= {"results/conclusions.md", "results/train.md", "results/standing.md"}
+
+
+def test_results_page_is_short_and_starts_with_its_conclusions() -> None:
+    """At most 200 lines; long tables are data files that the page links to."""
+    lines = (ROOT / "docs" / "results.md").read_text("utf-8").splitlines()
+    assert len(lines) <= 200
+    assert lines[2] == "<!-- results/conclusions.md -->"
+    assert lines[3].startswith("**Conclusions.** ")
 
 
 @pytest.mark.parametrize(("document", "name", "block"), BLOCKS, ids=lambda value: value[:30])
-def test_figures_are_those_that_were_printed(document: str, name: str, block: str) -> None:
-    """A block is the file it names, to the letter."""
+def test_blocks_match_their_files(document: str, name: str, block: str) -> None:
+    """A block has exactly the text of the file it names."""
     del document
     assert block.strip() == (RESULTS.parent / name).read_text("utf-8").strip()
 
 
-def test_blocks_are_made_of_the_results() -> None:
-    """What `publish.py` would write is what is there, and nothing is kept that it leaves out."""
+def test_blocks_are_up_to_date() -> None:
+    """`publish.py` would change nothing, and the stored results are trimmed."""
     assert [path.name for path, _ in publish.outdated()] == []
-    results, product = read("contest.json"), read("product.json")
+    results, product = read("grid.json"), read("product.json")
     assert publish.trimmed(results) == results
     assert publish.trimmed(product, is_product=True) == product
 
 
 def test_every_benchmark_is_listed() -> None:
-    """The README beside them names each script."""
-    said = (ROOT / "benchmarks" / "README.md").read_text("utf-8")
+    """The README of the folder names each script."""
+    readme = (ROOT / "benchmarks" / "README.md").read_text("utf-8")
     scripts = [path.name for path in (ROOT / "benchmarks").glob("*.py")]
     assert scripts
-    assert [name for name in scripts if f"`{name}" not in said] == []
+    assert [name for name in scripts if f"`{name}" not in readme] == []
 
 
 def read(name: str) -> Any:
-    """Results that are kept."""
+    """Read stored results."""
     return json.loads((RESULTS / name).read_text("utf-8"))
 
 
 def in_readings(results: Any, names: tuple[str, ...]) -> Any:
-    """The same figures, as if they had been found in these readings."""
-    entries, parts = [], plots.READINGS
+    """Return the results with the softmax figures copied to the given readings."""
+    entries, parts = [], READINGS
     for entry in results["results"]:
         own = {key: value for key, value in entry.items() if key not in parts}
         entries.append(own | dict.fromkeys(names, entry["softmax"]))
@@ -69,29 +77,25 @@ def in_readings(results: Any, names: tuple[str, ...]) -> Any:
     }
 
 
-def test_both_readings_make_one_page(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """Each has its tables, verdicts, seconds and pictures; nothing is said to be missing."""
-    monkeypatch.setattr(publish, "DOCS", tmp_path)
-    (tmp_path / "pictures").mkdir()
-    (tmp_path / "pictures/score_by_dim-logistic.svg").touch()
-    both = in_readings(read("contest.json"), ("softmax", "logistic"))
+def test_both_readings_are_rendered() -> None:
+    """Each reading has its tables, comparisons and times."""
+    both = in_readings(read("grid.json"), ("softmax", "logistic"))
     product = in_readings(read("product.json"), ("softmax",))
     made = publish.blocks(both, product)
-    for name in (*publish.TABLES, "verdicts.md"):
+    for name in (*publish.TABLES, "comparisons.md"):
         softmax, logistic = made[name].split("#### Logistic reading")
         assert softmax.startswith("#### Softmax reading")
         assert softmax.count("softmax reading") >= logistic.count("logistic reading") > 0
     assert "results/ --reading both" in made["commands.md"]
     assert "not been run" not in made["commands.md"]
-    assert "product's column is of the softmax reading alone" in made["commands.md"]
-    assert made["pictures.md"].count("](pictures/") == 1
-    assert "grid: 200 minutes by the clock; 100 (softmax), 100 (logistic)" in made["seconds.md"]
-    found_again = publish.seconds(both | {"seconds": 60.0}, None)
-    assert "clock" not in found_again
+    assert "product's column shows the softmax reading only" in made["commands.md"]
+    assert "grid: 200 minutes wall-clock; 100 (softmax), 100 (logistic)" in made["seconds.md"]
+    resumed = publish.seconds(both | {"seconds": 60.0}, None)
+    assert "wall-clock" not in resumed
 
 
 def test_one_reading_has_no_headings() -> None:
-    """The other is said to be missing."""
-    made = publish.blocks(in_readings(read("contest.json"), ("softmax",)), None)
+    """The commands say that the other reading has not been run."""
+    made = publish.blocks(in_readings(read("grid.json"), ("softmax",)), None)
     assert not [name for name, text in made.items() if "####" in text]
-    assert "logistic one (`--reading logistic`) has not" in made["commands.md"]
+    assert "The logistic reading (`--reading logistic`) has not" in made["commands.md"]

@@ -1,4 +1,4 @@
-"""The contest: rows judged on one split, cells kept and found again, tables of what is there."""
+"""Grid search: models scored on one split, stored cells, and tables of the results."""
 
 import json
 import os
@@ -14,7 +14,7 @@ from eqemb import cli
 from eqemb.corpus.split import VALIDATION, Settings, Split
 from eqemb.corpus.vocabulary import Rules
 from eqemb.evaluation import grid, heldout, tables
-from eqemb.evaluation.heldout import Cell, Row, difference
+from eqemb.evaluation.heldout import Cell, ModelRow, difference
 from eqemb.facade.library import Library
 from eqemb.models import likelihood
 from eqemb.models.eqemb import BernoulliEmbeddings, EqEmb, EqEmbH, EqEmbU
@@ -22,9 +22,9 @@ from few_articles import copy_articles
 from planted import planted
 
 ROWS = (
-    Row("words only, W", "words", 0, is_control=True),
-    Row("article vector", "article", is_control=True),
-    Row("EqEmb-U", "eqemb-u"),
+    ModelRow("words only, W", "words", 0, is_control=True),
+    ModelRow("article vector", "article", is_control=True),
+    ModelRow("EqEmb-U", "eqemb-u"),
 )
 OURS = {
     name: system
@@ -35,21 +35,21 @@ OURS = {
 
 @pytest.fixture(scope="module")
 def library(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Eight demo articles."""
+    """Build a library of eight demo articles."""
     folder = tmp_path_factory.mktemp("contest")
     Library.read([copy_articles(folder / "papers")], folder / "lib").close()
     return folder / "lib"
 
 
-def plan(**more: object) -> grid.Plan:
-    """A contest of seconds."""
+def plan(**more: object) -> grid.GridPlan:
+    """Return a grid search that takes seconds."""
     given = {"dims": (8,), "windows": (2, 4), "equation_windows": (8,), "seeds": (0, 1)}
     rest = {"rows": ROWS, "rules": Rules(), "numbering": "display"}
-    return grid.Plan(("all",), **(given | rest | more))  # type: ignore[arg-type]
+    return grid.GridPlan(("all",), **(given | rest | more))  # type: ignore[arg-type]
 
 
 def test_equations_help_where_topics_are_planted() -> None:
-    """On a corpus made so, a model of equations beats words alone, and the bootstrap says so."""
+    """On a planted corpus, an equation model significantly beats words alone."""
     corpus = planted()
     split = Split.make(corpus, Settings(negatives=10))
     found = {
@@ -66,8 +66,8 @@ def test_equations_help_where_topics_are_planted() -> None:
     assert found["EqEmb-U"].summary()["measures"]["accuracy"]["test"]["se"] > 0
 
 
-def test_a_gpu_changes_no_table(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where there is one, all that is compared, ranked and shown is trained on processors."""
+def test_results_do_not_depend_on_a_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
+    """All compared, ranked and displayed models are trained on the CPU, even with a GPU."""
     plain = [system.make(Cell(), "softmax").described() for system in OURS.values()]
     monkeypatch.setattr("eqemb.models.bernoulli._no_gpu", lambda: None)
     assert "device" in BernoulliEmbeddings().described()
@@ -79,8 +79,8 @@ def test_a_gpu_changes_no_table(monkeypatch: pytest.MonkeyPatch) -> None:
     assert made.run["device"] == "cpu"
 
 
-def test_chance_is_chance() -> None:
-    """Zero vectors score what the formula says, whatever the corpus."""
+def test_zero_vectors_score_as_the_formula_says() -> None:
+    """The score of zero vectors does not depend on the corpus."""
     corpus = planted()
     split = Split.make(corpus, Settings(negatives=10))
     found = likelihood.chance(corpus, split)
@@ -90,8 +90,8 @@ def test_chance_is_chance() -> None:
         assert abs(found["unigram"][reading] - expected) < 0.1
 
 
-def test_the_bootstrap_draws_articles_not_words() -> None:
-    """Words of one article go together: a gain in one article of five is no proof."""
+def test_the_bootstrap_samples_articles() -> None:
+    """Words are clustered by article: a gain in one of five articles is not significant."""
     articles = np.repeat(np.arange(5), 1000)
     gain = np.where(articles == 0, 1.0, -0.01)
     found = difference([(gain, np.zeros(5000), articles)])
@@ -101,16 +101,16 @@ def test_the_bootstrap_draws_articles_not_words() -> None:
     assert alone.verdict == "better"
 
 
-def test_few_articles_decide_nothing() -> None:
-    """Four that all agree are always drawn alike: it would be called sure."""
+def test_few_articles_are_not_compared() -> None:
+    """Four articles that agree would always be significant in a bootstrap."""
     gain, articles = np.full(400, 0.5), np.repeat(np.arange(4), 100)
     assert difference([(gain, np.zeros(400), articles)]).verdict == "too few"
     more = np.repeat(np.arange(5), 80)
     assert difference([(gain, np.zeros(400), more)]).verdict == "better"
 
 
-def test_pooling_keeps_an_article_together_over_cells() -> None:
-    """The same words in four cells are no four times as many words."""
+def test_pooling_clusters_an_article_over_cells() -> None:
+    """The same words in four cells do not count as four times as many words."""
     random = np.random.default_rng(0)
     gain, articles = random.normal(0.1, 1.0, 200), np.arange(200)
     pair = (gain, np.zeros(200), articles)
@@ -118,8 +118,8 @@ def test_pooling_keeps_an_article_together_over_cells() -> None:
     assert (one.low, one.high) == pytest.approx((four.low, four.high))
 
 
-def test_cells_are_kept_and_found_again(library: Path, tmp_path: Path) -> None:
-    """A second run trains nothing; another plan leaves what is there, and runs what changed."""
+def test_cells_are_stored_and_reused(library: Path, tmp_path: Path) -> None:
+    """A second run trains nothing; a changed plan runs only what changed."""
     first = grid.run(library, tmp_path, plan(), jobs=1)
     kept = sorted((tmp_path / "cells" / "all-8-softmax").iterdir())
     times = [path.stat().st_mtime_ns for path in kept]
@@ -127,7 +127,7 @@ def test_cells_are_kept_and_found_again(library: Path, tmp_path: Path) -> None:
     again = grid.run(library, tmp_path, plan(), jobs=1)
     assert json.dumps(first) == json.dumps(again)
     grid.run(library, tmp_path, plan(seeds=(3,)), jobs=1)
-    more = Row("b-emb", "b-emb")
+    more = ModelRow("b-emb", "b-emb")
     grid.run(library, tmp_path, plan(rows=(*ROWS, more)), jobs=1)
     assert [path.stat().st_mtime_ns for path in kept] == times
     assert len(list((tmp_path / "cells" / "all-8-softmax").iterdir())) == 2 * len(ROWS) + 1
@@ -142,8 +142,8 @@ def test_cells_are_kept_and_found_again(library: Path, tmp_path: Path) -> None:
     assert sum(kinds) == mine["n"]
 
 
-def test_tables_hold_every_row(library: Path, tmp_path: Path) -> None:
-    """In Markdown, LaTeX and HTML, the best in bold."""
+def test_tables_have_every_row(library: Path, tmp_path: Path) -> None:
+    """Tables are written as Markdown, LaTeX and HTML, with the best in bold."""
     results = grid.run(library, tmp_path, plan(seeds=(0,)), jobs=1)
     (table,) = tables.scores_of(results, "softmax", "tempered")
     assert [row[0] for row in table.rows][2:] == [row.name for row in ROWS]
@@ -158,10 +158,10 @@ def test_tables_hold_every_row(library: Path, tmp_path: Path) -> None:
     gains = tables.gains(results, "softmax", "tempered")
     assert gains.head == ["model", "words only, W", "article vector"]
     assert [row[0] for row in gains.rows] == ["EqEmb-U"]
-    (said,) = (
-        line for line in tables.verdicts(results, "EqEmb-U", "softmax") if "accuracy" in line
+    (message,) = (
+        line for line in tables.comparisons(results, "EqEmb-U", "softmax") if "accuracy" in line
     )
-    assert all(row.name in said for row in ROWS if row.is_control)
+    assert all(row.name in message for row in ROWS if row.is_control)
     assert tables.statistics(results).rows[0][0] == "all"
     assert "too few" not in gains.caption
     for entry in results["differences"]:
@@ -170,14 +170,15 @@ def test_tables_hold_every_row(library: Path, tmp_path: Path) -> None:
     assert "? too few articles" in gains.caption
     assert all(text.endswith("?") for text in gains.rows[0][1:])
     assert all(
-        "too few articles beside" in line for line in tables.verdicts(results, "EqEmb-U", "softmax")
+        "too few articles to compare with" in line
+        for line in tables.comparisons(results, "EqEmb-U", "softmax")
     )
 
 
-def test_a_trained_model_is_judged_again(
+def test_a_trained_model_is_evaluated(
     library: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Its validation score comes out as it was in training, beside chance."""
+    """Its validation score is the same as in training, and chance is reported."""
 
     def run(*arguments: object) -> tuple[int, str, str]:
         monkeypatch.setattr(sys, "argv", ["eqemb", *map(str, arguments)])
@@ -201,8 +202,8 @@ def test_a_trained_model_is_judged_again(
     assert "did you mean eqemb-u?" in err
 
 
-def test_validation_is_what_training_watched() -> None:
-    """The score that stopped training is the one that judging finds."""
+def test_validation_score_is_that_of_early_stopping() -> None:
+    """The score that stopped training is the same as in the evaluation."""
     corpus = planted()
     split = Split.make(corpus, Settings(negatives=10))
     for kind in (BernoulliEmbeddings, EqEmb, EqEmbU, EqEmbH):
@@ -211,13 +212,13 @@ def test_validation_is_what_training_watched() -> None:
         assert found == pytest.approx(model.embeddings_.config["validation"], rel=1e-5)
 
 
-def test_the_command_writes_tables_and_pictures(
+def test_the_command_writes_tables_and_plots(
     library: Path,
     tmp_path: Path,
     capsys: pytest.CaptureFixture[str],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """One cell of the demo articles, every model that is installed."""
+    """Run one cell of the demo articles with every installed model."""
     pytest.importorskip("gensim")
     pytest.importorskip("matplotlib")
     out = tmp_path / "results"
@@ -241,14 +242,14 @@ def test_the_command_writes_tables_and_pictures(
     assert "±" not in shown.split("| EqEmb-H")[1].split("\n")[0]  # one seed has no error
 
 
-def test_processes_end_with_the_one_they_work_for(tmp_path: Path) -> None:
-    """A contest that is killed leaves nothing running."""
+def test_worker_processes_exit_with_their_parent(tmp_path: Path) -> None:
+    """A killed grid search leaves no processes running."""
     script = tmp_path / "work.py"
     script.write_text(
         "import os, subprocess, sys, time\n"
-        "from eqemb.evaluation.grid import _end_with\n"
+        "from eqemb.evaluation.grid import _exit_with_parent\n"
         "if len(sys.argv) > 1:\n"
-        "    _end_with(int(sys.argv[1]))\n"
+        "    _exit_with_parent(int(sys.argv[1]))\n"
         "    time.sleep(60)\n"
         "else:\n"
         "    child = subprocess.Popen([sys.executable, __file__, str(os.getpid())])\n"
@@ -265,14 +266,16 @@ def test_processes_end_with_the_one_they_work_for(tmp_path: Path) -> None:
         except ProcessLookupError:
             return
         time.sleep(0.1)
-    pytest.fail("it is still running")
+    pytest.fail("the worker is still running")
 
 
-def test_what_decides_a_row_is_in_its_identity(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Settings of every window, the words it builds on, seeds and the split."""
+def test_identity_covers_all_inputs_of_a_result(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """It covers settings of every window, the word model, seeds and the split."""
     corpus = planted()
     split = Split.make(corpus, Settings(negatives=10))
-    task, row = grid.Task("all", 8, "logistic"), Row("EqEmb-U", "eqemb-u")
+    task, row = grid.Task("all", 8, "logistic"), ModelRow("EqEmb-U", "eqemb-u")
     usual = plan().identity(row, task, split)
     assert plan().identity(row, task, split) == usual
     assert plan(seeds=(0,)).identity(row, task, split) != usual
@@ -285,8 +288,8 @@ def test_what_decides_a_row_is_in_its_identity(monkeypatch: pytest.MonkeyPatch) 
     assert plan().identity(row, task, split) != usual
 
 
-def test_articles_of_collections_are_numbered_apart(tmp_path: Path) -> None:
-    """What two collections pool is not what one of them has, and each is judged by itself too."""
+def test_articles_of_collections_have_distinct_numbers(tmp_path: Path) -> None:
+    """Pooled results differ from those of one collection, which are reported too."""
     for name in ("one", "two"):
         (tmp_path / name).mkdir()
         for number in range(6):
@@ -297,7 +300,7 @@ def test_articles_of_collections_are_numbered_apart(tmp_path: Path) -> None:
     Library.read([tmp_path / "one", tmp_path / "two"], tmp_path / "lib").close()
     given = {"dims": (4,), "windows": (4,), "equation_windows": (8,), "seeds": (0,), "rows": ROWS}
     rest = {"rules": Rules("plain", 1, 0), "numbering": "display"}
-    two = grid.Plan(("one", "two"), **(given | rest))  # type: ignore[arg-type]
+    two = grid.GridPlan(("one", "two"), **(given | rest))  # type: ignore[arg-type]
     found = grid.run(tmp_path / "lib", tmp_path / "out", two, jobs=1)
     pools = [entry["collection"] for entry in found["differences"]]
     assert set(pools) == {grid.POOL, "one", "two"}

@@ -1,4 +1,4 @@
-"""Measures of rankings: by hand, against the benchmarks' own scorer, and how sure they are."""
+"""Ranking metrics: computed by hand, compared with ARQMath's scorer, and significance."""
 
 import importlib.util
 import math
@@ -16,12 +16,12 @@ GRADES = {"a": 3.0, "b": 0.0, "c": 2.0, "d": 1.0}
 
 
 def test_names_are_ordered_by_score_then_from_z_to_a() -> None:
-    """As trec_eval does it."""
+    """The order is that of trec_eval."""
     assert metrics.order({"a": 1.0, "b": 2.0, "c": 1.0}) == ["b", "c", "a"]
 
 
 def test_ndcg_by_hand() -> None:
-    """Gains are grades; unjudged names have none; the ideal is cut at the same depth."""
+    """Gains are grades; unjudged names have gain 0; the ideal has the same cutoff."""
     found = 2 / 1 + 0 / math.log2(3) + 3 / 2
     ideal = 3 / 1 + 2 / math.log2(3) + 1 / 2
     assert metrics.ndcg(["c", "x", "a"], GRADES, 10) == pytest.approx(found / ideal)
@@ -31,28 +31,28 @@ def test_ndcg_by_hand() -> None:
 
 
 def test_precision_by_hand() -> None:
-    """Places that are empty count against it; grades from 2 on are answers."""
+    """Missing results count as not relevant; grades of 2 and above are relevant."""
     assert metrics.precision(["a", "d", "c", "x"], GRADES, 10) == pytest.approx(0.2)
     assert metrics.precision(["a", "d", "c", "x"], GRADES, 2) == pytest.approx(0.5)
     assert metrics.precision(["c"], {"c": 1.5}, 1) == 0.0
 
 
 def test_average_precision_by_hand() -> None:
-    """An answer that is not found counts with nothing."""
+    """A relevant result that is not ranked contributes 0."""
     assert metrics.average_precision(["d", "a", "x", "c"], GRADES) == pytest.approx(
         (1 / 2 + 2 / 4) / 2
     )
     assert metrics.average_precision(["a"], GRADES) == pytest.approx(1 / 2)
 
 
-def test_unjudged_places_are_counted() -> None:
-    """Of the first ten, or of as many as are asked for."""
+def test_unjudged_results_are_counted() -> None:
+    """The share is of the first ten, or of another depth."""
     assert metrics.unjudged(["a", "x", "y"], GRADES, 10) == pytest.approx(0.2)
     assert metrics.judged_only(["a", "x", "c"], GRADES) == ["a", "c"]
 
 
 def drawn(seed: int) -> tuple[Grades, Run]:
-    """Topics, judgements and a run with ties and unjudged names."""
+    """Make topics, judgements and a run with ties and unjudged names."""
     random = np.random.default_rng(seed)
     names = [f"n{number}" for number in range(40)]
     grades = {
@@ -65,14 +65,14 @@ def drawn(seed: int) -> tuple[Grades, Run]:
         f"t{topic}": {
             str(name): int(random.integers(6)) / 4 for name in random.permutation(names)[:30]
         }
-        for topic in range(4)  # one topic is not answered
+        for topic in range(4)  # one topic has no results
     }
     return grades, run
 
 
 @pytest.mark.filterwarnings("ignore::ResourceWarning")  # it leaves its files open
-def test_measures_are_those_of_the_benchmarks_scorer(bench: Path, tmp_path: Path) -> None:
-    """nDCG', MAP' and P'@10 by our measures and through our files."""
+def test_metrics_match_the_benchmarks_scorer(bench: Path, tmp_path: Path) -> None:
+    """nDCG', MAP' and P'@10 are equal, also through our files."""
     spec = importlib.util.spec_from_file_location("score", bench / "score.py")
     assert spec is not None
     assert spec.loader is not None
@@ -100,20 +100,20 @@ def test_measures_are_those_of_the_benchmarks_scorer(bench: Path, tmp_path: Path
             assert np.mean(values) == pytest.approx(theirs[measure], abs=1e-12)
 
 
-def test_a_run_is_written_in_its_order(tmp_path: Path) -> None:
-    """Six fields; ties stand from Z to A."""
+def test_a_run_is_written_in_order(tmp_path: Path) -> None:
+    """Lines have six fields; ties are ordered from Z to A."""
     metrics.write_run(tmp_path / "run", {"t": {"a": 0.5, "b": 0.5, "c": 2.0}}, "mine")
     lines = (tmp_path / "run").read_text().splitlines()
     assert lines == ["t Q0 c 1 2 mine", "t Q0 b 2 0.5 mine", "t Q0 a 3 0.5 mine"]
 
 
-def test_a_bad_file_gets_one_sentence(tmp_path: Path) -> None:
-    """The line that is wrong is named."""
+def test_a_malformed_file_is_reported(tmp_path: Path) -> None:
+    """The error names the line."""
     (tmp_path / "qrels").write_text("t 0 a 1\nt 0 a\n")
-    with pytest.raises(UsageError, match="line 2: 3 fields, not 4"):
+    with pytest.raises(UsageError, match="line 2: expected 4 fields, not 3"):
         metrics.read_qrels(tmp_path / "qrels")
     (tmp_path / "qrels").write_text("t 0 a high\n")
-    with pytest.raises(UsageError, match="'high' is no number"):
+    with pytest.raises(UsageError, match="'high' is not a number"):
         metrics.read_qrels(tmp_path / "qrels")
 
 
@@ -130,13 +130,13 @@ def test_a_bad_file_gets_one_sentence(tmp_path: Path) -> None:
 def test_the_first_hit_by_hand(
     scores: list[float], targets: list[int], found: tuple[float, float, float]
 ) -> None:
-    """Rank, its reciprocal and the chance to be among the first two, over all orders of ties."""
+    """Check rank, reciprocal rank and probability of the first two, over all orders of ties."""
     chosen = np.isin(np.arange(len(scores)), targets)
     assert metrics.first_hit(np.array(scores, float), chosen, 2) == pytest.approx(found)
 
 
-def test_the_first_hit_by_dealing_ties() -> None:
-    """Ties broken at random thousands of times."""
+def test_the_first_hit_by_simulation() -> None:
+    """Break ties at random thousands of times."""
     random = np.random.default_rng(0)
     scores = random.integers(0, 3, 12).astype(float)
     targets = np.isin(np.arange(12), [2, 5, 7])
@@ -149,18 +149,18 @@ def test_the_first_hit_by_dealing_ties() -> None:
     assert metrics.first_hit(scores, targets, 3) == pytest.approx(wanted, abs=0.05)
 
 
-def test_errors_count_what_belongs_together_once() -> None:
-    """Values repeated within an article tell no more than one of them."""
+def test_errors_are_clustered() -> None:
+    """Repeated values of an article add no information."""
     values = np.array([0.0, 1.0, 0.0, 1.0, 1.0])
-    alone = metrics.spread(values)
+    alone = metrics.mean_and_error(values)
     assert alone["mean"] == pytest.approx(0.6)
     assert alone["se"] == pytest.approx(np.std(values, ddof=1) / math.sqrt(5))
-    again = metrics.spread(np.repeat(values, 4), np.repeat(np.arange(5), 4))
+    again = metrics.mean_and_error(np.repeat(values, 4), np.repeat(np.arange(5), 4))
     assert again["se"] == pytest.approx(alone["se"])
 
 
-def test_a_gain_is_judged_against_chance() -> None:
-    """A steady gain is better, its mirror worse, noise a tie."""
+def test_gains_are_tested_for_significance() -> None:
+    """A consistent gain is "better", its negative "worse", and noise a "tie"."""
     random = np.random.default_rng(1)
     base = random.random(30)
     steady = base + 0.1 + 0.05 * random.standard_normal(30)
@@ -174,7 +174,7 @@ def test_a_gain_is_judged_against_chance() -> None:
 
 
 def test_kappa_by_hand() -> None:
-    """Full agreement is one; grades dealt blindly give nothing; disagreement is squared."""
+    """Full agreement is 1, chance agreement is 0, and weights are quadratic."""
     one = np.array([0.0, 1.0, 2.0, 3.0])
     assert metrics.weighted_kappa(one, one) == 1.0
     assert metrics.weighted_kappa(one, one[::-1]) == pytest.approx(-1.0)
@@ -185,7 +185,7 @@ def test_kappa_by_hand() -> None:
 
 
 def test_kendall_by_hand() -> None:
-    """The same order is one, the reverse minus one, one swap of three pairs a third."""
+    """The same order gives 1, the reverse -1, and one swap of three pairs a third."""
     assert metrics.kendall([1, 2, 3], [2, 4, 9]) == pytest.approx(1.0)
     assert metrics.kendall([1, 2, 3], [3, 2, 1]) == pytest.approx(-1.0)
     assert metrics.kendall([1, 2, 3], [2, 1, 3]) == pytest.approx(1 / 3)

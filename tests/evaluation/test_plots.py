@@ -1,6 +1,6 @@
-"""Pictures of a contest: what is in them, that they are the same every time, and what is refused.
+"""Plots of a grid search: content, reproducibility, and errors.
 
-What a picture shows is asked of `charts`; of the files only that they are pictures.
+The content is tested through `charts`; files are only checked to be images.
 """
 
 import json
@@ -17,12 +17,12 @@ MODELS = {"words only": True, "article vector": True, "b-emb": False, "EqEmb-U":
 
 
 def spread(mean: float) -> dict[str, float]:
-    """A mean with an error."""
+    """Make a mean with an error."""
     return {"mean": mean, "se": 0.01}
 
 
 def entry(collection: str, dim: int, model: str, score: float) -> dict[str, Any]:
-    """What a contest keeps of a model in a cell."""
+    """Make the results of a model in a cell."""
     parts = {"test": spread(score), "validation": spread(score + 0.001)}
     tried = [
         {"window": window, "equation_window": around, "validation": score - window - around / 100}
@@ -44,10 +44,10 @@ def entry(collection: str, dim: int, model: str, score: float) -> dict[str, Any]
     }
 
 
-def contest(
+def grid_results(
     dims: tuple[int, ...] = (25, 50), models: tuple[str, ...] = tuple(MODELS)
 ) -> dict[str, Any]:
-    """Two collections; the later a model stands, the better it is."""
+    """Make results of two collections; later models are better."""
     return {
         "collections": {"nlp": {}, "ir": {}},
         "results": [
@@ -60,19 +60,19 @@ def contest(
 
 
 def chart(results: dict[str, Any], name: str) -> plots.Chart:
-    """One of the pictures."""
+    """Return one of the plots."""
     (found,) = [chart for chart in plots.charts(results) if chart.name == name]
     return found
 
 
 def lines(panel: plots.Panel) -> dict[str, list[plots.Point]]:
-    """The points of each model."""
+    """Return the points of each model."""
     return dict(panel.lines)
 
 
 def test_scores_by_dimension() -> None:
-    """A panel for each collection: test scores, their errors, and chance."""
-    found = chart(contest(), "score_by_dim-softmax")
+    """There is a panel for each collection, with test scores, errors and chance."""
+    found = chart(grid_results(), "score_by_dim-softmax")
     assert [panel.name for panel in found.panels] == ["nlp", "ir"]
     points = lines(found.panels[0])["b-emb"]
     assert points == [pytest.approx((25, -2.175, 0.01)), pytest.approx((50, -2.15, 0.01))]
@@ -80,9 +80,9 @@ def test_scores_by_dimension() -> None:
     assert "n = 1,200" in found.title_of(found.panels[0])
 
 
-def test_windows_are_judged_by_their_best_equation_window() -> None:
-    """Validation scores of the choice, averaged over dimensions."""
-    found = chart(contest(), "score_by_window-softmax")
+def test_windows_are_shown_with_their_best_equation_window() -> None:
+    """The plot shows validation scores, averaged over dimensions."""
+    found = chart(grid_results(), "score_by_window-softmax")
     mean = (-2.375 - 2.35) / 2
     points = lines(found.panels[0])["words only"]
     assert [(x, round(y, 6)) for x, y, _ in points] == [
@@ -92,8 +92,8 @@ def test_windows_are_judged_by_their_best_equation_window() -> None:
 
 
 def test_training_is_shown_at_the_largest_dimension() -> None:
-    """Every model of that cell, iteration by iteration, beside the score of zero vectors."""
-    found = chart(contest(), "training-softmax")
+    """The plot shows every model by iteration, and the score of zero vectors."""
+    found = chart(grid_results(), "training-softmax")
     points = lines(found.panels[0])["EqEmb-U"]
     assert [x for x, _, _ in points] == [1, 2, 3]
     assert [y for _, y, _ in points] == pytest.approx([-3.0, -2.5, -2.05])
@@ -101,9 +101,9 @@ def test_training_is_shown_at_the_largest_dimension() -> None:
     assert "-3.045" in found.title_of(found.panels[0])
 
 
-def test_what_was_not_kept_is_not_drawn() -> None:
-    """No reading, no window to choose, no curve: no picture of it."""
-    results = contest()
+def test_missing_results_are_not_plotted() -> None:
+    """Without a reading, a choice of windows or a curve, there is no such plot."""
+    results = grid_results()
     for found in results["results"]:
         del found["softmax"]["curve"], found["accuracy"]
         found["softmax"]["tried"] = found["softmax"]["tried"][:1]
@@ -115,8 +115,8 @@ def test_what_was_not_kept_is_not_drawn() -> None:
 
 
 def test_training_in_the_logistic_reading_has_its_own_chance() -> None:
-    """There training watches another score, and zero vectors have another."""
-    results = contest()
+    """Early stopping uses another score there, and zero vectors have another value."""
+    results = grid_results()
     for found in results["results"]:
         found["logistic"] = found.pop("softmax")
         found["chance"]["zero"]["logistic"] = found["chance"]["unigram"]["logistic"] = -1.386
@@ -126,9 +126,9 @@ def test_training_in_the_logistic_reading_has_its_own_chance() -> None:
 
 
 def test_controls_are_dashed_and_few_lines_have_colours() -> None:
-    """The best models and the best control have a colour each; the rest is grey."""
+    """The best models and the best control have colours; the others are grey."""
     many = tuple(f"model {index}" for index in range(9))
-    looks = plots.looks(contest(models=(*MODELS, *many))["results"])
+    looks = plots.looks(grid_results(models=(*MODELS, *many))["results"])
     assert {name for name, look in looks.items() if look.dashed} == {"words only", "article vector"}
     coloured = {name: look.colour for name, look in looks.items() if not look.is_grey}
     assert set(coloured) == {"article vector", *many[2:]}
@@ -147,15 +147,15 @@ def test_controls_are_dashed_and_few_lines_have_colours() -> None:
     ],
     ids=["apart", "together", "pushed", "at the top", "at the bottom"],
 )
-def test_labels_keep_apart(wanted: list[float], expected: list[float]) -> None:
-    """Each as near to its line as the others let it, and none outside the panel."""
+def test_labels_do_not_overlap(wanted: list[float], expected: list[float]) -> None:
+    """Each label is as close to its line as possible, and inside the panel."""
     assert plots.spaced(wanted, 0.1) == pytest.approx(expected, abs=1e-4)
 
 
-def test_pictures_are_written_and_the_same_every_time(tmp_path: Path) -> None:
-    """PNG and SVG, to the byte, even where the user's matplotlib has other settings."""
+def test_plots_are_reproducible(tmp_path: Path) -> None:
+    """PNG and SVG files have the same bytes, even with other matplotlib settings."""
     matplotlib = pytest.importorskip("matplotlib", reason="the extra `plot` is not installed")
-    results = json.loads(json.dumps(contest(dims=(50,))))
+    results = json.loads(json.dumps(grid_results(dims=(50,))))
     first = plots.draw(results, tmp_path / "one")
     with matplotlib.rc_context({"font.size": 20, "savefig.transparent": True}):
         second = plots.draw(results, tmp_path / "two")
@@ -172,11 +172,11 @@ def test_pictures_are_written_and_the_same_every_time(tmp_path: Path) -> None:
     )
 
 
-def test_without_matplotlib_one_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What to install is said before anything is written."""
+def test_missing_matplotlib_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The error says what to install, before anything is written."""
     monkeypatch.setattr(plots, "find_spec", lambda _: None)
     with pytest.raises(UsageError, match=r"pip install 'eqemb\[plot\]'"):
-        plots.draw(contest(), tmp_path / "out")
+        plots.draw(grid_results(), tmp_path / "out")
     assert not (tmp_path / "out").exists()
     with pytest.raises(UsageError, match="matplotlib"):
         plots.check(tmp_path / "curve.png")

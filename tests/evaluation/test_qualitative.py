@@ -1,6 +1,6 @@
-"""Qualitative tables: the paper's pairings on vectors made by hand, and a page of the demo library.
+"""Qualitative tables: the paper's pairings on handmade vectors, and a page of the demo library.
 
-A hostile paper stands beside the demo articles, to see that nothing of it becomes markup.
+A hostile paper is added to the demo articles, to check that all text is escaped.
 """
 
 import sys
@@ -14,7 +14,7 @@ import pytest
 from eqemb import cli
 from eqemb.errors import UsageError
 from eqemb.evaluation import qualitative
-from eqemb.evaluation.qualitative import Neighbours, Queries, Shelf, read_queries
+from eqemb.evaluation.qualitative import CollectionEquations, ModelNeighbours, Queries, read_queries
 from eqemb.facade.library import Library
 from eqemb.models import baselines, workspace
 from eqemb.models.embeddings import Embeddings
@@ -39,7 +39,7 @@ QUERIES = Queries(
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Eight demo articles and a hostile one, as a library."""
+    """Build a library of eight demo articles and a hostile one."""
     made = tmp_path_factory.mktemp("qualitative")
     (made / "hostile.tex").write_text(HOSTILE, encoding="utf-8")
     Library.read([copy_articles(made / "papers"), made / "hostile.tex"], made / "lib").close()
@@ -48,13 +48,13 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def page(folder: Path) -> str:
-    """The page of the library."""
+    """Return the page of the library."""
     with Library.open(folder / "lib") as library:
         return qualitative.page(library, QUERIES, folder / "out", count=3)
 
 
-def vectors(model: str) -> Neighbours:
-    """Two words and four equations in the plane; the last equation was never learned."""
+def vectors(model: str) -> ModelNeighbours:
+    """Make two words and four equations in the plane; the last equation has no vector."""
     rows = {
         "rho_words": [[1, 0], [0, 1]],
         "alpha_words": [[0, 1], [1, 0]],
@@ -62,11 +62,11 @@ def vectors(model: str) -> Neighbours:
         "alpha_equations": [[5, 1], [4, 1], [5, 3], [0, 0]],
     }
     arrays = {name: np.array(values, np.float32) for name, values in rows.items()}
-    return Neighbours(Embeddings({"model": model}, arrays, {}))
+    return ModelNeighbours(Embeddings({"model": model}, arrays, {}))
 
 
 def test_pairings_of_eqemb() -> None:
-    """Words by rho of the equation and alpha of the word, equations by alpha's distance."""
+    """Words use rho of the equation and alpha of the word, equations the distance of alpha."""
     near = vectors("eqemb")
     cosines = [pytest.approx((1, 2 / 5**0.5)), pytest.approx((0, 1 / 5**0.5))]
     assert near.words_of(0, 5) == cosines
@@ -75,8 +75,8 @@ def test_pairings_of_eqemb() -> None:
     assert near.equations_for([0, 1], 1) == [pytest.approx((0, 3 / 10**0.5))]
 
 
-def test_pairings_of_units_and_paragraphs_are_the_other_way_round() -> None:
-    """Alpha of the equation and rho of the word: no others met in training."""
+def test_pairings_of_eqemb_u_and_pv_dm_are_reversed() -> None:
+    """They use alpha of the equation and rho of the word, which were trained together."""
     near = vectors("eqemb-u")
     assert [row for row, _ in near.words_of(0, 5)] == [0, 1]
     assert [row for row, _ in near.equations_for([1], 1)] == [2]
@@ -85,8 +85,8 @@ def test_pairings_of_units_and_paragraphs_are_the_other_way_round() -> None:
     assert paragraphs.words_of(0, 5) == near.words_of(0, 5)
 
 
-def test_what_was_never_learned_is_near_nothing() -> None:
-    """Zeros answer nothing and are no answer."""
+def test_equations_without_a_vector_have_no_neighbours() -> None:
+    """Rows of zeros have no neighbours and are no neighbours."""
     for model in ("eqemb", "pv-dm"):
         near = vectors(model)
         assert near.equations_of(3, 5) == []
@@ -95,7 +95,7 @@ def test_what_was_never_learned_is_near_nothing() -> None:
 
 
 def test_queries_are_read(tmp_path: Path) -> None:
-    """Both lists, or one of them."""
+    """A file may have both lists or one of them."""
     file = tmp_path / "queries.toml"
     file.write_text("words = ['a b']\nequations = ['x#1', '''\\frac{a}{b}''']\n", encoding="utf-8")
     assert read_queries(file) == Queries(("x#1", r"\frac{a}{b}"), ("a b",))
@@ -104,44 +104,44 @@ def test_queries_are_read(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         ("words = [", "TOML"),
         ("word = ['a']", "equations"),
         ("words = 'a'", "list of strings"),
         ("words = [1]", "list of strings"),
-        ("", "asks nothing"),
+        ("", "has no queries"),
     ],
 )
-def test_queries_that_are_none(tmp_path: Path, text: str, said: str) -> None:
-    """One sentence that says what is wrong."""
+def test_malformed_queries_are_reported(tmp_path: Path, text: str, message: str) -> None:
+    """The error says what is wrong."""
     file = tmp_path / "queries.toml"
     file.write_text(text, encoding="utf-8")
-    with pytest.raises(UsageError, match=said):
+    with pytest.raises(UsageError, match=message):
         read_queries(file)
 
 
 def test_a_query_is_found_in_the_corpus(folder: Path) -> None:
-    """By name or as LaTeX; else the equation that shares most units stands in, or none."""
+    """Queries are found by name or LaTeX, or replaced by the most similar equation, if any."""
     with Library.open(folder / "lib") as library:
-        shelf = Shelf(library, workspace.corpus(library))
-        named = shelf.ask("bm25:eq:idf")
+        equations = CollectionEquations(library, workspace.corpus(library))
+        named = equations.resolve("bm25:eq:idf")
         assert named.row is not None
         assert named.share is None
-        equation, title, _ = shelf.equation(named.row)
+        equation, title, _ = equations.equation(named.row)
         assert equation.id == "bm25#3"
         assert title == "Term Weighting from tf-idf to BM25"
-        assert shelf.ask(equation.expanded.replace(" ", "  ")).row == named.row
-        like = shelf.ask(r"\log \frac{N - n_t + 1}{n_t + 1}")
+        assert equations.resolve(equation.expanded.replace(" ", "  ")).row == named.row
+        like = equations.resolve(r"\log \frac{N - n_t + 1}{n_t + 1}")
         assert like.row == named.row
         assert like.share == pytest.approx(2 * 9 / (11 + 15))  # units shared, and of both
-        assert shelf.ask(r"\zeta \gg \Xi").row is None
+        assert equations.resolve(r"\zeta \gg \Xi").row is None
         with pytest.raises(UsageError, match="did you mean"):
-            shelf.ask("bm52#3")
+            equations.resolve("bm52#3")
 
 
 class Tags(HTMLParser):
-    """What a browser would see: elements, attributes, and text."""
+    """Collects elements, attributes and text, as a browser sees them."""
 
     def __init__(self, text: str) -> None:
         super().__init__()
@@ -151,17 +151,17 @@ class Tags(HTMLParser):
         self.feed(text)
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        """An element."""
+        """Record an element."""
         self.found.append(tag)
         self.attributes |= {name for name, _ in attrs}
 
     def handle_data(self, data: str) -> None:
-        """Text between elements."""
+        """Record text between elements."""
         self.text += data
 
 
-def test_every_model_answers_side_by_side(page: str) -> None:
-    """A column for each model, for each answerable query; equations as MathML."""
+def test_every_model_has_a_column(page: str) -> None:
+    """There is a column for each model and answerable query; equations are MathML."""
     tags = Tags(page)
     columns = 7 if find_spec("gensim") else 5
     answered = 2 * 3 + 2  # equations and words of three equations, equations of two words
@@ -173,16 +173,16 @@ def test_every_model_answers_side_by_side(page: str) -> None:
     assert "zero vectors-3.045" in tags.text
 
 
-def test_what_cannot_be_asked_is_said(page: str) -> None:
-    """Stand-ins, unknown words, and queries without an answer."""
+def test_unanswerable_queries_are_reported(page: str) -> None:
+    """The page mentions replaced equations, unknown words, and queries without neighbours."""
     text = Tags(page).text
-    assert text.count("Asked in its stead") == 1
-    assert text.count("Nothing in the collection shares a unit with it") == 1
+    assert text.count("This equation is not in the collection") == 1
+    assert text.count("No equation of the collection shares a unit with it") == 1
     assert text.count("Not in the vocabulary: zebra.") == 2
 
 
-def test_nothing_of_a_paper_or_query_is_markup(page: str) -> None:
-    """Titles, text in formulas and queries stay text; no scripts, nothing from elsewhere."""
+def test_papers_and_queries_are_escaped(page: str) -> None:
+    """Titles, text in formulas and queries stay text; no scripts or external resources."""
     tags = Tags(page)
     assert not {"script", "img", "b", "link", "iframe"} & set(tags.found)
     assert not [name for name in tags.attributes if name.startswith("on") or name == "src"]
@@ -190,10 +190,10 @@ def test_nothing_of_a_paper_or_query_is_markup(page: str) -> None:
     assert "<script>alert(1)</script>" in tags.text
 
 
-def test_a_page_made_again_trains_nothing(
+def test_a_second_page_trains_nothing(
     page: str, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The same models and bytes, on a GPU machine too; without gensim the others answer."""
+    """Models and bytes are the same, also with a GPU; without gensim the other models remain."""
     monkeypatch.setattr("eqemb.models.bernoulli._no_gpu", lambda: None)
     models = folder / "out" / "models"
     before = {path.name: path.stat().st_mtime_ns for path in models.iterdir()}
@@ -214,8 +214,8 @@ def test_the_command_writes_the_page(
     capsys: pytest.CaptureFixture[str],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """`eqemb compare --queries` writes queries.html; one collection at a time."""
-    del page  # its models are there
+    """`eqemb compare --queries` writes queries.html for one collection."""
+    del page  # its models exist
 
     def run(*more: object) -> int:
         command = ["eqemb", "compare", folder / "lib", "-o", folder / "out", *more]

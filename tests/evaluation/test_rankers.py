@@ -1,4 +1,4 @@
-"""Rankers: plain rivals and models behind one face, on libraries and corpora with known answers."""
+"""Rankers: baselines and models, on libraries and corpora with known answers."""
 
 from collections import Counter
 from typing import Any
@@ -11,21 +11,21 @@ from eqemb.corpus.split import training_stream
 from eqemb.errors import UsageError
 from eqemb.evaluation import rankers
 from eqemb.evaluation.rankers import (
-    EQUATION,
-    WORDS,
+    EQUATION_QUERY,
+    WORD_QUERY,
     ArticleRanker,
     Bm25,
     Combination,
     ContextMeans,
-    Directions,
     ModelRanker,
     Query,
     Ranker,
     SentenceEncoder,
     UnitOverlap,
-    in_words,
-    like,
-    product_rankers,
+    UnitVectors,
+    equation_query,
+    search_rankers,
+    word_query,
     z_scores,
 )
 from eqemb.evaluation.retrieval import EVERY_WORD
@@ -50,30 +50,30 @@ MODELS = {
 
 @pytest.fixture(scope="module")
 def corpus() -> Corpus:
-    """Topics, each with its words, equations and units."""
+    """Make a corpus of topics with their own words, equations and units."""
     return planted()
 
 
 @pytest.fixture(scope="module")
 def models(corpus: Corpus) -> dict[str, Embeddings]:
-    """One of each kind, trained."""
+    """Train a model of each kind."""
     return {name: model.fit(corpus, seed=0).embeddings_ for name, model in MODELS.items()}
 
 
 def asked(topic: int) -> Query:
-    """Four words of a topic."""
-    return in_words(" ".join(word(topic, index) for index in range(4)))
+    """Make a query of four words of a topic."""
+    return word_query(" ".join(word(topic, index) for index in range(4)))
 
 
 def first(corpus: Corpus, ranker: Ranker, query: Query) -> int:
-    """The topic of the best equation."""
+    """Return the topic of the best equation."""
     best = int(ranker.scores(query).argmax())
     return topic_of(corpus.forms[corpus.equation_types[best]])
 
 
 @pytest.fixture(scope="module")
 def library(tmp_path_factory: pytest.TempPathFactory) -> Library:
-    """Three papers, read and indexed."""
+    """Build a library of three papers."""
     folder = papers(
         tmp_path_factory.mktemp("rank") / "papers",
         angles=r"The cosine of two vectors is \[ \cos(x, y) = \frac{x \cdot y}{|x||y|} \] a measure"
@@ -84,11 +84,11 @@ def library(tmp_path_factory: pytest.TempPathFactory) -> Library:
     return Library.read([folder], folder.with_name("library"), jobs=1, index=True)
 
 
-def test_bm25_is_the_formula_written_out(library: Library) -> None:
-    """Weights by distance, lengths by their mean, over all equations."""
+def test_bm25_matches_the_formula(library: Library) -> None:
+    """Weights depend on distance; lengths are relative to the mean of all equations."""
     every = corpus_of(library, Choice(rules=EVERY_WORD))
     stream = training_stream(every)
-    found = Bm25(every.words, stream).scores(in_words("cosine of"))
+    found = Bm25(every.words, stream).scores(word_query("cosine of"))
     weights: list[Counter[str]] = []
     for at, article in zip(stream.equation_positions, stream.equation_articles, strict=True):
         start, end = stream.starts[article : article + 2]
@@ -98,20 +98,20 @@ def test_bm25_is_the_formula_written_out(library: Library) -> None:
             if away <= REACH:
                 weights[-1][every.words[stream.tokens[place]]] += 1 / away**0.5
     lengths = np.array([each.total() for each in weights])
-    norm = rankers.K1 * (1 - rankers.B + rankers.B * lengths / lengths.mean())
+    norm = rankers.BM25_K1 * (1 - rankers.BM25_B + rankers.BM25_B * lengths / lengths.mean())
     for at, each in enumerate(weights):
         expected = 0.0
         for asked in ("cosine", "of"):
             having = sum(asked in other for other in weights)
             idf = np.log1p((len(weights) - having + 0.5) / (having + 0.5))
-            expected += idf * each[asked] * (rankers.K1 + 1) / (each[asked] + norm[at])
+            expected += idf * each[asked] * (rankers.BM25_K1 + 1) / (each[asked] + norm[at])
         assert found[at] == pytest.approx(expected)
 
 
 def test_unit_overlap_is_dice(library: Library) -> None:
-    """Over multisets of units: twice what is shared by what both have."""
+    """It is twice the shared units over all units, as multisets."""
     corpus = corpus_of(library)
-    asked = like(r"G = \frac{2PR}{P+R}")
+    asked = equation_query(r"G = \frac{2PR}{P+R}")
     scores = UnitOverlap(corpus).scores(asked)
     wanted = Counter(asked.units)
     for at, kind in enumerate(corpus.equation_types):
@@ -121,13 +121,13 @@ def test_unit_overlap_is_dice(library: Library) -> None:
         assert scores[at] == pytest.approx(2 * shared / (wanted.total() + units.total()))
 
 
-def test_the_product_scores_as_the_library_answers(library: Library) -> None:
-    """The whole search, equation by equation."""
+def test_search_ranker_scores_match_the_library(library: Library) -> None:
+    """All equations get the scores of the library's search."""
     corpus = corpus_of(library)
-    product = product_rankers(library.questions, corpus)[0]
+    product = search_rankers(library.questions, corpus)[0]
     for query, hits in (
-        (in_words("cosine of the angle"), library.search("cosine of the angle")),
-        (like(r"G = \frac{2PR}{P+R}"), library.similar(r"G = \frac{2PR}{P+R}")),
+        (word_query("cosine of the angle"), library.search("cosine of the angle")),
+        (equation_query(r"G = \frac{2PR}{P+R}"), library.similar(r"G = \frac{2PR}{P+R}")),
     ):
         scores = dict(zip(corpus.equation_names, product.scores(query), strict=True))
         assert len(hits)
@@ -135,23 +135,23 @@ def test_the_product_scores_as_the_library_answers(library: Library) -> None:
             assert scores[hit.equation.id] == pytest.approx(hit.score, rel=1e-5)
 
 
-def test_a_query_of_no_symbols_is_refused() -> None:
-    """With the text that was given."""
+def test_a_query_without_symbols_is_rejected() -> None:
+    """The error contains the query."""
     with pytest.raises(UsageError, match="no symbol"):
-        like("{}")
+        equation_query("{}")
 
 
-def test_means_of_contexts_find_the_topic(corpus: Corpus, models: dict[str, Embeddings]) -> None:
-    """By words, by an equation that is there, and by the units of one that is not."""
+def test_context_means_find_the_topic(corpus: Corpus, models: dict[str, Embeddings]) -> None:
+    """Queries are words, an equation of the corpus, and units of an unknown equation."""
     overlap = UnitOverlap(corpus)
     stream = training_stream(corpus)
     for idf in (True, False):
         ranker = ContextMeans(models["eqemb"], corpus, stream, overlap, window=8, idf=idf)
         for topic in range(TOPICS):
-            unknown = Query(EQUATION, "", form="new", units=(f"t{topic}u0", f"t{topic}u1"))
+            unknown = Query(EQUATION_QUERY, "", form="new", units=(f"t{topic}u0", f"t{topic}u1"))
             assert first(corpus, ranker, asked(topic)) == topic
             assert first(corpus, ranker, unknown) == topic
-    known = ranker.scores(Query(EQUATION, "", occurrence=7))
+    known = ranker.scores(Query(EQUATION_QUERY, "", occurrence=7))
     assert known.argmax() == 7
 
 
@@ -160,35 +160,35 @@ def test_means_of_contexts_find_the_topic(corpus: Corpus, models: dict[str, Embe
 def test_models_find_the_topic(
     corpus: Corpus, models: dict[str, Embeddings], name: str, *, other: bool
 ) -> None:
-    """By words and by an equation of the library, in either pairing."""
+    """Queries are words and an equation of the corpus, in both pairings."""
     ranker = ModelRanker(name, models[name], corpus, UnitOverlap(corpus), other=other)
     for topic in range(TOPICS):
         if name != "b-emb" or not other:
             assert first(corpus, ranker, asked(topic)) == topic
-        own = Query(EQUATION, "", form=form(topic, 0), units=(f"t{topic}u0",))
+        own = Query(EQUATION_QUERY, "", form=form(topic, 0), units=(f"t{topic}u0",))
         assert first(corpus, ranker, own) == topic
 
 
 @pytest.mark.parametrize("name", MODELS)
-def test_an_equation_that_is_not_there_is_met_by_its_units(
+def test_an_unknown_equation_is_found_by_its_units(
     corpus: Corpus, models: dict[str, Embeddings], name: str
 ) -> None:
-    """Folded in where the model has units, else the mean of those most like it."""
+    """Models with units fold it in; others use the mean of the most similar equations."""
     ranker = ModelRanker(name, models[name], corpus, UnitOverlap(corpus), other=True)
     for topic in range(TOPICS):
         units = (f"t{topic}u0", f"t{topic}u1", f"t{topic}u2", "never-met")
-        assert first(corpus, ranker, Query(EQUATION, "", form="new", units=units)) == topic
+        assert first(corpus, ranker, Query(EQUATION_QUERY, "", form="new", units=units)) == topic
 
 
-def test_a_model_of_another_corpus_is_refused(models: dict[str, Embeddings]) -> None:
-    """Its rows would be those of other equations."""
+def test_a_model_of_another_corpus_is_rejected(models: dict[str, Embeddings]) -> None:
+    """Its rows belong to other equations."""
     strange = planted(seed=5)
     with pytest.raises(UsageError, match="another corpus"):
         ModelRanker("eqemb", models["eqemb"], strange, UnitOverlap(strange))
 
 
 def test_an_article_has_one_score(corpus: Corpus, models: dict[str, Embeddings]) -> None:
-    """The control knows the article and nothing of its equations; added, they tell them apart."""
+    """The control scores all equations of an article alike; equation vectors separate them."""
     model = models["eqemb-h"]
     alone = ArticleRanker("article vector", model, corpus).scores(asked(0))
     both = ArticleRanker("both", model, corpus, equations=True).scores(asked(0))
@@ -198,8 +198,8 @@ def test_an_article_has_one_score(corpus: Corpus, models: dict[str, Embeddings])
     assert topic_of(corpus.forms[corpus.equation_types[alone.argmax()]]) == 0
 
 
-def test_an_encoder_is_asked_once_for_each_text() -> None:
-    """Texts around equations for words, LaTeX for LaTeX; repeated texts cost nothing."""
+def test_an_encoder_encodes_each_text_once() -> None:
+    """It encodes surrounding text for words and LaTeX for equations; repeats are cached."""
     calls: list[list[str]] = []
 
     def encode(texts: list[str]) -> Any:
@@ -207,46 +207,46 @@ def test_an_encoder_is_asked_once_for_each_text() -> None:
         return np.array([[text.count("a"), text.count("b")] for text in texts], np.float32)
 
     ranker = SentenceEncoder(encode, ["aab", "b", "aab"], ["x", "ab", "b"])
-    assert ranker.scores(in_words("aa")).argmax() == 0
-    assert ranker.scores(in_words("bb")).argmax() == 1
-    assert ranker.scores(Query(EQUATION, "ab")).argmax() == 1
+    assert ranker.scores(word_query("aa")).argmax() == 0
+    assert ranker.scores(word_query("bb")).argmax() == 1
+    assert ranker.scores(Query(EQUATION_QUERY, "ab")).argmax() == 1
     assert calls == [["aab", "b"], ["aa"], ["bb"], ["x", "ab", "b"], ["ab"]]
 
 
-def test_what_has_no_vector_comes_last() -> None:
-    """Not in the middle, where a cosine of zero would put it."""
+def test_equations_without_a_vector_rank_last() -> None:
+    """A cosine of 0 would rank them in the middle."""
     vectors = np.array([[1.0, 0.0], [0.0, 0.0], [-1.0, 0.0]], np.float32)
-    assert np.argsort(-Directions(vectors).cosines(np.array([1.0, 0.0]))).tolist() == [0, 2, 1]
+    assert np.argsort(-UnitVectors(vectors).cosines(np.array([1.0, 0.0]))).tolist() == [0, 2, 1]
 
 
 class Fixed:
-    """A ranker that says what it is told to."""
+    """A ranker with fixed scores."""
 
     name = "fixed"
 
-    def __init__(self, *scores: float, kind: str = WORDS) -> None:
+    def __init__(self, *scores: float, kind: str = WORD_QUERY) -> None:
         self._scores, self.answers = np.array(scores), frozenset({kind})
 
     def scores(self, query: Query) -> Any:
-        """Whatever is asked."""
+        """Return the fixed scores."""
         del query
         return self._scores
 
 
 def test_a_combination_weighs_z_scores() -> None:
-    """Scales do not matter, weights do; a ranker that cannot answer is left out."""
+    """Weights matter, scales do not; rankers that do not support the query are left out."""
     one, other = Fixed(0.0, 1.0, 2.0), Fixed(300.0, 200.0, 100.0)
-    query = in_words("a")
+    query = word_query("a")
     assert Combination({one: 1.0, other: 1.0}).scores(query) == pytest.approx([0, 0, 0])
     assert Combination({one: 2.0, other: 1.0}).scores(query).argmax() == 2
-    both = Combination({one: 1.0, Fixed(9.0, 0.0, 0.0, kind=EQUATION): 5.0})
+    both = Combination({one: 1.0, Fixed(9.0, 0.0, 0.0, kind=EQUATION_QUERY): 5.0})
     assert both.scores(query).argmax() == 2
-    assert both.answers == {WORDS, EQUATION}
+    assert both.answers == {WORD_QUERY, EQUATION_QUERY}
     assert z_scores(np.ones(3)).tolist() == [0, 0, 0]
 
 
 def test_contexts_weigh_words_by_distance() -> None:
-    """The word before and the word after an equation are one away; repeated words add up."""
+    """The words next to an equation have distance 1; repeated words add up."""
     words = np.array([0, 1, 2, 1])
     rows, owners, weights, lengths = rankers.contexts(words, [1])
     found = dict(zip(rows.tolist(), weights.tolist(), strict=True))
@@ -256,14 +256,14 @@ def test_contexts_weigh_words_by_distance() -> None:
 
 
 def test_contexts_end_at_the_reach(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Words further away than the reach are no context."""
+    """Words further away than the reach are ignored."""
     monkeypatch.setattr(wording, "REACH", 1)
     rows, _, _, _ = rankers.contexts(np.arange(6), [3])
     assert rows.tolist() == [2, 3]
 
 
 def test_an_equation_alone_has_no_context() -> None:
-    """No words, no postings."""
+    """Without words there are no postings."""
     rows, owners, _, lengths = rankers.contexts(np.empty(0, np.int64), [0, 0])
     assert len(rows) == len(owners) == 0
     assert lengths.tolist() == [0, 0]

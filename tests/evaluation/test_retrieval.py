@@ -1,8 +1,9 @@
-"""Retrieval: topics, pools and scores by grades, on corpora with known answers."""
+"""Retrieval: topics, pools and graded scores, on corpora with known answers."""
 
 import json
 import sys
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import judged
@@ -12,9 +13,9 @@ import pytest
 from eqemb import cli
 from eqemb.corpus.corpus import Corpus
 from eqemb.errors import UsageError
-from eqemb.evaluation import metrics, retrieval, retrieval_tables, tables
-from eqemb.evaluation.rankers import EQUATION, WORDS, Query, Ranker, in_words
-from eqemb.evaluation.retrieval import Table, Topic
+from eqemb.evaluation import judged_topics, metrics, retrieval_tables, tables
+from eqemb.evaluation.judged_topics import JudgedTopics, Topic
+from eqemb.evaluation.rankers import EQUATION_QUERY, WORD_QUERY, Query, Ranker, word_query
 from eqemb.facade.library import Library
 from eqemb.index.encoder import find_encoder
 from few_articles import copy_articles
@@ -35,45 +36,45 @@ query = 'a = b + c'
 
 @pytest.fixture(scope="module")
 def corpus() -> Corpus:
-    """Topics, each with its words, equations and units."""
+    """Make a corpus of topics with their own words, equations and units."""
     return planted(articles=20, length=60)
 
 
 def test_topics_are_read(tmp_path: Path) -> None:
-    """Words as words, equations as their units; odd numbers are for development."""
+    """Words and equations are parsed; topics with odd numbers are for development."""
     (tmp_path / "topics.toml").write_text(TOPICS)
-    one, other = retrieval.read_topics(tmp_path / "topics.toml")
+    one, other = judged_topics.read_topics(tmp_path / "topics.toml")
     assert one.query.words == ("cosine", "of", "two", "vectors")
     assert (one.id, one.want, one.is_development) == ("W01", "the cosine", True)
-    assert other.query.kind == EQUATION
+    assert other.query.kind == EQUATION_QUERY
     assert other.query.units
     assert not other.is_development
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
-        ("x = 1", "no topics"),
-        ("[[topic", "no topics"),
+        ("x = 1", "has no .*topic.* tables"),
+        ("[[topic", "has no .*topic.* tables"),
         ("[[topic]]\nid = 'a'\nkind = 'word'\nquery = 'x'", "needs id, kind"),
         ("[[topic]]\nid = 'a'\nkind = 'words'", "needs id, kind"),
-        ("topic = 3", "each begins with"),
+        ("topic = 3", "each must start with"),
         ("topic = [1]", "in quotes"),
         ("[[topic]]\nid = 1\nkind = 'words'\nquery = 'a'", "in quotes"),
         (TOPICS + TOPICS, "same id"),
     ],
 )
-def test_bad_topics_get_one_sentence(tmp_path: Path, text: str, said: str) -> None:
-    """What is wrong is said, with the file."""
+def test_malformed_topics_are_reported(tmp_path: Path, text: str, message: str) -> None:
+    """The error says what is wrong and names the file."""
     (tmp_path / "topics.toml").write_text(text)
-    with pytest.raises(UsageError, match=said):
-        retrieval.read_topics(tmp_path / "topics.toml")
+    with pytest.raises(UsageError, match=message):
+        judged_topics.read_topics(tmp_path / "topics.toml")
 
 
-def test_our_own_topics_are_whole() -> None:
-    """Of the first thirty of a kind half are for development, of the later ones none."""
-    found = retrieval.read_topics(Path(__file__).parents[2] / "benchmarks/judged/topics.toml")
-    for kind in (WORDS, EQUATION):
+def test_our_own_topics_are_complete() -> None:
+    """Half of the first thirty of a kind are for development, none of the later ones."""
+    found = judged_topics.read_topics(Path(__file__).parents[2] / "benchmarks/judged/topics.toml")
+    for kind in (WORD_QUERY, EQUATION_QUERY):
         mine = [topic for topic in found if topic.query.kind == kind]
         assert [topic.group for topic in mine] == [""] * 30 + ["later"] * 30
         assert sum(topic.is_development for topic in mine[:30]) == 15
@@ -82,40 +83,40 @@ def test_our_own_topics_are_whole() -> None:
 
 
 def test_the_top_has_one_of_each_type(corpus: Corpus) -> None:
-    """The best occurrence stands for its type; ties go from Z to A; the query is left out."""
+    """The best occurrence represents its type; ties are from Z to A; the query is left out."""
     scores = np.zeros(len(corpus.equation_types))
     same = np.flatnonzero(corpus.equation_types == corpus.equation_types[5])
     assert len(same) > 1
     scores[same] = 2.0
     scores[same[0]] = 3.0
-    found = retrieval.top(corpus, scores, 4)
+    found = judged_topics.top(corpus, scores, 4)
     names = [corpus.equation_names[at] for at in same]
     assert next(iter(found)) == names[0]
     assert not set(found) & set(names[1:])
     assert list(found)[1:] == sorted(list(found)[1:], reverse=True)
-    without = retrieval.top(corpus, scores, 4, besides=int(same[0]))
+    without = judged_topics.top(corpus, scores, 4, besides=int(same[0]))
     assert next(iter(without)) == max(names[1:])
 
 
 class Oracle:
     """Scores the equations of a topic above all others."""
 
-    answers = frozenset({WORDS})
+    answers = frozenset({WORD_QUERY})
 
     def __init__(self, corpus: Corpus, topic: int, name: str = "oracle") -> None:
         kinds = np.array([topic_of(form) for form in corpus.forms])[corpus.equation_types]
         self.name, self._scores = name, (kinds == topic) * 1.0
 
     def scores(self, query: Query) -> Any:
-        """The same for all that is asked."""
+        """Return the same scores for all queries."""
         del query
         return self._scores
 
 
-def test_a_run_holds_what_a_ranker_can_answer(corpus: Corpus) -> None:
-    """Other kinds of topics are not in it."""
-    topics = [Topic("W1", in_words(word(0, 0))), Topic("E1", Query(EQUATION, "x"))]
-    found = retrieval.run(corpus, Oracle(corpus, 0), topics, 5)
+def test_a_run_has_only_supported_topics(corpus: Corpus) -> None:
+    """Topics of other kinds are left out."""
+    topics = [Topic("W1", word_query(word(0, 0))), Topic("E1", Query(EQUATION_QUERY, "x"))]
+    found = judged_topics.run(corpus, Oracle(corpus, 0), topics, 5)
     assert list(found) == ["W1"]
     assert len(found["W1"]) == 5
 
@@ -123,15 +124,18 @@ def test_a_run_holds_what_a_ranker_can_answer(corpus: Corpus) -> None:
 # ------------------------------------------------------------ grades
 
 
-def test_judgements_are_read_and_meant(tmp_path: Path) -> None:
-    """A column for each grader; the grade is their mean."""
+def test_judgements_are_read_and_averaged(tmp_path: Path) -> None:
+    """There is a column for each grader; the grade is the mean."""
     path = tmp_path / "qrels.tsv"
     path.write_text("topic\tname\ta\tb\nW01\tx#1\t3\t2\nW01\tx#2\t0\t1\nE02\tx#1\t2\t2\n")
-    found = retrieval.read_judgements(path)
+    found = judged_topics.read_judgements(path)
     assert found["W01"] == {"x#1": (3.0, 2.0), "x#2": (0.0, 1.0)}
-    assert retrieval.mean_grades(found) == {"W01": {"x#1": 2.5, "x#2": 0.5}, "E02": {"x#1": 2.0}}
-    assert retrieval.grades_of(found, 1)["W01"] == {"x#1": 2.0, "x#2": 1.0}
-    agreed = retrieval.agreement(found)
+    assert judged_topics.mean_grades(found) == {
+        "W01": {"x#1": 2.5, "x#2": 0.5},
+        "E02": {"x#1": 2.0},
+    }
+    assert judged_topics.grades_of(found, 1)["W01"] == {"x#1": 2.0, "x#2": 1.0}
+    agreed = judged_topics.agreement(found)
     assert (agreed["n"], agreed["topics"]) == (3, 2)
     assert agreed["exact"] == pytest.approx(1 / 3)
     assert agreed["within_one"] == 1.0
@@ -139,7 +143,7 @@ def test_judgements_are_read_and_meant(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         ("", "first line"),
         ("topic\tname\ta\nW01\tx#1\t3\n", "two graders"),
@@ -152,20 +156,20 @@ def test_judgements_are_read_and_meant(tmp_path: Path) -> None:
         ("topic\tname\ta\tb\n", "no grades"),
     ],
 )
-def test_bad_judgements_get_one_sentence(tmp_path: Path, text: str, said: str) -> None:
-    """What is wrong is said, with the file."""
+def test_malformed_judgements_are_reported(tmp_path: Path, text: str, message: str) -> None:
+    """The error says what is wrong and names the file."""
     (tmp_path / "qrels.tsv").write_text(text)
-    with pytest.raises(UsageError, match=said):
-        retrieval.read_judgements(tmp_path / "qrels.tsv")
+    with pytest.raises(UsageError, match=message):
+        judged_topics.read_judgements(tmp_path / "qrels.tsv")
 
 
 def asked(count: int) -> list[Topic]:
-    """Topics in words."""
-    return [Topic(f"W{at}", in_words(word(0, 0))) for at in range(1, count + 1)]
+    """Make topics in words."""
+    return [Topic(f"W{at}", word_query(word(0, 0))) for at in range(1, count + 1)]
 
 
 def graded(corpus: Corpus, topics: list[Topic], answer: int) -> dict[str, dict[str, float]]:
-    """Equations of one kind are answers, some others are judged and are none."""
+    """Grade the equations of one topic as relevant, and some others as not relevant."""
     kinds = [topic_of(corpus.forms[type_]) for type_ in corpus.equation_types]
     chosen = {
         name: 3.0 * (kind == answer)
@@ -174,68 +178,68 @@ def graded(corpus: Corpus, topics: list[Topic], answer: int) -> dict[str, dict[s
     return {topic.id: dict(chosen) for topic in topics}
 
 
-def test_scores_of_a_ranking_that_is_known(corpus: Corpus) -> None:
-    """All answers first is perfect; all answers last is nothing; the unjudged are counted."""
+def test_scores_of_known_rankings(corpus: Corpus) -> None:
+    """Relevant results first score 1, last score 0; unjudged results are counted."""
     topics = asked(4)
-    table = Table(corpus, topics, graded(corpus, topics, 1))
+    table = JudgedTopics(corpus, topics, graded(corpus, topics, 1))
     right, wrong = Oracle(corpus, 1), Oracle(corpus, 2)
     found = table.measured(topics[0], right.scores(topics[0].query))
-    places = sum(topic_of(form) == 1 for form in corpus.forms)  # one of each type counts
+    places = sum(topic_of(form) == 1 for form in corpus.forms)  # one of each type
     assert found["precision"] == pytest.approx(min(10, places) / 10)
     assert found["map"] == pytest.approx(1.0)
     assert found["unjudged"] == 0.0
     assert table.measured(topics[0], wrong.scores(topics[0].query))["precision"] < 0.3
     few = {topic.id: dict(list(table.grades[topic.id].items())[:3]) for topic in topics}
-    assert Table(corpus, topics, few).measured(topics[0], right.scores(topics[0].query))[
+    assert JudgedTopics(corpus, topics, few).measured(topics[0], right.scores(topics[0].query))[
         "unjudged"
     ] == pytest.approx(1.0, abs=0.3)
 
 
 def test_chance_is_the_mean_of_many_orders(corpus: Corpus) -> None:
-    """One occurrence of each type judged, dealt out at random."""
+    """Shuffle one judged occurrence of each type."""
     topics = asked(1)
     first = np.unique(corpus.equation_types, return_index=True)[1]
     grades = {topics[0].id: {corpus.equation_names[at]: float(at % 4) for at in first}}
-    table = Table(corpus, topics, grades)
+    table = JudgedTopics(corpus, topics, grades)
     expected = {name: float(values[0]) for name, values in table.chance(topics).items()}
     random = np.random.default_rng(0)
     dealt = []
     for _ in range(3000):
         scores = np.zeros(len(corpus.equation_types))
-        scores[first] = 1 + random.random(len(first))  # the judged one stands for its type
+        scores[first] = 1 + random.random(len(first))  # the judged one represents its type
         found = table.measured(topics[0], scores)
         dealt.append((found["ndcg"], found["precision"]))
     assert [expected["ndcg"], expected["precision"]] == pytest.approx(np.mean(dealt, 0), abs=0.01)
 
 
-def test_a_judged_name_that_is_not_there_is_an_error(corpus: Corpus) -> None:
-    """Scores over another library would be too low, and nobody would know."""
+def test_a_judged_name_missing_from_the_library_is_an_error(corpus: Corpus) -> None:
+    """Scores on another library would be too low without notice."""
     with pytest.raises(UsageError, match=r"strange#1 is judged"):
-        Table(corpus, asked(1), {"W1": {"strange#1": 3.0}})
+        JudgedTopics(corpus, asked(1), {"W1": {"strange#1": 3.0}})
 
 
 class Fickle(Oracle):
-    """Right on topics of one half, wrong on the others."""
+    """A ranker that is right on the topics of one half only."""
 
     def __init__(self, corpus: Corpus, name: str, *, development: bool) -> None:
         super().__init__(corpus, 1, name)
         self._wrong, self._development = Oracle(corpus, 2)._scores, development
 
     def scores(self, query: Query) -> Any:
-        """By the number that stands in the query."""
+        """Return scores by the number in the query."""
         odd = int(query.text.split()[-1]) % 2 == 1
         return self._scores if odd == self._development else self._wrong
 
 
-def test_only_development_topics_choose(corpus: Corpus) -> None:
-    """A ranker that is right on test topics alone is not chosen, and what is chosen fails there."""
-    topics = [Topic(f"W{at}", in_words(f"{word(0, 0)} {at}")) for at in range(1, 9)]
-    table = Table(corpus, topics, graded(corpus, topics, 1))
+def test_settings_are_chosen_on_development_topics_only(corpus: Corpus) -> None:
+    """A ranker that is right only on test topics is not chosen."""
+    topics = [Topic(f"W{at}", word_query(f"{word(0, 0)} {at}")) for at in range(1, 9)]
+    table = JudgedTopics(corpus, topics, graded(corpus, topics, 1))
     good, late = (Fickle(corpus, name, development=name == "good") for name in ("good", "late"))
-    combination, weights = retrieval.combine(table, WORDS, [late, good])
+    combination, weights = judged_topics.combine(table, WORD_QUERY, [late, good])
     assert weights == {"good": 1.0}
     rankers: list[Ranker] = [good, late, combination, Oracle(corpus, 2, "BM25")]
-    found = retrieval.judged(table, WORDS, rankers, ["combination"])
+    found = judged_topics.judged_scores(table, WORD_QUERY, rankers, ["combination"])
     halves = found["rankers"]["combination"]
     assert set(halves) == {"development", "test"}
     judged_on = {entry["topics"] for entry in found["gains"] if entry["ranker"] == "combination"}
@@ -246,17 +250,17 @@ def test_only_development_topics_choose(corpus: Corpus) -> None:
     assert {entry["topics"] for entry in found["gains"]} == {"test", "all"}
 
 
-def test_a_combination_takes_what_helps(corpus: Corpus) -> None:
-    """Two rankers that know half of the answers each are better together; noise stays out."""
+def test_a_combination_adds_rankers_that_help(corpus: Corpus) -> None:
+    """Two rankers that each know half of the answers are combined; noise is not added."""
     topics = asked(4)
-    table = Table(corpus, topics, graded(corpus, topics, 1))
+    table = JudgedTopics(corpus, topics, graded(corpus, topics, 1))
     kinds = np.array([topic_of(form) for form in corpus.forms])[corpus.equation_types]
     even = corpus.equation_types % 2 == 0
     halves = [Oracle(corpus, 0, name) for name in ("even", "odd", "noise")]
     for each, own in zip(halves, (even, ~even), strict=False):
         each._scores = 4.0 * ((kinds == 1) & own) + (kinds == 2)
     halves[2]._scores = np.random.default_rng(0).random(len(kinds))
-    _, weights = retrieval.combine(table, WORDS, halves)
+    _, weights = judged_topics.combine(table, WORD_QUERY, halves)
     assert set(weights) == {"even", "odd"}
 
 
@@ -265,19 +269,19 @@ def test_a_combination_takes_what_helps(corpus: Corpus) -> None:
 
 @pytest.fixture(scope="module")
 def library(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Eight demo articles."""
+    """Build a library of eight demo articles."""
     folder = tmp_path_factory.mktemp("retrieval")
     Library.read([copy_articles(folder / "papers")], folder / "lib", index=True).close()
     return folder / "lib"
 
 
 def letters(texts: list[str]) -> Any:
-    """An encoder: how often each letter stands in a text."""
+    """Encode texts by letter counts."""
     return np.array([[text.count(chr(97 + at)) for at in range(26)] for text in texts], float)
 
 
 def grade(pool: Path, grades: Path, shift: int) -> None:
-    """What a grader who counts letters would write."""
+    """Write the grades of a grader who counts letters."""
     grades.mkdir()
     for path in pool.glob("*.jsonl"):
         lines = [json.loads(line) for line in path.read_text("utf-8").splitlines()]
@@ -291,7 +295,7 @@ def test_from_pools_to_tables(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    """Pools say nothing of systems, grades become names and numbers, and everything is scored."""
+    """Pools hide the systems, grades are collected without text, and all rankers are scored."""
 
     def call(*arguments: object) -> str:
         monkeypatch.setattr(sys, "argv", ["judged.py", *map(str, arguments)])
@@ -300,8 +304,8 @@ def test_from_pools_to_tables(
 
     pool, qrels = tmp_path / "pool", tmp_path / "qrels.tsv"
     encoder = ("--encoder", f"{__name__}:letters")
-    said = call("pool", library, "-o", pool, *encoder)
-    assert "sentence encoder, words" in said
+    message = call("pool", library, "-o", pool, *encoder)
+    assert "sentence encoder, words" in message
     (first, *_) = (pool / "W09.jsonl").read_text("utf-8").splitlines()
     assert list(json.loads(first)) == ["n", "name", "latex", "before", "after", "title", "section"]
     for folder, shift in (("a", 0), ("b", 1)):
@@ -339,7 +343,7 @@ def test_from_pools_to_tables(
 def test_the_command_compares_without_judgements(
     library: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Labels, references and held-out words need no grades; nothing is chosen by them."""
+    """Labels, references and held-out words need no grades; nothing is tuned on them."""
     monkeypatch.setattr(sys, "argv", ["eqemb", "retrieval", str(library)])
     with pytest.raises(SystemExit) as left:
         cli.main()
@@ -353,10 +357,8 @@ def test_the_command_compares_without_judgements(
     assert f"the models are kept in {library / 'models'}" in printed.err
 
 
-def test_a_grade_that_is_missing_is_an_error(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Nothing is taken for 0 in silence."""
+def test_a_missing_grade_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A missing grade is not silently 0."""
     for name in ("pool", "a", "b"):
         (tmp_path / name).mkdir()
     (tmp_path / "pool/W01.jsonl").write_text('{"n": 1, "name": "x#1"}\n{"n": 2, "name": "x#2"}\n')
@@ -370,7 +372,7 @@ def test_a_grade_that_is_missing_is_an_error(
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "message"),
     [
         (["--topics", "x.toml"], "both --topics and --qrels"),
         (["--encoder", "no_such_module:encode"], "no encoder"),
@@ -378,28 +380,28 @@ def test_a_grade_that_is_missing_is_an_error(
         (["--encoder", "json"], "no encoder"),
     ],
 )
-def test_bad_options_get_one_sentence(
+def test_bad_options_are_reported(
     library: Path,
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
     arguments: list[str],
-    said: str,
+    message: str,
 ) -> None:
-    """Before anything is trained."""
+    """The error comes before any training."""
     monkeypatch.setattr(sys, "argv", ["eqemb", "retrieval", str(library), *arguments])
     with pytest.raises(SystemExit) as left:
         cli.main()
     assert left.value.code == 2
-    assert said in capsys.readouterr().err
+    assert message in capsys.readouterr().err
 
 
-def test_grades_of_other_topics_are_refused(corpus: Corpus) -> None:
-    """Names that do not meet are said, and topics of one half have no table."""
-    topics = [Topic("W1", in_words("a")), Topic("W3", in_words("b"))]
+def test_grades_of_other_topics_are_rejected(corpus: Corpus) -> None:
+    """The error lists both sets of names; topics of one half have no table."""
+    topics = [Topic("W1", word_query("a")), Topic("W3", word_query("b"))]
     with pytest.raises(UsageError, match="no topic has grades"):
-        retrieval.Table(corpus, topics, {"X1": {}})
-    table = retrieval.Table(corpus, topics, {"W1": {}, "W3": {}})
-    assert not table.has_halves(WORDS)
+        judged_topics.JudgedTopics(corpus, topics, {"X1": {}})
+    table = judged_topics.JudgedTopics(corpus, topics, {"W1": {}, "W3": {}})
+    assert not table.has_halves(WORD_QUERY)
 
 
 @pytest.mark.parametrize(
@@ -412,20 +414,20 @@ def test_grades_of_other_topics_are_refused(corpus: Corpus) -> None:
         lambda _: 1 / 0,
     ],
 )
-def test_an_encoder_that_is_none_gets_one_sentence(
-    encode: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Whatever it returns or raises."""
-    monkeypatch.setattr(retrieval, "encode_for_test", encode, raising=False)
-    made = find_encoder("eqemb.evaluation.retrieval:encode_for_test")
-    with pytest.raises(UsageError, match="encode_for_test"):
+def test_a_broken_encoder_is_reported(encode: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The error names the encoder, whatever it returns or raises."""
+    module = ModuleType("stub_encoder")
+    vars(module)["encode"] = encode
+    monkeypatch.setitem(sys.modules, "stub_encoder", module)
+    made = find_encoder("stub_encoder:encode")
+    with pytest.raises(UsageError, match="stub_encoder:encode"):
         made(["a", "b"])
 
 
-def test_an_encoder_that_cannot_be_imported_gets_one_sentence(
+def test_an_encoder_that_cannot_be_imported_is_reported(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Whatever its module does, and whatever is typed."""
+    """The error names the encoder, whatever its module does."""
     (tmp_path / "broken_encoder.py").write_text("1 / 0")
     monkeypatch.syspath_prepend(tmp_path)
     with pytest.raises(UsageError, match="'broken_encoder:encode' failed: ZeroDivisionError"):
@@ -434,14 +436,14 @@ def test_an_encoder_that_cannot_be_imported_gets_one_sentence(
         find_encoder(".x:y")
 
 
-def test_an_encoder_is_a_function() -> None:
-    """Lists of numbers count as arrays; what cannot be called is refused at once."""
+def test_an_encoder_must_be_a_function() -> None:
+    """Anything that cannot be called is rejected at once."""
     with pytest.raises(UsageError, match="is no function"):
-        find_encoder("eqemb.evaluation.retrieval:DEPTH")
+        find_encoder("eqemb.evaluation.judged_topics:CUTOFF")
 
 
-def test_tables_of_the_kept_figures() -> None:
-    """They are those of the document; a table of gains with nothing in it is a sentence."""
+def test_tables_of_the_stored_results() -> None:
+    """They match the stored Markdown; an empty table of gains is replaced by a sentence."""
     kept = Path(__file__).parents[2] / "benchmarks/results/retrieval.json"
     found = json.loads(kept.read_text("utf-8"))
     text = [*retrieval_tables.notes(found), *map(tables.markdown, retrieval_tables.report(found))]

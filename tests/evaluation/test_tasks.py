@@ -1,4 +1,4 @@
-"""Known answers: labels, references and own contexts, with nothing that leaks."""
+"""Retrieval tasks with known answers: labels, references and own contexts, without leaks."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -11,7 +11,7 @@ from eqemb.corpus.corpus import Corpus
 from eqemb.corpus.split import Settings, Split, training_stream
 from eqemb.corpus.vocabulary import Rules
 from eqemb.evaluation import retrieval, tasks
-from eqemb.evaluation.rankers import Bm25, Query, in_words
+from eqemb.evaluation.rankers import Bm25, Query, word_query
 from eqemb.evaluation.tasks import Displays, Item
 from eqemb.facade.library import Library
 from eqemb.index.text import REACH
@@ -27,13 +27,13 @@ NEARBY = "The norm of Equation~\\eqref{eq:norm} is convex and positive."
 
 
 def read(folder: Path, **bodies: str) -> Library:
-    """A library of these papers."""
+    """Build a library of the given papers."""
     return Library.read([papers(folder / "papers", **bodies)], folder / "library", jobs=1)
 
 
 @pytest.fixture(scope="module")
 def library(tmp_path_factory: pytest.TempPathFactory) -> Library:
-    """Labels that are shared and labels that are not, sentences that are far and near."""
+    """Build a library with shared and unshared labels, and with far and near sentences."""
     return read(
         tmp_path_factory.mktemp("finding"),
         one=r"The spectral radius is \begin{equation}\label{eq:spectral-radius} r = 1"
@@ -47,8 +47,8 @@ def library(tmp_path_factory: pytest.TempPathFactory) -> Library:
     )
 
 
-def test_rows_of_one_display_are_one(library: Library) -> None:
-    """Their best row speaks for them."""
+def test_rows_of_a_display_are_ranked_together(library: Library) -> None:
+    """A display has the score of its best row."""
     corpus = corpus_of(library, EVERY)
     displays = Displays.read(library, corpus)
     assert displays.of.tolist() == [0, 1, 1, 2, 3, 4]
@@ -58,8 +58,8 @@ def test_rows_of_one_display_are_one(library: Library) -> None:
     assert displays.scores(np.array([0.0, 1.0, 5.0, 2.0, 3.0, 4.0])).tolist() == [0, 5, 2, 3, 4]
 
 
-def test_labels_ask_for_equations_elsewhere(library: Library) -> None:
-    """All words of the label must be there; words that the text does not have do not count."""
+def test_labels_search_other_articles(library: Library) -> None:
+    """All words of the label must match; words that are not in the text are ignored."""
     corpus = corpus_of(library, EVERY)
     found = {
         (corpus.articles[item.article], item.query.text): [
@@ -75,21 +75,21 @@ def test_labels_ask_for_equations_elsewhere(library: Library) -> None:
 
 
 def test_references_are_far_from_every_equation(library: Library) -> None:
-    """A sentence that any equation's document may hold is no query."""
+    """A sentence that may be in an equation's document is not a query."""
     corpus = corpus_of(library, EVERY)
     (item,) = tasks.references(library, corpus)
     assert "sharp" in item.query.words
     assert [corpus.equation_names[at] for at in item.targets] == ["one#1"]
     every = corpus_of(library, Choice(rules=retrieval.EVERY_WORD))
     ranker = Bm25(every.words, training_stream(every))
-    assert not ranker.scores(in_words("sharp bound")).any()
-    assert ranker.scores(in_words("convex positive")).any()
+    assert not ranker.scores(word_query("sharp bound")).any()
+    assert ranker.scores(word_query("convex positive")).any()
 
 
-def test_many_items_are_sampled_the_same_way(monkeypatch: pytest.MonkeyPatch) -> None:
-    """In order, whatever else there is to choose from."""
-    monkeypatch.setattr(tasks, "MOST", 5)
-    items = [Item(in_words(f"word {at}"), np.array([at]), 0) for at in range(20)]
+def test_sampling_is_deterministic(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The sample is in order, and independent of other items."""
+    monkeypatch.setattr(tasks, "MAX_QUERIES", 5)
+    items = [Item(word_query(f"word {at}"), np.array([at]), 0) for at in range(20)]
     chosen = tasks._sampled(items)
     assert len(chosen) == 5
     places = [int(item.targets[0]) for item in chosen]
@@ -100,12 +100,12 @@ def test_many_items_are_sampled_the_same_way(monkeypatch: pytest.MonkeyPatch) ->
 
 @pytest.fixture(scope="module")
 def corpus() -> Corpus:
-    """Topics, each with its words, equations and units."""
+    """Make a corpus of topics with their own words, equations and units."""
     return planted(articles=40)
 
 
 def test_own_contexts_are_the_held_out_words(corpus: Corpus) -> None:
-    """Four of each type, and types in two halves that share none."""
+    """There are four words per type, and the halves of types are disjoint."""
     split = Split.make(corpus, Settings(negatives=5))
     halves = [tasks.own_contexts(corpus, split, test=test) for test in (False, True)]
     types = [{int(corpus.equation_types[item.targets[0]]) for item in items} for items in halves]
@@ -120,8 +120,8 @@ def test_own_contexts_are_the_held_out_words(corpus: Corpus) -> None:
         assert item.article in corpus.equation_articles[item.targets]
 
 
-def test_the_index_does_not_hold_what_is_held_out(corpus: Corpus) -> None:
-    """A word that stands nowhere but at a held-out place is in no document."""
+def test_held_out_words_are_not_indexed(corpus: Corpus) -> None:
+    """A word that occurs only at held-out positions is in no document."""
     before = Split.make(corpus, Settings(negatives=5))
     tokens = np.array(corpus.tokens)
     tokens[before.positions[7]] = len(corpus.words)
@@ -132,7 +132,7 @@ def test_the_index_does_not_hold_what_is_held_out(corpus: Corpus) -> None:
         item for test in (False, True) for item in tasks.own_contexts(marked, split, test=test)
     ]
     (item,) = [item for item in items if "planted" in item.query.words]
-    asked = in_words("planted")
+    asked = word_query("planted")
     whole, stream = training_stream(marked), training_stream(marked, split)
     assert Bm25(marked.words, whole).scores(asked)[item.targets].any()
     assert not Bm25(marked.words, stream).scores(asked).any()
@@ -142,7 +142,7 @@ def test_the_index_does_not_hold_what_is_held_out(corpus: Corpus) -> None:
 
 
 def test_passages_end_with_their_article(corpus: Corpus) -> None:
-    """Words of the next article are not around an equation."""
+    """Words of the next article are not part of a passage."""
     found = retrieval.stream_passages(corpus.words, training_stream(corpus), half=3)
     tokens, starts = corpus.tokens.tolist(), corpus.starts.tolist()
     last = int(corpus.equation_starts[1]) - 1
@@ -163,23 +163,23 @@ SMALL = replace(
 DISPLAYS = Displays(SMALL, [1, 2, 1, 1, 2, 1])  # articles of 2, 2 and 1 displays
 
 
-def test_the_parts_of_finding_by_hand() -> None:
-    """The place among all displays, of the article among articles, within the article."""
+def test_article_and_within_article_ranks_by_hand() -> None:
+    """Check the rank among all displays, of the article, and within the article."""
     assert len(SMALL.equation_types) == 6
-    item = Item(in_words("x"), np.array([4]), 1)
+    item = Item(word_query("x"), np.array([4]), 1)
     found = tasks.measure(DISPLAYS, item, np.array([9.0, 1.0, 2.0, 8.0, 5.0, 3.0]))
     assert found == {"mrr": 1 / 3, "ten": 1.0, "rank": 3.0, "article": 1 / 2, "within": 1 / 2}
 
 
-def test_answers_elsewhere_are_looked_for_elsewhere() -> None:
+def test_other_articles_only_are_ranked_if_requested() -> None:
     """The query's own article is not ranked."""
-    item = Item(in_words("x"), np.array([4]), 0, elsewhere=True)
+    item = Item(word_query("x"), np.array([4]), 0, elsewhere=True)
     found = tasks.measure(DISPLAYS, item, np.array([9.0, 7.0, 2.0, 8.0, 5.0, 3.0]))
     assert found == {"mrr": 1 / 2, "ten": 1.0, "rank": 2.0}
 
 
 class Fixed:
-    """A ranker that says what it is told to."""
+    """A ranker with fixed scores."""
 
     answers = frozenset({"words"})
 
@@ -187,15 +187,15 @@ class Fixed:
         self.name, self._scores = name, np.array(scores)
 
     def scores(self, query: Query) -> Any:
-        """Whatever is asked."""
+        """Return the fixed scores."""
         del query
         return self._scores
 
 
-def test_rankers_stand_beside_chance_and_the_oracle() -> None:
-    """Chance ties all displays, the oracle those of the article; gains are over the best rival."""
+def test_rankers_are_reported_with_chance_and_the_oracle() -> None:
+    """Chance ties all displays, the oracle those of the article; gains are over the baseline."""
     items = [
-        Item(in_words("x"), np.array([at]), article) for at, article in ((0, 0), (2, 1), (5, 2))
+        Item(word_query("x"), np.array([at]), article) for at, article in ((0, 0), (2, 1), (5, 2))
     ]
     rankers = [
         Fixed("BM25", 2.0, 0.0, 2.0, 0.0, 0.0, 2.0),

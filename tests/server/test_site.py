@@ -31,6 +31,7 @@ def test_formulas_become_mathml() -> None:
         ("asking.md", "[w](../benchmarks/weights.py)", "w"),
         ("how/a.md", "[c](../../CONTRIBUTING.md#rules)", "[c](../contributing.md#rules)"),
         ("how/a.md", "[r](../retrieval.md#rankers)", "[r](../retrieval.md#rankers)"),
+        ("results.md", "[p](../benchmarks/results/pooled.md)", "[p](data/pooled.md)"),
         ("how/a.md", "[b](b.md)", "[b](b.md)"),
         ("contributing.md", "[t](docs/training.md)", "[t](training.md)"),
         ("contributing.md", "[l](LICENSE)", "l"),

@@ -37,7 +37,7 @@ def evaluate(
         made = Embeddings.load(place)
         corpus, split = workspace.trained_on(opened, made)
         current = workspace.is_current(opened, made.config)
-    found = heldout.judged(workspace.reopened(made), corpus, split)
+    found = heldout.evaluate_model(workspace.reopened(made), corpus, split)
     if place.name != model:
         say(f"{model} is {place}")
     if not current:
@@ -126,7 +126,7 @@ def compare(
         seeds=tuple(range(seeds or (2 if quick else 5))),
         **grid,
     )
-    found = _contested(library, output, plan, jobs)
+    found = _run_grid(library, output, plan, jobs)
     _write(found, output)
     if as_json:
         print_json(found)
@@ -151,19 +151,18 @@ def _collections(library: Path, named: list[str] | None) -> tuple[str, ...]:
 def _plan(collections: tuple[str, ...], vocabulary: str, **settings: Any) -> Any:
     """Every row that is installed; with the paper's vocabulary, its thresholds too."""
     from eqemb.corpus.vocabulary import Rules
-    from eqemb.evaluation import grid as contest
-    from eqemb.evaluation import heldout
+    from eqemb.evaluation import grid, heldout
 
     rules = Rules("paper", 10, 25) if vocabulary == "paper" else Rules(vocabulary)
-    rows = heldout.installed()
+    rows = heldout.installed_rows()
     if len(rows) < len(heldout.ROWS):
         say("CBOW and PV-DM are left out, they need gensim: pip install 'eqemb[baselines]'")
-    return contest.Plan(collections, rules=rules, rows=rows, **settings)
+    return grid.GridPlan(collections, rules=rules, rows=rows, **settings)
 
 
-def _contested(library: Path, output: Path, plan: Any, jobs: int) -> dict[str, Any]:
-    """What the contest found, and how long it took by the clock."""
-    from eqemb.evaluation import grid as contest
+def _run_grid(library: Path, output: Path, plan: Any, jobs: int) -> dict[str, Any]:
+    """Run the grid search; return the results, and how long it took by the clock."""
+    from eqemb.evaluation import grid
 
     output.mkdir(parents=True, exist_ok=True)
     started = time.perf_counter()
@@ -173,7 +172,7 @@ def _contested(library: Path, output: Path, plan: Any, jobs: int) -> dict[str, A
             left = (time.perf_counter() - started) / done * (total - done) if done else 0
             say(f"{done} of {total} {name}" + (f", about {left / 60:.0f} min left" if done else ""))
 
-    found = contest.run(library, output, plan, jobs=jobs, progress=progress)
+    found = grid.run(library, output, plan, jobs=jobs, progress=progress)
     return found | {"seconds": round(time.perf_counter() - started, 1), "jobs": jobs}
 
 
@@ -240,15 +239,15 @@ def retrieval(
     Labels, references and held-out words say what is right; judged topics do where they are given.
     Models that the library does not have are trained and kept.
     """
+    from eqemb.evaluation import judged_topics, retrieval_tables, tables
     from eqemb.evaluation import retrieval as ranked
-    from eqemb.evaluation import retrieval_tables, tables
     from eqemb.facade.library import Library
     from eqemb.index.encoder import find_encoder
 
     if (topics is None) != (qrels is None):
         raise UsageError("give both --topics and --qrels, or neither")
-    asked = ranked.read_topics(topics) if topics else []
-    judgements = ranked.read_judgements(qrels) if qrels else {}
+    asked = judged_topics.read_topics(topics) if topics else []
+    judgements = judged_topics.read_judgements(qrels) if qrels else {}
     encode = find_encoder(encoder) if encoder else None
     with Library.open(library) as opened:
         work = ranked.Evaluation(opened, encode, threads=threads, progress=say)

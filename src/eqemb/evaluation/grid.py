@@ -1,12 +1,14 @@
-"""The whole table: every row in every cell of the grid, one command, resumable task by task.
+"""Grid search: train and score every model in every cell of the grid, resumable by task.
 
-A task is a collection, a dimension and a reading. Within it each row chooses its window of words
-and its window of equations on validation words, with the first seed; the choice is then trained and
-scored with the others. Tasks run side by side in processes of one thread. What is found of a row is
-kept as `cells/TASK/IDENTITY.safetensors`, the values of each test word and a summary, under a hash
-of everything that decided it: a contest that was interrupted goes on, one that was changed runs
-what changed, and neither touches what is there. Rows of a task share the words of a seed, so all
-end with its last seed and are kept then: a task that was interrupted begins anew.
+A task is a collection, a dimension and a reading. Within a task, each model selects its word window
+and its equation window on validation words with the first seed; the selected cell is then trained
+and scored with the other seeds. Tasks run in parallel, in processes with one thread each.
+
+The result of a model is stored as `cells/TASK/IDENTITY.safetensors`: the values of each test word
+and a summary. IDENTITY is a hash of everything that determines the result, so an interrupted search
+resumes, a changed one runs only what changed, and existing files are never modified. The models of
+a task share the word vectors of a seed, so all results of a task are written when its last seed is
+done, and an interrupted task starts from the beginning.
 """
 
 import os
@@ -30,28 +32,28 @@ from eqemb.evaluation.heldout import (
     ROWS,
     SYSTEMS,
     Cell,
+    ModelRow,
     Result,
-    Row,
     Trainer,
     Values,
     difference,
     tested_articles,
 )
-from eqemb.evaluation.metrics import spread
+from eqemb.evaluation.metrics import mean_and_error
 from eqemb.facade.library import Library
 from eqemb.models import likelihood, workspace
 from eqemb.models.bernoulli import Model
 from eqemb.models.likelihood import READINGS, chance
 from eqemb.storage import array_file, atomic
 
-FORMAT = 4  # raised when the same settings begin to find something else
+CELL_FORMAT = 4  # increment when the same settings give different results
 POOL = "all collections"
-_DIGITS = 5  # of a figure, in results.json
+_DIGITS = 5  # decimals in results.json
 
 
 @dataclass(frozen=True)
-class Plan:
-    """What is compared."""
+class GridPlan:
+    """Settings of a grid search."""
 
     collections: tuple[str, ...]
     dims: tuple[int, ...] = (25, 50, 75, 100)
@@ -59,21 +61,21 @@ class Plan:
     equation_windows: tuple[int, ...] = (8, 16)
     seeds: tuple[int, ...] = (0, 1, 2, 3, 4)
     readings: tuple[str, ...] = ("softmax",)
-    rows: tuple[Row, ...] = ROWS
+    rows: tuple[ModelRow, ...] = ROWS
     rules: Rules = field(default_factory=lambda: Rules("paper", 10, 25))
     numbering: str = "numbered"
 
     def summary(self) -> dict[str, Any]:
-        """What is the same for all rows."""
+        """Return the settings that all models share."""
         keys = ("dims", "windows", "equation_windows", "seeds", "readings", "numbering")
         return {key: getattr(self, key) for key in keys} | {"rules": self.rules.as_dict()}
 
-    def cells(self, row: Row, dim: int) -> list[Cell]:
-        """The cells that a row chooses from."""
+    def cells(self, row: ModelRow, dim: int) -> list[Cell]:
+        """Return the cells from which a model selects."""
         return row.cells(dim, self.windows, self.equation_windows)
 
-    def settings(self, row: Row, task: "Task") -> list[dict[str, Any]]:
-        """The settings of a row in each of its cells, those of words that it builds on too."""
+    def settings(self, row: ModelRow, task: "Task") -> list[dict[str, Any]]:
+        """Return the settings of a model, and of the word vectors it uses, in each of its cells."""
         system = SYSTEMS[row.system]
         systems = [system, SYSTEMS["words"]] if system.takes_words else [system]
         return [
@@ -82,10 +84,10 @@ class Plan:
             for each in systems
         ]
 
-    def identity(self, row: Row, task: "Task", split: Split) -> str:
-        """The hash of everything that decides what is found of a row."""
+    def identity(self, row: ModelRow, task: "Task", split: Split) -> str:
+        """Return the hash of everything that determines the result of a model."""
         described = {
-            "format": FORMAT,
+            "format": CELL_FORMAT,
             "row": row._asdict(),
             "settings": self.settings(row, task),
             "seeds": self.seeds,
@@ -95,7 +97,7 @@ class Plan:
 
 
 class Task(NamedTuple):
-    """One part of the work."""
+    """A unit of work: one collection, dimension and reading."""
 
     collection: str
     dim: int
@@ -103,26 +105,26 @@ class Task(NamedTuple):
 
     @property
     def name(self) -> str:
-        """The stem of its files."""
+        """Name of the task's folder."""
         return f"{self.collection}-{self.dim}-{self.reading}"
 
 
-def prepared(library: Library, plan: Plan, collection: str) -> tuple[Corpus, Split]:
-    """The data of a collection."""
+def load_data(library: Library, plan: GridPlan, collection: str) -> tuple[Corpus, Split]:
+    """Return the corpus of a collection and its split."""
     choice = workspace.Choice(collection, plan.rules, plan.numbering)
     corpus = workspace.corpus(library, choice)
     return corpus, workspace.split(library, collection, corpus)
 
 
-def prepare(folder: Path, plan: Plan, collection: str) -> int:
-    """Make the data of a collection where it is not there; how many words test it."""
+def prepare_collection(folder: Path, plan: GridPlan, collection: str) -> int:
+    """Build the data of a collection if needed; return the number of test words."""
     with Library.open(folder) as library:
-        corpus, split = prepared(library, plan, collection)
+        corpus, split = load_data(library, plan, collection)
     return int(split.of(TEST).sum()) if len(corpus.tokens) else 0
 
 
-def tasks(plan: Plan) -> list[Task]:
-    """The work, the longest first."""
+def tasks(plan: GridPlan) -> list[Task]:
+    """Return all tasks, the slowest first."""
     return [
         Task(collection, dim, reading)
         for reading in plan.readings
@@ -132,55 +134,57 @@ def tasks(plan: Plan) -> list[Task]:
 
 
 class Chosen(NamedTuple):
-    """What validation chose for a row, trained with the first seed."""
+    """The cell that validation selected for a model, trained with the first seed."""
 
     result: Result
     tried: list[dict[str, float]]
-    """The validation score, with its temperature, of every pair of windows."""
+    """Validation score, with temperature, of every pair of windows."""
     curve: list[float]
-    """The validation score that training watched, by iteration."""
+    """Validation score that controlled early stopping, by iteration."""
     seconds: float = 0.0
-    """What it took; words that rows share are the first one's."""
+    """Time spent; shared word vectors are charged to the first model that uses them."""
 
     def summary(self) -> dict[str, Any]:
-        """What is kept beside the values of words."""
+        """Return the metadata stored with the values."""
         kept = {"row": self.result.row, "tried": self.tried, "curve": self.curve}
         return self.result.summary() | kept | {"seconds": self.seconds}
 
 
-def run_task(folder: Path, out: Path, plan: Plan, task: Task) -> None:
-    """Choose, train, score and keep; nothing is done where it is there already."""
+def run_task(folder: Path, out: Path, plan: GridPlan, task: Task) -> None:
+    """Select, train, score and store; models whose result exists are skipped."""
     with Library.open(folder) as library:
-        corpus, split = prepared(library, plan, task.collection)
-    places = {row.name: _place(out, plan, task, row, split) for row in plan.rows}
+        corpus, split = load_data(library, plan, task.collection)
+    places = {row.name: _cell_path(out, plan, task, row, split) for row in plan.rows}
     rows = [row for row in plan.rows if not places[row.name].exists()]
     if not rows:
         return
     trainer = Trainer(corpus, split, task.reading)
-    chosen = choices(trainer, plan, task, rows)
+    chosen = select_windows(trainer, plan, task, rows)
     for seed in plan.seeds[1:]:
         for row in rows:
             one = chosen[row.name]
             started = perf_counter()
             one.result.add(seed, *trainer.scored(row, one.result.cell, seed))
             chosen[row.name] = one._replace(seconds=one.seconds + perf_counter() - started)
-        trainer.forget()
+        trainer.clear()
     for name, one in chosen.items():
-        Kept(one.summary(), one.result.test).save(places[name])
+        CellResult(one.summary(), one.result.test).save(places[name])
 
 
-def _place(out: Path, plan: Plan, task: Task, row: Row, split: Split) -> Path:
+def _cell_path(out: Path, plan: GridPlan, task: Task, row: ModelRow, split: Split) -> Path:
     return out / "cells" / task.name / f"{plan.identity(row, task, split)[:24]}.safetensors"
 
 
-def choices(trainer: Trainer, plan: Plan, task: Task, rows: list[Row]) -> dict[str, Chosen]:
-    """For each row the cell whose validation score, with its temperature, is best."""
+def select_windows(
+    trainer: Trainer, plan: GridPlan, task: Task, rows: list[ModelRow]
+) -> dict[str, Chosen]:
+    """Return, for each model, the cell with the best validation score with temperature."""
     read, seed = READINGS[task.reading], plan.seeds[0]
     best: dict[str, Chosen] = {}
     highest: dict[str, float] = {}
     spent = dict.fromkeys((row.name for row in rows), 0.0)
     grid = [(cell, row) for row in rows for cell in plan.cells(row, task.dim)]
-    for window in sorted({cell.window for cell, _ in grid}):  # its models share its words
+    for window in sorted({cell.window for cell, _ in grid}):  # models of a window share words
         for cell, row in grid:
             if cell.window != window:
                 continue
@@ -200,66 +204,67 @@ def choices(trainer: Trainer, plan: Plan, task: Task, rows: list[Row]) -> dict[s
                 result = Result(row.name, cell, task.reading)
                 result.add(seed, *scored)
                 highest[row.name] = found
-                best[row.name] = Chosen(result, tried, curve(trainer.trained(row, cell, seed)))
-        trainer.forget()
+                model = trainer.trained(row, cell, seed)
+                best[row.name] = Chosen(result, tried, validation_curve(model))
+        trainer.clear()
     return {row.name: best[row.name]._replace(seconds=spent[row.name]) for row in rows}
 
 
-def curve(model: Model) -> list[float]:
-    """The validation score after each iteration that the model's score was watched in."""
+def validation_curve(model: Model) -> list[float]:
+    """Return the validation score after each iteration up to early stopping."""
     seen = (entry["validation"].get(model.judged) for entry in model.history_)
     best = model.embeddings_.config["best"][model.judged]
     return [value for value in seen if value is not None][: best + model.patience]
 
 
-class Kept(NamedTuple):
-    """What was found of a row, as it is on disk."""
+class CellResult(NamedTuple):
+    """Stored result of a model in the cell that validation selected."""
 
     summary: dict[str, Any]
     values: Values
-    """By measure, of each test word."""
+    """Measure -> value of each test word."""
 
     @classmethod
-    def load(cls, path: Path) -> "Kept":
-        """What was saved."""
+    def load(cls, path: Path) -> "CellResult":
+        """Read a result."""
         arrays = array_file.map_arrays(path)
         values = {name: array.astype(np.float64) for name, array in arrays.items()}
         return cls(array_file.read_metadata(path), values)
 
     def save(self, path: Path) -> None:
-        """Write it, whole or not at all."""
+        """Write the result atomically."""
         arrays = {name: values.astype(np.float32) for name, values in self.values.items()}
         with atomic.new_file(path) as new:
             array_file.write_arrays(new, arrays, self.summary)
 
 
-class Part(NamedTuple):
-    """What one task found, by row."""
+class TaskResults(NamedTuple):
+    """Results of one task, by model."""
 
     task: Task
-    rows: dict[str, Kept]
+    rows: dict[str, CellResult]
 
 
 def run(
     folder: Path,
     out: Path,
-    plan: Plan,
+    plan: GridPlan,
     *,
     jobs: int = 2,
     progress: Callable[[int, int, str], object] = lambda *_: None,
 ) -> dict[str, Any]:
-    """All tasks; the summary that is written as results.json."""
+    """Run all tasks and return the summary that is written as results.json."""
     todo = tasks(plan)
     progress(0, len(todo), "")
     spawn, parent = get_context("spawn"), (os.getpid(),)
-    with ProcessPoolExecutor(jobs, spawn, initializer=_end_with, initargs=parent) as pool:
-        # once for all tasks of a collection: tagging words takes longer than training
-        ready = [pool.submit(prepare, folder, plan, name) for name in plan.collections]
+    with ProcessPoolExecutor(jobs, spawn, initializer=_exit_with_parent, initargs=parent) as pool:
+        # done once per collection, because tagging words takes longer than training
+        ready = [pool.submit(prepare_collection, folder, plan, name) for name in plan.collections]
         for collection, words in zip(plan.collections, ready, strict=True):
             if not words.result():
                 raise UsageError(
-                    f"nothing can be held out of {collection}: its equations have too few words"
-                    " of the vocabulary around them; leave it out by --collection, or take"
+                    f"cannot hold out words of collection {collection}: its equations have too few"
+                    " vocabulary words around them; exclude it with --collection, or use"
                     " --vocabulary plain --numbering display"
                 )
         waiting: dict[Future[None], Task] = {
@@ -280,8 +285,8 @@ def run(
     return summary(folder, out, plan)
 
 
-def _end_with(parent: int) -> None:
-    """Let a process end soon after the one that it works for, however that ends."""
+def _exit_with_parent(parent: int) -> None:
+    """Make a worker exit soon after its parent process ends for any reason."""
 
     def watch() -> None:
         while os.getppid() == parent:
@@ -291,8 +296,8 @@ def _end_with(parent: int) -> None:
     Thread(target=watch, daemon=True).start()
 
 
-def summary(folder: Path, out: Path, plan: Plan) -> dict[str, Any]:
-    """Everything that was found, in one object."""
+def summary(folder: Path, out: Path, plan: GridPlan) -> dict[str, Any]:
+    """Collect all results in one JSON object."""
     systems = {
         reading: {row.name: SYSTEMS[row.system].make(Cell(), reading).described()
                   for row in plan.rows}
@@ -300,19 +305,22 @@ def summary(folder: Path, out: Path, plan: Plan) -> dict[str, Any]:
     }  # fmt: skip
     found: dict[str, Any] = {"plan": plan.summary() | {"systems": systems}}
     found |= {"collections": {}, "results": []}
-    pairs: list[tuple[Part, NDArray[np.int64]]] = []
+    pairs: list[tuple[TaskResults, NDArray[np.int64]]] = []
     first, seconds = 0, dict.fromkeys(plan.readings, 0.0)
     for collection in plan.collections:
         with Library.open(folder) as library:
-            corpus, split = prepared(library, plan, collection)
+            corpus, split = load_data(library, plan, collection)
         articles = tested_articles(corpus, split)
         found["collections"][collection] = _statistics(corpus, split)
         kinds = _kinds(corpus, split)
         lines, entries = chance(corpus, split), dict[tuple[int, str], dict[str, Any]]()
         for task in (task for task in tasks(plan) if task.collection == collection):
-            kept = {row.name: Kept.load(_place(out, plan, task, row, split)) for row in plan.rows}
+            kept = {
+                row.name: CellResult.load(_cell_path(out, plan, task, row, split))
+                for row in plan.rows
+            }
             seconds[task.reading] += sum(one.summary["seconds"] for one in kept.values())
-            pairs.append((Part(task, kept), first + articles))
+            pairs.append((TaskResults(task, kept), first + articles))
             for row in plan.rows:
                 key = (task.dim, row.name)
                 if key not in entries:
@@ -320,7 +328,7 @@ def summary(folder: Path, out: Path, plan: Plan) -> dict[str, Any]:
                     shared["negatives"] = split.settings.negatives
                     seeds = {"seeds": kept[row.name].summary["seeds"]}
                     entries[key] = _entry(task, row) | seeds | shared | {"chance": lines}
-                _add(entries[key], task.reading, kept[row.name], articles, kinds)
+                _add_reading(entries[key], task.reading, kept[row.name], articles, kinds)
         found["results"] += entries.values()
         first += len(corpus.articles)
     found["differences"] = list(_differences(plan, pairs))
@@ -329,7 +337,7 @@ def summary(folder: Path, out: Path, plan: Plan) -> dict[str, Any]:
     return rounded
 
 
-def _entry(task: Task, row: Row) -> dict[str, Any]:
+def _entry(task: Task, row: ModelRow) -> dict[str, Any]:
     return {
         "collection": task.collection,
         "dim": task.dim,
@@ -339,21 +347,21 @@ def _entry(task: Task, row: Row) -> dict[str, Any]:
     }
 
 
-def _add(
+def _add_reading(
     entry: dict[str, Any],
     reading: str,
-    kept: Kept,
+    kept: CellResult,
     articles: NDArray[np.int64],
     kinds: dict[str, NDArray[np.bool_]],
 ) -> None:
-    """What one reading found; the accuracy of the first reading is the entry's."""
+    """Add the results of one reading; the entry's own accuracy is that of the first reading."""
     made = kept.summary
     measures = dict(made["measures"])
     chosen = {name: made[name] for name in ("window", "equation_window", "tried", "curve")}
     entry[reading] = measures.pop("raw") | measures | chosen
     entry[reading] |= {
         kind: {"n": int(mask.sum())}
-        | {name: spread(kept.values[name][mask], articles[mask]) for name in _COMPARED}
+        | {name: mean_and_error(kept.values[name][mask], articles[mask]) for name in _COMPARED}
         for kind, mask in kinds.items()
         if mask.any()
     }
@@ -365,16 +373,16 @@ _COMPARED = ("tempered", "accuracy")
 
 
 def _kinds(corpus: Corpus, split: Split) -> dict[str, NDArray[np.bool_]]:
-    """Test words beside equations that occur once, and beside others."""
+    """Return masks of test words near equations that occur once, and near repeated ones."""
     often = np.bincount(corpus.equation_types, minlength=len(corpus.forms))
     once = often[split.types[split.of(TEST)]] == 1
     return {"singletons": once, "repeated": ~once}
 
 
 def _differences(
-    plan: Plan, pairs: list[tuple[Part, NDArray[np.int64]]]
+    plan: GridPlan, pairs: list[tuple[TaskResults, NDArray[np.int64]]]
 ) -> Iterator[dict[str, Any]]:
-    """Every model against every row before it, pooled over cells: all, and each collection's."""
+    """Compare every model with every row before it, pooled over all cells and by collection."""
     names = [row.name for row in plan.rows]
     where = [(POOL, plan.collections), *((name, (name,)) for name in plan.collections)]
     for reading in plan.readings:
@@ -398,7 +406,7 @@ def _differences(
 
 
 def _rounded(found: Any) -> Any:
-    """The same, with figures of a length that is worth keeping."""
+    """Return the same object with floats rounded."""
     if isinstance(found, float):
         return round(found, _DIGITS)
     if isinstance(found, dict):

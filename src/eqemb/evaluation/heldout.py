@@ -1,10 +1,10 @@
-"""Scores that can be trusted: every row on one frozen split, beside chance and controls.
+"""Held-out evaluation: every model on one frozen split, next to chance and controls.
 
-A `Row` of the table is a model with its own context function and matrices. Each is trained on the
-split's training stream for every seed and scored on the held-out words, in one reading of the
-score, raw and with one temperature fitted on validation words. Per-word values are kept, averaged
-over seeds, so that differences can be judged by a paired bootstrap over articles, and so that
-equations that occur once can be told from others.
+A `ModelRow` is a model with its own context and matrices. Each model is trained on the split's
+training stream for every seed. It is scored on the held-out words in one reading of the objective,
+raw and with one temperature fitted on validation words. The values of each word, averaged over
+seeds, are kept: they allow a paired bootstrap over articles, and separate scores for equations that
+occur once.
 """
 
 from collections.abc import Callable, Iterable
@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from eqemb.corpus.corpus import Corpus
 from eqemb.corpus.split import TEST, VALIDATION, Split
-from eqemb.evaluation.metrics import LEAST, spread
+from eqemb.evaluation.metrics import MIN_CLUSTERS, mean_and_error
 from eqemb.models import likelihood
 from eqemb.models.baselines import Cbow, Gensim, ParagraphVectors
 from eqemb.models.bernoulli import BernoulliEmbeddings, Model
@@ -29,12 +29,12 @@ from eqemb.models.likelihood import READINGS, Scored, chance
 Values = dict[str, NDArray[np.float64]]
 Settings = dict[str, Any]
 HALF = "half"
-"""A rate: half of what the width of the window suggests."""
+"""A learning rate: half of the default for the width of the window."""
 
 
 @dataclass(frozen=True, order=True)
 class Cell:
-    """One setting of the grid: K, W and E."""
+    """A cell of the grid: dimension K, word window W and equation window E."""
 
     dim: int = 50
     window: int = 4
@@ -42,27 +42,27 @@ class Cell:
 
 
 class System(NamedTuple):
-    """A model of the contest: its class, its settings, and those that validation chose."""
+    """A model of the grid search: its class, its settings, and tuned settings."""
 
     kind: type[Model]
     settings: Settings = {}  # noqa: RUF012  (never changed)
     tuned: dict[str, Settings] = {}  # noqa: RUF012
-    """For each reading."""
+    """Settings chosen on validation words, for each reading."""
     is_everywhere: bool = False
-    """Whether what it adds stands in every word's context, near an equation or not."""
+    """Whether its extra vector is in the context of every word, not only near equations."""
 
     @property
     def has_window(self) -> bool:
-        """Whether its scores depend on a window of words around equations."""
+        """Whether its scores depend on an equation window."""
         return hasattr(self.kind, "equation_window") and not self.is_everywhere
 
     @property
     def takes_words(self) -> bool:
-        """Whether it builds on the words of a first pass that others share."""
+        """Whether it uses the word vectors of a first pass, which several models share."""
         return issubclass(self.kind, EqEmb) and self.kind(**self.settings).passes == "two"
 
     def make(self, cell: Cell, reading: str, words: Embeddings | None = None) -> Any:
-        """An untrained model for a cell; on processors, so that tables are the same everywhere."""
+        """Return an untrained model for a cell; always on the CPU, so that results are portable."""
         given: Settings = {"dim": cell.dim, "window": cell.window, "reading": reading}
         if hasattr(self.kind, "device"):
             given["device"] = "cpu"
@@ -77,18 +77,18 @@ class System(NamedTuple):
 
 
 def _logistic(**settings: Any) -> dict[str, Settings]:
-    """Ours in the logistic reading: zeros count by their mean, and steps are half as long."""
+    """Settings of our models in the logistic reading: mean of zeros, half the learning rate."""
     return {"logistic": {"zero_weight": "mean", "rate": HALF} | settings}
 
 
-_DOCUMENT = {"unit_weight": 0.0, "type_weight": 0.0, "own_weight": 0.0}
-#: What `benchmarks/settings.py` and `benchmarks/baselines.py` found best on validation words.
+_DOCUMENT_ONLY = {"unit_weight": 0.0, "type_weight": 0.0, "own_weight": 0.0}
+#: Best settings on validation words, found by `benchmarks/settings.py` and `baselines.py`.
 SYSTEMS: dict[str, System] = {
     "words": System(BernoulliEmbeddings, {}, _logistic()),
     "b-emb": System(BernoulliEmbeddings, {"equations": "tokens"}, _logistic()),
     "one": System(EqEmb, {"control": "one", "equation_rate": 0.4}, _logistic(equation_rate=0.2)),
     "article": System(EqEmb, {"control": "article", "equation_rate": 0.4}, _logistic()),
-    "document": System(EqEmbH, _DOCUMENT, _logistic(equation_rate=0.1), is_everywhere=True),
+    "document": System(EqEmbH, _DOCUMENT_ONLY, _logistic(equation_rate=0.1), is_everywhere=True),
     "shuffled": System(EqEmbU, {"control": "shuffled"}, _logistic(equation_rate=0.5)),
     "eqemb": System(EqEmb, {}, _logistic(equation_rate=0.1)),
     "eqemb-u": System(EqEmbU, {}, _logistic(equation_rate=0.5)),
@@ -109,23 +109,23 @@ SYSTEMS: dict[str, System] = {
 }
 
 
-class Row(NamedTuple):
-    """A line of the table: a model, and how much of the context it sees."""
+class ModelRow(NamedTuple):
+    """A row of the results: a model, and how much of the context it sees."""
 
     name: str
     system: str
     words: int | None = None
-    """Words only: so many fewer than W (0 or -1); None: W - 1 words and the equation."""
+    """Number of context words relative to W (0 or -1); None: W - 1 words and the equation."""
     is_control: bool = False
     as_wide: bool = False
-    """Its window of words is as wide as the others' window of equations, W = E."""
+    """Whether its word window is as wide as the equation window of other models, W = E."""
     scoring: Settings = {}  # noqa: RUF012
-    """What else `score` is told."""
+    """Further arguments of `score`."""
 
     def cells(
         self, dim: int, windows: Iterable[int], equation_windows: Iterable[int]
     ) -> list[Cell]:
-        """The cells of the grid that it chooses from."""
+        """Return the cells of the grid from which it selects."""
         if self.as_wide:
             return [Cell(dim, around, 0) for around in equation_windows]
         arounds = tuple(equation_windows) if SYSTEMS[self.system].has_window else (0,)
@@ -133,27 +133,27 @@ class Row(NamedTuple):
 
 
 ROWS = (
-    Row("words only, W-1", "words", -1, is_control=True),
-    Row("words only, W", "words", 0, is_control=True),
-    Row("one vector", "one", is_control=True),
-    Row("article vector", "article", is_control=True),
-    Row("document vector", "document", is_control=True),
-    Row("shuffled units", "shuffled", is_control=True),
-    Row("b-emb", "b-emb"),
-    Row("b-emb, W-1 words", "b-emb", -1),
-    Row("b-emb, W=E", "b-emb", as_wide=True),
-    Row("CBOW", "cbow"),
-    Row("PV-DM", "pv-dm"),
-    Row("GloVe", "glove", scoring={"bias": False}),
-    Row("GloVe, with bias", "glove", scoring={"bias": True}),
-    Row("EqEmb", "eqemb"),
-    Row("EqEmb-U", "eqemb-u"),
-    Row("EqEmb-H", "eqemb-h"),
+    ModelRow("words only, W-1", "words", -1, is_control=True),
+    ModelRow("words only, W", "words", 0, is_control=True),
+    ModelRow("one vector", "one", is_control=True),
+    ModelRow("article vector", "article", is_control=True),
+    ModelRow("document vector", "document", is_control=True),
+    ModelRow("shuffled units", "shuffled", is_control=True),
+    ModelRow("b-emb", "b-emb"),
+    ModelRow("b-emb, W-1 words", "b-emb", -1),
+    ModelRow("b-emb, W=E", "b-emb", as_wide=True),
+    ModelRow("CBOW", "cbow"),
+    ModelRow("PV-DM", "pv-dm"),
+    ModelRow("GloVe", "glove", scoring={"bias": False}),
+    ModelRow("GloVe, with bias", "glove", scoring={"bias": True}),
+    ModelRow("EqEmb", "eqemb"),
+    ModelRow("EqEmb-U", "eqemb-u"),
+    ModelRow("EqEmb-H", "eqemb-h"),
 )
 
 
-def installed(rows: Iterable[Row] = ROWS) -> tuple[Row, ...]:
-    """The rows whose packages are there: CBOW and PV-DM need gensim."""
+def installed_rows(rows: Iterable[ModelRow] = ROWS) -> tuple[ModelRow, ...]:
+    """Return the rows whose packages are installed: CBOW and PV-DM need gensim."""
     missing = find_spec("gensim") is None
     return tuple(
         row for row in rows if not (missing and issubclass(SYSTEMS[row.system].kind, Gensim))
@@ -162,27 +162,27 @@ def installed(rows: Iterable[Row] = ROWS) -> tuple[Row, ...]:
 
 @dataclass
 class Result:
-    """One row in one cell and reading: each test word's values, averaged, and the seeds' means."""
+    """Result of one row in one cell and reading, over all seeds."""
 
     row: str
     cell: Cell
     reading: str
     seeds: list[int] = field(default_factory=list)
     means: dict[str, dict[str, list[float]]] = field(default_factory=dict)
-    """Measure -> "validation" and "test" -> one number for each seed."""
+    """Measure -> "validation" and "test" -> mean for each seed."""
     temperature: list[float] = field(default_factory=list)
-    """One over the factor on the scores that validation chose, for each seed."""
+    """Temperature fitted on validation words, for each seed."""
     test: Values = field(default_factory=dict)
     """Measure -> value of each test word, averaged over seeds."""
 
     def add(self, seed: int, validation: Scored, test: Scored) -> None:
-        """Take in what one seed's model scores."""
+        """Add the scores of one seed."""
         factor = likelihood.fit_temperature(validation, READINGS[self.reading])
         done = len(self.seeds)
         self.seeds.append(seed)
         self.temperature.append(1.0 / factor)
         for part, scored in (("validation", validation), ("test", test)):
-            for name, values in measured(scored, factor, self.reading).items():
+            for name, values in word_values(scored, factor, self.reading).items():
                 parts = self.means.setdefault(name, {"validation": [], "test": []})
                 parts[part].append(float(values.mean()))
                 if part == "test":
@@ -190,21 +190,21 @@ class Result:
                     self.test[name] = (done * before + values) / (done + 1)
 
     def summary(self) -> dict[str, Any]:
-        """What is kept beside the values: means and standard errors over seeds."""
+        """Return means and standard errors over seeds."""
         return {
             "window": self.cell.window,
             "equation_window": self.cell.equation_window,
             "seeds": self.seeds,
-            "temperature": spread(self.temperature),
+            "temperature": mean_and_error(self.temperature),
             "measures": {
-                measure: {part: spread(values) for part, values in parts.items()}
+                measure: {part: mean_and_error(values) for part, values in parts.items()}
                 for measure, parts in self.means.items()
             },
         }
 
 
-def measured(scored: Scored, factor: float, reading: str) -> Values:
-    """The values of each word: its reading raw and with the temperature, and without a scale."""
+def word_values(scored: Scored, factor: float, reading: str) -> Values:
+    """Return the value of each word by measure."""
     read = READINGS[reading]
     found = {
         "raw": read(scored),
@@ -217,14 +217,14 @@ def measured(scored: Scored, factor: float, reading: str) -> Values:
 
 
 class Trainer:
-    """Trains systems on one split; what several share is trained once."""
+    """Trains models on one split; shared word vectors are trained once."""
 
     def __init__(self, corpus: Corpus, split: Split, reading: str, threads: int = 1) -> None:
         self.corpus, self.split, self.reading, self.threads = corpus, split, reading, threads
         self._models: dict[tuple[str, Cell, int], Model] = {}
 
-    def scored(self, row: Row, cell: Cell, seed: int) -> tuple[Scored, Scored]:
-        """The scores of a row on validation and test words."""
+    def scored(self, row: ModelRow, cell: Cell, seed: int) -> tuple[Scored, Scored]:
+        """Return the scores of a row on validation and test words."""
         model = self.trained(row, cell, seed)
         count = None if row.words is None else cell.window + row.words
         validation, test = (
@@ -233,8 +233,8 @@ class Trainer:
         )
         return validation, test
 
-    def trained(self, row: Row, cell: Cell, seed: int) -> Model:
-        """The model of a row."""
+    def trained(self, row: ModelRow, cell: Cell, seed: int) -> Model:
+        """Return the trained model of a row."""
         return self._trained(row.system, cell, seed)
 
     def _trained(self, name: str, cell: Cell, seed: int) -> Model:
@@ -250,8 +250,8 @@ class Trainer:
             self._models[key] = model.fit(self.corpus, self.split, seed=seed, threads=self.threads)
         return self._models[key]
 
-    def forget(self) -> None:
-        """Let go of what was trained."""
+    def clear(self) -> None:
+        """Free the trained models."""
         self._models.clear()
 
 
@@ -261,12 +261,12 @@ def compare(
     cell: Cell,
     reading: str = "softmax",
     *,
-    rows: Iterable[Row] = ROWS,
+    rows: Iterable[ModelRow] = ROWS,
     seeds: Iterable[int] = range(5),
     threads: int = 1,
     progress: Callable[[str], object] = lambda _: None,
 ) -> list[Result]:
-    """Train and score rows in one cell; the words of a seed are trained once and shared."""
+    """Train and score rows in one cell; the word vectors of a seed are trained once."""
     windows = [cell.window], [cell.equation_window]
     made = [(row, Result(row.name, row.cells(cell.dim, *windows)[0], reading)) for row in rows]
     trainer = Trainer(corpus, split, reading, threads)
@@ -274,21 +274,21 @@ def compare(
         for row, result in made:
             progress(f"{row.name}, seed {seed}")
             result.add(seed, *trainer.scored(row, result.cell, seed))
-        trainer.forget()
+        trainer.clear()
     return [result for _, result in made]
 
 
 class Difference(NamedTuple):
-    """How much better one row is than another, by articles drawn again and again."""
+    """Difference between two rows, with a bootstrap over articles."""
 
     mean: float
     low: float
     high: float
-    """The middle 95 % of the bootstrap."""
+    """95 % interval of the bootstrap."""
     better: float
-    """The share of draws in which the first is better."""
+    """Share of bootstrap samples in which the first is better."""
     verdict: str
-    """Whether the interval leaves zero out: "better", "worse", "tie"; "too few" articles."""
+    """One of "better", "worse", "tie" (the interval contains 0) and "too few" (articles)."""
 
 
 def difference(
@@ -297,10 +297,11 @@ def difference(
     draws: int = 2000,
     seed: int = 0,
 ) -> Difference:
-    """The paired bootstrap, clustered by article and pooled over cells.
+    """Compare two rows with a paired bootstrap, clustered by article and pooled over cells.
 
-    Each pair is the values of two rows on the same words and the article of each word, numbered
-    apart between collections: all words of a drawn article come along, from every cell.
+    Each pair holds the values of two rows on the same words, and the article of each word. Article
+    numbers must be distinct across collections. A sampled article contributes all its words, from
+    every cell.
     """
     pairs = list(pairs)
     size = 1 + max(int(articles.max()) for _, _, articles in pairs)
@@ -311,7 +312,7 @@ def difference(
     total, count = total[count > 0], count[count > 0]
     random = np.random.default_rng(seed)
     means = np.empty(draws)
-    step = max(1, 1_000_000 // len(total))  # a part at a time: memory stays bounded
+    step = max(1, 1_000_000 // len(total))  # in batches, to bound memory
     for first in range(0, draws, step):
         part = means[first : first + step]
         drawn = random.integers(0, len(total), (len(part), len(total)))
@@ -321,18 +322,18 @@ def difference(
     verdict = "better" if low > 0 else "worse" if high < 0 else "tie"
     return Difference(
         mean, float(low), float(high), float((means > 0).mean()),
-        verdict if len(total) >= LEAST else "too few",
+        verdict if len(total) >= MIN_CLUSTERS else "too few",
     )  # fmt: skip
 
 
 def tested_articles(corpus: Corpus, split: Split) -> NDArray[np.int64]:
-    """The article of each test word."""
+    """Return the article of each test word."""
     found: NDArray[np.int64] = corpus.equation_articles[split.occurrences[split.of(TEST)]]
     return found
 
 
-def judged(model: Model, corpus: Corpus, split: Split) -> dict[str, Any]:
-    """One trained model in both readings, beside chance; errors are those of drawing articles."""
+def evaluate_model(model: Model, corpus: Corpus, split: Split) -> dict[str, Any]:
+    """Score a trained model in both readings, next to chance; errors are clustered by article."""
     config = model.embeddings_.config
     names = {VALIDATION: "validation", TEST: "test"}
     found = {part: model.score(corpus, split, part) for part in names}
@@ -340,7 +341,7 @@ def judged(model: Model, corpus: Corpus, split: Split) -> dict[str, Any]:
 
     def both(read: Callable[[Scored], NDArray[np.float64]], factor: float = 1.0) -> dict[str, Any]:
         return {
-            name: spread(read(found[part].scaled(factor)), articles[part])
+            name: mean_and_error(read(found[part].scaled(factor)), articles[part])
             for part, name in names.items()
         }
 

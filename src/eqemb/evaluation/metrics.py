@@ -1,8 +1,8 @@
-"""Measures of a ranking, files of runs and judgements, and how sure a difference is.
+"""Ranking metrics, significance tests, and TREC files of runs and judgements.
 
-A run gives names a score, for each topic; judgements give names a grade from 0 to 3. Names are
-ordered by score, ties by name from Z to A, as `trec_eval` does. The gain of an equation in nDCG is
-its grade (not two to its power). Nothing here knows what an equation is.
+A run maps names to scores for each topic; judgements map names to grades from 0 to 3. Names are
+ordered by score, ties by name from Z to A, as in `trec_eval`. The gain in nDCG is the grade itself,
+not 2 to the power of the grade. This module does not depend on equations.
 """
 
 import math
@@ -21,23 +21,23 @@ Grades = dict[str, dict[str, float]]
 Run = dict[str, dict[str, float]]
 """Topic -> name -> score."""
 Floats = NDArray[np.float64]
-LEAST = 5
-"""Topics, or articles, that a difference is judged by: of fewer, drawing anew tells nothing."""
+MIN_CLUSTERS = 5
+"""Minimum number of topics or articles for a comparison; a bootstrap over fewer is meaningless."""
 RELEVANT = 2.0
-"""The grade from which an equation counts as an answer, in measures that know only yes and no."""
+"""Minimum grade of a relevant result, in metrics with binary relevance."""
 
 
 def order(scores: Mapping[str, float]) -> list[str]:
-    """Names, best first."""
+    """Return the names, best first."""
     ranked = sorted(scores.items(), key=lambda item: (item[1], item[0].encode()), reverse=True)
     return [name for name, _ in ranked]
 
 
-# ------------------------------------------------------------ measures of one ranking
+# ------------------------------------------------------------ metrics of one ranking
 
 
 def ndcg(ranked: Sequence[str], grades: Mapping[str, float], depth: int | None = None) -> float:
-    """Gains, each over log2(1 + rank), as a share of the best order's; 0 where nothing has one."""
+    """Return the discounted cumulative gain relative to the ideal order; 0 if all grades are 0."""
     best = sorted(grades.values(), reverse=True)[:depth]
     ideal = sum(grade / math.log2(at + 2) for at, grade in enumerate(best))
     found = (grades.get(name, 0.0) / math.log2(at + 2) for at, name in enumerate(ranked[:depth]))
@@ -47,45 +47,45 @@ def ndcg(ranked: Sequence[str], grades: Mapping[str, float], depth: int | None =
 def precision(
     ranked: Sequence[str], grades: Mapping[str, float], depth: int = 10, least: float = RELEVANT
 ) -> float:
-    """The share of the first `depth` places that hold an answer."""
+    """Return the share of the first `depth` results that are relevant."""
     return sum(grades.get(name, 0.0) >= least for name in ranked[:depth]) / depth
 
 
 def average_precision(
     ranked: Sequence[str], grades: Mapping[str, float], least: float = RELEVANT
 ) -> float:
-    """The mean, over all answers, of the precision where each stands; 0 where it does not."""
+    """Return the mean precision at the ranks of all relevant results; 0 for those not ranked."""
     answers = {name for name, grade in grades.items() if grade >= least}
     hits = [at for at, name in enumerate(ranked, 1) if name in answers]
     return sum(nth / at for nth, at in enumerate(hits, 1)) / len(answers) if answers else 0.0
 
 
 def judged_only(ranked: Iterable[str], grades: Mapping[str, float]) -> list[str]:
-    """The ranking without what nobody judged: measures of it are written with a prime."""
+    """Return the ranking without unjudged names; metrics of it are written with a prime."""
     return [name for name in ranked if name in grades]
 
 
 def unjudged(ranked: Sequence[str], grades: Mapping[str, float], depth: int = 10) -> float:
-    """The share of the first `depth` places whose equation nobody judged."""
+    """Return the share of the first `depth` results that have no judgement."""
     return sum(name not in grades for name in ranked[:depth]) / depth
 
 
 class FirstHit(NamedTuple):
-    """Where the best target stands; where it ties, the mean over all orders of what ties."""
+    """Rank of the best target; for ties, the mean over all orders of the tied items."""
 
     rank: float
     reciprocal: float
     within: float
-    """The chance that it is among the first ten."""
+    """Probability that it is among the first `depth`."""
 
 
 def first_hit(scores: Floats, targets: NDArray[np.bool_], depth: int = 10) -> FirstHit:
-    """The best of the targets among everything that has a score."""
+    """Return the rank of the best target among all items."""
     best = scores[targets].max()
     tied = scores == best
     above, ties, hits = int((scores > best).sum()), int(tied.sum()), int((tied & targets).sum())
     place = np.arange(1, ties - hits + 2)
-    # the chance that the first hit is at this place among the ties, from the place before it
+    # probability that the first target is at this place among the ties, given the place before it
     step = (ties - place[:-1] - hits + 1) / (ties - place[:-1])
     chance = hits / ties * np.r_[1.0, np.cumprod(step)]
     ranks = above + place
@@ -94,15 +94,15 @@ def first_hit(scores: Floats, targets: NDArray[np.bool_], depth: int = 10) -> Fi
     )
 
 
-# ------------------------------------------------------------ how sure
+# ------------------------------------------------------------ significance
 
 
-def spread(
+def mean_and_error(
     values: Floats | list[float], clusters: NDArray[np.int64] | None = None
 ) -> dict[str, float | None]:
-    """Mean and standard error; values of one cluster (an article) count together.
+    """Return the mean and its standard error, clustered (by article) if clusters are given.
 
-    One value, or one cluster, has no error: None.
+    The error of a single value or cluster is None.
     """
     values = np.asarray(values, np.float64)
     if clusters is None:
@@ -114,20 +114,20 @@ def spread(
 
 
 class Gain(NamedTuple):
-    """How much better one ranker is than another on the same topics."""
+    """Difference between two rankers on the same topics."""
 
     mean: float
     low: float
     high: float
-    """The middle 95 % of a bootstrap over topics."""
+    """95 % interval of a bootstrap over topics."""
     p: float
-    """How often signs dealt by chance make a difference as large, of either sign."""
+    """Two-sided p-value of a randomisation test (random signs)."""
     verdict: str
-    """Whether chance explains it: "better", "worse", "tie"; "too few" topics tell nothing."""
+    """One of "better", "worse", "tie" (not significant) and "too few" (topics)."""
 
 
 def gain(one: Floats, other: Floats, *, draws: int = 10_000, seed: int = 0) -> Gain:
-    """A paired randomisation test and a paired bootstrap over topics."""
+    """Compare two rankers: a paired randomisation test and a paired bootstrap over topics."""
     difference = one - other
     random = np.random.default_rng(seed)
     mean = float(difference.mean())
@@ -137,16 +137,18 @@ def gain(one: Floats, other: Floats, *, draws: int = 10_000, seed: int = 0) -> G
     drawn = random.integers(0, len(difference), (draws, len(difference)))
     low, high = np.quantile(difference[drawn].mean(axis=1), [0.025, 0.975])
     verdict = "tie" if p >= 0.05 else "better" if mean > 0 else "worse"
-    return Gain(mean, float(low), float(high), p, verdict if len(one) >= LEAST else "too few")
+    return Gain(
+        mean, float(low), float(high), p, verdict if len(one) >= MIN_CLUSTERS else "too few"
+    )
 
 
 # ------------------------------------------------------------ agreement
 
 
 def weighted_kappa(one: Floats, other: Floats) -> float:
-    """Cohen's kappa of two gradings of the same things, disagreement squared.
+    """Return Cohen's kappa of two graders, with quadratic weights.
 
-    1 is full agreement, 0 what two graders reach who deal out their own grades blindly.
+    1 is full agreement; 0 is the agreement expected by chance.
     """
     seen = ((one - other) ** 2).mean()
     by_chance = ((one[:, None] - other[None, :]) ** 2).mean()
@@ -154,7 +156,7 @@ def weighted_kappa(one: Floats, other: Floats) -> float:
 
 
 def kendall(one: Sequence[float], other: Sequence[float]) -> float:
-    """Kendall's tau-b of two lists of scores: how alike are the orders they make."""
+    """Return Kendall's tau-b, the rank correlation of two lists of scores."""
     first, second = (np.sign(np.subtract.outer(values, values)) for values in (one, other))
     same, untied = (first * second).sum(), np.sqrt((first**2).sum() * (second**2).sum())
     return float(same / untied) if untied else math.nan
@@ -164,7 +166,7 @@ def kendall(one: Sequence[float], other: Sequence[float]) -> float:
 
 
 def write_run(path: Path, run: Run, tag: str) -> None:
-    """TREC's file of a run: topic, Q0, name, rank, score, tag."""
+    """Write a run in TREC's format: topic, Q0, name, rank, score, tag."""
     lines = [
         f"{topic} Q0 {name} {rank} {run[topic][name]:.9g} {tag}\n"
         for topic in sorted(run)
@@ -175,7 +177,7 @@ def write_run(path: Path, run: Run, tag: str) -> None:
 
 
 def read_run(path: Path) -> Run:
-    """A run from TREC's file."""
+    """Read a run in TREC's format."""
     found: Run = {}
     for fields in _fields(path, 6):
         found.setdefault(fields[0], {})[fields[2]] = _number(path, fields[4])
@@ -183,7 +185,7 @@ def read_run(path: Path) -> Run:
 
 
 def write_qrels(path: Path, grades: Grades) -> None:
-    """TREC's file of judgements: topic, 0, name, grade."""
+    """Write judgements in TREC's format: topic, 0, name, grade."""
     lines = [
         f"{topic} 0 {name} {grades[topic][name]:g}\n"
         for topic in sorted(grades)
@@ -194,7 +196,7 @@ def write_qrels(path: Path, grades: Grades) -> None:
 
 
 def read_qrels(path: Path) -> Grades:
-    """Judgements from TREC's file."""
+    """Read judgements in TREC's format."""
     found: Grades = {}
     for fields in _fields(path, 4):
         found.setdefault(fields[0], {})[fields[2]] = _number(path, fields[3])
@@ -205,17 +207,17 @@ def _fields(path: Path, count: int) -> Iterable[list[str]]:
     try:
         lines = path.read_text("utf-8").splitlines()
     except UnicodeDecodeError as error:
-        raise UsageError(f"{path} is no text: {error.reason}") from None
+        raise UsageError(f"{path} is not UTF-8 text: {error.reason}") from None
     for number, line in enumerate(lines, 1):
         fields = line.split()
         if len(fields) == count:
             yield fields
         elif fields:
-            raise UsageError(f"{path}, line {number}: {len(fields)} fields, not {count}")
+            raise UsageError(f"{path}, line {number}: expected {count} fields, not {len(fields)}")
 
 
 def _number(path: Path, text: str) -> float:
     try:
         return float(text)
     except ValueError:
-        raise UsageError(f"{path}: {text!r} is no number") from None
+        raise UsageError(f"{path}: {text!r} is not a number") from None

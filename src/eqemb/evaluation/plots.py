@@ -1,7 +1,7 @@
-"""Pictures of what was learned and of a contest, with matplotlib (the extra `plot`).
+"""Plots of training curves, maps and grid searches, with matplotlib (the extra `plot`).
 
-`draw` takes what `results.json` holds; nothing here computes a score. The same results give the
-same bytes, whatever the settings of the user's matplotlib.
+`draw` takes the content of `results.json`; no scores are computed here. The same results give the
+same bytes, independent of the user's matplotlib settings.
 """
 
 import math
@@ -15,49 +15,50 @@ from typing import Any, NamedTuple
 from eqemb.errors import UsageError
 from eqemb.facade.equation_map import SIDE, Map
 from eqemb.models.embeddings import Embeddings
+from eqemb.models.likelihood import READINGS
 from eqemb.storage import atomic
 
 Results = dict[str, Any]
 Entry = dict[str, Any]
 Point = tuple[float, float, float]
-"""x, y and the error of y."""
+"""x, y and the standard error of y."""
 
 FORMATS = (".png", ".svg")
-READINGS = ("softmax", "logistic")
-#: Okabe and Ito's colours, which most people can tell apart, with brown for their pale yellow.
+
+#: Okabe and Ito's colour-blind safe palette, with brown instead of the pale yellow.
 PALETTE = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000", "#7a5230")
 MARKERS = "osD^vPX*"
 GREY = "#8a8a8a"
 WIDE, LABELS, LINE = 3.6, 1.75, 0.165
-"""Inches: a panel, the labels beside it, and a line of them."""
+"""Inches: width of a panel, width of its labels, and height of a label."""
 
 
 # ---------------------------------------------------------------- matplotlib
 
 
 def check(path: Path) -> None:
-    """Refuse a picture that could not be drawn, before hours are spent."""
+    """Reject a path that cannot be written, before hours of training."""
     if path.suffix not in (*FORMATS, ".pdf"):
-        raise UsageError(f"{path}: a picture is drawn as .png, .svg or .pdf")
+        raise UsageError(f"{path}: the name of a plot must end in .png, .svg or .pdf")
     if not path.absolute().parent.is_dir():
-        raise UsageError(f"{path}: there is no folder {path.parent}")
+        raise UsageError(f"{path}: the folder {path.parent} does not exist")
     check_installed()
 
 
 def is_installed() -> bool:
-    """Whether there is something to draw with."""
+    """Whether matplotlib is installed."""
     return find_spec("matplotlib") is not None
 
 
 def check_installed() -> None:
-    """Refuse where there is nothing to draw with."""
+    """Raise an error if matplotlib is not installed."""
     if not is_installed():
-        raise UsageError("a picture needs matplotlib: pip install 'eqemb[plot]'")
+        raise UsageError("plots need matplotlib: pip install 'eqemb[plot]'")
 
 
 @contextmanager
 def _style() -> Iterator[None]:
-    """Settings that are not the user's, and names in SVG that are the same every time."""
+    """Use matplotlib's default settings, and reproducible ids in SVG files."""
     from matplotlib import rc_context, style
 
     with style.context("default", after_reset=True), rc_context({"svg.hashsalt": "eqemb"}):
@@ -65,7 +66,7 @@ def _style() -> Iterator[None]:
 
 
 def _figure(**settings: Any) -> Any:
-    """A figure that no window shows."""
+    """Make a figure without a window."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
@@ -74,7 +75,7 @@ def _figure(**settings: Any) -> Any:
     return made
 
 
-#: Times and versions are left out of the files.
+#: Omit times and versions, so that files are reproducible.
 _METADATA = {
     ".png": {"Software": None},
     ".svg": {"Date": None, "Creator": None},
@@ -91,7 +92,7 @@ def _save(figure: Any, path: Path) -> None:
 
 
 def draw_curve(made: Embeddings, path: Path) -> None:
-    """The training curve: the validation score and the loss of every iteration of every pass."""
+    """Plot the training curve: loss and validation score by iteration, for every pass."""
     with _style():
         figure = _figure(figsize=(8, 4), layout="constrained")
         for axes, what in zip(figure.subplots(1, 2), ("loss", "validation"), strict=True):
@@ -104,7 +105,7 @@ def draw_curve(made: Embeddings, path: Path) -> None:
                         axes.plot(*zip(*known, strict=True), marker=".", label=f"{stage}: {name}")
             axes.set_xlabel("iteration")
             axes.set_title("training loss" if what == "loss" else "validation log-likelihood")
-            if axes.lines:  # gensim tells no loss
+            if axes.lines:  # gensim reports no loss
                 axes.legend()
         _save(figure, path)
 
@@ -113,7 +114,7 @@ def draw_curve(made: Embeddings, path: Path) -> None:
 
 
 def draw_map(made: Map, path: Path) -> None:
-    """The map of a library, with the names of its largest regions."""
+    """Plot the map of a library, with the names of its largest regions."""
     with _style():
         figure = _figure(figsize=(10, 10), layout="constrained")
         axes = figure.subplots()
@@ -123,8 +124,8 @@ def draw_map(made: Map, path: Path) -> None:
         for row, name in enumerate(made.collections):
             colour = PALETTE[row] if row < len(PALETTE) else GREY
             own = made.collection == row
-            said = f"{name or 'all'} ({int(own.sum()):,})"
-            axes.scatter(made.x[own], made.y[own], size, colour, alpha=0.55, lw=0, label=said)
+            title = f"{name or 'all'} ({int(own.sum()):,})"
+            axes.scatter(made.x[own], made.y[own], size, colour, alpha=0.55, lw=0, label=title)
         for label in made.labels:
             if label["level"] == 0:
                 words = "\n".join(label["words"])
@@ -136,13 +137,13 @@ def draw_map(made: Map, path: Path) -> None:
 
 
 def _halo() -> Any:
-    """White around letters, so that they are read over points."""
+    """Return a white outline, so that text is readable over points."""
     from matplotlib.patheffects import withStroke
 
     return withStroke(linewidth=3, foreground="white")
 
 
-# ---------------------------------------------------------------- a contest
+# ---------------------------------------------------------------- a grid search
 
 
 class Line(NamedTuple):
@@ -153,19 +154,19 @@ class Line(NamedTuple):
 
 
 class Panel(NamedTuple):
-    """What one pair of axes shows: a collection."""
+    """The content of one pair of axes: a collection."""
 
     name: str
     n: int
-    """Test words."""
+    """Number of test words."""
     negatives: int
     lines: list[Line]
     chance: dict[str, float]
-    """What needs no model."""
+    """Scores of the chance baselines."""
 
 
 class Chart(NamedTuple):
-    """A picture of several panels."""
+    """A figure with several panels."""
 
     name: str
     title: str
@@ -174,19 +175,19 @@ class Chart(NamedTuple):
     up: str
     panels: list[Panel]
     logarithmic: bool = False
-    """Whether each doubling of x takes as much room."""
+    """Whether the x axis is logarithmic."""
     is_validation: bool = False
-    """Of validation words: chance, far below, is told and not drawn, that differences show."""
+    """Whether it shows validation scores. Chance, which is far below, is then in the title only."""
 
     def title_of(self, panel: Panel) -> str:
-        """What a panel is about, in a line."""
+        """Return the title of a panel."""
         if self.is_validation:
             return f"{panel.name} (zero vectors: {panel.chance['zero vectors']:.3f})"
         return f"{panel.name} (n = {panel.n:,}, {panel.negatives} negatives)"
 
 
 class Look(NamedTuple):
-    """How a model is drawn, the same in every panel."""
+    """Style of a model's line, the same in every panel."""
 
     colour: str
     marker: str
@@ -195,7 +196,7 @@ class Look(NamedTuple):
 
 
 def draw(results: Results, folder: Path) -> list[Path]:
-    """Write all pictures of a contest as PNG and SVG; the paths of what there was to draw."""
+    """Write all plots of a grid search as PNG and SVG; return their paths."""
     check_installed()
     folder.mkdir(parents=True, exist_ok=True)
     shown, made = looks(results["results"]), []
@@ -209,10 +210,10 @@ def draw(results: Results, folder: Path) -> list[Path]:
 
 
 def looks(entries: Iterable[Entry]) -> dict[str, Look]:
-    """One look for each model, in all pictures.
+    """Return a line style for each model, the same in all plots.
 
-    There are colours for the best models and for the best control at least, by validation words;
-    the rest is grey, and labels tell.
+    The best models and at least the best control, by validation score, get a colour. The others are
+    grey and identified by their labels.
     """
     controls: dict[str, bool] = {}
     scores: dict[str, list[float]] = {}
@@ -239,12 +240,12 @@ def _rank(entry: Entry) -> float:
     return float(entry[reading]["tempered"]["validation"]["mean"])
 
 
-#: The score that training watches, in each reading.
+#: The score that controls early stopping, in each reading.
 _WATCHED = {"softmax": "log-likelihood of the word", "logistic": "pseudo log-likelihood"}
 
 
 def charts(results: Results) -> Iterator[Chart]:
-    """What there is to draw: a picture for which nothing was kept is left out."""
+    """Yield all figures for which there are results."""
     entries = results["results"]
     for reading in (name for name in READINGS if any(name in entry for entry in entries)):
         found = [entry for entry in entries if reading in entry]
@@ -252,7 +253,7 @@ def charts(results: Results) -> Iterator[Chart]:
             f"score_by_dim-{reading}",
             f"Held-out words by dimension, {reading} reading",
             _errors(found),
-            "K, numbers in a vector",
+            "K, dimension of the vectors",
             "test pseudo log-likelihood, tempered",
             _panels(results, found, partial(_by_dim, reading), partial(_chance, reading)),
             logarithmic=True,
@@ -261,9 +262,9 @@ def charts(results: Results) -> Iterator[Chart]:
             dims = ", ".join(map(str, sorted({entry["dim"] for entry in found})))
             yield Chart(
                 f"score_by_window-{reading}",
-                f"Choice of the window of words, {reading} reading",
-                f"best window of equations; mean over K = {dims}",
-                "W, context words of a word",
+                f"Selection of the word window, {reading} reading",
+                f"best equation window; mean over K = {dims}",
+                "W, number of context words",
                 "validation pseudo log-likelihood, tempered",
                 _panels(results, found, partial(_by_window, reading), partial(_chance, reading)),
                 logarithmic=True,
@@ -275,7 +276,7 @@ def charts(results: Results) -> Iterator[Chart]:
             yield Chart(
                 f"training-{reading}",
                 f"Training, {reading} reading",
-                f"K = {dim}, windows as chosen; marks: the last iteration",
+                f"K = {dim}, selected windows; markers: the last iteration",
                 "iteration",
                 f"validation {_WATCHED[reading]}",
                 _panels(results, cell, partial(_curve, reading), partial(_watched, reading)),
@@ -283,12 +284,12 @@ def charts(results: Results) -> Iterator[Chart]:
             )
     found = [entry for entry in entries if "accuracy" in entry]
     if found:
-        first = next((name for name in READINGS if name in found[0]), "no")  # whose it is
+        first = next((name for name in READINGS if name in found[0]), "no")
         yield Chart(
             "accuracy_by_dim",
             f"Accuracy of the held-out word against its negatives, {first} reading",
             _errors(found),
-            "K, numbers in a vector",
+            "K, dimension of the vectors",
             "test accuracy",
             _panels(results, found, _accuracy, partial(_chance, "accuracy")),
             logarithmic=True,
@@ -311,7 +312,7 @@ def _accuracy(entry: Entry) -> list[Point]:
 
 
 def _by_window(reading: str, entry: Entry) -> list[Point]:
-    """For each window the best over the windows of equations."""
+    """Return the best score over equation windows, for each word window."""
     best: dict[int, float] = {}
     for tried in entry[reading]["tried"]:
         window = tried["window"]
@@ -325,13 +326,13 @@ def _curve(reading: str, entry: Entry) -> list[Point]:
 
 
 def _chance(measure: str, entry: Entry) -> dict[str, float]:
-    """What needs no model, on test words; zero vectors score the same on any words."""
+    """Scores of the chance baselines on test words; zero vectors score the same on all words."""
     found = entry["chance"]
     return {"zero vectors": found["zero"][measure], "unigram": found["unigram"][measure]}
 
 
 def _watched(reading: str, entry: Entry) -> dict[str, float]:
-    """What zero vectors have of the score that training watches."""
+    """Score of zero vectors in the measure that controls early stopping."""
     even = -math.log(entry["negatives"] + 1)
     return {"zero vectors": even if reading == "softmax" else entry["chance"]["zero"][reading]}
 
@@ -342,7 +343,7 @@ def _panels(
     points: Callable[[Entry], list[Point]],
     chance: Callable[[Entry], dict[str, float]],
 ) -> list[Panel]:
-    """One for each collection."""
+    """Return a panel for each collection."""
     made = []
     for collection in results["collections"]:
         found = [entry for entry in entries if entry["collection"] == collection]
@@ -358,7 +359,7 @@ def _panels(
 
 
 def _averaged(points: list[Point]) -> list[Point]:
-    """One point for each x: the mean of those that share it."""
+    """Average the points with the same x."""
     groups: dict[float, list[Point]] = {}
     for point in points:
         groups.setdefault(point[0], []).append(point)
@@ -372,7 +373,7 @@ def _averaged(points: list[Point]) -> list[Point]:
 
 
 def _drawn(chart: Chart, shown: dict[str, Look]) -> Any:
-    """The panels side by side, two in a row."""
+    """Draw the panels, two per row."""
     columns = min(2, len(chart.panels))
     rows = math.ceil(len(chart.panels) / columns)
     tall = max(2.8, LINE * max(len(panel.lines) + len(panel.chance) for panel in chart.panels))
@@ -420,7 +421,7 @@ def _draw_panel(axes: Any, panel: Panel, chart: Chart, shown: dict[str, Look], t
 
 
 def _across(axes: Any, panel: Panel, *, logarithmic: bool) -> None:
-    """The horizontal axis; few values are all ticks."""
+    """Set up the x axis; on a logarithmic axis every value gets a tick."""
     values = sorted({point[0] for line in panel.lines for point in line.points})
     low, high = (values[0], values[-1]) if values else (0, 1)
     if logarithmic:
@@ -436,7 +437,7 @@ def _across(axes: Any, panel: Panel, *, logarithmic: bool) -> None:
 
 
 def _label(axes: Any, labels: list[tuple[float, float, str, str]], tall: float) -> None:
-    """Names at the right, each led to the end of its line, none upon another."""
+    """Write labels at the right without overlaps, each connected to the end of its line."""
     labels = sorted(labels, key=lambda label: label[1])
     low, high = axes.get_ylim()
     wanted = [(y - low) / (high - low) for _, y, _, _ in labels]
@@ -451,9 +452,9 @@ def _label(axes: Any, labels: list[tuple[float, float, str, str]], tall: float) 
 
 
 def spaced(wanted: list[float], gap: float) -> list[float]:
-    """Places between 0 and 1, a gap apart or more, in order, as near to those wanted as can be.
+    """Return ordered positions in [0, 1] at least `gap` apart, as close to `wanted` as possible.
 
-    Those that would touch move together, their mean where it was (isotonic regression).
+    Labels that would overlap move as a group and keep their mean position (isotonic regression).
     """
     groups: list[list[float]] = []
     for index, place in enumerate(wanted):

@@ -1,14 +1,14 @@
-"""What is near a query, by every model side by side: the paper's qualitative tables as a page.
+"""HTML page with the nearest neighbours of queries in every model: the paper's qualitative tables.
 
-For an equation the nearest equations and words, for words the nearest equations, by the paper's
-pairings (`Neighbours`). Models are trained with their defaults and kept under FOLDER/models by the
-hash of all that decides them: a page made again, or after a kill, trains nothing twice, and a
-library that changed meets no old model. They stay out of the library, whose models are those that
-people trained and named themselves.
+For an equation the page lists the nearest equations and words; for words, the nearest equations. It
+uses the paper's pairings of matrices (`ModelNeighbours`). Models are trained with default settings
+and cached in FOLDER/models under a hash of everything that determines them, so no model is trained
+twice, even after an interruption, and a changed library never gets an outdated model. They are kept
+outside the library, which only contains models that its user trained and named.
 
-Queries come as TOML: `equations` and `words`, lists of strings. An equation is a name (ARTICLE#4)
-or LaTeX. One that is not in the collection has no vector in most models, so that all of them are
-asked about the equation that shares most units with it instead; the page says so.
+Queries are read from TOML: `equations` and `words`, lists of strings. An equation is a name
+(ARTICLE#4) or LaTeX. Most models have no vector for an equation that is not in the collection, so
+it is replaced by the equation that shares most units with it, and the page says so.
 """
 
 import html
@@ -27,55 +27,55 @@ from eqemb.article import Equation, read_tokens
 from eqemb.corpus.corpus import Corpus
 from eqemb.corpus.split import VALIDATION, Split
 from eqemb.errors import UsageError
-from eqemb.evaluation.rankers import TITLES, UnitOverlap, like
+from eqemb.evaluation.rankers import TITLES, UnitOverlap, equation_query
 from eqemb.facade.library import Library
 from eqemb.formula import layout
 from eqemb.models import workspace
 from eqemb.models.embeddings import Embeddings
 from eqemb.search.paper import PAIRS
 
-#: The columns of the page; `rankers` has their titles.
+#: Columns of the page; their titles are in `rankers`.
 MODELS = ("eqemb", "eqemb-u", "eqemb-h", "b-emb", "cbow", "glove", "pv-dm")
 Near = list[tuple[int, float]]
-"""Rows, nearest first, with a cosine or a distance."""
+"""Rows with their cosine or distance, nearest first."""
 
 
 class Queries(NamedTuple):
-    """What is asked."""
+    """Queries of a page."""
 
     equations: tuple[str, ...] = ()
-    """Names, or LaTeX."""
+    """Names or LaTeX."""
     words: tuple[str, ...] = ()
 
 
 def read_queries(path: Path) -> Queries:
-    """Queries from a TOML file."""
+    """Read queries from a TOML file."""
     try:
         found = tomllib.loads(path.read_text("utf-8"))
     except (OSError, ValueError) as error:
         raise UsageError(f"{path} cannot be read as TOML: {error}") from None
     for name, values in found.items():
         if name not in Queries._fields:
-            raise UsageError(f"{path} has {name!r}: say `equations` or `words`")
+            raise UsageError(f"{path}: unknown key {name!r}; use `equations` or `words`")
         if not isinstance(values, list) or not all(isinstance(one, str) for one in values):
-            raise UsageError(f"{path}: {name} is no list of strings")
+            raise UsageError(f"{path}: {name} must be a list of strings")
     made = Queries(*(tuple(found.get(name, ())) for name in Queries._fields))
     if not any(made):
-        raise UsageError(f"{path} asks nothing: give `equations` or `words`, lists of strings")
+        raise UsageError(f"{path} has no queries: give `equations` or `words`, lists of strings")
     return made
 
 
-# ---------------------------------------------------------------- answers
+# ---------------------------------------------------------------- nearest neighbours
 
 
-class Neighbours:
-    """A trained model, asked by the paper's pairings.
+class ModelNeighbours:
+    """Nearest neighbours in a trained model, with the paper's pairings of matrices.
 
-    equation -> words       cosine in the matrices that `rankers.PAIRS` names
+    equation -> words       cosine, in the matrices given by `PAIRS`
     equation -> equations   Euclidean distance of alpha_e
-    words -> equations      cosine of the words' mean and the equation, sides as in the first
+    words -> equations      cosine of the mean word vector and the equation, same matrices as above
 
-    Rows of zeros were never learned: they are near nothing.
+    Rows of zeros were never trained and are nobody's neighbours.
     """
 
     def __init__(self, made: Embeddings) -> None:
@@ -84,16 +84,16 @@ class Neighbours:
 
     @cached_property
     def known(self) -> NDArray[np.bool_]:
-        """The equations that were learned."""
+        """Mask of the equations that have a vector."""
         return np.asarray(self._array("alpha", "equations").any(axis=1))
 
     def words_of(self, equation: int, count: int) -> Near:
-        """Words for an equation."""
+        """Return the nearest words of an equation."""
         query = self._array(self._own, "equations")[equation]
         return _by_cosine(query, self._array(self._other, "words"), count)
 
     def equations_of(self, equation: int, count: int) -> Near:
-        """Equations for an equation, without itself."""
+        """Return the nearest equations of an equation, without itself."""
         vectors = self._array("alpha", "equations")
         distance = np.linalg.norm(vectors - vectors[equation], axis=1)
         distance[~self.known] = np.inf
@@ -101,7 +101,7 @@ class Neighbours:
         return _first(distance, distance, count) if self.known[equation] else []
 
     def equations_for(self, words: list[int], count: int) -> Near:
-        """Equations for words."""
+        """Return the nearest equations of words."""
         query = self._array(self._other, "words")[words].mean(axis=0)
         return _by_cosine(query, self._array(self._own, "equations"), count)
 
@@ -116,7 +116,7 @@ def _by_cosine(query: NDArray[np.float64], vectors: NDArray[np.float64], count: 
 
 
 def _first(order: NDArray[np.float64], values: NDArray[np.float64], count: int) -> Near:
-    """The least of an order that are finite, ties by row."""
+    """Return the `count` smallest finite values of `order`, ties by row."""
     best = np.argsort(order, kind="stable")[:count]
     return [(int(row), float(values[row])) for row in best if np.isfinite(order[row])]
 
@@ -125,12 +125,12 @@ def _first(order: NDArray[np.float64], values: NDArray[np.float64], count: int) 
 
 
 class Trained(NamedTuple):
-    """What there is to ask: models by title, and why others are missing."""
+    """Trained models by title, and reasons why others are missing."""
 
-    models: dict[str, Neighbours]
+    models: dict[str, ModelNeighbours]
     missing: dict[str, str]
     split: Split
-    """What was held out of all of them."""
+    """The held-out words, the same for all models."""
 
 
 def train(
@@ -143,7 +143,7 @@ def train(
     threads: int = 1,
     progress: Callable[[str], object] = lambda _: None,
 ) -> Trained:
-    """Every model with its defaults, as `eqemb train --device cpu` makes it, or as it is there."""
+    """Load or train every model with default settings, as `eqemb train --device cpu` does."""
     folder.mkdir(parents=True, exist_ok=True)
     split = workspace.split(library, collection, corpus)
     found = Trained({}, {}, split)
@@ -151,11 +151,11 @@ def train(
         on_cpu = {"device": "cpu"} if hasattr(workspace.MODELS[name][0], "device") else {}
         try:
             model = workspace.make_model(name, on_cpu)
-        except UsageError as error:  # defaults can lack nothing but gensim
+        except UsageError as error:  # with defaults, only gensim can be missing
             found.missing[TITLES[name]] = str(error)
             continue
         progress(TITLES[name])
-        found.models[TITLES[name]] = Neighbours(
+        found.models[TITLES[name]] = ModelNeighbours(
             workspace.trained_once(
                 model, corpus, split, folder, name, threads=threads, collection=collection
             )
@@ -163,23 +163,23 @@ def train(
     return found
 
 
-# ---------------------------------------------------------------- queries and hits
+# ---------------------------------------------------------------- queries and equations
 
 
 @dataclass(frozen=True)
-class Asked:
-    """An equation that is asked about."""
+class ResolvedQuery:
+    """An equation query, matched with an equation type of the corpus."""
 
     query: str
     latex: str
     row: int | None
-    """Its type in the corpus, or that of the equation asked in its stead; None: there is none."""
+    """Its type in the corpus, or the most similar one; None if nothing is similar."""
     share: float | None = None
-    """Dice of units with the equation asked in its stead; None where it is there itself."""
+    """Dice coefficient with the most similar type; None if the query itself is in the corpus."""
 
 
-class Shelf:
-    """Equations of a library, looked up by their rows in a corpus."""
+class CollectionEquations:
+    """Equations of a library by their rows in a corpus."""
 
     def __init__(self, library: Library, corpus: Corpus) -> None:
         self.library, self.corpus = library, corpus
@@ -191,21 +191,21 @@ class Shelf:
         self._first = dict(zip(types.tolist(), first.tolist(), strict=True))
         self.often: dict[int, int] = dict(zip(types.tolist(), often.tolist(), strict=True))
 
-    def ask(self, query: str) -> Asked:
-        """Find a query in the corpus, or what is most like it there."""
+    def resolve(self, query: str) -> ResolvedQuery:
+        """Find a query, or the most similar equation, in the corpus."""
         named = self.library.equation(query)
         latex = named.expanded if named else query
         shape = layout(latex)
         row = self._rows.get(shape.canonical())
         if row is not None:
-            return Asked(query, latex, row)
-        return Asked(query, latex, *self._most_like(latex))
+            return ResolvedQuery(query, latex, row)
+        return ResolvedQuery(query, latex, *self._most_like(latex))
 
     def _most_like(self, latex: str) -> tuple[int | None, float]:
-        """The type that shares most units: Dice over their counts."""
+        """Return the type with the highest Dice coefficient of units."""
         if not layout(latex).units() or not self.corpus.forms:
             return None, 0.0
-        dice = self._overlap.of_types(like(latex))
+        dice = self._overlap.of_types(equation_query(latex))
         best = int(dice.argmax())
         return (best, float(dice[best])) if dice[best] > 0 else (None, 0.0)
 
@@ -214,22 +214,24 @@ class Shelf:
         return UnitOverlap(self.corpus)
 
     def equation(self, row: int) -> tuple[Equation, str, str]:
-        """The first of a type in the corpus, the title of its article, and how it looks."""
+        """Return the first equation of a type, the title of its article, and its MathML."""
         if row not in self._shown:
             name, _, ordinal = self.corpus.equation_names[self._first[row]].rpartition("#")
             records = self.library.records
-            key = next(records.rows("SELECT id FROM sources WHERE name = ?", name))[0]
+            key = records.key(name)
+            if key is None:
+                raise UsageError(f"the library has no article {name}: it changed since the corpus")
             equation, title = records.equation(key, int(ordinal))
             self._shown[row] = equation, title, layout(equation.expanded).to_mathml()
         return self._shown[row]
 
     def articles(self, row: int) -> set[int]:
-        """The articles in which a type stands."""
+        """Return the articles that contain a type."""
         same = self.corpus.equation_types == row
         return set(self.corpus.equation_articles[same].tolist())
 
     def words(self, query: str) -> tuple[list[int], list[str]]:
-        """The rows of a query's words, and those that the corpus does not have."""
+        """Return the rows of the words of a query, and the unknown words."""
         known = {word: row for row, word in enumerate(self.corpus.words)}
         asked = list(dict.fromkeys(word.lower() for word in read_tokens(query)[0]))
         return [known[word] for word in asked if word in known], [
@@ -250,29 +252,31 @@ def page(
     threads: int = 1,
     progress: Callable[[str], object] = lambda _: None,
 ) -> str:
-    """The answers of every model to every query as HTML without scripts; models are in FOLDER."""
+    """Return an HTML page without scripts; models are cached in FOLDER."""
     corpus = workspace.corpus(library, workspace.Choice(collection))
-    shelf = Shelf(library, corpus)
-    equations = [shelf.ask(query) for query in queries.equations]  # wrong names before training
+    collected = CollectionEquations(library, corpus)
+    equations = [
+        collected.resolve(query) for query in queries.equations
+    ]  # wrong names before training
     trained = train(library, folder, corpus, collection, threads=threads, progress=progress)
-    pen = _Pen(shelf, trained, count)
-    sections = [pen.equation(f"e{at}", asked) for at, asked in enumerate(equations, 1)]
-    sections += [pen.words(f"w{at}", query) for at, query in enumerate(queries.words, 1)]
+    writer = _PageWriter(collected, trained, count)
+    sections = [writer.equation(f"e{at}", asked) for at, asked in enumerate(equations, 1)]
+    sections += [writer.words(f"w{at}", query) for at, query in enumerate(queries.words, 1)]
     links = "".join(
-        f'<li><a href="#{kind}{at}">{_e(query)}</a>'
+        f'<li><a href="#{kind}{at}">{_escape(query)}</a>'
         for kind, asked in (("e", queries.equations), ("w", queries.words))
         for at, query in enumerate(asked, 1)
     )
     return (
         '<!doctype html>\n<html lang="en"><meta charset="utf-8">'
         '<meta name="viewport" content="width=device-width">'
-        f"<title>Nearest equations and words</title><style>{_STYLE}</style>\n"
-        f"<h1>Nearest equations and words, by model</h1>\n{pen.head(collection)}\n"
+        f"<title>Nearest equations and words</title><style>{_PAGE_STYLE}</style>\n"
+        f"<h1>Nearest equations and words, by model</h1>\n{writer.head(collection)}\n"
         f"<nav><ol>{links}</ol></nav>\n" + "\n".join(sections) + "\n</html>\n"
     )
 
 
-_STYLE = """
+_PAGE_STYLE = """
 :root { color-scheme: light dark; --line: #8884; --dim: #6b6b6b; --back: #8881; }
 @media (prefers-color-scheme: dark) { :root { --dim: #a0a0a0; } }
 body { font: 16px/1.45 system-ui, sans-serif; margin: 1.5rem auto; padding: 0 1.2rem;
@@ -302,36 +306,36 @@ small, .dim { color: var(--dim); font-size: .78rem; overflow-wrap: anywhere; lin
 """
 
 
-class _Pen:
-    """Writes the parts of a page."""
+class _PageWriter:
+    """Renders the parts of a page."""
 
-    def __init__(self, shelf: Shelf, trained: Trained, count: int) -> None:
-        self._shelf, self._trained, self._count = shelf, trained, count
+    def __init__(self, equations: CollectionEquations, trained: Trained, count: int) -> None:
+        self._equations, self._trained, self._count = equations, trained, count
 
     def head(self, collection: str) -> str:
-        """What was asked of what, and how."""
-        corpus = self._shelf.corpus
+        """Render the introduction and the table of models."""
+        corpus = self._equations.corpus
         rows = "".join(
-            f"<tr><td>{_e(title)}{self._settings(near.made.config)}"
+            f"<tr><td>{_escape(title)}{self._settings(near.made.config)}"
             f'<td class="n">{int(near.known.sum()):,}'
             for title, near in self._trained.models.items()
         )
         split = self._trained.split
         held, negatives = int(split.of(VALIDATION).sum()), split.settings.negatives
         missing = "".join(
-            f"<p>{_e(title)} is missing: {_e(why)}</p>"
+            f"<p>{_escape(title)} is missing: {_escape(why)}</p>"
             for title, why in self._trained.missing.items()
         )
         return (
-            f"<p>Collection {_e(collection)}: {len(corpus.articles):,} articles,"
+            f"<p>Collection {_escape(collection)}: {len(corpus.articles):,} articles,"
             f" {len(corpus.equation_types):,} equations of {len(corpus.forms):,} types,"
-            f" {len(corpus.words):,} words. Answers are read by eye: they are examples, no score."
+            f" {len(corpus.words):,} words. These are examples to be read by eye, not scores."
             "</p><p>Equation to words: cosine of rho of the equation and alpha of the word (EqEmb-U"
-            " and PV-DM: of alpha and rho). Equation to equations: Euclidean distance of alpha, the"
-            " least first. Words to equations: cosine of the words’ mean and the equation. An"
-            " equation stands for all that look the same, ×n says how many; ◆ marks one from an"
-            " article that holds the query. Validation is the mean log-likelihood of"
-            f" {held:,} held-out words, each against {negatives} others.</p>\n"
+            " and PV-DM: of alpha and rho). Equation to equations: Euclidean distance of alpha,"
+            " smallest first. Words to equations: cosine of the mean word vector and the equation."
+            " An equation represents all that look the same; ×n is their number. ◆ marks an"
+            " equation from an article that contains the query. Validation is the mean"
+            f" log-likelihood of {held:,} held-out words, each against {negatives} others.</p>\n"
             '<table><tr><th>model<th class="n">K<th class="n">W<th class="n">E'
             '<th class="n">validation'
             f'<th class="n">equations with a vector{rows}'
@@ -343,40 +347,40 @@ class _Pen:
         settings, score = config["settings"], config["validation"]
         shown = [settings.get(name, "") for name in ("dim", "window", "equation_window")]
         shown.append("" if score is None else f"{score:.3f}")
-        return "".join(f'<td class="n">{_e(value)}' for value in shown)
+        return "".join(f'<td class="n">{_escape(value)}' for value in shown)
 
-    def equation(self, anchor: str, asked: Asked) -> str:
-        """The answers to an equation."""
+    def equation(self, anchor: str, asked: ResolvedQuery) -> str:
+        """Render the neighbours of an equation."""
         row = asked.row
         parts = [
             f'<section><h2 id="{anchor}">Equation {anchor[1:]}:',
-            f"<code>{_e(asked.query)}</code></h2>",
+            f"<code>{_escape(asked.query)}</code></h2>",
             f'<div class="query">{layout(asked.latex).to_mathml()}</div>',
         ]
         if row is None:
-            parts.append("<p>Nothing in the collection shares a unit with it.</p></section>")
+            parts.append("<p>No equation of the collection shares a unit with it.</p></section>")
             return "\n".join(parts)
-        equation, title, mathml = self._shelf.equation(row)
-        place = ", ".join(filter(None, [_e(equation.id) + self._often(row), _e(title)]))
+        equation, title, mathml = self._equations.equation(row)
+        place = ", ".join(filter(None, [_escape(equation.id) + self._often(row), _escape(title)]))
         if asked.share is not None:
             parts.append(
-                "<p>It is not in the collection. Asked in its stead is the equation that shares"
-                f" most units with it (Dice {asked.share:.2f}):</p>"
+                "<p>This equation is not in the collection. The neighbours are those of the"
+                f" equation that shares most units with it (Dice {asked.share:.2f}):</p>"
                 f'<div class="query">{mathml}</div>'
             )
         parts.append(f'<p class="dim">{place}</p><h3>Nearest equations</h3>')
-        home = self._shelf.articles(row)
+        home = self._equations.articles(row)
         parts.append(self._side(lambda near: self._hits(near.equations_of(row, self._count), home)))
         parts.append('<h3>Nearest words</h3><div class="words">')
         parts.append(self._side(lambda near: self._words(near.words_of(row, self._count))))
         return "\n".join([*parts, "</div></section>"])
 
     def words(self, anchor: str, query: str) -> str:
-        """The answers to words."""
-        rows, unknown = self._shelf.words(query)
-        head = f'<section><h2 id="{anchor}">Words {anchor[1:]}: {_e(query)}</h2>'
+        """Render the neighbours of words."""
+        rows, unknown = self._equations.words(query)
+        head = f'<section><h2 id="{anchor}">Words {anchor[1:]}: {_escape(query)}</h2>'
         if unknown:
-            head += f"<p>Not in the vocabulary: {_e(', '.join(unknown))}.</p>"
+            head += f"<p>Not in the vocabulary: {_escape(', '.join(unknown))}.</p>"
         if not rows:
             return head + "</section>"
         return (
@@ -385,37 +389,38 @@ class _Pen:
             + "</section>"
         )
 
-    def _side(self, answer: Callable[[Neighbours], str]) -> str:
-        """Every model's answer beside the others'."""
-        nothing = '<p class="dim">It learned no vector for the query.</p>'
+    def _side(self, answer: Callable[[ModelNeighbours], str]) -> str:
+        """Render the neighbours in every model, in columns."""
+        nothing = '<p class="dim">This model has no vector for the query.</p>'
         cells = (
-            f"<div><h4>{_e(title)}</h4>{answer(near) or nothing}</div>"
+            f"<div><h4>{_escape(title)}</h4>{answer(near) or nothing}</div>"
             for title, near in self._trained.models.items()
         )
         return '<div class="side">' + "\n".join(cells) + "</div>"
 
     def _words(self, found: Near) -> str:
-        words = self._shelf.corpus.words
+        words = self._equations.corpus.words
         lines = "".join(
-            f'<li><small class="score">{score:.2f}</small>{_e(words[row])}' for row, score in found
+            f'<li><small class="score">{score:.2f}</small>{_escape(words[row])}'
+            for row, score in found
         )
         return lines and f"<ol>{lines}</ol>"
 
     def _hits(self, found: Near, home: set[int]) -> str:
         lines = []
         for row, score in found:
-            equation, title, mathml = self._shelf.equation(row)
-            mark = "◆ " if home & self._shelf.articles(row) else ""
+            equation, title, mathml = self._equations.equation(row)
+            mark = "◆ " if home & self._equations.articles(row) else ""
             lines.append(
                 f'<li><div class="formula">{mathml}</div><small class="score">{score:.2f}</small>'
-                f"<small>{mark}{_e(equation.id)}{self._often(row)}<br>{_e(title)}</small>"
+                f"<small>{mark}{_escape(equation.id)}{self._often(row)}<br>{_escape(title)}</small>"
             )
         return "".join(lines) and f"<ol>{''.join(lines)}</ol>"
 
     def _often(self, row: int) -> str:
-        often = self._shelf.often[row]
+        often = self._equations.often[row]
         return f" ×{often}" if often > 1 else ""
 
 
-def _e(value: object) -> str:
+def _escape(value: object) -> str:
     return html.escape(str(value))

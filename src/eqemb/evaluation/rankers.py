@@ -1,11 +1,11 @@
-"""Everything that ranks equations, plain rivals and models alike, behind one small face.
+"""Rankers of equations: baselines, models and the product's search behind one interface.
 
-A ranker gives a score to every equation of a corpus, for a query in words or for one that is an
-equation; `answers` says which kinds of query it can take. Scores of different rankers compare only
-as orders, or as z-scores (`Combination`).
+A ranker scores every equation of a corpus for a query, which is either words or an equation;
+`answers` lists the kinds that it supports. Scores of different rankers are comparable only as ranks
+or as z-scores (`Combination`).
 
-A typed equation is mostly not in the library. A model with units folds it in by them. To the others
-it is the mean of the equations most like it by their units, weighted by the overlap.
+A query equation is usually not in the library. Models with units compute its vector from its units
+(fold-in). Other models use the mean of the most similar equations, weighted by unit overlap.
 """
 
 from collections import Counter
@@ -30,66 +30,72 @@ from eqemb.search.engine import EQUATION_PARTS, WORD_PARTS, Asked, Search, weigh
 from eqemb.search.paper import PAIRS
 from eqemb.search.query import Question
 
-WORDS, EQUATION = "words", "equation"
-#: What the parts of the library's own search weigh, for each kind of query.
-PARTS = {WORDS: WORD_PARTS, EQUATION: EQUATION_PARTS}
-#: The names of rivals that know nothing of equation vectors.
-PRODUCT, ITS_PARTS = "eqemb search", ("its words", "its meaning", "its structure")
-PLAIN = ("BM25", "context means", "unit overlap", "side by side", "sentence encoder")
-#: BM25's saturation and length norm; the length of a context is the sum of its weights.
-K1, B = 1.2, 0.75
-NEAR = 10
-"""How many equations stand for one that is not in the library, in a model without units."""
+WORD_QUERY, EQUATION_QUERY = "words", "equation"
+#: Weights of the parts of the library's own search, for each kind of query.
+PARTS = {WORD_QUERY: WORD_PARTS, EQUATION_QUERY: EQUATION_PARTS}
+SEARCH = "eqemb search"
+#: Parts of the search -> name of the ranker that uses this part alone.
+SEARCH_PARTS = {
+    "words": f"{SEARCH}, words only",
+    "meaning": f"{SEARCH}, vectors only",
+    "structure": f"{SEARCH}, structure only",
+}
+#: Names of the rankers without equation vectors.
+BASELINES = ("BM25", "context means", "unit overlap", "row alignment", "sentence encoder")
+#: BM25's term saturation and length normalisation; a context's length is the sum of its weights.
+BM25_K1, BM25_B = 1.2, 0.75
+NEAREST_COUNT = 10
+"""Number of equations that represent one that is not in the library, in models without units."""
 
 Scores = NDArray[np.float64]
 
 
 class Query(NamedTuple):
-    """What is asked: words, or an equation."""
+    """A query: words, or an equation."""
 
     kind: str
     text: str
-    """As it was typed."""
+    """As typed."""
     words: tuple[str, ...] = ()
     form: str = ""
     units: tuple[str, ...] = ()
     occurrence: int | None = None
-    """Of an equation that stands in the corpus: which one it is."""
+    """Index in the corpus, if the query is one of its equations."""
 
 
-def in_words(text: str) -> Query:
-    """A query in words."""
-    return Query(WORDS, text, words=tuple(word.lower() for word in read_tokens(text)[0]))
+def word_query(text: str) -> Query:
+    """Make a query from words."""
+    return Query(WORD_QUERY, text, words=tuple(word.lower() for word in read_tokens(text)[0]))
 
 
-def like(latex: str, occurrence: int | None = None) -> Query:
-    """A query that is an equation."""
+def equation_query(latex: str, occurrence: int | None = None) -> Query:
+    """Make a query from the LaTeX of an equation."""
     shape = layout(latex)
     units = tuple("\t".join(unit) for unit in shape.units())
     if not units:
-        raise UsageError(f"there is no symbol to look for in {latex!r}: give LaTeX")
-    return Query(EQUATION, latex, form=shape.canonical(), units=units, occurrence=occurrence)
+        raise UsageError(f"{latex!r} contains no symbol to search for: give LaTeX")
+    return Query(EQUATION_QUERY, latex, form=shape.canonical(), units=units, occurrence=occurrence)
 
 
 class Ranker(Protocol):
-    """Scores for every equation of a corpus."""
+    """Scores every equation of a corpus."""
 
     name: str
     answers: frozenset[str]
-    """The kinds of query that it takes."""
+    """Supported kinds of queries."""
 
     def scores(self, query: Query) -> Scores:
-        """One for each occurrence, higher is better."""
+        """Return a score for each occurrence; higher is better."""
 
 
-# ------------------------------------------------------------ plain rivals
+# ------------------------------------------------------------ baselines
 
 
 class Bm25:
-    """Words around an equation, each weighted by 1 / sqrt(distance)."""
+    """BM25 over the words around an equation, each weighted by 1 / sqrt(distance)."""
 
     name = "BM25"
-    answers = frozenset({WORDS})
+    answers = frozenset({WORD_QUERY})
 
     def __init__(self, words: Sequence[str], stream: Stream) -> None:
         from scipy.sparse import coo_array
@@ -107,14 +113,18 @@ class Bm25:
                 lengths.append(found[3])
         columns, owners, weights = np.concatenate(parts, axis=1)
         length = np.concatenate(lengths)
-        norm = K1 * (1 - B + B * length / max(length.mean(), 1e-12)) if len(length) else length
+        norm = (
+            BM25_K1 * (1 - BM25_B + BM25_B * length / max(length.mean(), 1e-12))
+            if len(length)
+            else length
+        )
         owners = owners.astype(np.int64)
-        impacts = weights * (K1 + 1) / (weights + norm[owners])
+        impacts = weights * (BM25_K1 + 1) / (weights + norm[owners])
         shape = (len(stream.equation_types), len(words))
         self._impacts = coo_array((impacts, (owners, columns.astype(np.int64))), shape).tocsc()
 
     def scores(self, query: Query) -> Scores:
-        """The sum over the query's words of idf times impact."""
+        """Sum idf times impact over the words of the query."""
         total = np.zeros(self._impacts.shape[0])
         for word in query.words:
             row = self._rows.get(word)
@@ -130,17 +140,17 @@ class Bm25:
 def contexts(
     ids: NDArray[np.int64], places: list[int]
 ) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any], NDArray[Any]]:
-    """Words around each equation of an article, with the sum of 1 / sqrt(distance) of each."""
+    """Return the words around each equation of an article, weighted by 1 / sqrt(distance)."""
     (rows,), (owners,), (values,) = around(ids, np.array(places))
     length = np.bincount(owners, values, minlength=len(places))
     return (*summed(rows, owners, values), length)
 
 
 class UnitOverlap:
-    """Units that two equations share, as multisets: Dice."""
+    """Dice coefficient of the units of two equations, as multisets."""
 
     name = "unit overlap"
-    answers = frozenset({EQUATION})
+    answers = frozenset({EQUATION_QUERY})
 
     def __init__(self, corpus: Corpus) -> None:
         from scipy.sparse import coo_array
@@ -156,7 +166,7 @@ class UnitOverlap:
         self._counts = coo_array((ones, (owners, corpus.unit_ids)), shape).tocsc()  # summed
 
     def of_types(self, query: Query) -> Scores:
-        """One for each type."""
+        """Return a score for each equation type."""
         overlap = np.zeros(len(self._sizes))
         for unit, times in Counter(query.units).items():
             row = self._rows.get(unit)
@@ -168,28 +178,28 @@ class UnitOverlap:
         return found
 
     def scores(self, query: Query) -> Scores:
-        """Of the type of each occurrence."""
+        """Return the score of each occurrence's type."""
         return self.of_types(query)[self._types]
 
     def nearest(self, query: Query) -> tuple[NDArray[np.int64], Scores]:
-        """The types most like the query, and how like they are; itself where it is there."""
+        """Return the types most similar to the query (itself included) and their scores."""
         dice = self.of_types(query)
-        best = np.argsort(-dice, kind="stable")[:NEAR]
+        best = np.argsort(-dice, kind="stable")[:NEAREST_COUNT]
         best = best[dice[best] > 0]
         return best, dice[best]
 
 
-class SideBySide:
-    """Rows of two equations laid side by side, letters renamed: the best by overlap ranked anew."""
+class RowAlignment:
+    """Aligns the rows of two equations, renaming letters; reranks the best by unit overlap."""
 
-    name = "side by side"
-    answers = frozenset({EQUATION})
+    name = "row alignment"
+    answers = frozenset({EQUATION_QUERY})
 
     def __init__(self, corpus: Corpus, overlap: UnitOverlap, count: int = 500) -> None:
         self._corpus, self._overlap, self._count = corpus, overlap, count
 
     def scores(self, query: Query) -> Scores:
-        """How alike the best are; what is not among them comes after them, by overlap."""
+        """Score the best candidates by likeness; all others follow, by overlap."""
         dice = self._overlap.of_types(query)
         asked = outline(layout(query.text))
         found = 1e-3 * dice
@@ -201,10 +211,10 @@ class SideBySide:
 
 
 class ContextMeans:
-    """The mean of the vectors of the words around an equation: no equation has a vector."""
+    """Represents an equation by the mean of the vectors of the words around it."""
 
     name = "context means"
-    answers = frozenset({WORDS, EQUATION})
+    answers = frozenset({WORD_QUERY, EQUATION_QUERY})
 
     def __init__(
         self,
@@ -222,11 +232,11 @@ class ContextMeans:
             vectors *= rare[:, None].astype(np.float32)
         self._rows, self._vectors = model.view("words").key_to_index, vectors
         self._overlap, self._corpus = overlap, corpus
-        self._contexts = Directions(features.context_sums(vectors, stream, window))
+        self._contexts = UnitVectors(features.context_sums(vectors, stream, window))
 
     def scores(self, query: Query) -> Scores:
-        """Cosines with the query's words, or with the words around the query."""
-        if query.kind == WORDS:
+        """Return cosines with the words of the query, or with the words around it."""
+        if query.kind == WORD_QUERY:
             rows = [self._rows[word] for word in query.words if word in self._rows]
             return self._contexts.cosines(self._vectors[rows].sum(axis=0))
         if query.occurrence is not None:
@@ -238,23 +248,23 @@ class ContextMeans:
 
 
 class SentenceEncoder:
-    """Any encoder of texts: of the text around an equation for words, of LaTeX for LaTeX."""
+    """Any text encoder: encodes the surrounding text for word queries, LaTeX for equations."""
 
     name = "sentence encoder"
-    answers = frozenset({WORDS, EQUATION})
+    answers = frozenset({WORD_QUERY, EQUATION_QUERY})
 
     def __init__(self, encode: Encode, passages: list[str], formulas: list[str]) -> None:
         self._encode = encode
-        self._texts = {WORDS: passages, EQUATION: formulas}
-        self._encoded: dict[str, Directions] = {}
+        self._texts = {WORD_QUERY: passages, EQUATION_QUERY: formulas}
+        self._encoded: dict[str, UnitVectors] = {}
 
     def scores(self, query: Query) -> Scores:
-        """Cosines."""
-        if query.kind not in self._encoded:  # each text once: equations repeat
+        """Return the cosines with the encoded query."""
+        if query.kind not in self._encoded:  # encode each text once: equations repeat
             texts = list(dict.fromkeys(self._texts[query.kind]))
             place = {text: at for at, text in enumerate(texts)}
             rows = [place[text] for text in self._texts[query.kind]]
-            self._encoded[query.kind] = Directions(self._encode(texts)[rows])
+            self._encoded[query.kind] = UnitVectors(self._encode(texts)[rows])
         return self._encoded[query.kind].cosines(self._encode([query.text])[0])
 
 
@@ -272,15 +282,15 @@ TITLES = {
 
 
 class ModelRanker:
-    """A trained model, by the paper's pairing or by the other.
+    """A trained model, with the paper's pairing of matrices or with the other one.
 
-    Paper: the mean of the words' vectors and the equation's, by cosine, in matrices that were
-    trained together; equations by the Euclidean distance of their alpha. Other: words in the other
-    pair of matrices (alpha of words where the model has no rho of equations); equations by the
-    cosine of their alpha. An equation that has no vector comes last.
+    Paper's pairing: word queries use the cosine of the mean word vector and the equation vector, in
+    matrices that were trained together; equation queries use the Euclidean distance of alpha.
+    Other pairing: word queries use the other two matrices (alpha of words if the model has no rho
+    of equations); equation queries use the cosine of alpha. Equations without a vector rank last.
     """
 
-    answers = frozenset({WORDS, EQUATION})
+    answers = frozenset({WORD_QUERY, EQUATION_QUERY})
 
     def __init__(
         self,
@@ -293,7 +303,7 @@ class ModelRanker:
     ) -> None:
         if model.config["corpus"] != corpus.sha256:
             raise UsageError(f"model {name!r} was trained on another corpus: train it again")
-        self.name = TITLES.get(name, name) + (" (other)" if other else "")
+        self.name = TITLES.get(name, name) + (" (other pairing)" if other else "")
         self._model, self._overlap, self._other = model, overlap, other
         self._types = corpus.equation_types
         word, equation = PAIRS.get(name, ("alpha", "rho"))
@@ -303,7 +313,7 @@ class ModelRanker:
         if f"{equation}_equations" not in model.arrays:
             word = equation = "alpha"
         self._words = model.view("words", word)
-        self._equations = Directions(model.arrays[f"{equation}_equations"])
+        self._equations = UnitVectors(model.arrays[f"{equation}_equations"])
         self._alpha = np.asarray(model.arrays["alpha_equations"])
 
     @cached_property
@@ -315,8 +325,8 @@ class ModelRanker:
         return fold_in.Units(self._model)
 
     def scores(self, query: Query) -> Scores:
-        """Of the type of each occurrence."""
-        if query.kind == WORDS:
+        """Return the score of each occurrence's type."""
+        if query.kind == WORD_QUERY:
             rows = [
                 self._words.key_to_index[word]
                 for word in query.words
@@ -326,9 +336,9 @@ class ModelRanker:
             return self._equations.cosines(mean)[self._types]
         vector = self._vector(query)
         if self._other:
-            return Directions(self._alpha).cosines(vector)[self._types]
+            return UnitVectors(self._alpha).cosines(vector)[self._types]
         away = -np.linalg.norm(self._alpha - vector, axis=1)
-        return _last(away, np.logical_not(self._alpha.any(axis=1)))[self._types]
+        return _rank_last(away, np.logical_not(self._alpha.any(axis=1)))[self._types]
 
     def _vector(self, query: Query) -> NDArray[np.float64]:
         row = self._forms.get(query.form)
@@ -342,9 +352,9 @@ class ModelRanker:
 
 
 class ArticleRanker:
-    """A model's article vectors: alone, the control, or with the equations' added to them."""
+    """Ranks by article vectors alone (the control), or by article plus equation vectors."""
 
-    answers = frozenset({WORDS})
+    answers = frozenset({WORD_QUERY})
 
     def __init__(
         self, name: str, model: Embeddings, corpus: Corpus, *, equations: bool = False
@@ -354,22 +364,22 @@ class ArticleRanker:
         vectors = np.asarray(model.arrays["alpha_articles"])[corpus.equation_articles]
         if equations:
             vectors = vectors + model.arrays["alpha_equations"][corpus.equation_types]
-        self._vectors = Directions(vectors)
+        self._vectors = UnitVectors(vectors)
 
     def scores(self, query: Query) -> Scores:
-        """Cosines of the mean of the words' rho and alpha."""
+        """Return cosines of the mean rho of the words and alpha."""
         rows = self._words.key_to_index
         known = [rows[word] for word in query.words if word in rows]
         return self._vectors.cosines(self._words.vectors[known].sum(axis=0))
 
 
-# ------------------------------------------------------------ the product
+# ------------------------------------------------------------ the product's search
 
 
-class Product:
-    """The library's own search: all of its parts as it weighs them, or one alone."""
+class SearchRanker:
+    """The library's own search, with all of its parts or with one of them."""
 
-    answers = frozenset({WORDS, EQUATION})
+    answers = frozenset({WORD_QUERY, EQUATION_QUERY})
 
     def __init__(
         self,
@@ -379,7 +389,7 @@ class Product:
         weights: Mapping[str, Mapping[str, float]] = PARTS,
         encoder: "SentenceEncoder | None" = None,
     ) -> None:
-        """`weights` has those of the parts for each kind of query."""
+        """`weights` maps each kind of query to the weights of the parts."""
         self.name, self._search, self._weights = name, search, weights
         self._encoder = encoder
         self.answers = frozenset(weights)
@@ -388,16 +398,16 @@ class Product:
         self._allowed = np.ones(len(search.types), bool)
 
     def scores(self, query: Query) -> Scores:
-        """The weighted sum of its parts."""
+        """Return the weighted sum of the parts."""
         weights = self._weights[query.kind]
-        if query.kind == WORDS:
+        if query.kind == WORD_QUERY:
             asked = Question(query.words)
             parts = self._search.parts_for_words(asked, self._allowed, weights)
         else:
             equation = Asked(layout(query.text), None)
             parts = self._search.parts_for_equation(equation, self._allowed, weights)
         parts = {part: scores[self._rows] for part, scores in parts.items()}
-        if self._encoder is not None and query.kind == WORDS:
+        if self._encoder is not None and query.kind == WORD_QUERY:
             parts["encoder"] = np.maximum(self._encoder.scores(query), 0).astype(np.float32)
         total = np.zeros(len(self._rows))
         for scores in weighed(parts, weights).values():
@@ -405,36 +415,39 @@ class Product:
         return total
 
 
-def product_rankers(
+def search_rankers(
     search: Search, corpus: Corpus, encoder: SentenceEncoder | None = None
 ) -> list[Ranker]:
-    """The whole search, with an encoder too where there is one, and each of its parts."""
-    whole = [Product(PRODUCT, search, corpus)]
+    """Return the whole search, with and without the encoder, and each of its parts."""
+    whole = [SearchRanker(SEARCH, search, corpus)]
     if encoder is not None:
-        only_words = {WORDS: WORD_PARTS}
-        whole.append(Product(f"{PRODUCT} + encoder", search, corpus, only_words, encoder))
+        only_words = {WORD_QUERY: WORD_PARTS}
+        whole.append(SearchRanker(f"{SEARCH} + encoder", search, corpus, only_words, encoder))
     alone: dict[str, dict[str, dict[str, float]]] = {
-        "its words": {WORDS: {"words": 1.0}, EQUATION: {"words": 1.0}},
-        "its meaning": {WORDS: {"meaning": 1.0}, EQUATION: {"meaning": 1.0}},
-        "its structure": {EQUATION: {"structure": 1.0}},
+        "words": {WORD_QUERY: {"words": 1.0}, EQUATION_QUERY: {"words": 1.0}},
+        "meaning": {WORD_QUERY: {"meaning": 1.0}, EQUATION_QUERY: {"meaning": 1.0}},
+        "structure": {EQUATION_QUERY: {"structure": 1.0}},
     }
     if search.meaning is None:
-        del alone["its meaning"]
-    return [*whole, *(Product(name, search, corpus, each) for name, each in alone.items())]
+        del alone["meaning"]
+    return [
+        *whole,
+        *(SearchRanker(SEARCH_PARTS[part], search, corpus, each) for part, each in alone.items()),
+    ]
 
 
-# ------------------------------------------------------------ together
+# ------------------------------------------------------------ combinations
 
 
 class Combination:
-    """A weighted sum of z-scores, those of rankers that take the kind of query."""
+    """Weighted sum of the z-scores of the rankers that support the kind of query."""
 
     def __init__(self, rankers: Mapping[Ranker, float], name: str = "combination") -> None:
         self.name, self._rankers = name, dict(rankers)
         self.answers = frozenset().union(*(ranker.answers for ranker in rankers))
 
     def scores(self, query: Query) -> Scores:
-        """Higher where most of them, by their weights, say so."""
+        """Return the weighted sum of z-scores."""
         parts = [
             weight * z_scores(ranker.scores(query))
             for ranker, weight in self._rankers.items()
@@ -445,13 +458,13 @@ class Combination:
 
 
 def z_scores(scores: Scores) -> Scores:
-    """How many standard deviations above the mean of all equations."""
+    """Return the number of standard deviations above the mean of all equations."""
     deviation = scores.std()
     return (scores - scores.mean()) / deviation if deviation else np.zeros_like(scores)
 
 
-class Directions:
-    """Rows made ready for cosines."""
+class UnitVectors:
+    """Normalised rows of a matrix, for cosine similarity."""
 
     def __init__(self, vectors: NDArray[np.floating]) -> None:
         norms = np.linalg.norm(vectors, axis=1, keepdims=True)
@@ -459,13 +472,13 @@ class Directions:
         self._missing = norms[:, 0] == 0
 
     def cosines(self, query: NDArray[np.floating]) -> Scores:
-        """Of every row with a vector; rows of zeros come last."""
+        """Return the cosine of each row with a vector; rows of zeros rank last."""
         unit = (query / max(float(np.linalg.norm(query)), 1e-12)).astype(np.float32)
-        return _last((self.unit @ unit).astype(np.float64), self._missing)
+        return _rank_last((self.unit @ unit).astype(np.float64), self._missing)
 
 
-def _last(scores: Scores, missing: NDArray[np.bool_]) -> Scores:
-    """Scores with those that are missing behind all others."""
+def _rank_last(scores: Scores, missing: NDArray[np.bool_]) -> Scores:
+    """Give missing items a score below all others."""
     if missing.any() and not missing.all():
         scores[missing] = scores[~missing].min() - 1e-6
     return scores

@@ -1,4 +1,4 @@
-"""Tables of what `retrieval.Evaluation` found, for people; nothing here computes a score."""
+"""Tables of the results of `retrieval.Evaluation`; no scores are computed here."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -6,30 +6,30 @@ from typing import Any
 from eqemb.evaluation.tables import Table
 
 Found = dict[str, Any]
-#: The largest share of answers that nobody judged with which a ranker's gain is printed.
-JUDGED = 0.1
-_KINDS = {"words": "topics in words", "equation": "topics that are equations"}
-_ITEMS = {
-    "labels": "Words of a label -> equations of other articles whose labels have them",
-    "references": "A sentence far from all equations -> the equation that it refers to",
+#: Gains are shown only for rankers with at most this share of unjudged results.
+MAX_UNJUDGED = 0.1
+_TOPIC_KINDS = {"words": "topics in words", "equation": "topics that are equations"}
+_TASK_TITLES = {
+    "labels": "Words of a label -> equations of other articles with these words in their labels",
+    "references": "Sentence far from all equations -> the equation that it refers to",
     "own_context": "Held-out words of an equation -> the equation, training stream, test half",
 }
 
 
 def report(found: Found) -> list[Table]:
-    """All tables of an evaluation."""
+    """Return all tables of an evaluation."""
     made = []
     if "judged" in found:
         made.append(_agreement(found["judged"]["agreement"]))
-        for kind in (kind for kind in _KINDS if kind in found["judged"]):
+        for kind in (kind for kind in _TOPIC_KINDS if kind in found["judged"]):
             tables = _judged(found["judged"][kind], kind), _gains(found["judged"][kind], kind)
             made += [table for table in tables if table.rows]
-    made += [_items(found[name], title) for name, title in _ITEMS.items() if name in found]
+    made += [_items(found[name], title) for name, title in _TASK_TITLES.items() if name in found]
     return made
 
 
 def notes(found: Found) -> Iterator[str]:
-    """What the tables rest on, a sentence each."""
+    """Yield sentences about the data and the settings behind the tables."""
     data = found["data"]
     yield (
         f"{data['articles']:,} articles ({data['left_out']} near-duplicates left out),"
@@ -39,16 +39,16 @@ def notes(found: Found) -> Iterator[str]:
     )
     if "judged" in found:
         judged = found["judged"]
-        for kind, title in _KINDS.items():
+        for kind, title in _TOPIC_KINDS.items():
             if kind not in judged:
                 continue
             weights = judged[kind]["weights"]
             listed = ", ".join(f"{weight:g} {name}" for name, weight in weights.items())
-            yield f"Development topics chose for the combination, {title}: {listed}."
+            yield f"Combination chosen on development topics, for {title}: {listed}."
             if not _gains(judged[kind], kind).rows:
                 yield (
-                    f"There is no table of gains for {title}: of every ranker more than"
-                    f" {JUDGED:.0%} of the first ten answers were not judged."
+                    f"There is no table of gains for {title}: for every ranker, more than"
+                    f" {MAX_UNJUDGED:.0%} of the first ten results are unjudged."
                 )
 
 
@@ -58,7 +58,7 @@ def _shown(value: dict[str, float | None]) -> str:
 
 
 def _judged(found: Found, kind: str) -> Table:
-    """Rankers by half; what development topics have chosen has nothing under all topics."""
+    """Scores by half; rankers tuned on development topics have no figure for all topics."""
     counts = found["topics"]
     last = list(counts)[-1]
     shares = dict.fromkeys(("test", "test" if last == "all" else last))
@@ -85,11 +85,13 @@ def _judged(found: Found, kind: str) -> Table:
         )
         rows.append(row)
     best = {(max(values)[1], column) for column, values in means.items()}
-    return Table(f"Judged {_KINDS[kind]}: mean ± standard error over topics", head, rows, best)
+    return Table(
+        f"Judged {_TOPIC_KINDS[kind]}: mean ± standard error over topics", head, rows, best
+    )
 
 
 def _gains(found: Found, kind: str) -> Table:
-    """Those whose answers were judged, nearly all: for others a gain would be the pool's."""
+    """Gains of rankers with few unjudged results; for others they would depend on the pool."""
     rows = [
         [
             entry["ranker"],
@@ -101,18 +103,18 @@ def _gains(found: Found, kind: str) -> Table:
             entry["verdict"],
         ]
         for entry in found["gains"]
-        if _unjudged(found, entry) <= JUDGED
+        if _unjudged(found, entry) <= MAX_UNJUDGED
     ]
-    head = ["ranker", "topics", "against", "gain", "95 % of draws", "p", ""]
+    head = ["ranker", "topics", "against", "gain", "95 % interval", "p", ""]
     title = (
-        f"Gains in nDCG@10 over the best plain rival on the same {_KINDS[kind]}, of rankers with no"
-        f" more than {JUDGED:.0%} unjudged"
+        f"Gains in nDCG@10 over the best baseline on the same {_TOPIC_KINDS[kind]}, for rankers"
+        f" with at most {MAX_UNJUDGED:.0%} unjudged results"
     )
     return Table(title, head, rows, set())
 
 
 def _unjudged(found: Found, entry: Found) -> float:
-    """The share of a ranker's answers that nobody judged, on the topics of a gain."""
+    """Return the share of unjudged results of a ranker, on the topics of a gain."""
     halves = found["rankers"][entry["ranker"]]
     half = halves.get(entry["topics"], halves["test"])
     share: float = half.get("unjudged", {"mean": 1.0})["mean"]
@@ -121,19 +123,22 @@ def _unjudged(found: Found, entry: Found) -> float:
 
 def _agreement(found: Found) -> Table:
     rows = [
-        ["judgements", f"{found['n']:,} of {found['topics']} topics, each by two graders"],
+        ["judgements", f"{found['n']:,} for {found['topics']} topics, each by two graders"],
         ["quadratically weighted kappa", f"{found['kappa']:.3f}"],
         ["same grade", f"{found['exact']:.1%}"],
         ["at most one grade apart", f"{found['within_one']:.1%}"],
         ["mean grades", " and ".join(f"{mean:.2f}" for mean in found["means"])],
         ["graded 2 or 3", " and ".join(f"{share:.1%}" for share in found["answers"])],
         *(
-            [f"Kendall's tau of the orders of rankers, {title}", f"{found[f'kendall_{kind}']:.3f}"]
-            for kind, title in _KINDS.items()
+            [
+                f"Kendall's tau of the rankings of rankers, {title}",
+                f"{found[f'kendall_{kind}']:.3f}",
+            ]
+            for kind, title in _TOPIC_KINDS.items()
             if f"kendall_{kind}" in found
         ),
     ]
-    return Table("Agreement of the graders", ["", ""], rows, set())
+    return Table("Agreement of the graders", ["", ""], rows)
 
 
 def _items(found: Found, title: str) -> Table:
@@ -147,11 +152,11 @@ def _items(found: Found, title: str) -> Table:
         "article": "MRR of the article",
         "within": "MRR within the article",
     }
-    verdicts = {entry["ranker"]: entry for entry in found["gains"]}
+    gains = {entry["ranker"]: entry for entry in found["gains"]}
     rows = []
     for name, line in rankers.items():
-        entry = verdicts.get(name)
-        gain = f"{entry['mean']:+.3f}, {entry['verdict']}" if entry else "the best plain rival"
+        entry = gains.get(name)
+        gain = f"{entry['mean']:+.3f}, {entry['verdict']}" if entry else "the best baseline"
         shown = [_shown(line[part]) for part in parts]
         rows.append([name, *shown, f"{line['median_rank']:,.0f}", gain])
     best = set()

@@ -1,6 +1,6 @@
-"""Tables of a contest's results for people: Markdown, LaTeX and HTML from one set of rows.
+"""Tables of the results of a grid search, as Markdown, LaTeX and HTML.
 
-`results` is what `contest.summary` makes and `results.json` holds; nothing here computes a score.
+`results` is the output of `grid.summary`, stored as `results.json`; no scores are computed here.
 """
 
 import html
@@ -10,12 +10,12 @@ from math import inf, sqrt
 from typing import Any, NamedTuple
 
 from eqemb.evaluation.grid import POOL
-from eqemb.evaluation.metrics import LEAST
+from eqemb.evaluation.metrics import MIN_CLUSTERS
 
 Results = dict[str, Any]
 Entry = dict[str, Any]
 Figure = dict[str, float | None]
-"""A mean and its standard error, if it has one."""
+"""A mean and its standard error, which may be None."""
 
 MEASURES = {
     "raw": "pseudo log-likelihood, raw",
@@ -27,35 +27,35 @@ CHANCE = {"zero": "zero vectors", "unigram": "unigram"}
 
 
 class Table(NamedTuple):
-    """Cells as text; the best of each column are marked."""
+    """A table of text; the best cell of each column is highlighted."""
 
     caption: str
     head: list[str]
     rows: list[list[str]]
     best: set[tuple[int, int]] = set()  # noqa: RUF012  (never changed)
-    """Row and column of what is set in bold."""
+    """Row and column of the cells in bold."""
 
 
 def readings(results: Results) -> list[str]:
-    """The readings that were run."""
+    """Return the readings that were run."""
     return [name for name in ("softmax", "logistic") if name in results["results"][0]]
 
 
 def measure_of(entry: Entry, reading: str, measure: str, part: str = "test") -> Figure:
-    """The mean and error of an entry."""
+    """Return the mean and error of an entry."""
     found: Entry = entry[reading] if measure == "raw" else entry[reading][measure]
     figure: Figure = found[part]
     return figure
 
 
 def chance_of(entry: Entry, line: str, reading: str, measure: str) -> float:
-    """What a chance line scores; it has no temperature."""
+    """Return the score of a chance baseline, which has no temperature."""
     name = measure if measure in ("accuracy", "predictive") else reading
     return float(entry["chance"][line][name])
 
 
 def statistics(results: Results) -> Table:
-    """What the collections are."""
+    """Sizes of the collections."""
     keys = ("articles", "left_out", "words", "vocabulary", "equations", "types", "singletons",
             "units", "validation", "test", "negatives", "skipped")  # fmt: skip
     rows = [
@@ -73,9 +73,10 @@ def scores_of(
     part: str = "test",
     beside: Results | None = None,
 ) -> Iterator[Table]:
-    """Means and standard errors over seeds: for each collection models by dimension.
+    """Means and standard errors over seeds: a table per collection, models by dimension.
 
-    A contest of one dimension is one table, models by collection; as `beside` it is one column.
+    Results with one dimension give a single table, models by collection. `beside` is such a result
+    and is shown as an additional column.
     """
     entries = results["results"]
     dims = sorted({entry["dim"] for entry in entries})
@@ -107,7 +108,7 @@ def _by_model(entries: list[Entry], collection: str, dim: int) -> dict[str, Entr
 def _table(
     caption: str, head: list[str], columns: list[dict[str, Entry]], what: tuple[str, str, str]
 ) -> Table:
-    """Models by columns, each a column's entries by model."""
+    """Make a table with a row per model; each column maps models to entries."""
     reading, measure, part = what
     rows = []
     if part == "test":
@@ -121,7 +122,7 @@ def _table(
 
 
 def _best(means: list[list[float | None]], above: int = 0) -> set[tuple[int, int]]:
-    """The highest of each column of figures, as places in a table with so many rows above them."""
+    """Return the cells with the highest mean of each column; `above` rows precede the means."""
     found = set()
     for column, values in enumerate(zip(*means, strict=True), 1):
         known = [-inf if value is None else value for value in values]
@@ -130,7 +131,7 @@ def _best(means: list[list[float | None]], above: int = 0) -> set[tuple[int, int
 
 
 def _cell(entry: Entry, reading: str, measure: str, part: str) -> str:
-    """The mean, its error and the windows that validation chose."""
+    """Format the mean, its error and the windows selected on validation words."""
     found = measure_of(entry, reading, measure, part)
     windows = [entry[reading][name] for name in ("window", "equation_window")]
     return f"{_figure(found)} ({', '.join(str(size) for size in windows if size)})"
@@ -142,7 +143,7 @@ def _figure(found: Figure) -> str:
 
 
 def pooled(results: Results, reading: str) -> Table:
-    """Every model over all cells: means of cells, and the errors of seeds together."""
+    """Mean of every model over all cells, with the error over seeds."""
     shown = [name for name in MEASURES if name in results["results"][0][reading] or name == "raw"]
     names = list(dict.fromkeys(entry["model"] for entry in results["results"]))
     first = [entry for entry in results["results"] if entry["model"] == names[0]]
@@ -168,7 +169,7 @@ def pooled(results: Results, reading: str) -> Table:
         means.append([figure["mean"] for figure in figures])
     head = ["model", *(_SHORT[name] for name in shown), "tempered, validation"]
     cells = f"All {len(first)} cells" if len(first) > 1 else "One cell"
-    caption = f"{cells}, {reading} reading, test words: mean ± error of seeds"
+    caption = f"{cells}, {reading} reading, test words: mean ± standard error over seeds"
     return Table(caption, head, rows, _best(means, len(CHANCE)))
 
 
@@ -185,7 +186,7 @@ def _mean(values: list[float]) -> float:
 
 
 def _over(figures: list[Figure]) -> Figure:
-    """The mean of independent means."""
+    """Return the mean of independent means, with its error."""
     errors = [found["se"] for found in figures if found["se"] is not None]
     known = len(errors) == len(figures)
     return {
@@ -195,7 +196,7 @@ def _over(figures: list[Figure]) -> Figure:
 
 
 def by_kind(results: Results, reading: str) -> Table:
-    """Words beside equations that occur once, and beside others: means of cells."""
+    """Scores of words near equations that occur once, and near repeated ones."""
     kinds = ("singletons", "repeated")
     names = list(dict.fromkeys(entry["model"] for entry in results["results"]))
     rows, means = [], []
@@ -217,20 +218,22 @@ def by_kind(results: Results, reading: str) -> Table:
         for kind in kinds
     }
     head = ["model", *(f"{_SHORT[m]}, {k}" for m in ("tempered", "accuracy") for k in kinds)]
-    said = " and ".join(f"{sizes[kind]:,} beside {kind}" for kind in kinds)
-    caption = f"Test words, {reading} reading: {said} equations' types"
+    counts = " and ".join(f"{sizes[kind]:,} near {kind}" for kind in kinds)
+    caption = f"Test words, {reading} reading: {counts} equations"
     return Table(caption, head, rows, _best(means))
 
 
 def gains(results: Results, reading: str, measure: str) -> Table:
-    """Every model against every row before it, pooled over all cells: models by rivals."""
+    """Gain of every model over every row before it, pooled over all cells."""
     found = _differences(results, reading=reading, measure=measure, collection=POOL)
     rivals = list(dict.fromkeys(entry["against"] for entry in found))
     rows = []
     for model, group in groupby(found, key=lambda entry: str(entry["model"])):
-        said = {entry["against"]: entry for entry in group}
+        entries = {entry["against"]: entry for entry in group}
         cells = (
-            f"{said[rival]['mean']:+.3f} {_SIGNS[said[rival]['verdict']]}" if rival in said else ""
+            f"{entries[rival]['mean']:+.3f} {_OUTCOME_SIGNS[entries[rival]['verdict']]}"
+            if rival in entries
+            else ""
             for rival in rivals
         )
         rows.append([model, *cells])
@@ -239,19 +242,19 @@ def gains(results: Results, reading: str, measure: str) -> Table:
 
 
 def gains_by_collection(results: Results, model: str, reading: str, measure: str) -> Table:
-    """One model against every row before it: rivals by collections."""
+    """Gain of one model over every row before it, by collection."""
     found = _differences(results, reading=reading, measure=measure, model=model)
     where = list(dict.fromkeys(entry["collection"] for entry in found))
     rows = []
     for rival in dict.fromkeys(entry["against"] for entry in found):
-        said = {entry["collection"]: entry for entry in found if entry["against"] == rival}
-        rows.append([rival, *(_gain(said[name]) for name in where)])
+        entries = {entry["collection"]: entry for entry in found if entry["against"] == rival}
+        rows.append([rival, *(_gain(entries[name]) for name in where)])
     caption = f"Gain of {model}, {_SHORT[measure]}, {reading} reading"
     return Table(f"{caption} ({_legend(found)})", ["against", *where], rows)
 
 
 def _differences(results: Results, **wanted: str) -> list[Entry]:
-    """Those of a reading, a measure, a model or a collection."""
+    """Return the comparisons with the given reading, measure, model or collection."""
     return [
         entry
         for entry in results["differences"]
@@ -259,32 +262,32 @@ def _differences(results: Results, **wanted: str) -> list[Entry]:
     ]
 
 
-_SIGNS = {"better": "▲", "worse": "▼", "tie": "=", "too few": "?"}
+_OUTCOME_SIGNS = {"better": "▲", "worse": "▼", "tie": "=", "too few": "?"}
 
 
 def _legend(entries: list[Entry]) -> str:
     few = any(entry["verdict"] == "too few" for entry in entries)
-    said = "▲ better, ▼ worse, = tie in 95 % of 2,000 draws of articles"
-    return f"{said}, ? too few articles" if few else said
+    legend = "▲ better, ▼ worse, = tie, by the 95 % interval of 2,000 bootstrap samples of articles"
+    return f"{legend}, ? too few articles" if few else legend
 
 
 def _gain(entry: Entry) -> str:
     interval = f"{entry['low']:+.3f} to {entry['high']:+.3f}"
-    return f"{entry['mean']:+.3f} {_SIGNS[entry['verdict']]} ({interval})"
+    return f"{entry['mean']:+.3f} {_OUTCOME_SIGNS[entry['verdict']]} ({interval})"
 
 
-def verdicts(results: Results, model: str, reading: str) -> Iterator[str]:
-    """In words, by measure, where a model beats the controls and where not."""
+def comparisons(results: Results, model: str, reading: str) -> Iterator[str]:
+    """Say for each measure which controls a model beats, ties with or loses to."""
     controls = {entry["model"] for entry in results["results"] if entry["control"]}
-    said = {"better": "beats", "tie": "ties with", "worse": "loses to",
-            "too few": "has too few articles beside"}  # fmt: skip
+    verbs = {"better": "beats", "tie": "ties with", "worse": "loses to",
+             "too few": "has too few articles to compare with"}  # fmt: skip
     found = _differences(results, reading=reading, collection=POOL, model=model)
     for measure, group in groupby(found, key=lambda entry: str(entry["measure"])):
-        by: dict[str, list[str]] = {verdict: [] for verdict in said}
+        by: dict[str, list[str]] = {verdict: [] for verdict in verbs}
         for entry in group:
             if entry["against"] in controls:
                 by[entry["verdict"]].append(entry["against"])
-        parts = [f"{said[verdict]} {_listed(names)}" for verdict, names in by.items() if names]
+        parts = [f"{verbs[verdict]} {_listed(names)}" for verdict, names in by.items() if names]
         yield f"{model}, {reading} reading, {_SHORT[measure]}: {'; '.join(parts)}."
 
 
@@ -294,27 +297,29 @@ def _listed(names: list[str]) -> str:
 
 
 def notes(results: Results) -> str:
-    """What the tables hold, a line each."""
+    """Explain the tables, one line per term."""
     plan = results["plan"]
-    kinds = {
+    terms = {
         "Vocabulary": f"{plan['rules']['kind']}; equations: {plan['numbering']}; K {plan['dims']},"
         f" W {plan['windows']}, E {plan['equation_windows']}; seeds {plan['seeds']}.",
-        "Scores": "of words that were held out of training, each against its negatives, given W - 1"
-        " words around it and the equation. In brackets the W and E that validation words chose.",
-        "Raw and with temperature": "the pseudo log-likelihood as it is, and with one factor on a"
-        " model's scores fitted on validation words; predictive is the word's part alone; accuracy"
-        " is the share of negatives below the word, and decides.",
-        "Controls": "words only leaves the equation out (W: one more word in its place), one vector"
-        " is shared by all equations, article vector by those of an article, document vector"
-        " stands in the context of all words of an article, shuffled units are other equations'.",
-        "Errors": "of seeds; a difference is called one where 95 % of draws of articles agree, and"
-        f" where there are {LEAST} articles or more.",
+        "Scores": "held-out words, each scored against its negatives, given W - 1 surrounding words"
+        " and the equation. In parentheses: W and E, selected on validation words.",
+        "Raw and with temperature": "the pseudo log-likelihood, unchanged and with one scale factor"
+        " per model fitted on validation words. Predictive is the term of the word alone. Accuracy"
+        " is the share of negatives that score below the word; it does not depend on the scale, so"
+        " it decides which model is best.",
+        "Controls": "words only omits the equation (W: one more word instead); one vector is shared"
+        " by all equations, article vector by all equations of an article; document vector is in"
+        " the context of all words of an article; shuffled units assigns the units of other"
+        " equations.",
+        "Errors": "standard errors over seeds. A difference is reported if the 95 % interval of a"
+        f" bootstrap over articles excludes 0 and there are at least {MIN_CLUSTERS} articles.",
     }
-    return "\n".join(f"{name}: {said}" for name, said in kinds.items())
+    return "\n".join(f"{term}: {text}" for term, text in terms.items())
 
 
 def report(results: Results) -> list[Table]:
-    """All tables of a contest."""
+    """Return all tables of a grid search."""
     made = [statistics(results)]
     for reading in readings(results):
         made += [pooled(results, reading)]
@@ -327,7 +332,7 @@ def report(results: Results) -> list[Table]:
 
 
 def markdown(table: Table) -> str:
-    """A table of GitHub's kind."""
+    """Format a table as GitHub Markdown."""
     lines = [f"**{table.caption}**", "", _line(table.head), _line(["---"] * len(table.head))]
     for index, row in enumerate(table.rows):
         lines.append(_line(_marked(table, index, row, lambda text: f"**{text}**")))
@@ -335,7 +340,7 @@ def markdown(table: Table) -> str:
 
 
 def latex(table: Table) -> str:
-    """A tabular in the paper's layout."""
+    """Format a table as a LaTeX tabular, in the paper's layout."""
     lines = [
         r"\begin{table}", rf"\caption{{{_tex(table.caption)}}}",
         rf"\begin{{tabular}}{{l{'r' * (len(table.head) - 1)}}}", r"\hline",
@@ -347,7 +352,7 @@ def latex(table: Table) -> str:
     return "\n".join([*lines, r"\hline", r"\end{tabular}", r"\end{table}", ""])
 
 
-_STYLE = (
+_HTML_STYLE = (
     "body{font:16px/1.5 sans-serif;max-width:70rem;margin:2rem auto;padding:0 1rem}"
     "table{border-collapse:collapse;margin:1rem 0}caption{text-align:left;font-weight:bold}"
     "table{display:block;overflow-x:auto}img{max-width:100%}td{white-space:nowrap}"
@@ -357,11 +362,11 @@ _STYLE = (
 
 
 def page(title: str, tables: Iterable[Table], notes: str = "", pictures: Iterable[str] = ()) -> str:
-    """An HTML page without scripts; pictures are files beside it."""
+    """Format tables as an HTML page without scripts; pictures are files next to it."""
     parts = [
         "<!doctype html>", '<html lang="en"><meta charset="utf-8">',
         f"<title>{html.escape(title)}</title>",
-        f"<style>{_STYLE}</style>",
+        f"<style>{_HTML_STYLE}</style>",
         f"<h1>{html.escape(title)}</h1>",
         *(f"<p>{html.escape(note)}</p>" for note in notes.splitlines() if note),
         *(f'<img src="{html.escape(name)}" alt="{html.escape(name)}">' for name in pictures),

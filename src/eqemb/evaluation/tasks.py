@@ -1,16 +1,18 @@
-"""Equations that are known to be the answer: by labels, by references, by their own context.
+"""Retrieval tasks whose answers are known without judgements: labels, references and contexts.
 
-*Labels*: the words of an equation's label ask for equations of other articles whose labels have
-them too. A word of a label counts where the text around the equation has it: prefixes and numbers
-of files do not. Labels are no part of any text, so nothing leaks.
-*References*: a sentence that refers to an equation asks for it. Only sentences with more than REACH
-words, numbers among them, between them and every equation are taken, so that no equation's document
-holds the words (BM25 counts no numbers, and may look past some). Vectors of words and of articles
-have seen them.
-*Own context*: the held-out words of a type ask for it, over the training stream alone. It mostly
-measures finding the article; hence the parts, and an oracle that knows the article and no more.
+*Labels*: the query is the words of an equation's label, and the relevant equations are those of
+other articles whose labels have the same words. A word of a label is used only if it occurs in the
+text around the equation, which excludes prefixes and file numbers. Labels are not part of the text,
+so nothing leaks.
+*References*: the query is a sentence that refers to an equation. Only sentences more than REACH
+words (numbers included) away from every equation are used, so that no equation's document contains
+them. BM25 does not count numbers, so its documents may reach slightly further. Vectors of words and
+articles were trained on these sentences.
+*Own context*: the query is the held-out words of an equation type, and documents come from the
+training stream only. This mostly measures how well the article is found, so it is reported in parts
+and next to an oracle that knows only the article.
 
-Rows of one display have the same words around them: displays are ranked, each by its best row.
+All rows of a display have the same surrounding words, so displays are ranked, each by its best row.
 """
 
 import hashlib
@@ -27,62 +29,61 @@ from eqemb.article import EQUATION_MARK, read_tokens
 from eqemb.corpus.corpus import Corpus, Pointers
 from eqemb.corpus.split import Split
 from eqemb.evaluation import heldout, metrics
-from eqemb.evaluation.rankers import PLAIN, WORDS, Query, Ranker, Scores, in_words
+from eqemb.evaluation.rankers import BASELINES, WORD_QUERY, Query, Ranker, Scores, word_query
 from eqemb.facade.library import Library
 from eqemb.index.text import REACH
 
-MOST = 1000
-"""Queries of one kind; of more, a sample that is the same every time."""
-FEWEST = 4
-"""Vocabulary words that a sentence must have to be a query."""
+MAX_QUERIES = 1000
+"""Maximum number of queries per task; larger sets are sampled deterministically."""
+MIN_QUERY_WORDS = 4
+"""Minimum number of vocabulary words in a sentence used as a query."""
 _LABEL = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
 Measures = dict[str, NDArray[np.float64]]
 
 
 class Item(NamedTuple):
-    """A query and what answers it."""
+    """A query and its relevant equations."""
 
     query: Query
     targets: Pointers
-    """Occurrences."""
+    """Occurrences of the relevant equations."""
     article: int
-    """Where the query comes from: its items count together in errors."""
+    """Article of the query; standard errors are clustered by it."""
     elsewhere: bool = False
-    """Whether answers are looked for in other articles only."""
+    """Whether only equations of other articles are ranked."""
 
     @property
     def is_development(self) -> bool:
-        """Whether things may be chosen by it: those of every other article are."""
+        """Whether settings may be chosen on it: true for every second article."""
         return self.article % 2 == 0
 
 
 class Displays:
-    """The displays of a corpus, one after the other."""
+    """The displays of a corpus, in order."""
 
     def __init__(self, corpus: Corpus, display: Sequence[int]) -> None:
-        """`display` says of each occurrence which one of its article it is in."""
+        """`display` is the number, within its article, of the display of each occurrence."""
         article, own = corpus.equation_articles, np.asarray(display, np.int64)
         new = np.r_[True, (np.diff(article) != 0) | (np.diff(own) != 0)][: len(own)]
         self.starts = np.flatnonzero(new)
         self.of = np.cumsum(new) - 1
-        """The display of each occurrence."""
+        """Index of the display of each occurrence."""
         self.articles = article[self.starts]
 
     @classmethod
     def read(cls, library: Library, corpus: Corpus) -> "Displays":
-        """As the library's records have them."""
-        query = "SELECT name, ordinal, display FROM equations e JOIN sources s ON s.id = e.article"
-        found = {f"{name}#{n}": display for name, n, display in library.records.rows(query)}
-        return cls(corpus, [found[name] for name in corpus.equation_names])
+        """Read the displays from the library's records."""
+        display = library.records.equation_displays()
+        return cls(corpus, [display[name] for name in corpus.equation_names])
 
     def scores(self, scores: Scores) -> Scores:
-        """Of each display: its best row."""
+        """Return the score of each display: that of its best row."""
         best: Scores = np.maximum.reduceat(scores, self.starts)
         return best
 
     @cached_property
     def article_starts(self) -> Pointers:
-        """Where each article with equations begins among displays."""
+        """Index of the first display of each article that has equations."""
         return np.flatnonzero(np.r_[True, np.diff(self.articles) != 0])
 
 
@@ -90,7 +91,7 @@ class Displays:
 
 
 def labels(library: Library, corpus: Corpus) -> list[Item]:
-    """For each article and set of words its labels have: equations elsewhere that have them."""
+    """Return a query for each article and set of label words, with equations of other articles."""
     vocabulary, row = set(corpus.words), {n: at for at, n in enumerate(corpus.equation_names)}
     number = {name: at for at, name in enumerate(corpus.articles)}
     asked: set[tuple[int, frozenset[str]]] = set()
@@ -115,12 +116,12 @@ def labels(library: Library, corpus: Corpus) -> list[Item]:
         every = sorted(set.intersection(*(having[word] for word in words_)))
         targets = np.array([at for at in every if home[at] != own], np.int64)
         if len(targets):
-            items.append(Item(in_words(" ".join(sorted(words_))), targets, own, elsewhere=True))
+            items.append(Item(word_query(" ".join(sorted(words_))), targets, own, elsewhere=True))
     return _sampled(items)
 
 
 def references(library: Library, corpus: Corpus) -> list[Item]:
-    """Sentences far from every equation, each with the equations that it refers to."""
+    """Return the sentences far from every equation, with the equations that they refer to."""
     vocabulary, row = set(corpus.words), {n: at for at, n in enumerate(corpus.equation_names)}
     items = []
     for own, name in enumerate(corpus.articles):
@@ -135,15 +136,15 @@ def references(library: Library, corpus: Corpus) -> list[Item]:
             if sentence not in wanted:
                 continue
             away = np.maximum(start - places, places - end)
-            query = in_words(sentence)
+            query = word_query(sentence)
             known = sum(word in vocabulary for word in query.words)
-            if away.min() > REACH and known >= FEWEST:
+            if away.min() > REACH and known >= MIN_QUERY_WORDS:
                 items.append(Item(query, np.array(wanted.pop(sentence), np.int64), own))
     return _sampled(items)
 
 
 def _sentences(text: str) -> Iterator[tuple[str, int, int]]:
-    """Each line of a text, with the words before it and up to its end."""
+    """Yield each line of a text with the indices of its first word and of the word after it."""
     at = 0
     for line in text.split("\n"):
         count = len(read_tokens(line)[0])
@@ -152,7 +153,7 @@ def _sentences(text: str) -> Iterator[tuple[str, int, int]]:
 
 
 def own_contexts(corpus: Corpus, split: Split, *, test: bool) -> list[Item]:
-    """For each evaluated type its held-out words; types halved by hash, one half of them."""
+    """Return a query for each evaluated type of one half: its held-out words."""
     home = corpus.equation_articles
     order = np.argsort(corpus.equation_types, kind="stable")
     edges = np.searchsorted(corpus.equation_types[order], np.arange(len(corpus.forms) + 1))
@@ -163,14 +164,14 @@ def own_contexts(corpus: Corpus, split: Split, *, test: bool) -> list[Item]:
         own = split.types == type_
         words = [corpus.words[word] for word in split.words[own]]
         articles, often = np.unique(home[split.occurrences[own]], return_counts=True)
-        query = Query(WORDS, " ".join(words), words=tuple(words))
+        query = Query(WORD_QUERY, " ".join(words), words=tuple(words))
         targets = order[edges[type_] : edges[type_ + 1]]
         items.append(Item(query, targets, int(articles[often.argmax()])))
     return items
 
 
 def is_test(form: str) -> bool:
-    """Whether a type is of the half that is reported."""
+    """Whether a type belongs to the test half; the halves are determined by a hash."""
     return _hash(form) % 2 == 1
 
 
@@ -179,23 +180,23 @@ def _hash(text: str) -> int:
 
 
 def _sampled(items: list[Item]) -> list[Item]:
-    """All of them or, of many, those with the smallest hash."""
-    if len(items) <= MOST:
+    """Return all items or, if there are too many, those with the smallest hashes."""
+    if len(items) <= MAX_QUERIES:
         return items
     order = sorted(
         range(len(items)), key=lambda at: _hash(f"{items[at].article} {items[at].query.text}")
     )
-    return [items[at] for at in sorted(order[:MOST])]
+    return [items[at] for at in sorted(order[:MAX_QUERIES])]
 
 
 # ------------------------------------------------------------ measures
 
 
 def measure(displays: Displays, item: Item, scores: Scores) -> dict[str, float]:
-    """Where the answer stands among all displays, and the two parts of finding it.
+    """Return the rank of the answer among all displays, and the two parts of finding it.
 
-    "article": among articles, each by its best display; "within": among displays of the article
-    that the query comes from. Neither is asked for answers elsewhere.
+    "article" ranks articles, each by its best display. "within" ranks the displays of the query's
+    article. Neither applies to queries for equations of other articles.
     """
     best = displays.scores(scores)
     targets = np.zeros(len(best), bool)
@@ -215,14 +216,14 @@ def measure(displays: Displays, item: Item, scores: Scores) -> dict[str, float]:
 
 
 def measured(rankers: Iterable[Ranker], items: list[Item], displays: Displays) -> dict[str, Any]:
-    """Every ranker on the same items, beside chance and the oracle; errors are of articles."""
+    """Evaluate every ranker, chance and the oracle on the same items; errors are by article."""
     clusters = np.array([item.article for item in items], np.int64)
     lines = {"chance": _gathered(displays, items, (np.zeros(len(displays.of)) for _ in items))}
     if not items[0].elsewhere:
         knows = ((displays.articles[displays.of] == item.article) * 1.0 for item in items)
         lines["article oracle"] = _gathered(displays, items, knows)
     for ranker in rankers:
-        if WORDS in ranker.answers:
+        if WORD_QUERY in ranker.answers:
             asked = (ranker.scores(item.query) for item in items)
             lines[ranker.name] = _gathered(displays, items, asked)
     return {
@@ -230,7 +231,7 @@ def measured(rankers: Iterable[Ranker], items: list[Item], displays: Displays) -
         "articles": len(np.unique(clusters)),
         "displays": len(displays.starts),
         "rankers": {
-            name: {key: metrics.spread(values, clusters) for key, values in line.items()}
+            name: {key: metrics.mean_and_error(values, clusters) for key, values in line.items()}
             | {"median_rank": float(np.median(line["rank"]))}
             for name, line in lines.items()
         },
@@ -244,8 +245,8 @@ def _gathered(displays: Displays, items: list[Item], asked: Iterable[Scores]) ->
 
 
 def _gains(lines: dict[str, Measures], clusters: NDArray[np.int64]) -> list[dict[str, Any]]:
-    """Every ranker against the best plain rival on the same items: articles drawn anew."""
-    rivals = [name for name in PLAIN if name in lines]
+    """Compare every ranker with the best baseline on the same items: a bootstrap over articles."""
+    rivals = [name for name in BASELINES if name in lines]
     best = max(rivals, key=lambda name: float(lines[name]["mrr"].mean()))
     made = []
     for name, line in lines.items():

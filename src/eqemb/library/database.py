@@ -348,6 +348,20 @@ class Records:
         name, title = next(self.rows(query, key))
         return next(self._equations(key, name, ordinal)), title
 
+    def equation_latex(self) -> dict[str, str]:
+        """LaTeX of every equation, macros expanded, by name (ARTICLE#4)."""
+        return dict(self._of_equations("expanded"))
+
+    def equation_displays(self) -> dict[str, int]:
+        """Number within its article of the display that holds each equation, by name."""
+        return dict(self._of_equations("display"))
+
+    def _of_equations(self, column: str) -> Iterator[tuple[str, Any]]:
+        query = (
+            f"SELECT name, ordinal, {column} FROM equations e JOIN sources s ON s.id = e.article"
+        )
+        return ((f"{name}#{ordinal}", value) for name, ordinal, value in self.rows(query))
+
     def _equations(self, key: int, name: str, ordinal: int | None = None) -> Iterator[Equation]:
         columns = ", ".join(f'"{column}"' for column in _EQUATION)
         query = f"SELECT {columns} FROM equations WHERE article = ?1"

@@ -589,10 +589,10 @@ def test_the_command_says_what_it_would_do_and_does_it(
     assert run(*asked, "--dry-run") == (
         0,
         (
-            "4 papers to fetch, 0 there already\n8 calls (4 sources, 4 licences),\n"
-            "about 32 s with 3 s between two calls\n"
+            "4 papers to fetch, 0 already there\n8 requests (4 sources, 4 licences),\n"
+            "about 32 s with 3 s between two requests\n"
         ),
-        "5 papers match; the newest 4 are taken (--max)\n",
+        "5 papers match; --max takes the newest 4\n",
     )
     assert not papers.exists()
     code, out, err = run(*asked)
@@ -601,7 +601,7 @@ def test_the_command_says_what_it_would_do_and_does_it(
         *(["fetched", "2"], ["withdrawn", "1"], ["pdf", "only"]),
     ]
     assert err.splitlines()[1:] == [
-        "8 calls, about 32 s; Ctrl-C loses nothing",
+        "8 requests, about 32 s; it is safe to press Ctrl-C",
         f"next: eqemb build {papers} -o library/",
     ]
     code, out, _ = run(*asked, "--json")
@@ -640,14 +640,14 @@ def test_a_folder_without_a_paper_is_said(run: Run, arxiv: FakeArxiv, tmp_path: 
     arxiv.add("1501.00001", PDF)
     asked = ("--category", "nlp", "-o", tmp_path)
     sentence = (
-        f"eqemb: none of these papers has a source in TeX: {tmp_path} has nothing to build from\n"
+        f"eqemb: none of these papers has a LaTeX source: there is nothing to build in {tmp_path}\n"
     )
     code, out, err = run(*asked)
     assert (code, out.split()) == (1, [*"fetched 0 0.0 MB in".split(), str(tmp_path), "pdf",
                                        *"only 1 not fetched".split()])  # fmt: skip
     assert err.endswith(sentence)
     code, out, err = run(*asked)
-    assert out.splitlines()[1].split() == ["no", "source", "1", "as", "before"]
+    assert out.splitlines()[1].split() == ["no", "source", "1", "known", "from", "before"]
     assert (code, err) == (1, sentence)
 
 
@@ -678,11 +678,11 @@ def test_the_command_takes_identifiers_from_everywhere(
     assert code == 0
     assert out.startswith("fetched                    4  ")
     assert err.splitlines() == [
-        f"{tmp_path}/ids.txt: no arXiv identifier in 1: line 2 (nonsense)",
-        f"{tmp_path}/refs.bib: no arXiv identifier in 1: book",
-        f"{tmp_path}/pdfs: no arXiv identifier in 1: mine.pdf",
-        "not listed by arXiv: 1: 1501.00009",
-        "8 calls, about 32 s; Ctrl-C loses nothing",
+        f"{tmp_path}/ids.txt: entries without an arXiv identifier: 1 (line 2 (nonsense))",
+        f"{tmp_path}/refs.bib: entries without an arXiv identifier: 1 (book)",
+        f"{tmp_path}/pdfs: entries without an arXiv identifier: 1 (mine.pdf)",
+        "not on arXiv: 1 (1501.00009)",
+        "8 requests, about 32 s; it is safe to press Ctrl-C",
         f"next: eqemb build {tmp_path}/papers -o library/",
     ]
 
@@ -690,9 +690,9 @@ def test_the_command_takes_identifiers_from_everywhere(
 @pytest.mark.parametrize(
     ("arguments", "code", "sentence"),
     [
-        ([], 2, "say which papers: --category nlp, or --ids, --bib, --from-pdfs or --manifest"),
-        (["--from", "2015"], 2, "--from and --to go with --category"),
-        (["--category", "cs.XX"], 1, "arXiv lists no paper of cs.XX in that time: nothing to"),
+        ([], 2, "no papers given: use --category nlp, or --ids, --bib, --from-pdfs or --manifest"),
+        (["--from", "2015"], 2, "--from and --to can only be used with --category"),
+        (["--category", "cs.XX"], 1, "nothing to fetch: arXiv has no paper of cs.XX at that time"),
         (["--category", "nlp", "--delay", "1"], 2, "a delay of 1 s is too short: arXiv asks for"),
         (["--category", "nlp", "--to", "May"], 2, "'May' is no time"),
         (["--bib", "none.bib"], 2, "none.bib cannot be read: No such file or directory"),
@@ -737,9 +737,9 @@ def test_the_command_says_that_arxiv_stopped_and_that_it_was_interrupted(
             130,
             "",
             (
-                "3 calls, about 12 s; Ctrl-C loses nothing\n"
-                "eqemb: interrupted; what was fetched is kept, the same command goes on\n"
+                "3 requests, about 12 s; it is safe to press Ctrl-C\n"
+                "eqemb: interrupted; downloaded papers are kept, run the same command to continue\n"
             ),
         )
     code, out, _ = run(*asked)
-    assert out.splitlines()[1].split() == ["there", "already", "2"]
+    assert out.splitlines()[1].split() == ["already", "there", "2"]

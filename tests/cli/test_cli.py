@@ -150,7 +150,7 @@ def test_read_ends_with_one_screen(run: Run, tmp_path: Path) -> None:
     done = run("read", tmp_path / "papers", "-o", tmp_path / "lib")
     assert done.code == 0
     assert len(done.out.splitlines()) + len(done.err.splitlines()) <= 24
-    assert re.search(r"^papers read +27  \d+ of them in part$", done.out, re.MULTILINE)
+    assert re.search(r"^papers read +27  \d+ in part$", done.out, re.MULTILINE)
     assert re.search(r"^skipped +3  3 pdf only$", done.out, re.MULTILINE)
     assert str(tmp_path / "lib" / "report.html") in done.err
 
@@ -162,7 +162,7 @@ def test_the_summary_contradicts_nothing(run: Run, tmp_path: Path) -> None:
     done = run("read", folder, "-o", tmp_path / "lib")
     assert re.search(r"^papers read +2$", done.out, re.MULTILINE)
     assert re.search(
-        r"^displays lost +0  \d\d\.\d\d % read, 1 empty or within another$", done.out, re.MULTILINE
+        r"^displays lost +0  \d\d\.\d\d % read, 1 empty or inside another$", done.out, re.MULTILINE
     )
     assert re.search(r"^  empty equation +1  in 1 paper$", done.out, re.MULTILINE)
     assert re.search(r"^  file not used +2  in 2 papers$", done.out, re.MULTILINE)
@@ -222,7 +222,7 @@ def test_demo_asks_what_was_written_before_it_was_asked() -> None:
     kept = Path(__file__).parents[2] / "benchmarks" / "demo_queries.toml"
     queries = tomllib.loads(kept.read_text("utf-8"))
     assert demo._DESCRIBED in queries["describe"]
-    assert demo._WORDS in queries["words"]
+    assert demo._SEARCHED in queries["words"]
     assert demo._LIKE in queries["similar"]
 
 
@@ -301,7 +301,7 @@ def test_a_full_disk_behind_stdout_is_said(library: Path) -> None:
             check=False,
         )
     assert done.returncode == 1
-    said = "eqemb: what was found cannot be written to stdout: No space left on device; make room"
+    said = "eqemb: cannot write the result to stdout: No space left on device; make room"
     assert done.stderr.splitlines()[-1].startswith(said)
 
 
@@ -343,7 +343,7 @@ def test_strict_is_a_threshold(run: Run, tmp_path: Path, share: str, code: int) 
         assert run("info", tmp_path / "lib").code == 0
     if code == 3:
         assert_one_sentence(done)
-        assert done.err.startswith("eqemb: 66.66 % of papers read, ")
+        assert done.err.startswith("eqemb: only 66.66 % of papers were read, --strict requires ")
 
 
 def test_strict_is_a_threshold_for_displays(
@@ -362,7 +362,8 @@ def test_strict_is_a_threshold_for_displays(
     done = run("read", tmp_path / "papers", "-o", tmp_path / "lib", "--strict", "0.98")
     assert done.code == 3
     assert done.err.splitlines()[-1] == (
-        "eqemb: 97.99 % of displays read, 98.00 % asked for; the report says why"
+        "eqemb: only 97.99 % of displays were read, --strict requires 98.00 %;"
+        " report.html lists the causes"
     )
 
 
@@ -479,7 +480,7 @@ def test_wrong_arguments_are_usage_errors(run: Run, arguments: str) -> None:
     done = run(*arguments.split())
     assert (done.code, done.out) == (2, "")
     assert_one_sentence(done)
-    assert re.search(r"\(`eqemb( read| show| info| demo)? --help` shows how\)$", done.err)
+    assert re.search(r"\(see `eqemb( read| show| info| demo)? --help`\)$", done.err)
 
 
 def test_a_misspelt_article_is_answered_with_near_ones(run: Run, library: Path) -> None:
@@ -575,7 +576,7 @@ def test_resume_goes_on(tmp_path: Path, run: Run, monkeypatch: pytest.MonkeyPatc
     with monkeypatch.context() as patch:
         patch.setattr(build, "find_clusters", interrupt)
         assert run(*arguments) == (
-            *(130, "", "eqemb: interrupted; what was read is kept, go on with --resume\n"),
+            *(130, "", "eqemb: interrupted; finished papers are kept, continue with --resume\n"),
         )
     (tmp_path / "others").mkdir()
     done = run("read", tmp_path / "others", "-o", tmp_path / "lib", "--resume")
@@ -607,7 +608,7 @@ def test_papers_come_and_go(run: Run, tmp_path: Path) -> None:
         0,
         f"1 article added to {tmp_path / 'lib'}, 0 sources skipped\n",
     )
-    assert "2 there already (--replace reads them anew): a, b" in done.err
+    assert "2 already in the library (--replace reads them again): a, b" in done.err
     done = run("remove", tmp_path / "lib", "a", "--json")
     assert (done.code, json.loads(done.out)) == (0, {"articles": 1})
     done = run("remove", tmp_path / "lib", "a")
@@ -620,8 +621,8 @@ def test_a_build_ends_with_what_to_type_next(run: Run, tmp_path: Path) -> None:
     papers(tmp_path / "papers", a=BODY, b=BODY)
     done = run("build", tmp_path / "papers", "-o", tmp_path / "lib")
     assert done.code == 0
-    assert re.search(r"^words learned +none$", done.out, re.MULTILINE)
-    assert "no model; words and structure alone are searched: " in done.err
+    assert re.search(r"^words in the model +none$", done.out, re.MULTILINE)
+    assert "no model, search uses words and structure alone: " in done.err
     assert f"next: eqemb search {tmp_path / 'lib'} WORDS\n" in done.err
     assert f"eqemb similar {tmp_path / 'lib'} 'a#1'\n" in done.err
     found = json.loads(run("build", tmp_path / "papers", "-o", tmp_path / "lib", "--json").out)
@@ -700,9 +701,9 @@ def test_info_tells_the_history(run: Run, tmp_path: Path) -> None:
     run("remove", tmp_path / "lib", "a")
     done = run("info", tmp_path / "lib")
     assert done.code == 0
-    assert f"made    build {tmp_path / 'papers'}\n" in done.out
-    assert f"made    add {tmp_path / 'more'}\nmade    remove a\n" in done.out
-    assert "learned nothing: " in done.out
-    assert re.search(r"^model   words: words, .*; older than the library$", done.out, re.MULTILINE)
+    assert f"history  build {tmp_path / 'papers'}\n" in done.out
+    assert f"history  add {tmp_path / 'more'}\nhistory  remove a\n" in done.out
+    assert "model    none: " in done.out
+    assert re.search(r"^trained  words: words, .*; older than the library$", done.out, re.MULTILINE)
     found = json.loads(run("info", tmp_path / "lib", "--json").out)
     assert found["models"]["words"]["current"] is False

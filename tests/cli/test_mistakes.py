@@ -17,7 +17,7 @@ from typing import Any
 
 import pytest
 
-from eqemb.cli.console import app
+from eqemb.cli.app import app
 from eqemb.facade.library import Library
 from eqemb.index.postings import new_array
 from eqemb.library import ingest
@@ -97,7 +97,11 @@ def called(call: str, library: object = "lib") -> list[str]:
 
 def test_every_command_is_tried() -> None:
     """None is forgotten here."""
-    names = {command.name or command.callback.__name__ for command in app.registered_commands}  # type: ignore[union-attr]
+    names = {
+        command.name or command.callback.__name__  # type: ignore[union-attr]
+        for command in app.registered_commands
+        if not command.hidden
+    }
     assert names == CALLS.keys() | WITHOUT_LIBRARY
 
 
@@ -125,7 +129,7 @@ def test_folders_without_papers_are_said(run: Run, here: Path, command: str) -> 
         ("pdfs", "1 pdf only; get the sources with `eqemb fetch --from-pdfs"),
         ("notes.txt", "give a folder of .tex"),
         ("nowhere", "give a file or a folder that exists"),
-        ("", "it is empty"),
+        ("", "the path is empty"),
     ):
         code = 1 if (here / place).exists() and place else 2
         assert_said(run(command, place, "-o", f"new {place}"), code, piece)
@@ -366,8 +370,8 @@ def test_an_interruption_at_the_start_is_silent() -> None:
         ("serach L x", "did you mean 'search'?"),
         ("info L --jsn", "--json"),
         ("info L extra", "extra"),
-        ("info -lib", "put -- before what begins with a dash"),
-        ("similar L -xy", "put -- before what begins with a dash"),
+        ("info -lib", 'to pass a value that starts with "-", put "--" before it'),
+        ("similar L -xy", 'to pass a value that starts with "-", put "--" before it'),
         ("search L x --by meanin", "there are all, words, meaning"),
         ("search L x --collection set9", "did you mean set"),
         ("search L x --article set0/paper00", "set0/paper000"),
@@ -419,7 +423,7 @@ def test_numbers_out_of_range_are_said(run: Run, here: Path, call: str) -> None:
         (["similar", "lib", r"\zeta{\zeta}}{"], 1, "not read: nothing to close }; not read: un"),
         (["similar", "lib", "?x"], 2, "a pattern needs at least one symbol"),
         (["describe", "lib", " "], 2, "give LaTeX"),
-        (["describe", "lib", r"\frac{"], 1, "ask for another"),
+        (["describe", "lib", r"\frac{"], 1, "try another equation"),
         (["search", "lib", "x", "--has", "{"], 2, "give LaTeX"),
         (["query", "lib"], 2, "make it with `eqemb build`"),
         (["words", "lib", "x"], 2, "no model"),
@@ -440,8 +444,11 @@ def test_unknown_words_are_named(run: Run) -> None:
     """Each in a line, then what came of it."""
     done = run("search", "lib", "the", "zzzz")
     assert done.code == 1
-    assert done.err.splitlines()[:2] == ["near no equation: the", "near no equation: zzzz"]
-    assert "nothing found" in done.err.splitlines()[2]
+    assert done.err.splitlines()[:2] == [
+        "not near any equation: the",
+        "not near any equation: zzzz",
+    ]
+    assert "no matches" in done.err.splitlines()[2]
 
 
 @pytest.mark.parametrize(

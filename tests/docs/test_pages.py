@@ -25,7 +25,7 @@ import typer
 import eqemb
 from eqemb import cli
 from eqemb.arxiv import client, fetch
-from eqemb.cli.console import app
+from eqemb.cli.app import app
 from eqemb.facade import build
 from eqemb.library import ingest
 from eqemb.library.database import _SCHEMA, FORMAT

@@ -1,108 +1,113 @@
-"""The command about papers that are not here yet: fetch."""
+"""The command that downloads papers: fetch."""
 
 from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
-from eqemb.cli.console import Json, Stages, app, print_json, say
+from eqemb.cli.app import app
+from eqemb.cli.console import first_names, print_json, print_message
+from eqemb.cli.options import Json, Option
+from eqemb.cli.progress import StageProgress
 from eqemb.errors import EqembError, UsageError
 
 if TYPE_CHECKING:
     from eqemb.arxiv.fetch import Outcome, Plan
 
-_SHOWN = 5  # names in a line
-_Several = list[Path] | None
+_NAMED_PAPERS = 5  # in a line
+_Paths = list[Path] | None
 
 
 def _hidden(name: str) -> Any:
-    """An address of arXiv's, which only tests and mirrors change."""
-    return typer.Option(name, hidden=True, metavar="URL")
+    """An address of arXiv, which only tests and mirrors change."""
+    return Option(name, hidden=True, metavar="URL")
 
 
 @app.command()
 def fetch(
     output: Annotated[
-        Path, typer.Option("-o", "--output", metavar="FOLDER", help="Where the papers go.")
+        Path, Option("-o", "--output", metavar="FOLDER", help="Save the papers here.")
     ],
     category: Annotated[
         list[str] | None,
-        typer.Option(
-            "--category", help="nlp, ir, ai, ml, or arXiv's own (cs.CL); repeat for more."
-        ),
+        Option("--category", help="nlp, ir, ai, ml, or an arXiv category (cs.CL); repeatable."),
     ] = None,
     since: Annotated[
         str | None,
-        typer.Option("--from", metavar="TIME", help="First submitted then or later: 2015-01."),
+        Option("--from", metavar="TIME", help="First submitted at this time or later: 2015-01."),
     ] = None,
     until: Annotated[
         str | None,
-        typer.Option("--to", metavar="TIME", help="First submitted then or earlier: 2016-12."),
+        Option("--to", metavar="TIME", help="First submitted at this time or earlier: 2016-12."),
     ] = None,
     most: Annotated[
-        int,
-        typer.Option("--max", min=1, max=30_000, help="The newest so many of the categories."),
+        int, Option("--max", min=1, max=30_000, help="Only the newest of the categories.")
     ] = 300,
     ids: Annotated[
-        _Several, typer.Option("--ids", metavar="FILE", help="A list, one arXiv id a line.")
+        _Paths, Option("--ids", metavar="FILE", help="A list with one arXiv identifier per line.")
     ] = None,
     from_pdfs: Annotated[
-        _Several,
-        typer.Option("--from-pdfs", metavar="DIR", help="PDFs, by name or by arXiv's stamp."),
+        _Paths,
+        Option(
+            "--from-pdfs",
+            metavar="DIR",
+            help="PDFs, identified by file name or by arXiv's stamp on the first page.",
+        ),
     ] = None,
     bib: Annotated[
-        _Several,
-        typer.Option("--bib", metavar="FILE", help="BibTeX, or Zotero's BibTeX, CSV or JSON."),
+        _Paths,
+        Option("--bib", metavar="FILE", help="BibTeX, or Zotero's export as BibTeX, CSV or JSON."),
     ] = None,
     manifest: Annotated[
-        _Several,
-        typer.Option(
+        _Paths,
+        Option(
             "--manifest",
             metavar="FILE",
-            help="As --ids: arxiv_ml_ids.txt of benchmarks/collections.",
+            help="Same as --ids, for arxiv_ml_ids.txt of benchmarks/collections.",
         ),
     ] = None,
     delay: Annotated[
-        float, typer.Option("--delay", help="Seconds between two calls; no less than 3.")
+        float, Option("--delay", help="Seconds between two requests, at least 3.")
     ] = 3.0,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Say how many and how long, and fetch nothing.")
+        bool, Option("--dry-run", help="Print how many papers and how long, and exit.")
     ] = False,
     as_json: Json = False,
     api: Annotated[str | None, _hidden("--api")] = None,
     source: Annotated[str | None, _hidden("--source")] = None,
     records: Annotated[str | None, _hidden("--records")] = None,
 ) -> None:
-    """Get the LaTeX sources of papers from arXiv, slowly, as it asks; run again to go on."""
+    """Download the LaTeX sources of papers from arXiv.
+
+    arXiv allows one request every three seconds. Run the same command again to continue.
+    """
     from eqemb.arxiv.client import Courier, duration
     from eqemb.arxiv.fetch import Site, category_names, plan, question
-    from eqemb.arxiv.fetch import fetch as carry_out
+    from eqemb.arxiv.fetch import fetch as download
 
     if (since or until) and not category:
-        raise UsageError("--from and --to go with --category: identifiers name papers of any time")
+        raise UsageError("--from and --to can only be used with --category")
     query = question(category_names(category), since, until) if category else ""
     wanted = _identifiers([*(ids or []), *(manifest or [])], bib or [], from_pdfs or [])
     if not query and not wanted:
         raise UsageError(
-            "say which papers: --category nlp, or --ids, --bib, --from-pdfs or --manifest with some"
+            "no papers given: use --category nlp, or --ids, --bib, --from-pdfs or --manifest"
         )
     own = {"api": api, "source": source, "records": records}
     site = Site()._replace(**{name: value for name, value in own.items() if value})
     outcome = None
     with closing(Courier(delay)) as courier:
-        with Stages() as stages:
+        with StageProgress() as progress:
             made = plan(
-                output, courier, site, query=query, most=most, ids=wanted, watch=stages.watch
+                output, courier, site, query=query, most=most, ids=wanted, watch=progress.update
             )
-        _check(made, category or [])
-        _say_missing(made, most)
+        _check_not_empty(made, category or [])
+        _print_missing(made, most)
         if made.calls and not dry_run:
-            about = duration(made.seconds(delay))
-            say(f"{made.calls:,} calls, about {about}; Ctrl-C loses nothing")
+            time = duration(made.seconds(delay))
+            print_message(f"{made.calls:,} requests, about {time}; it is safe to press Ctrl-C")
         if not dry_run:
-            with Stages() as stages:
-                outcome = carry_out(made, output, courier, site, stages.watch)
+            with StageProgress() as progress:
+                outcome = download(made, output, courier, site, progress.update)
     if as_json:
         print_json(_summary(made, outcome, delay))
     elif outcome is None:
@@ -113,14 +118,14 @@ def fetch(
         raise EqembError(outcome.stopped)
     if outcome is not None and not outcome.held:
         raise EqembError(
-            f"none of these papers has a source in TeX: {output} has nothing to build from"
+            f"none of these papers has a LaTeX source: there is nothing to build in {output}"
         )
     if not dry_run and not as_json:
-        say(f"next: eqemb build {output} -o library/")
+        print_message(f"next: eqemb build {output} -o library/")
 
 
 def _identifiers(lists: list[Path], bibs: list[Path], folders: list[Path]) -> list[str]:
-    """All identifiers that files and folders hold; what has none is said."""
+    """The identifiers in files and folders; entries without one are reported."""
     from eqemb.arxiv import ids as identifiers
 
     found: dict[str, None] = {}
@@ -133,40 +138,41 @@ def _identifiers(lists: list[Path], bibs: list[Path], folders: list[Path]) -> li
             some = read(path)
             found |= dict.fromkeys(some.found)
             if some.missed:
-                _say_names(f"{path}: no arXiv identifier in", some.missed)
+                _print_names(f"{path}: entries without an arXiv identifier", some.missed)
     return list(found)
 
 
-def _say_names(what: str, names: list[str]) -> None:
+def _print_names(what: str, names: list[str]) -> None:
     from eqemb.search.results import cut
 
-    more = ", ..." if len(names) > _SHOWN else ""
-    say(f"{what} {len(names):,}: {', '.join(cut(name, 60) for name in names[:_SHOWN])}{more}")
+    shown = first_names([cut(name, 60) for name in names], _NAMED_PAPERS)
+    print_message(f"{what}: {len(names):,} ({shown})")
 
 
-def _check(made: "Plan", categories: list[str]) -> None:
-    """Nothing at all is a mistake, most likely in a category or an identifier."""
+def _check_not_empty(made: "Plan", categories: list[str]) -> None:
+    """Fail if nothing was found: most likely a category or an identifier is wrong."""
     if not made.papers and not made.there and not made.sourceless:
-        asked = (
-            f"arXiv lists no paper of {', '.join(categories)} in that time" if categories else ""
-        )
-        unknown = f"arXiv lists none of {', '.join(made.unknown[:_SHOWN])}" if made.unknown else ""
-        raise EqembError(f"{' and '.join(filter(None, (asked, unknown)))}: nothing to fetch")
+        reasons = []
+        if categories:
+            reasons.append(f"arXiv has no paper of {', '.join(categories)} at that time")
+        if made.unknown:
+            reasons.append(f"arXiv has none of {', '.join(made.unknown[:_NAMED_PAPERS])}")
+        raise EqembError(f"nothing to fetch: {', and '.join(reasons)}")
 
 
 def _print_plan(made: "Plan", delay: float) -> None:
     from eqemb.arxiv.client import duration
 
     known = f", {made.sourceless:,} known to have no source" if made.sourceless else ""
-    print(f"{len(made.papers):,} papers to fetch, {made.there:,} there already{known}")
-    print(f"{made.calls:,} calls ({len(made.papers):,} sources, {made.licences:,} licences),")
-    print(f"about {duration(made.seconds(delay))} with {delay:g} s between two calls")
+    print(f"{len(made.papers):,} papers to fetch, {made.there:,} already there{known}")
+    print(f"{made.calls:,} requests ({len(made.papers):,} sources, {made.licences:,} licences),")
+    print(f"about {duration(made.seconds(delay))} with {delay:g} s between two requests")
 
 
 def _print_outcome(made: "Plan", outcome: "Outcome", output: Path) -> None:
     rows = [("fetched", outcome.fetched, f"{outcome.bytes / 1e6:.1f} MB in {output}")]
-    rows += [("there already", made.there, "")] if made.there else []
-    rows += [("no source", made.sourceless, "as before")] if made.sourceless else []
+    rows += [("already there", made.there, "")] if made.there else []
+    rows += [("no source", made.sourceless, "known from before")] if made.sourceless else []
     rows += [(cause, count, "not fetched") for cause, count in outcome.missed.most_common()]
     rows += [("not tried yet", outcome.left, "")] if outcome.left else []
     rows += [("licence unknown", outcome.unlicensed, "")] if outcome.unlicensed else []
@@ -174,17 +180,20 @@ def _print_outcome(made: "Plan", outcome: "Outcome", output: Path) -> None:
         print(f"{name:20}{count:>8,}  {note}".rstrip())
 
 
-def _say_missing(made: "Plan", most: int) -> None:
+def _print_missing(made: "Plan", most: int) -> None:
+    """Say which of the requested papers are left out."""
     if made.matching > most:
-        say(f"{made.matching:,} papers match; the newest {most:,} are taken (--max)")
+        print_message(f"{made.matching:,} papers match; --max takes the newest {most:,}")
     if made.unknown:
-        _say_names("not listed by arXiv:", made.unknown)
+        _print_names("not on arXiv", made.unknown)
     if made.unlisted > 0:
-        say(f"counted by arXiv, but not listed: {made.unlisted:,}; run again later")
+        print_message(
+            f"arXiv did not list {made.unlisted:,} of the papers that it counts; try again later"
+        )
 
 
 def _summary(made: "Plan", outcome: "Outcome | None", delay: float) -> dict[str, Any]:
-    """The same for programs."""
+    """The plan and the result as JSON."""
     found = {
         "matching": made.matching,
         "to_fetch": len(made.papers),

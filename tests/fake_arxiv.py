@@ -19,8 +19,7 @@ from unittest import mock
 from urllib.parse import parse_qs, unquote, urlsplit
 from xml.sax.saxutils import escape
 
-from eqemb.arxiv.client import Courier
-from eqemb.arxiv.fetch import Site
+from eqemb.arxiv.client import Client, Site
 
 FREE = "http://creativecommons.org/licenses/by/4.0/"
 
@@ -35,9 +34,9 @@ class Clock:
         """Let time pass."""
         self.now += seconds
 
-    def courier(self, delay: float = 3.0) -> Courier:
+    def client(self, delay: float = 3.0) -> Client:
         """One that lives by this clock."""
-        return Courier(delay, clock=lambda: self.now, sleep=self.sleep)
+        return Client(delay, clock=lambda: self.now, sleep=self.sleep)
 
 
 class Call(NamedTuple):

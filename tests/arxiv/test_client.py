@@ -1,4 +1,4 @@
-"""The courier keeps arXiv's manners: one call at a time, pauses, waits where it is asked to."""
+"""The client keeps arXiv's manners: one call at a time, pauses, waits where it is asked to."""
 
 import email.utils
 import socket
@@ -9,7 +9,8 @@ from itertools import pairwise
 
 import pytest
 
-from eqemb.arxiv.client import Courier, NoAnswer, Unavailable, duration
+from eqemb.arxiv.client import Client, RequestFailedError, UnavailableError
+from eqemb.arxiv.text import format_duration
 from eqemb.errors import UsageError
 from fake_arxiv import Answer, Clock, FakeArxiv, serving
 
@@ -23,9 +24,9 @@ def arxiv() -> Iterator[FakeArxiv]:
 
 
 @pytest.fixture
-def courier(arxiv: FakeArxiv) -> Iterator[Courier]:
-    """A courier on the server's clock."""
-    with closing(arxiv.clock.courier()) as made:
+def client(arxiv: FakeArxiv) -> Iterator[Client]:
+    """A client on the server's clock."""
+    with closing(arxiv.clock.client()) as made:
         yield made
 
 
@@ -34,10 +35,10 @@ def pauses(arxiv: FakeArxiv) -> list[float]:
     return [later.time - earlier.time for earlier, later in pairwise(arxiv.calls)]
 
 
-def test_calls_share_a_connection_and_keep_a_distance(arxiv: FakeArxiv, courier: Courier) -> None:
+def test_calls_share_a_connection_and_keep_a_distance(arxiv: FakeArxiv, client: Client) -> None:
     """Three seconds apart, under our name."""
     for _ in range(4):
-        assert courier.get(arxiv.site.source + "1501.00001v1").body == b"source"
+        assert client.get(arxiv.site.source + "1501.00001v1").body == b"source"
     assert pauses(arxiv) == [3, 3, 3]
     assert {call.connection for call in arxiv.calls} == {1}
     assert all(call.agent.startswith("eqemb/") for call in arxiv.calls)
@@ -45,92 +46,94 @@ def test_calls_share_a_connection_and_keep_a_distance(arxiv: FakeArxiv, courier:
 
 def test_the_distance_can_only_grow(arxiv: FakeArxiv) -> None:
     """A shorter one is refused."""
-    with closing(arxiv.clock.courier(10)) as slow:
+    with closing(arxiv.clock.client(10)) as slow:
         slow.get(arxiv.base)
         slow.get(arxiv.base)
     assert pauses(arxiv) == [10]
     for delay in (2.9, -1, float("nan")):
-        with pytest.raises(UsageError, match="arXiv asks for 3 s"):
-            Courier(delay)
+        with pytest.raises(UsageError, match="at least 3 s, as arXiv asks"):
+            Client(delay)
 
 
-def test_a_busy_server_is_asked_later_and_later(arxiv: FakeArxiv, courier: Courier) -> None:
+def test_a_busy_server_is_asked_later_and_later(arxiv: FakeArxiv, client: Client) -> None:
     """Until it answers."""
     arxiv.refuse("src", *[Answer(status) for status in (503, 429, 500)])
-    assert courier.get(arxiv.site.source + "1501.00001v1").status == 200
+    assert client.get(arxiv.site.source + "1501.00001v1").status == 200
     assert pauses(arxiv) == [6, 12, 24]
 
 
 @pytest.mark.parametrize("name", ["Retry-After", "retry-after"])
-def test_the_server_says_how_long(arxiv: FakeArxiv, courier: Courier, name: str) -> None:
+def test_the_server_says_how_long(arxiv: FakeArxiv, client: Client, name: str) -> None:
     """In seconds or as a date; never shorter than our own wait."""
     date = email.utils.formatdate(time.time() + 200, usegmt=True)
     for text in ("60", "1", date, "soon"):
         arxiv.refuse("src", Answer(429, headers=((name, text),)))
-    courier.get(arxiv.site.source + "1501.00001v1")
+    client.get(arxiv.site.source + "1501.00001v1")
     first, second, third, fourth = pauses(arxiv)
     assert (first, second, fourth) == (60, 12, 48)
     assert 190 < third <= 200
 
 
-def test_a_server_that_stays_busy_is_left_alone(arxiv: FakeArxiv, courier: Courier) -> None:
+def test_a_server_that_stays_busy_is_left_alone(arxiv: FakeArxiv, client: Client) -> None:
     """After six tries, or at once where it asks for a long pause or refuses."""
     arxiv.refuse("src", *[Answer(503)] * 6)
-    with pytest.raises(Unavailable, match=r"did not answer 6 times \(HTTP 503\)") as stopped:
-        courier.get(arxiv.site.source)
-    assert not isinstance(stopped.value, NoAnswer)
+    with pytest.raises(UnavailableError, match=r"failed to answer 6 times \(HTTP 503\)") as stopped:
+        client.get(arxiv.site.source)
+    assert not isinstance(stopped.value, RequestFailedError)
     assert len(arxiv.calls) == 6
     arxiv.refuse("src", Answer(429, headers=(("Retry-After", "7200"),)), Answer(403))
-    with pytest.raises(Unavailable, match=r"pause of 2\.0 h: the same command goes on later"):
-        courier.get(arxiv.site.source)
-    with pytest.raises(Unavailable, match="refuses to answer us"):
-        courier.get(arxiv.site.source)
+    with pytest.raises(
+        UnavailableError, match=r"pause of 2\.0 h: run the same command later to continue"
+    ):
+        client.get(arxiv.site.source)
+    with pytest.raises(UnavailableError, match="denies access"):
+        client.get(arxiv.site.source)
     assert len(arxiv.calls) == 8
 
 
 @pytest.mark.parametrize("answer", [Answer(500), Answer(502), Answer(504), Answer(cut=3)])
 def test_a_question_that_always_fails_is_given_up(
-    arxiv: FakeArxiv, courier: Courier, answer: Answer
+    arxiv: FakeArxiv, client: Client, answer: Answer
 ) -> None:
     """The next one is asked at the common pace."""
     arxiv.refuse("src", *[answer] * 6)
-    with pytest.raises(NoAnswer, match="did not answer 6 times"):
-        courier.get(arxiv.site.source + "1501.00001v1")
-    assert courier.get(arxiv.site.source + "1501.00001v1").body == b"source"
+    with pytest.raises(RequestFailedError, match="failed to answer 6 times"):
+        client.get(arxiv.site.source + "1501.00001v1")
+    assert client.get(arxiv.site.source + "1501.00001v1").body == b"source"
     assert pauses(arxiv) == [6, 12, 24, 48, 96, 3]
 
 
-def test_an_answer_that_breaks_off_is_asked_for_again(arxiv: FakeArxiv, courier: Courier) -> None:
+def test_an_answer_that_breaks_off_is_asked_for_again(arxiv: FakeArxiv, client: Client) -> None:
     """Over a new connection."""
-    courier.get(arxiv.base)
+    client.get(arxiv.base)
     arxiv.refuse("src", Answer(body=b"sou", cut=3))
-    assert courier.get(arxiv.site.source + "1501.00001v1").body == b"source"
+    assert client.get(arxiv.site.source + "1501.00001v1").body == b"source"
     assert [call.connection for call in arxiv.calls] == [1, 1, 2]
     assert pauses(arxiv) == [3, 6]
 
 
 def test_a_connection_that_was_closed_meanwhile_is_made_anew(
-    arxiv: FakeArxiv, courier: Courier
+    arxiv: FakeArxiv, client: Client
 ) -> None:
     """Without counting as a failure."""
-    courier.get(arxiv.base)
-    assert courier._connection is not None
-    courier._connection.sock.shutdown(socket.SHUT_RDWR)
-    assert courier.get(arxiv.base).status == 404
+    client.get(arxiv.base)
+    assert client._connection is not None
+    client._connection.sock.shutdown(socket.SHUT_RDWR)
+    assert client.get(arxiv.base).status == 404
     assert [call.connection for call in arxiv.calls] == [1, 2]
     assert pauses(arxiv) == [3]
 
 
 @pytest.mark.parametrize("name", ["Location", "location"])
-def test_moved_things_are_followed(arxiv: FakeArxiv, courier: Courier, name: str) -> None:
+def test_moved_things_are_followed(arxiv: FakeArxiv, client: Client, name: str) -> None:
     """At the pace of any call, and not in circles."""
     moved = ((name, "/src/1501.00001v1"),)
     arxiv.refuse("src", Answer(301, headers=moved))
-    assert courier.get(f"{arxiv.site.source}old").body == b"source"
+    assert client.get(f"{arxiv.site.source}old").body == b"source"
     assert pauses(arxiv) == [3]
     arxiv.refuse("src", *[Answer(302, headers=moved)] * 30)
-    with pytest.raises(Unavailable, match="leads in a circle"):
-        courier.get(f"{arxiv.site.source}old")
+    with pytest.raises(UnavailableError, match="too many redirects"):
+        client.get(f"{arxiv.site.source}old")
 
 
 def test_no_network_is_said_at_once() -> None:
@@ -139,23 +142,23 @@ def test_no_network_is_said_at_once() -> None:
         taken.bind(("127.0.0.1", 0))
         port = taken.getsockname()[1]  # nobody listens
         clock = Clock()
-        with pytest.raises(Unavailable, match=rf"127.0.0.1:{port} cannot be reached"):
-            clock.courier().get(f"http://127.0.0.1:{port}/")
+        with pytest.raises(UnavailableError, match=rf"cannot reach 127.0.0.1:{port}"):
+            clock.client().get(f"http://127.0.0.1:{port}/")
     assert clock.now == 1003
 
 
-def test_the_first_call_waits_too(arxiv: FakeArxiv, courier: Courier) -> None:
+def test_the_first_call_waits_too(arxiv: FakeArxiv, client: Client) -> None:
     """A run before this one may have asked just now."""
-    courier.get(arxiv.base)
+    client.get(arxiv.base)
     assert [call.time for call in arxiv.calls] == [1003]
 
 
 @pytest.mark.parametrize(
     ("url", "target"), [("", "/"), ("?a=b&c", "/?a=b&c"), ("/src/cs/1", "/src/cs/1")]
 )
-def test_what_is_asked_for(arxiv: FakeArxiv, courier: Courier, url: str, target: str) -> None:
+def test_what_is_asked_for(arxiv: FakeArxiv, client: Client, url: str, target: str) -> None:
     """Is the path with its question."""
-    courier.get(arxiv.base + url)
+    client.get(arxiv.base + url)
     assert [call.target for call in arxiv.calls] == [target]
 
 
@@ -165,4 +168,4 @@ def test_what_is_asked_for(arxiv: FakeArxiv, courier: Courier, url: str, target:
 )
 def test_durations(seconds: float, text: str) -> None:
     """As people say them."""
-    assert duration(seconds) == text
+    assert format_duration(seconds) == text

@@ -16,9 +16,10 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 
 from eqemb import cli
-from eqemb.arxiv import client
+from eqemb.arxiv import client, listing
 from eqemb.arxiv import fetch as fetching
-from eqemb.arxiv.fetch import Outcome, Plan, category_names, fetch, plan, question
+from eqemb.arxiv.fetch import FetchPlan, FetchResult, fetch, plan
+from eqemb.arxiv.listing import category_names, search_query
 from eqemb.errors import EqembError, UsageError
 from eqemb.library.ingest import read_articles
 from eqemb.sources import discover
@@ -32,7 +33,7 @@ TAR = gz(tar({"main.tex": TEX, "figure.png": b"\x89PNG"}))
 SINGLE = gz(TEX)
 WITHDRAWN = gz(b"%auto-ignore\nThis paper has been withdrawn.\n")
 CUT = TAR[:-20]
-IN_2015 = question(["cs.CL"], "2015", "2015")
+IN_2015 = search_query(["cs.CL"], "2015", "2015")
 
 
 @pytest.fixture
@@ -42,15 +43,15 @@ def arxiv() -> Iterator[FakeArxiv]:
         yield server
 
 
-def planned(arxiv: FakeArxiv, folder: Path, **asked: Any) -> Plan:
+def planned(arxiv: FakeArxiv, folder: Path, **asked: Any) -> FetchPlan:
     """What would be done."""
-    with closing(arxiv.clock.courier()) as one:
+    with closing(arxiv.clock.client()) as one:
         return plan(folder, one, arxiv.site, **asked or {"query": IN_2015})
 
 
-def fetched(arxiv: FakeArxiv, folder: Path, **asked: Any) -> Outcome:
+def fetched(arxiv: FakeArxiv, folder: Path, **asked: Any) -> FetchResult:
     """Plan and fetch."""
-    with closing(arxiv.clock.courier()) as one:
+    with closing(arxiv.clock.client()) as one:
         made = plan(folder, one, arxiv.site, **asked or {"query": IN_2015})
         return fetch(made, folder, one, arxiv.site)
 
@@ -78,7 +79,7 @@ def test_presets_are_the_categories_of_the_paper() -> None:
     assert category_names(["CS.cl", "cond-mat.Stat-Mech", "hep-th"]) == [
         *("cs.CL", "cond-mat.stat-mech", "hep-th"),
     ]
-    with pytest.raises(UsageError, match=r"'c s' is no category: give one of nlp, ir, ai, ml or"):
+    with pytest.raises(UsageError, match=r"'c s' is not a category: use nlp, ir, ai, ml or"):
         category_names(["c s"])
 
 
@@ -93,7 +94,7 @@ def test_presets_are_the_categories_of_the_paper() -> None:
 )
 def test_times(since: str | None, until: str | None, dates: str) -> None:
     """From the first day to the last."""
-    assert question(["cs.CL", "cs.IR"], since, until) == (
+    assert search_query(["cs.CL", "cs.IR"], since, until) == (
         f"(cat:cs.CL OR cat:cs.IR) AND submittedDate:{dates}"
     )
 
@@ -101,10 +102,10 @@ def test_times(since: str | None, until: str | None, dates: str) -> None:
 @pytest.mark.parametrize("text", ["2015-13", "15", "2015-02-30", "2015-1", "yesterday"])
 def test_no_time(text: str) -> None:
     """Is said so."""
-    with pytest.raises(UsageError, match="is no time: give 2015, 2015-01 or 2015-01-31"):
-        question(["cs.CL"], text)
+    with pytest.raises(UsageError, match="is not a date: use 2015, 2015-01 or 2015-01-31"):
+        search_query(["cs.CL"], text)
     with pytest.raises(UsageError, match="--from 2016 is after --to 2015"):
-        question(["cs.CL"], "2016", "2015")
+        search_query(["cs.CL"], "2016", "2015")
 
 
 def test_a_category_counts_as_primary_or_secondary_within_the_time(
@@ -118,7 +119,7 @@ def test_a_category_counts_as_primary_or_secondary_within_the_time(
     arxiv.add("1608.00003", TAR, date="2016-08-01")
     made = planned(arxiv, tmp_path, query=IN_2015, most=3)
     assert [p.id for p in made.papers] == ["1508.00002", "1508.00001", "1507.00001"]
-    assert (made.matching, made.there, made.calls) == (9, 0, 6)
+    assert (made.matching, made.present, made.requests) == (9, 0, 6)
     assert made.seconds(3.0) == 24
     first = made.papers[0]
     assert (first.title, first.authors) == ("On Words & Numbers", ("A. Author", "B. Other"))
@@ -137,7 +138,7 @@ def test_pages_are_turned_and_empty_ones_asked_for_again(arxiv: FakeArxiv, tmp_p
     starts = [target.split("start=")[1] for target in arxiv.asked("api")]
     assert starts == [f"{start}&max_results=100" for start in (0, 0, 100, 200)]
     arxiv.calls.clear()
-    with closing(arxiv.clock.courier()) as one:
+    with closing(arxiv.clock.client()) as one:
         first = one.get(f"{arxiv.site.api}?search_query=cat:cs.CL&sortOrder=descending"
                         "&start=0&max_results=60")  # fmt: skip
         arxiv.refuse("api", Answer(body=first.body), empty, empty)
@@ -164,7 +165,7 @@ def test_a_long_list_is_begun_again_where_pages_fail(
     arxiv: FakeArxiv, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """At the day that it has reached, or it would never end."""
-    monkeypatch.setattr(fetching, "_DEEPEST", 200)
+    monkeypatch.setattr(listing, "_MAX_START", 200)
     for number in range(480):
         arxiv.add(f"1501.{number:05}", TAR, date=f"2015-{number // 40 + 1:02}-15")
     made = planned(arxiv, tmp_path, query=IN_2015, most=470)
@@ -182,7 +183,7 @@ def test_a_long_list_is_begun_again_where_pages_fail(
     made = planned(arxiv, tmp_path, query=IN_2015, most=150)
     assert (len(made.papers), made.unlisted) == (100, 50)
     arxiv.refuse("api", *[Answer(500)] * 6)
-    with pytest.raises(EqembError, match=r"did not answer 6 times \(HTTP 500\)"):
+    with pytest.raises(EqembError, match=r"failed to answer 6 times \(HTTP 500\)"):
         planned(arxiv, tmp_path)
 
 
@@ -194,9 +195,9 @@ def test_what_arxiv_says_is_passed_on(arxiv: FakeArxiv, tmp_path: Path) -> None:
         b"</entry></feed>"
     )
     arxiv.refuse("api", Answer(400, said), Answer(414, b"too long"))
-    with pytest.raises(EqembError, match="arXiv cannot answer: start must be small"):
+    with pytest.raises(EqembError, match="arXiv rejected the query: start must be small"):
         planned(arxiv, tmp_path)
-    with pytest.raises(EqembError, match="arXiv answers HTTP 414"):
+    with pytest.raises(EqembError, match="arXiv answered a query with HTTP 414"):
         planned(arxiv, tmp_path)
 
 
@@ -235,12 +236,12 @@ def test_papers_come_with_their_account(arxiv: FakeArxiv, tmp_path: Path) -> Non
     arxiv.add("1501.00001", TAR, version="v2")
     arxiv.add("cs/0501001", SINGLE, licence="", title="Old")
     arxiv.add("1501.00002", TEX)
-    outcome = fetched(arxiv, tmp_path)
-    assert (outcome.fetched, outcome.missed, outcome.left) == (3, {}, 0)
+    result = fetched(arxiv, tmp_path)
+    assert (result.fetched, result.missed, result.left) == (3, {}, 0)
     assert files(tmp_path) == {"1501.00001.gz", "cs0501001.gz", "1501.00002.gz", "metadata.jsonl"}
     assert (tmp_path / "1501.00001.gz").read_bytes() == TAR
     assert gzip.decompress((tmp_path / "1501.00002.gz").read_bytes()) == TEX
-    assert outcome.bytes == sum(p.stat().st_size for p in tmp_path.glob("*.gz"))
+    assert result.bytes == sum(p.stat().st_size for p in tmp_path.glob("*.gz"))
     assert account(tmp_path)["1501.00001"] == {
         "id": "1501.00001",
         "version": "v2",
@@ -299,8 +300,8 @@ def test_papers_without_a_source(
     arxiv.add("1501.00001", source if isinstance(source, bytes) else b"")
     if isinstance(source, Answer):
         arxiv.refuse("src", source)
-    outcome = fetched(arxiv, tmp_path)
-    assert (outcome.fetched, outcome.missed) == (0, {cause: 1})
+    result = fetched(arxiv, tmp_path)
+    assert (result.fetched, result.missed) == (0, {cause: 1})
     record = account(tmp_path)["1501.00001"]
     assert (record["cause"], record["file"]) == (cause, None)
     assert files(tmp_path) == {"metadata.jsonl"}
@@ -325,8 +326,8 @@ def test_a_broken_download_is_asked_for_again(
     arxiv.add("1501.00001", TAR)
     arxiv.add("1501.00002", broken)
     arxiv.refuse("src", Answer(body=broken))
-    outcome = fetched(arxiv, tmp_path)
-    assert (outcome.fetched, outcome.missed) == (1, {cause: 1})
+    result = fetched(arxiv, tmp_path)
+    assert (result.fetched, result.missed) == (1, {cause: 1})
     assert len(arxiv.asked("src")) == 4
     arxiv.papers[1].source = SINGLE
     assert fetched(arxiv, tmp_path).fetched == 1
@@ -358,12 +359,12 @@ def test_a_paper_that_always_fails_does_not_stop_the_others(
         arxiv.add(f"1501.0000{number}", TAR)
         arxiv.papers[-1].status = 500
     good = arxiv.add("1501.00004", TAR, date="2015-01-01")
-    outcome = fetched(arxiv, tmp_path)
-    assert "3 papers in a row could not be had (no answer)" in outcome.stopped
-    assert (outcome.missed, outcome.left) == ({"no answer": 3}, 2)
-    outcome = fetched(arxiv, tmp_path)
-    assert (outcome.fetched, outcome.missed) == (1, {"no answer": 4})
-    assert (outcome.left, outcome.unlicensed, outcome.stopped) == (0, 0, "")
+    result = fetched(arxiv, tmp_path)
+    assert "3 papers in a row failed (no answer)" in result.stopped
+    assert (result.missed, result.left) == ({"no answer": 3}, 2)
+    result = fetched(arxiv, tmp_path)
+    assert (result.fetched, result.missed) == (1, {"no answer": 4})
+    assert (result.left, result.unlicensed, result.stopped) == (0, 0, "")
     assert account(tmp_path)[good.id]["licence"] == FREE
     for entry in arxiv.papers:
         entry.status = 200
@@ -375,9 +376,9 @@ def test_a_run_in_which_no_reply_is_a_paper_is_ended(arxiv: FakeArxiv, tmp_path:
     for number in range(20):
         arxiv.add(f"1501.000{number:02}", b"<html>Are you human?</html>")
     arxiv.papers[1].source = PDF
-    outcome = fetched(arxiv, tmp_path)
-    assert "3 papers in a row could not be had (no paper)" in outcome.stopped
-    assert (outcome.missed, outcome.left) == ({"no paper": 4, "pdf only": 1}, 15)
+    result = fetched(arxiv, tmp_path)
+    assert "3 papers in a row failed (no paper)" in result.stopped
+    assert (result.missed, result.left) == ({"no paper": 4, "pdf only": 1}, 15)
     assert len(arxiv.asked("src")) == 9
     arxiv.calls.clear()
     assert fetched(arxiv, tmp_path).left == 16
@@ -389,7 +390,7 @@ def test_what_is_there_is_not_fetched_again(arxiv: FakeArxiv, tmp_path: Path) ->
     entry = arxiv.add("1501.00001", TAR)
     fetched(arxiv, tmp_path)
     made = planned(arxiv, tmp_path)
-    assert (made.papers, made.there, made.calls) == ([], 1, 0)
+    assert (made.papers, made.present, made.requests) == ([], 1, 0)
     (tmp_path / "1501.00001.gz").unlink()
     assert fetched(arxiv, tmp_path).fetched == 1
     entry.version, entry.source = "v2", SINGLE
@@ -410,12 +411,12 @@ def test_a_new_version_without_a_source_leaves_the_old_one(
     fetched(arxiv, tmp_path)
     before = account(tmp_path)["1501.00001"]
     entry.version, entry.source = "v2", source
-    outcome = fetched(arxiv, tmp_path)
-    assert (outcome.missed, outcome.held, outcome.unlicensed) == ({cause: 1}, 1, 0)
+    result = fetched(arxiv, tmp_path)
+    assert (result.missed, result.held, result.unlicensed) == ({cause: 1}, 1, 0)
     assert account(tmp_path)["1501.00001"] == {**before, "version": "v2", "cause": cause}
     assert (tmp_path / "1501.00001.gz").read_bytes() == TAR
     made = planned(arxiv, tmp_path)
-    assert (len(made.papers), made.there) == (again, 1 - again)
+    assert (len(made.papers), made.present) == (again, 1 - again)
     entry.version, entry.source = "v3", SINGLE
     assert fetched(arxiv, tmp_path).fetched == 1
     assert "cause" not in account(tmp_path)["1501.00001"]
@@ -436,7 +437,7 @@ def test_an_interrupted_run_goes_on(arxiv: FakeArxiv, tmp_path: Path) -> None:
             if calls > last:  # noqa: B023 - called while the loop stands here
                 raise KeyboardInterrupt
 
-        one = client.Courier(clock=lambda: arxiv.clock.now, sleep=sleep)
+        one = client.Client(clock=lambda: arxiv.clock.now, sleep=sleep)
         with closing(one):
             made = plan(folder, one, arxiv.site, query=IN_2015)
             with pytest.raises(KeyboardInterrupt):
@@ -444,10 +445,10 @@ def test_an_interrupted_run_goes_on(arxiv: FakeArxiv, tmp_path: Path) -> None:
         with (folder / "metadata.jsonl").open("a") as file:
             file.write('{"id": "1501.0')
         arxiv.calls.clear()
-        outcome = fetched(arxiv, folder)
+        result = fetched(arxiv, folder)
         assert files(folder) == expected
         assert len(arxiv.calls) == 1 + 7 - last
-        assert outcome.fetched == max(0, 4 - last)
+        assert result.fetched == max(0, 4 - last)
         assert [record["licence"] for record in account(folder).values()] == [FREE] * 3
 
 
@@ -475,12 +476,12 @@ def test_where_arxiv_stops_answering_we_stop(arxiv: FakeArxiv, tmp_path: Path) -
     for number in range(3):
         arxiv.add(f"1501.0000{number}", TAR)
     arxiv.refuse("src", Answer(body=TAR), *[Answer(503)] * 6)
-    outcome = fetched(arxiv, tmp_path)
-    assert "did not answer 6 times (HTTP 503)" in outcome.stopped
-    assert (outcome.fetched, outcome.left, outcome.unlicensed) == (1, 2, 1)
+    result = fetched(arxiv, tmp_path)
+    assert "failed to answer 6 times (HTTP 503)" in result.stopped
+    assert (result.fetched, result.left, result.unlicensed) == (1, 2, 1)
     assert not arxiv.asked("oai")
-    outcome = fetched(arxiv, tmp_path)
-    assert (outcome.fetched, outcome.left, outcome.unlicensed, outcome.stopped) == (2, 0, 0, "")
+    result = fetched(arxiv, tmp_path)
+    assert (result.fetched, result.left, result.unlicensed, result.stopped) == (2, 0, 0, "")
 
 
 def test_a_licence_that_is_not_told_is_asked_for_next_time(
@@ -493,7 +494,7 @@ def test_a_licence_that_is_not_told_is_asked_for_next_time(
         arxiv.refuse("oai", answer)
         assert fetched(arxiv, tmp_path).unlicensed == 1
         assert account(tmp_path)["1501.00001"]["licence"] is None
-    assert planned(arxiv, tmp_path).calls == 1
+    assert planned(arxiv, tmp_path).requests == 1
     assert fetched(arxiv, tmp_path).unlicensed == 0
     assert len(arxiv.asked("src")) == 1
 
@@ -505,13 +506,13 @@ def test_a_licence_that_always_fails_does_not_stop_the_others(
     for number in range(4):
         arxiv.add(f"1501.0000{number}", TAR)
     arxiv.refuse("oai", *[Answer(500)] * 12)
-    outcome = fetched(arxiv, tmp_path)
-    assert (outcome.fetched, outcome.unlicensed, outcome.stopped) == (4, 2, "")
+    result = fetched(arxiv, tmp_path)
+    assert (result.fetched, result.unlicensed, result.stopped) == (4, 2, "")
     (tmp_path / "metadata.jsonl").unlink()
     arxiv.refuse("oai", *[Answer(500)] * 18)
-    outcome = fetched(arxiv, tmp_path)
-    assert (outcome.fetched, outcome.unlicensed) == (4, 4)
-    assert "did not answer 6 times (HTTP 500)" in outcome.stopped
+    result = fetched(arxiv, tmp_path)
+    assert (result.fetched, result.unlicensed) == (4, 4)
+    assert "failed to answer 6 times (HTTP 500)" in result.stopped
     assert not arxiv.failures["oai"]
 
 
@@ -521,7 +522,7 @@ def test_a_folder_that_is_none_or_taken(arxiv: FakeArxiv, tmp_path: Path) -> Non
     with pytest.raises(UsageError, match="is a file: give a folder for the papers"):
         planned(arxiv, tmp_path / "file")
     (tmp_path / "metadata.jsonl").write_text('{"title": "no id"}\n', "utf-8")
-    with pytest.raises(UsageError, match=r"metadata.jsonl:1 is no record of a paper"):
+    with pytest.raises(UsageError, match=r"metadata.jsonl:1 is not a record of a paper"):
         planned(arxiv, tmp_path)
     assert not arxiv.calls
     arxiv.add("1501.00001", TAR)
@@ -541,7 +542,7 @@ def test_a_user_asks_once_at_a_time(
     made = planned(arxiv, tmp_path)
     lock = Path(os.environ["XDG_CACHE_HOME"], "eqemb/fetch.lock")
     arxiv.calls.clear()
-    with locked(lock, "held"), closing(arxiv.clock.courier()) as one:
+    with locked(lock, "held"), closing(arxiv.clock.client()) as one:
         for ask in (
             lambda: plan(tmp_path / "a", one, arxiv.site, query=IN_2015),
             lambda: fetch(made, tmp_path / "b", one, arxiv.site),
@@ -550,7 +551,7 @@ def test_a_user_asks_once_at_a_time(
                 ask()
     (tmp_path / "file").touch()
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file"))
-    with pytest.raises(UsageError, match=r"no place for a lock .*: set XDG_CACHE_HOME to"):
+    with pytest.raises(UsageError, match=r"cannot make a lock file .*: set XDG_CACHE_HOME to"):
         planned(arxiv, tmp_path)
     assert not arxiv.calls
 
@@ -566,8 +567,8 @@ def run(
 ) -> Run:
     """`eqemb fetch` with the server and its clock."""
     clock = arxiv.clock
-    on_clock = partial(client.Courier, clock=lambda: clock.now, sleep=clock.sleep)
-    monkeypatch.setattr(client, "Courier", on_clock)
+    on_clock = partial(client.Client, clock=lambda: clock.now, sleep=clock.sleep)
+    monkeypatch.setattr(client, "Client", on_clock)
 
     def call(*arguments: object) -> tuple[int, str, str]:
         monkeypatch.setattr(sys, "argv", ["eqemb", "fetch", *map(str, arguments), *arxiv.options])
@@ -627,8 +628,8 @@ def test_the_python_of_the_document_runs(
     written = (Path(__file__).parents[2] / "docs/fetching.md").read_text("utf-8")
     code = written.split("```python\n")[1].split("```")[0]
     arxiv.add("1501.00001", TAR, categories=("cs.IR",), date="2015-06-30")
-    monkeypatch.setattr(client, "Courier", arxiv.clock.courier)
-    monkeypatch.setattr(fetching, "Site", lambda: arxiv.site)
+    monkeypatch.setattr(client, "Client", arxiv.clock.client)
+    monkeypatch.setattr(client, "Site", lambda: arxiv.site)
     monkeypatch.chdir(tmp_path)
     names: dict[str, Any] = {}
     exec(code, names)  # noqa: S102 - our own document
@@ -693,9 +694,13 @@ def test_the_command_takes_identifiers_from_everywhere(
         ([], 2, "no papers given: use --category nlp, or --ids, --bib, --from-pdfs or --manifest"),
         (["--from", "2015"], 2, "--from and --to can only be used with --category"),
         (["--category", "cs.XX"], 1, "nothing to fetch: arXiv has no paper of cs.XX at that time"),
-        (["--category", "nlp", "--delay", "1"], 2, "a delay of 1 s is too short: arXiv asks for"),
-        (["--category", "nlp", "--to", "May"], 2, "'May' is no time"),
-        (["--bib", "none.bib"], 2, "none.bib cannot be read: No such file or directory"),
+        (
+            ["--category", "nlp", "--delay", "1"],
+            2,
+            "delay must be at least 3 s, as arXiv asks, not 1 s",
+        ),
+        (["--category", "nlp", "--to", "May"], 2, "'May' is not a date"),
+        (["--bib", "none.bib"], 2, "cannot read none.bib: No such file or directory"),
         (["--manifest", "benchmarks/collections/ir.tsv"], 2, "lists papers in Git repositories"),
     ],
 )
@@ -726,13 +731,13 @@ def test_the_command_says_that_arxiv_stopped_and_that_it_was_interrupted(
     assert [line.split() for line in out.splitlines()[1:]] == [
         *(["not", "tried", "yet", "1"], ["licence", "unknown", "1"]),
     ]
-    assert err.endswith("refuses to answer us (HTTP 403): the same command goes on later\n")
+    assert err.endswith("denies access (HTTP 403): run the same command later to continue\n")
 
     def interrupt(_: object) -> str:
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr(fetching, "_licence", interrupt)
+        patch.setattr(fetching, "_parse_licence", interrupt)
         assert run(*asked) == (
             130,
             "",

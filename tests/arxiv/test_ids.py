@@ -58,7 +58,7 @@ def test_our_own_lists() -> None:
 
 def test_a_file_that_is_not_there(tmp_path: Path) -> None:
     """Is said in a sentence."""
-    with pytest.raises(UsageError, match=r"no.txt cannot be read: No such file"):
+    with pytest.raises(UsageError, match=r"cannot read .*no.txt: No such file"):
         in_list(tmp_path / "no.txt")
 
 
@@ -147,7 +147,7 @@ def test_zotero_json(tmp_path: Path) -> None:
     path.write_text(json.dumps({"items": [{"archiveID": "arXiv:1207.0580"}]}), "utf-8")
     assert in_bibliography(path) == (["1207.0580"], [])
     path.write_text("[1, ", "utf-8")
-    with pytest.raises(UsageError, match=r"items.json is no JSON"):
+    with pytest.raises(UsageError, match=r"items.json is not valid JSON"):
         in_bibliography(path)
 
 
@@ -203,5 +203,5 @@ def test_the_name_of_a_pdf_comes_first(tmp_path: Path) -> None:
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_bytes(pdf(STAMP))
     assert in_pdfs(tmp_path) == (["1409.0473v2", "cs/0501001"], [])
-    with pytest.raises(UsageError, match="is no folder"):
+    with pytest.raises(UsageError, match="is not a folder"):
         in_pdfs(tmp_path / "notes.txt")

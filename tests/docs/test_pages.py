@@ -24,7 +24,7 @@ import typer
 
 import eqemb
 from eqemb import cli
-from eqemb.arxiv import client, fetch
+from eqemb.arxiv import client
 from eqemb.cli.app import app
 from eqemb.facade import build
 from eqemb.library import ingest
@@ -107,8 +107,8 @@ def arxiv(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     with serving(Clock()) as server:
         source = gzip.compress(NEW_PAPER.encode())
         server.papers.append(Entry("1503.00001", source, ("cs.CL", "cs.IR"), "2015-03-01"))
-        monkeypatch.setattr(fetch, "Site", lambda: server.site)
-        monkeypatch.setattr(client, "Courier", server.clock.courier)
+        monkeypatch.setattr(client, "Site", lambda: server.site)
+        monkeypatch.setattr(client, "Client", server.clock.client)
         yield
 
 

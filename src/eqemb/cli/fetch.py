@@ -11,7 +11,7 @@ from eqemb.cli.progress import StageProgress
 from eqemb.errors import EqembError, UsageError
 
 if TYPE_CHECKING:
-    from eqemb.arxiv.fetch import Outcome, Plan
+    from eqemb.arxiv.fetch import FetchPlan, FetchResult
 
 _NAMED_PAPERS = 5  # in a line
 _Paths = list[Path] | None
@@ -80,13 +80,15 @@ def fetch(
 
     arXiv allows one request every three seconds. Run the same command again to continue.
     """
-    from eqemb.arxiv.client import Courier, duration
-    from eqemb.arxiv.fetch import Site, category_names, plan, question
+    from eqemb.arxiv.client import Client, Site
     from eqemb.arxiv.fetch import fetch as download
+    from eqemb.arxiv.fetch import plan
+    from eqemb.arxiv.listing import category_names, search_query
+    from eqemb.arxiv.text import format_duration
 
     if (since or until) and not category:
         raise UsageError("--from and --to can only be used with --category")
-    query = question(category_names(category), since, until) if category else ""
+    query = search_query(category_names(category), since, until) if category else ""
     wanted = _identifiers([*(ids or []), *(manifest or [])], bib or [], from_pdfs or [])
     if not query and not wanted:
         raise UsageError(
@@ -94,29 +96,29 @@ def fetch(
         )
     own = {"api": api, "source": source, "records": records}
     site = Site()._replace(**{name: value for name, value in own.items() if value})
-    outcome = None
-    with closing(Courier(delay)) as courier:
+    result = None
+    with closing(Client(delay)) as client:
         with StageProgress() as progress:
             made = plan(
-                output, courier, site, query=query, most=most, ids=wanted, watch=progress.update
+                output, client, site, query=query, most=most, ids=wanted, progress=progress.update
             )
         _check_not_empty(made, category or [])
         _print_missing(made, most)
-        if made.calls and not dry_run:
-            time = duration(made.seconds(delay))
-            print_message(f"{made.calls:,} requests, about {time}; it is safe to press Ctrl-C")
+        if made.requests and not dry_run:
+            time = format_duration(made.seconds(delay))
+            print_message(f"{made.requests:,} requests, about {time}; it is safe to press Ctrl-C")
         if not dry_run:
             with StageProgress() as progress:
-                outcome = download(made, output, courier, site, progress.update)
+                result = download(made, output, client, site, progress.update)
     if as_json:
-        print_json(_summary(made, outcome, delay))
-    elif outcome is None:
+        print_json(_summary(made, result, delay))
+    elif result is None:
         _print_plan(made, delay)
     else:
-        _print_outcome(made, outcome, output)
-    if outcome is not None and outcome.stopped:
-        raise EqembError(outcome.stopped)
-    if outcome is not None and not outcome.held:
+        _print_result(made, result, output)
+    if result is not None and result.stopped:
+        raise EqembError(result.stopped)
+    if result is not None and not result.held:
         raise EqembError(
             f"none of these papers has a LaTeX source: there is nothing to build in {output}"
         )
@@ -149,9 +151,9 @@ def _print_names(what: str, names: list[str]) -> None:
     print_message(f"{what}: {len(names):,} ({shown})")
 
 
-def _check_not_empty(made: "Plan", categories: list[str]) -> None:
+def _check_not_empty(made: "FetchPlan", categories: list[str]) -> None:
     """Fail if nothing was found: most likely a category or an identifier is wrong."""
-    if not made.papers and not made.there and not made.sourceless:
+    if not made.papers and not made.present and not made.without_source:
         reasons = []
         if categories:
             reasons.append(f"arXiv has no paper of {', '.join(categories)} at that time")
@@ -160,27 +162,27 @@ def _check_not_empty(made: "Plan", categories: list[str]) -> None:
         raise EqembError(f"nothing to fetch: {', and '.join(reasons)}")
 
 
-def _print_plan(made: "Plan", delay: float) -> None:
-    from eqemb.arxiv.client import duration
+def _print_plan(made: "FetchPlan", delay: float) -> None:
+    from eqemb.arxiv.text import format_duration
 
-    known = f", {made.sourceless:,} known to have no source" if made.sourceless else ""
-    print(f"{len(made.papers):,} papers to fetch, {made.there:,} already there{known}")
-    print(f"{made.calls:,} requests ({len(made.papers):,} sources, {made.licences:,} licences),")
-    print(f"about {duration(made.seconds(delay))} with {delay:g} s between two requests")
+    known = f", {made.without_source:,} known to have no source" if made.without_source else ""
+    print(f"{len(made.papers):,} papers to fetch, {made.present:,} already there{known}")
+    print(f"{made.requests:,} requests ({len(made.papers):,} sources, {made.licences:,} licences),")
+    print(f"about {format_duration(made.seconds(delay))} with {delay:g} s between two requests")
 
 
-def _print_outcome(made: "Plan", outcome: "Outcome", output: Path) -> None:
-    rows = [("fetched", outcome.fetched, f"{outcome.bytes / 1e6:.1f} MB in {output}")]
-    rows += [("already there", made.there, "")] if made.there else []
-    rows += [("no source", made.sourceless, "known from before")] if made.sourceless else []
-    rows += [(cause, count, "not fetched") for cause, count in outcome.missed.most_common()]
-    rows += [("not tried yet", outcome.left, "")] if outcome.left else []
-    rows += [("licence unknown", outcome.unlicensed, "")] if outcome.unlicensed else []
+def _print_result(made: "FetchPlan", result: "FetchResult", output: Path) -> None:
+    rows = [("fetched", result.fetched, f"{result.bytes / 1e6:.1f} MB in {output}")]
+    rows += [("already there", made.present, "")] if made.present else []
+    rows += [("no source", made.without_source, "known from before")] if made.without_source else []
+    rows += [(cause, count, "not fetched") for cause, count in result.missed.most_common()]
+    rows += [("not tried yet", result.left, "")] if result.left else []
+    rows += [("licence unknown", result.unlicensed, "")] if result.unlicensed else []
     for name, count, note in rows:
         print(f"{name:20}{count:>8,}  {note}".rstrip())
 
 
-def _print_missing(made: "Plan", most: int) -> None:
+def _print_missing(made: "FetchPlan", most: int) -> None:
     """Say which of the requested papers are left out."""
     if made.matching > most:
         print_message(f"{made.matching:,} papers match; --max takes the newest {most:,}")
@@ -192,19 +194,19 @@ def _print_missing(made: "Plan", most: int) -> None:
         )
 
 
-def _summary(made: "Plan", outcome: "Outcome | None", delay: float) -> dict[str, Any]:
+def _summary(made: "FetchPlan", result: "FetchResult | None", delay: float) -> dict[str, Any]:
     """The plan and the result as JSON."""
     found = {
         "matching": made.matching,
         "to_fetch": len(made.papers),
-        "there": made.there,
-        "sourceless": made.sourceless,
-        "calls": made.calls,
+        "there": made.present,
+        "sourceless": made.without_source,
+        "calls": made.requests,
         "seconds": made.seconds(delay),
         "unknown": made.unknown,
         "unlisted": made.unlisted,
     }
-    if outcome is None:
+    if result is None:
         return found
     keys = ("fetched", "bytes", "held", "unlicensed", "left", "stopped")
-    return found | {"missed": dict(outcome.missed)} | {key: getattr(outcome, key) for key in keys}
+    return found | {"missed": dict(result.missed)} | {key: getattr(result, key) for key in keys}

@@ -312,12 +312,12 @@ def _cores() -> int:
 
 def _print_plan(training: Any, expected: Any, file: Any) -> None:
     """Print what will be trained, and the memory and time that it needs."""
-    from eqemb.arxiv.client import duration
+    from eqemb.arxiv.text import format_duration
 
     corpus, settings = training.corpus, training.model.get_params()
     left = f" ({corpus.left_out} near-duplicates left out)" if corpus.left_out else ""
     kept = corpus.table[-1]
-    time = duration(expected.seconds)
+    time = format_duration(expected.seconds)
     rows = [
         ("corpus", f"{training.collection}: {len(corpus.articles):,} articles{left}"),
         ("words", f"{kept.occurrences:,}, {kept.words:,} distinct"),

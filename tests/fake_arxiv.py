@@ -45,6 +45,7 @@ class Call(NamedTuple):
     kind: str
     target: str
     agent: str
+    host: str
     connection: int
     time: float
 
@@ -186,11 +187,12 @@ class _Handler(BaseHTTPRequestHandler):
 
     def do_GET(self) -> None:
         """Answer, and remember the call."""
-        kind = self.path.split("/")[1].split("?")[0]
-        agent = self.headers.get("User-Agent", "")
+        target = re.sub(r"^http://[^/]*", "", self.path)  # as a proxy is asked
+        kind = target.split("/")[1].split("?")[0]
+        agent, host = self.headers.get("User-Agent", ""), self.headers.get("Host", "")
         now = self.arxiv.clock.now
-        self.arxiv.calls.append(Call(kind, self.path, agent, self.number, now))
-        answer = self.arxiv.answer(self.path)
+        self.arxiv.calls.append(Call(kind, target, agent, host, self.number, now))
+        answer = self.arxiv.answer(target)
         self.send_response(answer.status)
         for name, value in answer.headers:
             self.send_header(name, value)
@@ -216,7 +218,7 @@ def serving(clock: Clock) -> Iterator[FakeArxiv]:
     try:
         with (
             tempfile.TemporaryDirectory() as cache,
-            mock.patch.dict(os.environ, XDG_CACHE_HOME=cache),
+            mock.patch.dict(os.environ, XDG_CACHE_HOME=cache, NO_PROXY="127.0.0.1"),
         ):
             yield arxiv
     finally:

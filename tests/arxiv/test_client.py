@@ -9,7 +9,13 @@ from itertools import pairwise
 
 import pytest
 
-from eqemb.arxiv.client import Client, RequestFailedError, UnavailableError
+from eqemb.arxiv import client as module
+from eqemb.arxiv.client import (
+    Client,
+    RequestFailedError,
+    ResponseTooLargeError,
+    UnavailableError,
+)
 from eqemb.arxiv.text import format_duration
 from eqemb.errors import UsageError
 from fake_arxiv import Answer, Clock, FakeArxiv, serving
@@ -117,8 +123,11 @@ def test_a_connection_that_was_closed_meanwhile_is_made_anew(
 ) -> None:
     """Without counting as a failure."""
     client.get(arxiv.base)
-    assert client._connection is not None
-    client._connection.sock.shutdown(socket.SHUT_RDWR)
+    assert client._manager is not None
+    pool = client._manager.connection_from_url(arxiv.base).pool
+    assert pool is not None
+    [connection] = pool.queue
+    connection.sock.shutdown(socket.SHUT_RDWR)
     assert client.get(arxiv.base).status == 404
     assert [call.connection for call in arxiv.calls] == [1, 2]
     assert pauses(arxiv) == [3]
@@ -142,7 +151,7 @@ def test_no_network_is_said_at_once() -> None:
         taken.bind(("127.0.0.1", 0))
         port = taken.getsockname()[1]  # nobody listens
         clock = Clock()
-        with pytest.raises(UnavailableError, match=rf"cannot reach 127.0.0.1:{port}"):
+        with pytest.raises(UnavailableError, match=rf"cannot reach 127.0.0.1:{port} \(\[Errno"):
             clock.client().get(f"http://127.0.0.1:{port}/")
     assert clock.now == 1003
 
@@ -160,6 +169,38 @@ def test_what_is_asked_for(arxiv: FakeArxiv, client: Client, url: str, target: s
     """Is the path with its question."""
     client.get(arxiv.base + url)
     assert [call.target for call in arxiv.calls] == [target]
+
+
+def test_a_proxy_of_the_environment_is_used(
+    arxiv: FakeArxiv, client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Except for hosts that NO_PROXY lists."""
+    monkeypatch.setenv("http_proxy", arxiv.base)
+    assert client.get("http://export.example/src/1501.00001v1").body == b"source"
+    assert [call.host for call in arxiv.calls] == ["export.example"]
+    monkeypatch.setenv("http_proxy", "http://user:secret@127.0.0.1:9")
+    assert client.get(f"{arxiv.site.source}1501.00001v1").body == b"source"
+    monkeypatch.setenv("http_proxy", "socks9://user:secret@127.0.0.1:9")
+    with pytest.raises(UsageError, match=r"proxy socks9://127.0.0.1:9 is not supported: use"):
+        client.get("http://export.example/")
+
+
+def test_a_large_response_is_not_read_to_its_end(
+    arxiv: FakeArxiv, client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The next request uses a new connection."""
+    monkeypatch.setattr(module, "MAX_BYTES", 3)
+    with pytest.raises(ResponseTooLargeError, match=r"1501.00001v1 is larger than"):
+        client.get(f"{arxiv.site.source}1501.00001v1")
+    arxiv.refuse("src", Answer(body=b"abc"))
+    assert client.get(f"{arxiv.site.source}1501.00001v1").body == b"abc"
+    assert [call.connection for call in arxiv.calls] == [1, 2]
+
+
+def test_compressed_bodies_stay_compressed(arxiv: FakeArxiv, client: Client) -> None:
+    """Sources may come with a content encoding; they are saved as they are."""
+    arxiv.refuse("src", Answer(body=b"packed", headers=(("Content-Encoding", "gzip"),)))
+    assert client.get(f"{arxiv.site.source}1501.00001v1").body == b"packed"
 
 
 @pytest.mark.parametrize(

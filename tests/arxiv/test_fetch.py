@@ -371,6 +371,17 @@ def test_a_paper_that_always_fails_does_not_stop_the_others(
     assert fetched(arxiv, tmp_path).fetched == 4
 
 
+def test_a_paper_that_is_too_large_is_not_fetched_again(
+    arxiv: FakeArxiv, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It could not be read."""
+    arxiv.add("1501.00001", TAR + bytes(10_000))
+    monkeypatch.setattr(client, "MAX_BYTES", 9_000)
+    assert fetched(arxiv, tmp_path).missed == {"too large": 1}
+    assert fetched(arxiv, tmp_path).missed == {}
+    assert len(arxiv.asked("src")) == 1
+
+
 def test_a_run_in_which_no_reply_is_a_paper_is_ended(arxiv: FakeArxiv, tmp_path: Path) -> None:
     """We are asked whether we are human, say."""
     for number in range(20):

@@ -18,7 +18,14 @@ from pathlib import Path
 from urllib.parse import quote
 from xml.etree import ElementTree as ET
 
-from eqemb.arxiv.client import Client, RequestFailedError, Response, Site, UnavailableError
+from eqemb.arxiv.client import (
+    Client,
+    RequestFailedError,
+    Response,
+    ResponseTooLargeError,
+    Site,
+    UnavailableError,
+)
 from eqemb.arxiv.listing import (
     PAGE_SIZE,
     ArxivPaper,
@@ -210,6 +217,8 @@ def _download(client: Client, url: str) -> tuple[bytes, str]:
             response = client.get(url)
         except RequestFailedError:
             return b"", "no answer"
+        except ResponseTooLargeError:
+            return b"", "too large"
         cause = _check_source(response)
         if not is_temporary(cause):
             break

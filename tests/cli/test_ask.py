@@ -128,6 +128,18 @@ def _keys(found: dict[str, Any]) -> list[str]:
     return keys
 
 
+@pytest.mark.parametrize(
+    "call", [("search", "precision"), ("similar", COSINE), ("query", "--plus", "cosine")]
+)
+def test_all_collections_is_the_default(run: Run, library: Path, call: tuple[str, ...]) -> None:
+    """As in `train` and `split`, "all" means every collection."""
+    command, *given = call
+    done = run(command, library, *given, "--collection", "all", "--json")
+    assert done == run(command, library, *given, "--json")
+    assert json.loads(done.out)["hits"]
+    assert run(command, library, *given, "--collection", "elsewhere").code == 2
+
+
 def test_an_option_is_no_excluded_word(run: Run, library: Path) -> None:
     """-k5 is how many; -elsewhere is a word that must not be there."""
     asked = ("search", library, "precision", "--json")

@@ -451,6 +451,16 @@ def test_unknown_words_are_named(run: Run) -> None:
     assert "no matches" in done.err.splitlines()[2]
 
 
+@pytest.mark.usefixtures("here")
+def test_only_the_first_unknown_words_are_named(run: Run) -> None:
+    """The others are counted."""
+    done = run("search", "lib", *(f"zzz{letter}" for letter in "abcdefghijkl"))
+    lines = done.err.splitlines()
+    assert [line.startswith("not near any equation: zzz") for line in lines[:10]] == [True] * 10
+    assert lines[10] == "... and 2 more words"
+    assert len(lines) == 12
+
+
 @pytest.mark.parametrize(
     ("package", "call", "piece"),
     [

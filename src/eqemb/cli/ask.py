@@ -91,9 +91,6 @@ def search(
             )
         answer = opened.search(" ".join(words), count, by=by, encoder=encoder, **_limits(filters))
         _print_unknown("not near any equation", answer)
-        if len(answer.unknown) > _NAMED_WORDS:
-            more = len(answer.unknown) - _NAMED_WORDS
-            print_message(f"... and {more} more words that are not near any equation")
         _print_answer(answer, "no equation has these words near it", as_json=as_json)
 
 
@@ -234,11 +231,13 @@ def _highlighted(side: Any) -> str:
 
 
 def _print_unknown(problem: str, answer: Any) -> None:
-    """Name the unknown words, with similar spellings."""
-    for word in answer.unknown:
+    """Name the first unknown words, with similar spellings."""
+    for word in answer.unknown[:_NAMED_WORDS]:
         near = answer.near.get(word)
         hint = f"; did you mean {', '.join(near)}?" if near else ""
         print_message(f"{problem}: {word}{hint}")
+    if len(answer.unknown) > _NAMED_WORDS:
+        print_message(f"... and {len(answer.unknown) - _NAMED_WORDS} more words")
 
 
 def _print_answer(answer: Any, reason: str, *, as_json: bool) -> None:

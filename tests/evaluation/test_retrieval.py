@@ -350,7 +350,7 @@ def test_the_command_compares_without_judgements(
     assert "| article oracle |" in printed.out
     assert "combination" not in printed.out
     assert "own contexts" in printed.err
-    assert f"the models are kept in {library / 'models'}" in printed.err
+    assert f"models are in {library / 'models'}" in printed.err
 
 
 def test_a_grade_that_is_missing_is_an_error(
@@ -372,7 +372,7 @@ def test_a_grade_that_is_missing_is_an_error(
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["--topics", "x.toml"], "both --topics and --qrels"),
+        (["--topics", "x.toml"], "--topics and --qrels must be given together"),
         (["--encoder", "no_such_module:encode"], "no encoder"),
         (["--encoder", "json:no_such_function"], "no encoder"),
         (["--encoder", "json"], "no encoder"),

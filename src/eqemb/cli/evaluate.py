@@ -129,11 +129,13 @@ def compare(
     Writes tables and plots. To continue after an interruption, run the same command: a task is one
     collection, K and reading; unfinished tasks start again.
     """
+    from eqemb.evaluation.result_files import write_results
+
     jobs = jobs or _JOBS
     if queries is not None:
         if quick or dims or windows or equation_windows or seeds or as_json:
             raise UsageError("--queries can only be combined with -o, --collection and --jobs")
-        _answer(library, output, queries, collection or [ALL_COLLECTIONS], jobs)
+        _write_answers(library, output, queries, collection or [ALL_COLLECTIONS], jobs)
         return
     grid: dict[str, Any] = (
         {"dims": (50,), "windows": (4,), "equation_windows": (16,)} if quick else {}
@@ -148,8 +150,9 @@ def compare(
         seeds=tuple(range(seeds or (2 if quick else 5))),
         **grid,
     )
-    found = _contested(library, output, plan, jobs)
-    _write(found, output)
+    found = _run_grid(library, output, plan, jobs)
+    if not write_results(found, output):
+        print_message("plots are left out: they need pip install 'eqemb[plot]'")
     if as_json:
         print_json(found)
         return
@@ -183,7 +186,7 @@ def _plan(collections: tuple[str, ...], vocabulary: str, **settings: Any) -> Any
     return contest.Plan(collections, rules=rules, rows=rows, **settings)
 
 
-def _contested(library: Path, output: Path, plan: Any, jobs: int) -> dict[str, Any]:
+def _run_grid(library: Path, output: Path, plan: Any, jobs: int) -> dict[str, Any]:
     """The scores, and the time it took."""
     from eqemb.evaluation import grid as contest
 
@@ -200,27 +203,7 @@ def _contested(library: Path, output: Path, plan: Any, jobs: int) -> dict[str, A
     return found | {"seconds": round(time.perf_counter() - started, 1), "jobs": jobs}
 
 
-def _write(found: dict[str, Any], output: Path) -> None:
-    """Write the scores as JSON, as tables in three formats, and as plots."""
-    from eqemb.evaluation import plots, tables
-    from eqemb.storage.atomic import to_json, write_atomically
-
-    write_atomically(output / "results.json", to_json(found))
-    pictures = []
-    if plots.is_installed():
-        pictures = [path.name for path in plots.draw(found, output) if path.suffix == ".svg"]
-    else:
-        print_message("plots are left out: they need pip install 'eqemb[plot]'")
-    made, notes = tables.report(found), tables.notes(found)
-    as_text = [notes.replace("\n", "\n\n") + "\n", *map(tables.markdown, made)]
-    write_atomically(output / "results.md", "\n".join(as_text))
-    as_tex = ["% tables to include in a document: \\input{results}\n", *map(tables.latex, made)]
-    write_atomically(output / "results.tex", "\n".join(as_tex))
-    as_page = tables.page("Comparison of models", made, notes, pictures)
-    write_atomically(output / "results.html", as_page)
-
-
-def _answer(
+def _write_answers(
     library: Path, output: Path, queries: Path, collections: list[str], threads: int
 ) -> None:
     """Write what every model, with its default settings, finds for each query."""

@@ -72,7 +72,7 @@ def section(name: str, command: Callable[..., Any]) -> str:
         if about.hidden:  # from `--help`, too
             continue
         if isinstance(about, ArgumentInfo):
-            metavar = about.metavar or key.upper()
+            metavar = (about.metavar or key.upper()) + "..." * kind_of_value(kind)[1]
             needed = default is inspect.Parameter.empty
             arguments.append((metavar if needed else f"[{metavar}]", about.help or ""))
         else:
@@ -132,7 +132,7 @@ def option(key: str, about: Any, kind: Any, default: Any) -> tuple[str, str, str
     limits = [f"at least {about.min:g}"] if about.min is not None else []
     limits += [f"at most {about.max:g}"] if about.max is not None else []
     if default is inspect.Parameter.empty:
-        said = "needed"
+        said = "required"
     elif default is None or default is False:
         said = ""
     elif default is True:

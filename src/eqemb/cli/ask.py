@@ -72,7 +72,7 @@ def search(
     words: Annotated[
         list[str],
         typer.Argument(
-            metavar="WORDS...", help='Words, "quoted phrases", -excluded words and $LaTeX$.'
+            metavar="WORDS", help='Words, "quoted phrases", -excluded words and $LaTeX$.'
         ),
     ],
     count: Count = 10,

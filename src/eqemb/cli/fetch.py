@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from eqemb.cli.app import app
 from eqemb.cli.console import first_names, print_json, print_message
-from eqemb.cli.options import Json, Option
+from eqemb.cli.options import Json, Option, Options, with_options
 from eqemb.cli.progress import StageProgress
 from eqemb.errors import EqembError, UsageError
 
@@ -16,65 +16,102 @@ if TYPE_CHECKING:
 _NAMED_PAPERS = 5  # in a line
 _Paths = list[Path] | None
 
-
-def _hidden(name: str) -> Any:
-    """An address of arXiv, which only tests and mirrors change."""
-    return Option(name, hidden=True, metavar="URL")
+#: Which papers to download.
+_SELECTION: Options = {
+    "category": (
+        Annotated[
+            list[str] | None,
+            Option("--category", help="nlp, ir, ai, ml, or an arXiv category (cs.CL); repeatable."),
+        ],
+        None,
+    ),
+    "since": (
+        Annotated[
+            str | None,
+            Option("--from", metavar="TIME", help="First submitted then or later: 2015-01."),
+        ],
+        None,
+    ),
+    "until": (
+        Annotated[
+            str | None,
+            Option("--to", metavar="TIME", help="First submitted then or earlier: 2016-12."),
+        ],
+        None,
+    ),
+    "most": (
+        Annotated[
+            int,
+            Option(
+                "--max",
+                min=1,
+                max=30_000,
+                help="At most this many of the categories, newest first.",
+            ),
+        ],
+        300,
+    ),
+    "ids": (
+        Annotated[
+            _Paths,
+            Option("--ids", metavar="FILE", help="A list with one arXiv identifier per line."),
+        ],
+        None,
+    ),
+    "from_pdfs": (
+        Annotated[
+            _Paths,
+            Option(
+                "--from-pdfs",
+                metavar="DIR",
+                help="PDFs, identified by file name or by arXiv's stamp on the first page.",
+            ),
+        ],
+        None,
+    ),
+    "bib": (
+        Annotated[
+            _Paths,
+            Option(
+                "--bib", metavar="FILE", help="BibTeX, or Zotero's export as BibTeX, CSV or JSON."
+            ),
+        ],
+        None,
+    ),
+    "manifest": (
+        Annotated[
+            _Paths,
+            Option(
+                "--manifest",
+                metavar="FILE",
+                help="Same as --ids, for arxiv_ml_ids.txt of benchmarks/collections.",
+            ),
+        ],
+        None,
+    ),
+}
+#: The addresses of arXiv, which only tests and mirrors change.
+_SITE: Options = {
+    name: (Annotated[str | None, Option(f"--{name}", hidden=True, metavar="URL")], None)
+    for name in ("api", "source", "records")
+}
 
 
 @app.command()
+@with_options({**_SELECTION, **_SITE})
 def fetch(
     output: Annotated[
         Path, Option("-o", "--output", metavar="FOLDER", help="Save the papers here.")
     ],
-    category: Annotated[
-        list[str] | None,
-        Option("--category", help="nlp, ir, ai, ml, or an arXiv category (cs.CL); repeatable."),
-    ] = None,
-    since: Annotated[
-        str | None,
-        Option("--from", metavar="TIME", help="First submitted at this time or later: 2015-01."),
-    ] = None,
-    until: Annotated[
-        str | None,
-        Option("--to", metavar="TIME", help="First submitted at this time or earlier: 2016-12."),
-    ] = None,
-    most: Annotated[
-        int, Option("--max", min=1, max=30_000, help="Only the newest of the categories.")
-    ] = 300,
-    ids: Annotated[
-        _Paths, Option("--ids", metavar="FILE", help="A list with one arXiv identifier per line.")
-    ] = None,
-    from_pdfs: Annotated[
-        _Paths,
-        Option(
-            "--from-pdfs",
-            metavar="DIR",
-            help="PDFs, identified by file name or by arXiv's stamp on the first page.",
-        ),
-    ] = None,
-    bib: Annotated[
-        _Paths,
-        Option("--bib", metavar="FILE", help="BibTeX, or Zotero's export as BibTeX, CSV or JSON."),
-    ] = None,
-    manifest: Annotated[
-        _Paths,
-        Option(
-            "--manifest",
-            metavar="FILE",
-            help="Same as --ids, for arxiv_ml_ids.txt of benchmarks/collections.",
-        ),
-    ] = None,
     delay: Annotated[
         float, Option("--delay", help="Seconds between two requests, at least 3.")
     ] = 3.0,
     dry_run: Annotated[
-        bool, Option("--dry-run", help="Print how many papers and how long, and exit.")
+        bool,
+        Option("--dry-run", help="Print how many papers it is and how long it takes, and exit."),
     ] = False,
     as_json: Json = False,
-    api: Annotated[str | None, _hidden("--api")] = None,
-    source: Annotated[str | None, _hidden("--source")] = None,
-    records: Annotated[str | None, _hidden("--records")] = None,
+    **options: Any,
 ) -> None:
     """Download the LaTeX sources of papers from arXiv.
 
@@ -83,26 +120,21 @@ def fetch(
     from eqemb.arxiv.client import Client, Site
     from eqemb.arxiv.fetch import fetch as download
     from eqemb.arxiv.fetch import plan
-    from eqemb.arxiv.listing import category_names, search_query
     from eqemb.arxiv.text import format_duration
 
-    if (since or until) and not category:
-        raise UsageError("--from and --to can only be used with --category")
-    query = search_query(category_names(category), since, until) if category else ""
-    wanted = _identifiers([*(ids or []), *(manifest or [])], bib or [], from_pdfs or [])
-    if not query and not wanted:
+    query, ids = _query(options), _identifiers(options)
+    if not query and not ids:
         raise UsageError(
             "no papers given: use --category nlp, or --ids, --bib, --from-pdfs or --manifest"
         )
-    own = {"api": api, "source": source, "records": records}
-    site = Site()._replace(**{name: value for name, value in own.items() if value})
-    result = None
+    site = Site()._replace(**{name: options[name] for name in _SITE if options[name]})
+    most, result = options["most"], None
     with closing(Client(delay)) as client:
         with StageProgress() as progress:
             made = plan(
-                output, client, site, query=query, most=most, ids=wanted, progress=progress.update
+                output, client, site, query=query, most=most, ids=ids, progress=progress.update
             )
-        _check_not_empty(made, category or [])
+        _check_not_empty(made, options["category"] or [])
         _print_missing(made, most)
         if made.requests and not dry_run:
             time = format_duration(made.seconds(delay))
@@ -126,17 +158,30 @@ def fetch(
         print_message(f"next: eqemb build {output} -o library/")
 
 
-def _identifiers(lists: list[Path], bibs: list[Path], folders: list[Path]) -> list[str]:
+def _query(options: dict[str, Any]) -> str:
+    """The query for categories and dates; "" without a category."""
+    from eqemb.arxiv.listing import category_names, search_query
+
+    since, until = options["since"], options["until"]
+    if options["category"]:
+        return search_query(category_names(options["category"]), since, until)
+    if since or until:
+        raise UsageError("--from and --to can only be used with --category")
+    return ""
+
+
+def _identifiers(options: dict[str, Any]) -> list[str]:
     """The identifiers in files and folders; entries without one are reported."""
-    from eqemb.arxiv import ids as identifiers
+    from eqemb.arxiv import ids
 
     found: dict[str, None] = {}
-    for read, paths in (
-        (identifiers.in_list, lists),
-        (identifiers.in_bibliography, bibs),
-        (identifiers.in_pdfs, folders),
+    for option, read in (
+        ("ids", ids.in_list),
+        ("manifest", ids.in_list),
+        ("bib", ids.in_bibliography),
+        ("from_pdfs", ids.in_pdfs),
     ):
-        for path in paths:
+        for path in options[option] or []:
             some = read(path)
             found |= dict.fromkeys(some.found)
             if some.missed:

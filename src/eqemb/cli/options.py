@@ -61,7 +61,7 @@ Papers = Annotated[
     list[Path],
     typer.Argument(
         parser=_path,
-        metavar="PATHS...",
+        metavar="PATHS",
         help="Folders, .tex, .gz, .tar, .tar.gz, .zip, arXiv month tars, unarXive JSONL.",
     ),
 ]
@@ -70,11 +70,11 @@ OutputLibrary = Annotated[
 ]
 Jobs = Annotated[
     int | None,
-    Option("--jobs", min=1, max=256, help="Worker processes; they do not change the result."),
+    Option("--jobs", min=1, max=256, help="Worker processes; the result does not depend on them."),
 ]
 Threads = Annotated[
     int | None,
-    Option("--threads", min=1, max=256, help="Threads; they do not change the result."),
+    Option("--threads", min=1, max=256, help="Threads; the result does not depend on them."),
 ]
 Resume = Annotated[bool, Option("--resume", help="Continue an interrupted run.")]
 Device = Annotated[
@@ -95,7 +95,7 @@ Collection = Annotated[
     str,
     Option(
         "--collection",
-        help="Only this collection (a sub-folder of the papers, see `eqemb info`); all: every one.",
+        help="A collection, which is a sub-folder of the papers, or all.",
     ),
 ]
 
@@ -139,13 +139,13 @@ Vocabulary = Annotated[
     Option("--vocabulary", help="plain, or paper: nouns and adjectives (needs eqemb[paper])."),
 ]
 Numbering = Annotated[
-    str, Option("--numbering", help="display: all displayed equations; numbered: only these.")
+    str, Option("--numbering", help="Which equations: display (all displayed) or numbered.")
 ]
 CORPUS: Options = {
     "vocabulary": (Vocabulary, "plain"),
     "numbering": (Numbering, "display"),
     "min_count": (
-        Annotated[str, Option("--min-count", help="Drop words that occur less often, or auto.")],
+        Annotated[str, Option("--min-count", help="Drop words that are rarer than this, or auto.")],
         "auto",
     ),
     "top": (

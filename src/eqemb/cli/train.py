@@ -145,7 +145,7 @@ def split(
     seed: Seed = 0,
     singletons: Annotated[
         int,
-        Option("--singletons", min=0, help="Equations that occur once and are scored, at most."),
+        Option("--singletons", min=0, help="How many equations that occur only once to score."),
     ] = 2000,
     negatives: Annotated[
         int, Option("--negatives", min=1, help="Negative samples for each held-out word.")
@@ -153,7 +153,7 @@ def split(
     as_json: Json = False,
     **options: Any,
 ) -> None:
-    """Hold out words and print the scores of chance.
+    """Hold out words for evaluation, and score chance on them.
 
     The held-out words and their negative samples are frozen: models trained with the same options
     are scored on the same words.

@@ -65,7 +65,7 @@ def _print_missing(lacks: dict[str, int] | None) -> None:
 def remove(
     library: LibraryPath,
     articles: Annotated[
-        list[str], typer.Argument(metavar="ARTICLE...", help="Names, as `eqemb show` lists them.")
+        list[str], typer.Argument(metavar="ARTICLES", help="Names, as `eqemb show` lists them.")
     ],
     resume: Resume = False,
     as_json: Json = False,
@@ -89,7 +89,9 @@ def export(
     library: LibraryPath,
     output: Annotated[
         Path,
-        Option("-o", "--output", metavar="FILE", help="A file name in .parquet, .csv or .jsonl."),
+        Option(
+            "-o", "--output", metavar="FILE", help="The file to write: .parquet, .csv or .jsonl."
+        ),
     ],
     replace: Annotated[bool, Option("--replace", help="Overwrite an existing file.")] = False,
     as_json: Json = False,

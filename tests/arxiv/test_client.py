@@ -1,4 +1,4 @@
-"""The client keeps arXiv's manners: one call at a time, pauses, waits where it is asked to."""
+"""The client follows arXiv's terms of use: one connection, pauses, and waits when told to."""
 
 import email.utils
 import socket
@@ -37,12 +37,12 @@ def client(arxiv: FakeArxiv) -> Iterator[Client]:
 
 
 def pauses(arxiv: FakeArxiv) -> list[float]:
-    """The seconds between two calls."""
+    """The seconds between successive requests."""
     return [later.time - earlier.time for earlier, later in pairwise(arxiv.calls)]
 
 
-def test_calls_share_a_connection_and_keep_a_distance(arxiv: FakeArxiv, client: Client) -> None:
-    """Three seconds apart, under our name."""
+def test_requests_share_a_connection_and_are_spaced(arxiv: FakeArxiv, client: Client) -> None:
+    """Requests are three seconds apart and name eqemb."""
     for _ in range(4):
         assert client.get(arxiv.site.source + "1501.00001v1").body == b"source"
     assert pauses(arxiv) == [3, 3, 3]
@@ -50,8 +50,8 @@ def test_calls_share_a_connection_and_keep_a_distance(arxiv: FakeArxiv, client: 
     assert all(call.agent.startswith("eqemb/") for call in arxiv.calls)
 
 
-def test_the_distance_can_only_grow(arxiv: FakeArxiv) -> None:
-    """A shorter one is refused."""
+def test_the_delay_can_only_be_longer(arxiv: FakeArxiv) -> None:
+    """A delay of less than three seconds is rejected."""
     with closing(arxiv.clock.client(10)) as slow:
         slow.get(arxiv.base)
         slow.get(arxiv.base)
@@ -61,16 +61,16 @@ def test_the_distance_can_only_grow(arxiv: FakeArxiv) -> None:
             Client(delay)
 
 
-def test_a_busy_server_is_asked_later_and_later(arxiv: FakeArxiv, client: Client) -> None:
-    """Until it answers."""
+def test_waits_double_while_the_server_is_busy(arxiv: FakeArxiv, client: Client) -> None:
+    """The request is repeated until the server answers."""
     arxiv.refuse("src", *[Answer(status) for status in (503, 429, 500)])
     assert client.get(arxiv.site.source + "1501.00001v1").status == 200
     assert pauses(arxiv) == [6, 12, 24]
 
 
 @pytest.mark.parametrize("name", ["Retry-After", "retry-after"])
-def test_the_server_says_how_long(arxiv: FakeArxiv, client: Client, name: str) -> None:
-    """In seconds or as a date; never shorter than our own wait."""
+def test_retry_after_is_respected(arxiv: FakeArxiv, client: Client, name: str) -> None:
+    """Retry-After is a number or a date, and never shortens our own wait."""
     date = email.utils.formatdate(time.time() + 200, usegmt=True)
     for text in ("60", "1", date, "soon"):
         arxiv.refuse("src", Answer(429, headers=((name, text),)))
@@ -80,8 +80,8 @@ def test_the_server_says_how_long(arxiv: FakeArxiv, client: Client, name: str) -
     assert 190 < third <= 200
 
 
-def test_a_server_that_stays_busy_is_left_alone(arxiv: FakeArxiv, client: Client) -> None:
-    """After six tries, or at once where it asks for a long pause or refuses."""
+def test_a_server_that_stays_busy_is_unavailable(arxiv: FakeArxiv, client: Client) -> None:
+    """After six attempts, or at once if it asks for a long pause or denies access."""
     arxiv.refuse("src", *[Answer(503)] * 6)
     with pytest.raises(UnavailableError, match=r"failed to answer 6 times \(HTTP 503\)") as stopped:
         client.get(arxiv.site.source)
@@ -98,10 +98,10 @@ def test_a_server_that_stays_busy_is_left_alone(arxiv: FakeArxiv, client: Client
 
 
 @pytest.mark.parametrize("answer", [Answer(500), Answer(502), Answer(504), Answer(cut=3)])
-def test_a_question_that_always_fails_is_given_up(
+def test_a_request_that_always_fails_is_given_up(
     arxiv: FakeArxiv, client: Client, answer: Answer
 ) -> None:
-    """The next one is asked at the common pace."""
+    """The next request is sent at the usual pace."""
     arxiv.refuse("src", *[answer] * 6)
     with pytest.raises(RequestFailedError, match="failed to answer 6 times"):
         client.get(arxiv.site.source + "1501.00001v1")
@@ -109,8 +109,8 @@ def test_a_question_that_always_fails_is_given_up(
     assert pauses(arxiv) == [6, 12, 24, 48, 96, 3]
 
 
-def test_an_answer_that_breaks_off_is_asked_for_again(arxiv: FakeArxiv, client: Client) -> None:
-    """Over a new connection."""
+def test_an_incomplete_response_is_requested_again(arxiv: FakeArxiv, client: Client) -> None:
+    """A new connection is used."""
     client.get(arxiv.base)
     arxiv.refuse("src", Answer(body=b"sou", cut=3))
     assert client.get(arxiv.site.source + "1501.00001v1").body == b"source"
@@ -118,10 +118,8 @@ def test_an_answer_that_breaks_off_is_asked_for_again(arxiv: FakeArxiv, client: 
     assert pauses(arxiv) == [3, 6]
 
 
-def test_a_connection_that_was_closed_meanwhile_is_made_anew(
-    arxiv: FakeArxiv, client: Client
-) -> None:
-    """Without counting as a failure."""
+def test_a_connection_closed_while_idle_is_replaced(arxiv: FakeArxiv, client: Client) -> None:
+    """This does not count as a failure."""
     client.get(arxiv.base)
     assert client._manager is not None
     pool = client._manager.connection_from_url(arxiv.base).pool
@@ -134,8 +132,8 @@ def test_a_connection_that_was_closed_meanwhile_is_made_anew(
 
 
 @pytest.mark.parametrize("name", ["Location", "location"])
-def test_moved_things_are_followed(arxiv: FakeArxiv, client: Client, name: str) -> None:
-    """At the pace of any call, and not in circles."""
+def test_redirects_are_followed(arxiv: FakeArxiv, client: Client, name: str) -> None:
+    """Each keeps the usual pace, and there is a limit."""
     moved = ((name, "/src/1501.00001v1"),)
     arxiv.refuse("src", Answer(301, headers=moved))
     assert client.get(f"{arxiv.site.source}old").body == b"source"
@@ -145,8 +143,8 @@ def test_moved_things_are_followed(arxiv: FakeArxiv, client: Client, name: str) 
         client.get(f"{arxiv.site.source}old")
 
 
-def test_no_network_is_said_at_once() -> None:
-    """Nobody waits minutes to hear it."""
+def test_no_network_is_reported_at_once() -> None:
+    """The client does not retry for minutes if it never got an answer."""
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         port = taken.getsockname()[1]  # nobody listens
@@ -156,8 +154,8 @@ def test_no_network_is_said_at_once() -> None:
     assert clock.now == 1003
 
 
-def test_the_first_call_waits_too(arxiv: FakeArxiv, client: Client) -> None:
-    """A run before this one may have asked just now."""
+def test_the_first_request_waits_too(arxiv: FakeArxiv, client: Client) -> None:
+    """An earlier run may have just ended."""
     client.get(arxiv.base)
     assert [call.time for call in arxiv.calls] == [1003]
 
@@ -165,8 +163,8 @@ def test_the_first_call_waits_too(arxiv: FakeArxiv, client: Client) -> None:
 @pytest.mark.parametrize(
     ("url", "target"), [("", "/"), ("?a=b&c", "/?a=b&c"), ("/src/cs/1", "/src/cs/1")]
 )
-def test_what_is_asked_for(arxiv: FakeArxiv, client: Client, url: str, target: str) -> None:
-    """Is the path with its question."""
+def test_the_request_target(arxiv: FakeArxiv, client: Client, url: str, target: str) -> None:
+    """It is the path with its query."""
     client.get(arxiv.base + url)
     assert [call.target for call in arxiv.calls] == [target]
 
@@ -188,7 +186,7 @@ def test_a_proxy_of_the_environment_is_used(
 def test_a_large_response_is_not_read_to_its_end(
     arxiv: FakeArxiv, client: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The next request uses a new connection."""
+    """It raises an error, and the next request uses a new connection."""
     monkeypatch.setattr(module, "MAX_BYTES", 3)
     with pytest.raises(ResponseTooLargeError, match=r"1501.00001v1 is larger than"):
         client.get(f"{arxiv.site.source}1501.00001v1")
@@ -208,5 +206,5 @@ def test_compressed_bodies_stay_compressed(arxiv: FakeArxiv, client: Client) -> 
     [(0, "1 s"), (89, "89 s"), (90, "2 min"), (5399, "90 min"), (9000, "2.5 h")],
 )
 def test_durations(seconds: float, text: str) -> None:
-    """As people say them."""
+    """In seconds, minutes or hours."""
     assert format_duration(seconds) == text

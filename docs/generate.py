@@ -11,7 +11,7 @@ does not depend on how a version of typer lays it out. `pictures/layout-*.svg` a
 import inspect
 import sys
 import typing
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Container, Iterator
 from html import escape
 from pathlib import Path
 from types import NoneType
@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 from typer.models import ArgumentInfo
 
 import eqemb.cli  # every command is declared when its module is imported
-from eqemb.cli.console import app
+from eqemb.cli.app import COMMAND_GROUPS, app
 from eqemb.formula.tree import Node, baseline, children
 
 DOCS = Path(__file__).parent
@@ -32,14 +32,17 @@ def cli_page() -> str:
     """Every command with its arguments and options."""
     commands = declared()
     width = max(map(len, commands))
-    listed = [f"{name:{width}}  {summary(call)[0]}" for name, call in commands.items()]
+    listed = [
+        "\n".join([group, *(f"  {n:{width}}  {summary(commands[n])[0]}" for n in names)])
+        for group, names in grouped(commands).items()
+    ]
     head = (
         "# Commands\n\n<!-- made by docs/generate.py: change the commands, not this page -->\n\n"
-        f"```text\n{chr(10).join(listed)}\n```\n\n"
-        "Data goes to stdout and talk to stderr, so that output can be piped.\n"
-        "Exit codes: 0 done, 1 failed or nothing found, 2 a request that cannot be carried out,\n"
-        "3 a threshold that was asked for was missed, 130 interrupted.\n"
-        "`eqemb --version` prints the version, and every command has `--help`.\n"
+        f"```text\n{(chr(10) * 2).join(listed)}\n```\n\n"
+        "Data goes to stdout and messages to stderr, so that output can be piped.\n"
+        "Exit codes: 0 success, 1 failure or no matches, 2 wrong usage, 3 a requested threshold\n"
+        "was missed, 130 interrupted. `eqemb version` prints the version; `eqemb help COMMAND` or\n"
+        "`eqemb COMMAND --help` explains a command.\n"
     )
     return "\n".join([head, *(section(name, call) for name, call in commands.items())])
 
@@ -48,9 +51,18 @@ def declared() -> dict[str, Callable[..., Any]]:
     """The commands by name, in the order of `--help`."""
     found = {}
     for info in app.registered_commands:
-        assert info.callback is not None  # noqa: S101 - for the reader of types
-        found[info.name or info.callback.__name__] = info.callback
-    return found
+        assert info.callback is not None  # noqa: S101 - for mypy
+        if not info.hidden:
+            found[info.name or info.callback.__name__] = info.callback
+    return {name: found[name] for names in grouped(found).values() for name in names}
+
+
+def grouped(commands: Container[str]) -> dict[str, list[str]]:
+    """The names of the commands by group, as `--help` lists them."""
+    return {
+        group: [name for name in names if name in commands]
+        for group, names in COMMAND_GROUPS.items()
+    }
 
 
 def section(name: str, command: Callable[..., Any]) -> str:
@@ -60,7 +72,7 @@ def section(name: str, command: Callable[..., Any]) -> str:
         if about.hidden:  # from `--help`, too
             continue
         if isinstance(about, ArgumentInfo):
-            metavar = about.metavar or key.upper()
+            metavar = (about.metavar or key.upper()) + "..." * kind_of_value(kind)[1]
             needed = default is inspect.Parameter.empty
             arguments.append((metavar if needed else f"[{metavar}]", about.help or ""))
         else:
@@ -120,7 +132,7 @@ def option(key: str, about: Any, kind: Any, default: Any) -> tuple[str, str, str
     limits = [f"at least {about.min:g}"] if about.min is not None else []
     limits += [f"at most {about.max:g}"] if about.max is not None else []
     if default is inspect.Parameter.empty:
-        said = "needed"
+        said = "required"
     elif default is None or default is False:
         said = ""
     elif default is True:
@@ -128,8 +140,8 @@ def option(key: str, about: Any, kind: Any, default: Any) -> tuple[str, str, str
     else:
         said = f"`{default}`"
     helped = " ".join((about.help or "").split()).replace("|", "\\|")
-    told = "often" in helped or "epeat" in helped
-    more = "; ".join(limits + (["may be given often"] if many and not told else []))
+    told = "epeat" in helped
+    more = "; ".join(limits + (["repeatable"] if many and not told else []))
     return shown, f"{helped} ({more})".strip() if more else helped, said
 
 

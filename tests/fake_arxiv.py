@@ -1,8 +1,7 @@
-"""A server on this machine that speaks as arXiv does, with its failures, and a clock that jumps.
+"""A local server that behaves like arXiv, with its failures, and a clock that only jumps.
 
-It answers questions with Atom feeds in pages, sends sources, and tells licences. `refuse` makes it
-fail in ways that arXiv fails in; `calls` remembers what it was asked, when and over which
-connection.
+It answers queries with pages of an Atom feed, and sends sources and licences. `refuse` makes it
+fail as arXiv does; `calls` records each request, with its time and connection.
 """
 
 import os
@@ -19,40 +18,40 @@ from unittest import mock
 from urllib.parse import parse_qs, unquote, urlsplit
 from xml.sax.saxutils import escape
 
-from eqemb.arxiv.client import Courier
-from eqemb.arxiv.fetch import Site
+from eqemb.arxiv.client import Client, Site
 
 FREE = "http://creativecommons.org/licenses/by/4.0/"
 
 
 class Clock:
-    """Time that passes only by waiting."""
+    """Time that passes only by sleeping."""
 
     def __init__(self) -> None:
         self.now = 1000.0
 
     def sleep(self, seconds: float) -> None:
-        """Let time pass."""
+        """Advance the time."""
         self.now += seconds
 
-    def courier(self, delay: float = 3.0) -> Courier:
-        """One that lives by this clock."""
-        return Courier(delay, clock=lambda: self.now, sleep=self.sleep)
+    def client(self, delay: float = 3.0) -> Client:
+        """A client that uses this clock."""
+        return Client(delay, clock=lambda: self.now, sleep=self.sleep)
 
 
 class Call(NamedTuple):
-    """One call as the server saw it."""
+    """One request, as the server saw it."""
 
     kind: str
     target: str
     agent: str
+    host: str
     connection: int
     time: float
 
 
 @dataclass
 class Entry:
-    """A paper that the server has."""
+    """A paper on the server."""
 
     id: str
     source: bytes
@@ -65,7 +64,7 @@ class Entry:
 
 
 class Answer(NamedTuple):
-    """A reply; `cut` bytes of its body are promised and not sent."""
+    """A response; `cut` bytes of its body are announced and not sent."""
 
     status: int = 200
     body: bytes = b""
@@ -75,7 +74,7 @@ class Answer(NamedTuple):
 
 @dataclass
 class FakeArxiv:
-    """The papers, the failures to come, and the calls so far."""
+    """The papers, the failures to come, and the requests so far."""
 
     clock: Clock
     papers: list[Entry] = field(default_factory=list)
@@ -85,41 +84,41 @@ class FakeArxiv:
 
     @property
     def site(self) -> Site:
-        """Where it answers."""
+        """The addresses of the server."""
         return Site(*(self.base + urlsplit(url).path for url in Site()))
 
     @property
     def options(self) -> list[str]:
-        """The same for the command line."""
+        """The addresses as options of the command line."""
         api, source, records = self.site
         return ["--api", api, "--source", source, "--records", records]
 
     def add(self, name: str, source: bytes, **more: str | tuple[str, ...]) -> Entry:
-        """One paper more."""
+        """Add a paper."""
         entry = Entry(name, source, **more)  # type: ignore[arg-type]
         self.papers.append(entry)
         return entry
 
     def refuse(self, kind: str, *answers: Answer) -> None:
-        """The next answers to calls of a kind: "api", "src" or "oai"."""
+        """Set the next responses to requests of a kind: "api", "src" or "oai"."""
         self.failures[kind] += answers
 
-    def asked(self, kind: str) -> list[str]:
-        """What was asked for, of a kind."""
+    def requested(self, kind: str) -> list[str]:
+        """The targets of the requests of a kind."""
         return [call.target for call in self.calls if call.kind == kind]
 
     def answer(self, target: str) -> Answer:
-        """What it says to a call."""
+        """The response to a request."""
         parts = urlsplit(target)
         kind = parts.path.split("/")[1]
         if self.failures[kind]:
             return self.failures[kind].pop(0)
-        asked = {key: values[0] for key, values in parse_qs(parts.query).items()}
+        query = {key: values[0] for key, values in parse_qs(parts.query).items()}
         if kind == "api":
-            return self._feed(asked)
+            return self._feed(query)
         if kind == "oai":
-            return self._record(asked["identifier"].removeprefix("oai:arXiv.org:"))
-        if kind == "e-print":  # as it was called once
+            return self._record(query["identifier"].removeprefix("oai:arXiv.org:"))
+        if kind == "e-print":  # the former name
             return Answer(301, headers=(("location", parts.path.replace("e-print", "src")),))
         name = unquote(parts.path).removeprefix("/src/")
         for paper in self.papers:
@@ -127,15 +126,15 @@ class FakeArxiv:
                 return Answer(paper.status, paper.source)
         return Answer(404, b"<html>None</html>")
 
-    def _feed(self, asked: dict[str, str]) -> Answer:
-        if "id_list" in asked:
-            names = [re.sub(r"v\d+$", "", name) for name in asked["id_list"].split(",")]
+    def _feed(self, query: dict[str, str]) -> Answer:
+        if "id_list" in query:
+            names = [re.sub(r"v\d+$", "", name) for name in query["id_list"].split(",")]
             found = [paper for paper in self.papers if paper.id in names]
         else:
-            found = [paper for paper in self.papers if _matches(paper, asked["search_query"])]
-            found.sort(key=lambda paper: paper.date, reverse=asked["sortOrder"] == "descending")
-        first = int(asked["start"])
-        page = found[first : first + int(asked["max_results"])]
+            found = [paper for paper in self.papers if _matches(paper, query["search_query"])]
+            found.sort(key=lambda paper: paper.date, reverse=query["sortOrder"] == "descending")
+        first = int(query["start"])
+        page = found[first : first + int(query["max_results"])]
         return Answer(body=feed(page, len(found)))
 
     def _record(self, name: str) -> Answer:
@@ -158,7 +157,7 @@ def _matches(paper: Entry, query: str) -> bool:
 
 
 def feed(papers: list[Entry], total: int) -> bytes:
-    """A page of arXiv's list."""
+    """A page of the Atom feed."""
     entries = "".join(
         f"<entry><id>http://arxiv.org/abs/{paper.id}{paper.version}</id>"
         f"<published>{paper.date}T12:00:00Z</published><title>{escape(paper.title)}</title>"
@@ -176,7 +175,7 @@ def feed(papers: list[Entry], total: int) -> bytes:
 
 class _Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
-    wbufsize = -1  # head and body at once: in two pieces, each call takes 40 ms
+    wbufsize = -1  # send head and body together: in two pieces, each request takes 40 ms
     arxiv: FakeArxiv
     connections = 0
 
@@ -186,12 +185,13 @@ class _Handler(BaseHTTPRequestHandler):
         self.number = type(self).connections
 
     def do_GET(self) -> None:
-        """Answer, and remember the call."""
-        kind = self.path.split("/")[1].split("?")[0]
-        agent = self.headers.get("User-Agent", "")
+        """Record the request and answer it."""
+        target = re.sub(r"^http://[^/]*", "", self.path)  # a proxy gets whole URLs
+        kind = target.split("/")[1].split("?")[0]
+        agent, host = self.headers.get("User-Agent", ""), self.headers.get("Host", "")
         now = self.arxiv.clock.now
-        self.arxiv.calls.append(Call(kind, self.path, agent, self.number, now))
-        answer = self.arxiv.answer(self.path)
+        self.arxiv.calls.append(Call(kind, target, agent, host, self.number, now))
+        answer = self.arxiv.answer(target)
         self.send_response(answer.status)
         for name, value in answer.headers:
             self.send_header(name, value)
@@ -201,12 +201,12 @@ class _Handler(BaseHTTPRequestHandler):
         self.close_connection = self.close_connection or bool(answer.cut)
 
     def log_message(self, *_: object) -> None:
-        """Say nothing."""
+        """Log nothing."""
 
 
 @contextmanager
 def serving(clock: Clock) -> Iterator[FakeArxiv]:
-    """A server for as long as it is needed; locks go to a folder of its own."""
+    """Run a server; locks go to a temporary folder."""
     arxiv = FakeArxiv(clock)
     handler = type("Handler", (_Handler,), {"arxiv": arxiv, "connections": 0})
     server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
@@ -217,7 +217,7 @@ def serving(clock: Clock) -> Iterator[FakeArxiv]:
     try:
         with (
             tempfile.TemporaryDirectory() as cache,
-            mock.patch.dict(os.environ, XDG_CACHE_HOME=cache),
+            mock.patch.dict(os.environ, XDG_CACHE_HOME=cache, NO_PROXY="127.0.0.1"),
         ):
             yield arxiv
     finally:

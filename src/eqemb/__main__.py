@@ -1,18 +1,18 @@
-"""`eqemb`, and `python -m eqemb`: the command line."""
+"""The command line, as `eqemb` and as `python -m eqemb`."""
 
 import signal
 
 
 def main() -> None:
-    """Start; until all is imported Ctrl-C ends it in silence, and not amid a traceback."""
-    heard = signal.getsignal(signal.SIGINT)
-    if heard is signal.default_int_handler:  # it may be ignored, as under nohup
+    """Run the command line; during imports, Ctrl-C ends the process without a traceback."""
+    handler = signal.getsignal(signal.SIGINT)
+    if handler is signal.default_int_handler:  # it may be ignored, as under nohup
         signal.signal(signal.SIGINT, signal.SIG_DFL)
     from eqemb import cli
 
-    if heard is signal.default_int_handler:
-        signal.signal(signal.SIGINT, heard)
-        signal.signal(signal.SIGTERM, heard)  # what is kept is kept then, too
+    if handler is signal.default_int_handler:
+        signal.signal(signal.SIGINT, handler)
+        signal.signal(signal.SIGTERM, handler)  # finished work is kept on termination, too
     cli.main()
 
 

@@ -1,4 +1,4 @@
-"""arXiv identifiers are found in lists, bibliographies and PDFs, and what has none is named."""
+"""Identifiers are found in lists, bibliographies and PDFs; entries without one are named."""
 
 import json
 import zlib
@@ -31,13 +31,13 @@ from eqemb.errors import UsageError
         ("10.1145/1803.09123", ""),  # another's DOI
     ],
 )
-def test_an_identifier_in_any_dress(text: str, identifier: str) -> None:
-    """Is written as arXiv writes it."""
+def test_every_spelling_of_an_identifier(text: str, identifier: str) -> None:
+    """It becomes the spelling that arXiv uses."""
     assert canonical(text) == identifier
 
 
-def test_a_list_has_one_a_line(tmp_path: Path) -> None:
-    """Comments, further columns and repetitions are passed over; the rest is named."""
+def test_a_list_has_one_identifier_per_line(tmp_path: Path) -> None:
+    """Comments, other columns and repetitions are ignored; other lines are named."""
     path = tmp_path / "ids.txt"
     path.write_text(
         "# mine\n1803.09123  # the paper\n\ncs/0501001\tA title\n1803.09123\n"
@@ -48,7 +48,7 @@ def test_a_list_has_one_a_line(tmp_path: Path) -> None:
 
 
 def test_our_own_lists() -> None:
-    """That of arXiv's papers is one; those of repositories say what to do."""
+    """The list of arXiv papers is accepted; those of repositories are rejected with advice."""
     folder = Path(__file__).parents[2] / "benchmarks/collections"
     found, missed = in_list(folder / "arxiv_ml_ids.txt")
     assert (len(found), missed) == (5924, [])
@@ -56,9 +56,9 @@ def test_our_own_lists() -> None:
         in_list(folder / "nlp.tsv")
 
 
-def test_a_file_that_is_not_there(tmp_path: Path) -> None:
-    """Is said in a sentence."""
-    with pytest.raises(UsageError, match=r"no.txt cannot be read: No such file"):
+def test_a_missing_file(tmp_path: Path) -> None:
+    """The error names it."""
+    with pytest.raises(UsageError, match=r"cannot read .*no.txt: No such file"):
         in_list(tmp_path / "no.txt")
 
 
@@ -80,7 +80,7 @@ BIBTEX = r"""
 
 
 def test_bibtex(tmp_path: Path) -> None:
-    """An entry's own identifier counts, and no other that its abstract names."""
+    """An entry's own identifier counts, not those that its abstract mentions."""
     path = tmp_path / "refs.bib"
     path.write_text(BIBTEX, "utf-8")
     assert in_bibliography(path) == (
@@ -90,7 +90,7 @@ def test_bibtex(tmp_path: Path) -> None:
 
 
 def test_entries_on_one_line(tmp_path: Path) -> None:
-    """Are papers of their own."""
+    """Each is a paper of its own."""
     path = tmp_path / "refs.bib"
     path.write_text(
         "@article{a, eprint={1803.09123}} @article{b, eprint={1409.0473}}@misc(c, eprint={x})"
@@ -111,15 +111,15 @@ def test_entries_on_one_line(tmp_path: Path) -> None:
         ("eprint={0309136}", ""),
     ],
 )
-def test_an_old_number_beside_its_archive(tmp_path: Path, fields: str, identifier: str) -> None:
-    """As arXiv's own BibTeX had it."""
+def test_an_old_number_with_its_archive(tmp_path: Path, fields: str, identifier: str) -> None:
+    """ArXiv's own BibTeX had such entries."""
     path = tmp_path / "refs.bib"
     path.write_text(f"@misc{{a, {fields}}}\n", "utf-8")
     assert in_bibliography(path) == (([identifier], []) if identifier else ([], ["a"]))
 
 
 def test_zotero_csv(tmp_path: Path) -> None:
-    """By address, DOI, extra field or place in the archive."""
+    """Identifiers in the URL, the DOI, the extra field or the archive location."""
     path = tmp_path / "zotero.csv"
     path.write_text(
         '"Key","Title","DOI","Url","Abstract Note","Extra","Archive Location"\n'
@@ -135,7 +135,7 @@ def test_zotero_csv(tmp_path: Path) -> None:
 
 
 def test_zotero_json(tmp_path: Path) -> None:
-    """CSL's list, and the object of Better BibTeX."""
+    """A CSL list, and the object of Better BibTeX."""
     items = [
         {"id": "a", "URL": "http://arxiv.org/abs/1803.09123", "author": [{"family": "K"}]},
         {"id": "b", "note": "arXiv:1409.0473 [cs]", "issued": {"date-parts": [[2014]]}},
@@ -147,19 +147,19 @@ def test_zotero_json(tmp_path: Path) -> None:
     path.write_text(json.dumps({"items": [{"archiveID": "arXiv:1207.0580"}]}), "utf-8")
     assert in_bibliography(path) == (["1207.0580"], [])
     path.write_text("[1, ", "utf-8")
-    with pytest.raises(UsageError, match=r"items.json is no JSON"):
+    with pytest.raises(UsageError, match=r"items.json is not valid JSON"):
         in_bibliography(path)
 
 
-def test_other_texts_give_the_lines_that_name_papers(tmp_path: Path) -> None:
-    """As RIS does."""
+def test_other_formats_give_the_lines_that_mention_papers(tmp_path: Path) -> None:
+    """RIS, for example."""
     path = tmp_path / "refs.ris"
     path.write_text("TY  - JOUR\nUR  - http://arxiv.org/abs/1803.09123\nER  -\n", "utf-8")
     assert in_bibliography(path) == (["1803.09123"], [])
 
 
 def pdf(*streams: bytes, packed: bool = True, more: bytes = b"") -> bytes:
-    """A PDF, as far as its streams go."""
+    """A PDF with these streams."""
     parts = [b"%PDF-1.5\n"]
     for text in streams:
         data = zlib.compress(text) if packed else text
@@ -191,17 +191,17 @@ STAMP = b"BT 10 0 0 10 18 220 Tm (arXiv:1803.09123v1  [stat.ML]  24 Mar 2018) Tj
     ],
 )
 def test_the_stamp_of_a_pdf(tmp_path: Path, data: bytes, identifier: str) -> None:
-    """Is found in its text as far as zlib opens it; a reference to another paper is none."""
+    """It is found in text that zlib can decompress; a reference to another paper is not a stamp."""
     (tmp_path / "some.pdf").write_bytes(data)
     expected = ([identifier], []) if identifier else ([], ["some.pdf"])
     assert in_pdfs(tmp_path) == expected
 
 
 def test_the_name_of_a_pdf_comes_first(tmp_path: Path) -> None:
-    """In the folder and below; other and hidden files are none."""
+    """In the folder and below; other files and hidden ones are ignored."""
     for name in ("Author - 1409.0473v2.pdf", "cs/0501001.PDF", "notes.txt", ".trash/1.pdf"):
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_bytes(pdf(STAMP))
     assert in_pdfs(tmp_path) == (["1409.0473v2", "cs/0501001"], [])
-    with pytest.raises(UsageError, match="is no folder"):
+    with pytest.raises(UsageError, match="is not a folder"):
         in_pdfs(tmp_path / "notes.txt")

@@ -1,4 +1,4 @@
-"""Commands that ask: what they print for people and programs, and how they fail."""
+"""Commands that ask a library: what they print, their JSON, and how they fail."""
 
 import json
 import re
@@ -16,13 +16,13 @@ COSINE = r"\cos(u, v) = \frac{u \cdot v}{\|u\| \|v\|}"
 
 @pytest.fixture(scope="module")
 def library(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A library with a model made by hand."""
+    """A library with a handmade model."""
     with make_library(tmp_path_factory.mktemp("asking")) as made:
         return made.folder
 
 
 def test_describe_prints_words_with_sentences(run: Run, library: Path) -> None:
-    """The equation, then each word and where it is said."""
+    """The equation, then each word with a sentence."""
     done = run("describe", library, "angles#1", "-k", 2)
     assert done.code == 0
     assert done.out.startswith("cos(x, y) = ")
@@ -34,7 +34,7 @@ def test_describe_prints_words_with_sentences(run: Run, library: Path) -> None:
 def test_answers_fit_a_terminal(
     run: Run, library: Path, monkeypatch: pytest.MonkeyPatch, command: str
 ) -> None:
-    """No line is wider, and every place and article is told to its end."""
+    """No line is wider, and file names and articles are not cut."""
     monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
     monkeypatch.setenv("COLUMNS", "62")
     done = run(command, library, "angles#1")
@@ -43,22 +43,22 @@ def test_answers_fit_a_terminal(
     assert f"{ends[command]}\n" in done.out
 
 
-def test_describe_for_programs(run: Run, library: Path) -> None:
+def test_describe_as_json(run: Run, library: Path) -> None:
     """One object with these keys."""
     found = json.loads(run("describe", library, COSINE, "--json").out)
     assert {"words", "equation", "kin"} <= set(found)
     assert set(found["words"][0]) == {"word", "score", "sentence", "article"}
 
 
-def test_an_equation_like_nothing_fails(run: Run, library: Path) -> None:
-    """In one sentence, with exit code 1."""
+def test_an_equation_without_matches_fails(run: Run, library: Path) -> None:
+    """With one line and exit code 1."""
     done = run("describe", library, r"\aleph \boxtimes \beth_{\gimel} \wp")
     assert (done.code, done.out) == (1, "")
-    assert "like this one" in done.err
+    assert "is similar to this one" in done.err
 
 
 def test_words_prints_neighbours(run: Run, library: Path) -> None:
-    """A line for each, or near spellings and exit code 2."""
+    """One per line; similar spellings and exit code 2 for an unknown word."""
     assert len(run("words", library, "recall", "-k", 3).out.splitlines()) == 3
     found = json.loads(run("words", library, "recall", "--json").out)
     assert {near["word"] for near in found["words"][:4]} == {
@@ -69,17 +69,17 @@ def test_words_prints_neighbours(run: Run, library: Path) -> None:
     assert "did you mean recall?" in done.err
 
 
-def test_query_adds_and_takes_off(run: Run, library: Path) -> None:
-    """Members of either kind may be given often."""
+def test_query_adds_and_subtracts(run: Run, library: Path) -> None:
+    """Both options are repeatable."""
     done = run("query", library, "--plus", "cosine", "--plus", "angles#1", "--minus", "recall")
     assert "documents#1" in done.out
     done = run("query", library, "--plus", "cosin")
     assert done.code == 1
-    assert "not known to the model: cosin; did you mean cosine?" in done.err
+    assert "not in the model: cosin; did you mean cosine?" in done.err
 
 
-def test_why_marks_without_colour_where_nobody_watches(run: Run, library: Path) -> None:
-    """Brackets stand around what met; for words the parts of the score are shown."""
+def test_why_marks_in_brackets_without_a_terminal(run: Run, library: Path) -> None:
+    """For words, the parts of the score are shown."""
     done = run("why", library, COSINE, "angles#1")
     assert "⟦cos(x, y) =⟧" in done.out
     assert "\x1b" not in done.out
@@ -91,10 +91,10 @@ def test_why_marks_without_colour_where_nobody_watches(run: Run, library: Path) 
     }
 
 
-def test_why_marks_in_colour_for_people(
+def test_why_marks_in_colour_on_a_terminal(
     run: Run, library: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Unless they do not want it."""
+    """Unless NO_COLOR is set."""
     monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
     monkeypatch.delenv("NO_COLOR", raising=False)
     assert "\x1b[1;33mcos(x, y) =\x1b[0m" in run("why", library, COSINE, "angles#1").out
@@ -102,8 +102,8 @@ def test_why_marks_in_colour_for_people(
     assert "\x1b" not in run("why", library, COSINE, "angles#1").out
 
 
-def test_the_documents_name_what_programs_get(run: Run, library: Path) -> None:
-    """Every key, in order, and none besides."""
+def test_the_documentation_lists_the_json_keys(run: Run, library: Path) -> None:
+    """Every key, in order, and no other."""
     text = (Path(__file__).parents[2] / "docs" / "asking.md").read_text("utf-8")
     answer, others = re.findall(r"```\n(\{.*?)```", text.partition("## For programs")[2], re.DOTALL)
     described, neighbours, why = re.split(r"\n(?=\{)", others)
@@ -118,7 +118,7 @@ def test_the_documents_name_what_programs_get(run: Run, library: Path) -> None:
 
 
 def _keys(found: dict[str, Any]) -> list[str]:
-    """The keys of an object, each before those of what it holds; `{...}` holds what is free."""
+    """The keys of an object in order, nested ones after their parent; free-form ones are not."""
     free = ("parts", "letters", "near", "equation", "other")
     keys = []
     for key, value in found.items():
@@ -128,16 +128,28 @@ def _keys(found: dict[str, Any]) -> list[str]:
     return keys
 
 
-def test_an_option_is_no_excluded_word(run: Run, library: Path) -> None:
-    """-k5 is how many; -elsewhere is a word that must not be there."""
+@pytest.mark.parametrize(
+    "call", [("search", "precision"), ("similar", COSINE), ("query", "--plus", "cosine")]
+)
+def test_all_collections_is_the_default(run: Run, library: Path, call: tuple[str, ...]) -> None:
+    """As in `train` and `split`, "all" means every collection."""
+    command, *given = call
+    done = run(command, library, *given, "--collection", "all", "--json")
+    assert done == run(command, library, *given, "--json")
+    assert json.loads(done.out)["hits"]
+    assert run(command, library, *given, "--collection", "elsewhere").code == 2
+
+
+def test_options_are_not_excluded_words(run: Run, library: Path) -> None:
+    """-k5 is a count; -elsewhere excludes a word."""
     asked = ("search", library, "precision", "--json")
     assert len(json.loads(run(*asked, "-k1").out)["hits"]) == 1
     every, without = (json.loads(run(*asked, *more).out)["hits"] for more in ((), ("-elsewhere",)))
     assert 0 < len(without) < len(every)
 
 
-def test_the_papers_ranking_counts_what_it_lacks(run: Run, library: Path) -> None:
-    """On stderr, beside the answer."""
+def test_the_published_ranking_reports_missing_vectors(run: Run, library: Path) -> None:
+    """On stderr, besides the answer."""
     done = run("search", library, "cosine", "--by", "paper")
     assert done.code == 0
     assert "has no vector for them: 1 equations" in done.err
@@ -146,8 +158,8 @@ def test_the_papers_ranking_counts_what_it_lacks(run: Run, library: Path) -> Non
 
 
 @pytest.mark.parametrize("latex", [r"-\cos(x, y)", "-x_i", "-2x", "-(x + y)", "- x^2"])
-def test_an_equation_may_begin_with_a_minus(run: Run, library: Path, latex: str) -> None:
-    """As losses do; options beside it are still options."""
+def test_an_equation_may_start_with_a_minus(run: Run, library: Path, latex: str) -> None:
+    """Options after it are still options."""
     assert len(json.loads(run("similar", library, latex, "-k1", "--json").out)["hits"]) <= 1
     why = json.loads(run("why", library, latex, "angles#1", "--json").out)
     assert why["query"]["query"] == latex
@@ -157,10 +169,10 @@ def test_an_equation_may_begin_with_a_minus(run: Run, library: Path, latex: str)
 
 @pytest.mark.parametrize("option", ["--josn", "-josn", "-j", "-j5", "--josn=x^2"])
 @pytest.mark.parametrize("command", ["similar", "describe"])
-def test_a_misspelt_option_is_no_equation(
+def test_a_misspelt_option_is_not_an_equation(
     run: Run, library: Path, command: str, option: str
 ) -> None:
-    """Letters after a minus may be meant as an option: they are refused."""
+    """Letters after a dash may be meant as an option, so they are rejected."""
     done = run(command, library, COSINE, option)
     assert (done.code, done.out) == (2, "")
     assert "no such option" in done.err

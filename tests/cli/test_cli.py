@@ -1,4 +1,4 @@
-"""The command line: data on stdout, talk on stderr, one sentence and an exit code for a failure."""
+"""The command line: data on stdout, messages on stderr, one line and an exit code on failure."""
 
 import json
 import os
@@ -52,7 +52,7 @@ def library(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def unarxive(folder: Path, text: str = "Words.\n{{formula:x}}\nMore.") -> Path:
-    """A file of one unarXive record."""
+    """A file with one unarXive record."""
     record = {
         "paper_id": "2212.00001",
         "metadata": {"title": "T"},
@@ -68,7 +68,7 @@ def unarxive(folder: Path, text: str = "Words.\n{{formula:x}}\nMore.") -> Path:
 # -- JSON
 
 
-def test_read_gives_one_object(run: Run, tmp_path: Path) -> None:
+def test_read_prints_one_object(run: Run, tmp_path: Path) -> None:
     """With exactly these keys, and nothing else on stdout."""
     papers(tmp_path / "papers", a=BODY, b=BODY)
     (tmp_path / "papers" / "c.tex").write_text("", "utf-8")
@@ -87,8 +87,8 @@ def test_read_gives_one_object(run: Run, tmp_path: Path) -> None:
     assert isinstance(found["seconds"], float)
 
 
-def test_read_counts_unknown_numbering_only_where_there_is_some(run: Run, tmp_path: Path) -> None:
-    """A key that only unarXive brings."""
+def test_read_counts_unknown_numbering_only_if_there_is_any(run: Run, tmp_path: Path) -> None:
+    """Only unarXive has it."""
     done = run("read", unarxive(tmp_path / "in"), "-o", tmp_path / "lib", "--json")
     assert json.loads(done.out)["equations"] == {
         "numbered": 0,
@@ -98,7 +98,7 @@ def test_read_counts_unknown_numbering_only_where_there_is_some(run: Run, tmp_pa
     }
 
 
-def test_show_gives_one_object(run: Run, library: Path) -> None:
+def test_show_prints_one_object(run: Run, library: Path) -> None:
     """An article with its equations, exactly these keys."""
     done = run("show", library, "own/article", "--json")
     found = json.loads(done.out)
@@ -115,7 +115,7 @@ def test_show_gives_one_object(run: Run, library: Path) -> None:
     assert len(first["references"]) == 1
 
 
-def test_info_gives_one_object(run: Run, library: Path) -> None:
+def test_info_prints_one_object(run: Run, library: Path) -> None:
     """The counts of the report."""
     found = json.loads(run("info", library, "--json").out)
     assert (found.pop("models"), found.pop("model")) == ({}, None)
@@ -125,8 +125,8 @@ def test_info_gives_one_object(run: Run, library: Path) -> None:
     assert {"articles", "skipped", "equations", "words", "collections", "sha256"} <= set(found)
 
 
-def test_demo_gives_one_object_a_line(run: Run) -> None:
-    """One for each of its questions, as the commands that answer them give it."""
+def test_demo_prints_one_object_per_line(run: Run) -> None:
+    """One for each question, as the commands print it."""
     described, *found = map(json.loads, run("demo", "--json").out.splitlines())
     assert len(described["words"]) == 5
     assert [len(answer["hits"]) for answer in found] == [5, 5]
@@ -134,42 +134,42 @@ def test_demo_gives_one_object_a_line(run: Run) -> None:
 
 
 def test_json_needs_no_unicode(library: Path) -> None:
-    """Where stdout takes only ASCII, it is the same JSON."""
+    """It is the same JSON if stdout takes only ASCII."""
     arguments = ("show", library, "own/article", "--json")
     plain = eqemb(*arguments, environment={"PYTHONIOENCODING": "ascii"})
     assert plain.stdout.isascii()
     assert json.loads(plain.stdout) == json.loads(eqemb(*arguments).stdout)
 
 
-# -- for people
+# -- text
 
 
-def test_read_ends_with_one_screen(run: Run, tmp_path: Path) -> None:
-    """The counts on stdout; on stderr where the rest stands, and what comes next."""
+def test_the_summary_fits_a_screen(run: Run, tmp_path: Path) -> None:
+    """Counts are on stdout; the path of the report and the next step on stderr."""
     corpus(tmp_path / "papers", 30)
     done = run("read", tmp_path / "papers", "-o", tmp_path / "lib")
     assert done.code == 0
     assert len(done.out.splitlines()) + len(done.err.splitlines()) <= 24
-    assert re.search(r"^papers read +27  \d+ of them in part$", done.out, re.MULTILINE)
+    assert re.search(r"^papers read +27  \d+ in part$", done.out, re.MULTILINE)
     assert re.search(r"^skipped +3  3 pdf only$", done.out, re.MULTILINE)
     assert str(tmp_path / "lib" / "report.html") in done.err
 
 
-def test_the_summary_contradicts_nothing(run: Run, tmp_path: Path) -> None:
-    """A share below all has its reason beside it; one is no plural, and none is not mentioned."""
+def test_the_summary_is_consistent(run: Run, tmp_path: Path) -> None:
+    """A share below 100 % has a reason; singulars are right; zero is not mentioned."""
     folder = papers(tmp_path / "papers", a=BODY + r"\[\]", b=BODY)
     (folder / "notes.tex").write_text(r"Parts of it. \[x\]", "utf-8")
     done = run("read", folder, "-o", tmp_path / "lib")
     assert re.search(r"^papers read +2$", done.out, re.MULTILINE)
     assert re.search(
-        r"^displays lost +0  \d\d\.\d\d % read, 1 empty or within another$", done.out, re.MULTILINE
+        r"^displays lost +0  \d\d\.\d\d % read, 1 empty or inside another$", done.out, re.MULTILINE
     )
     assert re.search(r"^  empty equation +1  in 1 paper$", done.out, re.MULTILINE)
     assert re.search(r"^  file not used +2  in 2 papers$", done.out, re.MULTILINE)
 
 
 def test_info_lists_every_problem(run: Run, library: Path) -> None:
-    """A line each: cause, paper, place and detail between tabs."""
+    """One per line: cause, paper, place and detail, separated by tabs."""
     done = run("info", library, "--problems")
     assert "missing input\town/article\tarticle.tex:5\tmissing" in done.out.splitlines()
     found = json.loads(run("info", library, "--problems", "--json").out)["problems"]
@@ -177,8 +177,8 @@ def test_info_lists_every_problem(run: Run, library: Path) -> None:
     assert {"cause", "article", "file", "line", "detail"} == set(found[0])
 
 
-def test_what_is_printed_comes_before_what_is_said_after_it(tmp_path: Path) -> None:
-    """With both in one pipe, too."""
+def test_stdout_and_stderr_keep_their_order(tmp_path: Path) -> None:
+    """Also with both in one pipe."""
     papers(tmp_path / "papers", a=BODY)
     command = ["-m", "eqemb", "read", str(tmp_path / "papers"), "-o", str(tmp_path / "lib")]
     buffered = {name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"}
@@ -189,7 +189,7 @@ def test_what_is_printed_comes_before_what_is_said_after_it(tmp_path: Path) -> N
 
 
 def test_show_prints_the_text_with_its_equations(run: Run, library: Path) -> None:
-    """Each where it stands, with its number, place and label; what is missing on stderr."""
+    """Each in its place, with number, file and label; missing inputs on stderr."""
     done = run("show", library, "own/article")
     assert done.code == 0
     title, name, *rest = done.out.splitlines()
@@ -202,32 +202,33 @@ def test_show_prints_the_text_with_its_equations(run: Run, library: Path) -> Non
 
 
 def test_info_prints_the_collections(run: Run, library: Path) -> None:
-    """A line each."""
+    """One per line."""
     done = run("info", library)
     assert done.code == 0
     assert re.search(r"^own +2 +\d+ +3 +2$", done.out, re.MULTILINE)
 
 
-def test_demo_can_be_kept(run: Run, tmp_path: Path) -> None:
-    """As a library like any other."""
+def test_demo_can_be_saved(run: Run, tmp_path: Path) -> None:
+    """It is a library like any other, and the last line opens the page."""
     shown = run("demo", "-o", tmp_path / "lib")
     assert shown.code == 0
     assert f"eqemb search {tmp_path / 'lib'} WORDS" in shown.out
+    assert shown.out.splitlines()[-1].startswith(f"  $ eqemb serve {tmp_path / 'lib'} ")
     assert run("show", tmp_path / "lib", "ir/bm25").code == 0
     assert json.loads(run("info", tmp_path / "lib", "--json").out)["model"]["sha256"]
 
 
-def test_demo_asks_what_was_written_before_it_was_asked() -> None:
-    """Its questions are among those that are kept."""
+def test_demo_questions_are_registered() -> None:
+    """They were written down before they were tried."""
     kept = Path(__file__).parents[2] / "benchmarks" / "demo_queries.toml"
     queries = tomllib.loads(kept.read_text("utf-8"))
     assert demo._DESCRIBED in queries["describe"]
-    assert demo._WORDS in queries["words"]
+    assert demo._SEARCHED in queries["words"]
     assert demo._LIKE in queries["similar"]
 
 
 def test_control_characters_of_papers_reach_no_terminal(run: Run, tmp_path: Path) -> None:
-    """A title bar is not theirs to set."""
+    """A paper cannot set the window title."""
     hostile = "Words \x1b]0;owned\x07 and \x9b31m red."
     run("read", unarxive(tmp_path / "in", hostile), "-o", tmp_path / "lib", "--json")
     done = run("show", tmp_path / "lib", "2212.00001")
@@ -235,10 +236,10 @@ def test_control_characters_of_papers_reach_no_terminal(run: Run, tmp_path: Path
     assert not re.findall(r"[\x00-\x09\x0b-\x1f\x7f-\x9f]", done.out)
 
 
-# -- who reads us
+# -- terminals and pipes
 
 
-def test_nothing_moves_where_nobody_watches(tmp_path: Path) -> None:
+def test_no_progress_without_a_terminal(tmp_path: Path) -> None:
     """No bar, no colour, no carriage return in a pipe."""
     papers(tmp_path / "papers", a=BODY, b=BODY)
     done = eqemb("read", tmp_path / "papers", "-o", tmp_path / "lib", "--jobs", "1")
@@ -247,8 +248,8 @@ def test_nothing_moves_where_nobody_watches(tmp_path: Path) -> None:
     assert len(done.stderr.splitlines()) == 2
 
 
-def test_a_bar_moves_where_somebody_watches(tmp_path: Path) -> None:
-    """On a terminal's stderr, whatever papers are called; stdout stays data."""
+def test_progress_on_a_terminal(tmp_path: Path) -> None:
+    """It goes to stderr, whatever papers are called; stdout has only data."""
     pty = pytest.importorskip("pty")
     papers(tmp_path / "papers" / "a[", **{"{0}]": BODY, "b]": BODY, "c]": BODY})  # "a[/b]"
     ours, theirs = pty.openpty()
@@ -265,7 +266,7 @@ def test_a_bar_moves_where_somebody_watches(tmp_path: Path) -> None:
         try:
             while piece := os.read(ours, 4096):
                 shown += piece
-        except OSError:  # the other side is gone
+        except OSError:  # the terminal is closed
             pass
         out = process.stdout.read() if process.stdout else b""
     os.close(ours)
@@ -276,7 +277,7 @@ def test_a_bar_moves_where_somebody_watches(tmp_path: Path) -> None:
     assert b"Traceback" not in shown
 
 
-def test_a_reader_that_has_enough_is_no_error(tmp_path: Path) -> None:
+def test_a_closed_pipe_is_no_error(tmp_path: Path) -> None:
     """`eqemb show ... | head`."""
     long = papers(tmp_path / "papers", a=text(60_000, 1), b=BODY)
     Library.read([long], tmp_path / "lib", jobs=1).close()
@@ -290,8 +291,8 @@ def test_a_reader_that_has_enough_is_no_error(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full here")
-def test_a_full_disk_behind_stdout_is_said(library: Path) -> None:
-    """Data that did not arrive is a failure."""
+def test_a_full_disk_behind_stdout_fails(library: Path) -> None:
+    """Lost output is a failure."""
     with Path("/dev/full").open("w") as full:
         done = subprocess.run(
             [sys.executable, "-m", "eqemb", "info", library],
@@ -301,14 +302,14 @@ def test_a_full_disk_behind_stdout_is_said(library: Path) -> None:
             check=False,
         )
     assert done.returncode == 1
-    said = "eqemb: what was found cannot be written to stdout: No space left on device; make room"
+    said = "eqemb: cannot write the result to stdout: No space left on device; make room"
     assert done.stderr.splitlines()[-1].startswith(said)
 
 
 @pytest.mark.skipif(os.name != "posix", reason="closes descriptors as a shell does")
 @pytest.mark.parametrize("closed", [">&-", "2>&-", ">&- 2>&-"])
 def test_closed_streams_are_no_error(library: Path, closed: str) -> None:
-    """And talk does not end up among the data."""
+    """And messages do not end up in the data."""
     done = subprocess.run(
         ["/bin/sh", "-c", f'exec "$0" -m eqemb info "$1" --json {closed}', sys.executable, library],
         capture_output=True,
@@ -320,7 +321,7 @@ def test_closed_streams_are_no_error(library: Path, closed: str) -> None:
 
 
 def test_text_needs_no_unicode(library: Path) -> None:
-    """Where stdout takes only ASCII, other characters are shown by their numbers."""
+    """If stdout takes only ASCII, other characters are escaped."""
     done = eqemb("show", library, "own/article", environment={"PYTHONIOENCODING": "ascii"})
     assert done.returncode == 0
     assert "own/article \\xb7 own/article.tex" in done.stdout
@@ -333,7 +334,7 @@ def test_text_needs_no_unicode(library: Path) -> None:
     ("share", "code"), [("0.5", 0), ("0.66", 0), ("0.67", 3), ("1", 3), ("1.5", 2), ("x", 2)]
 )
 def test_strict_is_a_threshold(run: Run, tmp_path: Path, share: str, code: int) -> None:
-    """Exit 3 where less than the share of papers was read; the library is made all the same."""
+    """Exit 3 if a smaller share of papers was read; the library is made all the same."""
     papers(tmp_path / "papers", a=BODY, b=BODY)
     (tmp_path / "papers" / "c.tex").write_text("", "utf-8")
     done = run("read", tmp_path / "papers", "-o", tmp_path / "lib", "--strict", share, "--json")
@@ -343,13 +344,13 @@ def test_strict_is_a_threshold(run: Run, tmp_path: Path, share: str, code: int) 
         assert run("info", tmp_path / "lib").code == 0
     if code == 3:
         assert_one_sentence(done)
-        assert done.err.startswith("eqemb: 66.66 % of papers read, ")
+        assert done.err.startswith("eqemb: only 66.66 % of papers were read, --strict requires ")
 
 
 def test_strict_is_a_threshold_for_displays(
     run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Lost ones count against it."""
+    """Lost displays count."""
     papers(tmp_path / "papers", a=BODY, b=BODY)
     make_report = ingest.make_report  # type: ignore[attr-defined]
 
@@ -362,13 +363,14 @@ def test_strict_is_a_threshold_for_displays(
     done = run("read", tmp_path / "papers", "-o", tmp_path / "lib", "--strict", "0.98")
     assert done.code == 3
     assert done.err.splitlines()[-1] == (
-        "eqemb: 97.99 % of displays read, 98.00 % asked for; the report says why"
+        "eqemb: only 97.99 % of displays were read, --strict requires 98.00 %;"
+        " report.html lists the causes"
     )
 
 
 @pytest.mark.parametrize("content", [{}, {"a.pdf": PDF}, {"notes.md": b"# Notes"}])
 def test_nothing_to_read_is_a_failure(run: Run, tmp_path: Path, content: dict[str, bytes]) -> None:
-    """An empty folder, one of PDFs, one of other things; said with the cause or what to give."""
+    """An empty folder, PDFs, or other files; the message names the cause or what to give."""
     (tmp_path / "papers").mkdir()
     for name, data in content.items():
         (tmp_path / "papers" / name).write_bytes(data)
@@ -380,8 +382,8 @@ def test_nothing_to_read_is_a_failure(run: Run, tmp_path: Path, content: dict[st
 
 
 @pytest.mark.parametrize("command", ["read", "build"])
-def test_nothing_that_was_read_is_no_library(run: Run, tmp_path: Path, command: str) -> None:
-    """There is none to be replaced, nor to be asked; and the folder can be taken."""
+def test_no_library_is_made_of_nothing(run: Run, tmp_path: Path, command: str) -> None:
+    """There is nothing to replace or open afterwards, and the folder can be reused."""
     (tmp_path / "papers").mkdir()
     lib = tmp_path / "lib"
     done = run(command, tmp_path / "papers", "-o", lib)
@@ -394,10 +396,10 @@ def test_nothing_that_was_read_is_no_library(run: Run, tmp_path: Path, command: 
     assert "replaced" not in done.err
 
 
-def test_nothing_is_said_of_replacing_where_there_is_nothing_to_read(
+def test_a_missing_path_is_reported_before_a_replacement(
     run: Run, library: Path, tmp_path: Path
 ) -> None:
-    """A place that does not exist is told first, and alone."""
+    """Only the missing path is reported."""
     for command in ("read", "build"):
         done = run(command, tmp_path / "nowhere", "-o", library)
         assert done.code == 2
@@ -405,17 +407,17 @@ def test_nothing_is_said_of_replacing_where_there_is_nothing_to_read(
 
 
 def make_file(folder: Path) -> None:
-    """A file where a folder is meant."""
+    """A file in place of a folder."""
     (folder / "lib").write_text("x", "utf-8")
 
 
 def make_others(folder: Path) -> None:
-    """A folder of someone's."""
+    """A folder with other files."""
     papers(folder / "lib", thesis=BODY)
 
 
 def make_newer(folder: Path) -> None:
-    """A library of a later version."""
+    """A library of a newer version."""
     (folder / "lib").mkdir()
     state = {"format": FORMAT + 1, "generation": 1}
     (folder / "lib" / "library.json").write_text(json.dumps(state), "utf-8")
@@ -427,7 +429,7 @@ def make_unfinished(folder: Path) -> None:
 
 
 def make_nothing(_folder: Path) -> None:
-    """No library at all."""
+    """No library."""
 
 
 @pytest.mark.parametrize(
@@ -448,7 +450,7 @@ def make_nothing(_folder: Path) -> None:
         (make_others, "demo -o lib", 2, "lib holds other files"),
     ],
 )
-def test_misuse_is_answered_in_one_sentence(
+def test_usage_errors_are_one_line(
     run: Run,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
@@ -457,7 +459,7 @@ def test_misuse_is_answered_in_one_sentence(
     code: int,
     sentence: str,
 ) -> None:
-    """With what is wrong, its code, and nothing on stdout."""
+    """With the reason, its exit code, and nothing on stdout."""
     papers(tmp_path / "papers", a=BODY, b=BODY)
     make(tmp_path)
     monkeypatch.chdir(tmp_path)
@@ -475,15 +477,15 @@ def test_misuse_is_answered_in_one_sentence(
     ],
 )
 def test_wrong_arguments_are_usage_errors(run: Run, arguments: str) -> None:
-    """Exit 2, told on stderr."""
+    """Exit 2, with a message on stderr."""
     done = run(*arguments.split())
     assert (done.code, done.out) == (2, "")
     assert_one_sentence(done)
-    assert re.search(r"\(`eqemb( read| show| info| demo)? --help` shows how\)$", done.err)
+    assert re.search(r"\(see `eqemb( read| show| info| demo)? --help`\)$", done.err)
 
 
-def test_a_misspelt_article_is_answered_with_near_ones(run: Run, library: Path) -> None:
-    """Also where the folder is left out."""
+def test_a_misspelt_article_gets_suggestions(run: Run, library: Path) -> None:
+    """Also if the folder is left out."""
     done = run("show", library, "article")
     assert (done.code, done.out) == (2, "")
     assert_one_sentence(done)
@@ -492,8 +494,8 @@ def test_a_misspelt_article_is_answered_with_near_ones(run: Run, library: Path) 
 
 
 @pytest.mark.skipif(not Path("/proc/self").exists(), reason="no /proc here")
-def test_a_folder_that_cannot_be_made_is_said(run: Run, tmp_path: Path) -> None:
-    """Where nobody may write."""
+def test_a_folder_that_cannot_be_made_fails(run: Run, tmp_path: Path) -> None:
+    """For example where nobody may write."""
     papers(tmp_path, a=BODY)
     done = run("read", tmp_path, "-o", "/proc/library")
     assert (done.code, done.out) == (1, "")
@@ -502,8 +504,8 @@ def test_a_folder_that_cannot_be_made_is_said(run: Run, tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(ROOT, reason="root may write everywhere")
-def test_a_read_only_folder_is_said(run: Run, tmp_path: Path) -> None:
-    """Before and after it holds a library."""
+def test_a_read_only_folder_fails(run: Run, tmp_path: Path) -> None:
+    """With and without a library in it."""
     papers(tmp_path / "papers", a=BODY)
     for _ in range(2):
         (tmp_path / "lib").mkdir(exist_ok=True)
@@ -524,7 +526,7 @@ def test_a_read_only_folder_is_said(run: Run, tmp_path: Path) -> None:
         (KeyboardInterrupt(), 130, "eqemb: interrupted"),
     ],
 )
-def test_what_the_system_refuses_is_said(
+def test_system_errors_are_one_line(
     run: Run,
     library: Path,
     monkeypatch: pytest.MonkeyPatch,
@@ -532,7 +534,7 @@ def test_what_the_system_refuses_is_said(
     code: int,
     sentence: str,
 ) -> None:
-    """In one sentence, with the file where there is one."""
+    """With the file, if there is one."""
 
     def fail(_folder: Path) -> None:
         raise error
@@ -544,7 +546,7 @@ def test_what_the_system_refuses_is_said(
     assert done.err.startswith(sentence)
 
 
-def test_damaged_records_are_said_in_one_sentence(run: Run, tmp_path: Path) -> None:
+def test_damaged_records_are_one_line(run: Run, tmp_path: Path) -> None:
     """Wherever the damage shows."""
     corpus(tmp_path / "papers", 60)
     run("read", tmp_path / "papers", "-o", tmp_path / "lib", "--json")
@@ -561,11 +563,11 @@ def test_damaged_records_are_said_in_one_sentence(run: Run, tmp_path: Path) -> N
     assert set(codes) <= {0, 1}
 
 
-# -- going on
+# -- resuming
 
 
-def test_resume_goes_on(tmp_path: Path, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    """And other papers are refused."""
+def test_resume_continues(tmp_path: Path, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Other papers are rejected."""
     papers(tmp_path / "papers", a=BODY, b=BODY)
     arguments = ("read", tmp_path / "papers", "-o", tmp_path / "lib", "--json")
 
@@ -575,7 +577,7 @@ def test_resume_goes_on(tmp_path: Path, run: Run, monkeypatch: pytest.MonkeyPatc
     with monkeypatch.context() as patch:
         patch.setattr(build, "find_clusters", interrupt)
         assert run(*arguments) == (
-            *(130, "", "eqemb: interrupted; what was read is kept, go on with --resume\n"),
+            *(130, "", "eqemb: interrupted; finished papers are kept, continue with --resume\n"),
         )
     (tmp_path / "others").mkdir()
     done = run("read", tmp_path / "others", "-o", tmp_path / "lib", "--resume")
@@ -585,8 +587,8 @@ def test_resume_goes_on(tmp_path: Path, run: Run, monkeypatch: pytest.MonkeyPatc
     assert json.loads(run(*arguments, "--resume").out)["articles"] == 2
 
 
-def test_a_new_reading_takes_the_place_of_the_old(tmp_path: Path, run: Run) -> None:
-    """Without a question, and only once it is whole."""
+def test_a_new_reading_replaces_the_old(tmp_path: Path, run: Run) -> None:
+    """Without a prompt, and only once it is complete."""
     folder = papers(tmp_path / "papers", a=BODY, b=BODY)
     for count in (2, 3):
         run("read", folder, "-o", tmp_path / "lib")
@@ -597,8 +599,8 @@ def test_a_new_reading_takes_the_place_of_the_old(tmp_path: Path, run: Run) -> N
 # -- changes
 
 
-def test_papers_come_and_go(run: Run, tmp_path: Path) -> None:
-    """What was done is said in a line, what was not on stderr."""
+def test_add_and_remove(run: Run, tmp_path: Path) -> None:
+    """What was done is one line; what was not done is on stderr."""
     papers(tmp_path / "papers", a=BODY, b=BODY)
     assert run("build", tmp_path / "papers", "-o", tmp_path / "lib").code == 0
     papers(tmp_path / "papers", c=BODY)
@@ -607,7 +609,7 @@ def test_papers_come_and_go(run: Run, tmp_path: Path) -> None:
         0,
         f"1 article added to {tmp_path / 'lib'}, 0 sources skipped\n",
     )
-    assert "2 there already (--replace reads them anew): a, b" in done.err
+    assert "2 already in the library (--replace reads them again): a, b" in done.err
     done = run("remove", tmp_path / "lib", "a", "--json")
     assert (done.code, json.loads(done.out)) == (0, {"articles": 1})
     done = run("remove", tmp_path / "lib", "a")
@@ -616,22 +618,22 @@ def test_papers_come_and_go(run: Run, tmp_path: Path) -> None:
 
 
 def test_a_build_ends_with_what_to_type_next(run: Run, tmp_path: Path) -> None:
-    """And says that little was there to learn from."""
+    """And says that there was too little text to train on."""
     papers(tmp_path / "papers", a=BODY, b=BODY)
     done = run("build", tmp_path / "papers", "-o", tmp_path / "lib")
     assert done.code == 0
-    assert re.search(r"^words learned +none$", done.out, re.MULTILINE)
-    assert "no model; words and structure alone are searched: " in done.err
+    assert re.search(r"^words in the model +none$", done.out, re.MULTILINE)
+    assert "no model, search uses words and structure alone: " in done.err
     assert f"next: eqemb search {tmp_path / 'lib'} WORDS\n" in done.err
     assert f"eqemb similar {tmp_path / 'lib'} 'a#1'\n" in done.err
     found = json.loads(run("build", tmp_path / "papers", "-o", tmp_path / "lib", "--json").out)
     assert found["model"]["sha256"] is None
 
 
-def test_a_build_learns_where_it_is_told_to(
+def test_a_build_trains_on_the_given_device(
     run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What it learned on is a step of its making; what nobody has is refused before reading."""
+    """The device is recorded as a step; an unknown one is rejected before reading."""
     papers(tmp_path / "papers", a=BODY, b=BODY)
     done = run("build", tmp_path / "papers", "-o", tmp_path / "lib", "--device", "abacus")
     assert (done.code, "device='abacus'" in done.err) == (2, True)
@@ -648,8 +650,8 @@ def test_a_build_learns_where_it_is_told_to(
         assert settings == {"device": "cpu", "deterministic": True}
 
 
-def test_a_build_lays_out_the_map(run: Run, tmp_path: Path) -> None:
-    """Unless it is told not to, or there is nothing to lay out."""
+def test_a_build_computes_the_map(run: Run, tmp_path: Path) -> None:
+    """Unless told not to, or there is no equation."""
     papers(tmp_path / "papers", a=BODY, b=BODY)
     papers(tmp_path / "prose", a=r"\documentclass{article}\begin{document}Words.\end{document}")
     for given, options, mapped in (
@@ -662,7 +664,7 @@ def test_a_build_lays_out_the_map(run: Run, tmp_path: Path) -> None:
 
 
 def test_repro_says_what_differs(run: Run, tmp_path: Path) -> None:
-    """With exit 3; papers that changed are named."""
+    """With exit 3; changed papers are named."""
     papers(tmp_path / "papers", a=BODY, b=BODY)
     assert run("build", tmp_path / "papers", "-o", tmp_path / "lib").code == 0
     done = run("repro", tmp_path / "lib")
@@ -677,7 +679,7 @@ def test_repro_says_what_differs(run: Run, tmp_path: Path) -> None:
 
 
 def test_equations_are_exported(run: Run, library: Path, tmp_path: Path) -> None:
-    """In the form that the file's name says."""
+    """In the format of the file name."""
     done = run("export", library, "-o", tmp_path / "out.jsonl", "--json")
     found = json.loads(done.out)
     lines = (tmp_path / "out.jsonl").read_text("utf-8").splitlines()
@@ -688,8 +690,8 @@ def test_equations_are_exported(run: Run, library: Path, tmp_path: Path) -> None
     assert_one_sentence(done)
 
 
-def test_info_tells_the_history(run: Run, tmp_path: Path) -> None:
-    """What was built, added and removed, and which models are older than that."""
+def test_info_prints_the_history(run: Run, tmp_path: Path) -> None:
+    """What was built, added and removed, and which models are older."""
     papers(tmp_path / "papers", a=BODY, b=BODY)
     papers(tmp_path / "more", c=BODY, d=BODY)
     run("build", tmp_path / "papers", "-o", tmp_path / "lib")
@@ -700,9 +702,9 @@ def test_info_tells_the_history(run: Run, tmp_path: Path) -> None:
     run("remove", tmp_path / "lib", "a")
     done = run("info", tmp_path / "lib")
     assert done.code == 0
-    assert f"made    build {tmp_path / 'papers'}\n" in done.out
-    assert f"made    add {tmp_path / 'more'}\nmade    remove a\n" in done.out
-    assert "learned nothing: " in done.out
-    assert re.search(r"^model   words: words, .*; older than the library$", done.out, re.MULTILINE)
+    assert f"history  build {tmp_path / 'papers'}\n" in done.out
+    assert f"history  add {tmp_path / 'more'}\nhistory  remove a\n" in done.out
+    assert "model    none: " in done.out
+    assert re.search(r"^trained  words: words, .*; older than the library$", done.out, re.MULTILINE)
     found = json.loads(run("info", tmp_path / "lib", "--json").out)
     assert found["models"]["words"]["current"] is False

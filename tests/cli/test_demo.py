@@ -1,4 +1,4 @@
-"""The demo articles: ours, no two alike, and read exactly as LaTeX prints them.
+"""The demo articles are original, no two alike, and read exactly as LaTeX prints them.
 
 The expected numbers, in `demo_numbers.toml`, are what pdflatex wrote into its .aux files.
 """
@@ -25,7 +25,7 @@ NUMBERED: dict[str, dict[str, str]] = {
     for name, equations in articles.items()
 }
 
-#: How displays without a number begin, in the articles as they are written.
+#: How unnumbered displays begin in the sources.
 UNNUMBERED = re.compile(r"(?<!\\)\\\[|\\begin\{\w+\*\}|^\$\$\n  ", re.MULTILINE)
 
 
@@ -35,25 +35,25 @@ def articles() -> dict[str, Article]:
     return {article.name: article for article in eqemb.read_articles(DEMO)}
 
 
-def written(name: str) -> str:
-    """What stands in an article's files after the preamble."""
+def body_of(name: str) -> str:
+    """The source of an article after the preamble."""
     folder = DEMO / name
     files = sorted(folder.rglob("*.tex")) if folder.is_dir() else [DEMO / f"{name}.tex"]
     return "".join(file.read_text("utf-8").split(r"\begin{document}")[-1] for file in files)
 
 
-def written_words(name: str) -> list[str]:
-    """The words of an article, formulas included, macros not."""
-    found = re.findall(r"\\?[a-z]+", written(name).lower())
+def words_of(name: str) -> list[str]:
+    """The words of an article's source, with formulas, without macros."""
+    found = re.findall(r"\\?[a-z]+", body_of(name).lower())
     return [word for word in found if not word.startswith("\\")]
 
 
 def test_no_two_articles_share_a_run_of_eight_words() -> None:
-    """Every article is written for itself."""
+    """Every article is body_of separately."""
     owner: dict[tuple[str, ...], str] = {}
     shared = []
     for article in NUMBERED:
-        words = written_words(article)
+        words = words_of(article)
         for start in range(len(words) - 7):
             run = tuple(words[start : start + 8])
             if owner.setdefault(run, article) != article:
@@ -62,8 +62,8 @@ def test_no_two_articles_share_a_run_of_eight_words() -> None:
     assert not shared
 
 
-def test_every_field_has_its_share() -> None:
-    """At least fifteen articles of each field, with three to eight numbered equations."""
+def test_every_field_has_enough_articles() -> None:
+    """At least fifteen each, with three to eight numbered equations."""
     for field in FIELDS:
         assert len([name for name in NUMBERED if name.startswith(f"{field}/")]) >= 15
     assert not {name: len(found) for name, found in NUMBERED.items() if not 3 <= len(found) <= 8}
@@ -71,12 +71,12 @@ def test_every_field_has_its_share() -> None:
 
 @pytest.mark.parametrize("name", NUMBERED)
 def test_articles_are_short(articles: dict[str, Article], name: str) -> None:
-    """Two hundred to four hundred words each, formulas and bibliography not counted."""
+    """Two hundred to four hundred words, without formulas and bibliography."""
     assert 200 <= len(articles[name].words()) <= 400
 
 
-def test_articles_are_light(tmp_path: Path) -> None:
-    """Packed as a wheel packs them, they take less than 400 kB."""
+def test_articles_are_small(tmp_path: Path) -> None:
+    """Compressed as in a wheel, they take less than 400 kB."""
     packed = tmp_path / "demo.zip"
     with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as file:
         for path in sorted(DEMO.rglob("*")):
@@ -85,7 +85,7 @@ def test_articles_are_light(tmp_path: Path) -> None:
 
 
 def test_every_article_is_found(articles: dict[str, Article]) -> None:
-    """Single files and folders alike, each under its own name."""
+    """Single files and folders, each under its own name."""
     assert sorted(articles) == sorted(NUMBERED)
 
 
@@ -99,12 +99,12 @@ def test_numbers_and_labels_are_those_latex_prints(articles: dict[str, Article],
 
 @pytest.mark.parametrize("name", NUMBERED)
 def test_nothing_is_lost(articles: dict[str, Article], name: str) -> None:
-    """No problem to report, and displays without a number are read too."""
+    """There are no problems, and unnumbered displays are read too."""
     article = articles[name]
     assert article.problems == []
     assert article.displays_lost == 0
     unnumbered = [equation for equation in article.equations if not equation.numbered]
-    assert len(unnumbered) == len(UNNUMBERED.findall(written(name)))
+    assert len(unnumbered) == len(UNNUMBERED.findall(body_of(name)))
 
 
 @pytest.mark.parametrize(
@@ -119,7 +119,7 @@ def test_nothing_is_lost(articles: dict[str, Article], name: str) -> None:
     ids=["abstract", "footnote", "input in a folder", "input", "caption"],
 )
 def test_running_text_is_read(articles: dict[str, Article], name: str, phrase: str) -> None:
-    """Abstracts, footnotes, captions and joined files are text."""
+    """Abstracts, footnotes, captions and included files are text."""
     assert phrase in " ".join(articles[name].text.split())
 
 
@@ -134,10 +134,8 @@ def test_running_text_is_read(articles: dict[str, Article], name: str, phrase: s
     ],
     ids=["iffalse", "comment environment", "bibliography", "author", "comment"],
 )
-def test_what_is_not_running_text_is_left_out(
-    articles: dict[str, Article], name: str, word: str
-) -> None:
-    """What LaTeX does not print as text, and the bibliography, give no words."""
+def test_other_text_is_left_out(articles: dict[str, Article], name: str, word: str) -> None:
+    """Text that LaTeX does not print, and the bibliography, give no words."""
     assert word not in articles[name].words()
 
 
@@ -148,7 +146,7 @@ DEFINED = re.compile(
 
 @pytest.mark.parametrize("name", NUMBERED)
 def test_authors_macros_are_expanded(articles: dict[str, Article], name: str) -> None:
-    """No macro that an article defines is left in its expanded equations."""
+    """Expanded equations have no macro that the article defines."""
     folder = DEMO / name
     files = [path for path in folder.rglob("*.*") if path.is_file()] or [DEMO / f"{name}.tex"]
     own = {macro for file in files for macro in DEFINED.findall(file.read_text("utf-8"))}
@@ -161,8 +159,8 @@ def test_authors_macros_are_expanded(articles: dict[str, Article], name: str) ->
     assert not left
 
 
-def test_sentences_that_refer_are_kept(articles: dict[str, Article]) -> None:
-    r"""`\eqref` in an input, `\cref` and `(\ref{...})` all lead to their equation."""
+def test_references_are_found(articles: dict[str, Article]) -> None:
+    r"""`\eqref` in an included file, `\cref` and `(\ref{...})` all lead to their equation."""
     references = {
         equation.label: " ".join(equation.references)
         for article in articles.values()

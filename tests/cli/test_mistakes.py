@@ -1,6 +1,6 @@
-"""Every mistake that people make is answered in one sentence that says what to do.
+"""Mistakes that users make are reported in one line that says what to do.
 
-What `test_cli.py` and the tests of the modules have is not said again here.
+Cases in `test_cli.py` and in the tests of other packages are not repeated here.
 """
 
 import ctypes
@@ -17,7 +17,7 @@ from typing import Any
 
 import pytest
 
-from eqemb.cli.console import app
+from eqemb.cli.app import app
 from eqemb.facade.library import Library
 from eqemb.index.postings import new_array
 from eqemb.library import ingest
@@ -34,7 +34,7 @@ from synthetic import (
     topical,
 )
 
-#: How each command is called; L stands for the library. A new command has to be added here.
+#: An example call of each command; L stands for the library. A new command has to be added here.
 CALLS = {
     "search": "search L word",
     "similar": "similar L x=1",
@@ -62,7 +62,7 @@ POSIX = pytest.mark.skipif(os.name != "posix", reason="signals and rights of POS
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with papers and the library `lib` of them, not to be changed."""
+    """A folder with papers and the library `lib` made from them; not to be changed."""
     folder = tmp_path_factory.mktemp("clumsy")
     topical(folder / "papers", 6)
     with pytest.MonkeyPatch.context() as patch:
@@ -73,49 +73,53 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def here(made: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder of one's own with the papers and the library, where the commands are given."""
+    """A copy of the papers and the library, as the current folder."""
     shutil.copytree(made, tmp_path, dirs_exist_ok=True)
     monkeypatch.chdir(tmp_path)
     return tmp_path
 
 
-def assert_said(done: Done, code: int, *pieces: str) -> None:
-    """One sentence with these pieces, this code, and nothing on stdout."""
+def assert_fails(done: Done, code: int, *pieces: str) -> None:
+    """One line with these pieces, this exit code, and nothing on stdout."""
     assert (done.code, done.out) == (code, ""), done
     assert_one_sentence(done)
     for piece in pieces:
         assert piece in done.err
 
 
-def called(call: str, library: object = "lib") -> list[str]:
+def arguments_of(call: str, library: object = "lib") -> list[str]:
     """The arguments of a call."""
     return [str(library) if part == "L" else part for part in call.split()]
 
 
-# -- places
+# -- paths
 
 
-def test_every_command_is_tried() -> None:
-    """None is forgotten here."""
-    names = {command.name or command.callback.__name__ for command in app.registered_commands}  # type: ignore[union-attr]
+def test_every_command_is_tested() -> None:
+    """A new command is added to `CALLS`."""
+    names = {
+        command.name or command.callback.__name__  # type: ignore[union-attr]
+        for command in app.registered_commands
+        if not command.hidden
+    }
     assert names == CALLS.keys() | WITHOUT_LIBRARY
 
 
 @pytest.mark.parametrize("call", CALLS.values(), ids=CALLS)
-def test_what_is_no_library_is_said(run: Run, here: Path, call: str) -> None:
+def test_paths_that_are_not_a_library(run: Run, here: Path, call: str) -> None:
     """Nothing, a file, an empty folder, or the papers themselves."""
     if call.startswith("serve"):
         pytest.importorskip("fastapi")
     (here / "file").write_text("x", "utf-8")
     (here / "empty").mkdir()
     for place in ("nowhere", "file", "empty", "papers"):
-        assert_said(run(*called(call, place)), 2, place, "make one with `eqemb build PAPERS")
+        assert_fails(run(*arguments_of(call, place)), 2, place, "make one with `eqemb build PAPERS")
     assert not (here / "nowhere").exists()
 
 
 @pytest.mark.parametrize("command", ["build", "read"])
-def test_folders_without_papers_are_said(run: Run, here: Path, command: str) -> None:
-    """With what to give instead."""
+def test_folders_without_papers(run: Run, here: Path, command: str) -> None:
+    """The message says what to give instead."""
     (here / "empty").mkdir()
     (here / "pdfs").mkdir()
     (here / "pdfs/a.pdf").write_bytes(PDF)
@@ -125,21 +129,21 @@ def test_folders_without_papers_are_said(run: Run, here: Path, command: str) -> 
         ("pdfs", "1 pdf only; get the sources with `eqemb fetch --from-pdfs"),
         ("notes.txt", "give a folder of .tex"),
         ("nowhere", "give a file or a folder that exists"),
-        ("", "it is empty"),
+        ("", "the path is empty"),
     ):
         code = 1 if (here / place).exists() and place else 2
-        assert_said(run(command, place, "-o", f"new {place}"), code, piece)
+        assert_fails(run(command, place, "-o", f"new {place}"), code, piece)
 
 
-def test_papers_that_cannot_be_added_are_said(run: Run, here: Path) -> None:
-    """And the library stays as it was."""
+def test_papers_that_cannot_be_added(run: Run, here: Path) -> None:
+    """The library is unchanged."""
     (here / "pdfs").mkdir()
     (here / "pdfs/a.pdf").write_bytes(PDF)
-    assert_said(run("add", "lib", "pdfs"), 1, "eqemb fetch --from-pdfs", "lib stays as it was")
+    assert_fails(run("add", "lib", "pdfs"), 1, "eqemb fetch --from-pdfs", "lib stays as it was")
     assert not (here / "lib/generations/2").exists()
 
 
-# -- libraries that are not as they should be
+# -- libraries that are damaged, newer or in use
 
 
 @pytest.mark.parametrize(
@@ -153,19 +157,19 @@ def test_papers_that_cannot_be_added_are_said(run: Run, here: Path) -> None:
         ),
     ],
 )
-def test_newer_versions_are_said(
+def test_newer_versions_are_rejected(
     run: Run, here: Path, file: str, content: dict[str, Any], call: str, piece: str
 ) -> None:
-    """With both numbers, and that the version that made it reads it."""
+    """With both versions, and the advice to use the version that made it."""
     (here / "lib" / file).parent.mkdir(parents=True, exist_ok=True)
     (here / "lib" / file).write_text(json.dumps(content), "utf-8")
-    done = run(*called(call))
-    assert_said(done, done.code, piece, "or use")
+    done = run(*arguments_of(call))
+    assert_fails(done, done.code, piece, "or use")
     assert done.code in (1, 2)
 
 
-def harmed(path: Path) -> Iterator[bytes | None]:
-    """What may become of a file: gone, empty, cut, or noise."""
+def damaged(path: Path) -> Iterator[bytes | None]:
+    """What may happen to a file: gone, empty, cut, or random bytes."""
     data = path.read_bytes()
     yield None
     yield b""
@@ -178,18 +182,18 @@ def harmed(path: Path) -> Iterator[bytes | None]:
         yield data[:-9] + b"\xff" * 9
 
 
-def test_damaged_libraries_are_said(run: Run, here: Path) -> None:
-    """Whichever file is damaged: an answer, or one sentence with the way out."""
+def test_damaged_libraries(run: Run, here: Path) -> None:
+    """Whichever file is damaged: an answer, or one line with a remedy."""
     said = set()
     for file in sorted(path for path in (here / "lib").rglob("*") if path.is_file()):
         whole = file.read_bytes()
-        for data in harmed(file):
+        for data in damaged(file):
             if data is None:
                 file.unlink()
             else:
                 file.write_bytes(data)
             for call in ("similar L x_1=a+0", "info L"):
-                done = run(*called(call))
+                done = run(*arguments_of(call))
                 if done.code:
                     assert done.code in (1, 2), (file, done)
                     assert_one_sentence(done)
@@ -200,40 +204,40 @@ def test_damaged_libraries_are_said(run: Run, here: Path) -> None:
     assert said >= {"equations.npy", "index.json", "outlines.tags.json"}
 
 
-def test_a_damaged_beginning_is_not_gone_on_with(run: Run, here: Path) -> None:
-    """What was interrupted is begun again."""
+def test_a_damaged_interrupted_run_cannot_be_resumed(run: Run, here: Path) -> None:
+    """It has to be started again."""
     (here / "lib/generations/2").mkdir()
     (here / "lib/generations/2/settings.json").write_text("{", "utf-8")
-    assert_said(
+    assert_fails(
         Done(*run("add", "lib", "papers", "--replace", "--resume")), 2, "again without --resume"
     )
 
 
 @pytest.mark.skipif(os.name != "posix", reason="there are no locks")
 @pytest.mark.parametrize("name", ["add", "remove", "build", "read"])
-def test_a_library_being_written_is_left_alone(run: Run, here: Path, name: str) -> None:
-    """Asking it goes on."""
+def test_a_second_writer_is_rejected(run: Run, here: Path, name: str) -> None:
+    """Queries still work."""
     call = CALLS.get(name, f"{name} papers -o L")
     with locked(here / "lib/.lock", "test"):
-        done = run(*called(call))
+        done = run(*arguments_of(call))
         assert done.code == 1
         assert "lib is being written by another eqemb; wait for it" in done.err.splitlines()[-1]
-        assert run(*called("similar L x_1=a+0")).code == 0
+        assert run(*arguments_of("similar L x_1=a+0")).code == 0
         assert run("info", "lib").code == 0
 
 
-# -- what the system refuses
+# -- system errors
 
 
-def weak() -> None:
-    """Root, too, may do then only what the rights of a file allow."""
+def without_privileges() -> None:
+    """Make root, too, obey file permissions."""
     for capability in (1, 2):  # CAP_DAC_OVERRIDE, CAP_DAC_READ_SEARCH
         ctypes.CDLL(None).prctl(24, capability, 0, 0, 0)  # PR_CAPBSET_DROP
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="rights are dropped as on Linux")
-def test_a_read_only_library_answers_and_is_not_written(here: Path) -> None:
-    """Whose home is read-only, too."""
+def test_a_read_only_library_can_be_queried(here: Path) -> None:
+    """Also if the home folder is read-only."""
     (here / "home").mkdir()
     for place in (*(here / "lib").rglob("*"), here / "lib", here / "home", here):
         place.chmod(0o555 if place.is_dir() else 0o444)
@@ -246,12 +250,12 @@ def test_a_read_only_library_answers_and_is_not_written(here: Path) -> None:
             ("read papers -o new", 1, "cannot make the folder new (Permission denied)"),
         ):
             done = subprocess.run(
-                [sys.executable, "-m", "eqemb", *called(call)],
+                [sys.executable, "-m", "eqemb", *arguments_of(call)],
                 capture_output=True,
                 text=True,
                 check=False,
                 env=os.environ | {"HOME": str(here / "home")},
-                preexec_fn=weak,
+                preexec_fn=without_privileges,
             )
             assert done.returncode == code, (call, done)
             assert piece in done.stderr
@@ -262,10 +266,10 @@ def test_a_read_only_library_answers_and_is_not_written(here: Path) -> None:
             place.chmod(0o755)
 
 
-def test_a_full_disk_is_said_with_its_place(
+def test_a_full_disk_is_reported_with_the_path(
     run: Run, here: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """And leaves nothing half-written."""
+    """Nothing is left half-written."""
 
     def refuse(_handle: int) -> None:
         raise OSError(28, "No space left on device")
@@ -273,17 +277,17 @@ def test_a_full_disk_is_said_with_its_place(
     with monkeypatch.context() as patch:
         patch.setattr(os, "fsync", refuse)
         done = run("export", "lib", "-o", "out.csv")
-        assert_said(done, 1, f"{here / 'out.csv'}: No space left on device; make room")
+        assert_fails(done, 1, f"{here / 'out.csv'}: No space left on device; make room")
         assert not [path for path in here.iterdir() if "out.csv" in path.name]
         done = run("add", "lib", "papers", "--replace")
-        assert_said(done, 1, "lib", "No space left on device; make room")
+        assert_fails(done, 1, "lib", "No space left on device; make room")
     assert run("add", "lib", "papers", "--replace", "--resume").code == 0
 
 
-def test_room_for_an_index_is_taken_before_it_is_filled(
+def test_disk_space_of_an_index_is_allocated_first(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A full disk is said then; under a file mapped into memory it would kill the process."""
+    """On a full disk, writing to a memory map would kill the process."""
 
     def refuse(_handle: int, first: int, size: int) -> None:
         assert (first, size) == (0, (tmp_path / "a.npy").stat().st_size)
@@ -296,8 +300,8 @@ def test_room_for_an_index_is_taken_before_it_is_filled(
 
 
 @POSIX
-def test_records_without_room_are_said(here: Path) -> None:
-    """With room they go on."""
+def test_records_that_exceed_a_file_size_limit(here: Path) -> None:
+    """With more room, --resume continues."""
     import resource
 
     process = subprocess.run(
@@ -307,7 +311,7 @@ def test_records_without_room_are_said(here: Path) -> None:
         check=False,
         preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, 20_000)),
     )
-    assert_said(
+    assert_fails(
         Done(process.returncode, process.stdout, process.stderr),
         *(1, "cannot write new/generations/1", "make room", "go on with --resume"),
     )
@@ -319,8 +323,8 @@ def test_records_without_room_are_said(here: Path) -> None:
 
 @POSIX
 @pytest.mark.parametrize("sign", [signal.SIGINT, signal.SIGTERM])
-def test_an_interruption_is_said(sign: signal.Signals) -> None:
-    """By Ctrl-C, or by whoever shuts the machine down."""
+def test_an_interruption_is_reported(sign: signal.Signals) -> None:
+    """By Ctrl-C or by SIGTERM."""
     process = subprocess.Popen(
         [sys.executable, "-u", "-m", "eqemb", "units", "-"],
         stdin=subprocess.PIPE,
@@ -341,8 +345,8 @@ def test_an_interruption_is_said(sign: signal.Signals) -> None:
 
 
 @POSIX
-def test_an_interruption_at_the_start_is_silent() -> None:
-    """While Python imports: no traceback."""
+def test_an_interruption_during_imports_is_silent() -> None:
+    """There is no traceback."""
     code = (
         "import os, signal, sys\n"
         "class Finder:\n"
@@ -357,7 +361,7 @@ def test_an_interruption_at_the_start_is_silent() -> None:
     assert process.returncode == -signal.SIGINT
 
 
-# -- words
+# -- names, numbers and queries
 
 
 @pytest.mark.parametrize(
@@ -366,8 +370,8 @@ def test_an_interruption_at_the_start_is_silent() -> None:
         ("serach L x", "did you mean 'search'?"),
         ("info L --jsn", "--json"),
         ("info L extra", "extra"),
-        ("info -lib", "put -- before what begins with a dash"),
-        ("similar L -xy", "put -- before what begins with a dash"),
+        ("info -lib", 'to pass a value that starts with "-", put "--" before it'),
+        ("similar L -xy", 'to pass a value that starts with "-", put "--" before it'),
         ("search L x --by meanin", "there are all, words, meaning"),
         ("search L x --collection set9", "did you mean set"),
         ("search L x --article set0/paper00", "set0/paper000"),
@@ -381,12 +385,10 @@ def test_an_interruption_at_the_start_is_silent() -> None:
         ("export L -o out.txt", "end it in .parquet, .csv, .jsonl"),
     ],
 )
-def test_misspelt_names_are_answered_with_near_ones(
-    run: Run, here: Path, call: str, piece: str
-) -> None:
+def test_misspelt_names_get_suggestions(run: Run, here: Path, call: str, piece: str) -> None:
     """Commands, options, models, collections, articles and equations."""
-    done = run(*called(call))
-    assert_said(done, 2)
+    done = run(*arguments_of(call))
+    assert_fails(done, 2)
     assert piece.lower() in done.err.lower()
     assert sorted(path.name for path in here.iterdir()) == ["lib", "papers"]
 
@@ -402,9 +404,9 @@ def test_misspelt_names_are_answered_with_near_ones(
         *("compare L -o out --seeds 0", "fetch --ids papers -o out --max 0"),
     ],
 )
-def test_numbers_out_of_range_are_said(run: Run, here: Path, call: str) -> None:
+def test_numbers_out_of_range_are_rejected(run: Run, here: Path, call: str) -> None:
     """Before anything is done."""
-    assert_said(run(*called(call)), 2)
+    assert_fails(run(*arguments_of(call)), 2)
     assert sorted(path.name for path in here.iterdir()) == ["lib", "papers"]
 
 
@@ -419,7 +421,7 @@ def test_numbers_out_of_range_are_said(run: Run, here: Path, call: str) -> None:
         (["similar", "lib", r"\zeta{\zeta}}{"], 1, "not read: nothing to close }; not read: un"),
         (["similar", "lib", "?x"], 2, "a pattern needs at least one symbol"),
         (["describe", "lib", " "], 2, "give LaTeX"),
-        (["describe", "lib", r"\frac{"], 1, "ask for another"),
+        (["describe", "lib", r"\frac{"], 1, "try another equation"),
         (["search", "lib", "x", "--has", "{"], 2, "give LaTeX"),
         (["query", "lib"], 2, "make it with `eqemb build`"),
         (["words", "lib", "x"], 2, "no model"),
@@ -428,20 +430,31 @@ def test_numbers_out_of_range_are_said(run: Run, here: Path, call: str) -> None:
     ],
 )
 @pytest.mark.usefixtures("here")
-def test_questions_that_ask_nothing_are_said(
-    run: Run, arguments: list[str], code: int, piece: str
-) -> None:
-    """Empty ones, and LaTeX whose braces do not match."""
-    assert_said(run(*arguments), code, piece)
+def test_empty_queries_are_rejected(run: Run, arguments: list[str], code: int, piece: str) -> None:
+    """Also LaTeX with unbalanced braces."""
+    assert_fails(run(*arguments), code, piece)
 
 
 @pytest.mark.usefixtures("here")
 def test_unknown_words_are_named(run: Run) -> None:
-    """Each in a line, then what came of it."""
+    """One per line, then the result."""
     done = run("search", "lib", "the", "zzzz")
     assert done.code == 1
-    assert done.err.splitlines()[:2] == ["near no equation: the", "near no equation: zzzz"]
-    assert "nothing found" in done.err.splitlines()[2]
+    assert done.err.splitlines()[:2] == [
+        "not near any equation: the",
+        "not near any equation: zzzz",
+    ]
+    assert "no matches" in done.err.splitlines()[2]
+
+
+@pytest.mark.usefixtures("here")
+def test_only_the_first_unknown_words_are_named(run: Run) -> None:
+    """The others are counted."""
+    done = run("search", "lib", *(f"zzz{letter}" for letter in "abcdefghijkl"))
+    lines = done.err.splitlines()
+    assert [line.startswith("not near any equation: zzz") for line in lines[:10]] == [True] * 10
+    assert lines[10] == "... and 2 more words"
+    assert len(lines) == 12
 
 
 @pytest.mark.parametrize(
@@ -456,15 +469,15 @@ def test_unknown_words_are_named(run: Run) -> None:
     ],
 )
 @pytest.mark.usefixtures("here")
-def test_packages_that_are_missing_are_named(
+def test_missing_packages_are_named(
     run: Run, monkeypatch: pytest.MonkeyPatch, package: str, call: str, piece: str
 ) -> None:
-    """With what installs them."""
+    """With the command that installs them."""
     for name in [name for name in sys.modules if name.partition(".")[0] == package]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.delitem(sys.modules, "eqemb.server.run", raising=False)
     monkeypatch.setitem(sys.modules, package, None)
-    assert_said(run(*called(call)), 2, f"pip install '{piece}'")
+    assert_fails(run(*arguments_of(call)), 2, f"pip install '{piece}'")
 
 
 # -- terminals, files and names
@@ -489,18 +502,18 @@ def test_windows_line_ends_change_nothing(run: Run, here: Path) -> None:
         {"PYTHONIOENCODING": "ascii"},
     ],
 )
-def test_poor_terminals_are_served(here: Path, environment: dict[str, str]) -> None:
-    """Narrow ones, and ones that know no Greek."""
+def test_limited_terminals(here: Path, environment: dict[str, str]) -> None:
+    """Narrow ones, and ones without Unicode."""
     for call in ("similar L x_1=a+0", "search L \u03b1", "units \\alpha"):
-        done = eqemb(*called(call), environment=environment, cwd=here)
+        done = eqemb(*arguments_of(call), environment=environment, cwd=here)
         assert done.returncode in (0, 1, 2)
         assert "Traceback" not in done.stderr
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="file systems that take any bytes")
 @pytest.mark.parametrize("name", [b"a b", b"a\nb", b"\xff\xfe", b"-a", "é".encode()])
-def test_odd_file_names_are_taken(run: Run, here: Path, name: bytes) -> None:
-    """Spaces, ends of lines, bytes that are no text, dashes."""
+def test_unusual_file_names(run: Run, here: Path, name: bytes) -> None:
+    """Spaces, newlines, bytes that are not text, dashes."""
     folder = here / os.fsdecode(name)
     folder.mkdir()
     for file in (os.fsdecode(name), "other"):

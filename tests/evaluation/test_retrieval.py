@@ -354,7 +354,7 @@ def test_the_command_compares_without_judgements(
     assert "| article oracle |" in printed.out
     assert "combination" not in printed.out
     assert "own contexts" in printed.err
-    assert f"the models are kept in {library / 'models'}" in printed.err
+    assert f"models are in {library / 'models'}" in printed.err
 
 
 def test_a_missing_grade_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -374,7 +374,7 @@ def test_a_missing_grade_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyP
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--topics", "x.toml"], "both --topics and --qrels"),
+        (["--topics", "x.toml"], "--topics and --qrels must be given together"),
         (["--encoder", "no_such_module:encode"], "no encoder"),
         (["--encoder", "json:no_such_function"], "no encoder"),
         (["--encoder", "json"], "no encoder"),

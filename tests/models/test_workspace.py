@@ -16,6 +16,7 @@ import pytest
 
 import eqemb
 from eqemb.cli import train as learning
+from eqemb.cli.progress import TrainingProgress
 from eqemb.corpus.vocabulary import Rules
 from eqemb.errors import EqembError, UsageError
 from eqemb.facade.library import Library
@@ -140,7 +141,7 @@ def test_train(run: Run, library: Path, model: str) -> None:
 def test_info_names_the_models(run: Run, library: Path) -> None:
     """With what they are and how well they predict."""
     assert run("train", library, "--model", "words", *SMALL, "--name", "listed").code == 0
-    assert "listed: words, 8 numbers, validation -" in run("info", library).out
+    assert "listed: words, dimension 8, validation -" in run("info", library).out
     assert json.loads(run("info", library, "--json").out)["models"]["listed"]["seed"] == 0
 
 
@@ -180,13 +181,13 @@ def test_the_score_that_is_said_is_the_one_kept(
     made = eqemb.Embeddings({"model": "eqemb-u", "best": {"alpha_u": 1}}, {}, {}, history)
     summary = {"words_per_second": 1.0, "seconds": 1.0, "device": "cpu", "sha256": "", "path": ""}
     learning._print_trained(summary, made)
-    assert "-2.500, kept: 1\n" in capsys.readouterr().out
+    assert "-2.500 (best: iteration 1)\n" in capsys.readouterr().out
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
-    with learning._Curve(5) as curve:
+    with TrainingProgress(5) as progress:
         for row in history:
-            curve.show(row, row["iteration"], 1.0, 1.0, row["validation"]["alpha_u"])
+            progress.update(row, row["iteration"], 1.0, 1.0, row["validation"]["alpha_u"])
     lines = [line for line in capsys.readouterr().err.splitlines() if "validation -" in line]
-    assert ["kept: 1" in line for line in lines] == [False, True, True]
+    assert ["(best: 1)" in line for line in lines] == [False, True, True]
 
 
 @needs_gensim

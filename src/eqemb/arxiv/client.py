@@ -1,155 +1,209 @@
-"""Ask a server by arXiv's manners: one call at a time over one connection, a pause before each.
+"""HTTP client that follows arXiv's terms of use: one connection, and a pause before each request.
 
-A server that is busy is asked again after a wait that doubles, or as long as it says; one that
-stays busy, or asks for a long pause, is left alone (`Unavailable`). One that fails at a question
-each time may answer others (`NoAnswer`). What to ask, and what the answers mean, is left to
-`fetching`.
+urllib3 does the transport: TLS, proxies of the environment (`HTTPS_PROXY`, `NO_PROXY`), timeouts
+and reuse of the connection. Its own retries and redirects are off, since each of them needs the
+pause too: failed requests are repeated here, after a wait that doubles each time, or as long as
+`Retry-After` says. A server that stays busy or asks for a long pause ends the run
+(`UnavailableError`); one that fails at a single URL may answer others (`RequestFailedError`).
 """
 
-import email.utils
-import http.client
 import time
-from collections.abc import Callable
-from email.message import Message
-from typing import NamedTuple
-from urllib.parse import urljoin, urlsplit, urlunsplit
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
+from urllib.parse import unquote, urljoin, urlsplit
+from urllib.request import getproxies, proxy_bypass
+
+import urllib3
+from urllib3.exceptions import HTTPError, InvalidHeader, ProxySchemeUnknown
+from urllib3.util import Retry, make_headers, parse_url
 
 from eqemb import __version__
+from eqemb.arxiv.text import format_duration
 from eqemb.errors import EqembError, UsageError
+from eqemb.sources import Limits
 
-DELAY = 3.0  # seconds between two calls, by arXiv's terms of use
-_TRIES = 6
-_LONGEST_WAIT = 900.0
-_TIMEOUT = 90.0
+MIN_DELAY = 3.0  # seconds between two requests, by arXiv's terms of use
+MAX_BYTES = Limits().paper_bytes  # of a response: a larger paper could not be read
+_MAX_ATTEMPTS = 6
+_MAX_RETRY_AFTER = 900.0  # seconds
+_MAX_REDIRECTS = 5
+_TIMEOUT = 90.0  # seconds, to connect and for each read
+_READ_BYTES = 1 << 16
 _BUSY = frozenset((429, 503))
 _FAILED = frozenset((500, 502, 504))
 _MOVED = frozenset((301, 302, 303, 307, 308))
 
 
-class Unavailable(EqembError):  # noqa: N818 - a state of arXiv's, and the sentence says so
-    """The server does not answer now, or asks us to stay away; the sentence says what to do."""
+class UnavailableError(EqembError):
+    """The server does not answer at present, or refuses to."""
 
-    def __init__(self, why: str) -> None:
-        super().__init__(f"{why}: the same command goes on later")
-
-
-class NoAnswer(Unavailable):
-    """The server fails at this question, however often it is asked; it may answer others."""
+    def __init__(self, reason: str) -> None:
+        super().__init__(f"{reason}: run the same command later to continue")
 
 
-class Reply(NamedTuple):
+class RequestFailedError(UnavailableError):
+    """The server failed at this URL every time; it may answer others."""
+
+
+class ResponseTooLargeError(EqembError):
+    """The response has more than `MAX_BYTES` bytes."""
+
+
+class Site(NamedTuple):
+    """The addresses of arXiv: its API, its sources, and its OAI records, which have licences."""
+
+    api: str = "https://export.arxiv.org/api/query"
+    source: str = "https://export.arxiv.org/src/"
+    records: str = "https://oaipmh.arxiv.org/oai"
+
+
+class Response(NamedTuple):
     """What a server sent."""
 
     status: int
-    headers: Message
-    """By name in any case."""
+    headers: Mapping[str, str]
+    """Names in any case."""
     body: bytes
 
 
-class Courier:
-    """Asks one thing at a time, over one connection, and never before the pause is over."""
+class Client:
+    """Sends one request at a time over one connection, at least `delay` seconds apart."""
 
     def __init__(
         self,
-        delay: float = DELAY,
+        delay: float = MIN_DELAY,
         *,
         clock: Callable[[], float] = time.monotonic,
         sleep: Callable[[float], None] = time.sleep,
     ) -> None:
-        if not delay >= DELAY:
-            raise UsageError(f"a delay of {delay:g} s is too short: arXiv asks for {DELAY:g} s")
+        if not delay >= MIN_DELAY:
+            raise UsageError(
+                f"delay must be at least {MIN_DELAY:g} s, as arXiv asks, not {delay:g} s"
+            )
         self.delay = delay
         self._clock, self._sleep = clock, sleep
-        self._earliest = clock() + delay  # another run may have asked just now
-        self._server: tuple[str, str] | None = None
-        self._connection: http.client.HTTPConnection | None = None
-        self._has_answer = False
+        self._earliest = clock() + delay  # another run may have just ended
+        self._manager: urllib3.PoolManager | None = None
+        self._proxy: str | None = None
+        self._answered = False
 
-    def get(self, url: str) -> Reply:
-        """Ask until there is an answer; after several failures, `Unavailable` or `NoAnswer`."""
-        for failures in range(1, _TRIES + 1):
-            asked, is_busy = 0.0, False
+    def get(self, url: str) -> Response:
+        """Request a URL until the server answers, up to six times."""
+        host = urlsplit(url).netloc
+        for attempt in range(1, _MAX_ATTEMPTS + 1):
+            retry_after, is_busy = 0.0, False
             try:
-                reply = self._follow(url)
-            except (OSError, http.client.HTTPException) as error:
-                why = str(error) or type(error).__name__
-                if not self._has_answer:  # no network, most likely: waiting would not help
-                    raise Unavailable(f"{urlsplit(url).netloc} cannot be reached ({why})") from None
+                response = self._follow(url)
+            except (HTTPError, OSError) as error:
+                reason = _reason(error)
+                if not self._answered:  # most likely no network: waiting would not help
+                    raise UnavailableError(f"cannot reach {host} ({reason})") from None
             else:
-                if reply.status not in _BUSY | _FAILED:
-                    return reply
-                is_busy = reply.status in _BUSY
-                why, asked = f"HTTP {reply.status}", _retry_after(reply.headers)
-            if asked > _LONGEST_WAIT:
-                raise Unavailable(f"arXiv asks for a pause of {duration(asked)}")
-            if failures < _TRIES:
-                self.wait(failures, asked)
-        kind = Unavailable if is_busy else NoAnswer
-        raise kind(f"{urlsplit(url).netloc} did not answer {_TRIES} times ({why})")
+                if response.status not in _BUSY | _FAILED:
+                    return response
+                is_busy = response.status in _BUSY
+                reason, retry_after = f"HTTP {response.status}", _retry_after(response)
+            if retry_after > _MAX_RETRY_AFTER:
+                raise UnavailableError(f"arXiv asks for a pause of {format_duration(retry_after)}")
+            if attempt < _MAX_ATTEMPTS:
+                self.back_off(attempt, retry_after)
+        kind = UnavailableError if is_busy else RequestFailedError
+        raise kind(f"{host} failed to answer {_MAX_ATTEMPTS} times ({reason})")
 
-    def wait(self, failures: int, asked: float = 0.0) -> None:
-        """Let the next call wait: longer after each failure, and as long as the server asks."""
-        self._earliest = self._clock() + max(asked, self.delay * 2**failures)
+    def back_off(self, failures: int, retry_after: float = 0.0) -> None:
+        """Delay the next request: longer after each failure, and as long as the server asks."""
+        self._earliest = self._clock() + max(retry_after, self.delay * 2**failures)
 
-    def _follow(self, url: str) -> Reply:
-        for _ in range(5):
-            reply = self._call(url)
-            if reply.status == 403:
-                raise Unavailable(f"{urlsplit(url).netloc} refuses to answer us (HTTP 403)")
-            if reply.status not in _MOVED or "Location" not in reply.headers:
-                return reply
-            url = urljoin(url, reply.headers["Location"])
-        raise http.client.HTTPException(f"{url} leads in a circle")
+    def close(self) -> None:
+        """Close the connection."""
+        if self._manager is not None:
+            self._manager.clear()
+        self._manager = None
 
-    def _call(self, url: str) -> Reply:
+    def _follow(self, url: str) -> Response:
+        """Request a URL and follow redirects, each at the pace of any request."""
+        for _ in range(_MAX_REDIRECTS):
+            response = self._request(url)
+            if response.status == 403:
+                raise UnavailableError(f"{urlsplit(url).netloc} denies access (HTTP 403)")
+            if response.status not in _MOVED or "Location" not in response.headers:
+                return response
+            url = urljoin(url, response.headers["Location"])
+        raise RequestFailedError(f"too many redirects to {url}")
+
+    def _request(self, url: str) -> Response:
         self._sleep(max(0.0, self._earliest - self._clock()))
         try:
-            response = self._send(url)
-            self._has_answer = True
-            return Reply(response.status, response.headers, response.read())
+            return self._send(url)
         except BaseException:
             self.close()
             raise
         finally:
             self._earliest = self._clock() + self.delay
 
-    def _send(self, url: str) -> http.client.HTTPResponse:
+    def _send(self, url: str) -> Response:
+        """Send a request, and read the body as it is: sources stay compressed."""
+        response = self._connected(url).request(
+            "GET", url, redirect=False, retries=False, preload_content=False, decode_content=False
+        )
+        self._answered = True
+        body = bytearray()
+        for chunk in response.stream(_READ_BYTES, decode_content=False):
+            body += chunk
+            if len(body) > MAX_BYTES:
+                raise ResponseTooLargeError(f"{url} is larger than {MAX_BYTES / 1e6:.0f} MB")
+        response.release_conn()
+        return Response(response.status, response.headers, bytes(body))
+
+    def _connected(self, url: str) -> urllib3.PoolManager:
+        """The connection pool for a URL, through the proxy that the environment names for it."""
         parts = urlsplit(url)
-        target = urlunsplit(("", "", parts.path or "/", parts.query, ""))
-        headers = {"User-Agent": f"eqemb/{__version__} (eqemb fetch; Python)"}
-        used = self._connection
-        if used is not None and self._server == (parts.scheme, parts.netloc):
-            try:
-                used.request("GET", target, headers=headers)
-                return used.getresponse()
-            except ConnectionError:  # the server closed it while we paused
-                pass
-        self.close()
-        secure = parts.scheme == "https"
-        make = http.client.HTTPSConnection if secure else http.client.HTTPConnection
-        self._connection = make(parts.netloc, timeout=_TIMEOUT)
-        self._server = parts.scheme, parts.netloc
-        self._connection.request("GET", target, headers=headers)
-        return self._connection.getresponse()
-
-    def close(self) -> None:
-        """Give the connection back."""
-        if self._connection is not None:
-            self._connection.close()
-        self._connection = None
+        proxies = getproxies()
+        proxy = proxies.get(parts.scheme) or proxies.get("all")
+        if proxy_bypass(parts.netloc):
+            proxy = None
+        if self._manager is None or self._proxy != proxy:
+            self.close()
+            self._manager, self._proxy = _new_manager(proxy), proxy
+        return self._manager
 
 
-def _retry_after(headers: Message) -> float:
-    """The seconds that a server asks for, given as such or as a date."""
-    text = headers.get("Retry-After", "")
-    if text.isdecimal():
-        return float(text)
-    date = email.utils.parsedate_tz(text)
-    return max(0.0, email.utils.mktime_tz(date) - time.time()) if date else 0.0
+def _new_manager(proxy: str | None) -> urllib3.PoolManager:
+    """A pool of one connection; certificates are verified."""
+    options: dict[str, Any] = {
+        "num_pools": 1,
+        "maxsize": 1,
+        "timeout": _TIMEOUT,
+        "headers": {"User-Agent": f"eqemb/{__version__} (eqemb fetch; Python)"},
+    }
+    if proxy is None:
+        return urllib3.PoolManager(**options)
+    address = parse_url(proxy if "://" in proxy else f"http://{proxy}")
+    login = make_headers(proxy_basic_auth=unquote(address.auth)) if address.auth else None
+    address = address._replace(auth=None)
+    try:
+        return urllib3.ProxyManager(address.url, proxy_headers=login, **options)
+    except ProxySchemeUnknown:
+        raise UsageError(
+            f"proxy {address.url} is not supported: use an http:// or https:// proxy, or list"
+            " arxiv.org in NO_PROXY"
+        ) from None
 
 
-def duration(seconds: float) -> str:
-    """Seconds as people say them."""
-    if seconds < 90:
-        return f"{max(1, round(seconds))} s"
-    return f"{round(seconds / 60)} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
+def _reason(error: Exception) -> str:
+    """What went wrong, without the connection objects that urllib3 puts before it."""
+    inner: Any = error
+    while isinstance(inner, HTTPError):
+        cause = inner.__cause__ or (inner.args[-1] if inner.args else None)
+        if not isinstance(cause, Exception):
+            break
+        inner = cause
+    return str(inner) or type(inner).__name__
+
+
+def _retry_after(response: Response) -> float:
+    """The seconds that a server asks us to wait, given as a number or as a date."""
+    try:
+        return Retry().parse_retry_after(response.headers["Retry-After"])
+    except (KeyError, InvalidHeader):
+        return 0.0

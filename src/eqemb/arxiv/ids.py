@@ -1,7 +1,6 @@
-"""arXiv identifiers in what people have: lists, bibliographies and folders of PDFs.
+"""Find arXiv identifiers in lists, bibliographies and folders of PDFs.
 
-Whatever has no identifier is handed back by name, so that it can be said. Asking arXiv for the
-papers is left to `fetching`.
+Entries without an identifier are returned by name, so that they can be reported.
 """
 
 import csv
@@ -17,59 +16,59 @@ from typing import Any, NamedTuple
 from eqemb.errors import UsageError
 from eqemb.sources.names import arxiv_id, is_hidden
 
-_NUMBER = r"(\d{4}\.\d{4,5}(?!\d)|[A-Za-z]+(?:-[A-Za-z]+)?(?:\.[A-Za-z]{2})?/\d{7}(?!\d))"
-_ID = rf"{_NUMBER}(v\d+)?"
+_ID_NUMBER = r"(\d{4}\.\d{4,5}(?!\d)|[A-Za-z]+(?:-[A-Za-z]+)?(?:\.[A-Za-z]{2})?/\d{7}(?!\d))"
+_ID = rf"{_ID_NUMBER}(v\d+)?"
 _BARE = re.compile(_ID, re.IGNORECASE)
 _MENTION = re.compile(
     r"(?:\barxiv(?:\s+preprint)?[\s:]+|arxiv\.org/(?:abs|pdf|src|e-print|html|format|ps)/|\babs/"
     rf"|10\.48550/arxiv\.)\s*{_ID}",
     re.IGNORECASE,
 )
-#: arXiv's stamp on a first page: a version, then the category (older ones: the date) at once; and
-#: what newer PDFs say of themselves.
+#: arXiv's stamp on a first page: identifier and version, followed by the category or, in older
+#: papers, the date. Newer PDFs also have a field with their identifier.
 _STAMP = re.compile(
-    rf"arXiv:{_NUMBER}\s*(v\d+)\s*"
+    rf"arXiv:{_ID_NUMBER}\s*(v\d+)\s*"
     r"(?:\[[a-z]|\d\d?\s*(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec))"
 )
-_SELF = re.compile(rf"/arXivID\s*\((?:https?://arxiv\.org/abs/)?{_ID}\)")
+_OWN_FIELD = re.compile(rf"/arXivID\s*\((?:https?://arxiv\.org/abs/)?{_ID}\)")
 _STREAM = re.compile(rb">>\s*stream\r?\n")
 _NOT_TEXT = re.compile(rb"/Subtype\s*/Image|/Length1\b")
 _KERNING = re.compile(r"\)\s*-?[\d.]+\s*\(")
 _HEX = re.compile(r"<((?:[0-9A-Fa-f]{2}){6,})>")
-_MOST_TEXT = 4 << 20  # of one stream; a first page has far less
-_ENTRY = re.compile(r"(?:^|(?<=[})]))[ \t]*@\s*(\w+)\s*[{(]\s*([^\s,]*)\s*,", re.MULTILINE)
+_MAX_STREAM_BYTES = 4 << 20  # decompressed; a first page has far less
+_BIBTEX_ENTRY = re.compile(r"(?:^|(?<=[})]))[ \t]*@\s*(\w+)\s*[{(]\s*([^\s,]*)\s*,", re.MULTILINE)
 _FIELD = re.compile(
     r"([A-Za-z][\w-]*)\s*=\s*"
     r'(?:\{((?:[^{}]|\{(?:[^{}]|\{[^{}]*\})*\})*)\}|"([^"]*)"|([\w.]+))'
 )
-_OWN = ("eprint", "arxivid", "arxiv", "archiveid", "archive id", "archive location")
-_TRUSTED = ("doi", "url")
-_ABOUT_OTHERS = frozenset(
+_ID_FIELDS = ("eprint", "arxivid", "arxiv", "archiveid", "archive id", "archive location")
+_LINK_FIELDS = ("doi", "url")
+_IGNORED_FIELDS = frozenset(
     ("abstract", "abstractnote", "abstract note", "annote", "annotation", "keywords", "notes")
 )
 
 
-class Ids(NamedTuple):
-    """Identifiers with the versions that were given, in order; and what had none, in words."""
+class FoundIds(NamedTuple):
+    """Identifiers in order, with versions where given; and the names of entries without one."""
 
     found: list[str]
     missed: list[str]
 
 
 def canonical(text: str) -> str:
-    """The identifier that a text is or names, as arXiv writes it; '' where there is none."""
+    """The identifier that a text is or mentions, as arXiv writes it; "" if there is none."""
     match = _BARE.fullmatch(text.strip()) or _MENTION.search(text)
     return _checked(match[1], match[2]) if match else ""
 
 
 def _checked(found: str, version: str | None) -> str:
-    """An identifier in its plain spelling, if there is such a month or archive."""
+    """An identifier in its usual spelling; "" if its month or archive does not exist."""
     plain = re.sub(r"\.[a-z]{2}/", "/", found.lower())
     return "".join(arxiv_id(plain + (version or "").lower()))
 
 
-def _collected(pairs: Iterable[tuple[str, str]]) -> Ids:
-    """Pairs of a name for people and an identifier or ''; each identifier once."""
+def _collected(pairs: Iterable[tuple[str, str]]) -> FoundIds:
+    """Collect pairs of an entry's name and its identifier or ""; each identifier once."""
     found: dict[str, None] = {}
     missed = []
     for name, identifier in pairs:
@@ -77,14 +76,14 @@ def _collected(pairs: Iterable[tuple[str, str]]) -> Ids:
             found[identifier] = None
         else:
             missed.append(name)
-    return Ids(list(found), missed)
+    return FoundIds(list(found), missed)
 
 
 def _text(path: Path) -> str:
     try:
         data = path.read_bytes()
     except OSError as error:
-        raise UsageError(f"{path} cannot be read: {error.strerror}") from None
+        raise UsageError(f"cannot read {path}: {error.strerror}") from None
     try:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError:
@@ -94,10 +93,10 @@ def _text(path: Path) -> str:
 # -- lists
 
 
-def in_list(path: Path) -> Ids:
-    """One identifier (or address of a paper) a line; what follows it, and `# ...`, is passed over.
+def in_list(path: Path) -> FoundIds:
+    """One identifier or address of a paper per line; the rest of a line and `# ...` are ignored.
 
-    Our own lists of repositories name no papers of arXiv's.
+    Our own lists of Git repositories are rejected: their papers are not on arXiv.
     """
     lines = _text(path).splitlines()
     if lines and {"source", "commit"} <= set(lines[0].split("\t")):
@@ -115,15 +114,15 @@ def in_list(path: Path) -> Ids:
 # -- bibliographies
 
 
-def in_bibliography(path: Path) -> Ids:
+def in_bibliography(path: Path) -> FoundIds:
     """The papers of a BibTeX file, or of Zotero's export as BibTeX, CSV or JSON.
 
-    Each entry is one paper: its own identifier is taken, not those that its abstract names.
+    Each entry is one paper: identifiers in its abstract are not its own.
     """
     text = _text(path)
     if text.lstrip().startswith(("[", "{")):
         entries = _json_entries(path, text)
-    elif _ENTRY.search(text):
+    elif _BIBTEX_ENTRY.search(text):
         entries = _bibtex_entries(text)
     else:
         entries = _table_entries(text)
@@ -134,7 +133,7 @@ def _json_entries(path: Path, text: str) -> Iterator[dict[str, str]]:
     try:
         value = json.loads(text)
     except (ValueError, RecursionError) as error:
-        raise UsageError(f"{path} is no JSON: {error}") from None
+        raise UsageError(f"{path} is not valid JSON: {error}") from None
     items = value.get("items", [value]) if isinstance(value, dict) else value
     for item in items if isinstance(items, list) else []:
         if isinstance(item, dict):
@@ -146,7 +145,7 @@ def _flat(value: Any) -> str:
 
 
 def _bibtex_entries(text: str) -> Iterator[dict[str, str]]:
-    starts = list(_ENTRY.finditer(text))
+    starts = list(_BIBTEX_ENTRY.finditer(text))
     ends = [start.start() for start in starts[1:]] + [len(text)]
     for start, end in zip(starts, ends, strict=True):
         if start[1].lower() not in {"comment", "string", "preamble"}:
@@ -156,7 +155,7 @@ def _bibtex_entries(text: str) -> Iterator[dict[str, str]]:
 
 
 def _table_entries(text: str) -> Iterator[dict[str, str]]:
-    """CSV with a head; of anything else (RIS, plain text), the lines that name a paper."""
+    """The rows of CSV with a header; of other formats (RIS, text), lines that mention a paper."""
     head = next(csv.reader(io.StringIO(text)), [])
     if {"title", "url", "doi"} & {name.lower() for name in head}:
         for row in csv.DictReader(io.StringIO(text)):
@@ -171,12 +170,14 @@ def _entry_name(entry: Mapping[str, str]) -> str:
 
 
 def _entry_id(entry: Mapping[str, str]) -> str:
-    """Fields that hold the paper's own identifier first, those that may name another last."""
+    """Look first in fields for the paper's own identifier, last in those that may name others."""
     kind = entry.get("archiveprefix") or entry.get("eprinttype") or "arxiv"
-    own = [entry.get(key, "") for key in _OWN] if kind.lower() == "arxiv" else []
+    own = [entry.get(key, "") for key in _ID_FIELDS] if kind.lower() == "arxiv" else []
     archive = (entry.get("primaryclass") or entry.get("eprintclass") or "").partition(".")[0]
-    mentions = [entry.get(key, "") for key in _TRUSTED]
-    mentions += [value for key, value in entry.items() if key not in {*_OWN, *_ABOUT_OTHERS}]
+    mentions = [entry.get(key, "") for key in _LINK_FIELDS]
+    mentions += [
+        value for key, value in entry.items() if key not in {*_ID_FIELDS, *_IGNORED_FIELDS}
+    ]
     for text in own:
         if found := canonical(text) or canonical(f"{archive}/{text}"):
             return found
@@ -189,10 +190,10 @@ def _entry_id(entry: Mapping[str, str]) -> str:
 # -- PDFs
 
 
-def in_pdfs(folder: Path) -> Ids:
-    """The papers whose PDFs lie in a folder or below: by file name, else by arXiv's stamp."""
+def in_pdfs(folder: Path) -> FoundIds:
+    """The papers whose PDFs are in a folder or below, by file name or else by arXiv's stamp."""
     if not folder.is_dir():
-        raise UsageError(f"{folder} is no folder: give one that holds PDFs")
+        raise UsageError(f"{folder} is not a folder: give a folder of PDFs")
     inside = {path.relative_to(folder).as_posix(): path for path in folder.rglob("*")}
     pdfs = [name for name in sorted(inside) if name.lower().endswith(".pdf")]
     return _collected(
@@ -205,7 +206,7 @@ def in_pdfs(folder: Path) -> Ids:
 def _stamp(path: Path) -> str:
     """The identifier that arXiv printed on a PDF's first page.
 
-    A reference to another paper looks much the same, but has no category or date behind it.
+    A reference to another paper looks similar, but no category or date follows it.
     """
     try:
         data = path.read_bytes()
@@ -213,20 +214,20 @@ def _stamp(path: Path) -> str:
         return ""
     texts = itertools.chain([data.decode("latin-1")], map(_shown, _streams(data)))
     for text in texts:
-        match = _STAMP.search(text) or _SELF.search(text)
+        match = _STAMP.search(text) or _OWN_FIELD.search(text)
         if match and (found := _checked(match[1], match[2])):
             return found
     return ""
 
 
 def _shown(text: str) -> str:
-    """What a stream of a PDF prints: no kerning between letters, hexadecimal as letters."""
+    """The text that a PDF stream prints: without kerning, with hexadecimal strings decoded."""
     text = _HEX.sub(lambda match: f"({bytes.fromhex(match[1]).decode('latin-1')})", text)
     return _KERNING.sub("", text)
 
 
 def _streams(data: bytes) -> Iterator[str]:
-    """The compressed texts in a PDF, as far as zlib alone can open them."""
+    """The compressed text streams of a PDF that zlib alone can decompress."""
     for start in _STREAM.finditer(data):
         head = data[max(0, start.start() - 1000) : start.start()].rpartition(b" obj")[2]
         if b"FlateDecode" not in head or _NOT_TEXT.search(head):
@@ -234,6 +235,6 @@ def _streams(data: bytes) -> Iterator[str]:
         end = data.find(b"endstream", start.end())
         packed = data[start.end() : end if end > 0 else None]
         try:
-            yield zlib.decompressobj().decompress(packed, _MOST_TEXT).decode("latin-1")
+            yield zlib.decompressobj().decompress(packed, _MAX_STREAM_BYTES).decode("latin-1")
         except zlib.error:
             continue

@@ -1,80 +1,43 @@
-"""Commands that ask: search, similar, query, describe, words, why, units."""
+"""Commands that ask a library: search, similar, describe, words, query, why; and units."""
 
-import functools
-import inspect
 import os
 import re
 import sys
-from collections.abc import Callable
-from inspect import Parameter
 from typing import Annotated, Any, ClassVar, Literal
 
 import typer
 from typer.core import TyperCommand
 
-from eqemb.cli.console import Json, LibraryPath, app, columns, harmless, print_json, say
+from eqemb.cli.app import app
+from eqemb.cli.console import output_width, print_json, print_message, without_controls
+from eqemb.cli.options import (
+    ALL_COLLECTIONS,
+    FILTERS,
+    Count,
+    Encoder,
+    Json,
+    LibraryPath,
+    Option,
+    RankBy,
+    with_options,
+)
 from eqemb.errors import EqembError, UsageError
 
-_TOLD = 10  # unknown words that are named
-_EQUATION = "LaTeX, or a name: ARTICLE#4, ARTICLE(2.3), ARTICLE:label."
-Count = Annotated[int, typer.Option("-k", "--count", min=1, max=1000, help="How many hits.")]
-By = Annotated[
-    str, typer.Option("--by", help="all, words, meaning, structure, or paper: as in the paper.")
-]
-#: What an answer may be limited to, as the library takes it.
-_LIMITS: dict[str, Any] = {
-    "collection": Annotated[
-        str | None,
-        typer.Option("--collection", help="Only of this collection: a folder of papers, see info."),
-    ],
-    "article": Annotated[str | None, typer.Option("--article", help="Only of this article.")],
-    "year": Annotated[
-        str | None, typer.Option("--year", help="2015, 2015-2018, 2015- or -2018; by arXiv id.")
-    ],
-    "section": Annotated[
-        str | None,
-        typer.Option("--section", help="Only where the section's title has these words."),
-    ],
-    "has": Annotated[
-        list[str] | None,
-        typer.Option("--has", metavar="LATEX", help="Only with this symbol; may be given often."),
-    ],
-    "numbered": Annotated[bool, typer.Option("--numbered", help="Only numbered equations.")],
-}
+_NAMED_WORDS = 10  # unknown words that are named one by one
+_EQUATION_HELP = "LaTeX, or a name: ARTICLE#4, ARTICLE(2.3), ARTICLE:label."
+_EquationArgument = Annotated[str, typer.Argument(metavar="EQUATION", help=_EQUATION_HELP)]
 
 
-def _limited(command: Callable[..., None]) -> Callable[..., None]:
-    """Give a command the options that limit an answer; it takes them as `**limits`."""
-    *own, last, _ = inspect.signature(command).parameters.values()
-    options = [
-        Parameter(
-            name,
-            Parameter.POSITIONAL_OR_KEYWORD,
-            default=False if name == "numbered" else None,
-            annotation=kind,
-        )
-        for name, kind in _LIMITS.items()
-    ]
+class _DashCommand(TyperCommand):
+    """A command some of whose arguments start with "-" and are not options."""
 
-    @functools.wraps(command)
-    def run(**given: Any) -> None:
-        command(**given | {"has": given["has"] or ()})
-
-    # typer reads both
-    vars(run)["__signature__"] = inspect.Signature([*own, *options, last])
-    run.__annotations__ = command.__annotations__ | _LIMITS
-    return run
-
-
-class _Plain(TyperCommand):
-    """A command among whose arguments some begin with a minus and are no options."""
-
-    plain: ClassVar[re.Pattern[str]]
+    value: ClassVar[re.Pattern[str]]
+    """Matches the arguments that are values."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Keep them from being read as options: a blank before them does it, and goes again."""
+        """Put a space before such values, so that they are not parsed as options."""
         rest = super().parse_args(
-            ctx, [f" {arg}" if self.plain.match(arg) else arg for arg in args]
+            ctx, [f" {arg}" if self.value.match(arg) else arg for arg in args]
         )
         for name, value in ctx.params.items():
             if isinstance(value, str):
@@ -82,128 +45,131 @@ class _Plain(TyperCommand):
         return rest
 
 
-class _Words(_Plain):
-    """Takes words, of which `-word` is one."""
+class _WordsCommand(_DashCommand):
+    """Takes words; `-word` excludes one."""
 
-    plain = re.compile(r"-(?:[^\W\d_]{2}|\")")  # two letters: -k and -k5 are options
-
-
-class _Formula(_Plain):
-    """Takes LaTeX, as that of losses, which begin with a minus."""
-
-    plain = re.compile(r"-(?!-|[a-zA-Z][a-zA-Z\d-]*\Z|\Z)")  # letters alone may be misspelt options
+    value = re.compile(r"-(?:[^\W\d_]{2}|\")")  # two letters: -k and -k5 are options
 
 
-@app.command(cls=_Words)
-@_limited
+class _FormulaCommand(_DashCommand):
+    """Takes LaTeX, which may start with a minus."""
+
+    value = re.compile(r"-(?!-|[a-zA-Z][a-zA-Z\d-]*\Z|\Z)")  # letters alone: a misspelt option
+
+
+def _limits(filters: dict[str, Any]) -> dict[str, Any]:
+    """The filters as the library takes them: "all" collections is no filter."""
+    filters["has"] = filters["has"] or ()
+    if filters["collection"] == ALL_COLLECTIONS:
+        del filters["collection"]
+    return filters
+
+
+@app.command(cls=_WordsCommand)
+@with_options(FILTERS)
 def search(
     library: LibraryPath,
     words: Annotated[
         list[str],
         typer.Argument(
-            metavar="WORDS...", help="Words, 'phrases in quotes', -words, and $LaTeX$ among them."
+            metavar="WORDS", help='Words, "quoted phrases", -excluded words and $LaTeX$.'
         ),
     ],
     count: Count = 10,
-    by: By = "all",
-    encoder: Annotated[
-        str | None,
-        typer.Option(metavar="MODULE:FUNCTION", help="A sentence encoder that has a say too."),
-    ] = None,
+    by: RankBy = "all",
+    encoder: Encoder = None,
     as_json: Json = False,
-    **limits: Any,
+    **filters: Any,
 ) -> None:
-    """Find equations for words."""
+    """Find equations by words, phrases and LaTeX."""
     from eqemb.facade.library import Library
 
     with Library.open(library) as opened:
         if encoder is not None:
-            opened.encoding(encoder, lambda done, every: say(f"encoding {done:,} of {every:,}"))
-        answer = opened.search(" ".join(words), count, by=by, encoder=encoder, **limits)
-        _say_unknown("near no equation", answer)
-        if len(answer.unknown) > _TOLD:
-            say(f"... and {len(answer.unknown) - _TOLD} more words that stand near no equation")
+            opened.encoding(
+                encoder, lambda done, total: print_message(f"encoding {done:,} of {total:,}")
+            )
+        answer = opened.search(" ".join(words), count, by=by, encoder=encoder, **_limits(filters))
+        _print_unknown("not near any equation", answer)
         _print_answer(answer, "no equation has these words near it", as_json=as_json)
 
 
-@app.command(cls=_Formula)
-@_limited
+@app.command(cls=_FormulaCommand)
+@with_options(FILTERS)
 def similar(
     library: LibraryPath,
     equation: Annotated[
         str,
         typer.Argument(
             metavar="EQUATION",
-            help="LaTeX, in which ?x stands for anything, or a name: ARTICLE#4, ARTICLE(2.3),"
+            help="LaTeX, where ?x matches anything, or a name: ARTICLE#4, ARTICLE(2.3),"
             " ARTICLE:label.",
         ),
     ],
     count: Count = 10,
-    by: By = "all",
+    by: RankBy = "all",
     as_json: Json = False,
-    **limits: Any,
+    **filters: Any,
 ) -> None:
-    """Find equations like a given one."""
+    """Find equations similar to a given one."""
     from eqemb.facade.library import Library
 
     with Library.open(library) as opened:
-        answer = opened.similar(equation, count, by=by, **limits)
-        _print_answer(answer, "no equation is like this one", as_json=as_json)
+        answer = opened.similar(equation, count, by=by, **_limits(filters))
+        _print_answer(answer, "no equation is similar to this one", as_json=as_json)
 
 
 _Members = Annotated[
     list[str] | None,
-    typer.Option(
+    Option(
         metavar="MEMBER",
         help="A word, the name of an equation, $LaTeX$, or a unit as `eqemb units` prints it;"
-        " may be given often.",
+        " repeatable.",
     ),
 ]
 
 
 @app.command()
-@_limited
+@with_options(FILTERS)
 def query(
     library: LibraryPath,
     plus: _Members = None,
     minus: _Members = None,
     count: Count = 10,
     as_json: Json = False,
-    **limits: Any,
+    **filters: Any,
 ) -> None:
-    """Find equations near a sum of words, equations and units, less others."""
+    """Find equations by adding and subtracting vectors."""
     from eqemb.facade.library import Library
 
     with Library.open(library) as opened:
-        answer = opened.query(plus or [], minus or [], count, **limits)
-        _say_unknown("not known to the model", answer)
+        answer = opened.query(plus or [], minus or [], count, **_limits(filters))
+        _print_unknown("not in the model", answer)
         _print_answer(answer, "no equation is near this", as_json=as_json)
 
 
-@app.command(cls=_Formula)
+@app.command(cls=_FormulaCommand)
 def describe(
     library: LibraryPath,
-    equation: Annotated[str, typer.Argument(metavar="EQUATION", help=_EQUATION)],
-    count: Annotated[
-        int, typer.Option("-k", "--count", min=1, max=60, help="How many words.")
-    ] = 10,
-    by: Annotated[str, typer.Option("--by", help="all, or paper: as in the paper.")] = "all",
+    equation: _EquationArgument,
+    count: Annotated[int, Option("-k", "--count", min=1, max=60, help="Number of words.")] = 10,
+    by: Annotated[str, Option("--by", help="Rank by all; paper: the published method.")] = "all",
     as_json: Json = False,
 ) -> None:
-    """Say what an equation is about: words, each with a sentence that bears it out."""
+    """Show words that describe an equation, with sentences."""
     from eqemb.facade.library import Library
 
     with Library.open(library) as opened:
         found = opened.describe(equation, count, by=by)
     for note in found.notes:
-        say(note)
+        print_message(note)
     if as_json:
         print_json(found.to_dict())
     elif found.words:
-        print(harmless(found.to_text(columns())))
+        print(without_controls(found.to_text(output_width())))
     if not found.words:
         raise EqembError(
-            "nothing found: no equation of the library is like this one; ask for another"
+            "no matches: no equation of the library is similar to this one; try another equation"
         )
 
 
@@ -211,12 +177,10 @@ def describe(
 def words(
     library: LibraryPath,
     word: Annotated[str, typer.Argument(metavar="WORD", help="A word of the papers.")],
-    count: Annotated[
-        int, typer.Option("-k", "--count", min=1, max=1000, help="How many words.")
-    ] = 10,
+    count: Count = 10,
     as_json: Json = False,
 ) -> None:
-    """Show the words nearest to a word."""
+    """Show the words nearest in meaning to a word."""
     from eqemb.facade.library import Library
 
     with Library.open(library) as opened:
@@ -224,19 +188,22 @@ def words(
     if as_json:
         print_json(found.to_dict())
     else:
-        print(harmless(str(found)))
+        print(without_controls(str(found)))
 
 
-@app.command(cls=_Formula)
+@app.command(cls=_FormulaCommand)
 def why(
     library: LibraryPath,
     asked: Annotated[
-        str, typer.Argument(metavar="QUERY", help="Words as for `search`; or " + _EQUATION)
+        str, typer.Argument(metavar="QUERY", help=f"Words as for `search`, or {_EQUATION_HELP}")
     ],
-    other: Annotated[str, typer.Argument(metavar="EQUATION", help=_EQUATION)],
+    other: _EquationArgument,
     as_json: Json = False,
 ) -> None:
-    """Show why an equation answers a query: the symbols and words that they share."""
+    """Explain why an equation matches a query.
+
+    Prints the symbols and words that both have in common.
+    """
     from eqemb.facade.library import Library
 
     with Library.open(library) as opened:
@@ -246,70 +213,78 @@ def why(
         return
     for side in (found.query, found.other):
         name = f"{side.equation.id}  " if side.equation is not None else ""
-        print(f"{harmless(name)}{_marked(side)}")
+        print(f"{without_controls(name)}{_highlighted(side)}")
     print()
     for line in found.lines():
-        print(harmless(line))
+        print(without_controls(line))
 
 
-def _marked(side: Any) -> str:
-    """An equation with the symbols that were met in colour, or between brackets."""
+def _highlighted(side: Any) -> str:
+    """An equation whose matching symbols are in colour, or in brackets."""
     if side.shape is None:
-        return harmless(side.text)
-    # signs of ours go through `harmless`, which lets no colour of a paper's through
-    text = harmless(side.shape.to_text(mark=side.marked, around=("\ue000", "\ue001")))
+        return without_controls(side.text)
+    # private-use characters pass `without_controls`, which removes colours that a paper brings
+    text = without_controls(side.shape.to_text(mark=side.marked, around=("\ue000", "\ue001")))
     in_colour = sys.stdout.isatty() and not os.environ.get("NO_COLOR")
-    signs = ("\x1b[1;33m", "\x1b[0m") if in_colour else ("⟦", "⟧")
-    return text.replace("\ue000", signs[0]).replace("\ue001", signs[1])
+    start, end = ("\x1b[1;33m", "\x1b[0m") if in_colour else ("⟦", "⟧")
+    return text.replace("\ue000", start).replace("\ue001", end)
 
 
-def _say_unknown(how: str, answer: Any) -> None:
-    """Name the words that were not known, with near spellings."""
-    for word in answer.unknown:
+def _print_unknown(problem: str, answer: Any) -> None:
+    """Name the first unknown words, with similar spellings."""
+    for word in answer.unknown[:_NAMED_WORDS]:
         near = answer.near.get(word)
-        say(f"{how}: {word}" + (f"; did you mean {', '.join(near)}?" if near else ""))
+        hint = f"; did you mean {', '.join(near)}?" if near else ""
+        print_message(f"{problem}: {word}{hint}")
+    if len(answer.unknown) > _NAMED_WORDS:
+        print_message(f"... and {len(answer.unknown) - _NAMED_WORDS} more words")
 
 
-def _print_answer(answer: Any, nothing: str, *, as_json: bool) -> None:
-    """Hits for people or programs; where there are none, why, and exit 1."""
+def _print_answer(answer: Any, reason: str, *, as_json: bool) -> None:
+    """Print the hits; without any, fail with the reason."""
     if answer.hits:
         for note in answer.notes:
-            say(note)
+            print_message(note)
     if as_json:
         print_json(answer.to_dict())
     elif answer.hits:
-        print(harmless(answer.to_text(columns())))
+        print(without_controls(answer.to_text(output_width())))
     if not answer.hits:
-        why = "; ".join(dict.fromkeys(answer.notes)) or nothing
-        raise EqembError(f"nothing found: {why}; ask otherwise, or with fewer limits")
+        reason = "; ".join(dict.fromkeys(answer.notes)) or reason
+        raise EqembError(f"no matches: {reason}; try another query or fewer filters")
 
 
-@app.command(cls=_Formula)
+@app.command(cls=_FormulaCommand)
 def units(
     formula: Annotated[
-        str, typer.Argument(metavar="LATEX", help="A formula; - reads one a line from stdin.")
+        str, typer.Argument(metavar="LATEX", help="A formula; - reads one per line from stdin.")
     ],
     window: Annotated[
-        int, typer.Option("--window", min=0, max=99, help="Edges between two symbols; 0: any.")
+        int,
+        Option(
+            "--window", min=0, max=99, help="Most edges between the symbols of a unit; 0: no limit."
+        ),
     ] = 1,
     end_of_baseline: Annotated[
         bool | None,
-        typer.Option(help="Units for ends of baselines: all, none, or where there is no other."),
+        Option(
+            help="Make units for ends of baselines; default: only for a formula with no other unit."
+        ),
     ] = None,
     tangent_exact: Annotated[
-        bool, typer.Option("--tangent-exact", help="Group fences as Tangent does.")
+        bool, Option("--tangent-exact", help="Group brackets exactly as Tangent does.")
     ] = False,
-    mathml: Annotated[bool, typer.Option("--mathml", help="Print MathML instead.")] = False,
+    mathml: Annotated[bool, Option("--mathml", help="Print MathML instead.")] = False,
     as_json: Json = False,
 ) -> None:
-    """Show what an equation is made of: its layout tree and its units."""
+    """Show the layout tree and the units of a formula."""
     from eqemb.formula import layout, picture
 
     ends: Literal["needed", "all", "none"] = "needed"
     if end_of_baseline is not None:
         ends = "all" if end_of_baseline else "none"
     if not formula.strip():
-        raise UsageError("there is no formula: give LaTeX, or - to read it from stdin")
+        raise UsageError("the formula is empty: give LaTeX, or - to read it from stdin")
     for line in sys.stdin if formula == "-" else [formula]:
         if not line.strip() and not as_json:
             continue
@@ -324,4 +299,4 @@ def units(
             print(picture(shape) + "\n")
             print("\n".join(f"({', '.join(unit)})" for unit in found))
             for cause, command in shape.problems:
-                say(f"not read: {cause} {command}".rstrip())
+                print_message(f"not read: {cause} {command}".rstrip())

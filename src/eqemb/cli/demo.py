@@ -1,6 +1,6 @@
-"""The command demo: a library of articles that come with eqemb, and the paper's three questions.
+"""The command demo: build a library from the bundled articles and ask three questions.
 
-What it prints follows from the articles alone; the README shows it.
+The output depends only on the articles; the README quotes it.
 """
 
 import re
@@ -9,43 +9,45 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Annotated, Any
 
-import typer
+from eqemb.cli.app import app
+from eqemb.cli.console import output_width, print_json
+from eqemb.cli.options import Json, Option
+from eqemb.cli.progress import StageProgress
 
-from eqemb.cli.console import Json, Stages, app, columns, print_json
-
-#: What is asked; of the ten questions of `benchmarks/demo_queries.toml`. They were written before
-#: any was asked, but half of them had poor answers then, and articles were mended for them.
+#: The questions, three of the ten in `benchmarks/demo_queries.toml`. Those were written before any
+#: of them was tried, but half of them had poor answers at first, and articles were edited for them.
 _DESCRIBED = r"c_t = f_t \odot c_{t-1} + i_t \odot \tilde{c}_t"
-_WORDS = "cosine similarity of two vectors"
+_SEARCHED = "cosine similarity of two vectors"
 _LIKE = r"p_i = \frac{e^{x_i}}{\sum_{j} e^{x_j}}"
 _COUNT = 5
-#: Short articles about many things say each word a few times: wide windows learn most from them.
+#: Short articles on many topics repeat few words: wide windows learn most from them.
 _MODEL = {"window": 32, "equation_window": 32}
-_WIDTH, _GAP = 100, 3
+_MAX_TABLE_WIDTH, _GAP = 100, 3
 
 
 @app.command()
 def demo(
     output: Annotated[
-        Path | None, typer.Option("-o", "--output", metavar="LIBRARY", help="Keep it here.")
+        Path | None,
+        Option("-o", "--output", metavar="LIBRARY", help="Keep the library in this folder."),
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """Build a library of articles that come with eqemb, and ask it three questions."""
+    """Build a small library from bundled articles and query it."""
     from eqemb.facade.library import Library
 
     papers = Path(__file__).parents[1] / "demo"
     with tempfile.TemporaryDirectory() as scratch:
         folder = output or Path(scratch) / "library"
-        with Stages() as stages:
-            library = Library.build([papers], folder, model=_MODEL, watch=stages.watch)
+        with StageProgress() as progress:
+            library = Library.build([papers], folder, model=_MODEL, watch=progress.update)
         with library:
             report = library.report
             described = library.describe(_DESCRIBED, _COUNT)
-            found = library.search(_WORDS, _COUNT)
+            found = library.search(_SEARCHED, _COUNT)
             alike = library.similar(_LIKE, _COUNT)
     if as_json:
-        for asked, answer in ((_DESCRIBED, described), (_WORDS, found), (_LIKE, alike)):
+        for asked, answer in ((_DESCRIBED, described), (_SEARCHED, found), (_LIKE, alike)):
             print_json({"asked": asked, **answer.to_dict()})
         return
     equations = report["equations"]
@@ -54,25 +56,27 @@ def demo(
         f"{report['articles']} articles on NLP, IR, AI and ML, {report['words']:,} words,"
         f" {equations['numbered'] + equations['unnumbered']} equations"
     )
-    _print_question("Words of an equation", f"eqemb describe {name} '{_DESCRIBED}'")
-    _print_rows(("", "word", "where it is said", "article"), map(_said, described))
-    _print_question("Equations of words", f"eqemb search {name} {_WORDS}")
-    _print_rows(("", "equation", "article"), map(_hit, found))
+    _print_question("Words that describe an equation", f"eqemb describe {name} '{_DESCRIBED}'")
+    _print_rows(("", "word", "sentence", "article"), map(_word_row, described))
+    _print_question("Equations for words", f"eqemb search {name} {_SEARCHED}")
+    _print_rows(("", "equation", "article"), map(_hit_row, found))
     _print_question("Equations like an equation", f"eqemb similar {name} '{_LIKE}'")
-    _print_rows(("", "equation", "article"), map(_hit, alike))
+    _print_rows(("", "equation", "article"), map(_hit_row, alike))
     _print_next(name, kept=output is not None)
 
 
 def _print_next(name: str, *, kept: bool) -> None:
+    """Print commands to try; the last one opens the page."""
     steps = [
-        (f"eqemb demo -o {name}", "keep this library"),
-        (f"eqemb search {name} WORDS", "ask what you like"),
-        (f"eqemb why {name} 'cosine similarity' ml/contrastive-learning#1", "why it answers"),
-        ("eqemb build PAPERS -o mine", "your own papers"),
+        *([] if kept else [(f"eqemb demo -o {name}", "keep this library")]),
+        (f"eqemb search {name} WORDS", "ask your own question"),
+        (f"eqemb why {name} 'cosine similarity' ml/contrastive-learning#1", "explain a match"),
+        ("eqemb build PAPERS -o mine", "use your own papers"),
+        (f"eqemb serve {name}", "open it in a browser"),
     ]
     width = max(len(command) for command, _ in steps)
     print("\nWhat to type next")
-    for command, purpose in steps[1 if kept else 0 :]:
+    for command, purpose in steps:
         print(f"  $ {command:{width}}   {purpose}")
 
 
@@ -81,7 +85,7 @@ def _print_question(title: str, command: str) -> None:
 
 
 def _print_rows(head: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> None:
-    """A table; the last column but one is cut where there is no room for all of it."""
+    """Print a table; the last column but one is shortened to fit."""
     from rich.box import SIMPLE_HEAD
     from rich.cells import cell_len
     from rich.console import Console
@@ -89,12 +93,12 @@ def _print_rows(head: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> None:
     from rich.text import Text
 
     console = Console(highlight=False)
-    console.width = min(columns(), _WIDTH)
+    console.width = min(output_width(), _MAX_TABLE_WIDTH)
     shown = Table(box=SIMPLE_HEAD, pad_edge=False, show_edge=False, header_style="dim")
     cells = [tuple(map(Text, row)) for row in rows]
     widths = [max(cell_len(cell.plain) for cell in column) for column in zip(*cells, strict=True)]
     widths[-2] = 0
-    widths[-2] = min(console.width - sum(widths) - _GAP * (len(head) - 1), _WIDTH)
+    widths[-2] = min(console.width - sum(widths) - _GAP * (len(head) - 1), _MAX_TABLE_WIDTH)
     for name, width in zip(head, widths, strict=True):
         style = {"word": "bold", "article": "dim"}.get(name, "")
         shown.add_column(name, style=style, max_width=width, no_wrap=True, overflow="ellipsis")
@@ -103,12 +107,12 @@ def _print_rows(head: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> None:
     console.print(shown)
 
 
-def _hit(hit: Any) -> tuple[str, str, str]:
+def _hit_row(hit: Any) -> tuple[str, str, str]:
     number = f" ({hit.equation.number})" if hit.equation.number is not None else ""
     return f"{hit.score:.2f}", hit.text.rstrip(" .,;"), f"{hit.article}{number}"
 
 
-def _said(said: Any) -> tuple[str, str, str, str]:
+def _word_row(said: Any) -> tuple[str, str, str, str]:
     from eqemb.search.results import readable, where_said
 
     text = re.sub(r" ?\[(?:equation|…)\]", " …", readable(said.sentence or ""))

@@ -1,4 +1,4 @@
-"""Commands that judge: evaluate, compare."""
+"""Commands that evaluate models and rankings: evaluate, compare, retrieval."""
 
 import sys
 import time
@@ -7,26 +7,40 @@ from typing import Annotated, Any
 
 import typer
 
-from eqemb.cli.console import Json, LibraryPath, app, print_json, say
+from eqemb.cli.app import app
+from eqemb.cli.console import print_json, print_message
+from eqemb.cli.options import (
+    ALL_COLLECTIONS,
+    Encoder,
+    Jobs,
+    Json,
+    LibraryPath,
+    Numbering,
+    Option,
+    Threads,
+    Vocabulary,
+)
 from eqemb.errors import UsageError
 
-Reading = Annotated[str, typer.Option("--reading", help="softmax, logistic or both.")]
+_JOBS = 2
 
 
 def _readings(reading: str) -> tuple[str, ...]:
     named = {"softmax": ("softmax",), "logistic": ("logistic",), "both": ("softmax", "logistic")}
     if reading not in named:
-        raise UsageError(f"--reading {reading}: say softmax, logistic or both")
+        raise UsageError(f"--reading must be softmax, logistic or both, not {reading}")
     return named[reading]
 
 
 @app.command()
 def evaluate(
     library: LibraryPath,
-    model: Annotated[str, typer.Argument(metavar="MODEL", help="Its name, as `info` lists it.")],
+    model: Annotated[
+        str, typer.Argument(metavar="MODEL", help="Its name, as `eqemb info` lists it.")
+    ],
     as_json: Json = False,
 ) -> None:
-    """Score a trained model on the words held out of its training, beside chance."""
+    """Score a trained model on its held-out words."""
     from eqemb.evaluation import heldout
     from eqemb.facade.library import Library
     from eqemb.models import workspace
@@ -39,9 +53,11 @@ def evaluate(
         current = workspace.is_current(opened, made.config)
     found = heldout.evaluate_model(workspace.reopened(made), corpus, split)
     if place.name != model:
-        say(f"{model} is {place}")
+        print_message(f"{model} is {place}")
     if not current:
-        say(f"{model} is older than the library: papers that were read since are not in its corpus")
+        print_message(
+            f"{model} is older than the library: its corpus lacks papers that were added since"
+        )
     if as_json:
         print_json(found | {"current": current})
         return
@@ -67,51 +83,59 @@ def _error(value: dict[str, float | None]) -> str:
     return "-".rjust(5) if value["se"] is None else f"{value['se']:.3f}"
 
 
+_Several = list[int] | None
+
+
 @app.command()
 def compare(
     library: LibraryPath,
     output: Annotated[
-        Path, typer.Option("-o", "--output", metavar="FOLDER", help="Where results are written.")
+        Path, Option("-o", "--output", metavar="FOLDER", help="Write the results here.")
     ],
     collection: Annotated[
-        list[str] | None, typer.Option("--collection", help="Repeat for several; else each.")
+        list[str] | None,
+        Option(
+            "--collection",
+            help="A collection, repeatable; all: every one together; default: each on its own.",
+        ),
     ] = None,
-    quick: Annotated[
-        bool, typer.Option("--quick", help="One cell, K=50, W=4, E=16, and two seeds.")
-    ] = False,
+    quick: Annotated[bool, Option("--quick", help="Only K=50, W=4, E=16, and two seeds.")] = False,
     dims: Annotated[
-        list[int] | None, typer.Option("--dim", min=1, help="K; repeat: else 25, 50, 75, 100.")
+        _Several, Option("--dim", min=1, help="K, repeatable; default: 25, 50, 75, 100.")
     ] = None,
     windows: Annotated[
-        list[int] | None, typer.Option("--window", min=2, help="W; repeat: else 4, 8, 16.")
+        _Several, Option("--window", min=2, help="W, repeatable; default: 4, 8, 16.")
     ] = None,
     equation_windows: Annotated[
-        list[int] | None, typer.Option("--equation-window", min=2, help="E; repeat: else 8, 16.")
+        _Several, Option("--equation-window", min=2, help="E, repeatable; default: 8, 16.")
     ] = None,
-    reading: Reading = "softmax",
+    reading: Annotated[
+        str, Option("--reading", help="The likelihood: softmax, logistic or both.")
+    ] = "softmax",
     seeds: Annotated[
-        int | None, typer.Option("--seeds", min=1, help="How many; else 5, or 2 with --quick.")
+        int | None, Option("--seeds", min=1, help="How many; default: 5, or 2 with --quick.")
     ] = None,
-    vocabulary: Annotated[str, typer.Option("--vocabulary", help="paper or plain.")] = "paper",
-    numbering: Annotated[
-        str, typer.Option("--numbering", help="numbered or display.")
-    ] = "numbered",
-    jobs: Annotated[int, typer.Option("--jobs", min=1, max=256, help="Processes.")] = 2,
+    vocabulary: Vocabulary = "paper",
+    numbering: Numbering = "numbered",
+    jobs: Jobs = _JOBS,
     queries: Annotated[
         Path | None,
-        typer.Option("--queries", metavar="FILE", help="Only write queries.html: their answers."),
+        Option("--queries", metavar="FILE", help="Write only queries.html, the answers to these."),
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """Train and score every model and control over the grid, and write the tables.
+    """Train and score every model over a grid of settings.
 
-    After an interruption the same command goes on: a collection is done with a K and a reading as
-    one task, and of tasks that were under way nothing is kept.
+    Writes tables and plots. To continue after an interruption, run the same command: a task is one
+    collection, K and reading; unfinished tasks start again.
     """
+    from eqemb.evaluation.result_files import write_results
+
+    jobs = jobs or _JOBS
     if queries is not None:
         if quick or dims or windows or equation_windows or seeds or as_json:
-            raise UsageError("--queries goes with -o, --collection and --jobs alone")
-        _answer(library, output, queries, collection or ["all"], jobs)
+            raise UsageError("--queries can only be combined with -o, --collection and --jobs")
+        _write_answers(library, output, queries, collection or [ALL_COLLECTIONS], jobs)
         return
     grid: dict[str, Any] = (
         {"dims": (50,), "windows": (4,), "equation_windows": (16,)} if quick else {}
@@ -127,16 +151,17 @@ def compare(
         **grid,
     )
     found = _run_grid(library, output, plan, jobs)
-    _write(found, output)
+    if not write_results(found, output):
+        print_message("plots are left out: they need pip install 'eqemb[plot]'")
     if as_json:
         print_json(found)
         return
     print((output / "results.md").read_text("utf-8"))
-    say(f"{found['seconds']} s; {output / 'results.html'}, .md, .tex, .json")
+    print_message(f"{found['seconds']} s; {output / 'results.html'}, .md, .tex, .json")
 
 
 def _collections(library: Path, named: list[str] | None) -> tuple[str, ...]:
-    """Those that are compared: each one that the library has, where none is named."""
+    """The collections to compare: those named, or each one of the library."""
     from eqemb.facade.library import Library
     from eqemb.models import workspace
 
@@ -144,19 +169,19 @@ def _collections(library: Path, named: list[str] | None) -> tuple[str, ...]:
         known = [name for name in workspace.collections(opened) if name != workspace.ALL]
     chosen = tuple(dict.fromkeys(named or known or [workspace.ALL]))
     if workspace.ALL in chosen and len(chosen) > 1:
-        raise UsageError("--collection all holds the papers of every other: compare it alone")
+        raise UsageError("--collection all contains every other collection: compare it alone")
     return chosen
 
 
 def _plan(collections: tuple[str, ...], vocabulary: str, **settings: Any) -> Any:
-    """Every row that is installed; with the paper's vocabulary, its thresholds too."""
+    """What to compare: every installed model; the paper's vocabulary has its own thresholds."""
     from eqemb.corpus.vocabulary import Rules
     from eqemb.evaluation import grid, heldout
 
     rules = Rules("paper", 10, 25) if vocabulary == "paper" else Rules(vocabulary)
     rows = heldout.installed_rows()
     if len(rows) < len(heldout.ROWS):
-        say("CBOW and PV-DM are left out, they need gensim: pip install 'eqemb[baselines]'")
+        print_message("CBOW and PV-DM are left out: they need pip install 'eqemb[baselines]'")
     return grid.GridPlan(collections, rules=rules, rows=rows, **settings)
 
 
@@ -170,74 +195,50 @@ def _run_grid(library: Path, output: Path, plan: Any, jobs: int) -> dict[str, An
     def progress(done: int, total: int, name: str) -> None:
         if sys.stderr.isatty():
             left = (time.perf_counter() - started) / done * (total - done) if done else 0
-            say(f"{done} of {total} {name}" + (f", about {left / 60:.0f} min left" if done else ""))
+            more = f", about {left / 60:.0f} min left" if done else ""
+            print_message(f"{done} of {total} {name}{more}")
 
     found = grid.run(library, output, plan, jobs=jobs, progress=progress)
     return found | {"seconds": round(time.perf_counter() - started, 1), "jobs": jobs}
 
 
-def _write(found: dict[str, Any], output: Path) -> None:
-    """What was found as JSON, and for people: pictures, and tables in three formats."""
-    from eqemb.evaluation import plots, tables
-    from eqemb.storage.atomic import to_json, write_atomically
-
-    write_atomically(output / "results.json", to_json(found))
-    pictures = []
-    if plots.is_installed():
-        pictures = [path.name for path in plots.draw(found, output) if path.suffix == ".svg"]
-    else:
-        say("there are no pictures, they need matplotlib: pip install 'eqemb[plot]'")
-    made, notes = tables.report(found), tables.notes(found)
-    as_text = [notes.replace("\n", "\n\n") + "\n", *map(tables.markdown, made)]
-    write_atomically(output / "results.md", "\n".join(as_text))
-    as_tex = ["% tables for a document of yours: \\input{results}\n", *map(tables.latex, made)]
-    write_atomically(output / "results.tex", "\n".join(as_tex))
-    as_page = tables.page("Comparison of models", made, notes, pictures)
-    write_atomically(output / "results.html", as_page)
-
-
-def _answer(
+def _write_answers(
     library: Path, output: Path, queries: Path, collections: list[str], threads: int
 ) -> None:
-    """What every model, with its defaults, finds near each query."""
+    """Write what every model, with its default settings, finds for each query."""
     from eqemb.evaluation import qualitative
     from eqemb.facade.library import Library
     from eqemb.storage.atomic import write_atomically
 
     if len(collections) > 1:
-        raise UsageError("--queries takes one --collection; leave it out for all papers")
+        raise UsageError("--queries takes one --collection; the default is all papers")
     asked = qualitative.read_queries(queries)
     with Library.open(library) as opened:
         made = qualitative.page(
             opened, asked, output, collection=collections[0], threads=threads,
-            progress=lambda title: say(title) if sys.stderr.isatty() else None,
+            progress=lambda title: print_message(title) if sys.stderr.isatty() else None,
         )  # fmt: skip
     write_atomically(output / "queries.html", made)
-    say(str(output / "queries.html"))
+    print_message(str(output / "queries.html"))
 
 
 @app.command()
 def retrieval(
     library: LibraryPath,
     topics: Annotated[
-        Path | None, typer.Option("--topics", metavar="FILE", help="Topics that were judged.")
+        Path | None, Option("--topics", metavar="FILE", help="Queries with relevance judgements.")
     ] = None,
     qrels: Annotated[
-        Path | None, typer.Option("--qrels", metavar="FILE", help="The grades of their answers.")
+        Path | None, Option("--qrels", metavar="FILE", help="The relevance judgements.")
     ] = None,
-    encoder: Annotated[
-        str | None,
-        typer.Option(
-            "--encoder", metavar="MODULE:FUNCTION", help="From texts to vectors, a rival."
-        ),
-    ] = None,
-    threads: Annotated[int, typer.Option("--threads", min=1, max=256, help="For training.")] = 1,
+    encoder: Encoder = None,
+    threads: Threads = 1,
     as_json: Json = False,
 ) -> None:
-    """Compare rankers of equations: plain rivals, every model, and what they are together.
+    """Compare rankings: baselines, every model, and combinations.
 
-    Labels, references and held-out words say what is right; judged topics do where they are given.
-    Models that the library does not have are trained and kept.
+    The answers are known from labels, references and held-out words, and from relevance judgements
+    if they are given. Models that the library lacks are trained and kept.
     """
     from eqemb.evaluation import judged_topics, retrieval_tables, tables
     from eqemb.evaluation import retrieval as ranked
@@ -245,12 +246,12 @@ def retrieval(
     from eqemb.index.encoder import find_encoder
 
     if (topics is None) != (qrels is None):
-        raise UsageError("give both --topics and --qrels, or neither")
+        raise UsageError("--topics and --qrels must be given together")
     asked = judged_topics.read_topics(topics) if topics else []
     judgements = judged_topics.read_judgements(qrels) if qrels else {}
     encode = find_encoder(encoder) if encoder else None
     with Library.open(library) as opened:
-        work = ranked.Evaluation(opened, encode, threads=threads, progress=say)
+        work = ranked.Evaluation(opened, encode, threads=threads or 1, progress=print_message)
         found = {"data": work.described()}
         if judgements:
             found["judged"] = work.judged(asked, judgements)
@@ -261,4 +262,4 @@ def retrieval(
     for note in retrieval_tables.notes(found):
         print(note)
     print("\n" + "\n".join(map(tables.markdown, retrieval_tables.report(found))))
-    say(f"the models are kept in {library / 'models'}: eqemb evaluate {library} eqemb-u")
+    print_message(f"models are in {library / 'models'}; next: eqemb evaluate {library} eqemb-u")

@@ -1,201 +1,257 @@
-"""The command about papers that are not here yet: fetch."""
+"""The command that downloads papers: fetch."""
 
 from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
-from eqemb.cli.console import Json, Stages, app, print_json, say
+from eqemb.cli.app import app
+from eqemb.cli.console import first_names, print_json, print_message
+from eqemb.cli.options import Json, Option, Options, with_options
+from eqemb.cli.progress import StageProgress
 from eqemb.errors import EqembError, UsageError
 
 if TYPE_CHECKING:
-    from eqemb.arxiv.fetch import Outcome, Plan
+    from eqemb.arxiv.fetch import FetchPlan, FetchResult
 
-_SHOWN = 5  # names in a line
-_Several = list[Path] | None
+_NAMED_PAPERS = 5  # in a line
+_Paths = list[Path] | None
 
-
-def _hidden(name: str) -> Any:
-    """An address of arXiv's, which only tests and mirrors change."""
-    return typer.Option(name, hidden=True, metavar="URL")
+#: Which papers to download.
+_SELECTION: Options = {
+    "category": (
+        Annotated[
+            list[str] | None,
+            Option("--category", help="nlp, ir, ai, ml, or an arXiv category (cs.CL); repeatable."),
+        ],
+        None,
+    ),
+    "since": (
+        Annotated[
+            str | None,
+            Option("--from", metavar="TIME", help="First submitted then or later: 2015-01."),
+        ],
+        None,
+    ),
+    "until": (
+        Annotated[
+            str | None,
+            Option("--to", metavar="TIME", help="First submitted then or earlier: 2016-12."),
+        ],
+        None,
+    ),
+    "most": (
+        Annotated[
+            int,
+            Option(
+                "--max",
+                min=1,
+                max=30_000,
+                help="At most this many of the categories, newest first.",
+            ),
+        ],
+        300,
+    ),
+    "ids": (
+        Annotated[
+            _Paths,
+            Option("--ids", metavar="FILE", help="A list with one arXiv identifier per line."),
+        ],
+        None,
+    ),
+    "from_pdfs": (
+        Annotated[
+            _Paths,
+            Option(
+                "--from-pdfs",
+                metavar="DIR",
+                help="PDFs, identified by file name or by arXiv's stamp on the first page.",
+            ),
+        ],
+        None,
+    ),
+    "bib": (
+        Annotated[
+            _Paths,
+            Option(
+                "--bib", metavar="FILE", help="BibTeX, or Zotero's export as BibTeX, CSV or JSON."
+            ),
+        ],
+        None,
+    ),
+    "manifest": (
+        Annotated[
+            _Paths,
+            Option(
+                "--manifest",
+                metavar="FILE",
+                help="Same as --ids, for arxiv_ml_ids.txt of benchmarks/collections.",
+            ),
+        ],
+        None,
+    ),
+}
+#: The addresses of arXiv, which only tests and mirrors change.
+_SITE: Options = {
+    name: (Annotated[str | None, Option(f"--{name}", hidden=True, metavar="URL")], None)
+    for name in ("api", "source", "records")
+}
 
 
 @app.command()
+@with_options({**_SELECTION, **_SITE})
 def fetch(
     output: Annotated[
-        Path, typer.Option("-o", "--output", metavar="FOLDER", help="Where the papers go.")
+        Path, Option("-o", "--output", metavar="FOLDER", help="Save the papers here.")
     ],
-    category: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--category", help="nlp, ir, ai, ml, or arXiv's own (cs.CL); repeat for more."
-        ),
-    ] = None,
-    since: Annotated[
-        str | None,
-        typer.Option("--from", metavar="TIME", help="First submitted then or later: 2015-01."),
-    ] = None,
-    until: Annotated[
-        str | None,
-        typer.Option("--to", metavar="TIME", help="First submitted then or earlier: 2016-12."),
-    ] = None,
-    most: Annotated[
-        int,
-        typer.Option("--max", min=1, max=30_000, help="The newest so many of the categories."),
-    ] = 300,
-    ids: Annotated[
-        _Several, typer.Option("--ids", metavar="FILE", help="A list, one arXiv id a line.")
-    ] = None,
-    from_pdfs: Annotated[
-        _Several,
-        typer.Option("--from-pdfs", metavar="DIR", help="PDFs, by name or by arXiv's stamp."),
-    ] = None,
-    bib: Annotated[
-        _Several,
-        typer.Option("--bib", metavar="FILE", help="BibTeX, or Zotero's BibTeX, CSV or JSON."),
-    ] = None,
-    manifest: Annotated[
-        _Several,
-        typer.Option(
-            "--manifest",
-            metavar="FILE",
-            help="As --ids: arxiv_ml_ids.txt of benchmarks/collections.",
-        ),
-    ] = None,
     delay: Annotated[
-        float, typer.Option("--delay", help="Seconds between two calls; no less than 3.")
+        float, Option("--delay", help="Seconds between two requests, at least 3.")
     ] = 3.0,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Say how many and how long, and fetch nothing.")
+        bool,
+        Option("--dry-run", help="Print how many papers it is and how long it takes, and exit."),
     ] = False,
     as_json: Json = False,
-    api: Annotated[str | None, _hidden("--api")] = None,
-    source: Annotated[str | None, _hidden("--source")] = None,
-    records: Annotated[str | None, _hidden("--records")] = None,
+    **options: Any,
 ) -> None:
-    """Get the LaTeX sources of papers from arXiv, slowly, as it asks; run again to go on."""
-    from eqemb.arxiv.client import Courier, duration
-    from eqemb.arxiv.fetch import Site, category_names, plan, question
-    from eqemb.arxiv.fetch import fetch as carry_out
+    """Download the LaTeX sources of papers from arXiv.
 
-    if (since or until) and not category:
-        raise UsageError("--from and --to go with --category: identifiers name papers of any time")
-    query = question(category_names(category), since, until) if category else ""
-    wanted = _identifiers([*(ids or []), *(manifest or [])], bib or [], from_pdfs or [])
-    if not query and not wanted:
+    arXiv allows one request every three seconds. Run the same command again to continue.
+    """
+    from eqemb.arxiv.client import Client, Site
+    from eqemb.arxiv.fetch import fetch as download
+    from eqemb.arxiv.fetch import plan
+    from eqemb.arxiv.text import format_duration
+
+    query, ids = _query(options), _identifiers(options)
+    if not query and not ids:
         raise UsageError(
-            "say which papers: --category nlp, or --ids, --bib, --from-pdfs or --manifest with some"
+            "no papers given: use --category nlp, or --ids, --bib, --from-pdfs or --manifest"
         )
-    own = {"api": api, "source": source, "records": records}
-    site = Site()._replace(**{name: value for name, value in own.items() if value})
-    outcome = None
-    with closing(Courier(delay)) as courier:
-        with Stages() as stages:
+    site = Site()._replace(**{name: options[name] for name in _SITE if options[name]})
+    most, result = options["most"], None
+    with closing(Client(delay)) as client:
+        with StageProgress() as progress:
             made = plan(
-                output, courier, site, query=query, most=most, ids=wanted, watch=stages.watch
+                output, client, site, query=query, most=most, ids=ids, progress=progress.update
             )
-        _check(made, category or [])
-        _say_missing(made, most)
-        if made.calls and not dry_run:
-            about = duration(made.seconds(delay))
-            say(f"{made.calls:,} calls, about {about}; Ctrl-C loses nothing")
+        _check_not_empty(made, options["category"] or [])
+        _print_missing(made, most)
+        if made.requests and not dry_run:
+            time = format_duration(made.seconds(delay))
+            print_message(f"{made.requests:,} requests, about {time}; it is safe to press Ctrl-C")
         if not dry_run:
-            with Stages() as stages:
-                outcome = carry_out(made, output, courier, site, stages.watch)
+            with StageProgress() as progress:
+                result = download(made, output, client, site, progress.update)
     if as_json:
-        print_json(_summary(made, outcome, delay))
-    elif outcome is None:
+        print_json(_summary(made, result, delay))
+    elif result is None:
         _print_plan(made, delay)
     else:
-        _print_outcome(made, outcome, output)
-    if outcome is not None and outcome.stopped:
-        raise EqembError(outcome.stopped)
-    if outcome is not None and not outcome.held:
+        _print_result(made, result, output)
+    if result is not None and result.stopped:
+        raise EqembError(result.stopped)
+    if result is not None and not result.held:
         raise EqembError(
-            f"none of these papers has a source in TeX: {output} has nothing to build from"
+            f"none of these papers has a LaTeX source: there is nothing to build in {output}"
         )
     if not dry_run and not as_json:
-        say(f"next: eqemb build {output} -o library/")
+        print_message(f"next: eqemb build {output} -o library/")
 
 
-def _identifiers(lists: list[Path], bibs: list[Path], folders: list[Path]) -> list[str]:
-    """All identifiers that files and folders hold; what has none is said."""
-    from eqemb.arxiv import ids as identifiers
+def _query(options: dict[str, Any]) -> str:
+    """The query for categories and dates; "" without a category."""
+    from eqemb.arxiv.listing import category_names, search_query
+
+    since, until = options["since"], options["until"]
+    if options["category"]:
+        return search_query(category_names(options["category"]), since, until)
+    if since or until:
+        raise UsageError("--from and --to can only be used with --category")
+    return ""
+
+
+def _identifiers(options: dict[str, Any]) -> list[str]:
+    """The identifiers in files and folders; entries without one are reported."""
+    from eqemb.arxiv import ids
 
     found: dict[str, None] = {}
-    for read, paths in (
-        (identifiers.in_list, lists),
-        (identifiers.in_bibliography, bibs),
-        (identifiers.in_pdfs, folders),
+    for option, read in (
+        ("ids", ids.in_list),
+        ("manifest", ids.in_list),
+        ("bib", ids.in_bibliography),
+        ("from_pdfs", ids.in_pdfs),
     ):
-        for path in paths:
+        for path in options[option] or []:
             some = read(path)
             found |= dict.fromkeys(some.found)
             if some.missed:
-                _say_names(f"{path}: no arXiv identifier in", some.missed)
+                _print_names(f"{path}: entries without an arXiv identifier", some.missed)
     return list(found)
 
 
-def _say_names(what: str, names: list[str]) -> None:
+def _print_names(what: str, names: list[str]) -> None:
     from eqemb.search.results import cut
 
-    more = ", ..." if len(names) > _SHOWN else ""
-    say(f"{what} {len(names):,}: {', '.join(cut(name, 60) for name in names[:_SHOWN])}{more}")
+    shown = first_names([cut(name, 60) for name in names], _NAMED_PAPERS)
+    print_message(f"{what}: {len(names):,} ({shown})")
 
 
-def _check(made: "Plan", categories: list[str]) -> None:
-    """Nothing at all is a mistake, most likely in a category or an identifier."""
-    if not made.papers and not made.there and not made.sourceless:
-        asked = (
-            f"arXiv lists no paper of {', '.join(categories)} in that time" if categories else ""
-        )
-        unknown = f"arXiv lists none of {', '.join(made.unknown[:_SHOWN])}" if made.unknown else ""
-        raise EqembError(f"{' and '.join(filter(None, (asked, unknown)))}: nothing to fetch")
+def _check_not_empty(made: "FetchPlan", categories: list[str]) -> None:
+    """Fail if nothing was found: most likely a category or an identifier is wrong."""
+    if not made.papers and not made.present and not made.without_source:
+        reasons = []
+        if categories:
+            reasons.append(f"arXiv has no paper of {', '.join(categories)} at that time")
+        if made.unknown:
+            reasons.append(f"arXiv has none of {', '.join(made.unknown[:_NAMED_PAPERS])}")
+        raise EqembError(f"nothing to fetch: {', and '.join(reasons)}")
 
 
-def _print_plan(made: "Plan", delay: float) -> None:
-    from eqemb.arxiv.client import duration
+def _print_plan(made: "FetchPlan", delay: float) -> None:
+    from eqemb.arxiv.text import format_duration
 
-    known = f", {made.sourceless:,} known to have no source" if made.sourceless else ""
-    print(f"{len(made.papers):,} papers to fetch, {made.there:,} there already{known}")
-    print(f"{made.calls:,} calls ({len(made.papers):,} sources, {made.licences:,} licences),")
-    print(f"about {duration(made.seconds(delay))} with {delay:g} s between two calls")
+    known = f", {made.without_source:,} known to have no source" if made.without_source else ""
+    print(f"{len(made.papers):,} papers to fetch, {made.present:,} already there{known}")
+    print(f"{made.requests:,} requests ({len(made.papers):,} sources, {made.licences:,} licences),")
+    print(f"about {format_duration(made.seconds(delay))} with {delay:g} s between two requests")
 
 
-def _print_outcome(made: "Plan", outcome: "Outcome", output: Path) -> None:
-    rows = [("fetched", outcome.fetched, f"{outcome.bytes / 1e6:.1f} MB in {output}")]
-    rows += [("there already", made.there, "")] if made.there else []
-    rows += [("no source", made.sourceless, "as before")] if made.sourceless else []
-    rows += [(cause, count, "not fetched") for cause, count in outcome.missed.most_common()]
-    rows += [("not tried yet", outcome.left, "")] if outcome.left else []
-    rows += [("licence unknown", outcome.unlicensed, "")] if outcome.unlicensed else []
+def _print_result(made: "FetchPlan", result: "FetchResult", output: Path) -> None:
+    rows = [("fetched", result.fetched, f"{result.bytes / 1e6:.1f} MB in {output}")]
+    rows += [("already there", made.present, "")] if made.present else []
+    rows += [("no source", made.without_source, "known from before")] if made.without_source else []
+    rows += [(cause, count, "not fetched") for cause, count in result.missed.most_common()]
+    rows += [("not tried yet", result.left, "")] if result.left else []
+    rows += [("licence unknown", result.unlicensed, "")] if result.unlicensed else []
     for name, count, note in rows:
         print(f"{name:20}{count:>8,}  {note}".rstrip())
 
 
-def _say_missing(made: "Plan", most: int) -> None:
+def _print_missing(made: "FetchPlan", most: int) -> None:
+    """Say which of the requested papers are left out."""
     if made.matching > most:
-        say(f"{made.matching:,} papers match; the newest {most:,} are taken (--max)")
+        print_message(f"{made.matching:,} papers match; --max takes the newest {most:,}")
     if made.unknown:
-        _say_names("not listed by arXiv:", made.unknown)
+        _print_names("not on arXiv", made.unknown)
     if made.unlisted > 0:
-        say(f"counted by arXiv, but not listed: {made.unlisted:,}; run again later")
+        print_message(
+            f"arXiv did not list {made.unlisted:,} of the papers that it counts; try again later"
+        )
 
 
-def _summary(made: "Plan", outcome: "Outcome | None", delay: float) -> dict[str, Any]:
-    """The same for programs."""
+def _summary(made: "FetchPlan", result: "FetchResult | None", delay: float) -> dict[str, Any]:
+    """The plan and the result as JSON."""
     found = {
         "matching": made.matching,
         "to_fetch": len(made.papers),
-        "there": made.there,
-        "sourceless": made.sourceless,
-        "calls": made.calls,
+        "there": made.present,
+        "sourceless": made.without_source,
+        "calls": made.requests,
         "seconds": made.seconds(delay),
         "unknown": made.unknown,
         "unlisted": made.unlisted,
     }
-    if outcome is None:
+    if result is None:
         return found
     keys = ("fetched", "bytes", "held", "unlicensed", "left", "stopped")
-    return found | {"missed": dict(outcome.missed)} | {key: getattr(outcome, key) for key in keys}
+    return found | {"missed": dict(result.missed)} | {key: getattr(result, key) for key in keys}

@@ -1,39 +1,42 @@
-"""Commands for people who look: a page and an API, and the map."""
+"""Commands for the browser: serve, map."""
 
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
-from eqemb.cli.console import Json, LibraryPath, app, busy, print_json, say
+from eqemb.cli.app import app
+from eqemb.cli.console import print_json, print_message
+from eqemb.cli.options import Json, LibraryPath, Map, Option
+from eqemb.cli.progress import spinner
 from eqemb.errors import UsageError
 
 
 @app.command()
 def serve(
     library: LibraryPath,
-    host: Annotated[str, typer.Option(help="The address to listen at.")] = "127.0.0.1",
-    port: Annotated[int, typer.Option(min=0, max=65535, help="0: any that is free.")] = 8000,
-    browse: Annotated[bool, typer.Option("--open", help="Open it in the browser.")] = False,
+    host: Annotated[str, Option(help="The address to listen on.")] = "127.0.0.1",
+    port: Annotated[int, Option(min=0, max=65535, help="0 takes any free port.")] = 8000,
+    browse: Annotated[bool, Option("--open", help="Open the page in a browser.")] = False,
     snippets: Annotated[
-        str,
-        typer.Option(help="How much text of papers is shown: full, short or none."),
+        str, Option(help="How much text of the papers to show: full, short or none.")
     ] = "full",
     token: Annotated[
         str | None,
-        typer.Option(envvar="EQEMB_TOKEN", help="Ask for this; needed beyond this machine."),
+        Option(
+            envvar="EQEMB_TOKEN",
+            help="Clients must send this token; required unless the host is local.",
+        ),
     ] = None,
-    draws: Annotated[
-        bool, typer.Option("--map/--no-map", help="Make a map where there is none.")
-    ] = True,
+    draws: Map = True,
 ) -> None:
-    """Serve a library as a page and an API."""
+    """Serve a library as a web page and an HTTP API."""
     try:
         from eqemb.server.run import serve as run
     except ModuleNotFoundError as error:
         if (error.name or "").partition(".")[0] not in ("fastapi", "uvicorn", "starlette", "h11"):
             raise
-        raise UsageError("serving needs FastAPI and uvicorn: pip install 'eqemb[serve]'") from None
+        raise UsageError(
+            "`eqemb serve` needs FastAPI and uvicorn: pip install 'eqemb[serve]'"
+        ) from None
     run(
         library,
         host=host,
@@ -42,7 +45,7 @@ def serve(
         token=token,
         browse=browse,
         draws=draws,
-        say=say,
+        say=print_message,
     )
 
 
@@ -51,12 +54,12 @@ def map_(
     library: LibraryPath,
     png: Annotated[
         Path | None,
-        typer.Option("--png", metavar="FILE", help="Draw it too; .svg and .pdf do as well."),
+        Option("--png", metavar="FILE", help="Also draw it to this .png, .svg or .pdf file."),
     ] = None,
-    anew: Annotated[bool, typer.Option("--anew", help="Even where there is one.")] = False,
+    rebuild: Annotated[bool, Option("--rebuild", help="Compute it again if it exists.")] = False,
     as_json: Json = False,
 ) -> None:
-    """Lay out all equations in two dimensions, for the page; it is done once."""
+    """Compute the two-dimensional map that the page shows."""
     from eqemb.facade.equation_map import map_of
     from eqemb.facade.library import Library
 
@@ -64,13 +67,13 @@ def map_(
         from eqemb.evaluation.plots import check, draw_map
 
         check(png)
-    with Library.open(library) as opened, busy("laying out the equations"):
-        made = map_of(opened, anew=anew)
+    with Library.open(library) as opened, spinner("computing the map"):
+        made = map_of(opened, anew=rebuild)
         if png is not None:
             draw_map(made, png)
     if as_json:
         print_json({"points": len(made.x), "method": made.method, "labels": len(made.labels)})
     else:
-        print(f"{len(made.x):,} kinds of equations on the map of {library}, by {made.method}")
+        print(f"map of {library}: {len(made.x):,} distinct equations, method {made.method}")
     if made.method == "pca":
-        say("neighbours are kept better by UMAP: pip install 'eqemb[map]'")
+        print_message("UMAP keeps neighbours together better: pip install 'eqemb[map]'")

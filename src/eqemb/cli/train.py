@@ -1,55 +1,136 @@
-"""Commands that learn: split, train."""
+"""Commands that prepare and train models: split, train."""
 
 import math
 import os
 import sys
 from pathlib import Path
-from typing import Annotated, Any, Self
+from typing import Annotated, Any
 
-import typer
-
-from eqemb.cli.console import Json, LibraryPath, app, busy, print_json, say
+from eqemb.cli.app import app
+from eqemb.cli.console import print_json, print_message
+from eqemb.cli.options import (
+    ALL_COLLECTIONS,
+    CORPUS,
+    Collection,
+    Device,
+    Json,
+    LibraryPath,
+    Option,
+    Options,
+    Resume,
+    Seed,
+    Threads,
+    with_options,
+)
+from eqemb.cli.progress import TrainingProgress, spinner
 from eqemb.errors import UsageError
 
-Collection = Annotated[
-    str, typer.Option("--collection", help="A sub-folder of the papers, or all of them.")
-]
-Vocabulary = Annotated[
-    str, typer.Option("--vocabulary", help="plain, or paper: nouns and adjectives (extra `paper`).")
-]
-Numbering = Annotated[
-    str, typer.Option("--numbering", help="display: all equations; numbered: those with a number.")
-]
-Threshold = Annotated[str, typer.Option("--min-count", help="Least frequency of a word, or auto.")]
-Top = Annotated[str, typer.Option("--top", help="Most frequent words left out, or auto.")]
-Phrases = Annotated[bool, typer.Option("--phrases", help="Join frequent pairs of words.")]
-Tagger = Annotated[
-    str, typer.Option("--tagger", help="Of the paper's vocabulary: hanta, or nltk with its data.")
-]
-StopWords = Annotated[
-    Path | None,
-    typer.Option("--stop-words", metavar="FILE", help="Your own list, in place of ours."),
-]
-Duplicates = Annotated[
-    bool, typer.Option("--duplicates/--no-duplicates", help="Keep near-duplicate documents.")
-]
+#: The settings of models, by their names in Python. None leaves the model's own default.
+MODEL_SETTINGS: Options = {
+    "dim": (Annotated[int, Option("--dim", help="K, the dimension of the vectors.")], 100),
+    "window": (
+        Annotated[int, Option("--window", help="W, context words around a word.")],
+        4,
+    ),
+    "equation_window": (
+        Annotated[
+            int | None, Option("--equation-window", help="E, context words around an equation.")
+        ],
+        None,
+    ),
+    "unit_window": (
+        Annotated[int | None, Option("--unit-window", help="Context units around a unit.")],
+        None,
+    ),
+    "negatives": (
+        Annotated[int | None, Option("--negatives", help="Negative samples for each word.")],
+        None,
+    ),
+    "iterations": (
+        Annotated[int | None, Option("--iterations", min=1, help="Most iterations of each pass.")],
+        None,
+    ),
+    "rate": (
+        Annotated[float | None, Option("--rate", help="Adagrad's learning rate for words.")],
+        None,
+    ),
+    "equation_rate": (
+        Annotated[
+            float | None,
+            Option("--equation-rate", help="Adagrad's learning rate for equations and units."),
+        ],
+        None,
+    ),
+    "zero_weight": (
+        Annotated[
+            str | None,
+            Option("--zero-weight", help="Weight of negative samples: sum, mean or a number."),
+        ],
+        None,
+    ),
+    "unit_pooling": (
+        Annotated[
+            str | None,
+            Option("--unit-pooling", help="How units make an equation: sum, mean or root."),
+        ],
+        None,
+    ),
+    "control": (
+        Annotated[
+            str | None,
+            Option("--control", help="Replace equations for a control: one, article or shuffled."),
+        ],
+        None,
+    ),
+    "passes": (
+        Annotated[
+            str | None,
+            Option("--passes", help="two: words first; joint: words and equations together."),
+        ],
+        None,
+    ),
+    "preset": (
+        Annotated[str | None, Option("--preset", help="paper: the settings of the paper.")],
+        None,
+    ),
+    "words": (
+        Annotated[
+            Path | None,
+            Option("--words", metavar="FILE-or-MODEL", help="Use these word vectors."),
+        ],
+        None,
+    ),
+    "device": (Device, None),
+    "deterministic": (
+        Annotated[
+            bool, Option("--deterministic", help="Same bytes from every run on a GPU; slower.")
+        ],
+        False,
+    ),
+    "memory": (
+        Annotated[
+            float | None,
+            Option("--memory", metavar="GB", help="GPU memory for texts; default: half of it."),
+        ],
+        None,
+    ),
+}
 
 
-def _choice(
-    collection: str, vocabulary: str, numbering: str, min_count: str, top: str, **more: Any
-) -> Any:
+def _corpus_choice(collection: str, options: dict[str, Any]) -> Any:
+    """The corpus that the options describe."""
     from eqemb.corpus.vocabulary import Rules, read_stop_words
     from eqemb.models.workspace import Choice
 
     rules = Rules(
-        vocabulary,
-        _number(min_count),
-        _number(top),
-        phrases=more["phrases"],
-        tagger=more["tagger"],
-        stop_words=read_stop_words(more["stop_words"]) if more["stop_words"] else True,
+        options["vocabulary"],
+        _number(options["min_count"]),
+        _number(options["top"]),
+        phrases=options["phrases"],
+        tagger=options["tagger"],
+        stop_words=read_stop_words(options["stop_words"]) if options["stop_words"] else True,
     )
-    return Choice(collection, rules, numbering, duplicates=more["duplicates"])
+    return Choice(collection, rules, options["numbering"], duplicates=options["duplicates"])
 
 
 def _number(value: str) -> int | str:
@@ -57,35 +138,32 @@ def _number(value: str) -> int | str:
 
 
 @app.command()
+@with_options(CORPUS)
 def split(
     library: LibraryPath,
-    collection: Collection = "all",
-    seed: Annotated[int, typer.Option("--seed", min=0, help="Another seed, another split.")] = 0,
-    vocabulary: Vocabulary = "plain",
-    numbering: Numbering = "display",
-    min_count: Threshold = "auto",
-    top: Top = "auto",
-    phrases: Phrases = False,
-    tagger: Tagger = "hanta",
-    stop_words: StopWords = None,
-    duplicates: Duplicates = False,
+    collection: Collection = ALL_COLLECTIONS,
+    seed: Seed = 0,
     singletons: Annotated[
-        int, typer.Option("--singletons", min=0, help="Equations met once that are scored.")
+        int,
+        Option("--singletons", min=0, help="How many equations that occur only once to score."),
     ] = 2000,
-    negatives: Annotated[int, typer.Option("--negatives", min=1, help="Per held-out word.")] = 20,
+    negatives: Annotated[
+        int, Option("--negatives", min=1, help="Negative samples for each held-out word.")
+    ] = 20,
     as_json: Json = False,
+    **options: Any,
 ) -> None:
-    """Hold words out of a collection, frozen with their negatives, and print chance lines."""
+    """Hold out words for evaluation, and score chance on them.
+
+    The held-out words and their negative samples are frozen: models trained with the same options
+    are scored on the same words.
+    """
     from eqemb.corpus.split import Settings
     from eqemb.facade.library import Library
     from eqemb.models import workspace
 
     with Library.open(library) as opened:
-        choice = _choice(
-            collection, vocabulary, numbering, min_count, top, phrases=phrases,
-            tagger=tagger, stop_words=stop_words, duplicates=duplicates,
-        )  # fmt: skip
-        corpus = workspace.corpus(opened, choice)
+        corpus = workspace.corpus(opened, _corpus_choice(collection, options))
         settings = Settings(seed=seed, singletons=singletons, negatives=negatives)
         made = workspace.split(opened, collection, corpus, settings)
     found = workspace.split_summary(corpus, made)
@@ -94,12 +172,14 @@ def split(
         return
     _print_corpus(collection, corpus)
     print(
-        f"\nheld out     {found['validation']:>10,} words to choose by, {found['test']:,} to report"
+        f"\nheld out     {found['validation']:>10,} words for validation,"
+        f" {found['test']:,} for the test"
     )
     print(
-        f"equations    {found['types']:>10,} types scored, {found['skipped']:,} with too few words"
+        f"equations    {found['types']:>10,} types scored,"
+        f" {found['skipped']:,} with too few words around them"
     )
-    print(f"negatives    {found['negatives']:>10,} for each word, frozen")
+    print(f"negatives    {found['negatives']:>10,} for each held-out word")
     kinds = ("predictive", "softmax", "logistic", "accuracy")
     print("\nchance on the test words    " + "  ".join(f"{kind:>10}" for kind in kinds))
     for name, means in found["chance"].items():
@@ -107,11 +187,11 @@ def split(
         print(f"  {name:24}  {scores}")
     print(f"\nsplit {found['sha256']}")
     if not found["types"]:
-        say("nothing is held out: no equation has four vocabulary words around it")
+        print_message("nothing is held out: no equation has four vocabulary words around it")
 
 
 def _print_corpus(collection: str, corpus: Any) -> None:
-    """How the vocabulary came about, and what is in the corpus."""
+    """Print how each rule changed the vocabulary, and the size of the corpus."""
     print(f"{'rule':28}{'words':>10}{'occurrences':>14}")
     for rule, words, occurrences in corpus.table:
         print(f"{rule:28}{words:>10,}{occurrences:>14,}")
@@ -119,114 +199,56 @@ def _print_corpus(collection: str, corpus: Any) -> None:
     print(
         f"\n{collection}: {len(corpus.articles):,} articles{left}, "
         f"{len(corpus.equation_types):,} equations of {len(corpus.forms):,} types, "
-        f"{len(corpus.units):,} different units"
+        f"{len(corpus.units):,} distinct units"
     )
 
 
-_MODELS = "words, b-emb, eqemb, eqemb-u, eqemb-h, glove, cbow or pv-dm (extra `baselines`)."
-Setting = typer.Option
-
-
 @app.command()
+@with_options({**MODEL_SETTINGS, **CORPUS})
 def train(
     library: LibraryPath,
-    model: Annotated[str, Setting("--model", help=_MODELS)] = "eqemb-u",
-    collection: Collection = "all",
-    dim: Annotated[int, Setting("--dim", help="K, numbers in a vector.")] = 100,
-    window: Annotated[int, Setting("--window", help="W, context words of a word.")] = 4,
-    equation_window: Annotated[
-        int | None, Setting("--equation-window", help="E, context words of an equation.")
-    ] = None,
-    unit_window: Annotated[int | None, Setting("--unit-window", help="For units.")] = None,
-    negatives: Annotated[int | None, Setting("--negatives", help="Zeros for each word.")] = None,
-    iterations: Annotated[
-        int | None, Setting("--iterations", min=1, help="At most, in each pass.")
-    ] = None,
-    rate: Annotated[float | None, Setting("--rate", help="Adagrad's, for words.")] = None,
-    equation_rate: Annotated[
-        float | None, Setting("--equation-rate", help="Adagrad's, for equations and units.")
-    ] = None,
-    zero_weight: Annotated[
-        str | None, Setting("--zero-weight", help="sum, mean or a number.")
-    ] = None,
-    unit_pooling: Annotated[
-        str | None, Setting("--unit-pooling", help="sum, mean or root.")
-    ] = None,
-    control: Annotated[
-        str | None, Setting("--control", help="one, article or shuffled, in place of equations.")
-    ] = None,
-    passes: Annotated[
-        str | None, Setting("--passes", help="two, or joint: words and equations together.")
-    ] = None,
-    preset: Annotated[str | None, Setting("--preset", help="paper: the paper's letter.")] = None,
-    words: Annotated[
-        Path | None,
-        Setting("--words", metavar="FILE-or-MODEL", help="Word vectors from elsewhere."),
-    ] = None,
-    seed: Annotated[int, Setting("--seed", min=0)] = 0,
-    threads: Annotated[
-        int | None, Setting("--threads", min=1, max=256, help="Any number gives the same bytes.")
-    ] = None,
-    device: Annotated[
-        str | None, Setting("--device", help="cpu, cuda, or auto: a GPU where there is one.")
-    ] = None,
-    deterministic: Annotated[
-        bool, Setting("--deterministic", help="A GPU gives the same bytes each time, more slowly.")
-    ] = False,
-    memory: Annotated[
-        float | None,
-        Setting("--memory", metavar="GB", help="Of a GPU's memory for texts; else half of it."),
-    ] = None,
+    model: Annotated[
+        str,
+        Option(
+            "--model",
+            help="words, b-emb, eqemb, eqemb-u, eqemb-h, glove; cbow, pv-dm (eqemb[baselines]).",
+        ),
+    ] = "eqemb-u",
+    collection: Collection = ALL_COLLECTIONS,
+    seed: Seed = 0,
+    threads: Threads = None,
     hold_out: Annotated[
-        bool, Setting("--split/--no-split", help="Hold words out to stop early by.")
+        bool, Option("--split/--no-split", help="Hold words out, to stop early and to evaluate.")
     ] = True,
-    split_seed: Annotated[int, Setting("--split-seed", min=0)] = 0,
-    vocabulary: Vocabulary = "plain",
-    numbering: Numbering = "display",
-    min_count: Threshold = "auto",
-    top: Top = "auto",
-    phrases: Phrases = False,
-    tagger: Tagger = "hanta",
-    stop_words: StopWords = None,
-    duplicates: Duplicates = False,
-    name: Annotated[str | None, Setting("--name", help="Kept as LIBRARY/models/NAME.")] = None,
-    dry_run: Annotated[bool, Setting("--dry-run", help="Say what it needs, and stop.")] = False,
-    resume: Annotated[bool, Setting("--resume", help="Go on after an interruption.")] = False,
+    split_seed: Annotated[
+        int, Option("--split-seed", min=0, help="Random seed of the held-out words.")
+    ] = 0,
+    name: Annotated[
+        str | None, Option("--name", help="Save as LIBRARY/models/NAME; default: the model's.")
+    ] = None,
+    dry_run: Annotated[
+        bool, Option("--dry-run", help="Print the memory and time that it needs, and exit.")
+    ] = False,
+    resume: Resume = False,
     plot: Annotated[
-        Path | None, Setting("--plot", metavar="FILE", help="Draw the curve (extra `plot`).")
+        Path | None,
+        Option("--plot", metavar="FILE", help="Draw the learning curve (needs eqemb[plot])."),
     ] = None,
     as_json: Json = False,
+    **options: Any,
 ) -> None:
-    """Train a model on a library: vectors for words, equations and units."""
+    """Train a model: vectors for words, equations and units."""
     from eqemb.corpus.split import Settings
     from eqemb.evaluation import plots
     from eqemb.facade.library import Library
     from eqemb.models import workspace
 
-    given = {
-        "dim": dim, "window": window, "equation_window": equation_window,
-        "unit_window": unit_window, "negatives": negatives, "iterations": iterations,
-        "rate": rate, "equation_rate": equation_rate, "zero_weight": _weight(zero_weight),
-        "unit_pooling": unit_pooling, "control": control, "passes": passes, "preset": preset,
-        "words": words, "device": device, "deterministic": deterministic or None,
-        "memory": _bytes(memory),
-    }  # fmt: skip
-    made = workspace.make_model(model, {key: v for key, v in given.items() if v is not None})
+    made = workspace.make_model(model, _model_settings(options))
     if plot is not None:
         plots.check(plot)
-    name = name or (model if collection == workspace.ALL else f"{model}-{collection}")
-    choice = _choice(
-        collection,
-        vocabulary,
-        numbering,
-        min_count,
-        top,
-        phrases=phrases,
-        tagger=tagger,
-        stop_words=stop_words,
-        duplicates=duplicates,
-    )
-    with Library.open(library) as opened, busy("words are counted, and loops compiled (once)"):
+    name = name or (model if collection == ALL_COLLECTIONS else f"{model}-{collection}")
+    choice = _corpus_choice(collection, options)
+    with Library.open(library) as opened, spinner("counting words and compiling (once)"):
         corpus = workspace.corpus(opened, choice)
         held = None
         if hold_out:
@@ -234,7 +256,7 @@ def train(
         training = workspace.Training(
             made, corpus, held, library, name, seed, threads or _cores(), collection
         )
-        if dry_run:  # a name that is taken changes nothing about what it needs
+        if dry_run:  # an existing model of that name does not matter
             made.check(corpus)
         else:
             training.check(resume=resume)
@@ -246,8 +268,8 @@ def train(
         _print_plan(training, expected, sys.stdout if dry_run else sys.stderr)
     if dry_run:
         return
-    with _Curve(made.iterations) as curve:
-        trained = training.run(lambda *row: curve.show(made.history_[-1], *row), resume=resume)
+    with TrainingProgress(made.iterations) as progress:
+        trained = training.run(lambda *row: progress.update(made.history_[-1], *row), resume=resume)
     found = training.summary(trained)
     if plot is not None:
         plots.draw_curve(trained, plot)
@@ -255,8 +277,17 @@ def train(
         print_json(found)
         return
     _print_trained(found, trained)
-    for sentence in training.remarks(trained):
-        say(sentence)
+    for remark in training.remarks(trained):
+        print_message(remark)
+
+
+def _model_settings(options: dict[str, Any]) -> dict[str, Any]:
+    """The settings that were given, as models take them."""
+    given = {name: options[name] for name in MODEL_SETTINGS}
+    given["zero_weight"] = _weight(given["zero_weight"])
+    given["memory"] = _bytes(given["memory"])
+    given["deterministic"] = given["deterministic"] or None
+    return {name: value for name, value in given.items() if value is not None}
 
 
 def _weight(value: str | None) -> float | str | None:
@@ -268,49 +299,49 @@ def _weight(value: str | None) -> float | str | None:
 
 def _bytes(gigabytes: float | None) -> int | None:
     if gigabytes is not None and not 0 < gigabytes < math.inf:
-        raise UsageError(f"--memory {gigabytes}: must be some gigabytes")
+        raise UsageError(f"--memory must be a positive number of gigabytes, not {gigabytes:g}")
     return None if gigabytes is None else max(1, int(1e9 * gigabytes))
 
 
 def _cores() -> int:
+    """The cores that this process may use."""
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
 
 
 def _print_plan(training: Any, expected: Any, file: Any) -> None:
+    """Print what will be trained, and the memory and time that it needs."""
+    from eqemb.arxiv.text import format_duration
+
     corpus, settings = training.corpus, training.model.get_params()
     left = f" ({corpus.left_out} near-duplicates left out)" if corpus.left_out else ""
     kept = corpus.table[-1]
+    time = format_duration(expected.seconds)
     rows = [
         ("corpus", f"{training.collection}: {len(corpus.articles):,} articles{left}"),
-        ("words", f"{kept.occurrences:,} of {kept.words:,} different ones"),
+        ("words", f"{kept.occurrences:,}, {kept.words:,} distinct"),
         ("equations", f"{len(corpus.equation_types):,} of {len(corpus.forms):,} types"),
-        ("units", f"{len(corpus.unit_ids):,} of {len(corpus.units):,} different ones"),
-        ("model", f"{training.model.title}, " + _settings(settings)),
+        ("units", f"{len(corpus.unit_ids):,}, {len(corpus.units):,} distinct"),
+        ("model", f"{training.model.title}, " + _settings_text(settings)),
         ("device", expected.device),
         ("parameters", f"{expected.parameters:,}"),
         ("memory", f"about {expected.memory / 1e6:,.0f} MB"),
-        ("time", f"about {_duration(expected.seconds)}, {training.threads} threads, to the end"),
+        ("time", f"at most about {time} with {training.threads} threads"),
     ]
     for name, value in rows:
         print(f"{name:12}{value}", file=file)
-    for sentence in training.warnings():
-        say(sentence)
+    for warning in training.warnings():
+        print_message(warning)
 
 
-def _settings(settings: dict[str, Any]) -> str:
+def _settings_text(settings: dict[str, Any]) -> str:
     names = ("dim", "window", "equation_window", "negatives", "rate", "zero_weight", "control")
     return ", ".join(f"{n} {settings[n]}" for n in names if settings.get(n) not in (None, ""))
 
 
-def _duration(seconds: float) -> str:
-    if seconds < 90:
-        return f"{max(1, round(seconds))} s"
-    return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
-
-
 def _print_trained(found: dict[str, Any], trained: Any) -> None:
+    """Print how the validation score of each kind of vector went, and where the model is."""
     from eqemb.models.embeddings import sparkline
 
     print()
@@ -318,57 +349,14 @@ def _print_trained(found: dict[str, Any], trained: Any) -> None:
         rows = [row for row in trained.history if row["stage"] == stage]
         for what in rows[0]["validation"]:
             values = [row["validation"][what] for row in rows if what in row["validation"]]
-            seen = [value for value in values if value is not None]
-            shown = "not judged"
-            if seen:
+            scores = [value for value in values if value is not None]
+            shown = "not scored"
+            if scores:
                 best = trained.config["best"][what]
-                shown = f"{seen[0]:.3f} {sparkline(seen)} {values[best - 1]:.3f}, kept: {best}"
+                curve = f"{scores[0]:.3f} {sparkline(scores)} {values[best - 1]:.3f}"
+                shown = f"{curve} (best: iteration {best})"
             print(f"{what:12}{len(rows):3} iterations  validation {shown}")
     print(
         f"\n{found['words_per_second']:,.0f} words/s, {found['seconds']:.1f} s, {found['device']}"
     )
     print(f"model {found['sha256']}\n{found['path']}")
-
-
-class _Curve:
-    """What training says while it runs: a line for each iteration, where somebody watches."""
-
-    def __init__(self, limit: int) -> None:
-        self._limit = limit
-        self._bar: Any = None
-
-    def __enter__(self) -> Self:
-        if sys.stderr.isatty():
-            from rich.console import Console
-            from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
-
-            self._bar = Progress(
-                SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn(),
-                console=Console(stderr=True), transient=True,
-            )  # fmt: skip
-            self._bar.start()
-            self._bar.add_task("first iteration (loops are compiled once)", total=None)
-        return self
-
-    def show(
-        self, row: dict[str, Any], iteration: int, seconds: float, loss: float, score: float | None
-    ) -> None:
-        """One iteration is over."""
-        if self._bar is None:
-            return
-        lost = "" if math.isnan(loss) else f"  loss {loss:.4f}"
-        validation = "" if score is None else f"  validation {score:.4f}"
-        best = next(iter(row["best"].values()))
-        if score is not None and best < iteration:  # vectors go on where others still improve
-            validation += f", kept: {best}"
-        rate = row["positions"] / max(seconds, 1e-9) / 1e6
-        self._bar.console.print(
-            f"{row['stage']:10}{iteration:3}/{self._limit}  {rate:6.2f} M words/s"
-            f"{lost}{validation}",
-            highlight=False,
-        )
-        self._bar.update(self._bar.tasks[0].id, description=f"{row['stage']}, next iteration")
-
-    def __exit__(self, *_: object) -> None:
-        if self._bar is not None:
-            self._bar.stop()

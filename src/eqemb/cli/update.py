@@ -1,16 +1,18 @@
-"""Commands that change a library or hand it on: add, remove, export, repro."""
+"""Commands that change a library or export it: add, remove, export, repro."""
 
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from eqemb.cli.build import Jobs, Papers, Resume
-from eqemb.cli.console import Json, LibraryPath, Stages, app, busy, print_json, say
+from eqemb.cli.app import app
+from eqemb.cli.console import first_names, print_json, print_message
+from eqemb.cli.options import Jobs, Json, LibraryPath, Option, Papers, Resume
+from eqemb.cli.progress import StageProgress, spinner
 from eqemb.errors import ThresholdError
 
-_SHOWN = 10  # names in a line
-_FINISHED = "this was done before, and there is nothing to go on with"
+_NAMED_ARTICLES = 10  # in a line
+_FINISHED = "this was already done, there is nothing to resume"
 
 
 @app.command()
@@ -18,19 +20,19 @@ def add(
     library: LibraryPath,
     paths: Papers,
     replace: Annotated[
-        bool, typer.Option("--replace", help="Read papers anew whose names are there already.")
+        bool, Option("--replace", help="Read papers again whose names are in the library.")
     ] = False,
     jobs: Jobs = None,
     resume: Resume = False,
     as_json: Json = False,
 ) -> None:
-    """Read more papers into a library; its model stays as it is."""
+    """Add papers to a library without retraining its model."""
     from eqemb.facade.update import add_papers
     from eqemb.library.report import counted
 
-    with Stages() as stages:
+    with StageProgress() as progress:
         change = add_papers(
-            library, paths, replace=replace, jobs=jobs, resume=resume, watch=stages.watch
+            library, paths, replace=replace, jobs=jobs, resume=resume, watch=progress.update
         )
     if as_json:
         print_json(vars(change))
@@ -38,49 +40,48 @@ def add(
         skipped = counted(change.skipped, "source")
         print(f"{counted(change.articles, 'article')} added to {library}, {skipped} skipped")
     for names, what in (
-        (change.known, "there already (--replace reads them anew)"),
+        (change.known, "already in the library (--replace reads them again)"),
         (change.replaced, "replaced"),
-        (change.kept, "not replaced, since the new ones cannot be read"),
+        (change.kept, "not replaced, because the new version cannot be read"),
     ):
         if names:
-            more = ", ..." if len(names) > _SHOWN else ""
-            say(f"{len(names):,} {what}: {', '.join(names[:_SHOWN])}{more}")
+            print_message(f"{len(names):,} {what}: {first_names(names, _NAMED_ARTICLES)}")
     if change.finished:
-        say(f"{_FINISHED}; to read the papers anew leave --resume out")
-    _say_lacking(change.lacks)
+        print_message(f"{_FINISHED}; to read the papers again, leave out --resume")
+    _print_missing(change.lacks)
 
 
-def _say_lacking(lacks: dict[str, int] | None) -> None:
-    """What the model does not know of new papers."""
+def _print_missing(lacks: dict[str, int] | None) -> None:
+    """Say what the model does not know of new papers."""
     if lacks is None:
         return
     for kind in ("words", "units"):
-        said = f"{lacks[f'{kind}_occurrences']:,} of {lacks[f'all_{kind}_occurrences']:,}"
-        say(f"{said} occurrences of {kind} in the new papers are not in the model")
-    say("to learn from them too, build the library anew: eqemb build")
+        share = f"{lacks[f'{kind}_occurrences']:,} of {lacks[f'all_{kind}_occurrences']:,}"
+        print_message(f"{share} occurrences of {kind} in the new papers are not in the model")
+    print_message("to train on the new papers too, rebuild the library with `eqemb build`")
 
 
 @app.command()
 def remove(
     library: LibraryPath,
     articles: Annotated[
-        list[str], typer.Argument(metavar="ARTICLE...", help="Names, as `eqemb show` lists them.")
+        list[str], typer.Argument(metavar="ARTICLES", help="Names, as `eqemb show` lists them.")
     ],
     resume: Resume = False,
     as_json: Json = False,
 ) -> None:
-    """Take articles out of a library; its model stays as it is."""
+    """Remove articles from a library without retraining its model."""
     from eqemb.facade.update import remove_articles
     from eqemb.library.report import counted
 
-    with Stages() as stages:
-        change = remove_articles(library, articles, resume=resume, watch=stages.watch)
+    with StageProgress() as progress:
+        change = remove_articles(library, articles, resume=resume, watch=progress.update)
     if as_json:
         print_json({"articles": change.articles})
     else:
         print(f"{counted(change.articles, 'article')} removed from {library}")
     if change.finished:
-        say(_FINISHED)
+        print_message(_FINISHED)
 
 
 @app.command()
@@ -88,36 +89,42 @@ def export(
     library: LibraryPath,
     output: Annotated[
         Path,
-        typer.Option("-o", "--output", metavar="FILE", help="Ends in .parquet, .csv or .jsonl."),
+        Option(
+            "-o", "--output", metavar="FILE", help="The file to write: .parquet, .csv or .jsonl."
+        ),
     ],
-    replace: Annotated[bool, typer.Option("--replace", help="In place of a file there.")] = False,
+    replace: Annotated[bool, Option("--replace", help="Overwrite an existing file.")] = False,
     as_json: Json = False,
 ) -> None:
-    """Write every equation as a row, with its vector, for data frames and other stores.
+    """Write every equation, with its vector, to a table.
 
-    Vectors of a model alone, by words, units or equation types, are written in Python by
-    `Embeddings.export`.
+    To export the vectors of words, units or equation types, use `Embeddings.export` in Python.
     """
     from eqemb.facade.export import export_equations
     from eqemb.facade.library import Library
 
-    with Library.open(library) as opened, busy("writing"):
+    with Library.open(library) as opened, spinner("writing"):
         done = export_equations(opened, output, replace=replace)
     if as_json:
         print_json({"path": str(done.path), "rows": done.rows, "without_vector": done.without})
         return
-    print(f"{done.rows:,} equations in {done.path}")
+    print(f"wrote {done.rows:,} equations to {done.path}")
     if done.without:
-        say(f"{done.without:,} have no vector: none of their units is in the model")
+        print_message(
+            f"{done.without:,} have no vector, because the model knows none of their units"
+        )
 
 
 @app.command()
 def repro(library: LibraryPath, jobs: Jobs = None, as_json: Json = False) -> None:
-    """Make a library again by its recorded steps, elsewhere, and say whether the bytes agree."""
+    """Rebuild a library elsewhere and compare the bytes.
+
+    The steps are those that `eqemb info` lists. Exits with 3 if something differs.
+    """
     from eqemb.facade.reproduce import rebuild
 
-    with Stages() as stages:
-        found = rebuild(library, jobs=jobs, watch=stages.watch)
+    with StageProgress() as progress:
+        found = rebuild(library, jobs=jobs, watch=progress.update)
     if as_json:
         print_json({"agrees": found.agrees} | vars(found))
     else:
@@ -127,4 +134,4 @@ def repro(library: LibraryPath, jobs: Jobs = None, as_json: Json = False) -> Non
             for name in getattr(found, what):
                 print(f"{what:8} {name}")
     if not found.agrees:
-        raise ThresholdError(f"{library} made again is not the same")
+        raise ThresholdError(f"the rebuilt library differs from {library}")

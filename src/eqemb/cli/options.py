@@ -1,0 +1,179 @@
+"""Options and arguments that several commands share, each declared once.
+
+A table of options (`FILTERS`, `CORPUS`) is added to a command by `with_options`; the command
+receives their values as keyword arguments.
+"""
+
+import functools
+import inspect
+from collections.abc import Callable, Mapping
+from inspect import Parameter
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+Option = typer.Option
+#: Name -> type with its declaration, and default.
+Options = Mapping[str, tuple[Any, Any]]
+#: The value of --collection that means every collection.
+ALL_COLLECTIONS = "all"
+
+
+def with_options(options: Options) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Add options to a command whose last parameter takes them as `**options`.
+
+    They are listed before `--json`, the last option of every command.
+    """
+
+    def decorate(command: Callable[..., None]) -> Callable[..., None]:
+        *own, last, _ = inspect.signature(command).parameters.values()
+        added = [
+            Parameter(name, Parameter.POSITIONAL_OR_KEYWORD, default=default, annotation=kind)
+            for name, (kind, default) in options.items()
+        ]
+
+        @functools.wraps(command)
+        def run(**given: Any) -> None:
+            command(**given)
+
+        # typer reads both
+        vars(run)["__signature__"] = inspect.Signature([*own, *added, last])
+        kinds = {name: kind for name, (kind, _) in options.items()}
+        run.__annotations__ = command.__annotations__ | kinds
+        return run
+
+    return decorate
+
+
+def _path(text: str) -> Path:
+    """A path; an empty one (an unset variable) would mean the current folder."""
+    if not text:
+        raise typer.BadParameter("the path is empty: give a file or a folder")
+    return Path(text)
+
+
+# -- general
+
+LibraryPath = Annotated[Path, typer.Argument(metavar="LIBRARY", help="The folder of a library.")]
+Json = Annotated[bool, Option("--json", help="Print one JSON object.")]
+Papers = Annotated[
+    list[Path],
+    typer.Argument(
+        parser=_path,
+        metavar="PATHS",
+        help="Folders, .tex, .gz, .tar, .tar.gz, .zip, arXiv month tars, unarXive JSONL.",
+    ),
+]
+OutputLibrary = Annotated[
+    Path, Option("-o", "--output", metavar="LIBRARY", help="The library folder to write.")
+]
+Jobs = Annotated[
+    int | None,
+    Option("--jobs", min=1, max=256, help="Worker processes; the result does not depend on them."),
+]
+Threads = Annotated[
+    int | None,
+    Option("--threads", min=1, max=256, help="Threads; the result does not depend on them."),
+]
+Resume = Annotated[bool, Option("--resume", help="Continue an interrupted run.")]
+Device = Annotated[
+    str | None,
+    Option("--device", help="Train on cpu, cuda (a GPU), or auto (a GPU if there is one)."),
+]
+Map = Annotated[bool, Option("--map/--no-map", help="Compute the map for the page.")]
+Encoder = Annotated[
+    str | None,
+    Option(
+        "--encoder",
+        metavar="MODULE:FUNCTION",
+        help="A Python function from sentences to vectors, used as one more ranking.",
+    ),
+]
+Seed = Annotated[int, Option("--seed", min=0, help="Random seed.")]
+Collection = Annotated[
+    str,
+    Option(
+        "--collection",
+        help="A collection, which is a sub-folder of the papers, or all.",
+    ),
+]
+
+# -- queries
+
+Count = Annotated[int, Option("-k", "--count", min=1, max=1000, help="Number of results.")]
+RankBy = Annotated[
+    str,
+    Option("--by", help="Rank by all, words, meaning or structure; paper: the published method."),
+]
+FILTERS: Options = {
+    "collection": (Collection, ALL_COLLECTIONS),
+    "article": (Annotated[str | None, Option("--article", help="Only this article.")], None),
+    "year": (
+        Annotated[
+            str | None,
+            Option("--year", help="2015, 2015-2018, 2015- or -2018, by arXiv identifier."),
+        ],
+        None,
+    ),
+    "section": (
+        Annotated[
+            str | None, Option("--section", help="Only sections whose title has these words.")
+        ],
+        None,
+    ),
+    "has": (
+        Annotated[
+            list[str] | None,
+            Option("--has", metavar="LATEX", help="Only equations with this symbol; repeatable."),
+        ],
+        None,
+    ),
+    "numbered": (Annotated[bool, Option("--numbered", help="Only numbered equations.")], False),
+}
+
+# -- corpora
+
+Vocabulary = Annotated[
+    str,
+    Option("--vocabulary", help="plain, or paper: nouns and adjectives (needs eqemb[paper])."),
+]
+Numbering = Annotated[
+    str, Option("--numbering", help="Which equations: display (all displayed) or numbered.")
+]
+CORPUS: Options = {
+    "vocabulary": (Vocabulary, "plain"),
+    "numbering": (Numbering, "display"),
+    "min_count": (
+        Annotated[str, Option("--min-count", help="Drop words that are rarer than this, or auto.")],
+        "auto",
+    ),
+    "top": (
+        Annotated[str, Option("--top", help="Drop this many of the most frequent words, or auto.")],
+        "auto",
+    ),
+    "phrases": (
+        Annotated[bool, Option("--phrases", help="Join frequent pairs of words.")],
+        False,
+    ),
+    "tagger": (
+        Annotated[
+            str, Option("--tagger", help="For --vocabulary paper: hanta, or nltk with its data.")
+        ],
+        "hanta",
+    ),
+    "stop_words": (
+        Annotated[
+            Path | None,
+            Option("--stop-words", metavar="FILE", help="Your own list instead of the built-in."),
+        ],
+        None,
+    ),
+    "duplicates": (
+        Annotated[
+            bool,
+            Option("--duplicates/--no-duplicates", help="Keep near-duplicate documents."),
+        ],
+        False,
+    ),
+}

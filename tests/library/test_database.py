@@ -231,6 +231,32 @@ def test_clusters_are_set_anew(tmp_path: Path) -> None:
         assert list(file.rows("SELECT cluster FROM sources ORDER BY id")) == [(None,), (1,), (1,)]
 
 
+def test_table_is_not_counted_for_each_new_equation_type(tmp_path: Path) -> None:
+    """SQLite walks a table to count it, so that a count for each type takes quadratic time."""
+
+    def counts(types: int) -> int:
+        statements: list[str] = []
+        equations = [equation(at, expanded=f"x_{{{at}}}") for at in range(1, types + 1)]
+        with closing(Records(tmp_path / f"{types}.sqlite", write=True)) as file:
+            file._db.set_trace_callback(statements.append)
+            file.add(record("a", *equations))
+        return sum("COUNT(" in statement for statement in statements)
+
+    assert counts(20) == counts(10)
+
+
+def test_equation_types_are_numbered_in_order_after_reopening(tmp_path: Path) -> None:
+    """Writing continues with the next free number."""
+    path = tmp_path / "r.sqlite"
+    for name in "ab":
+        with closing(Records(path, write=True)) as file:
+            equations = [equation(at, name=name, expanded=f"{name}_{at}") for at in (1, 2)]
+            file.add(record(name, *equations))
+            file.finish()
+    with closing(Records(path)) as file:
+        assert [file.type_of(form) for form in ("a_1", "a_2", "b_1", "b_2")] == [0, 1, 2, 3]
+
+
 # -- kills
 
 

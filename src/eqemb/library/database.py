@@ -158,6 +158,7 @@ class Records:
         self.path = path
         self._open = False
         self._units: dict[str, int] | None = None
+        self._types: int | None = None
         if write:
             self._db = sqlite3.connect(path, isolation_level=None)
         else:
@@ -217,11 +218,13 @@ class Records:
         if known is not None:
             return known
         ids = array("i", (self._unit(unit) for unit in units)).tobytes()
-        new = self._db.execute(
-            "INSERT INTO types VALUES ((SELECT COUNT(*) FROM types), ?, ?, ?)",
-            (_digest(canonical), canonical, ids),
-        )
-        return int(new.lastrowid or 0)
+        if self._types is None:  # counted once: SQLite walks the whole table to count it
+            self._types = int(self._db.execute("SELECT COUNT(*) FROM types").fetchone()[0])
+        new = self._types
+        row = (new, _digest(canonical), canonical, ids)
+        self._db.execute("INSERT INTO types VALUES (?, ?, ?, ?)", row)
+        self._types += 1
+        return new
 
     def _unit(self, unit: str) -> int:
         if self._units is None:

@@ -231,7 +231,7 @@ def deaths(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, Any]
     """What became of readings that died at every step of their end."""
     folder = tmp_path_factory.mktemp("deaths")
     found = corpus(folder / "papers", 12)
-    script = (Path(__file__).parents[1] / "crashes.py")
+    script = Path(__file__).parents[1] / "crashes.py"
     environment = {"OPENBLAS_NUM_THREADS": "1", "PYTHONWARNINGS": "ignore"}
     with start(script, found, folder, environment=environment) as process:
         out, err = process.communicate(timeout=120)

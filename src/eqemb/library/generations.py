@@ -148,6 +148,7 @@ def _close(handle: int | None) -> None:
     if handle is not None:
         os.close(handle)
 
+
 def read_state(folder: Path) -> dict[str, int] | None:
     """What library.json says, None where there is none."""
     try:

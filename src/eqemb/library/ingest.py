@@ -26,16 +26,15 @@ import numpy as np
 
 from eqemb import __version__
 from eqemb.article import Article
-from eqemb.library.near_duplicates import Hashes, clusters
 from eqemb.errors import EqembError, SourceError, UsageError
-from eqemb.library.generations import OpenLibrary
-from eqemb.storage.locks import locked
-from eqemb.library.generations import make_folder, next_generation, read_state, switch
-from eqemb.storage.atomic import to_json, write_atomically
 from eqemb.library.database import FORMAT, Record, Records
+from eqemb.library.generations import OpenLibrary, next_generation, read_state, switch
+from eqemb.library.near_duplicates import Hashes, clusters
 from eqemb.library.report import make_report, render_report, why_none
-from eqemb.sources import Found, Limits, discover
 from eqemb.library.worker import read_found, receive, send, skip
+from eqemb.sources import Found, Limits, discover
+from eqemb.storage.atomic import to_json, write_atomically
+from eqemb.storage.locks import locked
 
 _log = logging.getLogger("eqemb")
 _COMMIT_EVERY = 1.0  # seconds: what a kill may cost

@@ -17,13 +17,13 @@ from collections.abc import Iterator
 from typing import Any, BinaryIO
 
 from eqemb.article import Article, Equation, Problem
-from eqemb.library.near_duplicates import sketch
 from eqemb.errors import SourceError
 from eqemb.formula import layout
-from eqemb.readers.latex import read_latex
 from eqemb.library.database import Form, Record, from_article, skipped
-from eqemb.sources import Found, Limits, load
+from eqemb.library.near_duplicates import sketch
+from eqemb.readers.latex import read_latex
 from eqemb.readers.unarxive import read_unarxive
+from eqemb.sources import Found, Limits, load
 
 try:
     import resource

@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any, NamedTuple, Self
 
 from eqemb.article import Article, Equation
-from eqemb.library.database import Record
 from eqemb.library.ingest import Backstops
+from eqemb.library.rows import Record
 from eqemb.library.worker import make_record
 from eqemb.sources import Found, Limits
 

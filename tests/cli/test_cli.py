@@ -16,7 +16,7 @@ from eqemb.cli import demo
 from eqemb.facade import build
 from eqemb.facade.library import Library
 from eqemb.library import ingest
-from eqemb.library.database import FORMAT
+from eqemb.library.database import RECORDS_FORMAT
 from synthetic import (
     PDF,
     InlinePool,
@@ -417,7 +417,7 @@ def make_others(folder: Path) -> None:
 def make_newer(folder: Path) -> None:
     """A library of a later version."""
     (folder / "lib").mkdir()
-    state = {"format": FORMAT + 1, "generation": 1}
+    state = {"format": RECORDS_FORMAT + 1, "generation": 1}
     (folder / "lib" / "library.json").write_text(json.dumps(state), "utf-8")
 
 

@@ -28,7 +28,7 @@ from eqemb.arxiv import client, fetch
 from eqemb.cli.console import app
 from eqemb.facade import build
 from eqemb.library import ingest
-from eqemb.library.database import _SCHEMA, FORMAT
+from eqemb.library.database import _SCHEMA, RECORDS_FORMAT
 from fake_arxiv import Clock, Entry, serving
 from few_articles import DEMO
 from synthetic import InlinePool
@@ -291,7 +291,7 @@ def test_python_reference_is_whole() -> None:
 def test_records_are_described_whole() -> None:
     """The format, every table of the records, and every column in its row of the page."""
     page, wrong = PAGES["docs/reference/formats.md"], []
-    assert f'"format": {FORMAT}' in page
+    assert f'"format": {RECORDS_FORMAT}' in page
     for table, columns in re.findall(r"CREATE TABLE (\w+) \((.*?)\)[^)]*?;", _SCHEMA, re.DOTALL):
         found = re.search(rf"^\| `{table}` \|.*$", page, re.MULTILINE)
         described = set(re.findall(r"`(\w+)`", found[0])) if found else set()

@@ -12,8 +12,9 @@ import pytest
 
 from eqemb.errors import EqembError, UsageError
 from eqemb.facade.library import Library
-from eqemb.library.database import FORMAT, Records, from_article, skipped
+from eqemb.library.database import RECORDS_FORMAT, Records
 from eqemb.library.generations import make_folder, next_generation, switch
+from eqemb.library.rows import from_article, skipped
 from eqemb.storage.atomic import to_json, write_atomically
 from eqemb.storage.locks import locked
 from synthetic import article, equation
@@ -120,10 +121,10 @@ def test_a_library_opens_by_path_or_text(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("content", "sentence"),
     [
-        ({"format": FORMAT + 1, "generation": 1}, "made by a newer version"),
+        ({"format": RECORDS_FORMAT + 1, "generation": 1}, "made by a newer version"),
         ({"format": "x", "generation": 1}, "made by another version"),
-        ({"format": FORMAT}, "is not a library's"),
-        ({"format": FORMAT, "generation": "x"}, "is not a library's"),
+        ({"format": RECORDS_FORMAT}, "is not a library's"),
+        ({"format": RECORDS_FORMAT, "generation": "x"}, "is not a library's"),
         ({"books": []}, "is not a library's"),
         ([], "is not a library's"),
         ("", "is not a library's"),
@@ -172,7 +173,7 @@ def test_a_library_without_its_records_is_said_so(tmp_path: Path) -> None:
     """A generation that someone removed."""
     make_library(tmp_path, "a")
     shutil.rmtree(tmp_path / "generations")
-    with pytest.raises(EqembError, match=r"cannot read .*; build the library anew"):
+    with pytest.raises(EqembError, match=r"cannot read .*; rebuild the library"):
         Library.open(tmp_path)
 
 

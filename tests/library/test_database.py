@@ -11,7 +11,8 @@ import pytest
 
 from eqemb.article import Article, Equation, Problem
 from eqemb.errors import EqembError
-from eqemb.library.database import PARTIAL, Record, Records, from_article, open_records, skipped
+from eqemb.library.database import Records, open_records
+from eqemb.library.rows import PARTIAL, Record, from_article, skipped
 from eqemb.sources import PROBLEMS
 from synthetic import article, equation
 
@@ -323,7 +324,7 @@ def test_no_records_are_said_in_one_sentence(tmp_path: Path, content: bytes | No
     path = tmp_path / "r.sqlite"
     if content is not None:
         path.write_bytes(content)
-    with pytest.raises(EqembError, match=r"^cannot read .*r\.sqlite: .*; build the library anew$"):
+    with pytest.raises(EqembError, match=r"^cannot read .*r\.sqlite: .*; rebuild the library$"):
         open_records(path)
 
 

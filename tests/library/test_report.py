@@ -13,7 +13,7 @@ import pytest
 from eqemb.article import Problem
 from eqemb.facade.library import Library
 from eqemb.library import ingest
-from eqemb.library.database import Record, Records, from_article, skipped
+from eqemb.library.database import Records
 from eqemb.library.report import (
     NOT_LATEX,
     counted,
@@ -24,6 +24,7 @@ from eqemb.library.report import (
     render_report,
     why_none,
 )
+from eqemb.library.rows import Record, from_article, skipped
 from eqemb.sources import CAUSES
 from synthetic import InlinePool, article, corpus, equation
 

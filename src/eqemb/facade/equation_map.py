@@ -159,12 +159,7 @@ def compute(questions: Search) -> Map:
     how = method(len(vectors))
     places = _scaled(_umap(vectors) if how == "umap" else main_axes(vectors, 2))
     equations = first_places(questions.types)
-    names: dict[int, tuple[str, str]] = {
-        key: (name, collection)
-        for key, name, collection in questions.records.rows(
-            "SELECT id, name, collection FROM sources"
-        )
-    }
+    names = {key: (name, collection) for key, name, collection in questions.records.article_ids()}
     keys, firsts = np.unique(questions.articles, return_index=True)
     groups = [names[key][1] for key in questions.articles[equations].tolist()]
     collections, rows = _by_size(groups)

@@ -49,25 +49,14 @@ def equation_rows(library: Library) -> Iterator[Row]:
     records = library.records
     known = library.generation / "index" / "families.npy"  # type -> the least type of its family
     families = np.load(known, mmap_mode="r") if known.exists() else None
-    names = [unit for (unit,) in records.rows("SELECT unit FROM units ORDER BY id")]
+    names = list(records.unit_names())
     units = Units(library.model) if library.model is not None else None
 
-    @cache
-    def first(type_: int) -> str:
-        query = (
-            "SELECT name, ordinal FROM equations e JOIN sources s ON s.id = e.article"
-            " WHERE type = ? ORDER BY e.article, ordinal LIMIT 1"
-        )
-        name, ordinal = next(records.rows(query, type_))
-        return f"{name}#{ordinal}"
-
+    first = cache(records.first_equation)
     for article in library.articles():
-        query = (
-            "SELECT type, units FROM equations e JOIN sources s ON s.id = e.article"
-            " JOIN types t ON t.id = e.type WHERE s.name = ? ORDER BY ordinal"
-        )
-        types = list(records.rows(query, article.name))
-        bags = [[names[unit] for unit in np.frombuffer(ids, np.int32)] for _, ids in types]
+        key = records.key(article.name)
+        types = [] if key is None else list(records.equation_units(key))
+        bags = [[names[unit] for unit in ids] for _, ids in types]
         vectors = units.fold(bags).alpha if units is not None and bags else None
         for at, equation in enumerate(article.equations):
             row = {

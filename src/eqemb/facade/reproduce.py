@@ -82,7 +82,7 @@ def _repeat(step: dict[str, Any], folder: Path, jobs: int | None, watch: Watch |
     """Do a step again."""
     if step["step"] == "remove":
         with OpenLibrary.open(folder) as library:  # a paper may have vanished since
-            there = {name for (name,) in library.records.rows("SELECT name FROM sources")}
+            there = {name for name, _ in library.records.origins()}
         if wanted := [name for name in step["articles"] if name in there]:
             remove_articles(folder, wanted, watch=watch)
         return
@@ -120,7 +120,7 @@ def _compare(library: OpenLibrary, other: OpenLibrary, found: Rebuilt) -> None:
 def _digests(library: OpenLibrary) -> dict[str, list[bytes]]:
     """What was read, by name."""
     found: dict[str, list[bytes]] = {}
-    for name, digest in library.records.rows("SELECT name, digest FROM sources ORDER BY id"):
+    for name, digest in library.records.digests():
         found.setdefault(name, []).append(digest)
     return found
 

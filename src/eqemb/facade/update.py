@@ -21,7 +21,7 @@ from eqemb.facade.build import (
     silent,
     switch_generation,
 )
-from eqemb.library.database import Record, Records
+from eqemb.library.database import Records
 from eqemb.library.generations import OpenLibrary
 from eqemb.library.ingest import (
     Backstops,
@@ -37,6 +37,7 @@ from eqemb.library.ingest import (
     resolved,
     write_run,
 )
+from eqemb.library.rows import Record
 from eqemb.models import workspace
 from eqemb.models.embeddings import own_model
 from eqemb.sources import Found, Limits, discover
@@ -142,8 +143,7 @@ def _unknown(tasks: Iterator[Found], there: set[str], known: list[str]) -> Itera
 
 def _check_names(library: OpenLibrary, wanted: list[str]) -> None:
     """Refuse names that are not there, and to leave nothing."""
-    query = "SELECT name FROM sources ORDER BY id"
-    every = list(dict.fromkeys(name for (name,) in library.records.rows(query)))
+    every = list(dict.fromkeys(name for name, _ in library.records.origins()))
     for name in wanted:
         if name not in every:
             within = [other for other in every if name in other][:3]
@@ -158,8 +158,7 @@ def _check_names(library: OpenLibrary, wanted: list[str]) -> None:
 
 def _why_nothing(records: Records) -> dict[str, Any]:
     """Of records without articles, what a report says of them."""
-    query = "SELECT cause, COUNT(*) FROM sources GROUP BY cause ORDER BY COUNT(*) DESC, cause"
-    return {"articles": 0, "skipped": {"causes": dict(records.rows(query))}}
+    return {"articles": 0, "skipped": {"causes": records.skip_counts()}}
 
 
 class _Merged:
@@ -169,7 +168,7 @@ class _Merged:
         self._old, self._new, self._change = old, new, change
         self._there = set(old.names())
         self._read = set(new.names())
-        self._seen = set(new.rows("SELECT name, origin FROM sources"))
+        self._seen = set(new.origins())
 
     def __iter__(self) -> Iterator[Record]:
         for record in self._old.sources():

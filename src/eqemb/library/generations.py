@@ -23,7 +23,7 @@ from typing import Any, Self
 
 from eqemb.article import Article
 from eqemb.errors import EqembError, UsageError
-from eqemb.library.database import FORMAT, Records, open_records
+from eqemb.library.database import RECORDS_FORMAT, Records, open_records
 from eqemb.storage.atomic import sync_folder, to_json, write_atomically
 from eqemb.storage.locks import hold, remove_unheld
 
@@ -104,11 +104,7 @@ class OpenLibrary:
 
     def contents(self) -> Iterator[tuple[str, int, str]]:
         """Name, number of equations and title of every article, in order."""
-        query = (
-            "SELECT name, (SELECT COUNT(*) FROM equations e WHERE e.article = s.id), title"
-            " FROM sources s JOIN articles a ON a.id = s.id ORDER BY s.id"
-        )
-        return ((name, count, title) for name, count, title in self.records.rows(query))
+        return self.records.contents()
 
     def article(self, name: str) -> Article:
         """One article by name; a name that is not there is answered with near ones."""
@@ -154,7 +150,7 @@ def read_state(folder: Path) -> dict[str, int] | None:
     try:
         state = json.loads((folder / "library.json").read_text("utf-8"))
         number = state["format"]
-        if number == FORMAT:
+        if number == RECORDS_FORMAT:
             return {"format": number, "generation": int(state["generation"])}
     except FileNotFoundError:
         return None
@@ -165,9 +161,9 @@ def read_state(folder: Path) -> dict[str, int] | None:
         ) from None
     except (ValueError, KeyError, TypeError):
         raise EqembError(f"{folder / 'library.json'} is not a library's: {REBUILD}") from None
-    what = "a newer" if isinstance(number, int) and number > FORMAT else "another"
+    what = "a newer" if isinstance(number, int) and number > RECORDS_FORMAT else "another"
     raise EqembError(
-        f"{folder} has library format {number}, this version of eqemb reads {FORMAT}: "
+        f"{folder} has library format {number}, this version of eqemb reads {RECORDS_FORMAT}: "
         f"it was made by {what} version; read the papers again or use that version"
     )
 
@@ -198,7 +194,7 @@ def switch(folder: Path, generation: Path) -> None:
     """Take a finished generation as the current one; older ones that nobody holds go then."""
     sync_folder(generation)
     sync_folder(generation.parent)
-    state = {"format": FORMAT, "generation": int(generation.name)}
+    state = {"format": RECORDS_FORMAT, "generation": int(generation.name)}
     write_atomically(folder / "library.json", to_json(state))
     for name in ("report.json", "report.html"):
         write_atomically(folder / name, (generation / name).read_text("utf-8"))

@@ -27,10 +27,11 @@ import numpy as np
 from eqemb import __version__
 from eqemb.article import Article
 from eqemb.errors import EqembError, SourceError, UsageError
-from eqemb.library.database import FORMAT, Record, Records
+from eqemb.library.database import RECORDS_FORMAT, Records
 from eqemb.library.generations import OpenLibrary, next_generation, read_state, switch
 from eqemb.library.near_duplicates import Hashes, clusters
 from eqemb.library.report import make_report, render_report, why_none
+from eqemb.library.rows import Record
 from eqemb.library.worker import read_found, receive, send, skip
 from eqemb.sources import Found, Limits, discover
 from eqemb.storage.atomic import to_json, write_atomically
@@ -310,7 +311,7 @@ def is_done(
         generation = library.generation
         if not _same_steps(generation, steps):
             return False
-        there = library.records.rows("SELECT name, origin FROM sources ORDER BY id")
+        there = library.records.origins()
         if sources is not None and [(one.name, one.origin) for one in sources] != list(there):
             return False
     switch(folder, generation)
@@ -318,7 +319,7 @@ def is_done(
 
 
 def _settings(steps: list[dict[str, Any]]) -> dict[str, Any]:
-    return {"format": FORMAT, "version": __version__, "steps": steps}
+    return {"format": RECORDS_FORMAT, "version": __version__, "steps": steps}
 
 
 def _same_steps(generation: Path, steps: list[dict[str, Any]]) -> bool:
@@ -396,7 +397,7 @@ def write_run(generation: Path, started: float, jobs: int, **more: Any) -> None:
 
 def _skip_done(tasks: Iterator[Found], records: Records, folder: Path) -> int:
     """Pass over the sources that are already written, making sure that they are the same."""
-    for name, origin in records.rows("SELECT name, origin FROM sources ORDER BY id"):
+    for name, origin in records.origins():
         found = next(tasks, None)
         if found is None or (found.name, found.origin) != (name, origin):
             raise UsageError(
@@ -410,9 +411,8 @@ def _write(
     records: Records, pool: Iterable[Record], progress: Callable[[Progress], None] | None
 ) -> None:
     """Write records as they come, durable about once a second."""
-    query = "SELECT COUNT(*), COALESCE(SUM(status = 'skipped'), 0) FROM sources"
-    done, skips = next(records.rows(query))
-    equations = next(records.rows("SELECT COUNT(*) FROM equations"))[0]
+    done, skips = records.count(), records.status_counts().get("skipped", 0)
+    equations = sum(records.numbering_counts().values())
     committed = time.monotonic()
     for record in pool:
         records.add(record)
@@ -428,12 +428,11 @@ def _write(
 
 def find_clusters(records: Records) -> None:
     """Find near-duplicates among all articles."""
-    rows = list(records.rows("SELECT id, LENGTH(sketch) / 8 FROM articles ORDER BY id"))
-    keys, sizes = [row[0] for row in rows], [row[1] for row in rows]
+    rows = records.sketch_sizes()
+    keys, sizes = [key for key, _ in rows], [size for _, size in rows]
 
     def sketches() -> Iterator[Hashes]:
-        for (blob,) in records.rows("SELECT sketch FROM articles ORDER BY id"):
-            yield np.frombuffer(blob, np.uint64)
+        return (np.frombuffer(data, np.uint64) for data in records.sketches())
 
     groups = clusters(sizes, sketches)
     records.set_clusters([keys[index] for index in group] for group in groups)
@@ -442,11 +441,9 @@ def find_clusters(records: Records) -> None:
 def write_report(generation: Path, limits: Limits, **more: Any) -> dict[str, Any]:
     """Write the account of a generation's records, with whatever else there is to say."""
     with contextlib.closing(Records(generation / "records.sqlite")) as records:
-        settings = {"format": FORMAT, "version": __version__, "limits": asdict(limits)}
+        settings = {"format": RECORDS_FORMAT, "version": __version__, "limits": asdict(limits)}
         report = make_report(records, settings | {"sha256": records.sha256()} | more)
-        slowest = list(
-            records.rows("SELECT name, seconds FROM sources ORDER BY seconds DESC, id LIMIT 10")
-        )
+        slowest = records.slowest(10)
     write_atomically(generation / "report.json", to_json(report))
     write_atomically(generation / "report.html", render_report(report, slowest))
     return report

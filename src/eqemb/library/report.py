@@ -9,7 +9,8 @@ import math
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from eqemb.library.database import PARTIAL, Records
+from eqemb.library.database import Records
+from eqemb.library.rows import PARTIAL
 
 #: Sources that never were LaTeX: they do not count against coverage.
 NOT_LATEX = frozenset(
@@ -23,21 +24,7 @@ _PLACE = ("article", "file", "line", "detail")
 
 def make_report(records: Records, settings: dict[str, Any]) -> dict[str, Any]:
     """Every count of a reading, with examples."""
-    one = records.rows
-    statuses = dict(one("SELECT status, COUNT(*) FROM sources GROUP BY status"))
-    causes = dict(
-        one(
-            "SELECT cause, COUNT(*) FROM sources WHERE status = 'skipped'"
-            " GROUP BY cause ORDER BY COUNT(*) DESC, cause"
-        )
-    )
-    words, size, opened, found, lost, silent = next(
-        one(
-            "SELECT COALESCE(SUM(words), 0), COALESCE(SUM(bytes), 0), COALESCE(SUM(opened), 0),"
-            " COALESCE(SUM(MIN(displays, opened)), 0), COALESCE(SUM(lost), 0),"
-            " COALESCE(SUM(MAX(opened - displays - lost, 0)), 0) FROM articles"
-        )
-    )
+    statuses, causes, total = records.status_counts(), records.skip_counts(), records.totals()
     read, partial = statuses.get("read", 0), statuses.get("partial", 0)
     latex_skips = sum(count for cause, count in causes.items() if cause not in NOT_LATEX)
     return settings | {
@@ -45,29 +32,25 @@ def make_report(records: Records, settings: dict[str, Any]) -> dict[str, Any]:
         "articles": read + partial,
         "partial": partial,
         "skipped": {"total": statuses.get("skipped", 0), "causes": causes},
-        "equations": _equations(records) | {"lost": lost},
-        "words": words,
-        "source_bytes": size,
+        "equations": _equations(records) | {"lost": total.displays_lost},
+        "words": total.words,
+        "source_bytes": total.source_bytes,
         "coverage": {
-            "displays": _share(found, opened),
+            "displays": _share(total.displays_found, total.displays_opened),
             "papers": _share(read + partial, read + partial + latex_skips),
-            "displays_opened": opened,
-            "displays_lost": lost,
-            "displays_unaccounted": silent,
+            "displays_opened": total.displays_opened,
+            "displays_lost": total.displays_lost,
+            "displays_unaccounted": total.displays_unaccounted,
             "worst": _worst(records),
         },
         "problems": _problems(records),
         "partial_articles": _partial(records),
         "skipped_sources": [
             {"source": origin, "cause": cause, "detail": detail}
-            for origin, cause, detail in one(
-                "SELECT origin, cause, detail FROM sources WHERE status = 'skipped'"
-                " ORDER BY id LIMIT ?",
-                _NAMED,
-            )
+            for origin, cause, detail in records.skipped_sources(_NAMED)
         ],
         "unknown_macros": _unknown(records),
-        "clusters": _clusters(records),
+        "clusters": records.cluster_members(),
         "collections": _collections(records),
     }
 
@@ -93,33 +76,22 @@ def place(file: str, line: int) -> str:
 
 
 def _equations(records: Records) -> dict[str, int]:
-    query = "SELECT numbered, COUNT(*) FROM equations GROUP BY numbered"
-    counts = dict(records.rows(query))
+    counts = records.numbering_counts()
     found = {"numbered": counts.get(1, 0), "unnumbered": counts.get(0, 0)}
     return found | ({"numbering_unknown": counts[None]} if None in counts else {})
 
 
 def _worst(records: Records) -> list[dict[str, Any]]:
-    # "missing", since "lost" would be the column of displays that are known to be lost
-    query = (
-        "SELECT name, opened, opened - displays AS missing FROM sources s JOIN articles a"
-        " ON a.id = s.id WHERE missing > 0"
-        " ORDER BY 1.0 * missing / opened DESC, missing DESC, s.id LIMIT ?"
-    )
     return [
         {"article": name, "coverage": _share(opened - lost, opened), "opened": opened, "lost": lost}
-        for name, opened, lost in records.rows(query, _NAMED)
+        for name, opened, lost in records.least_covered(_NAMED)
     ]
 
 
 def _partial(records: Records) -> list[dict[str, Any]]:
     """Papers that were read in part, each with the first thing that made it so."""
-    query = (
-        "SELECT p.cause, name, file, line, p.detail FROM problems p JOIN sources s"
-        " ON s.id = p.article WHERE status = 'partial' ORDER BY s.id, p.rowid"
-    )
     found: dict[str, dict[str, Any]] = {}
-    for cause, name, *where in records.rows(query):
+    for cause, name, *where in records.problems(partial=True):
         if name not in found and (cause.startswith("lost:") or cause in PARTIAL):
             if len(found) == _NAMED:
                 break
@@ -132,40 +104,20 @@ def every_problem(records: Records) -> Iterator[dict[str, Any]]:
 
     A command is a line for each paper that has it.
     """
-    skipped = (
-        "SELECT cause, origin, '', 0, detail FROM sources WHERE status = 'skipped' ORDER BY id"
-    )
-    within = (
-        "SELECT p.cause, name, file, line, p.detail FROM problems p JOIN sources s"
-        " ON s.id = p.article ORDER BY p.rowid"
-    )
-    for query in (skipped, within):
-        for cause, *where in records.rows(query):
-            yield {"cause": cause} | dict(zip(_PLACE, where, strict=True))
-    unknown = (
-        "SELECT name, macro, count FROM unknown_macros JOIN sources s ON s.id = article"
-        " ORDER BY s.id, macro"
-    )
-    for name, macro, count in records.rows(unknown):
+    for origin, cause, detail in records.skipped_sources():
+        yield {"cause": cause, "article": origin, "file": "", "line": 0, "detail": detail}
+    for cause, *where in records.problems():
+        yield {"cause": cause} | dict(zip(_PLACE, where, strict=True))
+    for name, macro, count in records.unknown_macros():
         where = [name, "", 0, f"\\{macro}, {counted(count, 'time')}"]
         yield {"cause": "unknown command"} | dict(zip(_PLACE, where, strict=True))
 
 
 def _problems(records: Records) -> list[dict[str, Any]]:
-    query = (
-        "SELECT cause, COUNT(*), COUNT(DISTINCT article) FROM problems"
-        " GROUP BY cause ORDER BY COUNT(*) DESC, cause"
-    )
     found = []
-    for cause, count, articles in list(records.rows(query)):
-        rows = records.rows(
-            # the first of every paper before the second of any
-            "SELECT name, file, line, p.detail FROM problems p JOIN sources s ON s.id = p.article"
-            " WHERE p.cause = ?"
-            " ORDER BY ROW_NUMBER() OVER (PARTITION BY article ORDER BY p.rowid), p.rowid LIMIT ?",
-            cause,
-            _EXAMPLES if not cause.startswith("lost:") else _LOST_EXAMPLES,
-        )
+    for cause, count, articles in records.problem_counts():
+        most = _LOST_EXAMPLES if cause.startswith("lost:") else _EXAMPLES
+        rows = records.problem_examples(cause, most)
         examples = [dict(zip(_PLACE, row, strict=True)) for row in rows]
         found.append({"cause": cause, "count": count, "articles": articles, "examples": examples})
     return found
@@ -173,35 +125,16 @@ def _problems(records: Records) -> list[dict[str, Any]]:
 
 def _unknown(records: Records) -> list[dict[str, Any]]:
     """The most frequent ones, each with the paper that has most of it, the first of equals."""
-    query = (
-        "SELECT macro, SUM(count), COUNT(*), name, MAX(count * 1000000000 - article)"
-        " FROM unknown_macros JOIN sources s ON s.id = article"
-        " GROUP BY macro ORDER BY SUM(count) DESC, macro LIMIT 100"
-    )
     return [
         {"macro": "\\" + macro, "count": count, "articles": articles, "example": name}
-        for macro, count, articles, name, _ in records.rows(query)
+        for macro, count, articles, name in records.unknown_macro_counts(100)
     ]
 
 
-def _clusters(records: Records) -> list[list[str]]:
-    query = "SELECT cluster, name FROM sources WHERE cluster IS NOT NULL ORDER BY cluster, id"
-    found: dict[int, list[str]] = {}
-    for cluster, name in records.rows(query):
-        found.setdefault(cluster, []).append(name)
-    return list(found.values())
-
-
 def _collections(records: Records) -> dict[str, dict[str, int]]:
-    query = (
-        "SELECT collection, COUNT(*), SUM(words), SUM((SELECT COUNT(*) FROM equations e WHERE"
-        " e.article = s.id)), SUM((SELECT COUNT(*) FROM equations e WHERE e.article = s.id AND"
-        " numbered)) FROM sources s JOIN articles a ON a.id = s.id GROUP BY collection"
-        " ORDER BY collection"
-    )
     return {
         collection: {"articles": articles, "words": words, "equations": all_, "numbered": numbered}
-        for collection, articles, words, all_, numbered in records.rows(query)
+        for collection, articles, words, all_, numbered in records.collection_totals()
     }
 
 

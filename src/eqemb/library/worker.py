@@ -19,8 +19,8 @@ from typing import Any, BinaryIO
 from eqemb.article import Article, Equation, Problem
 from eqemb.errors import SourceError
 from eqemb.formula import layout
-from eqemb.library.database import Form, Record, from_article, skipped
 from eqemb.library.near_duplicates import sketch
+from eqemb.library.rows import Form, Record, from_article, skipped
 from eqemb.readers.latex import read_latex
 from eqemb.readers.unarxive import read_unarxive
 from eqemb.sources import Found, Limits, load

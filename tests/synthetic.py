@@ -160,6 +160,12 @@ def hostile(mark: str, hangs: Path) -> dict[str, str]:
     return {"EQEMB_TEST_MARK": mark, "EQEMB_TEST_HANGS": str(hangs), "PYTHONPATH": path}
 
 
+def hostile_modules(folder: Path) -> None:
+    """Write modules, named like those of Python and NumPy, that create the file `executed`."""
+    for name in ("pickle", "struct", "json", "numpy", "eqemb", "typer", "sitecustomize"):
+        (folder / f"{name}.py").write_text("open('executed', 'w').close()", "utf-8")
+
+
 def start(
     *command: str | Path,
     environment: dict[str, str] | None = None,

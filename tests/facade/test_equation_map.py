@@ -17,7 +17,7 @@ from eqemb.facade import equation_map
 from eqemb.facade.equation_map import SIDE, Map, compute, kept_map, main_axes, map_of, map_place
 from eqemb.facade.library import Library
 from eqemb.storage import atomic
-from synthetic import eqemb, paper
+from synthetic import eqemb, hostile_modules, paper
 
 
 @pytest.fixture
@@ -271,6 +271,24 @@ def test_a_map_that_cannot_be_made_is_tried_once(
     with Library.open(place) as changed:
         wait_until(lambda: kept_map(changed) is not None)
     maker.close()
+
+
+def test_map_process_ignores_modules_of_the_current_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A server may be started in a folder of papers that contains a numpy.py."""
+    pytest.importorskip("fastapi")
+    from eqemb.server import map_worker
+
+    (tmp_path / "a.tex").write_text(paper("Words."))
+    Library.read([tmp_path / "a.tex"], tmp_path / "library", jobs=1, index=True).close()
+    hostile_modules(tmp_path)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(map_worker, "PAUSE", 0.05)
+    maker = map_worker.MapMaker(tmp_path / "library")
+    wait_until(lambda: not maker.is_due)
+    maker.close()
+    assert not (tmp_path / "executed").exists()
 
 
 def test_a_map_whose_process_cannot_start_is_tried_once(

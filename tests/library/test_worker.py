@@ -17,7 +17,7 @@ from eqemb.library import worker
 from eqemb.library.ingest import Backstops
 from eqemb.library.worker import make_record, read_found, receive, send
 from eqemb.sources import Found, Limits
-from synthetic import HAS_PROC, HOSTILE, hostile, living, papers, start, wait_for
+from synthetic import HAS_PROC, HOSTILE, hostile, hostile_modules, living, papers, start, wait_for
 
 BODY = r"Some words. \begin{equation} x = 1 \end{equation} More words."
 #: Papers in order, each named by what its reader does (hostile/sitecustomize.py), and what must
@@ -119,8 +119,7 @@ def test_no_worker_outlives_its_parent(tmp_path: Path, number: int) -> None:
 def test_nothing_in_the_folder_one_stands_in_is_run(tmp_path: Path) -> None:
     """Papers come with programs; those named like Python's own modules are not ours."""
     papers(tmp_path, a=BODY)
-    for name in ("pickle", "struct", "json", "numpy", "eqemb", "typer", "sitecustomize"):
-        (tmp_path / f"{name}.py").write_text("open('executed', 'w').close()", "utf-8")
+    hostile_modules(tmp_path)
     script = Path(sys.executable).with_name("eqemb")
     with start(script, "read", ".", "-o", "lib", cwd=tmp_path) as process:
         out, err = process.communicate(timeout=60)

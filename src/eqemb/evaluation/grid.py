@@ -43,6 +43,7 @@ from eqemb.models import likelihood, workspace
 from eqemb.models.bernoulli import Model
 from eqemb.models.likelihood import READINGS, chance
 from eqemb.storage import array_file, atomic
+from eqemb.storage.process import safe_spawn
 
 FORMAT = 4  # raised when the same settings begin to find something else
 POOL = "all collections"
@@ -252,7 +253,8 @@ def run(
     todo = tasks(plan)
     progress(0, len(todo), "")
     spawn, parent = get_context("spawn"), (os.getpid(),)
-    with ProcessPoolExecutor(jobs, spawn, initializer=_end_with, initargs=parent) as pool:
+    pool_of = ProcessPoolExecutor(jobs, spawn, initializer=_end_with, initargs=parent)
+    with safe_spawn(), pool_of as pool:
         # once for all tasks of a collection: tagging words takes longer than training
         ready = [pool.submit(prepare, folder, plan, name) for name in plan.collections]
         for collection, words in zip(plan.collections, ready, strict=True):

@@ -14,7 +14,6 @@ import platform
 import shutil
 import sqlite3
 import subprocess
-import sys
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
@@ -36,6 +35,7 @@ from eqemb.library.worker import read_found, receive, send, skip
 from eqemb.sources import Found, Limits, discover
 from eqemb.storage.atomic import to_json, write_atomically
 from eqemb.storage.locks import locked
+from eqemb.storage.process import python_command, python_environment
 
 _log = logging.getLogger("eqemb")
 _COMMIT_EVERY = 1.0  # seconds: what a kill may cost
@@ -84,12 +84,6 @@ def read_articles(
 #: A paper that ends so is read once more by a new process: it does not pay for those before it.
 _TRIED_AGAIN = frozenset(("reader died", "out of memory"))
 _DEATHS = {-9: "killed, likely for memory", -11: "crashed"}  # by exit status
-
-
-def _environment() -> dict[str, str]:
-    """What a worker needs: our modules, and no threads of numpy's, which take address space."""
-    path = os.pathsep.join(folder for folder in sys.path if folder)
-    return {"PYTHONPATH": path, "OPENBLAS_NUM_THREADS": "1"}
 
 
 class _Worker(threading.Thread):
@@ -146,12 +140,12 @@ class _Worker(threading.Thread):
 
     def _start(self) -> subprocess.Popen[bytes]:
         try:
-            process = self._process = subprocess.Popen(
-                # -P: the folder one stands in may hold papers with a pickle.py of their own
-                [sys.executable, "-P", "-m", "eqemb.library.worker"],
+            process = self._process = subprocess.Popen(  # noqa: S603 - our own program
+                python_command("eqemb.library.worker"),
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
-                env=os.environ | _environment(),
+                # threads of numpy take address space
+                env=python_environment(OPENBLAS_NUM_THREADS="1"),
                 start_new_session=True,  # Ctrl-C is the parent's to handle
             )
             send(process.stdin, (self._pool.limits, self._pool.backstops.memory))  # type: ignore[arg-type]

@@ -17,9 +17,9 @@ from typing import Any
 
 from eqemb.facade import build
 from eqemb.facade.library import Library
-from eqemb.library import ingest
+from eqemb.library import executor, ingest
 from eqemb.library.database import Records
-from synthetic import InlinePool
+from synthetic import InlineExecutor
 
 DIED = 77
 #: Every step from the last paper on: which call of which function is the one that never happens.
@@ -94,7 +94,7 @@ def die(papers: Path, folder: Path, step: str) -> dict[str, Any]:
 def main() -> None:
     """Die everywhere once."""
     papers, folder = map(Path, sys.argv[1:])
-    ingest._Pool = InlinePool  # type: ignore[assignment,misc]
+    executor.make_executor = InlineExecutor  # type: ignore[assignment]
     os.fsync = lambda fd: None  # noqa: ARG005 - no power is cut here
     few = sorted(papers.rglob("*.tex"))[:2]
     build.read_library(few, folder / "old")

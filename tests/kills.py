@@ -21,10 +21,10 @@ from pathlib import Path
 from typing import Any
 
 from crashes import in_child
-from eqemb.facade import build, update
+from eqemb.facade import build, model, update
 from eqemb.facade.library import Library
-from eqemb.library import ingest
-from synthetic import InlinePool, topical
+from eqemb.library import executor, ingest
+from synthetic import InlineExecutor, topical
 
 SMALL = {"dim": 8, "iterations": 3, "batch": 256}
 
@@ -70,9 +70,9 @@ def killed(work: Callable[[], object], seconds: float) -> bool:
 def main() -> None:
     """Kill, look, go on, look again."""
     folder, name, count, seed = Path(sys.argv[1]), sys.argv[2], int(sys.argv[3]), sys.argv[4]
-    ingest._Pool = InlinePool  # type: ignore[assignment,misc]
+    executor.make_executor = InlineExecutor  # type: ignore[assignment]
     ingest._COMMIT_EVERY = 0.0
-    build.LEAST_WORDS = 100
+    model.LEAST_WORDS = 100
     os.fsync = lambda fd: None  # noqa: ARG005 - no power is cut here
     topical(folder / "one", 8)
     topical(folder / "two", 4, first=8)

@@ -19,13 +19,13 @@ from eqemb.library import ingest
 from eqemb.library.database import RECORDS_FORMAT
 from synthetic import (
     PDF,
-    InlinePool,
     Run,
     assert_one_sentence,
     corpus,
     eqemb,
     paper,
     papers,
+    read_inline,
     start,
     text,
 )
@@ -46,7 +46,7 @@ def library(tmp_path_factory: pytest.TempPathFactory) -> Path:
     section = rf"\section{{Method}} {BODY} \[ y = \alpha \] \input{{missing}}"
     papers(folder / "papers" / "own", article=section, other=BODY)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(ingest, "_Pool", InlinePool)
+        read_inline(patch)
         Library.read([folder / "papers"], folder / "lib").close()
     return folder / "lib"
 
@@ -375,7 +375,7 @@ def test_nothing_to_read_is_a_failure(run: Run, tmp_path: Path, content: dict[st
     done = run("read", tmp_path / "papers", "-o", tmp_path / "lib", "--json")
     assert done.code == 1
     assert_one_sentence(done)
-    assert ("1 pdf only" if "a.pdf" in content else "looks like a paper") in done.err
+    assert ("it is a PDF" if "a.pdf" in content else "No papers found") in done.err
     assert done.out == ""
 
 
@@ -386,7 +386,7 @@ def test_nothing_that_was_read_is_no_library(run: Run, tmp_path: Path, command: 
     lib = tmp_path / "lib"
     done = run(command, tmp_path / "papers", "-o", lib)
     assert (done.code, done.out) == (1, "")
-    assert f"no library is made at {lib}" in done.err
+    assert f"No library was made at {lib}" in done.err
     assert f"no library at {lib}: make one" in run("info", lib).err
     papers(tmp_path / "papers", a=BODY)
     done = run(command, tmp_path / "papers", "-o", lib)
@@ -573,7 +573,7 @@ def test_resume_goes_on(tmp_path: Path, run: Run, monkeypatch: pytest.MonkeyPatc
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr(build, "find_clusters", interrupt)
+        patch.setattr(build, "mark_near_duplicates", interrupt)
         assert run(*arguments) == (
             *(130, "", "eqemb: interrupted; what was read is kept, go on with --resume\n"),
         )

@@ -20,16 +20,15 @@ import pytest
 from eqemb.cli.console import app
 from eqemb.facade.library import Library
 from eqemb.index.postings import new_array
-from eqemb.library import ingest
 from eqemb.storage.locks import locked
 from synthetic import (
     PDF,
     Done,
-    InlinePool,
     Run,
     assert_one_sentence,
     eqemb,
     paper,
+    read_inline,
     start,
     topical,
 )
@@ -66,7 +65,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("clumsy")
     topical(folder / "papers", 6)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(ingest, "_Pool", InlinePool)
+        read_inline(patch)
         Library.build(folder / "papers", folder / "lib", model=False).close()
     return folder
 
@@ -121,9 +120,9 @@ def test_folders_without_papers_are_said(run: Run, here: Path, command: str) -> 
     (here / "pdfs/a.pdf").write_bytes(PDF)
     (here / "notes.txt").write_text("hello", "utf-8")
     for place, piece in (
-        ("empty", "give a folder of .tex"),
-        ("pdfs", "1 pdf only; get the sources with `eqemb fetch --from-pdfs"),
-        ("notes.txt", "give a folder of .tex"),
+        ("empty", "No papers found. Supported: .tex"),
+        ("pdfs", "run `eqemb fetch --from-pdfs"),
+        ("notes.txt", "Supported: .tex"),
         ("nowhere", "give a file or a folder that exists"),
         ("", "it is empty"),
     ):
@@ -135,7 +134,7 @@ def test_papers_that_cannot_be_added_are_said(run: Run, here: Path) -> None:
     """And the library stays as it was."""
     (here / "pdfs").mkdir()
     (here / "pdfs/a.pdf").write_bytes(PDF)
-    assert_said(run("add", "lib", "pdfs"), 1, "eqemb fetch --from-pdfs", "lib stays as it was")
+    assert_said(run("add", "lib", "pdfs"), 1, "eqemb fetch --from-pdfs", "lib is unchanged")
     assert not (here / "lib/generations/2").exists()
 
 
@@ -193,7 +192,8 @@ def test_damaged_libraries_are_said(run: Run, here: Path) -> None:
                 if done.code:
                     assert done.code in (1, 2), (file, done)
                     assert_one_sentence(done)
-                    assert any(way in done.err for way in ("anew", "again", "--resume")), done
+                    ways = ("anew", "again", "rebuild", "--resume")
+                    assert any(way in done.err for way in ways), done
                     said.add(file.name)
         file.write_bytes(whole)
     assert said >= {"library.json", "records.sqlite", "report.json", "settings.json"}
@@ -309,7 +309,7 @@ def test_records_without_room_are_said(here: Path) -> None:
     )
     assert_said(
         Done(process.returncode, process.stdout, process.stderr),
-        *(1, "cannot write new/generations/1", "make room", "go on with --resume"),
+        *(1, "cannot write new/generations/1", "free space", "continue with --resume"),
     )
     assert eqemb("read", "papers", "-o", "new", "--resume", cwd=here).returncode == 0
 
@@ -378,7 +378,7 @@ def test_an_interruption_at_the_start_is_silent() -> None:
         ("train L --model eqemb-x", "did you mean eqemb-u?"),
         ("train L --collection set9", "did you mean set"),
         ("evaluate L words", "it has none, make one with `eqemb train`"),
-        ("export L -o out.txt", "end it in .parquet, .csv, .jsonl"),
+        ("export L -o out.txt", "use one of .parquet, .csv, .jsonl"),
     ],
 )
 def test_misspelt_names_are_answered_with_near_ones(

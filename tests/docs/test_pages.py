@@ -26,12 +26,11 @@ import eqemb
 from eqemb import cli
 from eqemb.arxiv import client, fetch
 from eqemb.cli.console import app
-from eqemb.facade import build
-from eqemb.library import ingest
+from eqemb.facade import build, model
 from eqemb.library.database import _SCHEMA, RECORDS_FORMAT
 from fake_arxiv import Clock, Entry, serving
 from few_articles import DEMO
-from synthetic import InlinePool
+from synthetic import read_inline
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
@@ -91,10 +90,10 @@ def desk(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     for name in ("nlp", "ir", "ai", "ml"):
         (folder / name).symlink_to(folder / "papers" / name)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(ingest, "_Pool", InlinePool)
+        read_inline(patch)
         patch.setattr(build, "build_library", quick_build)
         # the demo's articles are too few to learn from, and pages speak of models
-        patch.setattr(build, "LEAST_WORDS", 0)
+        patch.setattr(model, "LEAST_WORDS", 0)
         patch.setattr(build, "chance", lambda _: -1e9)
         quick_build(folder / "papers", folder / "library")
         shutil.copytree(folder / "library", folder / "larger")

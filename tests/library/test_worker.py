@@ -14,7 +14,7 @@ import pytest
 from eqemb.errors import EqembError, SourceError
 from eqemb.facade.library import Library
 from eqemb.library import worker
-from eqemb.library.ingest import Backstops
+from eqemb.library.executor import WorkerLimits
 from eqemb.library.worker import make_record, read_found, receive, send
 from eqemb.sources import Found, Limits
 from synthetic import HAS_PROC, HOSTILE, hostile, hostile_modules, living, papers, start, wait_for
@@ -50,8 +50,10 @@ def survivors(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Library]:
     papers(folder / "papers", **dict.fromkeys(FATES, BODY))
     with pytest.MonkeyPatch.context() as patch:
         patch.syspath_prepend(str(HOSTILE))
-        stops = Backstops(seconds=3.0, memory=1 << 30)
-        with Library.read([folder / "papers"], folder / "lib", jobs=1, backstops=stops) as library:
+        stops = WorkerLimits(seconds=3.0, memory=1 << 30)
+        with Library.read(
+            [folder / "papers"], folder / "lib", jobs=1, worker_limits=stops
+        ) as library:
             yield library
 
 
@@ -97,7 +99,7 @@ def test_a_reader_that_cannot_start_ends_the_run(
     papers(tmp_path / "papers", a=BODY, b=BODY)
     for executable in ("/bin/false", str(tmp_path / "nothing")):
         monkeypatch.setattr(sys, "executable", executable)
-        with pytest.raises(EqembError, match="cannot start a process that reads papers"):
+        with pytest.raises(EqembError, match="cannot start a worker process"):
             Library.read([tmp_path / "papers"], tmp_path / "lib", jobs=2)
 
 

@@ -466,6 +466,15 @@ def test_an_interrupted_add_goes_on(
     assert content(folder) == content(built(old, new, at=tmp_path / "whole"))
 
 
+@pytest.mark.parametrize("several", [False, True])
+def test_changes_accept_one_path_or_name_or_several(tmp_path: Path, *, several: bool) -> None:
+    """A string is one path or one name, and not a sequence of letters."""
+    folder = built(papers(tmp_path / "papers", a=BODY), at=tmp_path / "lib")
+    new = papers(tmp_path / "new", one=BODY, two=BODY)
+    assert add_papers(folder, [str(new)] if several else str(new), jobs=1).articles == 2
+    assert remove_articles(folder, ["one"] if several else "one").articles == 1
+
+
 def test_nothing_is_added_to_nothing(tmp_path: Path) -> None:
     """Wrong places, and papers that cannot be read, are said; the library stays as it was."""
     papers(tmp_path / "papers", a=BODY)

@@ -101,6 +101,34 @@ def interrupt_at(number: int) -> Callable[[Progress], None]:
     return tell
 
 
+# -- one path or several
+
+
+@in_one_process
+@pytest.mark.parametrize("several", [False, True])
+@pytest.mark.parametrize("kind", [str, Path])
+def test_front_doors_accept_one_path_or_several(
+    tmp_path: Path, *, several: bool, kind: Callable[[Path], str | Path]
+) -> None:
+    """A string is one path, and not a sequence of letters."""
+    folder = papers(tmp_path / "papers", a=BODY, b=BODY)
+    given = [kind(folder / "a.tex"), kind(folder / "b.tex")] if several else kind(folder)
+    assert [article.name for article in read_articles(given)] == ["a", "b"]
+    for make in (Library.read, Library.build):
+        with make(given, str(tmp_path / make.__name__), jobs=1, **NO_MODEL[make.__name__]) as made:
+            assert made.records.names() == ["a", "b"]
+
+
+NO_MODEL: dict[str, dict[str, Any]] = {"read": {}, "build": {"model": False}}
+
+
+def test_articles_are_read_from_several_arguments(tmp_path: Path) -> None:
+    """Each argument may be a path or a list of paths."""
+    folder = papers(tmp_path / "papers", a=BODY, b=BODY, c=BODY)
+    found = read_articles(folder / "a.tex", [folder / "b.tex", str(folder / "c.tex")])
+    assert [article.name for article in found] == ["a", "b", "c"]
+
+
 # -- any number of processes
 
 

@@ -118,7 +118,7 @@ def add_papers(
 
 def remove_articles(
     folder: str | Path,
-    names: Iterable[str],
+    names: str | Iterable[str],
     *,
     resume: bool = False,
     watch: Watch | None = None,
@@ -127,14 +127,15 @@ def remove_articles(
 
     Parameters:
         folder: The library.
-        names: Names of articles.
+        names: One article name, or several.
         resume: Continue an interrupted `remove_articles` with the same names.
         watch: Called with the stage and its state, for progress displays.
 
     Returns:
         The number of removed articles, as `articles`.
     """
-    started, folder, wanted = time.time(), Path(folder), list(dict.fromkeys(names))
+    started, folder = time.time(), Path(folder)
+    wanted = [names] if isinstance(names, str) else list(dict.fromkeys(names))
     OpenLibrary.open(folder).close()
     with write_lock(folder), OpenLibrary.open(folder) as old:
         step = {"step": "remove", "articles": wanted}

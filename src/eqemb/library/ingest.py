@@ -58,14 +58,14 @@ def path_list(paths: Paths) -> list[str | Path]:
 
 
 def read_articles(
-    *paths: str | Path,
+    *paths: Paths,
     limits: Limits | None = None,
     on_skip: Callable[[Found, SourceError], None] | None = None,
 ) -> Iterator[Article]:
     """Read papers one at a time, in this process.
 
     Parameters:
-        paths: Files and folders.
+        paths: Files and folders. An argument may also be a list of them.
         limits: Size limits of a paper.
         on_skip: Called for each source that is not an article. By default a warning is logged.
 
@@ -73,7 +73,8 @@ def read_articles(
         The articles, in the order in which they are found.
     """
     limits = limits or Limits()
-    for found in discover(paths, limits):
+    given = [path for group in paths for path in path_list(group)]
+    for found in discover(given, limits):
         try:
             yield read_found(found, limits)
         except SourceError as error:

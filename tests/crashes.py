@@ -17,7 +17,7 @@ from typing import Any
 
 from eqemb.facade import build
 from eqemb.facade.library import Library
-from eqemb.library import executor, ingest
+from eqemb.library import executor, generations, ingest
 from eqemb.library.database import Records
 from synthetic import InlineExecutor
 
@@ -38,7 +38,7 @@ STEPS: dict[str, tuple[Any, str, int]] = {
     "switch library.json": (Path, "replace", 5),
     "copy report.json": (Path, "replace", 6),
     "copy report.html": (Path, "replace", 7),
-    "remove the old": (shutil, "rmtree", 2),
+    "remove the old": (generations, "remove_unheld", 1),
 }
 
 
@@ -86,7 +86,11 @@ def die(papers: Path, folder: Path, step: str) -> dict[str, Any]:
     found["before"] = digest(folder)
     found["again"] = in_child(lambda: build.read_library([papers], folder, resume=True))
     found["after"] = digest(folder)
-    found["left"] = [path.name for path in folder.rglob("*") if path.name.endswith(".new")]
+    found["left"] = [
+        path.name
+        for path in folder.rglob("*")
+        if path.name.startswith((".library.json.", ".report.", ".run.", ".settings."))
+    ]
     found["generations"] = len(list((folder / "generations").iterdir()))
     return found
 

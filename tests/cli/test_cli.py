@@ -301,7 +301,7 @@ def test_a_full_disk_behind_stdout_is_said(library: Path) -> None:
             check=False,
         )
     assert done.returncode == 1
-    said = "eqemb: what was found cannot be written to stdout: No space left on device; make room"
+    said = "eqemb: what was found cannot be written to stdout: No space left on device; free space"
     assert done.stderr.splitlines()[-1].startswith(said)
 
 
@@ -387,7 +387,7 @@ def test_nothing_that_was_read_is_no_library(run: Run, tmp_path: Path, command: 
     done = run(command, tmp_path / "papers", "-o", lib)
     assert (done.code, done.out) == (1, "")
     assert f"No library was made at {lib}" in done.err
-    assert f"no library at {lib}: make one" in run("info", lib).err
+    assert f"no library at {lib}: create one" in run("info", lib).err
     papers(tmp_path / "papers", a=BODY)
     done = run(command, tmp_path / "papers", "-o", lib)
     assert done.code == 0
@@ -434,18 +434,18 @@ def make_nothing(_folder: Path) -> None:
     ("make", "arguments", "code", "sentence"),
     [
         (make_nothing, "read nowhere -o lib", 2, "nothing to read at nowhere"),
-        (make_file, "read papers -o lib", 2, "lib is a file: give a folder"),
-        (make_file, "read papers -o lib/deeper", 1, "cannot make the folder lib/deeper"),
-        (make_others, "read papers -o lib", 2, "lib holds other files"),
-        (make_others, "read papers -o papers", 2, "papers holds other files"),
+        (make_file, "read papers -o lib", 2, "lib is a file: choose a folder"),
+        (make_file, "read papers -o lib/deeper", 1, "cannot create the folder lib/deeper"),
+        (make_others, "read papers -o lib", 2, "lib contains other files"),
+        (make_others, "read papers -o papers", 2, "papers contains other files"),
         (make_newer, "read papers -o lib", 1, "made by a newer version"),
-        (make_nothing, "info lib", 2, "no library at lib: make one with"),
+        (make_nothing, "info lib", 2, "no library at lib: create one with"),
         (make_file, "info lib", 2, "lib is a file, not a library folder"),
         (make_newer, "info lib", 1, "made by a newer version"),
         (make_unfinished, "info lib", 2, "not finished: run the same command with --resume"),
         (make_nothing, "show lib a", 2, "no library at lib"),
         (make_others, "show lib thesis", 2, "no library at lib"),
-        (make_others, "demo -o lib", 2, "lib holds other files"),
+        (make_others, "demo -o lib", 2, "lib contains other files"),
     ],
 )
 def test_misuse_is_answered_in_one_sentence(
@@ -498,7 +498,7 @@ def test_a_folder_that_cannot_be_made_is_said(run: Run, tmp_path: Path) -> None:
     done = run("read", tmp_path, "-o", "/proc/library")
     assert (done.code, done.out) == (1, "")
     assert_one_sentence(done)
-    assert "cannot make the folder /proc/library" in done.err
+    assert "cannot create the folder /proc/library" in done.err
 
 
 @pytest.mark.skipif(ROOT, reason="root may write everywhere")
@@ -518,8 +518,8 @@ def test_a_read_only_folder_is_said(run: Run, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("error", "code", "sentence"),
     [
-        (PermissionError(13, "Permission denied", "x"), 1, "eqemb: x: Permission denied; make"),
-        (OSError(28, "No space left on device", "x"), 1, "eqemb: x: No space left on device; make"),
+        (PermissionError(13, "Permission denied", "x"), 1, "eqemb: x: Permission denied; change"),
+        (OSError(28, "No space left on device", "x"), 1, "eqemb: x: No space left on device; free space"),
         (OSError("odd"), 1, "eqemb: odd"),
         (KeyboardInterrupt(), 130, "eqemb: interrupted"),
     ],

@@ -108,7 +108,7 @@ def test_what_is_no_library_is_said(run: Run, here: Path, call: str) -> None:
     (here / "file").write_text("x", "utf-8")
     (here / "empty").mkdir()
     for place in ("nowhere", "file", "empty", "papers"):
-        assert_said(run(*called(call, place)), 2, place, "make one with `eqemb build PAPERS")
+        assert_said(run(*called(call, place)), 2, place, "`eqemb build PAPERS")
     assert not (here / "nowhere").exists()
 
 
@@ -217,7 +217,7 @@ def test_a_library_being_written_is_left_alone(run: Run, here: Path, name: str) 
     with locked(here / "lib/.lock", "test"):
         done = run(*called(call))
         assert done.code == 1
-        assert "lib is being written by another eqemb; wait for it" in done.err.splitlines()[-1]
+        assert "lib is being written by another eqemb process; wait" in done.err.splitlines()[-1]
         assert run(*called("similar L x_1=a+0")).code == 0
         assert run("info", "lib").code == 0
 
@@ -241,9 +241,9 @@ def test_a_read_only_library_answers_and_is_not_written(here: Path) -> None:
         for call, code, piece in (
             ("describe L x_1=a+0", 0, ""),
             ("similar L x_1=a+0", 0, ""),
-            ("add L papers", 1, "lib: Permission denied; make it readable and writable for you"),
-            ("export L -o out.csv", 1, "Permission denied; make it readable and writable"),
-            ("read papers -o new", 1, "cannot make the folder new (Permission denied)"),
+            ("add L papers", 1, "lib: Permission denied; change its permissions"),
+            ("export L -o out.csv", 1, "Permission denied; change its permissions"),
+            ("read papers -o new", 1, "cannot create the folder new (Permission denied)"),
         ):
             done = subprocess.run(
                 [sys.executable, "-m", "eqemb", *called(call)],
@@ -273,10 +273,10 @@ def test_a_full_disk_is_said_with_its_place(
     with monkeypatch.context() as patch:
         patch.setattr(os, "fsync", refuse)
         done = run("export", "lib", "-o", "out.csv")
-        assert_said(done, 1, f"{here / 'out.csv'}: No space left on device; make room")
+        assert_said(done, 1, f"{here / 'out.csv'}: No space left on device; free space")
         assert not [path for path in here.iterdir() if "out.csv" in path.name]
         done = run("add", "lib", "papers", "--replace")
-        assert_said(done, 1, "lib", "No space left on device; make room")
+        assert_said(done, 1, "lib", "No space left on device; free space")
     assert run("add", "lib", "papers", "--replace", "--resume").code == 0
 
 

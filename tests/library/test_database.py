@@ -151,6 +151,30 @@ def test_an_article_is_found_beside_a_skipped_source_of_its_name(tmp_path: Path)
     assert returned(path, "a").origin == "a.tex"
 
 
+@pytest.mark.parametrize("first", ["article", "skipped"])
+def test_every_method_by_name_returns_the_article(tmp_path: Path, first: str) -> None:
+    """Never the skipped source that shares its name, whichever was written first."""
+    sources = [
+        record("a", equation(expanded="x"), equation(2, expanded="y"), text="Words."),
+        skipped("a", "a.pdf", "", "pdf only", ""),
+    ]
+    if first == "skipped":
+        sources.reverse()
+    path = written(tmp_path / "r.sqlite", *sources)
+    key = 0 if first == "article" else 1
+    with closing(Records(path)) as file:
+        assert file.key("a") == key
+        assert file.names() == ["a"]
+        assert list(file.contents()) == [("a", 2, "")]
+        assert list(file.article_ids()) == [(key, "a", "")]
+        assert [type_ for type_, _ in file.equation_units(key)] == [0, 1]
+        assert file.first_equation(1) == "a#2"
+        found = file.article("a")
+        assert found is not None
+        assert (found.text, len(found.equations)) == ("Words.", 2)
+        assert file.equation(key, 2)[0].expanded == "y"
+
+
 def test_names_stand_in_the_order_of_writing(tmp_path: Path) -> None:
     """Not in that of the alphabet."""
     path = written(tmp_path / "r.sqlite", record("c"), record("a"), record("b"))

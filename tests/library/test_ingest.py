@@ -435,7 +435,7 @@ def test_two_writers_do_not_meet(tmp_path: Path) -> None:
     folder = papers(tmp_path / "papers", a=BODY, b=BODY)
 
     def meet(_: Progress) -> None:
-        with pytest.raises(EqembError, match="is being written by another eqemb; wait for it"):
+        with pytest.raises(EqembError, match="is being written by another eqemb process; wait"):
             Library.read([folder], tmp_path / "lib")
 
     with Library.read([folder], tmp_path / "lib", progress=meet) as library:

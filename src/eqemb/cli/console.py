@@ -16,7 +16,7 @@ import typer
 from typer.core import TyperGroup
 
 from eqemb import __version__
-from eqemb.errors import EqembError, system_sentence
+from eqemb.errors import EqembError, describe_os_error
 
 _INTERRUPTED = 130
 #: What remains of a command that was interrupted.
@@ -86,9 +86,9 @@ def _fail_refused(error: OSError) -> NoReturn:
     _drop_output()
     if isinstance(error, BrokenPipeError):
         sys.exit(0)
-    if error.filename is None and error.errno == errno.ENOSPC:  # else `store.writing` says where
+    if error.filename is None and error.errno == errno.ENOSPC:  # else `name_path` says where
         error.filename = "what was found cannot be written to stdout"
-    fail(system_sentence(error), 1)
+    fail(describe_os_error(error), 1)
 
 
 def _fail_misused(error: Any) -> NoReturn:

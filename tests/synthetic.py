@@ -166,7 +166,9 @@ def hostile(mark: str, hangs: Path) -> dict[str, str]:
 def hostile_modules(folder: Path) -> None:
     """Write modules, named like those of Python and NumPy, that create the file `executed`."""
     for name in ("pickle", "struct", "json", "numpy", "eqemb", "typer", "sitecustomize"):
-        (folder / f"{name}.py").write_text("open('executed', 'w').close()", "utf-8")
+        (folder / f"{name}.py").write_text(
+            "import sys\nopen('executed', 'w').write(f'{__name__} {sys.argv}')", "utf-8"
+        )
 
 
 def start(

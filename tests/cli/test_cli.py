@@ -519,7 +519,7 @@ def test_a_read_only_folder_is_said(run: Run, tmp_path: Path) -> None:
     ("error", "code", "sentence"),
     [
         (PermissionError(13, "Permission denied", "x"), 1, "eqemb: x: Permission denied; change"),
-        (OSError(28, "No space left on device", "x"), 1, "eqemb: x: No space left on device; free space"),
+        (OSError(28, "No space left on device", "x"), 1, "eqemb: x: No space left on device; free"),
         (OSError("odd"), 1, "eqemb: odd"),
         (KeyboardInterrupt(), 130, "eqemb: interrupted"),
     ],

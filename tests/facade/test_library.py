@@ -17,7 +17,7 @@ from eqemb.library.database import RECORDS_FORMAT, Records
 from eqemb.library.generations import make_folder, next_generation, switch
 from eqemb.library.rows import from_article, skipped
 from eqemb.storage.atomic import to_json, write_atomically
-from eqemb.storage.locks import locked
+from eqemb.storage.locks import locked, remove_unheld
 from synthetic import article, equation
 
 HALF = os.fsdecode(b"caf\xe9")
@@ -335,7 +335,7 @@ def test_a_kill_in_the_switch_leaves_the_old_or_the_new(
         return call
 
     monkeypatch.setattr(Path, "replace", fragile("rename", Path.replace))
-    remove = fragile("remove", generations.remove_unheld)
+    remove = fragile("remove", remove_unheld)
     monkeypatch.setattr(generations, "remove_unheld", remove)
     with pytest.raises(Killed):
         switch(tmp_path, generation)

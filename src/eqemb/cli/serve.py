@@ -65,7 +65,7 @@ def map_(
 
         check(png)
     with Library.open(library) as opened, busy("laying out the equations"):
-        made = map_of(opened, anew=anew)
+        made = map_of(opened, recompute=anew)
         if png is not None:
             draw_map(made, png)
     if as_json:

@@ -181,7 +181,8 @@ code, .where { font: 13px/1.5 ui-monospace, monospace; overflow-wrap: anywhere; 
 .where { color: var(--dim); } .figures { display: flex; flex-wrap: wrap; gap: 1.2rem 2.4rem; }
 .figures b { display: block; font-size: 1.6rem; } footer { margin: 3rem 0; color: var(--dim); }
 """
-_NOTE = """<p>Long tables show only the first papers or a few examples. To list every skipped
+_LONG_TABLES = ("problems", "skipped_sources", "unknown_macros")
+_REPORT_NOTE = """<p>Long tables show only the first papers or a few examples. To list every skipped
 source, problem and unknown command, run <code>eqemb info LIBRARY --problems</code>."""
 
 
@@ -207,7 +208,7 @@ def render_report(report: dict[str, Any], slowest: Iterable[tuple[Any, ...]] = (
         "<div class=figures>",
         *(f"<div><b>{_e(value)}</b>{_e(name)}</div>" for name, value in figures),
         "</div>",
-        _NOTE if any(map(report.get, ("problems", "skipped_sources", "unknown_macros"))) else "",
+        _REPORT_NOTE if any(map(report.get, _LONG_TABLES)) else "",
         _table("Collections", ["collection", "#articles", "#words", "#equations", "#numbered"], [
             [name or "(none)", c["articles"], c["words"], c["equations"], c["numbered"]]
             for name, c in report["collections"].items()]),

@@ -24,13 +24,16 @@ def locked(path: Path, what: str) -> Iterator[None]:
 
     If another process holds it, raise an error: "`what` by another eqemb process".
     """
-    lock = _flock(path, what) if fcntl is not None else _filelock(path, what)
-    with lock, name_path(path.parent):
+    with _exclusive(path, what), name_path(path.parent):
         yield
 
 
 @contextlib.contextmanager
-def _flock(path: Path, what: str) -> Iterator[None]:
+def _exclusive(path: Path, what: str) -> Iterator[None]:
+    if fcntl is None:
+        with _filelock(path, what):
+            yield
+        return
     with path.open("w", encoding="utf-8") as file:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)

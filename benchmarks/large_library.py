@@ -34,7 +34,7 @@ from eqemb.formula.likeness import is_letter
 from eqemb.index.build import write_version
 from eqemb.index.postings import Column, Gatherer, Keys, first_places, load
 from eqemb.index.stemming import stem
-from eqemb.library.database import FORMAT, Records
+from eqemb.library.database import RECORDS_FORMAT, Records
 
 Array = NDArray[Any]
 _LETTER = re.compile(r"V![^\[\],\t]+")
@@ -65,7 +65,7 @@ class Copies:
         for part in ("keys", "rows", "pointers", "owners", "weights"):
             np.save(self.index / f"sections.{part}.npy", load(self.real, f"sections.{part}"))
         write_version(self.index)
-        state = json.dumps({"format": FORMAT, "generation": 1})
+        state = json.dumps({"format": RECORDS_FORMAT, "generation": 1})
         (self.generation.parents[1] / "library.json").write_text(state, "ascii")
 
     def write(self, name: str, make: Callable[[int], Array]) -> None:

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from playwright.sync_api import sync_playwright
 
-from eqemb.facade.equation_map import SIDE, Map
+from eqemb.facade.equation_map import SIDE, EquationMap
 
 WEB = Path(__file__).parents[1] / "src" / "eqemb" / "server" / "web"
 PAGE = """<!doctype html><html lang=en><link rel=stylesheet href=/static/style.css>
@@ -52,7 +52,7 @@ DRAG = """async (seconds) => {
 }"""
 
 
-def made_map(points: int) -> Map:
+def made_map(points: int) -> EquationMap:
     """Points in clusters, with labels on three levels."""
     draw = np.random.default_rng(0)
     centres = draw.uniform(0.1, 0.9, (60, 2))
@@ -65,7 +65,7 @@ def made_map(points: int) -> Map:
     ]
     rows = draw.integers(4, size=points)
     names = ["one", "two", "three", "four"]
-    return Map("umap", x, y, np.arange(points), rows, names, [("paper", 0)], labels)
+    return EquationMap("umap", x, y, np.arange(points), rows, names, [("paper", 0)], labels)
 
 
 def main() -> None:

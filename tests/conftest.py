@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 
 from eqemb import cli
-from eqemb.library import ingest
-from synthetic import Done, InlinePool, Run
+from synthetic import Done, Run, read_inline
 
 
 def pytest_configure() -> None:
@@ -40,7 +39,7 @@ def corpora() -> Path:
 @pytest.fixture
 def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
     """The command line in this process, reading in place."""
-    monkeypatch.setattr(ingest, "_Pool", InlinePool)
+    read_inline(monkeypatch)
 
     def call(*arguments: object) -> Done:
         monkeypatch.setattr(sys, "argv", ["eqemb", *map(str, arguments)])

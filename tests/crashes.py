@@ -17,9 +17,9 @@ from typing import Any
 
 from eqemb.facade import build
 from eqemb.facade.library import Library
-from eqemb.library import ingest
+from eqemb.library import executor, generations, ingest
 from eqemb.library.database import Records
-from synthetic import InlinePool
+from synthetic import InlineExecutor
 
 DIED = 77
 #: Every step from the last paper on: which call of which function is the one that never happens.
@@ -38,7 +38,7 @@ STEPS: dict[str, tuple[Any, str, int]] = {
     "switch library.json": (Path, "replace", 5),
     "copy report.json": (Path, "replace", 6),
     "copy report.html": (Path, "replace", 7),
-    "remove the old": (shutil, "rmtree", 2),
+    "remove the old": (generations, "remove_unheld", 1),
 }
 
 
@@ -86,7 +86,11 @@ def die(papers: Path, folder: Path, step: str) -> dict[str, Any]:
     found["before"] = digest(folder)
     found["again"] = in_child(lambda: build.read_library([papers], folder, resume=True))
     found["after"] = digest(folder)
-    found["left"] = [path.name for path in folder.rglob("*") if path.name.endswith(".new")]
+    found["left"] = [
+        path.name
+        for path in folder.rglob("*")
+        if path.name.startswith((".library.json.", ".report.", ".run.", ".settings."))
+    ]
     found["generations"] = len(list((folder / "generations").iterdir()))
     return found
 
@@ -94,7 +98,7 @@ def die(papers: Path, folder: Path, step: str) -> dict[str, Any]:
 def main() -> None:
     """Die everywhere once."""
     papers, folder = map(Path, sys.argv[1:])
-    ingest._Pool = InlinePool  # type: ignore[assignment,misc]
+    executor.make_executor = InlineExecutor  # type: ignore[assignment]
     os.fsync = lambda fd: None  # noqa: ARG005 - no power is cut here
     few = sorted(papers.rglob("*.tex"))[:2]
     build.read_library(few, folder / "old")

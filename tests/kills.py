@@ -1,11 +1,11 @@
-"""Changes of a library that are killed at random moments, each then gone on with.
+"""Kill changes of a library at random moments, and resume each.
 
     python kills.py FOLDER CHANGE COUNT SEED
 
-CHANGE is build, add or remove. Prints one JSON object: `old` and `new` are the library before the
-change and after one that nothing disturbs, `kills` what became of each killed one: whether it was
-still at work, what was found after the kill, what going on made of it, and what else was left.
-Libraries are named by a digest of records, model and index. test_kills.py judges.
+CHANGE is build, add or remove. Prints one JSON object. `old` and `new` are the library before the
+change and after an undisturbed one. `kills` has a row for each killed change: whether it was still
+running, the library found after the kill, the library after resuming, and the files left in it.
+Libraries are identified by a digest of records, model and index. test_kills.py checks the rows.
 """
 
 import hashlib
@@ -21,16 +21,16 @@ from pathlib import Path
 from typing import Any
 
 from crashes import in_child
-from eqemb.facade import build, update
+from eqemb.facade import build, model, update
 from eqemb.facade.library import Library
-from eqemb.library import ingest
-from synthetic import InlinePool, topical
+from eqemb.library import executor, ingest
+from synthetic import InlineExecutor, topical
 
 SMALL = {"dim": 8, "iterations": 3, "batch": 256}
 
 
 def digest(folder: Path) -> str:
-    """All that a library holds."""
+    """Return a digest of everything that a library contains."""
     with Library.open(folder) as library:
         total = hashlib.sha256(library.records.sha256().encode())
         total.update(library.report["sha256"].encode())
@@ -41,7 +41,7 @@ def digest(folder: Path) -> str:
 
 
 def changes(folder: Path) -> dict[str, Callable[[Path], object]]:
-    """What is done to the library at a path."""
+    """Return the changes that can be made to the library at a path."""
     return {
         "build": lambda at: build.build_library(
             [folder / "one", folder / "two"], at, model=SMALL, jobs=1, resume=True
@@ -54,7 +54,7 @@ def changes(folder: Path) -> dict[str, Callable[[Path], object]]:
 
 
 def killed(work: Callable[[], object], seconds: float) -> bool:
-    """Do it in another process, killed after so long; whether it was still at work."""
+    """Run `work` in a child process that is killed after some seconds; return if it was running."""
     child = os.fork()
     if child == 0:
         try:
@@ -68,12 +68,12 @@ def killed(work: Callable[[], object], seconds: float) -> bool:
 
 
 def main() -> None:
-    """Kill, look, go on, look again."""
+    """Kill and resume changes until COUNT were killed, one of them while it was running."""
     folder, name, count, seed = Path(sys.argv[1]), sys.argv[2], int(sys.argv[3]), sys.argv[4]
-    ingest._Pool = InlinePool  # type: ignore[assignment,misc]
+    executor.make_executor = InlineExecutor  # type: ignore[assignment]
     ingest._COMMIT_EVERY = 0.0
-    build.LEAST_WORDS = 100
-    os.fsync = lambda fd: None  # noqa: ARG005 - no power is cut here
+    model.LEAST_WORDS = 100
+    os.fsync = lambda fd: None  # noqa: ARG005 - only power cuts need it
     topical(folder / "one", 8)
     topical(folder / "two", 4, first=8)
     change, old, at = changes(folder)[name], folder / "old", folder / "library"
@@ -86,16 +86,16 @@ def main() -> None:
         change(at)
         seconds.append(time.perf_counter() - started)
     found: dict[str, Any] = {"old": digest(old), "new": digest(at), "kills": []}
-    dice = random.Random(f"{name} {seed}")
-    for _ in range(count):
+    rows, dice = found["kills"], random.Random(f"{name} {seed}")
+    while len(rows) < count or (len(rows) < 5 * count and not any(row["running"] for row in rows)):
         shutil.rmtree(at)
         shutil.copytree(old, at)
-        row: dict[str, Any] = {"at work": killed(lambda: change(at), dice.random() * seconds[1])}
+        row: dict[str, Any] = {"running": killed(lambda: change(at), dice.random() * min(seconds))}
         row["before"] = digest(at)
         row["again"] = in_child(lambda: change(at))
         row["after"] = digest(at)
         row["left"] = sorted(path.name for path in (at / "generations").glob("*/*"))
-        found["kills"].append(row)
+        rows.append(row)
     json.dump(found, sys.stdout)
 
 

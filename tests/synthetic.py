@@ -6,13 +6,16 @@ import random
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple
+
+import pytest
 
 from eqemb.article import Article, Equation
-from eqemb.library.database import Record
-from eqemb.library.ingest import Backstops
+from eqemb.library import executor
+from eqemb.library.executor import WorkerLimits
+from eqemb.library.rows import Record
 from eqemb.library.worker import make_record
 from eqemb.sources import Found, Limits
 
@@ -108,22 +111,22 @@ def equation(
     return made
 
 
-class InlinePool:
-    """Stands in for the pool of worker processes where these do not matter: reads in place."""
+class InlineExecutor:
+    """Reads papers in this process, for tests that do not need worker processes."""
 
-    def __init__(self, tasks: Iterator[Found], jobs: int, limits: Limits, stops: Backstops) -> None:
-        del jobs, stops
-        self._tasks, self._limits = tasks, limits
+    def __init__(self, limits: Limits, worker_limits: WorkerLimits, jobs: int) -> None:
+        del worker_limits, jobs
+        self._limits = limits
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        pass
-
-    def __iter__(self) -> Iterator[Record]:
-        for found in self._tasks:
+    def map(self, tasks: Iterator[Found]) -> Generator[Record, None, None]:
+        """Yield one record for each task."""
+        for found in tasks:
             yield make_record(found, self._limits)
+
+
+def read_inline(patch: pytest.MonkeyPatch) -> None:
+    """Let ingest read papers in this process."""
+    patch.setattr(executor, "make_executor", InlineExecutor)
 
 
 # -- commands
@@ -158,6 +161,14 @@ def hostile(mark: str, hangs: Path) -> dict[str, str]:
     """An environment in which readers go mad, its mark, and the file they make when they hang."""
     path = os.pathsep.join(filter(None, [str(HOSTILE), os.environ.get("PYTHONPATH")]))
     return {"EQEMB_TEST_MARK": mark, "EQEMB_TEST_HANGS": str(hangs), "PYTHONPATH": path}
+
+
+def hostile_modules(folder: Path) -> None:
+    """Write modules, named like those of Python and NumPy, that create the file `executed`."""
+    for name in ("pickle", "struct", "json", "numpy", "eqemb", "typer", "sitecustomize"):
+        (folder / f"{name}.py").write_text(
+            "import sys\nopen('executed', 'w').write(f'{__name__} {sys.argv}')", "utf-8"
+        )
 
 
 def start(

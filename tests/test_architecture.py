@@ -49,6 +49,7 @@ LAZY_MODULES = {"eqemb.facade.library"}
 HEAVY = {
     "faiss",
     "fastapi",
+    "filelock",
     "gensim",
     "HanTa",
     "matplotlib",

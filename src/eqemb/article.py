@@ -34,7 +34,7 @@ def read_tokens(text: str) -> tuple[list[str], list[int]]:
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """Something that was not read, or not surely read: a fixed cause, and where it stands."""
+    """Something that was not read, or may be wrong: one of a fixed set of causes, and its place."""
 
     cause: str
     file: str = ""
@@ -48,20 +48,20 @@ class Equation:
 
     article: str
     ordinal: int
-    """1-based among all equations of the article; its name is `ARTICLE#ordinal`."""
+    """1-based position among all equations of the article, as in its name `ARTICLE#ordinal`."""
     numbered: bool | None
-    """None where the source format does not say (unarXive)."""
+    """None if the source format does not tell (unarXive)."""
     number: str | None
     """The printed number, as LaTeX counts ("2.3a"), without parentheses."""
     labels: list[str]
     environment: str
-    """The environment that holds it: "align", "equation*", "\\[", "$$", ..."""
+    """The environment around it: "align", "equation*", "\\[", "$$", ..."""
     display: int
-    """1-based index of the display it is a row of: rows of one align share it."""
+    """1-based index of its display; the rows of one align share it."""
     latex: str
-    """As written by the author, where the source is one piece of one file."""
+    """As the author wrote it, if the source is one piece of one file."""
     expanded: str
-    """With the author's macros expanded; labels, tags and number marks taken out."""
+    """With the author's macros expanded, and without labels, tags and commands for numbers."""
     file: str
     line: int
     end_line: int
@@ -69,20 +69,20 @@ class Equation:
     context: str = ""
     """The sentences around it."""
     references: list[str] = field(default_factory=list)
-    """Every sentence elsewhere that refers to one of its labels."""
+    """Every other sentence that refers to one of its labels."""
 
     @property
     def id(self) -> str:
-        """The name by which people ask for it: `ARTICLE#ordinal`."""
+        """The name of the equation: `ARTICLE#ordinal`."""
         return f"{self.article}#{self.ordinal}"
 
     @property
     def label(self) -> str | None:
-        """The first label, the one people quote."""
+        """The first label, or None."""
         return self.labels[0] if self.labels else None
 
     def _repr_latex_(self) -> str:
-        """For notebooks; what has rows stands as rows."""
+        """LaTeX for notebooks; several rows are aligned."""
         latex = self.expanded
         if "&" in latex or r"\\" in latex:
             latex = rf"\begin{{aligned}}{latex}\end{{aligned}}"
@@ -91,11 +91,11 @@ class Equation:
 
 @dataclass(slots=True)
 class Article:
-    """One paper as read."""
+    """One paper, as it was read."""
 
     name: str
     origin: str
-    """Where it was found, for people: a path, and the member within an archive after `!`."""
+    """Where it was found: a path, followed by `!` and the member for an archive."""
     collection: str = ""
     title: str = ""
     main_file: str = ""
@@ -106,10 +106,10 @@ class Article:
     problems: list[Problem] = field(default_factory=list)
     unknown_macros: dict[str, int] = field(default_factory=dict)
     displays_opened: int = 0
-    """Displays counted by the independent scan of the expanded source."""
+    """Number of displays that an independent scan of the expanded source counts."""
     displays_lost: int = 0
     source_bytes: int = 0
-    """Bytes of the source files that were joined into this article."""
+    """Size of the source files that this article was read from."""
 
     def stream(self) -> Iterator[str | Equation]:
         """Words (as written) and equations, in reading order."""

@@ -1,7 +1,7 @@
-"""The errors people meet: one sentence that says what, where and what to do.
+"""Errors for users: each message says what happened, where, and what to do.
 
-Anything raised on purpose towards a user is an `EqembError`; the command line prints its
-sentence and exits with its code. Nothing here imports anything of ours.
+Every error that is raised for a user is an `EqembError`. The command line prints its message and
+exits with its code. This module imports no other module of eqemb.
 """
 
 import errno
@@ -9,54 +9,54 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-_WAYS_OUT = {
-    errno.EACCES: "make it readable and writable for you, or name another place",
-    errno.EPERM: "make it readable and writable for you, or name another place",
-    errno.EROFS: "nothing can be written there, name another place",
-    errno.ENOSPC: "make room there, or name another place, and run the command again",
-    errno.EDQUOT: "make room there, or name another place, and run the command again",
-    errno.EFBIG: "raise the limit of file sizes (ulimit -f), or name another place",
-    errno.ENAMETOOLONG: "give a shorter name",
-    errno.ENOENT: "name one that exists, or make the folder first",
-    errno.EISDIR: "name a file",
-    errno.ENOTDIR: "one part of it is a file, name a folder",
-    errno.EMFILE: "raise the limit of open files (ulimit -n)",
-    errno.EIO: "the disk may be failing, name another place",
+_REMEDIES = {
+    errno.EACCES: "change its permissions, or choose another path",
+    errno.EPERM: "change its permissions, or choose another path",
+    errno.EROFS: "the file system is read-only, choose another path",
+    errno.ENOSPC: "free space, or choose another path, and run the command again",
+    errno.EDQUOT: "free space, or choose another path, and run the command again",
+    errno.EFBIG: "raise the limit on file sizes (ulimit -f), or choose another path",
+    errno.ENAMETOOLONG: "choose a shorter name",
+    errno.ENOENT: "choose an existing path, or create the folder first",
+    errno.EISDIR: "choose a file",
+    errno.ENOTDIR: "part of the path is a file, choose a folder",
+    errno.EMFILE: "raise the limit on open files (ulimit -n)",
+    errno.EIO: "the disk may be failing, choose another path",
 }
 
 
-def system_sentence(error: OSError) -> str:
-    """What the system refused, where, and what to do about it."""
-    said = error.strerror or str(error)
+def describe_os_error(error: OSError) -> str:
+    """Return a message: the path, what the system refused, and what to do."""
+    message = error.strerror or str(error)
     if error.filename is not None:
-        place = Path(str(error.filename))
-        if place.name.startswith("."):  # scraps of ours, which tell nobody anything
-            place = place.parent
-        said = f"{place}: {said}"
-    way_out = _WAYS_OUT.get(error.errno or 0)
-    return f"{said}; {way_out}" if way_out else said
+        path = Path(str(error.filename))
+        if path.name.startswith("."):  # a temporary file of ours, which users do not know
+            path = path.parent
+        message = f"{path}: {message}"
+    remedy = _REMEDIES.get(error.errno or 0)
+    return f"{message}; {remedy}" if remedy else message
 
 
 class EqembError(Exception):
-    """A failure that a person can act on; `str(error)` is the whole message."""
+    """A failure that the user can act on; `str(error)` is the complete message."""
 
     exit_code = 1
 
 
 class UsageError(EqembError):
-    """The request itself cannot be carried out (a wrong path, an impossible setting)."""
+    """The request itself is wrong (for example a missing path or an invalid setting)."""
 
     exit_code = 2
 
 
 class UnknownKeyError(UsageError, KeyError):
-    """There is no vector by this name; a KeyError too, as readers of gensim's code expect."""
+    """There is no vector with this key. Also a KeyError, as in gensim."""
 
-    __str__ = Exception.__str__  # KeyError's would put the sentence in quotes
+    __str__ = Exception.__str__  # KeyError would put the message in quotes
 
 
 class ThresholdError(EqembError):
-    """The work was done, but a threshold that was asked for was missed."""
+    """The work was done, but the result missed a requested threshold."""
 
     exit_code = 3
 
@@ -64,7 +64,7 @@ class ThresholdError(EqembError):
 class SourceError(EqembError):
     """A source that cannot be read as a paper.
 
-    `cause` is one of the fixed words the report counts by; `detail` says more.
+    `cause` is one of the fixed causes that the report counts; `detail` says more.
     """
 
     def __init__(self, cause: str, detail: str = "") -> None:
@@ -74,11 +74,12 @@ class SourceError(EqembError):
 
 
 @contextmanager
-def writing(place: Path) -> Iterator[None]:
-    """Say where a write failed: of a full disk the system names no file."""
+def name_path(path: Path) -> Iterator[None]:
+    """Add a path to system errors that have none, as when the disk is full."""
     try:
         yield
     except OSError as error:
+        # a broken pipe is not about the path
         if error.filename is None and not isinstance(error, ConnectionError):
-            error.filename = str(place)  # not a pipe that broke
+            error.filename = str(path)
         raise

@@ -6,9 +6,8 @@ from pathlib import Path
 import adding
 import pytest
 
-from eqemb.facade import build
-from eqemb.library import ingest
-from synthetic import InlinePool, topical
+from eqemb.facade import model
+from synthetic import read_inline, topical
 
 
 @pytest.mark.slow
@@ -16,8 +15,8 @@ def test_both_libraries_are_made_once_and_compared(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Both models score words of added papers, and both libraries answer the topics."""
-    monkeypatch.setattr(ingest, "_Pool", InlinePool)
-    monkeypatch.setattr(build, "LEAST_WORDS", 100)
+    read_inline(monkeypatch)
+    monkeypatch.setattr(model, "LEAST_WORDS", 100)
     papers = topical(tmp_path / "papers", 32)
     options = ["adding.py", papers, "-o", tmp_path / "out", "--dim", "8", "--seed", "4"]
     monkeypatch.setattr(sys, "argv", list(map(str, options)))

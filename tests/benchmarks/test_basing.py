@@ -6,8 +6,7 @@ from pathlib import Path
 import basing
 import pytest
 
-from eqemb.library import ingest
-from synthetic import InlinePool, topical
+from synthetic import read_inline, topical
 
 
 @pytest.mark.slow
@@ -15,7 +14,7 @@ def test_own_words_are_compared_with_base_words(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """There is a row for each size and one for all papers; a second run gives the same."""
-    monkeypatch.setattr(ingest, "_Pool", InlinePool)
+    read_inline(monkeypatch)
     topical(tmp_path / "base", 8)
     topical(tmp_path / "papers", 12, first=8)
     places = [tmp_path / "papers/set1", tmp_path / "base", "-o", tmp_path / "out"]

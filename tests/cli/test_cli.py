@@ -16,16 +16,16 @@ from eqemb.cli import demo
 from eqemb.facade import build
 from eqemb.facade.library import Library
 from eqemb.library import ingest
-from eqemb.library.database import FORMAT
+from eqemb.library.database import RECORDS_FORMAT
 from synthetic import (
     PDF,
-    InlinePool,
     Run,
     assert_one_sentence,
     corpus,
     eqemb,
     paper,
     papers,
+    read_inline,
     start,
     text,
 )
@@ -46,7 +46,7 @@ def library(tmp_path_factory: pytest.TempPathFactory) -> Path:
     section = rf"\section{{Method}} {BODY} \[ y = \alpha \] \input{{missing}}"
     papers(folder / "papers" / "own", article=section, other=BODY)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(ingest, "_Pool", InlinePool)
+        read_inline(patch)
         Library.read([folder / "papers"], folder / "lib").close()
     return folder / "lib"
 
@@ -302,7 +302,7 @@ def test_a_full_disk_behind_stdout_fails(library: Path) -> None:
             check=False,
         )
     assert done.returncode == 1
-    said = "eqemb: cannot write the result to stdout: No space left on device; make room"
+    said = "eqemb: cannot write the result to stdout: No space left on device; free space"
     assert done.stderr.splitlines()[-1].startswith(said)
 
 
@@ -377,7 +377,7 @@ def test_nothing_to_read_is_a_failure(run: Run, tmp_path: Path, content: dict[st
     done = run("read", tmp_path / "papers", "-o", tmp_path / "lib", "--json")
     assert done.code == 1
     assert_one_sentence(done)
-    assert ("1 pdf only" if "a.pdf" in content else "looks like a paper") in done.err
+    assert ("it is a PDF" if "a.pdf" in content else "No papers found") in done.err
     assert done.out == ""
 
 
@@ -388,8 +388,8 @@ def test_no_library_is_made_of_nothing(run: Run, tmp_path: Path, command: str) -
     lib = tmp_path / "lib"
     done = run(command, tmp_path / "papers", "-o", lib)
     assert (done.code, done.out) == (1, "")
-    assert f"no library is made at {lib}" in done.err
-    assert f"no library at {lib}: make one" in run("info", lib).err
+    assert f"No library was made at {lib}" in done.err
+    assert f"no library at {lib}: create one" in run("info", lib).err
     papers(tmp_path / "papers", a=BODY)
     done = run(command, tmp_path / "papers", "-o", lib)
     assert done.code == 0
@@ -419,7 +419,7 @@ def make_others(folder: Path) -> None:
 def make_newer(folder: Path) -> None:
     """A library of a newer version."""
     (folder / "lib").mkdir()
-    state = {"format": FORMAT + 1, "generation": 1}
+    state = {"format": RECORDS_FORMAT + 1, "generation": 1}
     (folder / "lib" / "library.json").write_text(json.dumps(state), "utf-8")
 
 
@@ -436,18 +436,18 @@ def make_nothing(_folder: Path) -> None:
     ("make", "arguments", "code", "sentence"),
     [
         (make_nothing, "read nowhere -o lib", 2, "nothing to read at nowhere"),
-        (make_file, "read papers -o lib", 2, "lib is a file: give a folder"),
-        (make_file, "read papers -o lib/deeper", 1, "cannot make the folder lib/deeper"),
-        (make_others, "read papers -o lib", 2, "lib holds other files"),
-        (make_others, "read papers -o papers", 2, "papers holds other files"),
+        (make_file, "read papers -o lib", 2, "lib is a file: choose a folder"),
+        (make_file, "read papers -o lib/deeper", 1, "cannot create the folder lib/deeper"),
+        (make_others, "read papers -o lib", 2, "lib contains other files"),
+        (make_others, "read papers -o papers", 2, "papers contains other files"),
         (make_newer, "read papers -o lib", 1, "made by a newer version"),
-        (make_nothing, "info lib", 2, "no library at lib: make one with"),
+        (make_nothing, "info lib", 2, "no library at lib: create one with"),
         (make_file, "info lib", 2, "lib is a file, not a library folder"),
         (make_newer, "info lib", 1, "made by a newer version"),
         (make_unfinished, "info lib", 2, "not finished: run the same command with --resume"),
         (make_nothing, "show lib a", 2, "no library at lib"),
         (make_others, "show lib thesis", 2, "no library at lib"),
-        (make_others, "demo -o lib", 2, "lib holds other files"),
+        (make_others, "demo -o lib", 2, "lib contains other files"),
     ],
 )
 def test_usage_errors_are_one_line(
@@ -500,7 +500,7 @@ def test_a_folder_that_cannot_be_made_fails(run: Run, tmp_path: Path) -> None:
     done = run("read", tmp_path, "-o", "/proc/library")
     assert (done.code, done.out) == (1, "")
     assert_one_sentence(done)
-    assert "cannot make the folder /proc/library" in done.err
+    assert "cannot create the folder /proc/library" in done.err
 
 
 @pytest.mark.skipif(ROOT, reason="root may write everywhere")
@@ -520,8 +520,8 @@ def test_a_read_only_folder_fails(run: Run, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("error", "code", "sentence"),
     [
-        (PermissionError(13, "Permission denied", "x"), 1, "eqemb: x: Permission denied; make"),
-        (OSError(28, "No space left on device", "x"), 1, "eqemb: x: No space left on device; make"),
+        (PermissionError(13, "Permission denied", "x"), 1, "eqemb: x: Permission denied; change"),
+        (OSError(28, "No space left on device", "x"), 1, "eqemb: x: No space left on device; free"),
         (OSError("odd"), 1, "eqemb: odd"),
         (KeyboardInterrupt(), 130, "eqemb: interrupted"),
     ],
@@ -575,7 +575,7 @@ def test_resume_continues(tmp_path: Path, run: Run, monkeypatch: pytest.MonkeyPa
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr(build, "find_clusters", interrupt)
+        patch.setattr(build, "mark_near_duplicates", interrupt)
         assert run(*arguments) == (
             *(130, "", "eqemb: interrupted; finished papers are kept, continue with --resume\n"),
         )

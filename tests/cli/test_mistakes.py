@@ -20,16 +20,15 @@ import pytest
 from eqemb.cli.app import app
 from eqemb.facade.library import Library
 from eqemb.index.postings import new_array
-from eqemb.library import ingest
 from eqemb.storage.locks import locked
 from synthetic import (
     PDF,
     Done,
-    InlinePool,
     Run,
     assert_one_sentence,
     eqemb,
     paper,
+    read_inline,
     start,
     topical,
 )
@@ -66,7 +65,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("clumsy")
     topical(folder / "papers", 6)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(ingest, "_Pool", InlinePool)
+        read_inline(patch)
         Library.build(folder / "papers", folder / "lib", model=False).close()
     return folder
 
@@ -113,7 +112,7 @@ def test_paths_that_are_not_a_library(run: Run, here: Path, call: str) -> None:
     (here / "file").write_text("x", "utf-8")
     (here / "empty").mkdir()
     for place in ("nowhere", "file", "empty", "papers"):
-        assert_fails(run(*arguments_of(call, place)), 2, place, "make one with `eqemb build PAPERS")
+        assert_fails(run(*arguments_of(call, place)), 2, place, "`eqemb build PAPERS")
     assert not (here / "nowhere").exists()
 
 
@@ -125,9 +124,9 @@ def test_folders_without_papers(run: Run, here: Path, command: str) -> None:
     (here / "pdfs/a.pdf").write_bytes(PDF)
     (here / "notes.txt").write_text("hello", "utf-8")
     for place, piece in (
-        ("empty", "give a folder of .tex"),
-        ("pdfs", "1 pdf only; get the sources with `eqemb fetch --from-pdfs"),
-        ("notes.txt", "give a folder of .tex"),
+        ("empty", "No papers found. Supported: .tex"),
+        ("pdfs", "run `eqemb fetch --from-pdfs"),
+        ("notes.txt", "Supported: .tex"),
         ("nowhere", "give a file or a folder that exists"),
         ("", "the path is empty"),
     ):
@@ -139,7 +138,7 @@ def test_papers_that_cannot_be_added(run: Run, here: Path) -> None:
     """The library is unchanged."""
     (here / "pdfs").mkdir()
     (here / "pdfs/a.pdf").write_bytes(PDF)
-    assert_fails(run("add", "lib", "pdfs"), 1, "eqemb fetch --from-pdfs", "lib stays as it was")
+    assert_fails(run("add", "lib", "pdfs"), 1, "eqemb fetch --from-pdfs", "lib is unchanged")
     assert not (here / "lib/generations/2").exists()
 
 
@@ -197,7 +196,8 @@ def test_damaged_libraries(run: Run, here: Path) -> None:
                 if done.code:
                     assert done.code in (1, 2), (file, done)
                     assert_one_sentence(done)
-                    assert any(way in done.err for way in ("anew", "again", "--resume")), done
+                    ways = ("anew", "again", "rebuild", "--resume")
+                    assert any(way in done.err for way in ways), done
                     said.add(file.name)
         file.write_bytes(whole)
     assert said >= {"library.json", "records.sqlite", "report.json", "settings.json"}
@@ -221,7 +221,7 @@ def test_a_second_writer_is_rejected(run: Run, here: Path, name: str) -> None:
     with locked(here / "lib/.lock", "test"):
         done = run(*arguments_of(call))
         assert done.code == 1
-        assert "lib is being written by another eqemb; wait for it" in done.err.splitlines()[-1]
+        assert "lib is being written by another eqemb process; wait" in done.err.splitlines()[-1]
         assert run(*arguments_of("similar L x_1=a+0")).code == 0
         assert run("info", "lib").code == 0
 
@@ -245,9 +245,9 @@ def test_a_read_only_library_can_be_queried(here: Path) -> None:
         for call, code, piece in (
             ("describe L x_1=a+0", 0, ""),
             ("similar L x_1=a+0", 0, ""),
-            ("add L papers", 1, "lib: Permission denied; make it readable and writable for you"),
-            ("export L -o out.csv", 1, "Permission denied; make it readable and writable"),
-            ("read papers -o new", 1, "cannot make the folder new (Permission denied)"),
+            ("add L papers", 1, "lib: Permission denied; change its permissions"),
+            ("export L -o out.csv", 1, "Permission denied; change its permissions"),
+            ("read papers -o new", 1, "cannot create the folder new (Permission denied)"),
         ):
             done = subprocess.run(
                 [sys.executable, "-m", "eqemb", *arguments_of(call)],
@@ -277,10 +277,10 @@ def test_a_full_disk_is_reported_with_the_path(
     with monkeypatch.context() as patch:
         patch.setattr(os, "fsync", refuse)
         done = run("export", "lib", "-o", "out.csv")
-        assert_fails(done, 1, f"{here / 'out.csv'}: No space left on device; make room")
+        assert_fails(done, 1, f"{here / 'out.csv'}: No space left on device; free space")
         assert not [path for path in here.iterdir() if "out.csv" in path.name]
         done = run("add", "lib", "papers", "--replace")
-        assert_fails(done, 1, "lib", "No space left on device; make room")
+        assert_fails(done, 1, "lib", "No space left on device; free space")
     assert run("add", "lib", "papers", "--replace", "--resume").code == 0
 
 
@@ -313,7 +313,7 @@ def test_records_that_exceed_a_file_size_limit(here: Path) -> None:
     )
     assert_fails(
         Done(process.returncode, process.stdout, process.stderr),
-        *(1, "cannot write new/generations/1", "make room", "go on with --resume"),
+        *(1, "cannot write new/generations/1", "free space", "continue with --resume"),
     )
     assert eqemb("read", "papers", "-o", "new", "--resume", cwd=here).returncode == 0
 
@@ -382,7 +382,7 @@ def test_an_interruption_during_imports_is_silent() -> None:
         ("train L --model eqemb-x", "did you mean eqemb-u?"),
         ("train L --collection set9", "did you mean set"),
         ("evaluate L words", "it has none, make one with `eqemb train`"),
-        ("export L -o out.txt", "end it in .parquet, .csv, .jsonl"),
+        ("export L -o out.txt", "use one of .parquet, .csv, .jsonl"),
     ],
 )
 def test_misspelt_names_get_suggestions(run: Run, here: Path, call: str, piece: str) -> None:

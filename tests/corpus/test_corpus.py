@@ -123,7 +123,7 @@ def test_a_folder_is_not_overwritten_by_chance(tmp_path: Path) -> None:
     """Only on request, and then wholly; a failure leaves the old one and no scraps."""
     corpus = Corpus.build(ARTICLES, ALL)
     corpus.save(tmp_path / "corpus")
-    with pytest.raises(UsageError, match="exists already"):
+    with pytest.raises(UsageError, match="already exists"):
         corpus.save(tmp_path / "corpus")
     Corpus.build([]).save(tmp_path / "corpus", replace=True)
     assert not Corpus.load(tmp_path / "corpus").words
@@ -141,9 +141,9 @@ def test_other_formats_are_refused(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="version 99"):
         Corpus.load(tmp_path / "corpus")
     described.write_text("{}")
-    with pytest.raises(UsageError, match="is no corpus"):
+    with pytest.raises(UsageError, match="is not a corpus"):
         Corpus.load(tmp_path / "corpus")
-    with pytest.raises(UsageError, match="is no corpus"):
+    with pytest.raises(UsageError, match="is not a corpus"):
         Corpus.load(tmp_path / "nowhere")
     arrays = tmp_path / "corpus" / "arrays.safetensors"
     arrays.write_bytes(arrays.read_bytes()[:-4])

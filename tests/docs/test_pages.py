@@ -26,12 +26,11 @@ import eqemb
 from eqemb import cli
 from eqemb.arxiv import client
 from eqemb.cli.app import app
-from eqemb.facade import build
-from eqemb.library import ingest
-from eqemb.library.database import _SCHEMA, FORMAT
+from eqemb.facade import build, model
+from eqemb.library.database import _SCHEMA, RECORDS_FORMAT
 from fake_arxiv import Clock, Entry, serving
 from few_articles import DEMO
-from synthetic import InlinePool
+from synthetic import read_inline
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
@@ -91,10 +90,10 @@ def desk(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     for name in ("nlp", "ir", "ai", "ml"):
         (folder / name).symlink_to(folder / "papers" / name)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(ingest, "_Pool", InlinePool)
+        read_inline(patch)
         patch.setattr(build, "build_library", quick_build)
         # the demo's articles are too few to learn from, and pages speak of models
-        patch.setattr(build, "LEAST_WORDS", 0)
+        patch.setattr(model, "LEAST_WORDS", 0)
         patch.setattr(build, "chance", lambda _: -1e9)
         quick_build(folder / "papers", folder / "library")
         shutil.copytree(folder / "library", folder / "larger")
@@ -295,7 +294,7 @@ def test_python_reference_is_whole() -> None:
 def test_records_are_described_whole() -> None:
     """The format, every table of the records, and every column in its row of the page."""
     page, wrong = PAGES["docs/reference/formats.md"], []
-    assert f'"format": {FORMAT}' in page
+    assert f'"format": {RECORDS_FORMAT}' in page
     for table, columns in re.findall(r"CREATE TABLE (\w+) \((.*?)\)[^)]*?;", _SCHEMA, re.DOTALL):
         found = re.search(rf"^\| `{table}` \|.*$", page, re.MULTILINE)
         described = set(re.findall(r"`(\w+)`", found[0])) if found else set()

@@ -10,14 +10,14 @@ import pytest
 
 import eqemb as package
 from eqemb.errors import EqembError, UsageError
-from eqemb.facade import build as building
+from eqemb.facade import model
 from eqemb.facade.library import Library
 from eqemb.facade.reproduce import rebuild
 from eqemb.facade.update import Change, add_papers, remove_articles
 from eqemb.library import ingest
 from eqemb.models import workspace
 from eqemb.models.eqemb import EqEmbH
-from synthetic import PDF, InlinePool, corpus, papers, text, topical
+from synthetic import PDF, corpus, papers, read_inline, text, topical
 
 #: A model that is learned in a second.
 SMALL: dict[str, Any] = {"dim": 8, "iterations": 2, "batch": 256}
@@ -27,8 +27,8 @@ BODY = r"Some words. \begin{equation} x = 1 \end{equation} More words."
 @pytest.fixture(autouse=True)
 def _inline(monkeypatch: pytest.MonkeyPatch) -> None:
     """Read in this process, and learn from little."""
-    monkeypatch.setattr(ingest, "_Pool", InlinePool)
-    monkeypatch.setattr(building, "LEAST_WORDS", 100)
+    read_inline(monkeypatch)
+    monkeypatch.setattr(model, "LEAST_WORDS", 100)
 
 
 @pytest.fixture(scope="module")
@@ -37,8 +37,8 @@ def learned(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("building")
     topical(folder / "papers", 12)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(ingest, "_Pool", InlinePool)
-        patch.setattr(building, "LEAST_WORDS", 100)
+        read_inline(patch)
+        patch.setattr(model, "LEAST_WORDS", 100)
         Library.build(folder / "papers", folder / "lib", model=SMALL).close()
     return folder / "lib"
 
@@ -144,7 +144,7 @@ def test_a_tiny_collection_is_built_without_a_model(
 ) -> None:
     """And the report says why."""
     monkeypatch.undo()
-    monkeypatch.setattr(ingest, "_Pool", InlinePool)
+    read_inline(monkeypatch)
     folder = papers(tmp_path / "papers", a=BODY, b=BODY)
     with Library.build([folder], tmp_path / "lib") as library:
         assert library.model is None
@@ -156,7 +156,7 @@ def test_what_is_no_better_than_chance_is_not_kept(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Words and structure alone are searched then."""
-    monkeypatch.setattr(building, "chance", lambda _made: 0.0)  # no score is better
+    monkeypatch.setattr(model, "chance", lambda _made: 0.0)  # no score is better
     folder = topical(tmp_path / "papers", 4)
     with Library.build(folder, tmp_path / "lib", model=SMALL) as library:
         assert library.model is None
@@ -235,7 +235,7 @@ def test_going_on_with_another_model_is_refused(learned: Path, tmp_path: Path) -
     source, folder = learned.parent / "papers", tmp_path / "lib"
     with pytest.raises(KeyboardInterrupt):
         Library.build(source, folder, model=SMALL, watch=Interrupt("learning", 2))
-    with pytest.raises(UsageError, match="another version or model"):
+    with pytest.raises(UsageError, match="had other papers, limits or model"):
         Library.build(source, folder, model={**SMALL, "dim": 4}, resume=True)
 
 
@@ -244,9 +244,9 @@ def test_wrong_settings_are_said_before_anything_is_read(tmp_path: Path) -> None
     folder = papers(tmp_path / "papers", a=BODY)
     with pytest.raises(UsageError, match="dim=0"):
         Library.build(folder, tmp_path / "lib", model={"dim": 0})
-    with pytest.raises(UsageError, match="no library at"):
+    with pytest.raises(UsageError, match="is neither a library nor a model folder"):
         Library.build(folder, tmp_path / "lib", base=tmp_path / "nowhere")
-    with pytest.raises(UsageError, match="leave one of them out"):
+    with pytest.raises(UsageError, match="leave out base"):
         Library.build(folder, tmp_path / "lib", model=False, base=tmp_path)
     assert not (tmp_path / "lib").exists()
 
@@ -278,7 +278,7 @@ def test_a_tiny_collection_takes_the_whole_model_of_its_base(
     learned: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Rather than none."""
-    monkeypatch.setattr(building, "LEAST_WORDS", 1000)
+    monkeypatch.setattr(model, "LEAST_WORDS", 1000)
     folder = papers(tmp_path / "papers", a=BODY, b=BODY)
     with (
         Library.build(folder, tmp_path / "lib", base=learned) as library,
@@ -287,14 +287,14 @@ def test_a_tiny_collection_takes_the_whole_model_of_its_base(
         assert library.model is not None
         assert base.model is not None
         assert library.model.sha256 == base.model.sha256
-        assert "the model of the base is taken" in library.report["model"]["why"]
+        assert "using the base model unchanged" in library.report["model"]["why"]
 
 
 def test_a_base_without_a_model_is_refused(tmp_path: Path) -> None:
     """In one sentence."""
     folder = papers(tmp_path / "papers", a=BODY)
     Library.read([folder], tmp_path / "other").close()
-    with pytest.raises(UsageError, match="has no model to take words from"):
+    with pytest.raises(UsageError, match="has no model to take word vectors from"):
         Library.build(folder, tmp_path / "lib", base=tmp_path / "other")
 
 
@@ -466,6 +466,15 @@ def test_an_interrupted_add_goes_on(
     assert content(folder) == content(built(old, new, at=tmp_path / "whole"))
 
 
+@pytest.mark.parametrize("several", [False, True])
+def test_changes_accept_one_path_or_name_or_several(tmp_path: Path, *, several: bool) -> None:
+    """A string is one path or one name, and not a sequence of letters."""
+    folder = built(papers(tmp_path / "papers", a=BODY), at=tmp_path / "lib")
+    new = papers(tmp_path / "new", one=BODY, two=BODY)
+    assert add_papers(folder, [str(new)] if several else str(new), jobs=1).articles == 2
+    assert remove_articles(folder, ["one"] if several else "one").articles == 1
+
+
 def test_nothing_is_added_to_nothing(tmp_path: Path) -> None:
     """Wrong places, and papers that cannot be read, are said; the library stays as it was."""
     papers(tmp_path / "papers", a=BODY)
@@ -477,7 +486,7 @@ def test_nothing_is_added_to_nothing(tmp_path: Path) -> None:
         add_papers(folder, tmp_path / "nowhere")
     (tmp_path / "pdfs").mkdir()
     (tmp_path / "pdfs" / "x.pdf").write_bytes(PDF)
-    with pytest.raises(EqembError, match=r"no article could be read: 1 pdf only"):
+    with pytest.raises(EqembError, match=r"^Found 1 file, but it is a PDF"):
         add_papers(folder, tmp_path / "pdfs")
     assert content(folder) == before
     assert [path.name for path in (folder / "generations").iterdir()] == ["1"]
@@ -536,7 +545,7 @@ def test_not_every_article_can_be_removed(tmp_path: Path) -> None:
     """An empty library is of no use to anyone."""
     papers(tmp_path / "papers", a=BODY, b=BODY)
     folder = built(tmp_path / "papers", at=tmp_path / "lib")
-    with pytest.raises(UsageError, match="would leave no article"):
+    with pytest.raises(UsageError, match="would remove every article"):
         remove_articles(folder, ["a", "b"])
 
 

@@ -14,10 +14,18 @@ import pytest
 from axes import make_library
 from eqemb.errors import EqembError, UsageError
 from eqemb.facade import equation_map
-from eqemb.facade.equation_map import SIDE, Map, compute, kept_map, main_axes, map_of, map_place
+from eqemb.facade.equation_map import (
+    SIDE,
+    EquationMap,
+    compute,
+    main_axes,
+    map_of,
+    map_place,
+    stored_map,
+)
 from eqemb.facade.library import Library
 from eqemb.storage import atomic
-from synthetic import eqemb, paper
+from synthetic import eqemb, hostile_modules, paper
 
 
 @pytest.fixture
@@ -26,7 +34,7 @@ def library(tmp_path: Path) -> Library:
     return make_library(tmp_path)
 
 
-def names(made: Map) -> list[str]:
+def names(made: EquationMap) -> list[str]:
     """The equation of each point, as the page finds it."""
     firsts = np.array([first for _, first in made.articles])
     rows = np.searchsorted(firsts, made.equation, side="right") - 1
@@ -57,13 +65,13 @@ def test_a_map_is_the_same_every_time_and_made_once(
     """Kept whole beside the index; one that cannot be read is made anew."""
     first = map_of(library)
     data = map_place(library.generation).read_bytes()
-    assert map_of(library, anew=True).to_json() == first.to_json() == data
+    assert map_of(library, recompute=True).to_json() == first.to_json() == data
     with monkeypatch.context() as patch:
         patch.setattr(equation_map, "compute", lambda _: pytest.fail("computed twice"))
         assert map_of(library).to_json() == data
     for broken in (data[:50], b"{}", data.replace(b'"format":1', b'"format":0')):
         map_place(library.generation).write_bytes(broken)
-        assert kept_map(library) is None
+        assert stored_map(library) is None
         assert map_of(library).to_json() == data
     assert [path.name for path in map_place(library.generation).parent.iterdir()] == ["map.json"]
 
@@ -156,7 +164,7 @@ def test_the_command_makes_and_draws_it(library: Library, tmp_path: Path) -> Non
     picture = tmp_path / "map.png"
     done = eqemb("map", library.folder, "--png", picture, "--json")
     assert done.returncode == 0, done.stderr
-    made = kept_map(library)
+    made = stored_map(library)
     assert made is not None
     assert json.loads(done.stdout)["points"] == len(made.x)
     assert picture.read_bytes().startswith(b"\x89PNG")
@@ -191,7 +199,7 @@ def test_the_map_is_served(library: Library) -> None:
             file.write_bytes(made._replace(labels=[]).to_json())
         changed = asked.get("/v1/map", headers=tag)
         assert (changed.status_code, changed.json()["labels"]) == (200, [])
-        assert map_of(library, anew=True).to_json() == made.to_json()
+        assert map_of(library, recompute=True).to_json() == made.to_json()
         lit = asked.get("/v1/map/hits?q=cosine+similarity").json()
         schemas.Lit.model_validate(lit)
         assert names(made)[lit["points"][0]] in ("angles#1", "documents#1")
@@ -230,7 +238,7 @@ def test_a_server_makes_the_map_that_is_missing(
         assert "being drawn" in waiting.text
         assert asked.get("/v1/map").status_code == 404
         assert asked.get("/v1/stats").json()["map"] is False
-        wait_until(lambda: kept_map(library) is not None)
+        wait_until(lambda: stored_map(library) is not None)
         assert "<canvas" in asked.get("/map").text
         assert "refresh" not in asked.get("/map").headers
     assert niceness == [19]
@@ -260,7 +268,7 @@ def test_a_map_that_cannot_be_made_is_tried_once(
     wait_until(lambda: not maker.is_due)
     time.sleep(0.3)
     assert [record.message for record in caplog.records] == [
-        "there is no map: eqemb: there is nothing to map: this library has no equations"
+        "there is no map: eqemb: cannot compute a map: the library has no equations"
     ]
     state = (place / "library.json").read_text()
     (place / "library.json").write_text("{")  # it is watched on, whatever is read
@@ -269,8 +277,26 @@ def test_a_map_that_cannot_be_made_is_tried_once(
     (tmp_path / "b.tex").write_text(paper(r"An eigenvalue \[ Ax = \lambda x \] is real."))
     add_papers(place, [tmp_path / "b.tex"], jobs=1)
     with Library.open(place) as changed:
-        wait_until(lambda: kept_map(changed) is not None)
+        wait_until(lambda: stored_map(changed) is not None)
     maker.close()
+
+
+def test_map_process_ignores_modules_of_the_current_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A server may be started in a folder of papers that contains a numpy.py."""
+    pytest.importorskip("fastapi")
+    from eqemb.server import map_worker
+
+    (tmp_path / "a.tex").write_text(paper("Words."))
+    Library.read([tmp_path / "a.tex"], tmp_path / "library", jobs=1, index=True).close()
+    hostile_modules(tmp_path)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(map_worker, "PAUSE", 0.05)
+    maker = map_worker.MapMaker(tmp_path / "library")
+    wait_until(lambda: not maker.is_due)
+    maker.close()
+    assert not (tmp_path / "executed").exists()
 
 
 def test_a_map_whose_process_cannot_start_is_tried_once(

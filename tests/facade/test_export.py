@@ -9,13 +9,12 @@ import numpy as np
 import pytest
 
 from eqemb.errors import UsageError
-from eqemb.facade import build, export
+from eqemb.facade import export, model
 from eqemb.facade.export import COLUMNS, equation_rows, export_equations
 from eqemb.facade.library import Library
 from eqemb.formula import layout
-from eqemb.library import ingest
 from eqemb.models.fold_in import Units
-from synthetic import InlinePool, papers, topical
+from synthetic import papers, read_inline, topical
 
 BODY = r"""\section{Method} We say, "so, so". \begin{equation}\label{eq:a} x = 1 \end{equation}
 More words. \[ \oiint_Q \] End."""
@@ -28,10 +27,10 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     topical(folder / "papers", 8)
     papers(folder / "papers/own", article=BODY, other="Nothing.")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(ingest, "_Pool", InlinePool)
-        patch.setattr(build, "LEAST_WORDS", 100)
-        model = {"dim": 8, "iterations": 1}
-        Library.build(folder / "papers", folder / "lib", model=model).close()
+        read_inline(patch)
+        patch.setattr(model, "LEAST_WORDS", 100)
+        settings = {"dim": 8, "iterations": 1}
+        Library.build(folder / "papers", folder / "lib", model=settings).close()
         Library.build(folder / "papers/own", folder / "bare", model=False).close()
     return folder
 
@@ -115,9 +114,9 @@ def test_a_file_is_written_whole_or_not_at_all(
     with Library.open(folder / "bare") as library:
         export_equations(library, path)
         old = path.read_bytes()
-        with pytest.raises(UsageError, match="exists already"):
+        with pytest.raises(UsageError, match="already exists"):
             export_equations(library, path)
-        with pytest.raises(UsageError, match=r"names no form: end it in \.parquet, \.csv, \.jsonl"):
+        with pytest.raises(UsageError, match=r"use one of \.parquet, \.csv, \.jsonl"):
             export_equations(library, tmp_path / "out.xlsx")
 
         def broken(*_: object) -> None:

@@ -90,4 +90,4 @@ def test_a_killed_change_leaves_the_old_library_or_the_new(change: str, tmp_path
             *("index", "model", "records.sqlite", "report.html", "report.json", "run.json"),
             "settings.json",
         ], seed
-    assert any(kill["at work"] for kill in found["kills"]), "all were killed too late"
+    assert any(kill["running"] for kill in found["kills"]), "all were killed too late"

@@ -12,10 +12,12 @@ import pytest
 
 from eqemb.errors import EqembError, UsageError
 from eqemb.facade.library import Library
-from eqemb.library.database import FORMAT, Records, from_article, skipped
+from eqemb.library import generations
+from eqemb.library.database import RECORDS_FORMAT, Records
 from eqemb.library.generations import make_folder, next_generation, switch
+from eqemb.library.rows import from_article, skipped
 from eqemb.storage.atomic import to_json, write_atomically
-from eqemb.storage.locks import locked
+from eqemb.storage.locks import locked, remove_unheld
 from synthetic import article, equation
 
 HALF = os.fsdecode(b"caf\xe9")
@@ -78,8 +80,9 @@ def test_a_file_that_cannot_be_written_leaves_the_old_one(
 
 
 def test_what_a_kill_left_is_no_hindrance(tmp_path: Path) -> None:
-    """Half a file of an earlier try is overwritten, not added to."""
-    (tmp_path / ".f.json.new").write_text("half of a long content", "utf-8")
+    """The temporary folder of a killed write is removed."""
+    (tmp_path / ".f.json.abcd1234").mkdir()
+    (tmp_path / ".f.json.abcd1234" / "f.json").write_text("half of a long content", "utf-8")
     write_atomically(tmp_path / "f.json", "new")
     assert {p.name: p.read_text("utf-8") for p in tmp_path.iterdir()} == {"f.json": "new"}
 
@@ -120,13 +123,13 @@ def test_a_library_opens_by_path_or_text(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("content", "sentence"),
     [
-        ({"format": FORMAT + 1, "generation": 1}, "made by a newer version"),
+        ({"format": RECORDS_FORMAT + 1, "generation": 1}, "made by a newer version"),
         ({"format": "x", "generation": 1}, "made by another version"),
-        ({"format": FORMAT}, "is not a library's"),
-        ({"format": FORMAT, "generation": "x"}, "is not a library's"),
-        ({"books": []}, "is not a library's"),
-        ([], "is not a library's"),
-        ("", "is not a library's"),
+        ({"format": RECORDS_FORMAT}, "does not describe a library"),
+        ({"format": RECORDS_FORMAT, "generation": "x"}, "does not describe a library"),
+        ({"books": []}, "does not describe a library"),
+        ([], "does not describe a library"),
+        ("", "does not describe a library"),
     ],
 )
 def test_a_library_json_of_others_is_refused(
@@ -143,14 +146,14 @@ def test_a_library_json_of_others_is_refused(
 def test_a_library_json_that_is_no_text_is_refused(tmp_path: Path) -> None:
     """Neither JSON nor UTF-8."""
     (tmp_path / "library.json").write_bytes(b"\xff\xfe{")
-    with pytest.raises(EqembError, match="is not a library's"):
+    with pytest.raises(EqembError, match="does not describe a library"):
         Library.open(tmp_path)
 
 
 def test_no_library_is_said_with_the_way_to_one(tmp_path: Path) -> None:
     """An empty folder, and none at all."""
     for folder in (tmp_path, tmp_path / "none"):
-        with pytest.raises(UsageError, match=r"no library at .*: make one with `eqemb build"):
+        with pytest.raises(UsageError, match=r"no library at .*: create one with `eqemb build"):
             Library.open(folder)
 
 
@@ -172,7 +175,7 @@ def test_a_library_without_its_records_is_said_so(tmp_path: Path) -> None:
     """A generation that someone removed."""
     make_library(tmp_path, "a")
     shutil.rmtree(tmp_path / "generations")
-    with pytest.raises(EqembError, match=r"cannot read .*; build the library anew"):
+    with pytest.raises(EqembError, match=r"cannot read .*; rebuild the library"):
         Library.open(tmp_path)
 
 
@@ -250,7 +253,7 @@ def test_a_folder_that_is_not_ours_is_refused(tmp_path: Path, content: list[str]
     for name in content:
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text("precious", "utf-8")
-    with pytest.raises(UsageError, match="holds other files: give a new or empty folder"):
+    with pytest.raises(UsageError, match="contains other files: choose a new or empty folder"):
         make_folder(tmp_path)
     assert all((tmp_path / name).read_text("utf-8") == "precious" for name in content)
 
@@ -271,9 +274,9 @@ def test_a_folder_that_is_ours_is_taken(tmp_path: Path) -> None:
 def test_a_file_is_no_folder_for_a_library(tmp_path: Path) -> None:
     """Given as the folder, or on the way to it."""
     (tmp_path / "f").write_text("x", "utf-8")
-    with pytest.raises(UsageError, match="f is a file: give a folder"):
+    with pytest.raises(UsageError, match="f is a file: choose a folder"):
         make_folder(tmp_path / "f")
-    with pytest.raises(EqembError, match=r"cannot make the folder .*Not a directory"):
+    with pytest.raises(EqembError, match=r"cannot create the folder .*Not a directory"):
         make_folder(tmp_path / "f" / "library")
 
 
@@ -285,7 +288,7 @@ def test_a_second_writer_is_told_so(tmp_path: Path) -> None:
     pytest.importorskip("fcntl")
     with (
         locked(tmp_path / ".lock", "it is being written"),
-        pytest.raises(EqembError, match="is being written by another eqemb"),
+        pytest.raises(EqembError, match="is being written by another eqemb process"),
         locked(tmp_path / ".lock", "it is being written"),
     ):
         pass
@@ -332,7 +335,8 @@ def test_a_kill_in_the_switch_leaves_the_old_or_the_new(
         return call
 
     monkeypatch.setattr(Path, "replace", fragile("rename", Path.replace))
-    monkeypatch.setattr(shutil, "rmtree", fragile("remove", shutil.rmtree))
+    remove = fragile("remove", remove_unheld)
+    monkeypatch.setattr(generations, "remove_unheld", remove)
     with pytest.raises(Killed):
         switch(tmp_path, generation)
     monkeypatch.undo()

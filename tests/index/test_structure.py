@@ -15,7 +15,8 @@ from eqemb.formula.shapes import form, shapes
 from eqemb.index import families
 from eqemb.index.alignment import Outlines, OutlinesWriter
 from eqemb.index.structure import Found, Structure, index_structure
-from eqemb.library.database import Records, from_article
+from eqemb.library.database import Records
+from eqemb.library.rows import from_article
 
 EQUATIONS = [
     r"F = \frac{2 P R}{P + R}",

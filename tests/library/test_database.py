@@ -11,7 +11,8 @@ import pytest
 
 from eqemb.article import Article, Equation, Problem
 from eqemb.errors import EqembError
-from eqemb.library.database import PARTIAL, Record, Records, from_article, open_records, skipped
+from eqemb.library.database import Records, open_records
+from eqemb.library.rows import PARTIAL, Record, from_article, skipped
 from eqemb.sources import PROBLEMS
 from synthetic import article, equation
 
@@ -150,6 +151,30 @@ def test_an_article_is_found_beside_a_skipped_source_of_its_name(tmp_path: Path)
     assert returned(path, "a").origin == "a.tex"
 
 
+@pytest.mark.parametrize("first", ["article", "skipped"])
+def test_every_method_by_name_returns_the_article(tmp_path: Path, first: str) -> None:
+    """Never the skipped source that shares its name, whichever was written first."""
+    sources = [
+        record("a", equation(expanded="x"), equation(2, expanded="y"), text="Words."),
+        skipped("a", "a.pdf", "", "pdf only", ""),
+    ]
+    if first == "skipped":
+        sources.reverse()
+    path = written(tmp_path / "r.sqlite", *sources)
+    key = 0 if first == "article" else 1
+    with closing(Records(path)) as file:
+        assert file.key("a") == key
+        assert file.names() == ["a"]
+        assert list(file.contents()) == [("a", 2, "")]
+        assert list(file.article_ids()) == [(key, "a", "")]
+        assert [type_ for type_, _ in file.equation_units(key)] == [0, 1]
+        assert file.first_equation(1) == "a#2"
+        found = file.article("a")
+        assert found is not None
+        assert (found.text, len(found.equations)) == ("Words.", 2)
+        assert file.equation(key, 2)[0].expanded == "y"
+
+
 def test_names_stand_in_the_order_of_writing(tmp_path: Path) -> None:
     """Not in that of the alphabet."""
     path = written(tmp_path / "r.sqlite", record("c"), record("a"), record("b"))
@@ -231,6 +256,32 @@ def test_clusters_are_set_anew(tmp_path: Path) -> None:
         assert list(file.rows("SELECT cluster FROM sources ORDER BY id")) == [(None,), (1,), (1,)]
 
 
+def test_table_is_not_counted_for_each_new_equation_type(tmp_path: Path) -> None:
+    """SQLite walks a table to count it, so that a count for each type takes quadratic time."""
+
+    def counts(types: int) -> int:
+        statements: list[str] = []
+        equations = [equation(at, expanded=f"x_{{{at}}}") for at in range(1, types + 1)]
+        with closing(Records(tmp_path / f"{types}.sqlite", write=True)) as file:
+            file._db.set_trace_callback(statements.append)
+            file.add(record("a", *equations))
+        return sum("COUNT(" in statement for statement in statements)
+
+    assert counts(20) == counts(10)
+
+
+def test_equation_types_are_numbered_in_order_after_reopening(tmp_path: Path) -> None:
+    """Writing continues with the next free number."""
+    path = tmp_path / "r.sqlite"
+    for name in "ab":
+        with closing(Records(path, write=True)) as file:
+            equations = [equation(at, name=name, expanded=f"{name}_{at}") for at in (1, 2)]
+            file.add(record(name, *equations))
+            file.finish()
+    with closing(Records(path)) as file:
+        assert [file.type_of(form) for form in ("a_1", "a_2", "b_1", "b_2")] == [0, 1, 2, 3]
+
+
 # -- kills
 
 
@@ -297,7 +348,7 @@ def test_no_records_are_said_in_one_sentence(tmp_path: Path, content: bytes | No
     path = tmp_path / "r.sqlite"
     if content is not None:
         path.write_bytes(content)
-    with pytest.raises(EqembError, match=r"^cannot read .*r\.sqlite: .*; build the library anew$"):
+    with pytest.raises(EqembError, match=r"^cannot read .*r\.sqlite: .*; rebuild the library$"):
         open_records(path)
 
 

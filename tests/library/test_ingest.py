@@ -27,19 +27,20 @@ from eqemb.errors import EqembError, SourceError, UsageError
 from eqemb.facade.library import Library
 from eqemb.library import ingest
 from eqemb.library.database import Records
-from eqemb.library.ingest import Backstops, Progress, read_articles
+from eqemb.library.executor import WorkerLimits
+from eqemb.library.ingest import Progress, read_articles
 from eqemb.sources import Found, Limits
 from eqemb.storage.atomic import write_atomically
 from synthetic import (
     HAS_PROC,
     PDF,
-    InlinePool,
     corpus,
     eqemb,
     hostile,
     living,
     paper,
     papers,
+    read_inline,
     start,
     wait_for,
 )
@@ -69,7 +70,7 @@ def many(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def reference(many: Path) -> Iterator[Library]:
     """The library of these papers, read in one go in one process."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(ingest, "_Pool", InlinePool)
+        read_inline(patch)
         library = Library.read([many], many.parent / "reference")
     with library:
         yield library
@@ -78,7 +79,7 @@ def reference(many: Path) -> Iterator[Library]:
 @pytest.fixture
 def inline(monkeypatch: pytest.MonkeyPatch) -> None:
     """Read in this process, where workers do not matter."""
-    monkeypatch.setattr(ingest, "_Pool", InlinePool)
+    read_inline(monkeypatch)
 
 
 in_one_process = pytest.mark.usefixtures("inline")
@@ -98,6 +99,34 @@ def interrupt_at(number: int) -> Callable[[Progress], None]:
             raise KeyboardInterrupt
 
     return tell
+
+
+# -- one path or several
+
+
+@in_one_process
+@pytest.mark.parametrize("several", [False, True])
+@pytest.mark.parametrize("kind", [str, Path])
+def test_front_doors_accept_one_path_or_several(
+    tmp_path: Path, *, several: bool, kind: Callable[[Path], str | Path]
+) -> None:
+    """A string is one path, and not a sequence of letters."""
+    folder = papers(tmp_path / "papers", a=BODY, b=BODY)
+    given = [kind(folder / "a.tex"), kind(folder / "b.tex")] if several else kind(folder)
+    assert [article.name for article in read_articles(given)] == ["a", "b"]
+    for make in (Library.read, Library.build):
+        with make(given, str(tmp_path / make.__name__), jobs=1, **NO_MODEL[make.__name__]) as made:
+            assert made.records.names() == ["a", "b"]
+
+
+NO_MODEL: dict[str, dict[str, Any]] = {"read": {}, "build": {"model": False}}
+
+
+def test_articles_are_read_from_several_arguments(tmp_path: Path) -> None:
+    """Each argument may be a path or a list of paths."""
+    folder = papers(tmp_path / "papers", a=BODY, b=BODY, c=BODY)
+    found = read_articles(folder / "a.tex", [folder / "b.tex", str(folder / "c.tex")])
+    assert [article.name for article in found] == ["a", "b", "c"]
 
 
 # -- any number of processes
@@ -166,7 +195,7 @@ def test_progress_tells_of_every_source(many: Path, tmp_path: Path) -> None:
 def test_no_process_at_all_is_refused(tmp_path: Path, jobs: int) -> None:
     """Before anything is made."""
     papers(tmp_path / "papers", a=BODY)
-    with pytest.raises(UsageError, match=f"jobs is {jobs}: at least one"):
+    with pytest.raises(UsageError, match=f"jobs must be at least 1, not {jobs}"):
         Library.read([tmp_path / "papers"], tmp_path / "lib", jobs=jobs)
     assert not (tmp_path / "lib").exists()
 
@@ -353,9 +382,9 @@ def change_nothing(_folder: Path) -> None:
     [
         (change_first, {}, r"cannot resume .*: the papers have changed .*\(at b\.tex\)"),
         (change_gone, {}, r"cannot resume .*: the papers have changed .*\(at a\.tex\)"),
-        (change_nothing, {"limits": Limits(members=7)}, "had other papers, limits or another"),
-        (change_nothing, {"paths": "others"}, "had other papers, limits or another"),
-        (change_nothing, {"version": "9.9"}, "had other papers, limits or another"),
+        (change_nothing, {"limits": Limits(members=7)}, "had other papers, limits or model"),
+        (change_nothing, {"paths": "others"}, "had other papers, limits or model"),
+        (change_nothing, {"version": "9.9"}, "had other papers, limits or model"),
     ],
     ids=["one more", "one less", "limits", "paths", "version"],
 )
@@ -391,7 +420,9 @@ def test_resume_may_use_another_number_of_processes(tmp_path: Path) -> None:
     with pytest.raises(KeyboardInterrupt):
         Library.read([folder], tmp_path / "lib", jobs=1, progress=interrupt_at(1))
     again = [f"{folder}/../papers/"]
-    Library.read(again, tmp_path / "lib", jobs=3, resume=True, backstops=Backstops(9.0)).close()
+    Library.read(
+        again, tmp_path / "lib", jobs=3, resume=True, worker_limits=WorkerLimits(9.0)
+    ).close()
 
 
 # -- what goes wrong
@@ -404,7 +435,7 @@ def test_two_writers_do_not_meet(tmp_path: Path) -> None:
     folder = papers(tmp_path / "papers", a=BODY, b=BODY)
 
     def meet(_: Progress) -> None:
-        with pytest.raises(EqembError, match="is being written by another eqemb; wait for it"):
+        with pytest.raises(EqembError, match="is being written by another eqemb process; wait"):
             Library.read([folder], tmp_path / "lib")
 
     with Library.read([folder], tmp_path / "lib", progress=meet) as library:
@@ -418,7 +449,7 @@ def test_a_reading_without_articles_leaves_a_library_as_it_was(tmp_path: Path) -
     old = sha256(Library.read([folder], tmp_path / "lib"))
     (tmp_path / "pdfs").mkdir()
     (tmp_path / "pdfs" / "a.pdf").write_bytes(PDF)
-    with pytest.raises(EqembError, match=r"no article could be read: 1 pdf only; .* as it was"):
+    with pytest.raises(EqembError, match=r"^Found 1 file, but it is a PDF .* is unchanged\.$"):
         Library.read([tmp_path / "pdfs"], tmp_path / "lib")
     assert sha256(Library.open(tmp_path / "lib")) == old
 
@@ -438,7 +469,7 @@ def test_a_full_disk_is_said_in_one_sentence(
 
     monkeypatch.setattr(Records, "add", full)
     monkeypatch.setattr(ingest, "_COMMIT_EVERY", 0.0)
-    with pytest.raises(EqembError, match=r"cannot write .*: database or disk is full; make room"):
+    with pytest.raises(EqembError, match=r"cannot write .*: database or disk is full; free space"):
         Library.read([folder], tmp_path / "lib")
     monkeypatch.setattr(Records, "add", add)
     told: list[Progress] = []

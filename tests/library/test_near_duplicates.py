@@ -183,7 +183,7 @@ def test_parts_give_what_the_whole_gives(monkeypatch: pytest.MonkeyPatch, part: 
     documents = random_corpus(part)
     expected = found(documents)
     assert expected
-    monkeypatch.setattr(near_duplicates, "_PART", part)
+    monkeypatch.setattr(near_duplicates, "_CHUNK_SIZE", part)
     assert found(documents) == expected
 
 
@@ -191,7 +191,7 @@ def test_many_documents_are_compared_by_fewer_hashes(monkeypatch: pytest.MonkeyP
     """And what is clearly near is still found."""
     documents = [words(4000, seed) for seed in range(10)]
     documents += [documents[2], *sharing(0.5, 1, 4000)]
-    monkeypatch.setattr(near_duplicates, "_TOTAL", 3000)
+    monkeypatch.setattr(near_duplicates, "_MOST_HASHES", 3000)
     assert found(documents) == [[2, 10], [11, 12]]
 
 
@@ -202,7 +202,10 @@ def plainly(sketches: list[Hashes]) -> list[tuple[int, ...]]:
         for first in range(second):
             fewest = min(len(sketches[first]), len(sketches[second]))
             shared = len(np.intersect1d(sketches[first], sketches[second]))
-            if fewest >= near_duplicates._FEWEST and shared > near_duplicates.SHARE * fewest:
+            if (
+                fewest >= near_duplicates._FEWEST
+                and shared > near_duplicates.DUPLICATE_SHARE * fewest
+            ):
                 joined = groups[first] | groups[second]
                 for member in joined:
                     groups[member] = joined
@@ -215,7 +218,7 @@ def test_clusters_are_those_of_the_definition(seed: int, part: int) -> None:
     """Of comparing every document with every other."""
     sketches = [sketch(document) for document in random_corpus(seed)[:40]]
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(near_duplicates, "_PART", part)
+        patch.setattr(near_duplicates, "_CHUNK_SIZE", part)
         made = clusters([len(one) for one in sketches], lambda: iter(sketches))
     assert [tuple(group) for group in made] == plainly(sketches)
 
@@ -229,6 +232,6 @@ def test_sketches_are_asked_for_once_a_part(monkeypatch: pytest.MonkeyPatch) -> 
         calls.append(1)
         return iter(sketches)
 
-    monkeypatch.setattr(near_duplicates, "_PART", 500)
+    monkeypatch.setattr(near_duplicates, "_CHUNK_SIZE", 500)
     clusters(sizes, again)
     assert len(calls) == -(-sum(sizes) // 500)

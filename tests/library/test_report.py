@@ -12,20 +12,20 @@ import pytest
 
 from eqemb.article import Problem
 from eqemb.facade.library import Library
-from eqemb.library import ingest
-from eqemb.library.database import Record, Records, from_article, skipped
+from eqemb.library.database import Records
 from eqemb.library.report import (
     NOT_LATEX,
     counted,
     every_problem,
+    explain_no_articles,
     make_report,
     percent,
     place,
     render_report,
-    why_none,
 )
+from eqemb.library.rows import Record, from_article, skipped
 from eqemb.sources import CAUSES
-from synthetic import InlinePool, article, corpus, equation
+from synthetic import article, corpus, equation, read_inline
 
 SCRIPT = "<script>alert('\"&')</script>"
 SETTINGS = {"version": "0.0", "sha256": "0" * 64}
@@ -84,7 +84,7 @@ def library(tmp_path_factory: pytest.TempPathFactory) -> Library:
     """Sixty small sources, read."""
     folder = tmp_path_factory.mktemp("report")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(ingest, "_Pool", InlinePool)
+        read_inline(patch)
         return Library.read([corpus(folder / "papers", 60)], folder / "lib")
 
 
@@ -137,7 +137,7 @@ def test_an_empty_reading_has_a_report(tmp_path: Path) -> None:
     found = report(tmp_path)
     assert (found["sources"], found["articles"], found["words"]) == (0, 0, 0)
     assert (found["coverage"]["displays"], found["coverage"]["papers"]) == (1.0, 1.0)
-    assert "What was read" in render_report(found)
+    assert "Ingest report" in render_report(found)
 
 
 def test_unknown_numbering_is_counted_apart(tmp_path: Path) -> None:
@@ -285,7 +285,7 @@ def test_displays_that_are_not_read_are_counted_and_their_paper_named(tmp_path: 
     assert (found["equations"]["lost"], found["coverage"]["displays"]) == (0, 0.95)
     assert [w["article"] for w in found["coverage"]["worst"]] == ["b"]
     text = Page(render_report(found)).text
-    assert "1displays empty or within another" in text
+    assert "1displays empty or nested" in text
 
 
 def test_more_displays_than_opened_make_up_for_nothing(tmp_path: Path) -> None:
@@ -320,15 +320,35 @@ def test_clusters_are_told_by_name(tmp_path: Path) -> None:
     assert found["clusters"] == [["a", "c"], ["b", "e"]]
 
 
-def test_why_there_is_nothing_is_said(tmp_path: Path) -> None:
-    """By cause, or with what to give."""
-    assert "give a folder of" in why_none(report(tmp_path))
-    said = why_none(report(tmp_path, skipped("b", "b", "", "pdf only", "")))
-    assert said.startswith("1 pdf only; get the sources with `eqemb fetch --from-pdfs")
-    more = tmp_path / "more"
-    more.mkdir()
-    said = why_none(report(more, skipped("b", "b", "", "no TeX", "")))
-    assert said.startswith("1 no TeX; give a folder of")
+def test_message_explains_why_there_is_no_article(tmp_path: Path) -> None:
+    """It names the files, the reason and the remedy."""
+    assert explain_no_articles(report(tmp_path)).startswith("No papers found. Supported: .tex, ")
+
+
+@pytest.mark.parametrize(
+    ("sources", "message"),
+    [
+        ([("notes.docx", "no TeX")], "Found 1 file, but it is not LaTeX (notes.docx). Supported: "),
+        (
+            [("b.pdf", "pdf only")],
+            "Found 1 file, but it is a PDF without LaTeX source (b.pdf). To get the sources of",
+        ),
+        (
+            [("a", "empty"), ("b", "empty"), ("c", "encrypted")],
+            "Found 3 files, but could not read any: 2 empty, 1 encrypted (a, b, c). Supported: ",
+        ),
+        (
+            [(name, "empty") for name in "abcdefg"],
+            "Found 7 files, but could not read any: 7 empty (a, b, c, d, e, ...). Supported: ",
+        ),
+    ],
+)
+def test_message_names_skipped_files(
+    tmp_path: Path, sources: list[tuple[str, str]], message: str
+) -> None:
+    """Up to five of them."""
+    records = [skipped(name, name, "", cause, "") for name, cause in sources]
+    assert explain_no_articles(report(tmp_path, *records)).startswith(message)
 
 
 # -- for people

@@ -14,10 +14,10 @@ import pytest
 from eqemb.errors import EqembError, SourceError
 from eqemb.facade.library import Library
 from eqemb.library import worker
-from eqemb.library.ingest import Backstops
+from eqemb.library.executor import WorkerLimits
 from eqemb.library.worker import make_record, read_found, receive, send
 from eqemb.sources import Found, Limits
-from synthetic import HAS_PROC, HOSTILE, hostile, living, papers, start, wait_for
+from synthetic import HAS_PROC, HOSTILE, hostile, hostile_modules, living, papers, start, wait_for
 
 BODY = r"Some words. \begin{equation} x = 1 \end{equation} More words."
 #: Papers in order, each named by what its reader does (hostile/sitecustomize.py), and what must
@@ -50,8 +50,10 @@ def survivors(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Library]:
     papers(folder / "papers", **dict.fromkeys(FATES, BODY))
     with pytest.MonkeyPatch.context() as patch:
         patch.syspath_prepend(str(HOSTILE))
-        stops = Backstops(seconds=3.0, memory=1 << 30)
-        with Library.read([folder / "papers"], folder / "lib", jobs=1, backstops=stops) as library:
+        stops = WorkerLimits(seconds=3.0, memory=1 << 30)
+        with Library.read(
+            [folder / "papers"], folder / "lib", jobs=1, worker_limits=stops
+        ) as library:
             yield library
 
 
@@ -97,7 +99,7 @@ def test_a_reader_that_cannot_start_ends_the_run(
     papers(tmp_path / "papers", a=BODY, b=BODY)
     for executable in ("/bin/false", str(tmp_path / "nothing")):
         monkeypatch.setattr(sys, "executable", executable)
-        with pytest.raises(EqembError, match="cannot start a process that reads papers"):
+        with pytest.raises(EqembError, match="cannot start a worker process"):
             Library.read([tmp_path / "papers"], tmp_path / "lib", jobs=2)
 
 
@@ -119,8 +121,7 @@ def test_no_worker_outlives_its_parent(tmp_path: Path, number: int) -> None:
 def test_nothing_in_the_folder_one_stands_in_is_run(tmp_path: Path) -> None:
     """Papers come with programs; those named like Python's own modules are not ours."""
     papers(tmp_path, a=BODY)
-    for name in ("pickle", "struct", "json", "numpy", "eqemb", "typer", "sitecustomize"):
-        (tmp_path / f"{name}.py").write_text("open('executed', 'w').close()", "utf-8")
+    hostile_modules(tmp_path)
     script = Path(sys.executable).with_name("eqemb")
     with start(script, "read", ".", "-o", "lib", cwd=tmp_path) as process:
         out, err = process.communicate(timeout=60)

@@ -186,7 +186,7 @@ def test_a_folder_half_replaced_is_still_found(tmp_path: Path) -> None:
     (tmp_path / "m").rename(tmp_path / ".m.old")
     assert atomic.whole(tmp_path / "m") == tmp_path / ".m.old"
     with (
-        pytest.raises(UsageError, match="exists already"),
+        pytest.raises(UsageError, match="already exists"),
         atomic.new_folder(tmp_path / "m"),
     ):
         pass

@@ -17,7 +17,7 @@ from typer.core import TyperGroup
 
 from eqemb import __version__
 from eqemb.cli.console import fail, print_message
-from eqemb.errors import EqembError, system_sentence
+from eqemb.errors import EqembError, describe_os_error
 
 #: The commands as `eqemb --help` lists them.
 COMMAND_GROUPS = {
@@ -116,7 +116,7 @@ def _fail_system(error: OSError) -> NoReturn:
     # writes to our own files name the file themselves
     if error.filename is None and error.errno == errno.ENOSPC:
         error.filename = "cannot write the result to stdout"
-    fail(system_sentence(error), 1)
+    fail(describe_os_error(error), 1)
 
 
 def _fail_arguments(error: Any) -> NoReturn:

@@ -68,7 +68,7 @@ def map_(
 
         check(png)
     with Library.open(library) as opened, spinner("computing the map"):
-        made = map_of(opened, anew=rebuild)
+        made = map_of(opened, recompute=rebuild)
         if png is not None:
             draw_map(made, png)
     if as_json:

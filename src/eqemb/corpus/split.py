@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eqemb.corpus.corpus import Corpus, Ids, Pointers
-from eqemb.errors import UsageError, writing
+from eqemb.errors import UsageError, name_path
 from eqemb.kernels import draws
 from eqemb.kernels.arrays import Text
 from eqemb.storage import array_file, atomic
@@ -196,7 +196,7 @@ def _without(tokens: Ids, out: Pointers) -> Ids:
     if len(tokens) <= _IN_MEMORY:
         return np.delete(tokens, out)
     with (
-        writing(Path(tempfile.gettempdir())),  # it may be another disk than the library's
+        name_path(Path(tempfile.gettempdir())),  # it may be another disk than the library's
         tempfile.TemporaryFile() as file,  # it is gone once nothing maps it
     ):
         for low in range(0, len(tokens), _SLICE):

@@ -45,6 +45,7 @@ from eqemb.models import likelihood, workspace
 from eqemb.models.bernoulli import Model
 from eqemb.models.likelihood import READINGS, chance
 from eqemb.storage import array_file, atomic
+from eqemb.storage.process import safe_spawn
 
 CELL_FORMAT = 4  # increment when the same settings give different results
 POOL = "all collections"
@@ -257,7 +258,8 @@ def run(
     todo = tasks(plan)
     progress(0, len(todo), "")
     spawn, parent = get_context("spawn"), (os.getpid(),)
-    with ProcessPoolExecutor(jobs, spawn, initializer=_exit_with_parent, initargs=parent) as pool:
+    executor = ProcessPoolExecutor(jobs, spawn, initializer=_exit_with_parent, initargs=parent)
+    with safe_spawn(), executor as pool:
         # done once per collection, because tagging words takes longer than training
         ready = [pool.submit(prepare_collection, folder, plan, name) for name in plan.collections]
         for collection, words in zip(plan.collections, ready, strict=True):

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from eqemb.errors import UsageError
-from eqemb.facade.equation_map import SIDE, Map
+from eqemb.facade.equation_map import SIDE, EquationMap
 from eqemb.models.embeddings import Embeddings
 from eqemb.models.likelihood import READINGS
 from eqemb.storage import atomic
@@ -113,7 +113,7 @@ def draw_curve(made: Embeddings, path: Path) -> None:
 # ---------------------------------------------------------------- a map
 
 
-def draw_map(made: Map, path: Path) -> None:
+def draw_map(made: EquationMap, path: Path) -> None:
     """Plot the map of a library, with the names of its largest regions."""
     with _style():
         figure = _figure(figsize=(10, 10), layout="constrained")

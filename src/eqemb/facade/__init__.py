@@ -1,1 +1,1 @@
-"""The public `Library`, and the operations above `search` and `models`."""
+"""The public `Library`, and operations on whole libraries: build, update, rebuild, export, map."""

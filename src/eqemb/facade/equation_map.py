@@ -1,11 +1,11 @@
-"""The map of a library: its kinds of equations in two dimensions, and words for their regions.
+"""The map of a library: its equation types in two dimensions, with labels for regions.
 
-    generations/N/map/map.json    what `/v1/map` serves, as it is
+    generations/N/map/map.json    the response of `/v1/map`
 
-A kind of equation is a type; its vector is that of its units joined with the mean of its contexts,
-or is made of the words around it where there is no model.
-UMAP (the extra `map`) lays them out, or where it is missing the two main axes. The same index gives
-the same map. Numbers of points travel as base64 of little-endian arrays: 20,000 points are 250 kB.
+The vector of a type is that of its units, joined with the mean of its contexts; without a model, it
+is computed from the words around it. UMAP (the extra `map`) lays out the types, or PCA if UMAP is
+not installed. The same index gives the same map. Points are stored as base64 of little-endian
+arrays: 20,000 points take 250 kB.
 """
 
 import base64
@@ -31,20 +31,20 @@ from eqemb.library.generations import read_state
 from eqemb.search.engine import Search
 from eqemb.storage import atomic
 
-#: Raised whenever the file, or what is computed, changes.
-FORMAT = 1
-#: How many regions have names: seen from afar, nearer, and near.
+#: Version of the file. Increased whenever its content or the computation changes.
+MAP_FORMAT = 1
+#: Number of labelled regions at each zoom level, from far to near.
 LEVELS = (14, 56, 180)
-#: Points that a region of the nearest level has at least, on average.
-_LEAST = 12
-#: The coordinates go from 0 to this.
+#: Fewest points per labelled region, on average.
+_LEAST_POINTS = 12
+#: Largest coordinate; the smallest is 0.
 SIDE = 65_535
-_AXES = 50  # of the vectors that are laid out
-_DRAWN = 100  # and of words, where there is no model
-_FEW = 30  # points for which neighbours mean little
-_SAID, _WORDS = 60, 2  # stems that speak for a region, and words of its label
-_RARE = 20  # times that a word stands in the text at least: names of labels are no words
-#: Collections with a number of their own; the rest are one.
+_AXES = 50  # principal components that UMAP receives
+_DRAWN = 100  # dimensions of the projection of words, without a model
+_FEW = 30  # points; with fewer, neighbours mean little and PCA is used
+_TOPIC_STEMS, _LABEL_WORDS = 60, 2  # stems that describe a region, and words of its label
+_RARE = 20  # fewest occurrences of a label's word in the text
+#: Collections with an index of their own; the others share one.
 _COLLECTIONS = 255
 
 Array = NDArray[Any]
@@ -52,78 +52,78 @@ Floats = NDArray[np.float64]
 Json = dict[str, Any]
 
 
-class Map(NamedTuple):
-    """A map, as it is drawn."""
+class EquationMap(NamedTuple):
+    """A map: points, and labels of regions."""
 
     method: str
     """"umap" or "pca"."""
     x: Array
     y: Array
     equation: Array
-    """Of each point: the first equation of its type, by its place in the library."""
+    """For each point: the first equation of its type, by its position in the library."""
     collection: Array
-    """Of each point: the row of its collection."""
+    """For each point: the index of its collection."""
     collections: list[str]
     articles: list[tuple[str, int]]
-    """Every article with equations, and the place of its first."""
+    """Every article with equations, and the position of its first equation."""
     labels: list[Json]
-    """Words, x, y, the level (0 is seen from afar) and how many points they speak for."""
+    """Words, x, y, zoom level (0 is farthest) and number of points of each label."""
 
     def to_json(self) -> bytes:
-        """What is kept and served."""
-        told = self._asdict() | {"format": FORMAT, "points": len(self.x), "side": SIDE}
-        for name, kind in _KINDS.items():
-            told[name] = base64.b64encode(told[name].astype(kind).tobytes()).decode()
-        return json.dumps(told, ensure_ascii=False, separators=(",", ":")).encode(
+        """Return the file that is stored and served."""
+        fields = self._asdict() | {"format": MAP_FORMAT, "points": len(self.x), "side": SIDE}
+        for name, kind in _POINT_DTYPES.items():
+            fields[name] = base64.b64encode(fields[name].astype(kind).tobytes()).decode()
+        return json.dumps(fields, ensure_ascii=False, separators=(",", ":")).encode(
             "utf-8", "backslashreplace"
         )
 
     @classmethod
     def from_json(cls, data: bytes) -> Self:
-        """The map that was kept."""
-        told = json.loads(data)
-        if told["format"] != FORMAT:
-            raise ValueError(f"format {told['format']}")
-        for name, kind in _KINDS.items():
-            told[name] = np.frombuffer(base64.b64decode(told[name]), kind)
-        told["articles"] = [(name, first) for name, first in told["articles"]]
-        return cls(**{name: told[name] for name in cls._fields})
+        """Read a stored map."""
+        fields = json.loads(data)
+        if fields["format"] != MAP_FORMAT:
+            raise ValueError(f"format {fields['format']}")
+        for name, kind in _POINT_DTYPES.items():
+            fields[name] = np.frombuffer(base64.b64decode(fields[name]), kind)
+        fields["articles"] = [(name, first) for name, first in fields["articles"]]
+        return cls(**{name: fields[name] for name in cls._fields})
 
 
-_KINDS = {"x": "<u2", "y": "<u2", "equation": "<u4", "collection": "u1"}
+_POINT_DTYPES = {"x": "<u2", "y": "<u2", "equation": "<u4", "collection": "u1"}
 
 
-# ------------------------------------------------------------ keeping it
+# ------------------------------------------------------------ storage
 
 
-def map_of(library: Library, *, anew: bool = False) -> Map:
-    """The map of a library; computed when it is first asked for, and kept with its generation."""
+def map_of(library: Library, *, recompute: bool = False) -> EquationMap:
+    """Return the map of a library; the first call computes and stores it."""
     place = map_place(library.generation)
-    if not anew:
-        kept = kept_map(library)
-        if kept is not None and kept.method == method(len(kept.x)):
-            return kept
+    if not recompute:
+        stored = stored_map(library)
+        if stored is not None and stored.method == method(len(stored.x)):
+            return stored
     made = compute(library.questions)
     state = read_state(library.folder)
     if state is None or str(state["generation"]) != library.generation.name:
-        raise EqembError(f"{library.folder} was changed while its map was made: ask again")
+        raise EqembError(f"{library.folder} was changed while its map was computed: try again")
     with atomic.new_folder(place.parent, replace=True) as folder:
         (folder / place.name).write_bytes(made.to_json())
     return made
 
 
 def map_place(generation: Path) -> Path:
-    """Where the map of a generation lies, if it was made."""
+    """Return the path of a generation's map, which may not exist."""
     return generation / "map" / "map.json"
 
 
-def kept_map(library: Library) -> Map | None:
-    """The map that a library has; None where it has none, or one that this version cannot read."""
+def stored_map(library: Library) -> EquationMap | None:
+    """Return the stored map of a library, or None if there is none that this version can read."""
     return _read(map_place(library.generation))
 
 
 def has_map(generation: Path) -> bool:
-    """Whether a generation has a map that this version can read."""
+    """Return whether a generation has a map that this version can read."""
     place = map_place(generation)
     try:
         found = place.stat()
@@ -134,41 +134,36 @@ def has_map(generation: Path) -> bool:
 
 @lru_cache(maxsize=4)
 def _is_readable(place: Path, _file: int, _changed: int) -> bool:
-    """Read once, until it is another file."""
+    """Return whether a map can be read; the result is cached until the file changes."""
     return _read(place) is not None
 
 
-def _read(place: Path) -> Map | None:
+def _read(place: Path) -> EquationMap | None:
     try:
-        return Map.from_json(place.read_bytes())
+        return EquationMap.from_json(place.read_bytes())
     except (OSError, ValueError, KeyError, TypeError):
         return None
 
 
 def method(points: int) -> str:
-    """How so many points are laid out here."""
+    """Return the layout method for a number of points: "umap" or "pca"."""
     return "umap" if points >= _FEW and find_spec("umap") is not None else "pca"
 
 
-# ------------------------------------------------------------ computing it
+# ------------------------------------------------------------ layout
 
 
-def compute(questions: Search) -> Map:
-    """Lay out the types of a library and name the regions."""
+def compute(questions: Search) -> EquationMap:
+    """Lay out the equation types of a library, and label the regions."""
     vectors = vectors_of(questions)
     how = method(len(vectors))
     places = _scaled(_umap(vectors) if how == "umap" else main_axes(vectors, 2))
     equations = first_places(questions.types)
-    names: dict[int, tuple[str, str]] = {
-        key: (name, collection)
-        for key, name, collection in questions.records.rows(
-            "SELECT id, name, collection FROM sources"
-        )
-    }
+    names = {key: (name, collection) for key, name, collection in questions.records.article_ids()}
     keys, firsts = np.unique(questions.articles, return_index=True)
     groups = [names[key][1] for key in questions.articles[equations].tolist()]
     collections, rows = _by_size(groups)
-    return Map(
+    return EquationMap(
         method=how,
         x=places[:, 0],
         y=places[:, 1],
@@ -184,13 +179,13 @@ def compute(questions: Search) -> Map:
 
 
 def vectors_of(questions: Search) -> Floats:
-    """Of each type: the direction of its units, and the mean direction of its contexts.
+    """Return a vector for each type: the direction of its units, and the mean of its contexts.
 
-    A library without a model has the words of its contexts alone.
+    Without a model, only the words of the contexts are used.
     """
     meaning, types = questions.meaning, questions.types
     if not len(types):
-        raise UsageError("there is nothing to map: this library has no equations")
+        raise UsageError("cannot compute a map: the library has no equations")
     said = (
         lengthened(questions.wording.spread(range(len(types)), _DRAWN))
         if meaning is None
@@ -205,7 +200,7 @@ def vectors_of(questions: Search) -> Floats:
 
 
 def main_axes(vectors: Floats, count: int) -> Floats:
-    """Vectors along the axes on which they differ most; each axis points one way always."""
+    """Project vectors on their principal components, with a fixed sign for each component."""
     centred = vectors - vectors.mean(axis=0)
     _, axes = np.linalg.eigh(centred.T @ centred)
     axes = axes[:, ::-1][:, :count]
@@ -217,9 +212,11 @@ def main_axes(vectors: Floats, count: int) -> Floats:
 
 
 def _umap(vectors: Floats) -> Floats:
-    """Neighbours near each other; one thread and one seed, so that it is the same every time."""
+    """Lay out vectors by UMAP, with one thread and a fixed seed, so that the result is fixed."""
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ImportWarning)  # it would like TensorFlow for another use
+        warnings.simplefilter(
+            "ignore", ImportWarning
+        )  # UMAP warns that TensorFlow is missing, which it needs only for another method
         from umap import UMAP
 
     rough = main_axes(vectors, min(_AXES, vectors.shape[1]))
@@ -235,10 +232,10 @@ def _umap(vectors: Floats) -> Floats:
 
 
 def _scaled(places: Floats) -> Array:
-    """Places as whole numbers up to `SIDE`, both axes by one measure, in the middle.
+    """Scale coordinates to integers up to `SIDE`, both axes by the same factor, centred.
 
-    A few points far off would make all others small: what lies outside the middle 98 % of an axis
-    is drawn in, the farther the more, within a tenth of that.
+    So that a few outliers do not squeeze all other points, coordinates outside the middle 98 % of
+    an axis are compressed into a margin of a tenth of that range.
     """
     low, high = np.quantile(places, (0.01, 0.99), axis=0)
     edge = np.maximum((high - low) / 10, 1e-12)
@@ -253,7 +250,7 @@ def _scaled(places: Floats) -> Array:
 
 
 def _by_size(groups: list[str]) -> tuple[list[str], Array]:
-    """The collections, those with most points first, and the row of each point."""
+    """Return the collections, largest first, and the index of each point's collection."""
     names, where, counts = np.unique(np.array(groups), return_inverse=True, return_counts=True)
     order = np.lexsort((names, -counts))
     rank = np.empty_like(order)
@@ -264,14 +261,14 @@ def _by_size(groups: list[str]) -> tuple[list[str], Array]:
     return kept, np.minimum(rank[where], _COLLECTIONS).astype(np.uint8)
 
 
-# ------------------------------------------------------------ naming its regions
+# ------------------------------------------------------------ labels
 
 
 def _labels(questions: Search, places: Floats, equations: Array) -> Iterator[Json]:
-    """Words for the regions of every level."""
+    """Yield the labels of every zoom level."""
     spelt = _spellings(questions.wording)
     for level, most in enumerate(LEVELS):
-        count = min(most, len(places) // _LEAST)
+        count = min(most, len(places) // _LEAST_POINTS)
         if level and count <= LEVELS[level - 1]:
             return
         regions = [np.flatnonzero(part) for part in _regions(places, max(count, 1))]
@@ -291,7 +288,7 @@ def _labels(questions: Search, places: Floats, equations: Array) -> Iterator[Jso
 
 
 def _regions(places: Floats, count: int, rounds: int = 25) -> Iterator[Array]:
-    """Which points each region has: k-means, from points that lie far from each other."""
+    """Yield a mask of points for each region, by k-means with k-means++ seeding."""
     draw = np.random.default_rng(0)
     centres = places[[int(draw.integers(len(places)))]]
     nearest = ((places - centres[0]) ** 2).sum(axis=1)
@@ -310,7 +307,7 @@ def _regions(places: Floats, count: int, rounds: int = 25) -> Iterator[Array]:
 
 
 def _closest(places: Floats, centres: Floats) -> Array:
-    """The centre nearest to each place, slice by slice."""
+    """Return the nearest centre of each point, computed in slices."""
     parts = [
         ((places[at : at + 4096, None] - centres) ** 2).sum(axis=2).argmin(axis=1)
         for at in range(0, len(places), 4096)
@@ -319,29 +316,31 @@ def _closest(places: Floats, centres: Floats) -> Array:
 
 
 def _said(wording: Wording, equations: Array, spelt: Container[int]) -> dict[int, float]:
-    """The stems that say best what the equations of a region have in common."""
-    topic = wording.topic(equations.tolist(), [1.0] * len(equations), _SAID)
+    """Return the weights of the stems that best describe the equations of a region."""
+    topic = wording.topic(equations.tolist(), [1.0] * len(equations), _TOPIC_STEMS)
     return {stem: weight for stem, weight in topic.items() if stem in spelt}
 
 
 def _telling(said: list[dict[int, float]]) -> Iterator[list[int]]:
-    """For each region the stems by which it differs most from all of them together."""
+    """Yield for each region the stems by which it differs most from all regions together."""
     mean: dict[int, float] = defaultdict(float)
     for stems in said:
         for stem, weight in stems.items():
             mean[stem] += weight / len(said)
     for stems in said:
-        # what a stem adds to the divergence of the region; where there is one region, its weight
+        # contribution to the KL divergence from the mean; with a single region, the weight
         worth = {stem: (w * math.log(w / mean[stem]), w) for stem, w in stems.items()}
-        yield sorted(worth, key=lambda stem: (worth[stem], -stem), reverse=True)[:_WORDS]
+        yield sorted(worth, key=lambda stem: (worth[stem], -stem), reverse=True)[:_LABEL_WORDS]
 
 
 def _spellings(wording: Wording) -> dict[int, str]:
-    """The word that each stem is mostly met as; rare ones are left out."""
+    """Return the most frequent word of each stem; rare stems are left out."""
     counts = np.bincount(wording.tokens, minlength=len(wording.stem_of))
     totals = np.bincount(wording.stem_of, counts)
-    least = min(_RARE, len(wording.places) // 50)  # a small library has few of anything
-    order = np.lexsort((-np.arange(len(counts)), counts))  # the last one written is the commonest
+    least = min(_RARE, len(wording.places) // 50)  # fewer in a small library
+    order = np.lexsort(
+        (-np.arange(len(counts)), counts)
+    )  # the most frequent word comes last, and stays
     return {
         int(wording.stem_of[row]): wording.words[row]
         for row in order.tolist()

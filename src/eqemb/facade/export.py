@@ -1,12 +1,12 @@
-"""Every equation of a library as a row, with its vector: for data frames and other stores.
+"""Export every equation of a library as a row, with its vector.
 
-    .jsonl     an object in each line, `vector` a list
-    .csv       a column for each number of the vector: v0, v1, ...
-    .parquet   `vector` a list of so many numbers (the extra `export`)
+    .jsonl     one object per line; `vector` is a list
+    .csv       one column for each component of the vector: v0, v1, ...
+    .parquet   `vector` is a list of fixed size (needs the extra `export`)
 
-The vector is what the library's model makes of the equation's units, so that equations that came
-after training have one too; there is none where no unit is known. `Embeddings.export` writes the
-vectors of a model, for words, units and equation types, by their keys alone.
+The library's model computes the vector from the equation's units, so that equations added after
+training have one, too. It is missing if no unit is known. To export the vectors of words, units and
+equation types of a model, use `Embeddings.export`.
 """
 
 import csv
@@ -27,47 +27,37 @@ COLUMNS = (
     "name", "article", "title", "collection", "number", "label", "latex", "expanded", "section",
     "context", "file", "line", "family",
 )  # fmt: skip
-_TOGETHER = 1000  # rows that are written in one go
+_BATCH_ROWS = 1000  # rows written at a time
 
 Row = dict[str, Any]
 
 
-class Listed(NamedTuple):
-    """What was written."""
+class ExportResult(NamedTuple):
+    """The result of an export."""
 
     path: Path
     rows: int
     without: int
-    """Rows without a vector, where the library has a model."""
+    """Number of rows without a vector; 0 if the library has no model."""
 
 
 def equation_rows(library: Library) -> Iterator[Row]:
-    """The equations of a library, in order: `COLUMNS` and, where it has a model, `vector`.
+    """Yield the equations of a library, in order: `COLUMNS` and, if it has a model, `vector`.
 
-    A family of like equations is named by its first one, where the index knows families.
+    `family` is the name of the first equation of a family of similar equations; None if the index
+    has no families.
     """
     records = library.records
-    known = library.generation / "index" / "families.npy"  # type -> the least type of its family
+    known = library.generation / "index" / "families.npy"  # type -> first type of its family
     families = np.load(known, mmap_mode="r") if known.exists() else None
-    names = [unit for (unit,) in records.rows("SELECT unit FROM units ORDER BY id")]
+    names = list(records.unit_names())
     units = Units(library.model) if library.model is not None else None
 
-    @cache
-    def first(type_: int) -> str:
-        query = (
-            "SELECT name, ordinal FROM equations e JOIN sources s ON s.id = e.article"
-            " WHERE type = ? ORDER BY e.article, ordinal LIMIT 1"
-        )
-        name, ordinal = next(records.rows(query, type_))
-        return f"{name}#{ordinal}"
-
+    first = cache(records.first_equation)
     for article in library.articles():
-        query = (
-            "SELECT type, units FROM equations e JOIN sources s ON s.id = e.article"
-            " JOIN types t ON t.id = e.type WHERE s.name = ? ORDER BY ordinal"
-        )
-        types = list(records.rows(query, article.name))
-        bags = [[names[unit] for unit in np.frombuffer(ids, np.int32)] for _, ids in types]
+        key = records.key(article.name)
+        types = [] if key is None else list(records.equation_units(key))
+        bags = [[names[unit] for unit in ids] for _, ids in types]
         vectors = units.fold(bags).alpha if units is not None and bags else None
         for at, equation in enumerate(article.equations):
             row = {
@@ -90,14 +80,23 @@ def equation_rows(library: Library) -> Iterator[Row]:
             yield row
 
 
-def export_equations(library: Library, path: str | Path, *, replace: bool = False) -> Listed:
-    """Write all equations to a file, whole or not at all; its suffix says how."""
+def export_equations(library: Library, path: str | Path, *, replace: bool = False) -> ExportResult:
+    """Write all equations to a file, atomically.
+
+    Parameters:
+        library: An open library.
+        path: The file; its suffix chooses the format: .parquet, .csv or .jsonl.
+        replace: Replace an existing file.
+
+    Returns:
+        The path and the number of rows.
+    """
     path = Path(path)
-    write = _FORMS.get(path.suffix)
+    write = _EXPORT_WRITERS.get(path.suffix)
     if write is None:
-        raise UsageError(f"{path} names no form: end it in {', '.join(_FORMS)}")
+        raise UsageError(f"{path} has no known suffix: use one of {', '.join(_EXPORT_WRITERS)}")
     if path.exists() and not replace:
-        raise UsageError(f"{path} exists already; name another place or remove it")
+        raise UsageError(f"{path} already exists; choose another path or remove it")
     size = library.model.view("units").vector_size if library.model is not None else 0
     count = without = 0
 
@@ -109,7 +108,7 @@ def export_equations(library: Library, path: str | Path, *, replace: bool = Fals
 
     with atomic.new_file(path) as made:
         write(made, counted(), size)
-    return Listed(path, count, without)
+    return ExportResult(path, count, without)
 
 
 def _jsonl(path: Path, rows: Iterator[Row], size: int) -> None:
@@ -120,7 +119,7 @@ def _jsonl(path: Path, rows: Iterator[Row], size: int) -> None:
 
 
 def _csv(path: Path, rows: Iterator[Row], size: int) -> None:
-    """Nine digits give every number back."""
+    """Write numbers with nine digits, which restore every float32."""
     with path.open("w", encoding="utf-8", newline="") as file:
         writer = csv.writer(file)
         writer.writerow([*COLUMNS, *(f"v{at}" for at in range(size))])
@@ -145,13 +144,13 @@ def _parquet(path: Path, rows: Iterator[Row], size: int) -> None:
         batch: list[Row] = []
         for row in rows:
             batch.append(row)
-            if len(batch) == _TOGETHER:
+            if len(batch) == _BATCH_ROWS:
                 writer.write_batch(pa.RecordBatch.from_pylist(batch, schema))
                 batch = []
         writer.write_batch(pa.RecordBatch.from_pylist(batch, schema))
 
 
-_FORMS: dict[str, Callable[[Path, Iterator[Row], int], None]] = {
+_EXPORT_WRITERS: dict[str, Callable[[Path, Iterator[Row], int], None]] = {
     ".parquet": _parquet,
     ".csv": _csv,
     ".jsonl": _jsonl,

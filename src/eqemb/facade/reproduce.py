@@ -1,4 +1,4 @@
-"""Make a library again from its recorded steps, and compare."""
+"""Rebuild a library from its recorded steps, and compare the result with it."""
 
 import contextlib
 import hashlib
@@ -8,47 +8,42 @@ from pathlib import Path
 from typing import Any
 
 from eqemb.errors import UsageError
-from eqemb.facade.build import (
-    Watch,
-    base_model,
-    build_library,
-    read_library,
-    report_papers,
-)
+from eqemb.facade.build import build_library, paper_progress, read_library
+from eqemb.facade.model import Watch, load_base
 from eqemb.facade.update import add_papers, remove_articles
 from eqemb.library.generations import OpenLibrary
-from eqemb.library.ingest import (
-    resolved,
-)
+from eqemb.library.ingest import resolve_paths
 from eqemb.models.embeddings import own_model
 from eqemb.sources import Limits
 
 
 @dataclass
 class Rebuilt:
-    """Whether a library made again from its recorded steps is the same."""
+    """The comparison of a library with its rebuild."""
 
     parts: dict[str, bool] = field(default_factory=dict)
-    """Records, model and every file of the index: whether the bytes agree."""
+    """For records, model and every file of the index: whether the bytes are equal."""
     changed: list[str] = field(default_factory=list)
-    """Papers that are read differently now."""
+    """Papers that now give other records."""
     vanished: list[str] = field(default_factory=list)
+    """Papers, or paths of papers, that no longer exist."""
     appeared: list[str] = field(default_factory=list)
+    """Papers that the library does not have."""
 
     @property
     def agrees(self) -> bool:
-        """Whether everything is the same."""
+        """Whether the rebuild is identical."""
         return all(self.parts.values()) and not (self.changed or self.vanished or self.appeared)
 
 
 def rebuild(folder: str | Path, *, jobs: int | None = None, watch: Watch | None = None) -> Rebuilt:
-    """Make a library again, in a temporary folder, by the steps that made it, and compare."""
+    """Repeat the steps that made a library, in a temporary folder, and compare the results."""
     folder = Path(folder).resolve()
     with OpenLibrary.open(folder) as library:
         done = library.steps
         if not done:
-            raise UsageError(f"{folder} does not say how it was made: build it anew")
-        found = Rebuilt(vanished=_gone(done))
+            raise UsageError(f"{folder} does not record how it was made: build it again")
+        found = Rebuilt(vanished=_missing_paths(done))
         if found.vanished:
             return found
         with tempfile.TemporaryDirectory() as scratch:
@@ -59,30 +54,30 @@ def rebuild(folder: str | Path, *, jobs: int | None = None, watch: Watch | None 
             with OpenLibrary.open(again) as other:
                 _compare(library, other, found)
         for base in _bases(done):
-            if base_model(Path(base["path"])).sha256 != base["sha256"]:
+            if load_base(Path(base["path"])).sha256 != base["sha256"]:
                 found.changed.append(base["path"])
     return found
 
 
-def _gone(done: list[dict[str, Any]]) -> list[str]:
-    """Places that the steps of a library need and that are no longer there."""
-    places = [place for step in done if "paths" in step for place in resolved(step)]
+def _missing_paths(done: list[dict[str, Any]]) -> list[str]:
+    """Return the paths that the steps of a library need and that no longer exist."""
+    places = [place for step in done if "paths" in step for place in resolve_paths(step)]
     places += [step["from"] for step in done if "from" in step]
     places += [base["path"] for base in _bases(done)]
     return [place for place in dict.fromkeys(places) if not Path(place).exists()]
 
 
 def _bases(done: list[dict[str, Any]]) -> list[dict[str, str]]:
-    """The libraries whose words were taken."""
-    lessons = [step["model"] for step in done if step.get("model")]
-    return [lesson["base"] for lesson in lessons if lesson["base"]]
+    """Return the models whose word vectors were used."""
+    plans = [step["model"] for step in done if step.get("model")]
+    return [plan["base"] for plan in plans if plan["base"]]
 
 
 def _repeat(step: dict[str, Any], folder: Path, jobs: int | None, watch: Watch | None) -> None:
-    """Do a step again."""
+    """Repeat a step."""
     if step["step"] == "remove":
-        with OpenLibrary.open(folder) as library:  # a paper may have vanished since
-            there = {name for (name,) in library.records.rows("SELECT name FROM sources")}
+        with OpenLibrary.open(folder) as library:  # a paper may no longer exist
+            there = {name for name, _ in library.records.origins()}
         if wanted := [name for name in step["articles"] if name in there]:
             remove_articles(folder, wanted, watch=watch)
         return
@@ -93,11 +88,11 @@ def _repeat(step: dict[str, Any], folder: Path, jobs: int | None, watch: Watch |
         add_papers(folder, step["paths"], **options, watch=watch)
     elif step["step"] == "read":
         options = {"jobs": jobs, "limits": limits, "index": step.get("index", False)}
-        read_library(step["paths"], folder, **options, progress=report_papers(watch))
+        read_library(step["paths"], folder, **options, progress=paper_progress(watch))
     else:
-        lesson = step["model"]
-        base = lesson["base"]["path"] if lesson and lesson["base"] else None
-        model = lesson["settings"] if lesson else False
+        plan = step["model"]
+        base = plan["base"]["path"] if plan and plan["base"] else None
+        model = plan["settings"] if plan else False
         options = {"model": model, "base": base, "jobs": jobs, "limits": limits}
         build_library(step["paths"], folder, **options, watch=watch)
 
@@ -118,9 +113,9 @@ def _compare(library: OpenLibrary, other: OpenLibrary, found: Rebuilt) -> None:
 
 
 def _digests(library: OpenLibrary) -> dict[str, list[bytes]]:
-    """What was read, by name."""
+    """Return the digests of sources by name."""
     found: dict[str, list[bytes]] = {}
-    for name, digest in library.records.rows("SELECT name, digest FROM sources ORDER BY id"):
+    for name, digest in library.records.digests():
         found.setdefault(name, []).append(digest)
     return found
 

@@ -1,4 +1,4 @@
-"""Change a library: add papers and remove articles."""
+"""Add papers to a library, and remove articles. The model stays; the index is computed again."""
 
 import contextlib
 import difflib
@@ -7,64 +7,66 @@ import time
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 from eqemb.errors import UsageError
 from eqemb.facade.build import (
-    INDEXING,
-    TOGETHER,
-    Watch,
-    finish,
-    lacking,
-    report_papers,
-    several,
-    silent,
+    finish_generation,
+    ignore_progress,
+    paper_progress,
     switch_generation,
 )
-from eqemb.library.database import Record, Records
+from eqemb.facade.model import INDEXING, Watch, count_unknown
+from eqemb.library.database import Records
+from eqemb.library.executor import WorkerLimits
 from eqemb.library.generations import OpenLibrary
 from eqemb.library.ingest import (
-    Backstops,
-    Reader,
-    begin,
-    being_written,
-    check_articles,
-    checked_jobs,
-    find_clusters,
-    is_done,
-    reading_step,
-    records_written,
-    resolved,
+    Ingest,
+    Paths,
+    begin_generation,
+    ingest_step,
+    is_complete,
+    mark_near_duplicates,
+    open_for_writing,
+    path_list,
+    require_articles,
+    resolve_paths,
+    worker_count,
+    write_lock,
     write_run,
 )
+from eqemb.library.report import make_report
+from eqemb.library.rows import Record
 from eqemb.models import workspace
 from eqemb.models.embeddings import own_model
 from eqemb.sources import Found, Limits, discover
 from eqemb.storage import atomic
 
+_COMMIT_AFTER = 500  # records
+
 
 @dataclass
 class Change:
-    """What adding or removing papers did."""
+    """The result of adding or removing papers."""
 
     articles: int = 0
-    """Articles that came, or went."""
+    """Number of articles added, or removed."""
     skipped: int = 0
-    """New sources that are no articles."""
+    """Number of new sources that are not articles."""
     known: list[str] = field(default_factory=list)
-    """Not read, since articles of these names are there."""
+    """Names that were not read because the library has articles of these names."""
     replaced: list[str] = field(default_factory=list)
+    """Names of articles that were replaced."""
     kept: list[str] = field(default_factory=list)
-    """To be replaced, but what should replace them could not be read."""
+    """Names of articles that were not replaced, because the new source could not be read."""
     lacks: dict[str, int] | None = None
-    """What the model does not have of the new papers, where there is a model."""
+    """Words and units of the new papers that the model does not have; None without a model."""
     finished: bool = False
-    """It was done before: there was nothing to go on with."""
+    """The same change had been completed before, so that there was nothing to resume."""
 
 
 def add_papers(
     folder: str | Path,
-    paths: str | Path | Iterable[str | Path],
+    paths: Paths,
     *,
     replace: bool = False,
     jobs: int | None = None,
@@ -72,67 +74,88 @@ def add_papers(
     limits: Limits | None = None,
     watch: Watch | None = None,
 ) -> Change:
-    """Read papers into a library that is there, after those it has; its model stays as it is.
+    """Add papers to an existing library; its model stays unchanged.
 
-    A paper whose name is there already is passed over or, with `replace`, takes the other's place.
+    Parameters:
+        folder: The library.
+        paths: One file or folder, or several.
+        replace: Replace articles of the same names. By default, such papers are not read.
+        jobs: Number of worker processes; by default one per processor.
+        resume: Continue an interrupted `add_papers` with the same arguments.
+        limits: Size limits of a paper.
+        watch: Called with the stage and its state, for progress displays.
+
+    Returns:
+        What was added, replaced and skipped.
     """
-    started, folder, given = time.time(), Path(folder), several(paths)
-    limits, jobs, watch = limits or Limits(), checked_jobs(jobs), watch or silent
+    started, folder, given = time.time(), Path(folder), path_list(paths)
+    limits, jobs, watch = limits or Limits(), worker_count(jobs), watch or ignore_progress
     OpenLibrary.open(folder).close()
     tasks, change = discover(given, limits), Change()
-    with being_written(folder), OpenLibrary.open(folder) as old:
-        step = reading_step("add", given, limits) | {"replace": replace}
-        if resume and replace and is_done(folder, [*old.steps[:-1], step]):
-            return Change(finished=True)  # without `replace` all papers are known by now
-        generation = begin(folder, [*old.steps, step], resume=resume)
+    with write_lock(folder), OpenLibrary.open(folder) as old:
+        step = ingest_step("add", given, limits) | {"replace": replace}
+        if resume and replace and is_complete(folder, [*old.steps[:-1], step]):
+            return Change(finished=True)  # without `replace`, all papers are known by now
+        generation = begin_generation(folder, [*old.steps, step], resume=resume)
         there = set() if replace else set(old.records.names())
-        with records_written(generation / "read.sqlite") as records:
-            reader = Reader(limits, Backstops(), jobs, report_papers(watch))
-            done = reader.read(_unknown(tasks, there, change.known), records, folder)
+        with open_for_writing(generation / "read.sqlite") as records:
+            ingest = Ingest(limits, WorkerLimits(), jobs, paper_progress(watch))
+            done = ingest.run(_skip_known(tasks, there, change.known), records, folder)
         with contextlib.closing(Records(generation / "read.sqlite")) as new:
             if not new.names():
                 change.skipped = new.count()
                 if not change.known:
-                    check_articles(_why_nothing(new), folder, generation)
+                    require_articles(make_report(new, {}), folder, generation)
                 shutil.rmtree(generation, ignore_errors=True)
                 return change
-            merged = _Merged(old.records, new, change)
-            _take(old, generation, merged, limits, watch, change=change)
-        write_run(generation, started, jobs, paths=resolved(step), resumed_after=done)
-        old.close()  # who has it open holds it
+            merged = _MergedRecords(old.records, new, change)
+            _fill(old, generation, merged, limits, watch, change=change)
+        write_run(generation, started, jobs, paths=resolve_paths(step), resumed_after=done)
+        old.close()  # an open library holds its generation
         switch_generation(folder, generation)
     return change
 
 
 def remove_articles(
     folder: str | Path,
-    names: Iterable[str],
+    names: str | Iterable[str],
     *,
     resume: bool = False,
     watch: Watch | None = None,
 ) -> Change:
-    """Take articles out of a library; its model stays as it is."""
-    started, folder, wanted = time.time(), Path(folder), list(dict.fromkeys(names))
+    """Remove articles from a library; its model stays unchanged.
+
+    Parameters:
+        folder: The library.
+        names: One article name, or several.
+        resume: Continue an interrupted `remove_articles` with the same names.
+        watch: Called with the stage and its state, for progress displays.
+
+    Returns:
+        The number of removed articles, as `articles`.
+    """
+    started, folder = time.time(), Path(folder)
+    wanted = [names] if isinstance(names, str) else list(dict.fromkeys(names))
     OpenLibrary.open(folder).close()
-    with being_written(folder), OpenLibrary.open(folder) as old:
+    with write_lock(folder), OpenLibrary.open(folder) as old:
         step = {"step": "remove", "articles": wanted}
-        if resume and is_done(folder, [*old.steps[:-1], step]):
+        if resume and is_complete(folder, [*old.steps[:-1], step]):
             return Change(finished=True)
         _check_names(old, wanted)
-        generation = begin(folder, [*old.steps, step], resume=resume)
+        generation = begin_generation(folder, [*old.steps, step], resume=resume)
         gone, left = set(wanted), old.records.names()
         change = Change(len([name for name in left if name in gone]))
         kept = (record for record in old.records.sources() if record.name not in gone)
         limits = Limits(**old.report["limits"])
-        _take(old, generation, kept, limits, watch or silent)
+        _fill(old, generation, kept, limits, watch or ignore_progress)
         write_run(generation, started, 1)
         old.close()
         switch_generation(folder, generation)
     return change
 
 
-def _unknown(tasks: Iterator[Found], there: set[str], known: list[str]) -> Iterator[Found]:
-    """Sources that are not there yet; the names of others are noted."""
+def _skip_known(tasks: Iterator[Found], there: set[str], known: list[str]) -> Iterator[Found]:
+    """Yield the sources whose names are new; append the names of others to `known`."""
     for found in tasks:
         if found.name in there:
             known.append(found.name)
@@ -141,9 +164,8 @@ def _unknown(tasks: Iterator[Found], there: set[str], known: list[str]) -> Itera
 
 
 def _check_names(library: OpenLibrary, wanted: list[str]) -> None:
-    """Refuse names that are not there, and to leave nothing."""
-    query = "SELECT name FROM sources ORDER BY id"
-    every = list(dict.fromkeys(name for (name,) in library.records.rows(query)))
+    """Raise an error for unknown names, and if no article would be left."""
+    every = list(dict.fromkeys(name for name, _ in library.records.origins()))
     for name in wanted:
         if name not in every:
             within = [other for other in every if name in other][:3]
@@ -152,24 +174,18 @@ def _check_names(library: OpenLibrary, wanted: list[str]) -> None:
             raise UsageError(f"no article {name!r} in {library.folder}: {hint}")
     if not set(library.records.names()) - set(wanted):
         raise UsageError(
-            f"that would leave no article in {library.folder}: delete the folder instead"
+            f"this would remove every article of {library.folder}: delete the folder instead"
         )
 
 
-def _why_nothing(records: Records) -> dict[str, Any]:
-    """Of records without articles, what a report says of them."""
-    query = "SELECT cause, COUNT(*) FROM sources GROUP BY cause ORDER BY COUNT(*) DESC, cause"
-    return {"articles": 0, "skipped": {"causes": dict(records.rows(query))}}
-
-
-class _Merged:
-    """Old records, then new ones; of two with one name the new one, if it could be read."""
+class _MergedRecords:
+    """Old records, then new ones. A new article replaces an old one of the same name."""
 
     def __init__(self, old: Records, new: Records, change: Change) -> None:
         self._old, self._new, self._change = old, new, change
         self._there = set(old.names())
         self._read = set(new.names())
-        self._seen = set(new.rows("SELECT name, origin FROM sources"))
+        self._seen = set(new.origins())
 
     def __iter__(self) -> Iterator[Record]:
         for record in self._old.sources():
@@ -190,7 +206,7 @@ class _Merged:
             yield record
 
 
-def _take(
+def _fill(
     old: OpenLibrary,
     generation: Path,
     records: Iterable[Record],
@@ -198,20 +214,20 @@ def _take(
     watch: Watch,
     change: Change | None = None,
 ) -> None:
-    """Fill a generation with these records, the model of the old one, and an index of both."""
+    """Fill a generation with records, the model of the old generation, and an index of both."""
     path = generation / "records.sqlite"
-    for scrap in generation.glob("records.sqlite*"):  # of a try that was interrupted
-        scrap.unlink()
+    for leftover in generation.glob("records.sqlite*"):  # of an interrupted attempt
+        leftover.unlink()
     names = []
-    with records_written(path) as written:
+    with open_for_writing(path) as written:
         for count, record in enumerate(records, 1):
             written.add(record)
             names.append(record.name)
-            if count % TOGETHER == 0:
+            if count % _COMMIT_AFTER == 0:
                 written.commit()
-                watch(INDEXING, f"{count:,} sources taken over")
+                watch(INDEXING, f"{count:,} sources copied")
         written.commit()
-        find_clusters(written)
+        mark_near_duplicates(written)
     about = old.report.get("model")
     model = own_model(old.generation)
     if model is not None and about is not None:
@@ -220,15 +236,15 @@ def _take(
                 _link(file, place / file.name)
         with OpenLibrary(generation / "training", generation) as unfinished:
             corpus = workspace.corpus(unfinished)
-        about = about | {"lacks": lacking(model, corpus)}
+        about = about | {"lacks": count_unknown(model, corpus)}
         if change is not None:
             new = frozenset(names) - (frozenset(old.records.names()) - frozenset(change.replaced))
-            change.lacks = lacking(model, corpus, new)
-    finish(generation, limits, about, watch)
+            change.lacks = count_unknown(model, corpus, new)
+    finish_generation(generation, limits, about, watch)
 
 
 def _link(file: Path, place: Path) -> None:
-    """The same file in another folder: a model is written once, and never changed."""
+    """Hard-link a file, or copy it. Model files are never changed after they were written."""
     try:
         place.hardlink_to(file)
     except OSError:

@@ -1,9 +1,7 @@
-"""The records of a library: every article, equation and loss, in one SQLite file.
+"""The records of a library: every article, equation and problem, in one SQLite file.
 
-A `Record` is an article as rows, made by the process that read it and only inserted by the one
-that writes. Rows stand in the order in which the sources were found. Each record carries a
-digest of its content, and the digest of a library is the digest of those in order: seconds and
-paths of the machine do not enter it.
+This module is the only one that contains SQL. Rows are stored in the order in which the sources
+were found. The digest of a library is the digest of its records' digests, in order.
 """
 
 import hashlib
@@ -12,17 +10,17 @@ import os
 import sqlite3
 from array import array
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 from urllib.parse import quote
 
 from eqemb.article import Article, Equation, Problem
 from eqemb.errors import EqembError
+from eqemb.library.rows import EQUATION_COLUMNS, JSON_COLUMNS, Record
 
-#: Raised whenever what is stored, or what decides that two equations are the same, changes; an
-#: index, which is made of records, has a version of its own.
-FORMAT = 2
+#: Version of the stored records. Increased whenever their content changes, or the rule by which two
+#: equations are of one type. The index, which is computed from records, has its own version.
+RECORDS_FORMAT = 2
 
 _SCHEMA = """
 CREATE TABLE sources (
@@ -49,102 +47,18 @@ CREATE INDEX problems_article ON problems (article);
 CREATE TABLE unknown_macros (article INTEGER NOT NULL, macro TEXT, count INTEGER);
 CREATE INDEX unknown_macros_article ON unknown_macros (article);
 """
-_EQUATION = [field.name for field in fields(Equation) if field.name != "article"]
-_JSON = frozenset(("labels", "references"))
-#: A paper with one of these was read in part: something of it is not in the library.
-PARTIAL = frozenset((
-    "missing input", "recursive input", "input budget", "expansion budget", "output budget",
-    "macro recursion", "unclosed conditional", "unclosed environment", "truncated archive",
-    "file too large", "unsafe member", "encrypted member", "unsupported compression",
-    "unreadable file", "not text", "formula missing", "scan budget", "runaway argument",
-    "unclosed inline mathematics",
-))  # fmt: skip
 
 
-#: What an equation is: its canonical form, and its units in order ("symbol\\tsymbol\\tpath").
-Form = tuple[str, tuple[str, ...]]
+class ArticleTotals(NamedTuple):
+    """Sums over all articles."""
 
-
-@dataclass(slots=True)
-class Record:
-    """One source as rows: an article read wholly or in part, or a source that was skipped."""
-
-    name: str
-    origin: str
-    collection: str
-    status: str
-    """"read", "partial" or "skipped"."""
-    cause: str = ""
-    detail: str = ""
-    digest: bytes = b""
-    seconds: float = 0.0
-    article: tuple[Any, ...] | None = None
-    equations: tuple[tuple[Any, ...], ...] = ()
-    forms: tuple[Form, ...] = ()
-    """For each equation."""
-    problems: tuple[tuple[Any, ...], ...] = ()
-    unknown: tuple[tuple[Any, ...], ...] = ()
-
-    def seal(self) -> "Record":
-        """Compute the digest of the content."""
-        content = (
-            self.name, self.origin, self.collection, self.status, self.cause, self.detail,
-            None if self.article is None else self.article[:-1],
-            self.equations, self.forms, self.problems, self.unknown,
-        )  # fmt: skip
-        text = json.dumps(content, ensure_ascii=True, separators=(",", ":"))
-        self.digest = hashlib.sha256(text.encode()).digest()
-        return self
-
-
-def skipped(name: str, origin: str, collection: str, cause: str, detail: str) -> Record:
-    """The record of a source that is no article."""
-    return Record(*_storable(name, origin, collection, "skipped", cause, detail)).seal()
-
-
-def from_article(
-    article: Article, words: int, sketch: bytes, forms: list[Form] | None = None
-) -> Record:
-    """An article as rows; `forms` are those of its equations, their LaTeX where none are given."""
-    if forms is None:
-        forms = [(equation.expanded, ()) for equation in article.equations]
-    lost = [p for p in article.problems if p.cause.startswith("lost:") or p.cause in PARTIAL]
-    row = (
-        article.title, article.main_file, article.text,
-        json.dumps(article.sections, ensure_ascii=False), words,
-        len({equation.display for equation in article.equations}), article.displays_opened,
-        article.displays_lost, article.source_bytes, sketch,
-    )  # fmt: skip
-    name, origin, collection = _storable(article.name, article.origin, article.collection)
-    return Record(
-        name,
-        origin,
-        collection,
-        "partial" if lost else "read",
-        article=_storable(*row),
-        equations=tuple(
-            _storable(*(_column(equation, name) for name in _EQUATION))
-            for equation in article.equations
-        ),
-        forms=tuple((_storable(canonical)[0], _storable(*units)) for canonical, units in forms),
-        problems=tuple(_storable(p.cause, p.file, p.line, p.detail) for p in article.problems),
-        unknown=tuple(_storable(*pair) for pair in sorted(article.unknown_macros.items())),
-    ).seal()
-
-
-def _column(equation: Equation, name: str) -> Any:
-    value = getattr(equation, name)
-    return json.dumps(value, ensure_ascii=False) if name in _JSON else value
-
-
-def _storable(*values: Any) -> tuple[Any, ...]:
-    """Values that SQLite can hold: a lone surrogate cannot be encoded."""
-    return tuple(
-        value.encode("utf-8", "replace").decode()
-        if isinstance(value, str) and not value.isascii()
-        else value
-        for value in values
-    )
+    words: int
+    source_bytes: int
+    displays_opened: int
+    displays_found: int
+    displays_lost: int
+    displays_unaccounted: int
+    """Opened, but neither found nor known to be lost."""
 
 
 def _digest(canonical: str) -> bytes:
@@ -152,12 +66,14 @@ def _digest(canonical: str) -> bytes:
 
 
 class Records:
-    """The SQLite file: written in order, read at random."""
+    """The SQLite file of a library: records are appended in order and read in any order."""
 
     def __init__(self, path: Path, *, write: bool = False) -> None:
+        """Open the file read-only; with `write`, create it if it is missing."""
         self.path = path
         self._open = False
         self._units: dict[str, int] | None = None
+        self._types: int | None = None
         if write:
             self._db = sqlite3.connect(path, isolation_level=None)
         else:
@@ -180,7 +96,7 @@ class Records:
     # ------------------------------------------------------------ writing
 
     def add(self, record: Record) -> None:
-        """Write one record; durable after the next `commit`."""
+        """Append one record. It is durable after the next `commit`."""
         if not self._open:
             self._db.execute("BEGIN")
             self._open = True
@@ -195,7 +111,7 @@ class Records:
         if record.article is not None:
             marks = ",".join("?" * (len(record.article) + 1))
             self._db.execute(f"INSERT INTO articles VALUES ({marks})", (key, *record.article))
-        marks = ",".join("?" * (len(_EQUATION) + 2))
+        marks = ",".join("?" * (len(EQUATION_COLUMNS) + 2))
         self._db.executemany(
             f"INSERT INTO equations VALUES ({marks})",
             (
@@ -212,16 +128,18 @@ class Records:
         self._written += 1
 
     def _type(self, canonical: str, units: tuple[str, ...]) -> int:
-        """The id of an equation type; types and units are numbered as they come."""
+        """Return the id of an equation type; new types and units are numbered in order."""
         known = self.type_of(canonical)
         if known is not None:
             return known
         ids = array("i", (self._unit(unit) for unit in units)).tobytes()
-        new = self._db.execute(
-            "INSERT INTO types VALUES ((SELECT COUNT(*) FROM types), ?, ?, ?)",
-            (_digest(canonical), canonical, ids),
-        )
-        return int(new.lastrowid or 0)
+        if self._types is None:  # counted once: SQLite walks the table to count it
+            self._types = int(self._db.execute("SELECT COUNT(*) FROM types").fetchone()[0])
+        new = self._types
+        row = (new, _digest(canonical), canonical, ids)
+        self._db.execute("INSERT INTO types VALUES (?, ?, ?, ?)", row)
+        self._types += 1
+        return new
 
     def _unit(self, unit: str) -> int:
         if self._units is None:
@@ -232,13 +150,13 @@ class Records:
         return key
 
     def commit(self) -> None:
-        """Make all that was added durable."""
+        """Make added records durable."""
         if self._open:
             self._db.execute("COMMIT")
             self._open = False
 
     def set_clusters(self, clusters: Iterable[list[int]]) -> None:
-        """Note which sources are near-duplicates of one another."""
+        """Store which sources are near-duplicates; replaces earlier clusters."""
         self._db.execute("BEGIN")
         self._db.execute("UPDATE sources SET cluster = NULL")
         for number, members in enumerate(clusters, 1):
@@ -248,47 +166,221 @@ class Records:
         self._db.execute("COMMIT")
 
     def finish(self) -> None:
-        """Close the file as one that can be read in place."""
+        """Commit, and close the file as a single file without a write-ahead log."""
         self.commit()
         self._db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
         self._db.execute("PRAGMA journal_mode=DELETE")
         self._db.close()
 
     def close(self) -> None:
-        """Let go of the file; what was added since the last `commit` is forgotten."""
+        """Close the file; records added since the last `commit` are dropped."""
         self._db.close()
 
     # ------------------------------------------------------------ reading
 
     def count(self) -> int:
-        """Sources written so far."""
+        """Return the number of sources, articles and skipped ones."""
         return int(self._db.execute("SELECT COUNT(*) FROM sources").fetchone()[0])
 
     def rows(self, query: str, *values: Any) -> Iterator[tuple[Any, ...]]:
-        """The rows of a query of our own."""
+        """Run a query and return its rows."""
         return iter(self._db.execute(query, values))
 
     def type_of(self, canonical: str) -> int | None:
-        """The id of the equation type of a canonical form, None where it does not occur."""
+        """Return the id of the equation type with a canonical form, or None."""
         query = "SELECT id FROM types WHERE digest = ?"
         return next((int(key) for (key,) in self.rows(query, _digest(canonical))), None)
 
     def sha256(self) -> str:
-        """The digest of the content, in order."""
-        total = hashlib.sha256(f"eqemb records {FORMAT}\n".encode())
+        """Return the digest of all records and clusters."""
+        total = hashlib.sha256(f"eqemb records {RECORDS_FORMAT}\n".encode())
         for digest, cluster in self.rows("SELECT digest, cluster FROM sources ORDER BY id"):
             total.update(digest + str(cluster).encode())
         return total.hexdigest()
 
     def names(self) -> list[str]:
-        """The names of the articles, in order."""
+        """Return the names of the articles, in order."""
         query = "SELECT name FROM sources WHERE status != 'skipped' ORDER BY id"
         return [row[0] for row in self.rows(query)]
 
+    # ------------------------------------------------------------ reading, for ingest and facade
+
+    def origins(self) -> Iterator[tuple[str, str]]:
+        """Yield name and origin of every source, in order."""
+        return iter(self._db.execute("SELECT name, origin FROM sources ORDER BY id"))
+
+    def digests(self) -> Iterator[tuple[str, bytes]]:
+        """Yield name and digest of every source, in order."""
+        return iter(self._db.execute("SELECT name, digest FROM sources ORDER BY id"))
+
+    def contents(self) -> Iterator[tuple[str, int, str]]:
+        """Yield name, number of equations and title of every article, in order."""
+        query = (
+            "SELECT name, (SELECT COUNT(*) FROM equations e WHERE e.article = s.id), title"
+            " FROM sources s JOIN articles a ON a.id = s.id ORDER BY s.id"
+        )
+        return iter(self._db.execute(query))
+
+    def article_ids(self) -> Iterator[tuple[int, str, str]]:
+        """Yield id, name and collection of every article, in order."""
+        query = "SELECT id, name, collection FROM sources WHERE status != 'skipped' ORDER BY id"
+        return ((int(key), name, group) for key, name, group in self.rows(query))
+
+    def unit_names(self) -> Iterator[str]:
+        """Yield every unit, ordered by id."""
+        return (unit for (unit,) in self.rows("SELECT unit FROM units ORDER BY id"))
+
+    def equation_units(self, key: int) -> Iterator[tuple[int, list[int]]]:
+        """Yield type and unit ids of every equation of an article, in order."""
+        query = (
+            "SELECT type, units FROM equations e JOIN types t ON t.id = e.type"
+            " WHERE article = ? ORDER BY ordinal"
+        )
+        return ((int(type_), array("i", ids).tolist()) for type_, ids in self.rows(query, key))
+
+    def first_equation(self, type_: int) -> str:
+        """Return the name (`ARTICLE#4`) of the first equation of a type."""
+        query = (
+            "SELECT name, ordinal FROM equations e JOIN sources s ON s.id = e.article"
+            " WHERE type = ? ORDER BY e.article, ordinal LIMIT 1"
+        )
+        name, ordinal = next(self.rows(query, type_))
+        return f"{name}#{ordinal}"
+
+    def sketch_sizes(self) -> list[tuple[int, int]]:
+        """Return id and number of sampled hashes of every article, in order."""
+        query = "SELECT id, LENGTH(sketch) / 8 FROM articles ORDER BY id"
+        return self._db.execute(query).fetchall()
+
+    def sketches(self) -> Iterator[bytes]:
+        """Yield the sampled hashes of every article, in order."""
+        return (data for (data,) in self.rows("SELECT sketch FROM articles ORDER BY id"))
+
+    # ------------------------------------------------------------ reading, for the report
+
+    def status_counts(self) -> dict[str, int]:
+        """Return how many sources were read, partially read and skipped."""
+        return dict(self._db.execute("SELECT status, COUNT(*) FROM sources GROUP BY status"))
+
+    def skip_counts(self) -> dict[str, int]:
+        """Return how many sources were skipped for each cause, most frequent first."""
+        query = (
+            "SELECT cause, COUNT(*) FROM sources WHERE status = 'skipped'"
+            " GROUP BY cause ORDER BY COUNT(*) DESC, cause"
+        )
+        return dict(self._db.execute(query))
+
+    def numbering_counts(self) -> dict[int | None, int]:
+        """Return how many equations are numbered (1), not numbered (0) and unknown (None)."""
+        return dict(self._db.execute("SELECT numbered, COUNT(*) FROM equations GROUP BY numbered"))
+
+    def totals(self) -> ArticleTotals:
+        """Return sums over all articles."""
+        query = (
+            "SELECT COALESCE(SUM(words), 0), COALESCE(SUM(bytes), 0), COALESCE(SUM(opened), 0),"
+            " COALESCE(SUM(MIN(displays, opened)), 0), COALESCE(SUM(lost), 0),"
+            " COALESCE(SUM(MAX(opened - displays - lost, 0)), 0) FROM articles"
+        )
+        return ArticleTotals(*next(self.rows(query)))
+
+    def skipped_sources(self, most: int = -1) -> Iterator[tuple[str, str, str]]:
+        """Yield origin, cause and detail of the first skipped sources, by default of all."""
+        query = (
+            "SELECT origin, cause, detail FROM sources WHERE status = 'skipped' ORDER BY id LIMIT ?"
+        )
+        return iter(self._db.execute(query, (most,)))
+
+    def least_covered(self, most: int) -> Iterator[tuple[str, int, int]]:
+        """Yield name, displays opened and displays missing of the least complete articles."""
+        # "missing", since "lost" is the column of displays that are known to be lost
+        query = (
+            "SELECT name, opened, opened - displays AS missing FROM sources s JOIN articles a"
+            " ON a.id = s.id WHERE missing > 0"
+            " ORDER BY 1.0 * missing / opened DESC, missing DESC, s.id LIMIT ?"
+        )
+        return iter(self._db.execute(query, (most,)))
+
+    def problems(self, *, partial: bool = False) -> Iterator[tuple[str, str, str, int, str]]:
+        """Yield cause, article, file, line and detail of every problem, in order.
+
+        With `partial`, only those of partially read articles.
+        """
+        query = (
+            "SELECT p.cause, name, file, line, p.detail FROM problems p JOIN sources s"
+            " ON s.id = p.article"
+        )
+        query += (
+            " WHERE status = 'partial' ORDER BY s.id, p.rowid" if partial else " ORDER BY p.rowid"
+        )
+        return iter(self._db.execute(query))
+
+    def problem_counts(self) -> list[tuple[str, int, int]]:
+        """Return cause, occurrences and articles of every kind of problem, most frequent first."""
+        query = (
+            "SELECT cause, COUNT(*), COUNT(DISTINCT article) FROM problems"
+            " GROUP BY cause ORDER BY COUNT(*) DESC, cause"
+        )
+        return self._db.execute(query).fetchall()
+
+    def problem_examples(self, cause: str, most: int) -> Iterator[tuple[str, str, int, str]]:
+        """Yield article, file, line and detail of problems: the first of each article first."""
+        query = (
+            "SELECT name, file, line, p.detail FROM problems p JOIN sources s ON s.id = p.article"
+            " WHERE p.cause = ?"
+            " ORDER BY ROW_NUMBER() OVER (PARTITION BY article ORDER BY p.rowid), p.rowid LIMIT ?"
+        )
+        return iter(self._db.execute(query, (cause, most)))
+
+    def unknown_macros(self) -> Iterator[tuple[str, str, int]]:
+        """Yield article, macro and occurrences for every unknown macro of every article."""
+        query = (
+            "SELECT name, macro, count FROM unknown_macros JOIN sources s ON s.id = article"
+            " ORDER BY s.id, macro"
+        )
+        return iter(self._db.execute(query))
+
+    def unknown_macro_counts(self, most: int) -> Iterator[tuple[str, int, int, str]]:
+        """Yield the most frequent unknown macros: macro, occurrences, articles and an example.
+
+        The example is the article with most occurrences, the first of equals.
+        """
+        query = (
+            "SELECT macro, SUM(count), COUNT(*), name, MAX(count * 1000000000 - article)"
+            " FROM unknown_macros JOIN sources s ON s.id = article"
+            " GROUP BY macro ORDER BY SUM(count) DESC, macro LIMIT ?"
+        )
+        for macro, count, articles, name, _ in self.rows(query, most):
+            yield macro, count, articles, name
+
+    def cluster_members(self) -> list[list[str]]:
+        """Return the names of near-duplicate articles, cluster by cluster."""
+        query = "SELECT cluster, name FROM sources WHERE cluster IS NOT NULL ORDER BY cluster, id"
+        found: dict[int, list[str]] = {}
+        for cluster, name in self.rows(query):
+            found.setdefault(cluster, []).append(name)
+        return list(found.values())
+
+    def collection_totals(self) -> Iterator[tuple[str, int, int, int, int]]:
+        """Yield name, articles, words, equations and numbered equations of every collection."""
+        query = (
+            "SELECT collection, COUNT(*), SUM(words), SUM((SELECT COUNT(*) FROM equations e WHERE"
+            " e.article = s.id)), SUM((SELECT COUNT(*) FROM equations e WHERE e.article = s.id AND"
+            " numbered)) FROM sources s JOIN articles a ON a.id = s.id GROUP BY collection"
+            " ORDER BY collection"
+        )
+        return iter(self._db.execute(query))
+
+    def slowest(self, most: int) -> list[tuple[str, float]]:
+        """Return the sources that took longest to read, with seconds."""
+        query = "SELECT name, seconds FROM sources ORDER BY seconds DESC, id LIMIT ?"
+        return self._db.execute(query, (most,)).fetchall()
+
+    # ------------------------------------------------------------ reading, articles and equations
+
     def sources(self) -> Iterator[Record]:
-        """Every source as it was written, in order: `add` of these gives the same records."""
-        units = [unit for (unit,) in self.rows("SELECT unit FROM units ORDER BY id")]
-        equations = ", ".join(f'"{column}"' for column in _EQUATION)
+        """Yield every record in order; adding them to an empty file gives the same records."""
+        units = list(self.unit_names())
+        equations = ", ".join(f'"{column}"' for column in EQUATION_COLUMNS)
         for key, *row in self.rows(
             "SELECT id, name, origin, collection, status, cause, detail, digest, seconds"
             " FROM sources ORDER BY id"
@@ -316,12 +408,15 @@ class Records:
             yield record
 
     def key(self, name: str) -> int | None:
-        """The id of the article of a name, None where there is none."""
+        """Return the id of the article with this name, or None.
+
+        A skipped source may have the same name as an article; it is never returned.
+        """
         query = "SELECT s.id FROM sources s JOIN articles a ON a.id = s.id WHERE s.name = ?"
         return next((int(key) for (key,) in self.rows(query, name)), None)
 
     def article(self, name: str) -> Article | None:
-        """One article as it was read, None where there is none of that name."""
+        """Return the article with this name, or None."""
         query = (
             "SELECT s.id, s.name, origin, collection, title, main_file, text, sections, opened,"
             " lost, bytes FROM sources s JOIN articles a ON a.id = s.id WHERE s.name = ?"
@@ -343,7 +438,7 @@ class Records:
         return found
 
     def equation(self, key: int, ordinal: int) -> tuple[Equation, str]:
-        """An equation by its article's id and its ordinal, with the article's title."""
+        """Return an equation by its article's id and its ordinal, and the article's title."""
         query = "SELECT name, title FROM sources s JOIN articles a ON a.id = s.id WHERE s.id = ?"
         name, title = next(self.rows(query, key))
         return next(self._equations(key, name, ordinal)), title
@@ -363,23 +458,23 @@ class Records:
         return ((f"{name}#{ordinal}", value) for name, ordinal, value in self.rows(query))
 
     def _equations(self, key: int, name: str, ordinal: int | None = None) -> Iterator[Equation]:
-        columns = ", ".join(f'"{column}"' for column in _EQUATION)
+        columns = ", ".join(f'"{column}"' for column in EQUATION_COLUMNS)
         query = f"SELECT {columns} FROM equations WHERE article = ?1"
         query += " ORDER BY ordinal" if ordinal is None else " AND ordinal = ?2"
         for row in self.rows(query, key, *(() if ordinal is None else (ordinal,))):
-            values = dict(zip(_EQUATION, row, strict=True))
-            values |= {column: json.loads(values[column]) for column in _JSON}
+            values = dict(zip(EQUATION_COLUMNS, row, strict=True))
+            values |= {column: json.loads(values[column]) for column in JSON_COLUMNS}
             if values["numbered"] is not None:
                 values["numbered"] = bool(values["numbered"])
             yield Equation(name, **values)
 
 
 def open_records(path: Path) -> Records:
-    """The records of a library that is already there."""
+    """Open the records of an existing library."""
     try:
         return Records(path)
     except sqlite3.Error as error:
-        way_out = "build the library anew"
+        remedy = "rebuild the library"
         if path.exists() and not os.access(path, os.R_OK):
-            way_out = "make it readable for you"
-        raise EqembError(f"cannot read {path}: {error}; {way_out}") from None
+            remedy = "make the file readable"
+        raise EqembError(f"cannot read {path}: {error}; {remedy}") from None

@@ -1,14 +1,14 @@
-"""A library on disk: a folder whose library.json names the generation that is current.
+"""A library on disk: a folder whose library.json names the current generation.
 
-    library.json          format and current generation; the only file that is ever switched
-    generations/N/        records.sqlite, report.json, report.html, run.json of one reading, and
-                          model/ and index/ where it was built
+    library.json          format and current generation; a change replaces this file atomically
+    generations/N/        records.sqlite, settings.json, report.json, report.html and run.json;
+                          model/ and index/ if the library was built
     report.json, .html    copies of the current report, for people
 
-The generation after the current one is the reading under way, or one that was interrupted. It
-is taken by writing library.json anew, by rename, so that after a kill at any moment the library
-is the old one or the new one. Who has opened a library holds its generation: it answers on while
-others change the library, and the old generation goes with a change after it was closed.
+The generation after the current one is being made, or was interrupted. It becomes current by an
+atomic write of library.json, so that after a kill at any moment the library is the old one or the
+new one. An open library locks its generation: it can still be read while another process changes
+the library. The first change after it was closed removes the old generation.
 """
 
 import contextlib
@@ -23,24 +23,20 @@ from typing import Any, Self
 
 from eqemb.article import Article
 from eqemb.errors import EqembError, UsageError
-from eqemb.library.database import FORMAT, Records, open_records
+from eqemb.library.database import RECORDS_FORMAT, Records, open_records
 from eqemb.storage.atomic import sync_folder, to_json, write_atomically
 from eqemb.storage.locks import hold, remove_unheld
 
-REBUILD = "build the library anew, into another folder"
-#: All that a library's folder can hold before its first generation is taken; .lock comes first.
-_BEFORE_SWITCH = frozenset((".lock", "generations", ".library.json.new"))
-
-
-#: What reading a file whose bytes were lost or changed ends in.
-_DAMAGE = (sqlite3.Error, json.JSONDecodeError, UnicodeDecodeError)
+REBUILD = "rebuild the library in another folder"
+#: Errors that reading a damaged file raises.
+_DAMAGE_ERRORS = (sqlite3.Error, json.JSONDecodeError, UnicodeDecodeError)
 
 
 class OpenLibrary:
-    """A finished library, opened for reading: its records and what was written about them."""
+    """An existing library, opened for reading: its records, report and steps."""
 
     def __init__(self, folder: Path, generation: Path, held: int | None = None) -> None:
-        """`held` keeps the generation from being removed until the library is closed."""
+        """`held` is a lock on the generation, which `close` releases."""
         self._release = weakref.finalize(self, _close, held)
         self.folder = folder
         self.generation = generation
@@ -53,29 +49,29 @@ class OpenLibrary:
         while (state := read_state(folder)) is not None:
             generation = folder / "generations" / str(state["generation"])
             held = hold(generation)
-            if read_state(folder) == state:  # else it was changed before we held it
+            if read_state(folder) == state:  # otherwise it was changed before we locked it
                 return cls(folder, generation, held)
             _close(held)
         hint = (
-            "its reading was not finished: run the same command with --resume"
+            "it was not finished: run the same command with --resume"
             if (folder / "generations").is_dir()
-            else "make one with `eqemb build PAPERS -o LIBRARY`"
+            else "create one with `eqemb build PAPERS -o LIBRARY`"
         )
         raise UsageError(f"no library at {folder}: {hint}")
 
     @property
     def report(self) -> dict[str, Any]:
-        """What was read and what was not."""
-        return self._told("report", "articles")
+        """The ingest report, as in report.json."""
+        return self._read_json("report", "articles")
 
     @property
     def steps(self) -> list[dict[str, Any]]:
-        """What was done to make the library, in order; nothing where it is too old to say."""
-        found: list[dict[str, Any]] = self._told("settings", "format").get("steps", [])
+        """The steps that made the library, in order; empty if it is too old to record them."""
+        found: list[dict[str, Any]] = self._read_json("settings", "format").get("steps", [])
         return found
 
-    def _told(self, name: str, key: str) -> dict[str, Any]:
-        """A file of the generation, which always has this key."""
+    def _read_json(self, name: str, key: str) -> dict[str, Any]:
+        """Read a JSON file of the generation; without this key, it is damaged."""
         try:
             found = json.loads((self.generation / f"{name}.json").read_text("utf-8"))
             if isinstance(found, dict) and key in found:
@@ -86,7 +82,7 @@ class OpenLibrary:
         raise EqembError(f"{self.folder} has no readable {name} ({why}): {REBUILD}")
 
     def models(self) -> dict[str, dict[str, Any]]:
-        """What each trained model says of itself, by name; one that cannot be read is left out."""
+        """Return the configuration of each trained model, by name; unreadable ones are left out."""
         found = {}
         for path in sorted((self.folder / "models").glob("[!.]*/config.json")):
             with contextlib.suppress(OSError, ValueError):
@@ -96,22 +92,18 @@ class OpenLibrary:
         return found
 
     def articles(self) -> Iterator[Article]:
-        """Every article, in order."""
+        """Yield every article, in order."""
         for name in self.records.names():
             article = self.records.article(name)
             if article is not None:
                 yield article
 
     def contents(self) -> Iterator[tuple[str, int, str]]:
-        """Name, number of equations and title of every article, in order."""
-        query = (
-            "SELECT name, (SELECT COUNT(*) FROM equations e WHERE e.article = s.id), title"
-            " FROM sources s JOIN articles a ON a.id = s.id ORDER BY s.id"
-        )
-        return ((name, count, title) for name, count, title in self.records.rows(query))
+        """Yield name, number of equations and title of every article, in order."""
+        return self.records.contents()
 
     def article(self, name: str) -> Article:
-        """One article by name; a name that is not there is answered with near ones."""
+        """Return an article by name; the error for an unknown name suggests similar ones."""
         found = self.records.article(name)
         if found is None:
             names = self.records.names()
@@ -125,7 +117,7 @@ class OpenLibrary:
         return found
 
     def close(self) -> None:
-        """Let go of the files."""
+        """Close the files."""
         self.records.close()
         self._release()
 
@@ -134,14 +126,14 @@ class OpenLibrary:
 
     def __exit__(self, _kind: object, error: object, _trace: object) -> None:
         self.close()
-        if isinstance(error, Exception) and not self.generation.exists():  # there are no locks
-            raise EqembError(f"{self.folder} was changed since it was opened: ask again") from None
-        if isinstance(error, _DAMAGE):
+        if isinstance(error, Exception) and not self.generation.exists():  # it could not be locked
+            raise EqembError(f"{self.folder} was changed since it was opened: try again") from None
+        if isinstance(error, _DAMAGE_ERRORS):
             raise EqembError(f"{self.folder} is damaged ({error}): {REBUILD}") from None
         self._check_damage(error)
 
     def _check_damage(self, error: object) -> None:
-        """Say which file is damaged, where that is what an error comes from."""
+        """Raise an error that names the damaged file, if a damaged file caused `error`."""
 
 
 def _close(handle: int | None) -> None:
@@ -150,55 +142,62 @@ def _close(handle: int | None) -> None:
 
 
 def read_state(folder: Path) -> dict[str, int] | None:
-    """What library.json says, None where there is none."""
+    """Return the content of library.json, or None if there is none."""
     try:
         state = json.loads((folder / "library.json").read_text("utf-8"))
         number = state["format"]
-        if number == FORMAT:
+        if number == RECORDS_FORMAT:
             return {"format": number, "generation": int(state["generation"])}
     except FileNotFoundError:
         return None
     except NotADirectoryError:
         raise UsageError(
-            f"{folder} is a file, not a library folder: make one with"
-            " `eqemb build PAPERS -o LIBRARY`, and name it"
+            f"{folder} is a file, not a library folder: create a library with"
+            " `eqemb build PAPERS -o LIBRARY`"
         ) from None
     except (ValueError, KeyError, TypeError):
-        raise EqembError(f"{folder / 'library.json'} is not a library's: {REBUILD}") from None
-    what = "a newer" if isinstance(number, int) and number > FORMAT else "another"
+        raise EqembError(
+            f"{folder / 'library.json'} does not describe a library: {REBUILD}"
+        ) from None
+    what = "a newer" if isinstance(number, int) and number > RECORDS_FORMAT else "another"
     raise EqembError(
-        f"{folder} has library format {number}, this version of eqemb reads {FORMAT}: "
-        f"it was made by {what} version; read the papers again or use that version"
+        f"{folder} has library format {number}, but this version of eqemb reads {RECORDS_FORMAT}: "
+        f"it was made by {what} version; rebuild it, or use that version"
     )
 
 
 def make_folder(folder: Path) -> None:
-    """Make the folder of a library; one that holds anything but a library is refused."""
+    """Create the folder of a library; raise an error if it contains anything else."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except FileExistsError:
-        raise UsageError(f"{folder} is a file: give a folder for the library") from None
+        raise UsageError(f"{folder} is a file: choose a folder for the library") from None
     except OSError as error:
         raise EqembError(
-            f"cannot make the folder {folder} ({error.strerror}): name another place"
+            f"cannot create the folder {folder} ({error.strerror}): choose another path"
         ) from None
     names = {path.name for path in folder.iterdir()}
-    begun_by_us = names <= _BEFORE_SWITCH and (".lock" in names or not names)
-    if read_state(folder) is None and not begun_by_us:
-        raise UsageError(f"{folder} holds other files: give a new or empty folder for the library")
+    if read_state(folder) is None and not _is_unfinished(names):
+        raise UsageError(f"{folder} contains other files: choose a new or empty folder")
+
+
+def _is_unfinished(names: set[str]) -> bool:
+    """Return whether a folder with these entries is empty, or a library without a generation."""
+    others = {name for name in names if not name.startswith(".library.json.")}
+    return not names or (".lock" in names and others <= {".lock", "generations"})
 
 
 def next_generation(folder: Path) -> Path:
-    """Where the generation after the current one is written, or is being written."""
+    """Return the folder of the generation after the current one, which may be in progress."""
     state = read_state(folder)
     return folder / "generations" / str(state["generation"] + 1 if state else 1)
 
 
 def switch(folder: Path, generation: Path) -> None:
-    """Take a finished generation as the current one; older ones that nobody holds go then."""
+    """Make a finished generation current, and remove older ones that no process holds."""
     sync_folder(generation)
     sync_folder(generation.parent)
-    state = {"format": FORMAT, "generation": int(generation.name)}
+    state = {"format": RECORDS_FORMAT, "generation": int(generation.name)}
     write_atomically(folder / "library.json", to_json(state))
     for name in ("report.json", "report.html"):
         write_atomically(folder / name, (generation / name).read_text("utf-8"))

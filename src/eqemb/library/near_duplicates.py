@@ -1,9 +1,9 @@
-"""Near-duplicate documents: those that share more than a fifth of their 8-word runs.
+"""Find near-duplicate documents: those that share more than a fifth of their 8-word shingles.
 
-Every run of 8 words is hashed to 64 bits; one hash in four is kept, chosen by the hash itself,
-so that what two documents share is in both samples or in neither. Sorting the sampled hashes
-finds what is shared in near-linear time; they are sorted range by range, and sampled more
-thinly in a very large library, so that time and memory stay bounded.
+Every run of 8 words is hashed to 64 bits. One hash in four is sampled, chosen by its own bits, so
+that a shared run is in both samples or in neither. Sorting the sampled hashes finds shared runs in
+near-linear time. Hashes are sorted range by range, and sampled more thinly in a very large library,
+so that time and memory stay bounded.
 """
 
 import zlib
@@ -17,29 +17,29 @@ Hashes = NDArray[np.uint64]
 Integers = NDArray[np.int64]
 
 RUN = 8
-SHARE = 0.2
-_SAMPLE = np.uint64(3)  # kept where the two lowest bits are zero: one in four
-_FEWEST = 16  # sampled runs below which a document is too short to judge
-#: In a run of more documents than this (a licence, or many copies) only neighbours are paired:
-#: what all of them share then counts for a chain of pairs, and costs no more than it is long.
+DUPLICATE_SHARE = 0.2
+_SAMPLE = np.uint64(3)  # sampled if the two lowest bits are zero: one in four
+_FEWEST = 16  # sampled runs; documents with fewer are too short to compare
+#: If more documents than this share a run (a licence text, or many copies), only neighbours are
+#: paired. The documents then form a chain of pairs, whose cost is linear in their number.
 _MANY = 64
-_PART = 1_000_000  # hashes sorted, and pairs counted, at a time
-_TOTAL = 32_000_000  # hashes compared at most: beyond, one in 8, 16, ... is looked at
+_CHUNK_SIZE = 1_000_000  # hashes sorted, and pairs counted, at a time
+_MOST_HASHES = 32_000_000  # most hashes compared; above, only one in 8, 16, ... is used
 _MULTIPLIER = 0x9E3779B97F4A7C15
 #: _MULTIPLIER ** k mod 2**64: the weight of the k-th word of a run.
-_WEIGHTS = [pow(_MULTIPLIER, k + 1, 1 << 64) for k in range(RUN)]
+_WORD_WEIGHTS = [pow(_MULTIPLIER, k + 1, 1 << 64) for k in range(RUN)]
 
 _words: dict[str, int] = {}
 
 
 def sketch(words: list[str]) -> Hashes:
-    """The sampled hashes of a document's 8-word runs, sorted, each once."""
+    """Return the sampled hashes of a document's 8-word runs, sorted and unique."""
     if len(words) < RUN:
         return np.empty(0, np.uint64)
     hashed = np.fromiter((_word(word) for word in words), np.uint64, len(words))
     runs = len(words) - RUN + 1
     total = np.zeros(runs, np.uint64)
-    for k, weight in enumerate(_WEIGHTS):
+    for k, weight in enumerate(_WORD_WEIGHTS):
         total += hashed[k : k + runs] * np.uint64(weight)
     total ^= total >> np.uint64(31)
     total *= np.uint64(0xBF58476D1CE4E5B9)
@@ -48,7 +48,7 @@ def sketch(words: list[str]) -> Hashes:
 
 
 def _word(word: str) -> int:
-    """A hash of a word, the same in every process (unlike `hash`)."""
+    """Hash a word; unlike `hash`, with the same result in every process."""
     value = _words.get(word)
     if value is None:
         if len(_words) > 300_000:
@@ -58,21 +58,22 @@ def _word(word: str) -> int:
 
 
 def clusters(sizes: list[int], sketches: Callable[[], Iterable[Hashes]]) -> list[list[int]]:
-    """Groups of documents, by index, each linked by shared runs to another of its group.
+    """Return groups of near-duplicate documents, by index.
 
-    `sizes` are the lengths of the sketches; `sketches()` yields them in order and is called
-    once for each part of the hash range.
+    A document is in a group if it shares enough runs with any other document of the group.
+    `sizes` are the lengths of the sketches. `sketches()` yields them in order and is called once
+    for each part of the hash range.
     """
     if not sizes:
         return []
     mask = int(_SAMPLE)
-    while sum(sizes) > _TOTAL:
+    while sum(sizes) > _MOST_HASHES:
         mask = 2 * mask + 1
         sizes = [int(np.count_nonzero((found & np.uint64(mask)) == 0)) for found in sketches()]
     codes, shared = _shared_runs(sizes, sketches, np.uint64(mask))
     first, second = np.divmod(codes, len(sizes))
     lengths = np.array(sizes)
-    near = shared > SHARE * np.minimum(lengths[first], lengths[second])
+    near = shared > DUPLICATE_SHARE * np.minimum(lengths[first], lengths[second])
     linked: dict[int, int] = {}
     for pair in zip(first[near].tolist(), second[near].tolist(), strict=True):
         _join(linked, *pair)
@@ -85,8 +86,8 @@ def clusters(sizes: list[int], sketches: Callable[[], Iterable[Hashes]]) -> list
 def _shared_runs(
     sizes: list[int], sketches: Callable[[], Iterable[Hashes]], mask: np.uint64
 ) -> tuple[Integers, Integers]:
-    """Pairs of documents, as `first * documents + second`, and how many sampled runs they share."""
-    parts = max(1, -(-sum(sizes) // _PART))
+    """Return pairs of documents, as `first * documents + second`, and how many runs they share."""
+    parts = max(1, -(-sum(sizes) // _CHUNK_SIZE))
     edges = [(part << 64) // parts for part in range(parts + 1)]
     codes = counts = np.empty(0, np.int64)
     waiting: list[Integers] = []
@@ -94,15 +95,15 @@ def _shared_runs(
         hashes, owners = _part_of(sizes, sketches(), mask, (low, high - 1))
         for more in _pairs(hashes, owners, len(sizes)):
             waiting.append(more)
-            # as many as there are, and not each time a few: all merges then cost as much as one
-            if sum(map(len, waiting)) >= max(_PART, len(codes)):
+            # merge only when this doubles the result, so that all merges cost as much as one
+            if sum(map(len, waiting)) >= max(_CHUNK_SIZE, len(codes)):
                 codes, counts = _merge(codes, counts, waiting)
                 waiting = []
     return _merge(codes, counts, waiting)
 
 
 def _merge(codes: Integers, counts: Integers, more: list[Integers]) -> tuple[Integers, Integers]:
-    """Sorted codes and their counts, with those of more codes added."""
+    """Add codes to sorted codes and their counts."""
     new, times = np.unique(np.concatenate([codes[:0], *more]), return_counts=True)
     at = np.searchsorted(codes, new)
     known = np.append(codes, -1)[at] == new
@@ -114,7 +115,7 @@ def _merge(codes: Integers, counts: Integers, more: list[Integers]) -> tuple[Int
 def _part_of(
     sizes: list[int], sketches: Iterable[Hashes], mask: np.uint64, bounds: tuple[int, int]
 ) -> tuple[Hashes, NDArray[np.int32]]:
-    """The hashes between two bounds with the documents they are of."""
+    """Return the hashes between two bounds, and the document of each."""
     hashes, owners = [np.empty(0, np.uint64)], [np.empty(0, np.int32)]
     for document, (size, found) in enumerate(zip(sizes, sketches, strict=True)):
         if size >= _FEWEST:
@@ -127,7 +128,7 @@ def _part_of(
 
 
 def _pairs(hashes: Hashes, owners: NDArray[np.int32], documents: int) -> Iterator[Integers]:
-    """The pairs of documents that share each run, all of them or, of a run in many, neighbours."""
+    """Yield the pairs of documents that share a run; only neighbours if many share it."""
     order = np.argsort(hashes, kind="stable")
     hashes, owners = hashes[order], owners[order]
     starts = np.flatnonzero(np.diff(hashes, prepend=~hashes[:1]))
@@ -138,7 +139,7 @@ def _pairs(hashes: Hashes, owners: NDArray[np.int32], documents: int) -> Iterato
         else:
             left, right = np.arange(length - 1), np.arange(1, length)
         first = starts[lengths == length]
-        step = max(1, _PART // len(left))
+        step = max(1, _CHUNK_SIZE // len(left))
         for at in range(0, len(first), step):
             group = owners[first[at : at + step, None] + np.arange(length)].astype(np.int64)
             yield (group[:, left] * documents + group[:, right]).ravel()

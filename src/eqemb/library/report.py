@@ -1,7 +1,7 @@
-"""The account of a reading: what was read, what was not, why and where.
+"""The ingest report: what was read, what was not, why and where.
 
-`make_report` counts with SQL over the records, so that its cost in memory does not grow with the
-library; `render_report` shows the same numbers as one HTML page that needs nothing else.
+`make_report` computes the counts in the database, so that memory use does not grow with the
+library. `render_report` shows the same numbers as a self-contained HTML page.
 """
 
 import html
@@ -9,35 +9,36 @@ import math
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from eqemb.library.database import PARTIAL, Records
+from eqemb.library.database import Records
+from eqemb.library.rows import PARTIAL
 
-#: Sources that never were LaTeX: they do not count against coverage.
+#: Sources without LaTeX, which do not count against coverage.
 NOT_LATEX = frozenset(
     ("pdf only", "postscript only", "dvi only", "word processor file", "html only", "withdrawn")
 )
 _EXAMPLES = 5
-_LOST_EXAMPLES = 100  # of displays that were lost
-_NAMED = 200  # papers in a list; `every_problem` has them all
-_PLACE = ("article", "file", "line", "detail")
+_LOST_EXAMPLES = 100  # of lost displays
+_MOST_LISTED = 200  # papers in a list; `every_problem` yields all
+_PROBLEM_FIELDS = ("article", "file", "line", "detail")
+_SUPPORTED = ".tex, .gz, .tar, .tar.gz, .zip and unarXive .jsonl"
+#: What a skipped source is, by cause, for a message about a single file.
+_SKIP_PHRASES = {
+    "no TeX": "not LaTeX",
+    "pdf only": "a PDF without LaTeX source",
+    "postscript only": "PostScript without LaTeX source",
+    "dvi only": "a DVI file without LaTeX source",
+    "word processor file": "a word processor file",
+    "html only": "an HTML file",
+    "broken archive": "a damaged archive",
+    "broken record": "a damaged record",
+    "unsupported archive": "an archive of an unsupported kind",
+    "archive bomb": "an archive that expands to too much data",
+}
 
 
 def make_report(records: Records, settings: dict[str, Any]) -> dict[str, Any]:
-    """Every count of a reading, with examples."""
-    one = records.rows
-    statuses = dict(one("SELECT status, COUNT(*) FROM sources GROUP BY status"))
-    causes = dict(
-        one(
-            "SELECT cause, COUNT(*) FROM sources WHERE status = 'skipped'"
-            " GROUP BY cause ORDER BY COUNT(*) DESC, cause"
-        )
-    )
-    words, size, opened, found, lost, silent = next(
-        one(
-            "SELECT COALESCE(SUM(words), 0), COALESCE(SUM(bytes), 0), COALESCE(SUM(opened), 0),"
-            " COALESCE(SUM(MIN(displays, opened)), 0), COALESCE(SUM(lost), 0),"
-            " COALESCE(SUM(MAX(opened - displays - lost, 0)), 0) FROM articles"
-        )
-    )
+    """Return every count of the records, with examples; `settings` is added to it."""
+    statuses, causes, total = records.status_counts(), records.skip_counts(), records.totals()
     read, partial = statuses.get("read", 0), statuses.get("partial", 0)
     latex_skips = sum(count for cause, count in causes.items() if cause not in NOT_LATEX)
     return settings | {
@@ -45,180 +46,131 @@ def make_report(records: Records, settings: dict[str, Any]) -> dict[str, Any]:
         "articles": read + partial,
         "partial": partial,
         "skipped": {"total": statuses.get("skipped", 0), "causes": causes},
-        "equations": _equations(records) | {"lost": lost},
-        "words": words,
-        "source_bytes": size,
+        "equations": _equations(records) | {"lost": total.displays_lost},
+        "words": total.words,
+        "source_bytes": total.source_bytes,
         "coverage": {
-            "displays": _share(found, opened),
+            "displays": _share(total.displays_found, total.displays_opened),
             "papers": _share(read + partial, read + partial + latex_skips),
-            "displays_opened": opened,
-            "displays_lost": lost,
-            "displays_unaccounted": silent,
+            "displays_opened": total.displays_opened,
+            "displays_lost": total.displays_lost,
+            "displays_unaccounted": total.displays_unaccounted,
             "worst": _worst(records),
         },
         "problems": _problems(records),
         "partial_articles": _partial(records),
         "skipped_sources": [
             {"source": origin, "cause": cause, "detail": detail}
-            for origin, cause, detail in one(
-                "SELECT origin, cause, detail FROM sources WHERE status = 'skipped'"
-                " ORDER BY id LIMIT ?",
-                _NAMED,
-            )
+            for origin, cause, detail in records.skipped_sources(_MOST_LISTED)
         ],
         "unknown_macros": _unknown(records),
-        "clusters": _clusters(records),
+        "clusters": records.cluster_members(),
         "collections": _collections(records),
     }
 
 
 def _share(part: int, whole: int) -> float:
-    """To six digits, and never more than it is."""
+    """Return a share, rounded down to six digits."""
     return part * 1_000_000 // whole / 1_000_000 if whole else 1.0
 
 
 def percent(share: float) -> str:
-    """A share for people, never rounded up to 100 %."""
+    """Format a share as a percentage, rounded down."""
     return f"{math.floor(round(share * 10_000, 4)) / 100:.2f} %"
 
 
 def counted(number: int, what: str) -> str:
-    """A number of things for people: "1 paper", "2,000 papers"."""
+    """Format a count with its noun: "1 paper", "2,000 papers"."""
     return f"{number:,} {what}" + "s" * (number != 1)
 
 
 def place(file: str, line: int) -> str:
-    """Where something stands, as editors take it."""
+    """Format a file and line the way editors accept them."""
     return f"{file}:{line}" if line else file
 
 
 def _equations(records: Records) -> dict[str, int]:
-    query = "SELECT numbered, COUNT(*) FROM equations GROUP BY numbered"
-    counts = dict(records.rows(query))
+    counts = records.numbering_counts()
     found = {"numbered": counts.get(1, 0), "unnumbered": counts.get(0, 0)}
     return found | ({"numbering_unknown": counts[None]} if None in counts else {})
 
 
 def _worst(records: Records) -> list[dict[str, Any]]:
-    # "missing", since "lost" would be the column of displays that are known to be lost
-    query = (
-        "SELECT name, opened, opened - displays AS missing FROM sources s JOIN articles a"
-        " ON a.id = s.id WHERE missing > 0"
-        " ORDER BY 1.0 * missing / opened DESC, missing DESC, s.id LIMIT ?"
-    )
     return [
         {"article": name, "coverage": _share(opened - lost, opened), "opened": opened, "lost": lost}
-        for name, opened, lost in records.rows(query, _NAMED)
+        for name, opened, lost in records.least_covered(_MOST_LISTED)
     ]
 
 
 def _partial(records: Records) -> list[dict[str, Any]]:
-    """Papers that were read in part, each with the first thing that made it so."""
-    query = (
-        "SELECT p.cause, name, file, line, p.detail FROM problems p JOIN sources s"
-        " ON s.id = p.article WHERE status = 'partial' ORDER BY s.id, p.rowid"
-    )
+    """Return partially read papers, each with its first loss."""
     found: dict[str, dict[str, Any]] = {}
-    for cause, name, *where in records.rows(query):
+    for cause, name, *where in records.problems(partial=True):
         if name not in found and (cause.startswith("lost:") or cause in PARTIAL):
-            if len(found) == _NAMED:
+            if len(found) == _MOST_LISTED:
                 break
-            found[name] = {"cause": cause} | dict(zip(_PLACE, (name, *where), strict=True))
+            found[name] = {"cause": cause} | dict(zip(_PROBLEM_FIELDS, (name, *where), strict=True))
     return list(found.values())
 
 
 def every_problem(records: Records) -> Iterator[dict[str, Any]]:
-    """All that the report gives examples of: skipped sources, what was not read, unknown commands.
-
-    A command is a line for each paper that has it.
-    """
-    skipped = (
-        "SELECT cause, origin, '', 0, detail FROM sources WHERE status = 'skipped' ORDER BY id"
-    )
-    within = (
-        "SELECT p.cause, name, file, line, p.detail FROM problems p JOIN sources s"
-        " ON s.id = p.article ORDER BY p.rowid"
-    )
-    for query in (skipped, within):
-        for cause, *where in records.rows(query):
-            yield {"cause": cause} | dict(zip(_PLACE, where, strict=True))
-    unknown = (
-        "SELECT name, macro, count FROM unknown_macros JOIN sources s ON s.id = article"
-        " ORDER BY s.id, macro"
-    )
-    for name, macro, count in records.rows(unknown):
+    """Yield every skipped source, every problem, and every unknown command of every paper."""
+    for origin, cause, detail in records.skipped_sources():
+        yield {"cause": cause, "article": origin, "file": "", "line": 0, "detail": detail}
+    for cause, *where in records.problems():
+        yield {"cause": cause} | dict(zip(_PROBLEM_FIELDS, where, strict=True))
+    for name, macro, count in records.unknown_macros():
         where = [name, "", 0, f"\\{macro}, {counted(count, 'time')}"]
-        yield {"cause": "unknown command"} | dict(zip(_PLACE, where, strict=True))
+        yield {"cause": "unknown command"} | dict(zip(_PROBLEM_FIELDS, where, strict=True))
 
 
 def _problems(records: Records) -> list[dict[str, Any]]:
-    query = (
-        "SELECT cause, COUNT(*), COUNT(DISTINCT article) FROM problems"
-        " GROUP BY cause ORDER BY COUNT(*) DESC, cause"
-    )
     found = []
-    for cause, count, articles in list(records.rows(query)):
-        rows = records.rows(
-            # the first of every paper before the second of any
-            "SELECT name, file, line, p.detail FROM problems p JOIN sources s ON s.id = p.article"
-            " WHERE p.cause = ?"
-            " ORDER BY ROW_NUMBER() OVER (PARTITION BY article ORDER BY p.rowid), p.rowid LIMIT ?",
-            cause,
-            _EXAMPLES if not cause.startswith("lost:") else _LOST_EXAMPLES,
-        )
-        examples = [dict(zip(_PLACE, row, strict=True)) for row in rows]
+    for cause, count, articles in records.problem_counts():
+        most = _LOST_EXAMPLES if cause.startswith("lost:") else _EXAMPLES
+        rows = records.problem_examples(cause, most)
+        examples = [dict(zip(_PROBLEM_FIELDS, row, strict=True)) for row in rows]
         found.append({"cause": cause, "count": count, "articles": articles, "examples": examples})
     return found
 
 
 def _unknown(records: Records) -> list[dict[str, Any]]:
-    """The most frequent ones, each with the paper that has most of it, the first of equals."""
-    query = (
-        "SELECT macro, SUM(count), COUNT(*), name, MAX(count * 1000000000 - article)"
-        " FROM unknown_macros JOIN sources s ON s.id = article"
-        " GROUP BY macro ORDER BY SUM(count) DESC, macro LIMIT 100"
-    )
+    """Return the most frequent unknown commands, each with the paper that uses it most."""
     return [
         {"macro": "\\" + macro, "count": count, "articles": articles, "example": name}
-        for macro, count, articles, name, _ in records.rows(query)
+        for macro, count, articles, name in records.unknown_macro_counts(100)
     ]
 
 
-def _clusters(records: Records) -> list[list[str]]:
-    query = "SELECT cluster, name FROM sources WHERE cluster IS NOT NULL ORDER BY cluster, id"
-    found: dict[int, list[str]] = {}
-    for cluster, name in records.rows(query):
-        found.setdefault(cluster, []).append(name)
-    return list(found.values())
-
-
 def _collections(records: Records) -> dict[str, dict[str, int]]:
-    query = (
-        "SELECT collection, COUNT(*), SUM(words), SUM((SELECT COUNT(*) FROM equations e WHERE"
-        " e.article = s.id)), SUM((SELECT COUNT(*) FROM equations e WHERE e.article = s.id AND"
-        " numbered)) FROM sources s JOIN articles a ON a.id = s.id GROUP BY collection"
-        " ORDER BY collection"
-    )
     return {
         collection: {"articles": articles, "words": words, "equations": all_, "numbered": numbered}
-        for collection, articles, words, all_, numbered in records.rows(query)
+        for collection, articles, words, all_, numbered in records.collection_totals()
     }
 
 
-def why_none(report: dict[str, Any]) -> str:
-    """Why a reading gave no article, for people."""
-    causes = report["skipped"]["causes"]
+def explain_no_articles(report: dict[str, Any]) -> str:
+    """Explain why no article could be read, and what to do."""
+    causes: dict[str, int] = report["skipped"]["causes"]
     if not causes:
-        return "no file there looks like a paper; give a folder of .tex, .gz, .tar.gz or .zip files"
-    said = "; ".join(f"{count} {cause}" for cause, count in causes.items())
+        return f"No papers found. Supported: {_SUPPORTED}."
+    if sum(causes.values()) == 1:
+        (cause,) = causes
+        found = f"Found 1 file, but it is {_SKIP_PHRASES.get(cause, cause)}"
+    else:
+        counts = ", ".join(f"{count:,} {cause}" for cause, count in causes.items())
+        found = f"Found {sum(causes.values()):,} files, but could not read any: {counts}"
+    names = [source["source"] for source in report["skipped_sources"][:_EXAMPLES]]
+    more = ", ..." if len(names) < sum(causes.values()) else ""
+    remedy = f"Supported: {_SUPPORTED}."
     if "pdf only" in causes:
-        return f"{said}; get the sources with `eqemb fetch --from-pdfs FOLDER -o PAPERS`"
-    return f"{said}; give a folder of .tex, .gz, .tar.gz or .zip files"
+        remedy = "To get the sources of PDFs, run `eqemb fetch --from-pdfs FOLDER -o PAPERS`."
+    return f"{found} ({', '.join(names)}{more}). {remedy}"
 
 
 # ---------------------------------------------------------------- as a page
 
-_STYLE = """
+_REPORT_STYLE = """
 :root { color-scheme: light dark; --line: #8884; --dim: #777; --bad: #b3261e; }
 body { font: 16px/1.5 system-ui, sans-serif; max-width: 62rem; margin: 2rem auto; padding: 0 1rem; }
 h1 { font-size: 1.5rem; } h2 { font-size: 1.15rem; margin-top: 2.2rem; }
@@ -229,54 +181,54 @@ code, .where { font: 13px/1.5 ui-monospace, monospace; overflow-wrap: anywhere; 
 .where { color: var(--dim); } .figures { display: flex; flex-wrap: wrap; gap: 1.2rem 2.4rem; }
 .figures b { display: block; font-size: 1.6rem; } footer { margin: 3rem 0; color: var(--dim); }
 """
-_WHOLE = """<p>Tables name the first papers and give examples.
-<code>eqemb info LIBRARY --problems</code> lists all that was skipped, not read or not known, a line
-each."""
+_LONG_TABLES = ("problems", "skipped_sources", "unknown_macros")
+_REPORT_NOTE = """<p>Long tables show only the first papers or a few examples. To list every skipped
+source, problem and unknown command, run <code>eqemb info LIBRARY --problems</code>."""
 
 
 def render_report(report: dict[str, Any], slowest: Iterable[tuple[Any, ...]] = ()) -> str:
-    """The report as one page of HTML."""
+    """Return the report as an HTML page; `slowest` holds names and seconds."""
     equations, coverage = report["equations"], report["coverage"]
     figures = [
         ("papers read", f"{report['articles']:,}"),
-        ("of them in part", f"{report['partial']:,}"),
+        ("partially read", f"{report['partial']:,}"),
         ("sources skipped", f"{report['skipped']['total']:,}"),
         ("numbered equations", f"{equations['numbered']:,}"),
         ("unnumbered", f"{equations['unnumbered']:,}"),
         ("displays lost", f"{equations['lost']:,}"),
         ("words", f"{report['words']:,}"),
-        ("of displays read", percent(coverage["displays"])),
+        ("displays read", percent(coverage["displays"])),
     ]
     if "numbering_unknown" in equations:
         figures.insert(5, ("numbering unknown", f"{equations['numbering_unknown']:,}"))
-    if silent := coverage["displays_unaccounted"]:
-        figures.insert(-2, ("displays empty or within another", f"{silent:,}"))
+    if unaccounted := coverage["displays_unaccounted"]:
+        figures.insert(-2, ("displays empty or nested", f"{unaccounted:,}"))
     skips = report["skipped"]["causes"].items()
     parts = [
         "<div class=figures>",
         *(f"<div><b>{_e(value)}</b>{_e(name)}</div>" for name, value in figures),
         "</div>",
-        _WHOLE if any(map(report.get, ("problems", "skipped_sources", "unknown_macros"))) else "",
+        _REPORT_NOTE if any(map(report.get, _LONG_TABLES)) else "",
         _table("Collections", ["collection", "#articles", "#words", "#equations", "#numbered"], [
             [name or "(none)", c["articles"], c["words"], c["equations"], c["numbered"]]
             for name, c in report["collections"].items()]),
-        _table("Skipped, by cause", ["cause", "#sources"], [[cause, n] for cause, n in skips]),
+        _table("Causes of skips", ["cause", "#sources"], [[cause, n] for cause, n in skips]),
         _table("Skipped sources", ["source", "cause", "detail"], [
             [s["source"], s["cause"], s["detail"]] for s in report["skipped_sources"]]),
-        _table("Papers read in part", ["article", "cause", "where"], [
+        _table("Partially read papers", ["article", "cause", "where"], [
             [p["article"], p["cause"], _examples([p | {"article": ""}])]
             for p in report["partial_articles"]]),
-        _table("What was not read, or not surely", ["cause", "#times", "#papers", "for example"], [
+        _table("Problems", ["cause", "#times", "#papers", "examples"], [
             [p["cause"], p["count"], p["articles"], _examples(p["examples"], p["count"])]
             for p in report["problems"]]),
-        _table("Papers with displays that were not read",
-               ["article", "#opened", "#not read", "#coverage"], [
+        _table("Papers with missing displays",
+               ["article", "#displays", "#missing", "#coverage"], [
             [w["article"], w["opened"], w["lost"], percent(w["coverage"])]
             for w in coverage["worst"]]),
-        _table("Unknown commands", ["command", "#times", "#papers", "most in"], [
+        _table("Unknown commands", ["command", "#times", "#papers", "most used in"], [
             [u["macro"], u["count"], u["articles"], u["example"]]
             for u in report["unknown_macros"]]),
-        _table("Near-duplicates (over a fifth of 8-word runs shared)", ["documents"], [
+        _table("Near-duplicates (sharing over a fifth of 8-word sequences)", ["documents"], [
             [", ".join(names)] for names in report["clusters"]]),
         _table("Slowest papers", ["article", "#seconds"], [
             [name, f"{seconds:.2f}"] for name, seconds in slowest]),
@@ -284,8 +236,8 @@ def render_report(report: dict[str, Any], slowest: Iterable[tuple[Any, ...]] = (
     body = "\n".join(part for part in parts if part)
     return (
         "<!doctype html>\n<html lang=en><meta charset=utf-8>"
-        "<meta name=viewport content='width=device-width'><title>What was read</title>"
-        f"<style>{_STYLE}</style>\n<h1>What was read, and what was not</h1>\n{body}\n"
+        "<meta name=viewport content='width=device-width'><title>Ingest report</title>"
+        f"<style>{_REPORT_STYLE}</style>\n<h1>Ingest report</h1>\n{body}\n"
         f"<footer>eqemb {_e(report['version'])} · content {_e(report['sha256'][:16])}</footer>\n"
     )
 
@@ -295,7 +247,7 @@ def _e(value: object) -> str:
 
 
 def _examples(examples: list[dict[str, Any]], count: int = 0) -> list[str]:
-    """Where things stand; of `count` in all, how many more there are."""
+    """Format examples and their places; of `count` in all, say how many more there are."""
     parts = ((e["article"], place(e["file"], e["line"]), e["detail"]) for e in examples)
     more = count - len(examples)
     shown = [" ".join(part for part in found if part) for found in parts]
@@ -303,7 +255,7 @@ def _examples(examples: list[dict[str, Any]], count: int = 0) -> list[str]:
 
 
 def _table(title: str, heads: list[str], rows: list[list[Any]]) -> str:
-    """A table, or nothing where it has no rows; a head with # is a column of numbers."""
+    """Return a table, or "" if it has no rows; "#" marks the head of a numeric column."""
     if not rows:
         return ""
     numeric = [head.startswith("#") for head in heads]

@@ -1,8 +1,7 @@
-"""A process that reads papers: tasks in on stdin, records out on stdout, until stdin ends.
+"""Worker process: receives tasks on stdin and sends records on stdout until stdin ends.
 
-Run as `python -m eqemb.worker` by reading.py. One paper at a time, so that a paper that
-exhausts memory or hangs costs its own process and no other. Messages are pickles between
-processes of ours, each behind its length.
+`executor.LocalProcesses` starts it. It reads one paper at a time, so that a paper that exhausts
+memory or hangs affects only this process. Messages are pickles, each preceded by its length.
 """
 
 import contextlib
@@ -19,23 +18,23 @@ from typing import Any, BinaryIO
 from eqemb.article import Article, Equation, Problem
 from eqemb.errors import SourceError
 from eqemb.formula import layout
-from eqemb.library.database import Form, Record, from_article, skipped
 from eqemb.library.near_duplicates import sketch
+from eqemb.library.rows import Form, Record, from_article, skipped
 from eqemb.readers.latex import read_latex
 from eqemb.readers.unarxive import read_unarxive
 from eqemb.sources import Found, Limits, load
 
 try:
     import resource
-except ImportError:  # Windows: the wall clock alone stands behind the budgets
+except ImportError:  # Windows: there is a time limit, but no memory limit
     resource = None  # type: ignore[assignment]
 
-_LENGTH = struct.Struct("<Q")
+_MESSAGE_LENGTH = struct.Struct("<Q")
 
 
 @contextlib.contextmanager
 def _one_paper() -> Iterator[None]:
-    """Say whatever goes wrong with a paper as a `SourceError`: it never stops the run."""
+    """Turn any error about a paper into a `SourceError`, which does not stop the ingest."""
     try:
         yield
     except SourceError:
@@ -48,7 +47,7 @@ def _one_paper() -> Iterator[None]:
 
 @_one_paper()
 def read_found(found: Found, limits: Limits) -> Article:
-    """Open and read one source; a `SourceError` says why it is no article."""
+    """Open and read one source; raise `SourceError` if it is not an article."""
     source = load(found, limits)
     if source.form == "unarxive":
         line = next(iter(source.files.values()))
@@ -65,7 +64,7 @@ def _read_record(found: Found, limits: Limits) -> Record:
 
 
 def _form(article: Article, equation: Equation) -> Form:
-    """An equation's canonical form and units; what is not understood goes to the article."""
+    """Return an equation's canonical form and units; add parse problems to the article."""
     shape = layout(equation.expanded)
     article.problems += [
         Problem(f"equation: {problem.cause}", equation.file, equation.line, problem.command)
@@ -75,7 +74,7 @@ def _form(article: Article, equation: Equation) -> Form:
 
 
 def make_record(found: Found, limits: Limits) -> Record:
-    """Read one source into a record, whatever it holds."""
+    """Read one source into a record; a source that is not an article gives a skipped record."""
     started = time.perf_counter()
     try:
         record = _read_record(found, limits)
@@ -86,32 +85,32 @@ def make_record(found: Found, limits: Limits) -> Record:
 
 
 def skip(found: Found, cause: str, detail: str = "") -> Record:
-    """The record of a source that is no article."""
+    """Return the record of a source that is not an article."""
     return skipped(found.name, found.origin, found.collection, cause, detail)
 
 
 def send(stream: BinaryIO, message: Any) -> None:
-    """Write one message."""
+    """Send one message."""
     data = pickle.dumps(message, protocol=5)
-    stream.write(_LENGTH.pack(len(data)))
+    stream.write(_MESSAGE_LENGTH.pack(len(data)))
     stream.write(data)
     stream.flush()
 
 
 def receive(stream: BinaryIO) -> Any:
-    """Read one message; `EOFError` where the other side is gone, even in the middle of one."""
-    head = stream.read(_LENGTH.size)
-    if len(head) < _LENGTH.size:
+    """Receive one message; raise `EOFError` if the stream ends, even within a message."""
+    head = stream.read(_MESSAGE_LENGTH.size)
+    if len(head) < _MESSAGE_LENGTH.size:
         raise EOFError
-    (size,) = _LENGTH.unpack(head)
+    (size,) = _MESSAGE_LENGTH.unpack(head)
     data = stream.read(size)
     if len(data) < size:
         raise EOFError
-    return pickle.loads(data)  # noqa: S301 - our own process on the other side
+    return pickle.loads(data)  # noqa: S301 - sent by our own process
 
 
 def _limit_memory(most: int) -> None:
-    """Let a paper that asks for too much memory fail alone, where the system can."""
+    """Limit the address space, where the system supports it."""
     if resource is None:
         return
     with contextlib.suppress(ValueError, OSError):
@@ -120,20 +119,20 @@ def _limit_memory(most: int) -> None:
         resource.setrlimit(resource.RLIMIT_AS, (ceiling, hard))
 
 
-def _end_with_parent() -> None:
-    """Go when the other side of stdin goes, if need be in the middle of a paper."""
-    watch = select.poll()
-    watch.register(sys.stdin.fileno(), 0)  # the end is told unasked
-    watch.poll()
+def _exit_with_parent() -> None:
+    """Exit when the parent closes stdin, even in the middle of a paper."""
+    poll = select.poll()
+    poll.register(sys.stdin.fileno(), 0)  # hang-up is reported even if no event is requested
+    poll.poll()
     os._exit(1)
 
 
 def main() -> None:
-    """Serve tasks until there are no more: limits in, a sign of life out, then papers."""
+    """Receive the limits, confirm with "ready", then read papers until stdin ends."""
     tasks, results = sys.stdin.buffer, sys.stdout.buffer
-    sys.stdout = sys.stderr  # nothing may be printed among the messages
+    sys.stdout = sys.stderr  # nothing else may be printed between the messages
     if hasattr(select, "poll"):  # not on Windows
-        threading.Thread(target=_end_with_parent, daemon=True).start()
+        threading.Thread(target=_exit_with_parent, daemon=True).start()
     with contextlib.suppress(EOFError, KeyboardInterrupt, BrokenPipeError):
         limits, memory = receive(tasks)
         _limit_memory(memory)

@@ -8,13 +8,13 @@ import contextlib
 import logging
 import os
 import subprocess
-import sys
 import threading
 from pathlib import Path
 
 from eqemb.errors import EqembError
 from eqemb.facade.equation_map import has_map
 from eqemb.library.generations import read_state
+from eqemb.storage.process import python_command, python_environment
 
 _log = logging.getLogger("eqemb.server")
 #: Seconds between two looks.
@@ -61,7 +61,8 @@ class MapMaker:
 
     def _make(self) -> None:
         self._process = subprocess.Popen(  # noqa: S603 - our own program
-            [sys.executable, "-m", "eqemb", "map", str(self._folder)],
+            python_command("eqemb", "map", str(self._folder)),
+            env=python_environment(),
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.PIPE,

@@ -1,1 +1,1 @@
-"""Files on disk: arrays, atomic writes, locks."""
+"""Files on disk: arrays, atomic writes, locks. Also the start of child processes."""

@@ -1,4 +1,8 @@
-"""File locks: one writer at a time, and folders that readers keep from being removed."""
+"""File locks: one writer at a time, and folders that readers keep from being removed.
+
+Locks use `flock` where the system has it (Linux, macOS) and end with the process. On Windows,
+`filelock` keeps writers apart, but readers do not hold folders.
+"""
 
 import contextlib
 import os
@@ -6,34 +10,67 @@ import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
-from eqemb.errors import EqembError, writing
+from eqemb.errors import EqembError, name_path
 
 try:
     import fcntl
-except ImportError:  # Windows: two writers of one library are not kept apart
+except ImportError:  # Windows
     fcntl = None  # type: ignore[assignment]
 
 
 @contextlib.contextmanager
-def locked(place: Path, what: str) -> Iterator[None]:
-    """Hold a file's lock; a second one is told what is going on."""
-    with place.open("w", encoding="utf-8") as file:
-        if fcntl is not None:
-            try:
-                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except OSError:
-                raise EqembError(f"{what} by another eqemb; wait for it") from None
-        with writing(place.parent):
+def locked(path: Path, what: str) -> Iterator[None]:
+    """Hold an exclusive lock on a file.
+
+    If another process holds it, raise an error: "`what` by another eqemb process".
+    """
+    with _exclusive(path, what), name_path(path.parent):
+        yield
+
+
+@contextlib.contextmanager
+def _exclusive(path: Path, what: str) -> Iterator[None]:
+    if fcntl is None:
+        with _filelock(path, what):
             yield
+        return
+    with path.open("w", encoding="utf-8") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            raise _busy(what) from None
+        yield
+
+
+@contextlib.contextmanager
+def _filelock(path: Path, what: str) -> Iterator[None]:
+    import filelock  # only here: it takes 0.1 s to import
+
+    lock = filelock.FileLock(path)
+    try:
+        lock.acquire(timeout=0)
+    except filelock.Timeout:
+        raise _busy(what) from None
+    try:
+        yield
+    finally:
+        lock.release()
+
+
+def _busy(what: str) -> EqembError:
+    return EqembError(f"{what} by another eqemb process; wait until it has finished")
 
 
 def hold(folder: Path) -> int | None:
-    """Keep `remove_unheld` from a folder until what is returned is closed; None without locks."""
+    """Keep `remove_unheld` from removing a folder until the returned descriptor is closed.
+
+    Return None where folders cannot be locked.
+    """
     return lock_folder(folder, wait=False, shared=True)
 
 
 def remove_unheld(folder: Path) -> None:
-    """Remove a folder, but not while somebody holds it."""
+    """Remove a folder, unless a process holds it."""
     if not _is_held(folder):
         shutil.rmtree(folder, ignore_errors=True)
 
@@ -48,18 +85,18 @@ def _is_held(folder: Path) -> bool:
     try:
         fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError as error:
-        return isinstance(error, BlockingIOError)  # else the file system has no locks
+        return isinstance(error, BlockingIOError)  # other errors: the file system has no locks
     finally:
         os.close(handle)
     return False
 
 
 def lock_folder(folder: Path, *, wait: bool, shared: bool = False) -> int | None:
-    """A lock on a folder, held until it is closed; None where it cannot be had."""
+    """Lock a folder until the returned descriptor is closed; return None if it cannot be locked."""
     if fcntl is None:
         return None
     how = fcntl.LOCK_SH if shared else fcntl.LOCK_EX
-    with contextlib.suppress(OSError):  # gone, or on a file system that has no locks
+    with contextlib.suppress(OSError):  # it was removed, or the file system has no locks
         handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
         try:
             fcntl.flock(handle, how | (0 if wait else fcntl.LOCK_NB))

@@ -1,0 +1,219 @@
+"""Executors: turn an iterator of found sources into records, in order.
+
+Ingest knows only the `Executor` protocol. `LocalProcesses` runs a pool of worker processes on this
+machine. A worker reads one paper at a time. A paper that crashes its worker, or exceeds the time
+or memory limit, is recorded as skipped, and the worker is replaced.
+"""
+
+import contextlib
+import subprocess
+import threading
+import time
+from collections.abc import Generator, Iterator
+from dataclasses import dataclass
+from typing import Protocol, Self
+
+from eqemb.errors import EqembError
+from eqemb.library.rows import Record
+from eqemb.library.worker import receive, send, skip
+from eqemb.sources import Found, Limits
+from eqemb.storage.process import python_command, python_environment
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerLimits:
+    """Limits for papers that the step budgets of the reader did not stop."""
+
+    seconds: float = 180.0
+    memory: int = 6 << 30
+
+
+class Executor(Protocol):
+    """Reads sources into records."""
+
+    def map(self, tasks: Iterator[Found]) -> Generator[Record, None, None]:
+        """Yield one record for each task, in the order of the tasks.
+
+        Closing the generator stops the work.
+        """
+
+
+@dataclass(frozen=True, slots=True)
+class LocalProcesses:
+    """Worker processes on this machine."""
+
+    limits: Limits
+    worker_limits: WorkerLimits
+    jobs: int
+
+    def map(self, tasks: Iterator[Found]) -> Generator[Record, None, None]:
+        """Yield one record for each task, in the order of the tasks."""
+        with _Pool(tasks, self) as pool:
+            yield from pool
+
+
+#: Creates the executor that ingest uses. Tests replace it by one that reads in their process.
+make_executor = LocalProcesses
+
+#: Causes after which a paper is tried once more by a new process, in case earlier papers are to
+#: blame (memory that was not released, for example).
+_RETRIED = frozenset(("reader died", "out of memory"))
+_EXIT_CAUSES = {-9: "killed, likely for memory", -11: "crashed"}  # by exit status
+
+
+class _Worker(threading.Thread):
+    """A thread that drives one worker process and replaces it when it dies."""
+
+    def __init__(self, pool: "_Pool") -> None:
+        super().__init__(daemon=True)
+        self._pool = pool
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def run(self) -> None:
+        """Process tasks until there are no more."""
+        try:
+            while (task := self._pool.take()) is not None:
+                number, found = task
+                self._pool.put(number, self._read(found))
+        except BaseException as error:  # noqa: BLE001 - raised again by the consuming thread
+            self._pool.end(error)
+        finally:
+            self._end_process()
+
+    def _read(self, found: Found) -> Record:
+        if found.cause:
+            return skip(found, found.cause, found.detail)
+        is_new = self._process is None
+        record = self._request(found)
+        if record.cause in _RETRIED:
+            self._end_process()
+            if not is_new and not self._pool.closing:
+                return self._read(found)
+        return record
+
+    def _request(self, found: Found) -> Record:
+        """Send a paper to the process; if the process dies, the paper is skipped."""
+        process = self._process or self._start()
+        seconds, started = self._pool.settings.worker_limits.seconds, time.monotonic()
+        timer = threading.Timer(seconds, process.kill)
+        timer.daemon = True
+        timer.start()
+        try:
+            send(process.stdin, found)  # type: ignore[arg-type]
+            record: Record = receive(process.stdout)  # type: ignore[arg-type]
+        except (EOFError, OSError):
+            timed_out = time.monotonic() - started >= seconds
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                process.wait(5)  # it is exiting: report its own exit status, not that of our kill
+            code = self._end_process()
+            if timed_out:
+                return skip(found, "time limit", f"stopped after {seconds:g} s")
+            return skip(found, "reader died", _EXIT_CAUSES.get(code, f"exit status {code}"))
+        finally:
+            timer.cancel()
+        return record
+
+    def _start(self) -> subprocess.Popen[bytes]:
+        settings = self._pool.settings
+        try:
+            process = self._process = subprocess.Popen(  # noqa: S603 - our own program
+                python_command("eqemb.library.worker"),
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                # NumPy's threads would use up the address space that is limited
+                env=python_environment(OPENBLAS_NUM_THREADS="1"),
+                start_new_session=True,  # Ctrl-C is handled by the parent
+            )
+            send(process.stdin, (settings.limits, settings.worker_limits.memory))  # type: ignore[arg-type]
+            receive(process.stdout)  # type: ignore[arg-type]
+        except (EOFError, OSError) as error:
+            raise EqembError(f"cannot start a worker process ({error!r})") from None
+        return process
+
+    def kill(self) -> None:
+        """Kill the process from another thread; this thread then notices that it died."""
+        if (process := self._process) is not None:
+            process.kill()
+
+    def _end_process(self) -> int:
+        """Kill the process if it is still running, and return its exit status."""
+        process, self._process = self._process, None
+        if process is None:
+            return 0
+        process.kill()
+        for stream in (process.stdin, process.stdout):
+            with contextlib.suppress(OSError):
+                stream.close()  # type: ignore[union-attr]
+        return process.wait()
+
+
+class _Pool:
+    """Workers on a stream of tasks. Results are returned in the order of the tasks."""
+
+    def __init__(self, tasks: Iterator[Found], settings: LocalProcesses) -> None:
+        self.settings = settings
+        self.closing = False
+        self._tasks = tasks
+        self._ahead = 8 * settings.jobs
+        self._state = threading.Condition()
+        self._feeding = threading.Lock()
+        self._results: dict[int, Record] = {}
+        self._next_task = self._next_result = 0
+        self._error: BaseException | None = None
+        self._ended = False
+        self._workers = [_Worker(self) for _ in range(settings.jobs)]
+
+    def take(self) -> tuple[int, Found] | None:
+        """Return the next task, after waiting until it is near enough to the last result taken."""
+        with self._state:
+            while not self._ended and self._next_task >= self._next_result + self._ahead:
+                self._state.wait()
+        with self._feeding:
+            found = None if self._ended else next(self._tasks, None)
+            if found is None:
+                self.end()
+                return None
+            self._next_task += 1
+            return self._next_task - 1, found
+
+    def put(self, number: int, record: Record) -> None:
+        """Store the result of a task."""
+        with self._state:
+            self._results[number] = record
+            self._state.notify_all()
+
+    def end(self, error: BaseException | None = None) -> None:
+        """Hand out no more tasks; the consuming thread raises the error."""
+        with self._state:
+            self._ended, self._error = True, self._error or error
+            self._state.notify_all()
+
+    def __enter__(self) -> Self:
+        for worker in self._workers:
+            worker.start()
+        return self
+
+    def __iter__(self) -> Iterator[Record]:
+        while (record := self._next()) is not None:
+            yield record
+
+    def _next(self) -> Record | None:
+        with self._state:
+            while self._next_result not in self._results:
+                if self._error is not None:
+                    raise self._error
+                if self._ended and self._next_result >= self._next_task:
+                    return None
+                # with a timeout: Windows cannot interrupt a wait without one
+                self._state.wait(0.5)
+            self._next_result += 1
+            self._state.notify_all()
+            return self._results.pop(self._next_result - 1)
+
+    def __exit__(self, *_: object) -> None:
+        self.closing = True
+        self.end()
+        for worker in self._workers:
+            while worker.is_alive():
+                worker.kill()
+                worker.join(0.1)

@@ -1,0 +1,114 @@
+"""One source as database rows.
+
+The process that reads a paper makes its `Record`; the process that writes the library only inserts
+it. Each record carries a digest of its content. Times and absolute paths are not part of it.
+"""
+
+import hashlib
+import json
+from dataclasses import dataclass, fields
+from typing import Any
+
+from eqemb.article import Article, Equation
+
+#: Columns of the table of equations after the article, in order.
+EQUATION_COLUMNS = [field.name for field in fields(Equation) if field.name != "article"]
+#: Columns that hold lists, as JSON.
+JSON_COLUMNS = frozenset(("labels", "references"))
+#: Problems that mean that part of a paper is missing from the library.
+PARTIAL = frozenset((
+    "missing input", "recursive input", "input budget", "expansion budget", "output budget",
+    "macro recursion", "unclosed conditional", "unclosed environment", "truncated archive",
+    "file too large", "unsafe member", "encrypted member", "unsupported compression",
+    "unreadable file", "not text", "formula missing", "scan budget", "runaway argument",
+    "unclosed inline mathematics",
+))  # fmt: skip
+
+#: The canonical form of an equation, and its units in order ("symbol\\tsymbol\\tpath").
+Form = tuple[str, tuple[str, ...]]
+
+
+@dataclass(slots=True)
+class Record:
+    """The rows of one source: an article, complete or partial, or a skipped source."""
+
+    name: str
+    origin: str
+    collection: str
+    status: str
+    """"read", "partial" or "skipped"."""
+    cause: str = ""
+    detail: str = ""
+    digest: bytes = b""
+    seconds: float = 0.0
+    article: tuple[Any, ...] | None = None
+    equations: tuple[tuple[Any, ...], ...] = ()
+    forms: tuple[Form, ...] = ()
+    """One for each equation."""
+    problems: tuple[tuple[Any, ...], ...] = ()
+    unknown: tuple[tuple[Any, ...], ...] = ()
+
+    def seal(self) -> "Record":
+        """Compute the digest of the content."""
+        content = (
+            self.name, self.origin, self.collection, self.status, self.cause, self.detail,
+            None if self.article is None else self.article[:-1],
+            self.equations, self.forms, self.problems, self.unknown,
+        )  # fmt: skip
+        text = json.dumps(content, ensure_ascii=True, separators=(",", ":"))
+        self.digest = hashlib.sha256(text.encode()).digest()
+        return self
+
+
+def skipped(name: str, origin: str, collection: str, cause: str, detail: str) -> Record:
+    """Return the record of a source that is not an article."""
+    return Record(*_storable(name, origin, collection, "skipped", cause, detail)).seal()
+
+
+def from_article(
+    article: Article, words: int, sketch: bytes, forms: list[Form] | None = None
+) -> Record:
+    """Return the record of an article.
+
+    `forms` holds the canonical form and units of each equation; by default, an equation's LaTeX
+    is its form.
+    """
+    if forms is None:
+        forms = [(equation.expanded, ()) for equation in article.equations]
+    lost = [p for p in article.problems if p.cause.startswith("lost:") or p.cause in PARTIAL]
+    row = (
+        article.title, article.main_file, article.text,
+        json.dumps(article.sections, ensure_ascii=False), words,
+        len({equation.display for equation in article.equations}), article.displays_opened,
+        article.displays_lost, article.source_bytes, sketch,
+    )  # fmt: skip
+    name, origin, collection = _storable(article.name, article.origin, article.collection)
+    return Record(
+        name,
+        origin,
+        collection,
+        "partial" if lost else "read",
+        article=_storable(*row),
+        equations=tuple(
+            _storable(*(_column(equation, name) for name in EQUATION_COLUMNS))
+            for equation in article.equations
+        ),
+        forms=tuple((_storable(canonical)[0], _storable(*units)) for canonical, units in forms),
+        problems=tuple(_storable(p.cause, p.file, p.line, p.detail) for p in article.problems),
+        unknown=tuple(_storable(*pair) for pair in sorted(article.unknown_macros.items())),
+    ).seal()
+
+
+def _column(equation: Equation, name: str) -> Any:
+    value = getattr(equation, name)
+    return json.dumps(value, ensure_ascii=False) if name in JSON_COLUMNS else value
+
+
+def _storable(*values: Any) -> tuple[Any, ...]:
+    """Replace lone surrogates, which SQLite cannot encode."""
+    return tuple(
+        value.encode("utf-8", "replace").decode()
+        if isinstance(value, str) and not value.isascii()
+        else value
+        for value in values
+    )

@@ -1,0 +1,49 @@
+"""Start Python child processes that do not import modules from the current folder.
+
+`python -m MODULE` puts the current folder at the front of the module search path. A folder of
+downloaded papers may contain a `numpy.py` or a `pickle.py`, which such a child would run.
+"""
+
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+_PACKAGE_ROOT = Path(__file__).resolve().parents[2]
+
+
+def python_command(module: str, *arguments: str) -> list[str]:
+    """Return the command that runs a module with this interpreter, without the current folder."""
+    return [sys.executable, "-P", "-m", module, *arguments]
+
+
+def python_environment(**more: str) -> dict[str, str]:
+    """Return the environment for a child that imports what this process can import.
+
+    The current folder is left out of the search path, unless eqemb itself is imported from it.
+    """
+    return os.environ | {"PYTHONPATH": os.pathsep.join(_safe_search_path()), **more}
+
+
+def _safe_search_path() -> list[str]:
+    try:
+        here = Path.cwd().resolve()
+    except OSError:  # the current folder was removed: relative entries mean nothing
+        return [folder for folder in sys.path if Path(folder).is_absolute()]
+    folders = [Path(folder).absolute() for folder in sys.path if folder]
+    return [str(folder) for folder in folders if here == _PACKAGE_ROOT or folder.resolve() != here]
+
+
+@contextmanager
+def safe_spawn() -> Iterator[None]:
+    """Keep the current folder off the path of processes that `multiprocessing` spawns meanwhile."""
+    before = os.environ.get("PYTHONSAFEPATH")
+    os.environ["PYTHONSAFEPATH"] = "1"
+    try:
+        yield
+    finally:
+        if before is None:
+            del os.environ["PYTHONSAFEPATH"]
+        else:
+            os.environ["PYTHONSAFEPATH"] = before

@@ -539,7 +539,7 @@ def test_ctrl_c_ends_at_once_and_leaves_a_state_to_go_on_from(tmp_path: Path, jo
         process.send_signal(signal.SIGINT)
         out, err = process.communicate(timeout=10)
     assert (process.returncode, out) == (130, "")
-    assert err == "eqemb: interrupted; what was read is kept, go on with --resume\n"
+    assert err == "eqemb: interrupted; finished papers are kept, continue with --resume\n"
     assert not HAS_PROC or wait_for(lambda: not living(mark), 5.0)
     with pytest.raises(UsageError, match="not finished"):
         Library.open(tmp_path / "lib")

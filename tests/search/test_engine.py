@@ -98,6 +98,27 @@ def test_words_that_stand_only_in_a_compound_are_known(tmp_path: Path) -> None:
         assert library.search("divergence leibler").unknown == ["leibler"]
 
 
+def test_a_skipped_source_of_the_same_name_is_not_the_article(tmp_path: Path) -> None:
+    """An equation is found in its article, not in a source that was skipped before it."""
+    for folder in ("first", "second"):
+        (tmp_path / folder).mkdir()
+    (tmp_path / "first" / "angles.gz").write_bytes(b"not an archive")
+    for name in ("harmonic", "angles"):
+        folder = "first" if name == "harmonic" else "second"
+        document = rf"\documentclass{{article}}\begin{{document}}{PAPERS[name]}\end{{document}}"
+        (tmp_path / folder / f"{name}.tex").write_text(document)
+    papers = [tmp_path / "first", tmp_path / "second" / "angles.tex"]
+    with Library.read(papers, tmp_path / "library", jobs=1, index=True) as library:
+        sources = list(library.records.rows("SELECT name, status FROM sources ORDER BY id"))
+        assert [name for name, _ in sources] == ["angles", "harmonic", "angles"]
+        found = library.equation("angles#1")
+        assert found is not None
+        assert library.questions.equation(library.questions.number(found))[0].id == "angles#1"
+        assert "angles#1" not in ids(library.similar("angles#1"))
+        assert {said.article for said in library.describe("angles#1")} == {"angles"}
+        assert library.why("cosine", "angles#1").words["cosine"] > 0
+
+
 def test_unknown_words_are_named(library: Library) -> None:
     """A word that no context has is said, and the others are still answered."""
     answer = library.search("cosine zebra zebra")

@@ -343,8 +343,13 @@ class Search:
         return first_places(self.types)
 
     def number(self, equation: Equation) -> int:
-        """Which one of all equations it is."""
-        key = next(self.records.rows("SELECT id FROM sources WHERE name = ?", equation.article))[0]
+        """Return the row of an equation in the index.
+
+        A skipped source may share the name of an article, so only articles are looked up.
+        """
+        key = self.records.key(equation.article)
+        if key is None:
+            raise UsageError(f"no article {equation.article!r} in this library")
         first = int(np.searchsorted(self._equations[:, 0], key))
         return first + equation.ordinal - 1
 

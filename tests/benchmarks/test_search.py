@@ -34,12 +34,12 @@ def test_weights_are_tried_on_the_scores_of_the_index(library: Library) -> None:
     """The counts of fields give the scores that the index gives."""
     corpus = corpus_of(library, Choice(rules=Rules(min_count=1, top=0)))
     fields = weights.Fields(library, corpus)
-    scores = fields.scorer({**wording.FIELDS, "k1": wording.K1})
-    asked = library.questions.wording
-    place = {name: at for at, name in enumerate(library.questions.names())}
+    scores = fields.scorer({**wording.FIELDS, "k1": wording.BM25_K1})
+    asked = library.engine.text
+    place = {name: at for at, name in enumerate(library.engine.names())}
     rows = [place[name] for name in corpus.equation_names]
     for words in ("cosine similarity", "precision", "harmonic mean of precision"):
-        expected = asked.scores_of(asked.terms(words.split()))
+        expected = asked.score_terms(asked.terms(words.split()))
         assert scores(in_words(words)) == pytest.approx(expected[rows], abs=1e-6)
 
 
@@ -76,7 +76,7 @@ def test_a_large_library_answers_as_the_real_one(library: Library, tmp_path: Pat
     """Copies are other equations with the same words; all limits work on them."""
     large_library.make_large(library.folder, tmp_path, 15)
     with Library.open(tmp_path) as large:
-        assert len(large.questions.types) == 15
+        assert len(large.engine.types) == 15
         for name in ("", "-1", "-2"):
             found = large.search("cosine similarity", article=f"angles{name}")
             assert [hit.article for hit in found] == [f"angles{name}"]

@@ -54,7 +54,7 @@ def test_an_equation_like_nothing_fails(run: Run, library: Path) -> None:
     """In one sentence, with exit code 1."""
     done = run("describe", library, r"\aleph \boxtimes \beth_{\gimel} \wp")
     assert (done.code, done.out) == (1, "")
-    assert "like this one" in done.err
+    assert "similar to this one" in done.err
 
 
 def test_words_prints_neighbours(run: Run, library: Path) -> None:
@@ -75,7 +75,7 @@ def test_query_adds_and_takes_off(run: Run, library: Path) -> None:
     assert "documents#1" in done.out
     done = run("query", library, "--plus", "cosin")
     assert done.code == 1
-    assert "not known to the model: cosin; did you mean cosine?" in done.err
+    assert '"cosin" has no vector in the model; did you mean cosine?' in done.err
 
 
 def test_why_marks_without_colour_where_nobody_watches(run: Run, library: Path) -> None:
@@ -140,7 +140,7 @@ def test_the_papers_ranking_counts_what_it_lacks(run: Run, library: Path) -> Non
     """On stderr, beside the answer."""
     done = run("search", library, "cosine", "--by", "paper")
     assert done.code == 0
-    assert "has no vector for them: 1 equations" in done.err
+    assert "for lack of a vector in the model: 1" in done.err
     done = run("search", library, "cosine", "--by", "paper", "--article", "angles")
     assert (done.code, done.err) == (0, "")
 

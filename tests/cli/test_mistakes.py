@@ -19,7 +19,7 @@ import pytest
 
 from eqemb.cli.console import app
 from eqemb.facade.library import Library
-from eqemb.index.postings import new_array
+from eqemb.index.postings import create_array
 from eqemb.library import ingest
 from eqemb.storage.locks import locked
 from synthetic import (
@@ -193,7 +193,9 @@ def test_damaged_libraries_are_said(run: Run, here: Path) -> None:
                 if done.code:
                     assert done.code in (1, 2), (file, done)
                     assert_one_sentence(done)
-                    assert any(way in done.err for way in ("anew", "again", "--resume")), done
+                    assert any(
+                        way in done.err for way in ("anew", "again", "rebuild", "--resume")
+                    ), done
                     said.add(file.name)
         file.write_bytes(whole)
     assert said >= {"library.json", "records.sqlite", "report.json", "settings.json"}
@@ -289,10 +291,10 @@ def test_room_for_an_index_is_taken_before_it_is_filled(
         assert (first, size) == (0, (tmp_path / "a.npy").stat().st_size)
         raise OSError(28, "No space left on device")
 
-    assert new_array(tmp_path / "a.npy", "f4", (3, 5)).shape == (3, 5)
+    assert create_array(tmp_path / "a.npy", "f4", (3, 5)).shape == (3, 5)
     monkeypatch.setattr(os, "posix_fallocate", refuse, raising=False)
     with pytest.raises(OSError, match="No space left"):
-        new_array(tmp_path / "a.npy", "f4", (3, 5))
+        create_array(tmp_path / "a.npy", "f4", (3, 5))
 
 
 @POSIX
@@ -368,7 +370,7 @@ def test_an_interruption_at_the_start_is_silent() -> None:
         ("info L extra", "extra"),
         ("info -lib", "put -- before what begins with a dash"),
         ("similar L -xy", "put -- before what begins with a dash"),
-        ("search L x --by meanin", "there are all, words, meaning"),
+        ("search L x --by meanin", "choose one of all, words, meaning"),
         ("search L x --collection set9", "did you mean set"),
         ("search L x --article set0/paper00", "set0/paper000"),
         ("similar L set0/paper00#1", "set0/paper000"),
@@ -416,12 +418,12 @@ def test_numbers_out_of_range_are_said(run: Run, here: Path, call: str) -> None:
         (["search", "lib", "-x"], 2, ""),
         (["similar", "lib", ""], 2, "give LaTeX"),
         (["similar", "lib", "{"], 2, "give LaTeX"),
-        (["similar", "lib", r"\zeta{\zeta}}{"], 1, "not read: nothing to close }; not read: un"),
+        (["similar", "lib", r"\zeta{\zeta}}{"], 1, "not understood: nothing to close }; not u"),
         (["similar", "lib", "?x"], 2, "a pattern needs at least one symbol"),
         (["describe", "lib", " "], 2, "give LaTeX"),
-        (["describe", "lib", r"\frac{"], 1, "ask for another"),
+        (["describe", "lib", r"\frac{"], 1, "No matches: "),
         (["search", "lib", "x", "--has", "{"], 2, "give LaTeX"),
-        (["query", "lib"], 2, "make it with `eqemb build`"),
+        (["query", "lib"], 2, "build it with `eqemb build`"),
         (["words", "lib", "x"], 2, "no model"),
         (["why", "lib", "", "x"], 2, "give LaTeX"),
         (["units", " "], 2, "give LaTeX"),
@@ -440,8 +442,11 @@ def test_unknown_words_are_named(run: Run) -> None:
     """Each in a line, then what came of it."""
     done = run("search", "lib", "the", "zzzz")
     assert done.code == 1
-    assert done.err.splitlines()[:2] == ["near no equation: the", "near no equation: zzzz"]
-    assert "nothing found" in done.err.splitlines()[2]
+    assert done.err.splitlines()[:2] == [
+        '"the" does not appear near any equation',
+        '"zzzz" does not appear near any equation',
+    ]
+    assert "No matches: " in done.err.splitlines()[2]
 
 
 @pytest.mark.parametrize(

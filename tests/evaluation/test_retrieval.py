@@ -16,7 +16,7 @@ from eqemb.evaluation import metrics, retrieval, retrieval_tables, tables
 from eqemb.evaluation.rankers import EQUATION, WORDS, Query, Ranker, in_words
 from eqemb.evaluation.retrieval import Table, Topic
 from eqemb.facade.library import Library
-from eqemb.index.encoder import find_encoder
+from eqemb.index.encoder import load_encoder
 from few_articles import copy_articles
 from planted import planted, topic_of, word
 
@@ -417,7 +417,7 @@ def test_an_encoder_that_is_none_gets_one_sentence(
 ) -> None:
     """Whatever it returns or raises."""
     monkeypatch.setattr(retrieval, "encode_for_test", encode, raising=False)
-    made = find_encoder("eqemb.evaluation.retrieval:encode_for_test")
+    made = load_encoder("eqemb.evaluation.retrieval:encode_for_test")
     with pytest.raises(UsageError, match="encode_for_test"):
         made(["a", "b"])
 
@@ -429,15 +429,15 @@ def test_an_encoder_that_cannot_be_imported_gets_one_sentence(
     (tmp_path / "broken_encoder.py").write_text("1 / 0")
     monkeypatch.syspath_prepend(tmp_path)
     with pytest.raises(UsageError, match="'broken_encoder:encode' failed: ZeroDivisionError"):
-        find_encoder("broken_encoder:encode")
-    with pytest.raises(UsageError, match="say MODULE:FUNCTION"):
-        find_encoder(".x:y")
+        load_encoder("broken_encoder:encode")
+    with pytest.raises(UsageError, match="write MODULE:FUNCTION"):
+        load_encoder(".x:y")
 
 
 def test_an_encoder_is_a_function() -> None:
     """Lists of numbers count as arrays; what cannot be called is refused at once."""
-    with pytest.raises(UsageError, match="is no function"):
-        find_encoder("eqemb.evaluation.retrieval:DEPTH")
+    with pytest.raises(UsageError, match="is not a function"):
+        load_encoder("eqemb.evaluation.retrieval:DEPTH")
 
 
 def test_tables_of_the_kept_figures() -> None:

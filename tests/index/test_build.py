@@ -8,7 +8,7 @@ import pytest
 from axes import make_library
 from eqemb.errors import EqembError
 from eqemb.facade.library import Library
-from eqemb.index.build import VERSION, build_index
+from eqemb.index.build import INDEX_VERSION, build_index
 
 
 @pytest.mark.parametrize(
@@ -27,7 +27,9 @@ def test_an_index_of_another_version_is_refused(
         else:
             place.write_text(written, "utf-8")
         assert library.article("angles").equations
-        with pytest.raises(EqembError, match=f"index of version {found}, .* reads {VERSION}: make"):
+        with pytest.raises(
+            EqembError, match=f"index of version {found}, .* reads {INDEX_VERSION}: rebuild"
+        ):
             library.search("cosine")
 
 

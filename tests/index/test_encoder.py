@@ -113,5 +113,5 @@ def test_an_encoder_that_cannot_decide_gets_one_sentence(
 ) -> None:
     """Vectors of one length are needed."""
     use(lambda texts: np.ones((len(texts), 1 + len(texts[0]) % 7)))
-    with pytest.raises(UsageError, match=r"makes vectors of \d and of \d numbers"):
+    with pytest.raises(UsageError, match=r"returned vectors of \d and of \d numbers"):
         ask(folder)

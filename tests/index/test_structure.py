@@ -13,8 +13,8 @@ from eqemb.formula import layout
 from eqemb.formula.likeness import likeness, outline
 from eqemb.formula.shapes import form, shapes
 from eqemb.index import families
-from eqemb.index.alignment import Outlines, OutlinesWriter
-from eqemb.index.structure import Found, Structure, index_structure
+from eqemb.index.alignment import AlignmentIndex, AlignmentWriter
+from eqemb.index.structure import StructureIndex, StructureMatches, index_structure
 from eqemb.library.database import Records, from_article
 
 EQUATIONS = [
@@ -32,7 +32,7 @@ EQUATIONS = [
 ]
 
 
-def indexed(folder: Path, equations: list[str]) -> Structure:
+def indexed(folder: Path, equations: list[str]) -> StructureIndex:
     """Equations as the types of a library, indexed."""
     records = Records(folder / "records.sqlite", write=True)
     article = Article("a", "a.tex", "")
@@ -47,22 +47,22 @@ def indexed(folder: Path, equations: list[str]) -> Structure:
     records.finish()
     records = Records(folder / "records.sqlite")
     index_structure(records, folder)
-    return Structure(records, folder)
+    return StructureIndex(records, folder)
 
 
 @pytest.fixture(scope="module")
-def structure(tmp_path_factory: pytest.TempPathFactory) -> Structure:
+def structure(tmp_path_factory: pytest.TempPathFactory) -> StructureIndex:
     """A small library of formulas."""
     return indexed(tmp_path_factory.mktemp("library"), EQUATIONS)
 
 
-def first(found: Found) -> str:
+def first(found: StructureMatches) -> str:
     """The best type."""
     return EQUATIONS[int(found.types[0])]
 
 
 @pytest.mark.parametrize("latex", EQUATIONS[:-1])
-def test_an_equation_finds_itself_first(structure: Structure, latex: str) -> None:
+def test_an_equation_finds_itself_first(structure: StructureIndex, latex: str) -> None:
     """With score 1, before its renamings."""
     found = structure.find(latex)
     assert first(found) == latex
@@ -78,7 +78,7 @@ def test_an_equation_finds_itself_first(structure: Structure, latex: str) -> Non
         (r"J = \sum_{k=1}^{m} (t_k - a^T z_k)^2", 5),
     ],
 )
-def test_renamed_equations_are_found(structure: Structure, query: str, equation: int) -> None:
+def test_renamed_equations_are_found(structure: StructureIndex, query: str, equation: int) -> None:
     """Their letters share nothing with the query's."""
     assert first(structure.find(query)) == EQUATIONS[equation]
 
@@ -87,14 +87,14 @@ def test_renamed_equations_are_found(structure: Structure, query: str, equation:
     ("part", "equation"),
     [(r"\|x\| \|y\|", 1), ("1 + e^{-x}", 2), ("y_i - w^T x_i", 5), (r"\nabla L(\theta_t)", 9)],
 )
-def test_parts_are_found_in_the_whole(structure: Structure, part: str, equation: int) -> None:
+def test_parts_are_found_in_the_whole(structure: StructureIndex, part: str, equation: int) -> None:
     """Arguments of fractions and fences, terms, sides."""
     found = structure.find(part)
     assert first(found) == EQUATIONS[equation]
     assert found.scores[0] > 0.6
 
 
-def test_only_what_is_allowed_is_found(structure: Structure) -> None:
+def test_only_what_is_allowed_is_found(structure: StructureIndex) -> None:
     """Filters come before the ranking."""
     allowed = np.ones(len(structure), bool)
     allowed[0] = False
@@ -103,28 +103,30 @@ def test_only_what_is_allowed_is_found(structure: Structure) -> None:
     assert len(structure.find(EQUATIONS[0], ~np.ones(len(structure), bool)).types) == 0
 
 
-def test_scores_are_likenesses(structure: Structure) -> None:
+def test_scores_are_likenesses(structure: StructureIndex) -> None:
     """Every score is what the definition says."""
     query = r"p(x|y) = \frac{p(x, y)}{p(y)}"
     found = structure.find(query, count=len(EQUATIONS))
     for kind, score in zip(found.types, found.scores, strict=True):
-        assert score == pytest.approx(structure.alike(layout(query), layout(EQUATIONS[kind])).score)
+        assert score == pytest.approx(
+            structure.compare(layout(query), layout(EQUATIONS[kind])).score
+        )
 
 
-def test_as_many_as_asked_for(structure: Structure) -> None:
+def test_as_many_as_asked_for(structure: StructureIndex) -> None:
     """Whatever of it the library does not know."""
     found = structure.find(r"p(a|b) = \Xi", count=3)
     assert len(found.types) == len(found.scores) == 3
 
 
 @pytest.mark.parametrize("query", ["", r"\quad"])
-def test_nothing_is_no_query(structure: Structure, query: str) -> None:
+def test_nothing_is_no_query(structure: StructureIndex, query: str) -> None:
     """There is no symbol to look for."""
     with pytest.raises(UsageError, match="no symbol"):
         structure.find(query)
 
 
-def test_patterns_are_matched(structure: Structure) -> None:
+def test_patterns_are_matched(structure: StructureIndex) -> None:
     """All that match, and nothing else; the same name is the same thing."""
     found = structure.find(r"p(?x|?y) = \frac{p(?y|?x) p(?x)}{p(?y)}")
     assert sorted(found.types) == [3, 4]
@@ -173,10 +175,10 @@ def test_a_piece_is_had_in_one_place(tmp_path: Path) -> None:
         "q": [],
         "z": [10],
     }.items():
-        assert np.flatnonzero(some.having(layout(piece))).tolist() == expected, piece
+        assert np.flatnonzero(some.containing(layout(piece))).tolist() == expected, piece
 
 
-def test_patterns_without_symbols_are_refused(structure: Structure) -> None:
+def test_patterns_without_symbols_are_refused(structure: StructureIndex) -> None:
     """They would match everything."""
     with pytest.raises(UsageError, match="at least one symbol"):
         structure.find("?x ?y")
@@ -187,7 +189,7 @@ def test_what_was_left_out_is_said(tmp_path: Path) -> None:
     long = indexed(tmp_path, ["x" * 150 + "=y" + "+z" * n for n in range(3)])
     found = long.find(" ".join(f"?w{n}" for n in range(10)) + "=?w3?w2")
     assert list(found.types) == []
-    assert "3 were given up" in found.note
+    assert "3 equations were skipped" in found.note
 
 
 def test_an_empty_library_answers(tmp_path: Path) -> None:
@@ -200,7 +202,7 @@ def test_an_empty_library_answers(tmp_path: Path) -> None:
 # ------------------------------------------------------------ families
 
 
-def test_renamings_are_a_family_where_they_are_long_enough(structure: Structure) -> None:
+def test_renamings_are_a_family_where_they_are_long_enough(structure: StructureIndex) -> None:
     """Bayes is Bayes; short equations are one only where alphabets alone differ."""
     expected = list(range(len(EQUATIONS)))
     expected[4] = 3
@@ -244,7 +246,7 @@ def test_near_equations_are_a_family_where_they_are_long(tmp_path: Path) -> None
 def test_families_do_not_drift(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each is near the one before it, but not the first: the first decides."""
     chain = [LONG + "".join(f" + a_{{{n}}}" for n in range(more)) for more in range(6)]
-    monkeypatch.setattr(families, "NEAR", 0.93)
+    monkeypatch.setattr(families, "NEAR_LIKENESS", 0.93)
     found = indexed(tmp_path, chain).families.tolist()
     assert found[0] == found[1] == 0
     assert found[-1] != 0
@@ -292,11 +294,11 @@ def test_many_are_compared_as_one_is(
     """All at once or one by one: the same scores, and outlines come back as they went."""
     folder = tmp_path_factory.mktemp("outlines")
     asked, made = outline(layout(query)), [outline(layout(other)) for other in others]
-    writer = OutlinesWriter(folder)
+    writer = AlignmentWriter(folder)
     for one in made:
         writer.add(one)
     writer.close()
-    outlines = Outlines(folder)
+    outlines = AlignmentIndex(folder)
     found = outlines.likeness(asked, np.arange(len(made)), inside=inside)
     expected = [likeness(asked, one, inside=inside).score for one in made]
     assert found == pytest.approx(expected)
@@ -307,6 +309,6 @@ def test_many_are_compared_as_one_is(
     alike = outlines.likeness(asked, np.arange(len(made)), renamed=1.0, share=0.5)
     ones = np.zeros(len(made), np.int64)
     against = [likeness(made[0], one, renamed=1.0, share=0.5).score for one in made]
-    assert (outlines.most(ones, np.arange(len(made))) >= np.array(against) - 1e-6).all()
+    assert (outlines.upper_bound(ones, np.arange(len(made))) >= np.array(against) - 1e-6).all()
     halves = [likeness(asked, one, renamed=1.0, share=0.5).score for one in made]
     assert alike == pytest.approx(halves)

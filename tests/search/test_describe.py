@@ -98,20 +98,20 @@ def test_scores_are_shares_that_fall(library: Library) -> None:
 
 def test_kin_are_named(library: Library) -> None:
     """Those that spoke for it, without itself."""
-    assert set(library.describe(COSINE).kin[:2]) == {"angles#1", "documents#1"}
-    assert "angles#1" not in library.describe("angles#1").kin
+    assert set(library.describe(COSINE).similar[:2]) == {"angles#1", "documents#1"}
+    assert "angles#1" not in library.describe("angles#1").similar
 
 
 def test_an_equation_like_nothing_is_not_described(library: Library) -> None:
     """No word is made up."""
     found = library.describe(r"\aleph \boxtimes \beth_{\gimel} \wp")
-    assert (found.words, found.kin, found.equation) == ([], [], None)
+    assert (found.words, found.similar, found.equation) == ([], [], None)
 
 
 def test_words_are_doubted_where_kin_are_far_and_disagree(library: Library) -> None:
     """Half a cosine and half an F-measure are neither; what is nearly one is not doubted."""
     (note,) = library.describe(r"\frac{x \cdot y}{P + R}").notes
-    assert "trust these words less" in note
+    assert "these words are uncertain" in note
     assert str(library.describe(r"\frac{x \cdot y}{P + R}")).startswith(note)
     for near in (COSINE, r"F = \frac{x \cdot y}{P + R}", "angles#1"):
         assert library.describe(near).notes == []
@@ -119,11 +119,11 @@ def test_words_are_doubted_where_kin_are_far_and_disagree(library: Library) -> N
 
 def test_descriptions_for_programs(library: Library) -> None:
     """With these keys."""
-    found = library.describe("documents#1", 2).to_dict()
+    found = library.describe("documents#1", 2).to_json()
     assert list(found) == ["words", "equation", "kin", "notes"]
     assert list(found["words"][0]) == ["word", "score", "sentence", "article"]
     assert (found["equation"]["id"], found["equation"]["number"]) == ("documents#1", "2.3")
-    assert library.describe(COSINE).to_dict()["equation"] is None
+    assert library.describe(COSINE).to_json()["equation"] is None
 
 
 def test_the_papers_words_are_those_of_its_pairing(library: Library) -> None:
@@ -143,8 +143,8 @@ def test_the_papers_words_are_those_of_its_pairing(library: Library) -> None:
 def test_an_equation_without_vector_is_stood_for(library: Library) -> None:
     """By the most alike that has one; it is said which."""
     found = library.describe(COSINE, 3, by="paper")
-    assert any("stands for it" in note for note in found.notes)
-    with pytest.raises(UsageError, match="all, paper"):
+    assert any("is used instead" in note for note in found.notes)
+    with pytest.raises(UsageError, match="choose all or paper"):
         library.describe(COSINE, by="magic")
 
 
@@ -156,7 +156,7 @@ def test_neighbours_of_a_word(library: Library) -> None:
     found = library.words("Recall", 4)
     assert {word for word, _ in found} == {"harmonic", "precision", "balanced", "retrieval"}
     assert found.word == "recall"
-    assert found.to_dict()["words"][0]["score"] == pytest.approx(1.0)
+    assert found.to_json()["words"][0]["score"] == pytest.approx(1.0)
 
 
 def test_unknown_words_are_answered_with_near_ones(library: Library, bare: Library) -> None:
@@ -175,7 +175,7 @@ def test_sums_of_words_and_units_and_equations(library: Library) -> None:
     assert ids(library.query("cosine"))[0] in ("angles#1", "documents#1")
     assert ids(library.query(["recall"]))[0] in ("harmonic#1", "again#1")
     unit = ("2", "V!P", "n")
-    near = library.questions.records.rows("SELECT unit FROM units WHERE unit LIKE '%V!P%'")
+    near = library.engine.records.rows("SELECT unit FROM units WHERE unit LIKE '%V!P%'")
     unit = tuple(next(near)[0].split("\t"))
     assert ids(library.query([unit]))[0] in ("harmonic#1", "again#1")
     assert ids(library.query([f"({', '.join(unit)})"])) == ids(library.query([unit]))
@@ -204,7 +204,7 @@ def test_an_article_is_read_once_for_a_description(
         return rows(query, *values)
 
     monkeypatch.setattr(library.records, "rows", counted)
-    kin = library.describe("harmonic#1").kin
+    kin = library.describe("harmonic#1").similar
     assert {"again#1", "again#2"} <= set(kin)
     assert len(read) == len(set(read)) > 1
 
@@ -221,7 +221,7 @@ def test_an_equation_like_nothing_adds_nothing(library: Library) -> None:
     """It has no kin to speak for it: that is said, and the others count."""
     alone = library.query([r"$\zzqq^\wwvv$"])
     assert alone.hits == []
-    assert "like $" in alone.notes[0]
+    assert "similar to $" in alone.notes[0]
     assert ids(library.query([r"$\zzqq^\wwvv$", "recall"])) == ids(library.query(["recall"]))
 
 

@@ -17,7 +17,7 @@ from eqemb.formula import layout
 from eqemb.formula.likeness import likeness, outline
 from eqemb.index import structure
 from eqemb.index.stemming import stem
-from eqemb.index.text import FIELDS, K1, REACH, Wording
+from eqemb.index.text import BM25_K1, CONTEXT_REACH, FIELDS, TextIndex
 from eqemb.search.results import Answer
 
 PAPERS = {
@@ -113,7 +113,7 @@ def test_a_skipped_source_of_the_same_name_is_not_the_article(tmp_path: Path) ->
         assert [name for name, _ in sources] == ["angles", "harmonic", "angles"]
         found = library.equation("angles#1")
         assert found is not None
-        assert library.questions.equation(library.questions.number(found))[0].id == "angles#1"
+        assert library.engine.equation(library.engine.row(found))[0].id == "angles#1"
         assert "angles#1" not in ids(library.similar("angles#1"))
         assert {said.article for said in library.describe("angles#1")} == {"angles"}
         assert library.why("cosine", "angles#1").words["cosine"] > 0
@@ -148,7 +148,7 @@ def test_scores_are_bm25_over_fields(library: Library) -> None:
             total = 0.0
             for at, word in enumerate(words):
                 distance = place - at if at < place else at - place + 1
-                if distance <= REACH and stem(word) == "precis":
+                if distance <= CONTEXT_REACH and stem(word) == "precis":
                     total += 1 / distance**0.5
             fields = {
                 "sentence": [equation.context.replace("[equation]", " ")],
@@ -159,7 +159,7 @@ def test_scores_are_bm25_over_fields(library: Library) -> None:
             for name, texts in fields.items():
                 found = [word for text in texts for word in read_tokens(text)[0]]
                 total += FIELDS[name] * sum(stem(word) == "precis" for word in found)
-            impacts.append(total / (total + K1))
+            impacts.append(total / (total + BM25_K1))
     assert library.search("precision", by="words").hits[0].score == pytest.approx(max(impacts))
 
 
@@ -191,18 +191,18 @@ def test_phrases_are_those_that_can_be_read(tmp_path: Path) -> None:
         body = r" \[ x = 1 \] ".join(parts)
         document = rf"\documentclass{{article}}\begin{{document}}{body}\end{{document}}"
         (tmp_path / f"{number}.tex").write_text(document)
-    wording = Library.read([tmp_path], tmp_path / "library", jobs=1, index=True).questions.wording
-    stems = wording.stem_of[wording.tokens].tolist()
+    text = Library.read([tmp_path], tmp_path / "library", jobs=1, index=True).engine.text
+    stems = text.stem_of[text.tokens].tolist()
     for length in (2, 3, 5, 7, 60, 256, 257, 300):
         for at in dice.sample(range(len(stems) - length), 12):
             phrase = tuple(stems[at : at + length])
             expected = []
-            for low, place, high in wording.places.tolist():
-                near = stems[max(low, place - REACH) : min(high, place + REACH)]
+            for low, place, high in text.places.tolist():
+                near = stems[max(low, place - CONTEXT_REACH) : min(high, place + CONTEXT_REACH)]
                 runs = range(len(near) - length + 1)
                 expected.append(any(near[run : run + length] == list(phrase) for run in runs))
-            assert wording.having_phrase(phrase).tolist() == expected
-    assert not wording.having_phrase((0, 1) * 200).any()
+            assert text._has_stems(phrase).tolist() == expected
+    assert not text._has_stems((0, 1) * 200).any()
 
 
 def test_a_formula_among_words(library: Library) -> None:
@@ -220,9 +220,9 @@ def test_wildcards_find_what_matches_and_nothing_else(library: Library) -> None:
 
 def test_what_was_not_looked_at_is_said(library: Library, monkeypatch: pytest.MonkeyPatch) -> None:
     """Of a pattern among words as of one that is asked for alone."""
-    monkeypatch.setattr(structure, "TRIED", 1)
+    monkeypatch.setattr(structure, "MAX_TRIED", 1)
     for found in (library.similar(r"\frac{?a}{?b}"), library.search(r"mean $\frac{?a}{?b}$")):
-        assert found.notes == ["1 of 3 equations with its symbols were tried"]
+        assert found.notes == ["only 1 of 3 equations with these symbols were tried"]
 
 
 def test_a_part_that_the_query_does_not_have_is_refused(library: Library) -> None:
@@ -251,7 +251,7 @@ def test_a_long_answer_is_not_cut_off(library: Library, monkeypatch: pytest.Monk
     query = r"F = \frac{2 P R}{P + R}"
     every = ids(library.similar(query, 10, by="structure"))
     assert len(every) > 2
-    monkeypatch.setattr("eqemb.search.engine.CANDIDATES", 2)
+    monkeypatch.setattr("eqemb.search.engine.MAX_TYPES", 2)
     assert ids(library.similar(query, 10, by="structure")) == every
     pattern = ids(library.similar(r"\frac{?a}{?b}", 10))
     assert len(pattern) == 3
@@ -259,13 +259,13 @@ def test_a_long_answer_is_not_cut_off(library: Library, monkeypatch: pytest.Monk
 
 def test_queries_that_cannot_be_answered_say_why(library: Library) -> None:
     """Nothing asked, limits that leave nothing, words that all have, LaTeX that is broken."""
-    with pytest.raises(UsageError, match="nothing is asked for"):
+    with pytest.raises(UsageError, match="the query is empty"):
         library.search("  ")
-    with pytest.raises(UsageError, match="say what to look for"):
+    with pytest.raises(UsageError, match="add words to search for"):
         library.search("-precision")
-    assert "within these limits" in library.search("precision", section="nowhere").notes[0]
-    assert "such words" in library.search("the of").notes[0]
-    assert library.similar(r"\frac{a}{b").notes == ["not read: unclosed {"]
+    assert "passes these filters" in library.search("precision", section="nowhere").notes[0]
+    assert "too common" in library.search("the of").notes[0]
+    assert library.similar(r"\frac{a}{b").notes == ["not understood: unclosed {"]
     with pytest.raises(UsageError, match="2015-2018"):
         library.search("precision", year="2018-2015")
 
@@ -285,7 +285,7 @@ def test_limits_are_kept(library: Library) -> None:
     assert all(hit.article != "angles" for hit in library.search("precision cosine", has="P"))
     assert ids(library.search("precision cosine", has=[r"\cos", "x"])) == ["angles#1"]
     assert ids(library.search("precision", section="nowhere")) == []
-    with pytest.raises(UsageError, match="no word in the section"):
+    with pytest.raises(UsageError, match="contains no word"):
         library.search("precision", section="...")
     with pytest.raises(UsageError, match="no paper"):
         library.search("precision", year="2015")
@@ -348,7 +348,7 @@ def test_a_limit_that_is_no_text_is_refused(library: Library, limits: dict[str, 
 def test_an_answer_has_one_hit_at_least(library: Library, k: int) -> None:
     """Whatever is asked."""
     for ask in (library.search, library.similar, library.describe, library.words, library.query):
-        with pytest.raises(UsageError, match="whole number"):
+        with pytest.raises(UsageError, match=f"k must be a positive integer, not {k}"):
             ask("angles#1", k=k)
 
 
@@ -419,7 +419,7 @@ def test_an_empty_formula_is_refused(library: Library) -> None:
 
 def test_hits_know_where_they_stand(library: Library) -> None:
     """A hit carries all that a person needs to find it again."""
-    found = library.search("angle").hits[0].to_dict()
+    found = library.search("angle").hits[0].to_json()
     assert (found["article"], found["number"], found["label"]) == ("angles", "1", "eq:cos")
 
 
@@ -460,7 +460,9 @@ def test_a_name_as_answers_print_it_is_no_formula(library: Library) -> None:
 def test_what_begins_with_an_article_is_not_read_as_latex(library: Library, text: str) -> None:
     """It is refused in one sentence, not answered with equations that look like its letters."""
     for ask in (library.similar, library.describe, lambda text: library.why("cosine", text)):
-        with pytest.raises(UsageError, match="angles is an article: write angles#4"):
+        with pytest.raises(
+            UsageError, match="names the article angles but no equation: write angles#4"
+        ):
             ask(text)
 
 
@@ -503,37 +505,35 @@ def test_wildcards_match(library: Library) -> None:
 
 def test_near_spellings_are_those_of_difflib(library: Library) -> None:
     """Letters are counted first to spare time, and that leaves out no word."""
-    wording = library.questions.wording
+    text = library.engine.text
     for word in ("harmonicc", "precison", "recal", "vectrs", "xq", "The", "q"):
-        alike = [
-            w for w in wording.words if w[0] == word[0].lower() and abs(len(w) - len(word)) < 3
-        ]
+        alike = [w for w in text.words if w[0] == word[0].lower() and abs(len(w) - len(word)) < 3]
         near = difflib.get_close_matches(word.lower(), alike, 3, 0.75)
-        assert wording.near(word) == [w for w in near if wording.find(w) is not None]
-    assert wording.near("harmonicc")
+        assert text.suggest_spellings(word) == [w for w in near if text.stem_id(w) is not None]
+    assert text.suggest_spellings("harmonicc")
 
 
 def test_a_topic_is_what_articles_share(library: Library) -> None:
     """Each article counts by its best equation; a stem of one article alone is left out."""
-    wording = library.questions.wording
+    text = library.engine.text
     equations, trusts = [0, 1, 3], [0.5, 1.0, 0.25]  # two of one article, one of another
-    topic = wording.topic(equations, trusts, 50)
-    homes = wording.places[equations, 0].tolist()
+    topic = text.topic(equations, trusts, 50)
+    homes = text.places[equations, 0].tolist()
     assert homes[0] == homes[1] != homes[2]
     worth: dict[int, dict[int, float]] = {}
     for equation, trust, home in zip(equations, trusts, homes, strict=True):
-        for row in range(len(wording.idfs)):
-            said = trust * wording.share(row, equation)
+        for row in range(len(text.idfs)):
+            said = trust * text.stem_score(row, equation)
             known = worth.setdefault(row, {})
             if said:
                 known[home] = max(known.get(home, 0), said)
-    shared = {row: sum(of.values()) * wording.idf(row) for row, of in worth.items() if len(of) > 1}
+    shared = {row: sum(of.values()) * text.idf(row) for row, of in worth.items() if len(of) > 1}
     assert topic
     assert set(topic) <= set(shared)
     total = sum(shared[row] for row in topic)
     assert topic == pytest.approx({row: shared[row] / total for row in topic})
     assert list(topic) == sorted(topic, key=lambda row: (-shared[row], row))
-    assert wording.topic([], [], 5) == {}
+    assert text.topic([], [], 5) == {}
 
 
 def test_other_words_are_weighed_by_themselves(
@@ -541,12 +541,14 @@ def test_other_words_are_weighed_by_themselves(
 ) -> None:
     """A search over other fields takes the idf of its vectors' words from those."""
     with make_library(tmp_path) as made:
-        wording = Wording(made.generation / "index")
-        heavy = wording.find("documents")
-        monkeypatch.setattr(wording, "idf", lambda row: float(row == heavy))
-        meaning = made.questions.reworded(wording).meaning
-        assert meaning is not None
-        both, one = (meaning.of_words(words.split()) for words in ("documents recall", "documents"))
+        text = TextIndex(made.generation / "index")
+        heavy = text.stem_id("documents")
+        monkeypatch.setattr(text, "idf", lambda row: float(row == heavy))
+        vectors = made.engine.with_text(text).vectors
+        assert vectors is not None
+        both, one = (
+            vectors.words_vector(words.split()) for words in ("documents recall", "documents")
+        )
         assert both == pytest.approx(one)
 
 

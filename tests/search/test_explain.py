@@ -105,7 +105,7 @@ def test_a_label_may_look_like_words(library: Library) -> None:
 
 def test_reasons_for_programs(library: Library) -> None:
     """With these keys."""
-    found = library.why("angles#1", "documents#1").to_dict()
+    found = library.why("angles#1", "documents#1").to_json()
     assert list(found) == [
         *("score", "parts", "likeness", "letters", "words", "query", "other"),
     ]

@@ -52,7 +52,7 @@ def test_what_came_after_the_model_is_counted(library: Library) -> None:
     assert "again#2" not in ids(answer)
     assert answer.notes == [
         "the model has no vector for zebra",
-        "not ranked, for the model has no vector for them: 1 equations",
+        "equations not ranked, for lack of a vector in the model: 1",
     ]
 
 
@@ -61,8 +61,8 @@ def test_an_unseen_equation_is_folded_in_by_its_units(library: Library) -> None:
     assert ids(library.similar(r"F = \frac{2 P R R}{P + R}", by="paper"))[0] in (
         *("harmonic#1", "again#1"),
     )
-    paper, meaning = library.questions.paper, library.questions.meaning
-    known = library.questions.asked("angles#1").layout
+    paper, meaning = library.engine.paper, library.engine.vectors
+    known = library.engine.read_equation("angles#1").layout
     kind = library.records.type_of(known.canonical())
     units = ["\t".join(unit) for unit in known.units()]
     np.testing.assert_allclose(

@@ -12,7 +12,7 @@ import pytest
 from axes import make_library
 from eqemb.errors import UsageError
 from eqemb.facade.library import Library
-from eqemb.search.results import cut, paragraphs, readable, rows, where_said
+from eqemb.search.results import cut, excerpt, paragraphs, readable, rows
 
 QUESTIONS = {
     "search": lambda library: library.search("cosine unheard-of angles"),
@@ -103,7 +103,7 @@ def test_texts_are_cut_between_words() -> None:
     assert cut("a rather longer text", 18) == "a rather longer…"
     assert cut("a rather longer text", 17) == "a rather longer…"
     assert cut("x" * 30, 10) == "x" * 9 + "…"
-    assert where_said("found", "far " * 20 + "and found here", 30) == "…far far and found here"
+    assert excerpt("found", "far " * 20 + "and found here", 30) == "…far far and found here"
 
 
 @pytest.mark.parametrize("width", [60, 80, 113])

@@ -7,7 +7,7 @@ import re
 import sys
 from collections.abc import Callable
 from inspect import Parameter
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal, cast
 
 import typer
 from typer.core import TyperCommand
@@ -115,15 +115,18 @@ def search(
 ) -> None:
     """Find equations for words."""
     from eqemb.facade.library import Library
+    from eqemb.search.query import check_ranking
 
+    ranking = check_ranking(by)
     with Library.open(library) as opened:
         if encoder is not None:
-            opened.encoding(encoder, lambda done, every: say(f"encoding {done:,} of {every:,}"))
-        answer = opened.search(" ".join(words), count, by=by, encoder=encoder, **limits)
-        _say_unknown("near no equation", answer)
+            opened.encoder(encoder, lambda done, every: say(f"encoding {done:,} of {every:,}"))
+        answer = opened.search(" ".join(words), count, by=ranking, encoder=encoder, **limits)
+        _say_unknown("does not appear near any equation", answer)
         if len(answer.unknown) > _TOLD:
-            say(f"... and {len(answer.unknown) - _TOLD} more words that stand near no equation")
-        _print_answer(answer, "no equation has these words near it", as_json=as_json)
+            more = len(answer.unknown) - _TOLD
+            say(f"... and {more} more words that do not appear near any equation")
+        _print_answer(answer, "these words do not appear near any equation", as_json=as_json)
 
 
 @app.command(cls=_Formula)
@@ -145,10 +148,12 @@ def similar(
 ) -> None:
     """Find equations like a given one."""
     from eqemb.facade.library import Library
+    from eqemb.search.query import check_ranking
 
+    ranking = check_ranking(by)
     with Library.open(library) as opened:
-        answer = opened.similar(equation, count, by=by, **limits)
-        _print_answer(answer, "no equation is like this one", as_json=as_json)
+        answer = opened.similar(equation, count, by=ranking, **limits)
+        _print_answer(answer, "no equation is similar to this one", as_json=as_json)
 
 
 _Members = Annotated[
@@ -176,8 +181,8 @@ def query(
 
     with Library.open(library) as opened:
         answer = opened.query(plus or [], minus or [], count, **limits)
-        _say_unknown("not known to the model", answer)
-        _print_answer(answer, "no equation is near this", as_json=as_json)
+        _say_unknown("has no vector in the model", answer)
+        _print_answer(answer, "no equation is near this sum", as_json=as_json)
 
 
 @app.command(cls=_Formula)
@@ -194,17 +199,15 @@ def describe(
     from eqemb.facade.library import Library
 
     with Library.open(library) as opened:
-        found = opened.describe(equation, count, by=by)
+        found = opened.describe(equation, count, by=cast(Literal["all", "paper"], by))
     for note in found.notes:
         say(note)
     if as_json:
-        print_json(found.to_dict())
+        print_json(found.to_json())
     elif found.words:
         print(harmless(found.to_text(columns())))
     if not found.words:
-        raise EqembError(
-            "nothing found: no equation of the library is like this one; ask for another"
-        )
+        raise EqembError("No matches: no equation of the library is similar to this one.")
 
 
 @app.command()
@@ -222,7 +225,7 @@ def words(
     with Library.open(library) as opened:
         found = opened.words(word, count)
     if as_json:
-        print_json(found.to_dict())
+        print_json(found.to_json())
     else:
         print(harmless(str(found)))
 
@@ -242,7 +245,7 @@ def why(
     with Library.open(library) as opened:
         found = opened.why(asked, other)
     if as_json:
-        print_json(found.to_dict())
+        print_json(found.to_json())
         return
     for side in (found.query, found.other):
         name = f"{side.equation.id}  " if side.equation is not None else ""
@@ -267,7 +270,7 @@ def _say_unknown(how: str, answer: Any) -> None:
     """Name the words that were not known, with near spellings."""
     for word in answer.unknown:
         near = answer.near.get(word)
-        say(f"{how}: {word}" + (f"; did you mean {', '.join(near)}?" if near else ""))
+        say(f'"{word}" {how}' + (f"; did you mean {', '.join(near)}?" if near else ""))
 
 
 def _print_answer(answer: Any, nothing: str, *, as_json: bool) -> None:
@@ -276,12 +279,12 @@ def _print_answer(answer: Any, nothing: str, *, as_json: bool) -> None:
         for note in answer.notes:
             say(note)
     if as_json:
-        print_json(answer.to_dict())
+        print_json(answer.to_json())
     elif answer.hits:
         print(harmless(answer.to_text(columns())))
     if not answer.hits:
         why = "; ".join(dict.fromkeys(answer.notes)) or nothing
-        raise EqembError(f"nothing found: {why}; ask otherwise, or with fewer limits")
+        raise EqembError(f"No matches: {why}. Try other words or fewer filters.")
 
 
 @app.command(cls=_Formula)

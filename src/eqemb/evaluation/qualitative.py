@@ -32,7 +32,7 @@ from eqemb.facade.library import Library
 from eqemb.formula import layout
 from eqemb.models import workspace
 from eqemb.models.embeddings import Embeddings
-from eqemb.search.paper import PAIRS
+from eqemb.search.paper import PAIRED_SIDES
 
 #: The columns of the page; `rankers` has their titles.
 MODELS = ("eqemb", "eqemb-u", "eqemb-h", "b-emb", "cbow", "glove", "pv-dm")
@@ -71,7 +71,7 @@ def read_queries(path: Path) -> Queries:
 class Neighbours:
     """A trained model, asked by the paper's pairings.
 
-    equation -> words       cosine in the matrices that `rankers.PAIRS` names
+    equation -> words       cosine in the matrices that `rankers.PAIRED_SIDES` names
     equation -> equations   Euclidean distance of alpha_e
     words -> equations      cosine of the words' mean and the equation, sides as in the first
 
@@ -80,7 +80,7 @@ class Neighbours:
 
     def __init__(self, made: Embeddings) -> None:
         self.made = made
-        self._other, self._own = PAIRS.get(made.config["model"], ("alpha", "rho"))
+        self._other, self._own = PAIRED_SIDES.get(made.config["model"], ("alpha", "rho"))
 
     @cached_property
     def known(self) -> NDArray[np.bool_]:

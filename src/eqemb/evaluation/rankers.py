@@ -23,12 +23,18 @@ from eqemb.errors import UsageError
 from eqemb.formula import Layout, layout
 from eqemb.formula.likeness import likeness, outline
 from eqemb.index.encoder import Encode
-from eqemb.index.text import around, summed
+from eqemb.index.text import context_stems, sum_duplicates
 from eqemb.models import features, fold_in
 from eqemb.models.embeddings import Embeddings
-from eqemb.search.engine import EQUATION_PARTS, WORD_PARTS, Asked, Search, weighed
-from eqemb.search.paper import PAIRS
-from eqemb.search.query import Question
+from eqemb.search.engine import (
+    EQUATION_PARTS,
+    WORD_PARTS,
+    EquationQuery,
+    Search,
+    apply_weights,
+)
+from eqemb.search.paper import PAIRED_SIDES
+from eqemb.search.query import WordQuery
 
 WORDS, EQUATION = "words", "equation"
 #: What the parts of the library's own search weigh, for each kind of query.
@@ -131,9 +137,9 @@ def contexts(
     ids: NDArray[np.int64], places: list[int]
 ) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any], NDArray[Any]]:
     """Words around each equation of an article, with the sum of 1 / sqrt(distance) of each."""
-    (rows,), (owners,), (values,) = around(ids, np.array(places))
+    (rows,), (owners,), (values,) = context_stems(ids, np.array(places))
     length = np.bincount(owners, values, minlength=len(places))
-    return (*summed(rows, owners, values), length)
+    return (*sum_duplicates(rows, owners, values), length)
 
 
 class UnitOverlap:
@@ -296,7 +302,7 @@ class ModelRanker:
         self.name = TITLES.get(name, name) + (" (other)" if other else "")
         self._model, self._overlap, self._other = model, overlap, other
         self._types = corpus.equation_types
-        word, equation = PAIRS.get(name, ("alpha", "rho"))
+        word, equation = PAIRED_SIDES.get(name, ("alpha", "rho"))
         if other:
             swapped = {"alpha": "rho", "rho": "alpha"}
             word, equation = swapped[word], swapped[equation]
@@ -391,16 +397,16 @@ class Product:
         """The weighted sum of its parts."""
         weights = self._weights[query.kind]
         if query.kind == WORDS:
-            asked = Question(query.words)
+            asked = WordQuery(query.words)
             parts = self._search.parts_for_words(asked, self._allowed, weights)
         else:
-            equation = Asked(layout(query.text), None)
+            equation = EquationQuery(layout(query.text), None)
             parts = self._search.parts_for_equation(equation, self._allowed, weights)
         parts = {part: scores[self._rows] for part, scores in parts.items()}
         if self._encoder is not None and query.kind == WORDS:
             parts["encoder"] = np.maximum(self._encoder.scores(query), 0).astype(np.float32)
         total = np.zeros(len(self._rows))
-        for scores in weighed(parts, weights).values():
+        for scores in apply_weights(parts, weights).values():
             total += scores
         return total
 
@@ -418,7 +424,7 @@ def product_rankers(
         "its meaning": {WORDS: {"meaning": 1.0}, EQUATION: {"meaning": 1.0}},
         "its structure": {EQUATION: {"structure": 1.0}},
     }
-    if search.meaning is None:
+    if search.vectors is None:
         del alone["its meaning"]
     return [*whole, *(Product(name, search, corpus, each) for name, each in alone.items())]
 

@@ -48,7 +48,7 @@ from eqemb.evaluation.rankers import (
 )
 from eqemb.facade.library import Library
 from eqemb.index.encoder import Encode, passages
-from eqemb.index.text import FIELDS, Wording, index_words
+from eqemb.index.text import FIELDS, TextIndex, index_text
 from eqemb.models import workspace
 from eqemb.models.embeddings import Embeddings
 from eqemb.search.engine import Search
@@ -128,7 +128,7 @@ def open_shelf(library: Library) -> Shelf:
     corpus = workspace.corpus(library)
     split = workspace.split(library, workspace.ALL, corpus)
     everything = workspace.corpus(library, workspace.Choice(rules=EVERY_WORD))
-    texts = dict(zip(library.questions.names(), passages(library.records), strict=True))
+    texts = dict(zip(library.engine.names(), passages(library.records), strict=True))
     query = "SELECT name, ordinal, expanded FROM equations e JOIN sources s ON s.id = e.article"
     latex = {f"{name}#{ordinal}": text[:400] for name, ordinal, text in library.records.rows(query)}
     names = corpus.equation_names
@@ -511,7 +511,7 @@ class Evaluation:
         """All of them, over all of the text; the product as it is or over other words."""
         plain = plain_rankers(self.shelf, self.models["words"], self._encode)
         encoder = next((each for each in plain if isinstance(each, SentenceEncoder)), None)
-        search = search or self._library.questions
+        search = search or self._library.engine
         return [*plain, *self._learned, *product_rankers(search, self.shelf.corpus, encoder)]
 
     def described(self) -> dict[str, Any]:
@@ -570,8 +570,8 @@ class Evaluation:
             # what would give answers away is left out of the product's words
             with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as place:
                 fields = [field for field in FIELDS if field != without]
-                index_words(self._library.records, Path(place), fields)
-                search = self._library.questions.reworded(Wording(Path(place)))
+                index_text(self._library.records, Path(place), fields)
+                search = self._library.engine.with_text(TextIndex(Path(place)))
                 rankers = self._combined(self.rankers(search))
                 made[name] = tasks.measured(rankers, asked, displays)
             made[name]["development"] = len(every) - len(asked)

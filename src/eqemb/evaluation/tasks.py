@@ -3,10 +3,10 @@
 *Labels*: the words of an equation's label ask for equations of other articles whose labels have
 them too. A word of a label counts where the text around the equation has it: prefixes and numbers
 of files do not. Labels are no part of any text, so nothing leaks.
-*References*: a sentence that refers to an equation asks for it. Only sentences with more than REACH
-words, numbers among them, between them and every equation are taken, so that no equation's document
-holds the words (BM25 counts no numbers, and may look past some). Vectors of words and of articles
-have seen them.
+*References*: a sentence that refers to an equation asks for it. Only sentences with more than
+CONTEXT_REACH words, numbers among them, between them and every equation are taken, so that no
+equation's document holds the words (BM25 counts no numbers, and may look past some). Vectors of
+words and of articles have seen them.
 *Own context*: the held-out words of a type ask for it, over the training stream alone. It mostly
 measures finding the article; hence the parts, and an oracle that knows the article and no more.
 
@@ -29,7 +29,7 @@ from eqemb.corpus.split import Split
 from eqemb.evaluation import heldout, metrics
 from eqemb.evaluation.rankers import PLAIN, WORDS, Query, Ranker, Scores, in_words
 from eqemb.facade.library import Library
-from eqemb.index.text import REACH
+from eqemb.index.text import CONTEXT_REACH
 
 MOST = 1000
 """Queries of one kind; of more, a sample that is the same every time."""
@@ -106,7 +106,7 @@ def labels(library: Library, corpus: Corpus) -> list[Item]:
                 continue
             for word in found:
                 having[word].add(row[equation.id])
-            near = found.intersection(lower[max(0, at - REACH) : at + REACH])
+            near = found.intersection(lower[max(0, at - CONTEXT_REACH) : at + CONTEXT_REACH])
             if near:
                 asked.add((number[name], frozenset(near)))
     home = corpus.equation_articles
@@ -137,7 +137,7 @@ def references(library: Library, corpus: Corpus) -> list[Item]:
             away = np.maximum(start - places, places - end)
             query = in_words(sentence)
             known = sum(word in vocabulary for word in query.words)
-            if away.min() > REACH and known >= FEWEST:
+            if away.min() > CONTEXT_REACH and known >= FEWEST:
                 items.append(Item(query, np.array(wanted.pop(sentence), np.int64), own))
     return _sampled(items)
 

@@ -323,6 +323,7 @@ def test_each_limit_lets_its_own_through(tmp_path: Path) -> None:
             for end in ("1503.00001", "1803.00001", "1803.00002")
         )
         assert articles(collection="nlp") == {first, second}
+        assert articles(collection="all") == articles() > {first, second}
         assert articles(year=2018) == articles(year="2016-") == {second, third}
         assert articles(year="-2017") == {first}
         assert articles(section="word") == {first, third}

@@ -25,7 +25,7 @@ By = Annotated[
 _LIMITS: dict[str, Any] = {
     "collection": Annotated[
         str | None,
-        typer.Option("--collection", help="Only of this collection: a folder of papers, see info."),
+        typer.Option("--collection", help="Only of this collection, see info; all: every one."),
     ],
     "article": Annotated[str | None, typer.Option("--article", help="Only of this article.")],
     "year": Annotated[

@@ -201,7 +201,7 @@ class Library(OpenLibrary):
         encoder
             A sentence encoder MODULE:FUNCTION that takes part in the ranking.
         collection
-            Only equations of this collection.
+            Only equations of this collection; None or "all" for every collection.
         article
             Only equations of this article.
         year

@@ -10,6 +10,8 @@ from eqemb.errors import UsageError
 #: The rankings of `search` and `similar`; `encoder` ranks for words only.
 Ranking = Literal["all", "words", "meaning", "structure", "encoder", "paper"]
 RANKINGS: tuple[Ranking, ...] = ("all", "words", "meaning", "structure", "encoder", "paper")
+#: A collection of this name means every collection.
+EVERY_COLLECTION = "all"
 
 _INLINE_FORMULA = re.compile(r"\$([^$]*)\$")
 _PHRASE = re.compile(r'(?<!\S)(-?)["\u201c\u201d]([^"\u201c\u201d]*)["\u201c\u201d]')
@@ -78,6 +80,7 @@ class Filters:
     """Which equations a search may return."""
 
     collection: str | None = None
+    """"all" means every collection, like None."""
     article: str | None = None
     year: str | int | None = None
     """2015, 2015-2018, 2015- or -2018: for papers whose name is an arXiv id."""
@@ -93,6 +96,8 @@ class Filters:
             _check(name, getattr(self, name), str | None, "a string")
         for latex in self.has:
             _check("has", latex, str, "LaTeX strings")
+        if self.collection == EVERY_COLLECTION:
+            object.__setattr__(self, "collection", None)
 
     @property
     def years(self) -> range:

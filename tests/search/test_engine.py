@@ -2,6 +2,7 @@
 
 import difflib
 import random
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -337,12 +338,33 @@ def test_each_limit_lets_its_own_through(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "limits", [{"article": 3}, {"collection": 3}, {"section": 3}, {"has": [3]}, {"has": 3}]
+    ("filters", "expected"),
+    [
+        ({"article": 3}, "article must be a string, not 3"),
+        ({"collection": 3}, "collection must be a string, not 3"),
+        ({"section": 3}, "section must be a string, not 3"),
+        ({"has": [3]}, "has must be LaTeX strings, not 3"),
+        ({"has": 3}, "has must be LaTeX strings, not 3"),
+        ({"year": 2015.0}, "year must be a year such as 2015, or 2015-2018, not 2015.0"),
+        ({"numbered": "yes"}, "numbered must be True or False, not 'yes'"),
+        ({"k": True}, "k must be a positive integer, not True"),
+        ({"k": "3"}, "k must be a positive integer, not '3'"),
+        ({"by": 3}, "no ranking by 3"),
+    ],
 )
-def test_a_limit_that_is_no_text_is_refused(library: Library, limits: dict[str, Any]) -> None:
-    """In one sentence."""
-    with pytest.raises(UsageError):
-        library.search("precision", **limits)
+def test_settings_of_the_wrong_type_are_refused(
+    library: Library, filters: dict[str, Any], expected: str
+) -> None:
+    """Each with its name, the value and what was expected."""
+    with pytest.raises(UsageError, match=re.escape(expected)):
+        library.search("precision", **filters)
+
+
+@pytest.mark.parametrize("method", ["search", "similar", "describe", "words"])
+def test_a_query_must_be_text(library: Library, method: str) -> None:
+    """A number is not searched for."""
+    with pytest.raises(UsageError, match="a query must be a string, not 7"):
+        getattr(library, method)(7)
 
 
 @pytest.mark.parametrize("k", [0, -1, -6, 2.5])

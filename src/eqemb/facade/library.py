@@ -227,6 +227,7 @@ class Library(OpenLibrary):
         'nlp/word-analogies'
 
         """
+        _check_text(words)
         if by == "encoder" and encoder is None:
             raise UsageError("ranking by an encoder needs one: give encoder=MODULE:FUNCTION")
         filters = self._filters(collection, article, year, section, has, numbered=numbered)
@@ -336,6 +337,7 @@ class Library(OpenLibrary):
         3
 
         """
+        _check_text(word)
         return nearest_words(self.engine.model, word, _check_count(k))
 
     def query(  # noqa: PLR0913
@@ -461,6 +463,7 @@ class Library(OpenLibrary):
 
     def _check_name(self, text: str) -> None:
         """Refuse a misspelt name, which is neither words nor a formula; suggest similar names."""
+        _check_text(text)
         article = looks_like_name(text)
         if article and self.records.key(article) is None:
             self.article(article)
@@ -475,9 +478,15 @@ class Library(OpenLibrary):
                 raise EqembError(f"{file} is damaged or missing: {REBUILD}") from None
 
 
+def _check_text(text: object) -> None:
+    """Refuse a query that is not text."""
+    if not isinstance(text, str):
+        raise UsageError(f"a query must be a string, not {text!r}")
+
+
 def _check_count(k: object) -> int:
     """Return k, checked."""
-    if not isinstance(k, int) or k < 1:
+    if not isinstance(k, int) or isinstance(k, bool) or k < 1:
         raise UsageError(f"k must be a positive integer, not {k!r}")
     return k
 

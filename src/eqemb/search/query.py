@@ -94,6 +94,8 @@ class Filters:
         """Check the types of all fields."""
         for name in ("collection", "article", "section"):
             _check(name, getattr(self, name), str | None, "a string")
+        _check("year", self.year, str | int | None, "a year such as 2015, or 2015-2018")
+        _check("numbered", self.numbered, bool, "True or False")
         for latex in self.has:
             _check("has", latex, str, "LaTeX strings")
         if self.collection == EVERY_COLLECTION:

@@ -39,6 +39,7 @@ from eqemb.corpus.vocabulary import STOP_WORDS
 from eqemb.facade.library import Library
 from eqemb.formula import layout
 from eqemb.index.postings import top_k
+from eqemb.search.query import check_ranking
 
 NOT_COUNTED = 5
 ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
@@ -149,10 +150,10 @@ def warm(library: Library, asked: dict[str, list[str]]) -> Iterable[Row]:
     phrases = [f'"the model" {words}' for words in asked["words"]]
     yield 'warm: search with the phrase "the model"', clocked(library.search, phrases)
     for part in ("words", "meaning"):
-        times = clocked(partial(library.search, by=part), asked["words"])
+        times = clocked(partial(library.search, by=check_ranking(part)), asked["words"])
         yield f"words, by {part} alone", times
     for part in ("structure", "words", "meaning"):
-        times = clocked(partial(library.similar, by=part), asked["latex"])
+        times = clocked(partial(library.similar, by=check_ranking(part)), asked["latex"])
         yield f"LaTeX, by {part} alone", times
     meaning = search.vectors
     if meaning is None:

@@ -46,8 +46,10 @@ def test_answers_fit_a_terminal(
 def test_describe_for_programs(run: Run, library: Path) -> None:
     """One object with these keys."""
     found = json.loads(run("describe", library, COSINE, "--json").out)
-    assert {"words", "equation", "kin"} <= set(found)
-    assert set(found["words"][0]) == {"word", "score", "sentence", "article"}
+    assert {"words", "asked", "kin"} <= set(found)
+    assert set(found["words"][0]) == {
+        *("word", "score", "sentence", "sentence_text", "article"),
+    }
 
 
 def test_an_equation_like_nothing_fails(run: Run, library: Path) -> None:
@@ -119,7 +121,7 @@ def test_the_documents_name_what_programs_get(run: Run, library: Path) -> None:
 
 def _keys(found: dict[str, Any]) -> list[str]:
     """The keys of an object, each before those of what it holds; `{...}` holds what is free."""
-    free = ("parts", "letters", "near", "equation", "other")
+    free = ("parts", "letters", "near", "asked", "other")
     keys = []
     for key, value in found.items():
         first = value[0] if isinstance(value, list) and value else value

@@ -120,10 +120,16 @@ def test_words_are_doubted_where_kin_are_far_and_disagree(library: Library) -> N
 def test_descriptions_for_programs(library: Library) -> None:
     """With these keys."""
     found = library.describe("documents#1", 2).to_json()
-    assert list(found) == ["words", "equation", "kin", "notes"]
-    assert list(found["words"][0]) == ["word", "score", "sentence", "article"]
-    assert (found["equation"]["id"], found["equation"]["number"]) == ("documents#1", "2.3")
-    assert library.describe(COSINE).to_json()["equation"] is None
+    assert list(found) == ["asked", "words", "kin", "notes"]
+    word = found["words"][0]
+    assert list(word) == ["word", "score", "sentence", "sentence_text", "article"]
+    assert {"kind": "mark", "text": word["word"]} in word["sentence"]
+    assert word["word"] in word["sentence_text"]
+    assert (found["asked"]["id"], found["asked"]["number"]) == ("documents#1", "2.3")
+    hit = library.search("documents#1")[0].to_json()
+    assert found["asked"].items() <= hit.items()
+    asked = library.describe(COSINE).to_json()["asked"]
+    assert (list(asked), asked["latex"]) == (["latex", "text", "mathml"], COSINE)
 
 
 def test_the_papers_words_are_those_of_its_pairing(library: Library) -> None:
@@ -145,7 +151,7 @@ def test_an_equation_without_vector_is_stood_for(library: Library) -> None:
     found = library.describe(COSINE, 3, by="paper")
     assert any("is used instead" in note for note in found.notes)
     with pytest.raises(UsageError, match="choose all or paper"):
-        library.describe(COSINE, by="magic")
+        library.describe(COSINE, by="magic")  # type: ignore[arg-type]
 
 
 # -- words
@@ -232,7 +238,7 @@ def test_what_a_sum_does_not_know_is_said(library: Library, bare: Library) -> No
     assert "no unit" in library.query([("?", "?", "q")]).notes[0]
     for wrong in ((), [3]):
         with pytest.raises(UsageError):
-            library.query(wrong)
+            library.query(wrong)  # type: ignore[arg-type]
     with pytest.raises(UsageError, match="eqemb build"):
         bare.query(["cosine"])
     with pytest.raises(UsageError, match="did you mean angles"):

@@ -378,7 +378,7 @@ def test_an_answer_has_one_hit_at_least(library: Library, k: int) -> None:
 def test_a_ranking_that_is_not_there_is_refused(library: Library) -> None:
     """One sentence names those that are."""
     with pytest.raises(UsageError, match="words, meaning, structure"):
-        library.search("precision", by="magic")
+        library.search("precision", by="magic")  # type: ignore[arg-type]
     with pytest.raises(UsageError, match="no model"):
         library.search("precision", by="meaning")
 
@@ -442,8 +442,29 @@ def test_an_empty_formula_is_refused(library: Library) -> None:
 
 def test_hits_know_where_they_stand(library: Library) -> None:
     """A hit carries all that a person needs to find it again."""
-    found = library.search("angle").hits[0].to_json()
+    found = library.search("angle").hits[0].to_json(words=["angle"])
+    assert list(found) == [
+        *(
+            "score",
+            "parts",
+            "id",
+            "ordinal",
+            "number",
+            "label",
+            "labels",
+            "latex",
+            "text",
+            "mathml",
+        ),
+        *("article", "title", "section", "file", "line", "url", "reference"),
+        *("context", "context_text", "family", "papers"),
+    ]
     assert (found["article"], found["number"], found["label"]) == ("angles", "1", "eq:cos")
+    assert found["context_text"].startswith("The cosine of the angle between two vectors is")
+    assert {"kind": "mark", "text": "angle"} in found["context"]
+    assert {"kind": "equation", "text": "[equation]"} in found["context"]
+    short = library.search("angle").hits[0].to_json(reach=1)
+    assert short["context_text"] == "… is [equation] and …"
 
 
 def test_a_library_without_index_says_so(tmp_path: Path) -> None:

@@ -27,6 +27,7 @@ from eqemb.search.results import (
     Json,
     cut,
     data_frame,
+    equation_json,
     excerpt,
     paragraphs,
     place,
@@ -34,6 +35,7 @@ from eqemb.search.results import (
     rows,
 )
 from eqemb.search.sentences import SentenceFinder
+from eqemb.search.snippets import PLAIN, Renderer, around_word, pieces, word_matcher
 
 #: Similar types that are considered and taken, and how many equations of each.
 CONSIDERED_TYPES, SIMILAR_TYPES, EQUATIONS_PER_TYPE = 64, 20, 8
@@ -62,6 +64,17 @@ class DescriptionWord(NamedTuple):
     article: str | None
     """The article of the sentence."""
 
+    def to_json(self, *, reach: int | None = None, renderer: Renderer = PLAIN) -> Json:
+        """Return `word`, `score`, `sentence` (pieces), `sentence_text` and `article`."""
+        text = around_word(self.sentence or "", self.word, reach)
+        return {
+            "word": self.word,
+            "score": round(self.score, 6),
+            "sentence": pieces(text, word_matcher([self.word]), renderer),
+            "sentence_text": None if self.sentence is None else text,
+            "article": self.article,
+        }
+
     def to_text(self, rank: int, width: int = TEXT_WIDTH) -> str:
         """Return lines for people; a long article name gets a line of its own."""
         lead = f"{rank:3}  {self.score:6.3f}  "
@@ -86,6 +99,9 @@ class Description:
     """The names of the most similar equations, which speak for it."""
     notes: list[str] = field(default_factory=list)
     """What else people should know about the answer."""
+    query: str = ""
+    title: str = ""
+    """The title of the named equation's article."""
 
     def __iter__(self) -> Iterator[DescriptionWord]:
         return iter(self.words)
@@ -93,21 +109,24 @@ class Description:
     def __len__(self) -> int:
         return len(self.words)
 
-    def to_json(self) -> Json:
-        """Return the description as JSON."""
+    def to_json(self, *, reach: int | None = None, renderer: Renderer = PLAIN) -> Json:
+        """Return the description as JSON, the same for the command line, the API and Python.
+
+        Keys: `asked` (as `equation_json` for a named equation; `latex`, `text` and `mathml` for
+        LaTeX), `words` (see `DescriptionWord.to_json`), `kin` (the most similar equations) and
+        `notes`. `reach` limits sentences to this many words on each side of the word.
+        """
+        if self.equation is not None:
+            asked = equation_json(self.equation, self.title, renderer)
+        else:
+            shape = self.shape
+            asked = {"latex": self.query, "text": shape.to_text(), "mathml": shape.to_mathml()}
         return {
-            "words": [word._asdict() | {"score": round(word.score, 6)} for word in self.words],
-            "equation": self._equation_json(),
+            "asked": asked,
+            "words": [word.to_json(reach=reach, renderer=renderer) for word in self.words],
             "kin": self.similar,
             "notes": self.notes,
         }
-
-    def _equation_json(self) -> Json | None:
-        if self.equation is None:
-            return None
-        names = ("id", "article", "number", "label", "latex", "file", "line")
-        known = {name: getattr(self.equation, name) for name in names}
-        return known | {"text": self.shape.to_text(), "mathml": self.shape.to_mathml()}
 
     def to_text(self, width: int = TEXT_WIDTH) -> str:
         """Return the equation, and each word with its sentence, as a terminal shows them."""
@@ -160,7 +179,7 @@ class Describer:
         similar = self.similar_equations(parsed)
         named = parsed.equation
         if named is None and (not similar.rows or similar.shared < MIN_SHARED_UNITS):
-            return Description([], parsed.layout, None, [])
+            return Description([], parsed.layout, None, [], query=query)
         if by == "paper":
             words, notes = self._words_as_in_the_paper(parsed, similar, k)
         else:
@@ -168,7 +187,8 @@ class Describer:
         names = [self._search.equation(row)[0].id for row in similar.rows]
         own = named.id if named is not None else ""
         others = [name for name in names if name != own]
-        return Description(words, parsed.layout, named, others, notes)
+        title = self._search.equation(similar.rows[0])[1] if named is not None else ""
+        return Description(words, parsed.layout, named, others, notes, query, title)
 
     def similar_equations(self, query: EquationQuery) -> SimilarEquations:
         """Return the equations most similar by symbols, with letters renamed and as they are."""

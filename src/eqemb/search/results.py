@@ -1,4 +1,8 @@
-"""Results of a search: hits and answers, as text, JSON, HTML and data frames."""
+"""Results of a search: hits and answers, as text, JSON, HTML and data frames.
+
+The JSON of a hit is defined here once. The command line (`--json`), the server's API and Python
+(`Hit.to_json`) all use it.
+"""
 
 import re
 from collections.abc import Iterable, Iterator
@@ -9,6 +13,7 @@ from typing import Any
 from eqemb.article import Equation
 from eqemb.errors import UsageError
 from eqemb.formula import layout
+from eqemb.search.snippets import PLAIN, Renderer, around_equation, pieces, word_matcher
 from eqemb.sources.names import arxiv_id
 
 #: The default width of an answer as text.
@@ -25,10 +30,53 @@ _PLACEHOLDER = re.compile(r"\[(?:equation|…)\]")
 Json = dict[str, Any]
 
 
+# ------------------------------------------------------------ JSON of equations
+
+
+def equation_json(equation: Equation, title: str, renderer: Renderer = PLAIN) -> Json:
+    """Return an equation of the library as JSON.
+
+    Keys: `id` (ARTICLE#ordinal), `ordinal`, `number` (as printed), `label` (the first), `labels`,
+    `latex` (as written), `text` (Unicode), `mathml`, `article`, `title`, `section`, `file`, `line`,
+    `url` (at arXiv), `reference` (BibTeX).
+    """
+    return {
+        "id": equation.id,
+        "ordinal": equation.ordinal,
+        "number": equation.number,
+        "label": equation.label,
+        "labels": equation.labels,
+        "latex": equation.latex,
+        "text": renderer.text(equation.expanded),
+        "mathml": renderer.mathml(equation.expanded, display=True),
+        "article": equation.article,
+        "title": title,
+        "section": equation.section,
+        "file": equation.file,
+        "line": equation.line,
+        "url": arxiv_url(equation.article),
+        "reference": bibtex(equation, title),
+    }
+
+
 def arxiv_url(article: str) -> str | None:
     """Return the address of a paper at arXiv, if its name is an arXiv id."""
     found, version = arxiv_id(article)
     return f"https://arxiv.org/abs/{found}{version}" if found else None
+
+
+def bibtex(equation: Equation, title: str) -> str:
+    """Return a BibTeX entry for an equation."""
+    found, version = arxiv_id(equation.article)
+    which = f"({equation.number})" if equation.number else f"no. {equation.ordinal}"
+    lines = {
+        "title": re.sub(r"[{}\\]", "", title) or equation.article,
+        "note": f"Equation {which}",
+        **({"eprint": found + version, "archivePrefix": "arXiv"} if found else {}),
+    }
+    body = ",\n".join(f"  {name} = {{{value}}}" for name, value in lines.items())
+    key = re.sub(r"[^\w.:/-]", "-", f"{equation.article}-{equation.ordinal}")
+    return f"@misc{{{key},\n{body}\n}}"
 
 
 # ------------------------------------------------------------ hits and answers
@@ -76,26 +124,36 @@ class Hit:
         """The address of the paper at arXiv, if its name is an arXiv id."""
         return arxiv_url(self.article)
 
-    def to_json(self) -> Json:
-        """Return the hit as JSON."""
-        equation = self.equation
+    def to_json(
+        self, *, words: Iterable[str] = (), reach: int | None = None, renderer: Renderer = PLAIN
+    ) -> Json:
+        """Return the hit as JSON, the same for the command line, the API and Python.
+
+        Parameters
+        ----------
+        words
+            Words of the query, to be marked in the context.
+        reach
+            How many words of the context to give on each side of the equation; None for all.
+        renderer
+            How formulas are rendered.
+
+        Returns
+        -------
+        dict
+            `score`, `parts`, all keys of `equation_json`, `context` (a list of pieces, see
+            `snippets`), `context_text`, `family` and `papers`.
+
+        """
+        context = around_equation(self.equation.context, reach)
         return {
-            "id": equation.id,
             "score": round(self.score, 6),
             "parts": {part: round(value, 6) for part, value in self.parts.items()},
-            "latex": equation.latex,
-            "text": self.text,
-            "mathml": self.mathml,
-            "article": equation.article,
-            "title": self.title,
-            "section": equation.section,
-            "number": equation.number,
-            "label": equation.label,
-            "file": equation.file,
-            "line": equation.line,
-            "url": self.url,
-            "context": equation.context,
+            **equation_json(self.equation, self.title, renderer),
+            "context": pieces(context, word_matcher(words), renderer),
+            "context_text": context,
             "family": self.family,
+            "papers": self.papers,
         }
 
     def to_text(self, width: int = TEXT_WIDTH, rank: int | None = None) -> str:
@@ -156,10 +214,13 @@ class Answer:
     def __getitem__(self, rank: int) -> Hit:
         return self.hits[rank]
 
-    def to_json(self) -> Json:
-        """Return the answer as JSON."""
+    def to_json(
+        self, *, words: Iterable[str] = (), reach: int | None = None, renderer: Renderer = PLAIN
+    ) -> Json:
+        """Return the answer as JSON: `hits`, `unknown`, `near` and `notes`; see `Hit.to_json`."""
+        words = list(words)
         return {
-            "hits": [hit.to_json() for hit in self.hits],
+            "hits": [hit.to_json(words=words, reach=reach, renderer=renderer) for hit in self.hits],
             "unknown": self.unknown,
             "near": self.near,
             "notes": self.notes,
@@ -178,7 +239,10 @@ class Answer:
 
     def to_pandas(self) -> Any:
         """Return a data frame with a row for each hit; needs pandas."""
-        return data_frame(hit.to_json() for hit in self.hits)
+        rows = [hit.to_json() for hit in self.hits]
+        for row in rows:
+            row["context"] = row.pop("context_text")
+        return data_frame(rows)
 
     def _repr_html_(self) -> str:
         return paragraphs(*self._messages()) + table(self.hits)

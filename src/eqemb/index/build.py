@@ -23,7 +23,7 @@ from eqemb.index.postings import KeyedPostingsWriter
 from eqemb.index.stemming import stem
 from eqemb.index.structure import index_structure
 from eqemb.index.text import index_text
-from eqemb.index.vectors import index_vectors
+from eqemb.index.vectors import index_vectors, remove_vectors
 from eqemb.library.database import Records
 from eqemb.models.embeddings import Embeddings
 from eqemb.storage.atomic import sync_folder, write_json
@@ -40,6 +40,20 @@ def build_index(records: Records, folder: Path, model: Embeddings | None = None)
     index_structure(records, folder)
     if model is not None:
         index_vectors(records, folder, model)
+    _finish(folder)
+
+
+def rebuild_vectors(records: Records, folder: Path, model: Embeddings | None) -> None:
+    """Replace the vectors of an existing index by those of `model`; None removes them.
+
+    `folder` is an index of the same records. Text and structure stay as they are. Files are
+    replaced, never overwritten, so that `folder` may hold hard links to the files of an index that
+    is still in use.
+    """
+    remove_vectors(folder)
+    if model is not None:
+        index_vectors(records, folder, model)
+    (folder / "index.json").unlink(missing_ok=True)
     _finish(folder)
 
 

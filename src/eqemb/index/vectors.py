@@ -8,6 +8,10 @@
     meaning.types.npy     for each equation type its vector, normalised
     meaning.equations.npy for each type its row among the model's equations, -1 where it has none
 
+Any model with word vectors gives contexts. A model with unit vectors (EqEmb-U, EqEmb-H) gives
+units, and types as the sums of their units. A model with equation vectors alone (EqEmb) gives
+types, with zeros for equations that it never saw.
+
 Nothing here is trained, so that papers can be added to a library without training again. In a
 context a word at distance d weighs its idf / sqrt(d). Queries need NumPy only.
 """
@@ -20,6 +24,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from eqemb.errors import UsageError
 from eqemb.formula import Layout
 from eqemb.formula.tree import unit_type
 from eqemb.index.postings import create_array, load_array
@@ -41,10 +46,11 @@ Floats = NDArray[np.float32]
 
 def index_vectors(records: Records, folder: Path, model: Embeddings) -> None:
     """Index the vectors of every equation and type; the text is indexed before."""
+    side = word_side(model)
     text = TextIndex(folder)
-    rows = model.view("words").key_to_index
+    rows = model.view("words", side).key_to_index
     np.save(folder / "meaning.rows.npy", np.array([rows.get(w, -1) for w in text.words], np.int32))
-    np.save(folder / "meaning.words.npy", normalise(np.asarray(model.arrays["rho_words"])))
+    np.save(folder / "meaning.words.npy", normalise(np.asarray(model.arrays[f"{side}_words"])))
     space = VectorSpace(records, folder, text)
     _write(folder / "meaning.contexts.npy", space.context_vectors, len(text.places), space.dim)
     if "alpha_equations" in model.arrays:
@@ -52,6 +58,22 @@ def index_vectors(records: Records, folder: Path, model: Embeddings) -> None:
     if "alpha_units" in model.arrays:
         _index_units(records, folder, model)
         _index_types_by_units(records, folder)
+    elif "alpha_equations" in model.arrays:
+        _index_types_by_equations(folder, model)
+
+
+def remove_vectors(folder: Path) -> None:
+    """Remove the vectors of an index."""
+    for path in folder.glob("meaning.*"):
+        path.unlink()
+
+
+def word_side(model: Embeddings) -> str:
+    """Return which word vectors of a model the index takes: rho, or alpha where it has no rho."""
+    for side in ("rho", "alpha"):
+        if f"{side}_words" in model.arrays:
+            return side
+    raise UsageError(f"{model!r} has no word vectors: a library's own model needs them")
 
 
 def _equation_rows(records: Records, model: Embeddings) -> NDArray[np.int64]:
@@ -72,6 +94,17 @@ def _index_types_by_units(records: Records, folder: Path) -> None:
         return normalise(np.stack([units[bag].sum(axis=0) for bag in bags]))
 
     _write(folder / "meaning.types.npy", vectors, records.type_count(), units.shape[1])
+
+
+def _index_types_by_equations(folder: Path, model: Embeddings) -> None:
+    """Write the model's own vector of each type, zeros where it has none."""
+    alpha, rows = model.arrays["alpha_equations"], load_array(folder, "meaning.equations")
+
+    def vectors(part: range) -> Floats:
+        own = rows[part.start : part.stop]
+        return normalise(np.where(own[:, None] < 0, 0, np.asarray(alpha[np.maximum(own, 0)])))
+
+    _write(folder / "meaning.types.npy", vectors, len(rows), alpha.shape[1])
 
 
 def _index_units(records: Records, folder: Path, model: Embeddings) -> None:
@@ -192,8 +225,16 @@ class VectorSpace:
         return normalise(made)
 
     def equation_vector(self, shape: Layout) -> Floats:
-        """Return the direction of an equation, made of its units."""
-        return self.units_vector(["\t".join(unit) for unit in shape.units()])
+        """Return the direction of an equation: of its units, or the model's own vector of it.
+
+        Zeros where the model has neither.
+        """
+        if self.has_units:
+            return self.units_vector(["\t".join(unit) for unit in shape.units()])
+        kind = self._records.type_of(shape.canonical())
+        if self.types is None or kind is None:
+            return np.zeros(self.dim, np.float32)
+        return np.array(self.types.rows([kind])[0])
 
     def units_vector(self, units: Sequence[str]) -> Floats:
         """Return the direction of an equation that is given by its units."""

@@ -263,7 +263,8 @@ class Search:
             parts["words"] = self.text.score_stems(topic)
         if self.vectors is not None and self.vectors.types is not None and "meaning" in wanted:
             vector = self.vectors.equation_vector(query.layout)
-            parts["meaning"] = self.vectors.types.scores(vector).take(self.types)
+            if vector.any() or self.vectors.has_units:
+                parts["meaning"] = self.vectors.types.scores(vector).take(self.types)
         same = self.records.type_of(query.layout.canonical())
         if "paper" in wanted:
             units = ["\t".join(unit) for unit in query.layout.units()]

@@ -223,7 +223,7 @@ class Library(OpenLibrary):
         >>> answer = library.search("cosine similarity of two vectors", k=3)
         >>> answer[0].equation.id
         'ir/cosine#1'
-        >>> library.search("cosine", collection="nlp", numbered=True)[0].article
+        >>> library.search("cosine similarity", collection="nlp", numbered=True)[0].article
         'nlp/word-analogies'
 
         """
@@ -280,8 +280,9 @@ class Library(OpenLibrary):
 
         Examples
         --------
-        >>> [hit.equation.id for hit in library.similar("ir/cosine#1", k=2)]
-        ['ir/item-neighbours#1', 'nlp/word-analogies#1']
+        >>> answer = library.similar(r"p_i = \\frac{e^{x_i}}{\\sum_j e^{x_j}}", k=2)
+        >>> [hit.equation.id for hit in answer]
+        ['ml/roc-calibration#7', 'nlp/seq2seq-beam#2']
 
         """
         self.equation(equation)
@@ -310,7 +311,7 @@ class Library(OpenLibrary):
         Examples
         --------
         >>> [word.word for word in library.describe("ir/cosine#1", k=3)]
-        ['vectors', 'cosine', 'similarity']
+        ['cosine', 'angle', 'similarity']
 
         """
         self.equation(equation)
@@ -333,8 +334,8 @@ class Library(OpenLibrary):
 
         Examples
         --------
-        >>> len(library.words("cosine", k=3))
-        3
+        >>> [word for word, _ in library.words("cosine", k=3)]
+        ['similarity', 'neighbour', 'angle']
 
         """
         _check_text(word)
@@ -373,8 +374,8 @@ class Library(OpenLibrary):
 
         Examples
         --------
-        >>> len(library.query(["precision", "recall"], ["loss"], k=3))
-        3
+        >>> library.query(["precision", "recall"], ["loss"], k=3)[0].article
+        'ir/f-measure'
 
         """
         plus, minus = ([side] if isinstance(side, str) else side for side in (positive, negative))

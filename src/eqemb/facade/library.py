@@ -260,7 +260,7 @@ class Library(OpenLibrary):
         has: str | Iterable[str] = (),
         numbered: bool = False,
     ) -> Answer:
-        """Find equations similar to an equation.
+        r"""Find equations similar to an equation.
 
         Parameters
         ----------
@@ -280,7 +280,7 @@ class Library(OpenLibrary):
 
         Examples
         --------
-        >>> answer = library.similar(r"p_i = \\frac{e^{x_i}}{\\sum_j e^{x_j}}", k=2)
+        >>> answer = library.similar(r"p_i = \frac{e^{x_i}}{\sum_j e^{x_j}}", k=2)
         >>> [hit.equation.id for hit in answer]
         ['ml/roc-calibration#7', 'nlp/seq2seq-beam#2']
 

@@ -80,7 +80,7 @@ def interleave(text: str, equations: Iterable[_E]) -> Iterator[str | _E]:
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """Something that was not read, or not surely read: a fixed cause, and where it stands."""
+    """A problem in a source: a fixed cause, and where it is."""
 
     cause: str
     file: str = ""
@@ -94,20 +94,20 @@ class Equation:
 
     article: str
     ordinal: int
-    """1-based among all equations of the article; its name is `ARTICLE#ordinal`."""
+    """1-based among all equations of the article; the equation's name is `ARTICLE#ordinal`."""
     numbered: bool | None
-    """None where the source format does not say (unarXive)."""
+    """None if the source format does not tell (unarXive)."""
     number: str | None
     """The printed number, as LaTeX counts ("2.3a"), without parentheses."""
     labels: list[str]
     environment: str
-    """The environment that holds it: "align", "equation*", "\\[", "$$", ..."""
+    """The environment that contains it: "align", "equation*", "\\[", "$$", ..."""
     display: int
     """1-based index of the display it is a row of: rows of one align share it."""
     latex: str
-    """As written by the author, where the source is one piece of one file."""
+    """As written by the author, if the source is one piece of one file."""
     expanded: str
-    """With the author's macros expanded; labels, tags and number marks taken out."""
+    """With the author's macros expanded, without labels, tags and number marks."""
     file: str
     line: int
     end_line: int
@@ -119,16 +119,16 @@ class Equation:
 
     @property
     def id(self) -> str:
-        """The name by which people ask for it: `ARTICLE#ordinal`."""
+        """The name of the equation: `ARTICLE#ordinal`."""
         return f"{self.article}#{self.ordinal}"
 
     @property
     def label(self) -> str | None:
-        """The first label, the one people quote."""
+        """The first label; None if it has none."""
         return self.labels[0] if self.labels else None
 
     def _repr_latex_(self) -> str:
-        """For notebooks; what has rows stands as rows."""
+        """Return LaTeX for notebooks; several rows become an aligned environment."""
         latex = self.expanded
         if "&" in latex or r"\\" in latex:
             latex = rf"\begin{{aligned}}{latex}\end{{aligned}}"
@@ -141,7 +141,7 @@ class Article:
 
     name: str
     origin: str
-    """Where it was found, for people: a path, and the member within an archive after `!`."""
+    """Where it was found, for people: a path, and the member of an archive after `!`."""
     collection: str = ""
     title: str = ""
     main_file: str = ""
@@ -152,7 +152,7 @@ class Article:
     problems: list[Problem] = field(default_factory=list)
     unknown_macros: dict[str, int] = field(default_factory=dict)
     displays_opened: int = 0
-    """Displays counted by the independent scan of the expanded source."""
+    """Displays counted by an independent scan of the expanded source."""
     displays_lost: int = 0
     source_bytes: int = 0
     """Bytes of the source files that were joined into this article."""

@@ -35,7 +35,7 @@ from eqemb.search.results import (
     rows,
 )
 from eqemb.search.sentences import SentenceFinder
-from eqemb.search.snippets import PLAIN, Renderer, around_word, pieces, word_matcher
+from eqemb.search.snippets import DEFAULT_RENDERER, Renderer, around_word, pieces, word_matcher
 
 #: Similar types that are considered and taken, and how many equations of each.
 CONSIDERED_TYPES, SIMILAR_TYPES, EQUATIONS_PER_TYPE = 64, 20, 8
@@ -64,7 +64,7 @@ class DescriptionWord(NamedTuple):
     article: str | None
     """The article of the sentence."""
 
-    def to_json(self, *, reach: int | None = None, renderer: Renderer = PLAIN) -> Json:
+    def to_json(self, *, reach: int | None = None, renderer: Renderer = DEFAULT_RENDERER) -> Json:
         """Return `word`, `score`, `sentence` (pieces), `sentence_text` and `article`."""
         text = around_word(self.sentence or "", self.word, reach)
         return {
@@ -109,7 +109,7 @@ class Description:
     def __len__(self) -> int:
         return len(self.words)
 
-    def to_json(self, *, reach: int | None = None, renderer: Renderer = PLAIN) -> Json:
+    def to_json(self, *, reach: int | None = None, renderer: Renderer = DEFAULT_RENDERER) -> Json:
         """Return the description as JSON, the same for the command line, the API and Python.
 
         Keys: `asked` (as `equation_json` for a named equation; `latex`, `text` and `mathml` for

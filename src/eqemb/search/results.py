@@ -13,7 +13,7 @@ from typing import Any
 from eqemb.article import Equation
 from eqemb.errors import UsageError
 from eqemb.formula import layout
-from eqemb.search.snippets import PLAIN, Renderer, around_equation, pieces, word_matcher
+from eqemb.search.snippets import DEFAULT_RENDERER, Renderer, around_equation, pieces, word_matcher
 from eqemb.sources.names import arxiv_id
 
 #: The default width of an answer as text.
@@ -33,7 +33,7 @@ Json = dict[str, Any]
 # ------------------------------------------------------------ JSON of equations
 
 
-def equation_json(equation: Equation, title: str, renderer: Renderer = PLAIN) -> Json:
+def equation_json(equation: Equation, title: str, renderer: Renderer = DEFAULT_RENDERER) -> Json:
     """Return an equation of the library as JSON.
 
     Keys: `id` (ARTICLE#ordinal), `ordinal`, `number` (as printed), `label` (the first), `labels`,
@@ -125,7 +125,11 @@ class Hit:
         return arxiv_url(self.article)
 
     def to_json(
-        self, *, words: Iterable[str] = (), reach: int | None = None, renderer: Renderer = PLAIN
+        self,
+        *,
+        words: Iterable[str] = (),
+        reach: int | None = None,
+        renderer: Renderer = DEFAULT_RENDERER,
     ) -> Json:
         """Return the hit as JSON, the same for the command line, the API and Python.
 
@@ -215,7 +219,11 @@ class Answer:
         return self.hits[rank]
 
     def to_json(
-        self, *, words: Iterable[str] = (), reach: int | None = None, renderer: Renderer = PLAIN
+        self,
+        *,
+        words: Iterable[str] = (),
+        reach: int | None = None,
+        renderer: Renderer = DEFAULT_RENDERER,
     ) -> Json:
         """Return the answer as JSON: `hits`, `unknown`, `near` and `notes`; see `Hit.to_json`."""
         words = list(words)

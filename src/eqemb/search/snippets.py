@@ -29,13 +29,13 @@ class Renderer:
         return layout(latex).to_text()
 
 
-PLAIN = Renderer()
+DEFAULT_RENDERER = Renderer()
 
 
 def pieces(
     text: str,
     is_marked: Callable[[str], bool] = lambda _word: False,
-    renderer: Renderer = PLAIN,
+    renderer: Renderer = DEFAULT_RENDERER,
 ) -> list[Piece]:
     """Split a text into pieces; `[equation]` in it is the place of the equation."""
     text = text.replace("[equation]", EQUATION_MARK)
@@ -56,7 +56,7 @@ def _split(text: str, is_marked: Callable[[str], bool], renderer: Renderer) -> I
     yield {"kind": "text", "text": text[last:]}
 
 
-def inline_math(source: str, renderer: Renderer = PLAIN) -> Piece:
+def inline_math(source: str, renderer: Renderer = DEFAULT_RENDERER) -> Piece:
     """Return the piece of inline mathematics, given with its dollars."""
     latex = source.strip("$")
     if len(latex) > _MAX_INLINE:

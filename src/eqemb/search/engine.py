@@ -26,6 +26,7 @@ from eqemb.index.postings import KeyedPostings, first_occurrences, in_every, loa
 from eqemb.index.stemming import stem
 from eqemb.index.structure import StructureIndex, StructureMatches
 from eqemb.index.text import Term, TextIndex
+from eqemb.index.vector_index import VectorIndex
 from eqemb.index.vectors import VectorSpace
 from eqemb.library.database import Records
 from eqemb.models.embeddings import Embeddings
@@ -145,6 +146,10 @@ class Search:
         if known and all(word in STOP_WORDS for word in known) and not question.formulas:
             notes.append(f"too common to tell equations apart: {', '.join(known)}")
         wanted = _wanted(by, WORD_PARTS, has_model=self.vectors is not None)
+        if by == "meaning" and self.vectors is not None:
+            vector = self.vectors.words_vector(question.words)
+            hits = self._nearest_hits(self.vectors.contexts, vector, k, allowed)
+            return Answer(hits, unknown, near, notes)
         parts = self.parts_for_words(question, allowed, wanted, notes, terms)
         if encoder is not None and question.words and by in ("all", "encoder"):
             parts["encoder"] = encoder.scores(" ".join(question.words))
@@ -378,20 +383,34 @@ class Search:
         if not parts:
             return []
         total = np.where(allowed, sum(parts.values()), np.float32(0))
+        return [
+            self._hit(row, {part: float(scores[row]) for part, scores in parts.items()})
+            for row in self._one_per_family(lambda count: top_k(total, count), k)
+        ]
+
+    def _nearest_hits(self, index: VectorIndex, vector: Scores, k: int, allowed: Mask) -> list[Hit]:
+        """Return the equations with the nearest vectors, one of each family."""
+        scores: dict[int, float] = {}
+
+        def top(count: int) -> NDArray[Any]:
+            rows, cosines = index.top(vector, count, allowed)
+            scores.update(zip(rows.tolist(), cosines.tolist(), strict=True))
+            return rows
+
+        return [self._hit(row, {"meaning": scores[row]}) for row in self._one_per_family(top, k)]
+
+    def _one_per_family(self, top: Callable[[int], NDArray[Any]], k: int) -> list[int]:
+        """Return the best k rows of different families; `top` gives the best rows."""
         families = self.structure.families
         chosen: dict[int, int] = {}
-        take = 4 * k + 20
+        count = 4 * k + 20
         while True:
-            order = top_k(total, take)
-            for index in order.tolist():
-                chosen.setdefault(int(families[self.types[index]]), index)
-            if len(chosen) >= k or len(order) < take:
-                break
-            take *= 8
-        return [
-            self._hit(index, {part: float(scores[index]) for part, scores in parts.items()})
-            for index in list(chosen.values())[:k]
-        ]
+            order = top(count)
+            for row in order.tolist():
+                chosen.setdefault(int(families[self.types[row]]), row)
+            if len(chosen) >= k or len(order) < count:
+                return list(chosen.values())[:k]
+            count *= 8
 
     def rank_scores(
         self,

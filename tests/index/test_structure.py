@@ -1,4 +1,4 @@
-"""The structure of a library: renamed equations, parts of them, patterns, families."""
+"""The structure index: renamed equations, parts of equations, patterns, families."""
 
 from pathlib import Path
 
@@ -33,7 +33,7 @@ EQUATIONS = [
 
 
 def indexed(folder: Path, equations: list[str]) -> StructureIndex:
-    """Equations as the types of a library, indexed."""
+    """Return an index with these equations as types."""
     records = Records(folder / "records.sqlite", write=True)
     article = Article("a", "a.tex", "")
     forms = []
@@ -57,7 +57,7 @@ def structure(tmp_path_factory: pytest.TempPathFactory) -> StructureIndex:
 
 
 def first(found: StructureMatches) -> str:
-    """The best type."""
+    """Return the best type."""
     return EQUATIONS[int(found.types[0])]
 
 
@@ -94,8 +94,8 @@ def test_parts_are_found_in_the_whole(structure: StructureIndex, part: str, equa
     assert found.scores[0] > 0.6
 
 
-def test_only_what_is_allowed_is_found(structure: StructureIndex) -> None:
-    """Filters come before the ranking."""
+def test_only_allowed_types_are_found(structure: StructureIndex) -> None:
+    """Filters apply before the ranking."""
     allowed = np.ones(len(structure), bool)
     allowed[0] = False
     assert 0 not in structure.find(EQUATIONS[0], allowed).types
@@ -104,7 +104,7 @@ def test_only_what_is_allowed_is_found(structure: StructureIndex) -> None:
 
 
 def test_scores_are_likenesses(structure: StructureIndex) -> None:
-    """Every score is what the definition says."""
+    """Every score equals the definition."""
     query = r"p(x|y) = \frac{p(x, y)}{p(y)}"
     found = structure.find(query, count=len(EQUATIONS))
     for kind, score in zip(found.types, found.scores, strict=True):
@@ -113,21 +113,21 @@ def test_scores_are_likenesses(structure: StructureIndex) -> None:
         )
 
 
-def test_as_many_as_asked_for(structure: StructureIndex) -> None:
-    """Whatever of it the library does not know."""
+def test_the_requested_number_is_returned(structure: StructureIndex) -> None:
+    """Even if the library does not have all of its symbols."""
     found = structure.find(r"p(a|b) = \Xi", count=3)
     assert len(found.types) == len(found.scores) == 3
 
 
 @pytest.mark.parametrize("query", ["", r"\quad"])
-def test_nothing_is_no_query(structure: StructureIndex, query: str) -> None:
-    """There is no symbol to look for."""
+def test_an_empty_query_is_refused(structure: StructureIndex, query: str) -> None:
+    """It contains no symbol."""
     with pytest.raises(UsageError, match="no symbol"):
         structure.find(query)
 
 
 def test_patterns_are_matched(structure: StructureIndex) -> None:
-    """All that match, and nothing else; the same name is the same thing."""
+    """Only matches are found; the same wildcard matches the same."""
     found = structure.find(r"p(?x|?y) = \frac{p(?y|?x) p(?x)}{p(?y)}")
     assert sorted(found.types) == [3, 4]
     assert found.note == ""
@@ -136,8 +136,8 @@ def test_patterns_are_matched(structure: StructureIndex) -> None:
     assert list(structure.find(r"\zeta(?x)^{77}").types) == []
 
 
-def test_a_limit_comes_before_any_end(tmp_path: Path) -> None:
-    """A pattern without a shape is in nearly everything; what is allowed is found all the same."""
+def test_filters_apply_before_limits(tmp_path: Path) -> None:
+    """A pattern without shapes matches nearly everything; allowed types are still found."""
     many = indexed(tmp_path, [f"x = {number}" for number in range(600)])
     allowed = np.zeros(len(many), bool)
     allowed[-1] = True
@@ -147,8 +147,8 @@ def test_a_limit_comes_before_any_end(tmp_path: Path) -> None:
     assert "500 of 600 equations" in many.find("?x = ?y", count=501).note
 
 
-def test_a_piece_is_had_in_one_place(tmp_path: Path) -> None:
-    """Its symbols joined as they are in it; its units here and there are not enough."""
+def test_a_piece_is_contained_in_one_place(tmp_path: Path) -> None:
+    """With its symbols joined; scattered units are not enough."""
     some = indexed(
         tmp_path,
         [
@@ -184,16 +184,16 @@ def test_patterns_without_symbols_are_refused(structure: StructureIndex) -> None
         structure.find("?x ?y")
 
 
-def test_what_was_left_out_is_said(tmp_path: Path) -> None:
-    """A pattern that has too many ways to match is given up, in a sentence."""
+def test_a_note_says_what_was_skipped(tmp_path: Path) -> None:
+    """Equations that a pattern matches in too many ways."""
     long = indexed(tmp_path, ["x" * 150 + "=y" + "+z" * n for n in range(3)])
     found = long.find(" ".join(f"?w{n}" for n in range(10)) + "=?w3?w2")
     assert list(found.types) == []
     assert "3 equations were skipped" in found.note
 
 
-def test_an_empty_library_answers(tmp_path: Path) -> None:
-    """There is nothing in it."""
+def test_an_empty_library_has_no_matches(tmp_path: Path) -> None:
+    """And no families."""
     empty = indexed(tmp_path, [])
     assert len(empty.find("x+y").types) == len(empty.find("?x+y").types) == 0
     assert len(empty.families) == 0
@@ -202,16 +202,16 @@ def test_an_empty_library_answers(tmp_path: Path) -> None:
 # ------------------------------------------------------------ families
 
 
-def test_renamings_are_a_family_where_they_are_long_enough(structure: StructureIndex) -> None:
-    """Bayes is Bayes; short equations are one only where alphabets alone differ."""
+def test_long_renamings_are_a_family(structure: StructureIndex) -> None:
+    """Short equations are one family only if alphabets alone differ."""
     expected = list(range(len(EQUATIONS)))
     expected[4] = 3
     expected[7] = 6
     assert structure.families.tolist() == expected
 
 
-def test_alphabets_make_no_other_family_however_long(tmp_path: Path) -> None:
-    """One for one or not: x and a bold x may be the same letter elsewhere."""
+def test_alphabets_do_not_split_families(tmp_path: Path) -> None:
+    """Even if x and bold x become one letter."""
     made = indexed(
         tmp_path,
         [
@@ -230,8 +230,8 @@ LONG = (
 )
 
 
-def test_near_equations_are_a_family_where_they_are_long(tmp_path: Path) -> None:
-    """A symbol more in a long one is the same equation, another term is not."""
+def test_long_nearly_equal_equations_are_a_family(tmp_path: Path) -> None:
+    """One symbol more makes no new family, another term does."""
     others = [
         LONG + "_1",
         LONG.replace("x_i", "z_k").replace("i=1", "k=1"),
@@ -244,7 +244,7 @@ def test_near_equations_are_a_family_where_they_are_long(tmp_path: Path) -> None
 
 
 def test_families_do_not_drift(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each is near the one before it, but not the first: the first decides."""
+    """Each equation is compared with the first of a family."""
     chain = [LONG + "".join(f" + a_{{{n}}}" for n in range(more)) for more in range(6)]
     monkeypatch.setattr(families, "NEAR_LIKENESS", 0.93)
     found = indexed(tmp_path, chain).families.tolist()
@@ -256,8 +256,8 @@ def test_families_do_not_drift(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
 # ------------------------------------------------------------ what it is made of
 
 
-def test_shapes_and_forms_do_not_change_when_letters_do() -> None:
-    """One for one; another pattern of letters is another form."""
+def test_shapes_and_forms_ignore_letters() -> None:
+    """For one-to-one renamings; another pattern of letters is another form."""
     one, two, other = (layout(latex) for latex in ("x_i+x_j=y", "a_b+a_c=d", "a_b+c_b=d"))
     assert shapes(one) == shapes(two)
     assert form(one) == form(two)
@@ -285,7 +285,7 @@ LATEX = st.recursive(
 
 @settings(deadline=None, max_examples=60)
 @given(LATEX, st.lists(LATEX, min_size=1, max_size=6), st.booleans())
-def test_many_are_compared_as_one_is(
+def test_bulk_likeness_equals_the_definition(
     tmp_path_factory: pytest.TempPathFactory,
     query: str,
     others: list[str],

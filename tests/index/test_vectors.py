@@ -1,4 +1,4 @@
-"""Vectors of equations: computed in bulk for the index, beside foldin and the formula."""
+"""Vectors of the index, against fold-in and the formula."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -30,7 +30,7 @@ Made = tuple[Library, Embeddings, VectorSpace]
 def made(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Made]:
-    """A library, a model of it, and the index of both."""
+    """Return a library, a model of it, and the vectors of its index."""
     folder = tmp_path_factory.mktemp("meaning")
     papers(
         folder / "papers",
@@ -49,14 +49,14 @@ def made(
 
 
 def units_of(library: Library) -> list[list[str]]:
-    """The units of every type, in order."""
+    """Return the units of every type, in order."""
     names = [unit for (unit,) in library.records.rows("SELECT unit FROM units ORDER BY id")]
     blobs = library.records.rows("SELECT units FROM types ORDER BY id")
     return [[names[unit] for unit in np.frombuffer(blob, np.int32)] for (blob,) in blobs]
 
 
-def test_types_have_the_vectors_that_foldin_gives(made: Made) -> None:
-    """Unit by unit in bulk, and as foldin folds them one by one."""
+def test_types_have_the_vectors_of_fold_in(made: Made) -> None:
+    """In bulk, and for single equations."""
     library, model, space = made
     types = units_of(library)
     expected = normalise(fold_in.bare(model, types).alpha)
@@ -67,16 +67,16 @@ def test_types_have_the_vectors_that_foldin_gives(made: Made) -> None:
         assert space.units_vector(units) == pytest.approx(vector, abs=1e-5)
 
 
-def test_units_never_met_back_off_as_in_foldin(made: Made) -> None:
-    """To their kind, or to nothing."""
+def test_unseen_units_back_off_as_in_fold_in(made: Made) -> None:
+    """To their kind, or to zeros."""
     _, model, space = made
     for units in (UNSEEN[:1], UNSEEN[:2], UNSEEN[2:]):
         expected = normalise(fold_in.bare(model, [units]).alpha)[0]
         assert space.units_vector(units) == pytest.approx(expected, abs=1e-5)
 
 
-def test_contexts_are_the_formula_written_out(made: Made) -> None:
-    """Each word its direction, by idf and one over the root of its distance."""
+def test_contexts_follow_the_formula(made: Made) -> None:
+    """The directions of words, weighted by idf / sqrt(distance)."""
     library, model, space = made
     words = TextIndex(Path(space._folder))
     rows, rho = model.view("words").key_to_index, normalise(model.arrays["rho_words"])

@@ -41,6 +41,7 @@ from eqemb.models import workspace
 from eqemb.models.bernoulli import context_sum
 from eqemb.models.embeddings import Embeddings
 from eqemb.models.fold_in import Units
+from eqemb.search.query import check_ranking
 from eqemb.sources import discover
 
 HERE = Path(__file__).parent / "judged"
@@ -170,8 +171,9 @@ def scored(
 
 def answers(library: Library, topic: judged_topics.Topic, by: str) -> list[str]:
     """Return the names of the first hits."""
+    ranking = check_ranking(by)
     ask = library.search if topic.query.kind == WORD_QUERY else library.similar
-    return [hit.equation.id for hit in ask(topic.query.text, CUTOFF, by=by)]
+    return [hit.equation.id for hit in ask(topic.query.text, CUTOFF, by=ranking)]
 
 
 def judged(added: Library, whole: Library, ways: Iterable[str]) -> None:

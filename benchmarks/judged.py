@@ -34,7 +34,7 @@ from eqemb.evaluation import judged_topics, rankers, retrieval, retrieval_tables
 from eqemb.evaluation.metrics import Run, write_run
 from eqemb.evaluation.rankers import EQUATION_QUERY, WORD_QUERY
 from eqemb.facade.library import Library
-from eqemb.index.encoder import Encode, find_encoder
+from eqemb.index.encoder import Encode, load_encoder
 from eqemb.storage import atomic
 from eqemb.storage.atomic import to_json, write_atomically
 
@@ -92,7 +92,7 @@ def encoder(options: argparse.Namespace) -> Encode | None:
     """Return the encoder given by --encoder, if any."""
     if options.encoder is None:
         return None
-    found = find_encoder(options.encoder)
+    found = load_encoder(options.encoder)
     name = options.encoder.replace(":", ".")
     return cached(found, options.cache / name) if options.cache else found
 

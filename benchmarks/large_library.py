@@ -32,7 +32,13 @@ from numpy.typing import NDArray
 from eqemb.facade.library import Library
 from eqemb.formula.likeness import is_letter
 from eqemb.index.build import write_version
-from eqemb.index.postings import Column, Gatherer, Keys, first_places, load
+from eqemb.index.postings import (
+    ArrayWriter,
+    Keys,
+    PostingsWriter,
+    first_occurrences,
+    load_array,
+)
 from eqemb.index.stemming import stem
 from eqemb.library.database import RECORDS_FORMAT, Records
 
@@ -50,8 +56,8 @@ class Copies:
         self.generation = folder / "generations" / "1"
         self.index = self.generation / "index"
         self.index.mkdir(parents=True)
-        self.equations = load(self.real, "equations")
-        self.types = len(load(self.real, "families"))
+        self.equations = load_array(self.real, "equations")
+        self.types = len(load_array(self.real, "families"))
         self.articles = next(self.records.rows("SELECT MAX(id) + 1 FROM sources"))[0]
         self.random = np.random.default_rng(0)
 
@@ -63,7 +69,7 @@ class Copies:
         shift = np.array([self.articles, 0, self.types, 0, 0])
         self.write("equations", lambda copy: self.equations + copy * shift)
         for part in ("keys", "rows", "pointers", "owners", "weights"):
-            np.save(self.index / f"sections.{part}.npy", load(self.real, f"sections.{part}"))
+            np.save(self.index / f"sections.{part}.npy", load_array(self.real, f"sections.{part}"))
         write_version(self.index)
         state = json.dumps({"format": RECORDS_FORMAT, "generation": 1})
         (self.generation.parents[1] / "library.json").write_text(state, "ascii")
@@ -72,7 +78,7 @@ class Copies:
         """Concatenate arrays in a file."""
         first = make(0)
         shape = (len(first) * self.count, *first.shape[1:])
-        dtype = load(self.real, name).dtype
+        dtype = load_array(self.real, name).dtype
         out = np.lib.format.open_memmap(self.index / f"{name}.npy", "w+", dtype, shape)
         for copy in range(self.count):
             out[copy * len(first) : (copy + 1) * len(first)] = make(copy)
@@ -83,8 +89,8 @@ class Copies:
     def write_words(self) -> None:
         """Write text, vocabulary and postings of words."""
         words = (self.real / "words.txt").read_text("utf-8").split("\n")
-        stems, rows = load(self.real, "stems"), load(self.real, "meaning.rows")
-        sizes = np.diff(load(self.real, "wording.pointers"))
+        stems, rows = load_array(self.real, "stems"), load_array(self.real, "meaning.rows")
+        sizes = np.diff(load_array(self.real, "wording.pointers"))
         rare = np.flatnonzero(sizes <= 1)
         rare_words = np.flatnonzero(sizes[stems] <= 1)
         stem_of = [np.asarray(stems)]
@@ -95,19 +101,21 @@ class Copies:
             known.append(np.full(len(rare_words), -1, np.int32))
         every = [word for part in names for word in part]
         (self.index / "words.txt").write_text("\n".join(every), "utf-8")
-        roots = [stem(words[word]) for word in first_places(stems).tolist()]
+        roots = [stem(words[word]) for word in first_occurrences(stems).tolist()]
         new = (f"{roots[row]}{_letters(copy)}" for copy in range(1, self.count) for row in rare)
         Keys.write(self.index, "words", every)
         Keys.write(self.index, "stems", (*roots, *new))
         every_stem = np.concatenate(stem_of).astype(np.int32)
         np.save(self.index / "stems.npy", every_stem)
         np.save(self.index / "meaning.rows.npy", np.concatenate(known))
-        tokens, places = load(self.real, "tokens"), load(self.real, "places")
+        tokens, places = load_array(self.real, "tokens"), load_array(self.real, "places")
         self.write("tokens", lambda copy: self._renamed(len(words), rare_words, copy)[tokens])
         self.write("places", lambda copy: places + copy * len(tokens))
-        gatherer = Gatherer(self.index, "wording")
-        profile = load(self.real, "wording.profiles")
-        of, weights = (load(self.real, f"wording.profiles.{part}") for part in ("rows", "weights"))
+        gatherer = PostingsWriter(self.index, "wording")
+        profile = load_array(self.real, "wording.profiles")
+        of, weights = (
+            load_array(self.real, f"wording.profiles.{part}") for part in ("rows", "weights")
+        )
         owners = np.repeat(np.arange(len(places)), np.diff(profile))
         for copy in range(self.count):
             shaken = weights if copy == 0 else np.minimum(weights * self._shake(len(weights)), 1.6)
@@ -115,7 +123,10 @@ class Copies:
             gatherer.add(renamed[of], owners + copy * len(places), shaken)
         count = len(sizes) + (self.count - 1) * len(rare)
         gatherer.write(count, owners=len(places) * self.count)
-        positions, at = Gatherer(self.index, "positions", weighted=False), np.arange(len(tokens))
+        positions, at = (
+            PostingsWriter(self.index, "positions", weighted=False),
+            np.arange(len(tokens)),
+        )
         for copy in range(self.count):
             numbers = self._renamed(len(words), rare_words, copy)[tokens]
             positions.add(every_stem[numbers], at + copy * len(tokens))
@@ -138,28 +149,30 @@ class Copies:
         """Write records, units, symbols, shapes, forms, outlines and families."""
         tags = json.loads((self.real / "outlines.tags.json").read_text("ascii"))
         (self.index / "outlines.tags.json").write_text(json.dumps(tags), "ascii")
-        symbols = load(self.real, "outlines.symbols")
+        symbols = load_array(self.real, "outlines.symbols")
         names = [self._permuted(tags, symbols, copy) for copy in range(self.count)]
         numbers = {tag: number for number, tag in enumerate(tags)}
         self.write(
             "outlines.symbols",
             lambda copy: np.array([numbers[names[copy].get(tag, tag)] for tag in tags])[symbols],
         )
-        rows = load(self.real, "outlines.rows")
+        rows = load_array(self.real, "outlines.rows")
         self.write("outlines.rows", lambda _: rows)
-        pointers = load(self.real, "outlines.pointers").reshape(-1, 3)
+        pointers = load_array(self.real, "outlines.pointers").reshape(-1, 3)
         ends = np.array([pointers[-1, 0], pointers[-1, 1], 0])
-        column = Column(self.index / "outlines.pointers.npy", np.int64)
+        column = ArrayWriter(self.index / "outlines.pointers.npy", np.int64)
         for copy in range(self.count):
             column.add((pointers[:-1] + copy * ends).ravel())
         column.add(ends * self.count)
         column.close()
         self._write_units(names)
         self._write_symbols(tags, numbers, names)
-        self._write_postings("shapes", lambda _: np.arange(len(load(self.real, "shapes.keys"))))
+        self._write_postings(
+            "shapes", lambda _: np.arange(len(load_array(self.real, "shapes.keys")))
+        )
         for name in ("shapes.keys", "shapes.rows"):
-            np.save(self.index / f"{name}.npy", load(self.real, name))
-        families = load(self.real, "families")
+            np.save(self.index / f"{name}.npy", load_array(self.real, name))
+        families = load_array(self.real, "families")
         self.write("families", lambda copy: families + copy * self.types)
         self._write_forms()
 
@@ -170,7 +183,7 @@ class Copies:
         keys = Keys(self.real, "symbols")
         place = {row: number for number, tag in enumerate(tags)
                  if (row := keys.find(tag)) is not None}  # fmt: skip
-        count = len(load(self.real, "symbols.keys"))
+        count = len(load_array(self.real, "symbols.keys"))
         row_of = [place.get(row, len(tags) + row) for row in range(count)]
 
         def rows(copy: int) -> Array:
@@ -198,7 +211,7 @@ class Copies:
         return found
 
     def _write_forms(self) -> None:
-        keys, types = load(self.real, "forms.keys"), load(self.real, "forms.types")
+        keys, types = load_array(self.real, "forms.keys"), load_array(self.real, "forms.types")
         other = [np.uint64(self.random.integers(1, 1 << 62)) for _ in range(self.count - 1)]
         every = np.concatenate([keys, *(keys ^ number for number in other)])
         kinds = np.concatenate([types + copy * self.types for copy in range(self.count)])
@@ -209,11 +222,11 @@ class Copies:
     def _write_postings(self, name: str, rows_of: Callable[[int], Array]) -> None:
         """Write the postings of every copy, by its rows."""
         pointers, owners, weights = (
-            load(self.real, f"{name}.{part}") for part in ("pointers", "owners", "weights")
+            load_array(self.real, f"{name}.{part}") for part in ("pointers", "owners", "weights")
         )
         rows = np.repeat(np.arange(len(pointers) - 1), np.diff(pointers))
         order = np.argsort(owners, kind="stable")
-        gatherer, most = Gatherer(self.index, name), 0
+        gatherer, most = PostingsWriter(self.index, name), 0
         for copy in range(self.count):
             number = rows_of(copy)
             most = max(most, int(number.max()) + 1)
@@ -224,7 +237,7 @@ class Copies:
         """Write the units of every copy, and its records."""
         units = [unit for (unit,) in self.records.rows("SELECT unit FROM units ORDER BY id")]
         known = {unit: number for number, unit in enumerate(units)}
-        vectors = load(self.real, "meaning.units")
+        vectors = load_array(self.real, "meaning.units")
         source = array("i", range(len(units)))  # source of each vector
         rows = []
         for name in names:
@@ -288,11 +301,11 @@ class Copies:
     def write_vectors(self) -> None:
         """Write vectors: those of words are unchanged, those of equations are perturbed."""
         for name in ("meaning.words", "meaning.kinds"):
-            np.save(self.index / f"{name}.npy", load(self.real, name))
+            np.save(self.index / f"{name}.npy", load_array(self.real, name))
         text = (self.real / "meaning.kinds.txt").read_text("utf-8")
         (self.index / "meaning.kinds.txt").write_text(text, "utf-8")
         for name in ("meaning.contexts", "meaning.types"):
-            vectors = load(self.real, name)
+            vectors = load_array(self.real, name)
             self.write(name, partial(self._shaken, vectors))
 
     def _shaken(self, vectors: Array, copy: int) -> Array:

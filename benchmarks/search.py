@@ -38,7 +38,8 @@ from large_library import make_large
 from eqemb.corpus.vocabulary import STOP_WORDS
 from eqemb.facade.library import Library
 from eqemb.formula import layout
-from eqemb.index.postings import best_of
+from eqemb.index.postings import top_k
+from eqemb.search.query import check_ranking
 
 NOT_COUNTED = 5
 ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
@@ -52,13 +53,15 @@ Row = tuple[str, Times]
 def questions(library: Library, count: int) -> dict[str, list[str]]:
     """Return queries by words, LaTeX and name, the same for the same library."""
     random = np.random.default_rng(0)
-    wording = library.questions.wording
+    wording = library.engine.text
     telling = [w for w in wording.words if len(w) > 3 and w.isalpha() and w not in STOP_WORDS]
     drawn = random.permutation(telling)[:6000].tolist()
     sizes = {
-        word: wording.having((word,)).sum() for word in drawn if wording.find(word) is not None
+        word: wording.has_phrase((word,)).sum()
+        for word in drawn
+        if wording.stem_id(word) is not None
     }
-    every = len(library.questions.types)
+    every = len(library.engine.types)
     common = [word for word, size in sizes.items() if size > every // 50]
     rare = [word for word, size in sizes.items() if 2 <= size <= every // 300]
     words = []
@@ -136,7 +139,7 @@ def warm(library: Library, asked: dict[str, list[str]]) -> Iterable[Row]:
     yield "warm: search by words", clocked(library.search, asked["words"])
     yield "warm: similar to LaTeX", clocked(library.similar, asked["latex"])
     yield "warm: similar to a name", clocked(library.similar, asked["names"])
-    search = library.questions
+    search = library.engine
     limits: dict[str, dict[str, Any]] = {
         "--has '\\sum'": {"has": "\\sum"},
         "--has 'x_i'": {"has": "x_i"},
@@ -147,17 +150,17 @@ def warm(library: Library, asked: dict[str, list[str]]) -> Iterable[Row]:
     phrases = [f'"the model" {words}' for words in asked["words"]]
     yield 'warm: search with the phrase "the model"', clocked(library.search, phrases)
     for part in ("words", "meaning"):
-        times = clocked(partial(library.search, by=part), asked["words"])
+        times = clocked(partial(library.search, by=check_ranking(part)), asked["words"])
         yield f"words, by {part} alone", times
     for part in ("structure", "words", "meaning"):
-        times = clocked(partial(library.similar, by=part), asked["latex"])
+        times = clocked(partial(library.similar, by=check_ranking(part)), asked["latex"])
         yield f"LaTeX, by {part} alone", times
-    meaning = search.meaning
+    meaning = search.vectors
     if meaning is None:
         return
 
     def fold_in(latex: str) -> Any:
-        return meaning.of_units(["\t".join(unit) for unit in layout(latex).units()])
+        return meaning.equation_vector(layout(latex))
 
     yield "fold-in of LaTeX", clocked(fold_in, asked["latex"])
 
@@ -178,15 +181,15 @@ def answers(folder: Path, asked: dict[str, list[str]]) -> Iterable[Row]:
 def vectors(folder: Path, count: int) -> dict[str, Times]:
     """Time the ten nearest equations, by our matrix product and by FAISS; runs in a process."""
     with Library.open(folder) as library:
-        meaning = library.questions.meaning
+        meaning = library.engine.vectors
         if meaning is None:
             raise SystemExit(f"{folder} has no vectors")
-        table = meaning.contexts
+        table = meaning.contexts.matrix
     random = np.random.default_rng(1)
     asked = [np.array(table[row]) for row in random.integers(0, len(table), count)]
 
     def product(vector: Any) -> Any:
-        return best_of(table @ vector, 10)
+        return top_k(table @ vector, 10)
 
     found = {"one product, ten best": clocked(product, asked)}
     try:
@@ -221,7 +224,7 @@ def beside_faiss(folder: Path, count: int) -> Iterable[Row]:
 def measured(folder: Path, asked: dict[str, list[str]]) -> tuple[int, dict[str, Times]]:
     """Return the number of equations of a library and all times."""
     with Library.open(folder) as library:
-        count = len(library.questions.types)
+        count = len(library.engine.types)
     rows = dict(cold(folder, asked)) | dict(answers(folder, asked))
     return count, rows | dict(beside_faiss(folder, len(asked["words"])))
 

@@ -112,7 +112,7 @@ class Draw:
 
     def __init__(self, library: Library, seed: int) -> None:
         self._random = np.random.default_rng(seed)
-        wording, model = library.questions.wording, library.model
+        wording, model = library.engine.text, library.model
         if model is None:
             sys.exit("there is no model to ask for words: make the library with `eqemb build`")
         known = set(model.keys["words"])
@@ -124,7 +124,7 @@ class Draw:
         shapes = library.records.rows("SELECT expanded FROM equations ORDER BY article, ordinal")
         self._names = [
             name
-            for name, (latex,) in zip(library.questions.names(), shapes, strict=True)
+            for name, (latex,) in zip(library.engine.names(), shapes, strict=True)
             if layout(latex).root is not None  # a picture has no symbol to look for
         ]
         self._articles = [name for name, count, _ in library.contents() if count]
@@ -357,7 +357,7 @@ def measured(options: argparse.Namespace, faults: list[str]) -> Iterator[str]:
     """The whole report in Markdown, line by line; `faults` gets what should not have been."""
     with Library.open(options.library) as library:
         many, beside, alone = (Draw(library, seed) for seed in range(3))
-        equations = len(library.questions.types)
+        equations = len(library.engine.types)
     port = options.port or free_port()
     with served(options.library, port) as process:
         yield (

@@ -29,7 +29,7 @@ from eqemb import Library
 from eqemb.formula import Layout, layout, tree
 from eqemb.formula.likeness import is_letter
 from eqemb.formula.tree import Node
-from eqemb.search.engine import Asked, Search
+from eqemb.search.engine import EquationQuery, Search
 
 LETTERS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZαβγδζηθκλμνξρστχψωΓΔΘΛΞΦΨΩ"
 RELATIONS = frozenset("=<>≤≥∼≈≡∝:→∈≠≪≫⇒⟹") | {":="}
@@ -112,8 +112,8 @@ def by_structure(search: Search, query: Layout) -> list[int]:
 
 def by_all(search: Search, query: Layout) -> list[int]:
     """Return the types of the ten hits of `eqemb similar`."""
-    hits = search.answer(Asked(query, None), 10)
-    return [int(search.types[search.number(hit.equation)]) for hit in hits]
+    hits = search.search_equation(EquationQuery(query, None), 10)
+    return [int(search.types[search.row(hit.equation)]) for hit in hits]
 
 
 class Tally:
@@ -166,7 +166,7 @@ def main() -> None:
     parser.add_argument("--missed", type=int, default=0, help="number of missed equations to show")
     options = parser.parse_args()
     library = Library.open(options.library)
-    search = library.questions
+    search = library.engine
     structure = search.structure
     draw = random.Random(options.seed)
     sizes = dict(library.records.rows("SELECT id, LENGTH(units) / 4 FROM types"))
@@ -231,7 +231,7 @@ def by_name(library: Library, search: Search, draw: random.Random, count: int) -
     def is_first(latex: str) -> bool:
         hit = library.similar(latex, 1)[0]
         kind = library.records.type_of(layout(latex).canonical())
-        return bool(int(search.types[search.number(hit.equation)]) == kind)
+        return bool(int(search.types[search.row(hit.equation)]) == kind)
 
     print("name  ", share(drawn, lambda name: resolves(name, name)))
     print(

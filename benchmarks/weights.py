@@ -34,7 +34,7 @@ from eqemb.index import text
 from eqemb.index.stemming import stem
 from eqemb.models import workspace
 from eqemb.search import engine
-from eqemb.search.engine import Asked, Search
+from eqemb.search.engine import EquationQuery, Search
 
 LEAST = 0.003
 ROUNDS = 10
@@ -84,16 +84,18 @@ class Fields:
     def __init__(self, library: Library, corpus: Corpus) -> None:
         self._stems: dict[str, int] = {}
         row = {name: at for at, name in enumerate(corpus.equation_names)}
-        names = iter(library.questions.names())
+        names = iter(library.engine.names())
         parts: dict[str, list[Any]] = {name: [] for name in ("around", *text.FIELDS)}
-        for title, prose, equations in text.articles(library.records):
+        for title, prose, equations in text.articles_with_equations(library.records):
             words, marks = read_tokens(prose)
             places = np.array(marks, np.int64)
-            rows, owners, weights = (part[0] for part in text.around(self._numbers(words), places))
+            rows, owners, weights = (
+                part[0] for part in text.context_stems(self._numbers(words), places)
+            )
             own = [row.get(next(names), -1) for _ in equations]
             parts["around"].append((np.array(own)[owners], rows, weights))
             for at, equation in zip(own, equations, strict=True):
-                for name, said in text.said(title, equation).items():
+                for name, said in text.field_words(title, equation).items():
                     found = self._numbers(said)
                     parts[name].append((np.full(len(found), at), found, np.ones(len(found))))
         self.size = len(corpus.equation_names)
@@ -110,7 +112,7 @@ class Fields:
         return coo_array((weights[here], (at[here], rows[here])), shape).tocsr()
 
     def scorer(self, settings: Settings, without: str = "") -> Callable[[Query], Any]:
-        """Return the scores of `Wording.scores`, computed from the counts of fields."""
+        """Return the scores of `TextIndex.score_terms`, computed from the counts of fields."""
         total = self._counts["around"]
         for name in text.FIELDS:
             if name != without and settings[name]:
@@ -141,7 +143,7 @@ class Development:
     """The development queries."""
 
     def __init__(self, library: Library) -> None:
-        self.search: Search = library.questions
+        self.search: Search = library.engine
         self.corpus = workspace.corpus(library)
         grades = judged_topics.mean_grades(judged_topics.read_judgements(QRELS))
         self._table = judged_topics.JudgedTopics(
@@ -170,15 +172,15 @@ class Development:
 
 def choose_words(library: Library, data: Development, start: Settings) -> None:
     """Tune the weights of fields and of vectors."""
-    fields, meaning = Fields(library, data.corpus), data.search.meaning
+    fields, meaning = Fields(library, data.corpus), data.search.vectors
     if meaning is None:
         raise SystemExit("this library has no model: rebuild it with one")
-    contexts = meaning.contexts[data.rows]
+    contexts = meaning.contexts.matrix[data.rows]
     vectors: dict[tuple[str, ...], Any] = {}
 
     def cosines(query: Query) -> Any:
         if query.words not in vectors:
-            vectors[query.words] = np.maximum(contexts @ meaning.of_words(query.words), 0)
+            vectors[query.words] = np.maximum(contexts @ meaning.words_vector(query.words), 0)
         return vectors[query.words]
 
     def judge(settings: Settings) -> float:
@@ -204,21 +206,22 @@ def choose_equations(data: Development, start: Settings) -> None:
     """Tune the description of a query equation and the weights of parts."""
     asker = data.search
     whole = np.ones(len(asker.types), bool)
-    kept: dict[str, tuple[Asked, Any, dict[str, Any]]] = {}
+    kept: dict[str, tuple[EquationQuery, Any, dict[str, Any]]] = {}
     for topic in data.topics(EQUATION_QUERY):
-        asked = Asked(layout(topic.query.text), None)
-        found = asker.kin(asked.layout, whole)
+        asked = EquationQuery(layout(topic.query.text), None)
+        found = asker.similar_types(asked.layout, whole)
         parts = asker.parts_for_equation(asked, whole, ("structure", "meaning"))
         kept[topic.query.text] = asked, found, {p: s[data.rows] for p, s in parts.items()}
 
     def judge(settings: Settings) -> float:
-        engine.KIN, engine.TRUST = int(settings["kin"]), int(settings["trust"])
+        engine.TOPIC_TYPES = int(settings["kin"])
+        engine.TOPIC_TRUST = int(settings["trust"])
 
         def scores(query: Query) -> Any:
             asked, found, parts = kept[query.text]
             total = parts["structure"] + settings["meaning"] * parts.get("meaning", 0.0)
             words = asker.topic(asked, found, int(settings["topic"]))
-            return total + settings["words"] * asker.wording.scores(words)[data.rows]
+            return total + settings["words"] * asker.text.score_stems(words)[data.rows]
 
         return data.judged(EQUATION_QUERY, scores)
 
@@ -227,8 +230,12 @@ def choose_equations(data: Development, start: Settings) -> None:
 
 def standing() -> tuple[Settings, Settings]:
     """Return the current values."""
-    words = {**text.FIELDS, "k1": text.K1, "meaning": engine.WORD_PARTS["meaning"]}
-    equation: Settings = {"kin": engine.KIN, "topic": engine.TOPIC, "trust": engine.TRUST}
+    words = {**text.FIELDS, "k1": text.BM25_K1, "meaning": engine.WORD_PARTS["meaning"]}
+    equation: Settings = {
+        "kin": engine.TOPIC_TYPES,
+        "topic": engine.TOPIC_WORDS,
+        "trust": engine.TOPIC_TRUST,
+    }
     return words, equation | {part: engine.EQUATION_PARTS[part] for part in ("words", "meaning")}
 
 

@@ -1,4 +1,4 @@
-"""A small library with a model made by hand: every vector points along the axis of its topic."""
+"""A small library with a hand-made model: every vector points along the axis of its topic."""
 
 from pathlib import Path
 
@@ -33,7 +33,7 @@ TOPICS = (
 
 
 def make_library(folder: Path, *, model: bool = True) -> Library:
-    """Read the papers; with a model, give every word, unit and equation its axis."""
+    """Read the papers; with a model, every word, unit and equation has its axis."""
     (folder / "papers").mkdir()
     for name, text in PAPERS.items():
         document = rf"\documentclass{{article}}\begin{{document}}{text}\end{{document}}"
@@ -49,7 +49,7 @@ def make_library(folder: Path, *, model: bool = True) -> Library:
 
 
 def make_model(library: Library) -> Embeddings:
-    """Vectors along the axes of their topics; what `again` has, and nobody else, was not there."""
+    """Return vectors along the axes of their topics; equations of `again` alone have none."""
     words = [word for topic in TOPICS for word in topic]
     axes = [np.eye(3, dtype=np.float32)[at] for at, topic in enumerate(TOPICS) for _ in topic]
     forms, units, alpha_units = [], dict[str, int](), list[NDArray[np.float32]]()

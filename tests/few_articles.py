@@ -1,4 +1,4 @@
-"""Eight of the demo articles: enough to train on, and read in no time."""
+"""Eight of the demo articles: enough to train on, and fast to read."""
 
 import shutil
 from pathlib import Path
@@ -13,7 +13,7 @@ FEW = [
 
 
 def copy_articles(folder: Path, articles: list[str] = FEW) -> Path:
-    """Put articles side by side into a folder."""
+    """Copy articles into a folder."""
     folder.mkdir(parents=True, exist_ok=True)
     for article in articles:
         path = DEMO / article

@@ -14,7 +14,7 @@ __version__ = "0.1.0"
 __all__ = ["Embeddings", "EqembError", "Library", "layout", "read_articles"]
 
 #: Public name -> module that defines it. Loaded on first use, so that `import eqemb` is fast.
-_MODULES = {
+_PUBLIC_NAMES = {
     "Embeddings": "eqemb.models.embeddings",
     "EqembError": "eqemb.errors",
     "Library": "eqemb.facade.library",
@@ -24,10 +24,10 @@ _MODULES = {
 
 
 def __getattr__(name: str) -> Any:
-    if name == "models":  # so that `eqemb.models.EqEmb` needs no import of its own
+    if name == "models":  # `eqemb.models.EqEmb` works without an import of eqemb.models
         return import_module("eqemb.models")
-    if name in _MODULES:
-        return getattr(import_module(_MODULES[name]), name)
+    if name in _PUBLIC_NAMES:
+        return getattr(import_module(_PUBLIC_NAMES[name]), name)
     raise AttributeError(f"module 'eqemb' has no attribute {name!r}")
 
 

@@ -1,35 +1,81 @@
-"""What reading makes: an article as text and equations in reading order.
+"""The data model: an article as text and equations in reading order.
 
-An `Article` is what `latex` and the other front ends produce and everything later consumes.
-Its `text` is the running text with one sentence a line and a blank line between paragraphs;
-inline mathematics stands in it as `$...$` (shown to people, not counted as words) and every
-equation as one placeholder character, in order. `stream` reads it as words and equations.
+The readers produce an `Article`, and everything later consumes it. Its `text` is the running text
+with one sentence a line and a blank line between paragraphs. Inline mathematics appears in it as
+`$...$` (shown to people, not counted as words), and every equation as one placeholder character,
+in order. `tokenize` is the only place that knows what a word is.
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from typing import Literal, NamedTuple, TypeVar
 
-#: Stands in an article's text where an equation stands (U+FFFC, object replacement character).
+#: The placeholder of an equation in an article's text (U+FFFC, object replacement character).
 EQUATION_MARK = "\ufffc"
 
-# A word: letters (with accents as characters of their own, too) and digits, with inner hyphens,
-# apostrophes and dots kept ("f-measure", "e.g").
-_PART = r"[^\W_]+(?:[\u0300-\u036f]+[^\W_]*)*"
+# A word: letters (with combining accents, too) and digits, with inner hyphens, apostrophes and dots
+# ("f-measure", "e.g").
+_WORD_PART = r"[^\W_]+(?:[\u0300-\u036f]+[^\W_]*)*"
 #: Inline mathematics; an equation (group 1); a word (group 2).
-TOKEN = re.compile(rf"\$[^$]*\$|({EQUATION_MARK})|({_PART}(?:[-'\u2019\u2010\u2011.]{_PART})*)")
+_TEXT_TOKEN = re.compile(
+    rf"\$[^$]*\$|({EQUATION_MARK})|({_WORD_PART}(?:[-'\u2019\u2010\u2011.]{_WORD_PART})*)"
+)
+_E = TypeVar("_E")
+
+
+class Token(NamedTuple):
+    """A word, an equation's placeholder or inline mathematics, with its position in the text."""
+
+    kind: Literal["word", "equation", "math"]
+    text: str
+    """As written; inline mathematics with its dollars."""
+    start: int
+    end: int
+
+
+def tokenize(text: str) -> Iterator[Token]:
+    """Yield words, equations and inline mathematics of a text, in order.
+
+    >>> [token.text for token in tokenize("The norm $|x|$ of a vector")]
+    ['The', 'norm', '$|x|$', 'of', 'a', 'vector']
+    """
+    for match in _TEXT_TOKEN.finditer(text):
+        kind: Literal["word", "equation", "math"] = (
+            "word" if match[2] else "equation" if match[1] else "math"
+        )
+        yield Token(kind, match[0], match.start(), match.end())
 
 
 def read_tokens(text: str) -> tuple[list[str], list[int]]:
-    """The words of a text, and for each equation in it how many words stand before it."""
+    """Return the words of a text, and for each equation the number of words before it.
+
+    A faster `tokenize` for callers that need no positions.
+    """
     words: list[str] = []
     places: list[int] = []
-    for mark, word in TOKEN.findall(text):
+    for mark, word in _TEXT_TOKEN.findall(text):
         if word:
             words.append(word)
         elif mark:
             places.append(len(words))
     return words, places
+
+
+def equation_positions(text: str) -> list[int]:
+    """Return the position of every equation's placeholder in a text."""
+    return [match.start() for match in re.finditer(EQUATION_MARK, text)]
+
+
+def interleave(text: str, equations: Iterable[_E]) -> Iterator[str | _E]:
+    """Yield the words of a text, and each of the given equations in the place of its mark."""
+    words, places = read_tokens(text)
+    at = 0
+    for place, equation in zip(places, equations, strict=True):
+        yield from words[at:place]
+        yield equation
+        at = place
+    yield from words[at:]
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,14 +158,9 @@ class Article:
     """Size of the source files that this article was read from."""
 
     def stream(self) -> Iterator[str | Equation]:
-        """Words (as written) and equations, in reading order."""
-        equations = iter(self.equations)
-        for match in TOKEN.finditer(self.text):
-            if match[2]:
-                yield match[2]
-            elif match[1]:
-                yield next(equations)
+        """Yield words (as written) and equations, in reading order."""
+        return interleave(self.text, self.equations)
 
     def words(self) -> list[str]:
-        """The words alone, as written, in reading order."""
+        """Return the words alone, as written, in reading order."""
         return read_tokens(self.text)[0]

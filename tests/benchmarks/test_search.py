@@ -34,12 +34,12 @@ def test_tuning_uses_the_scores_of_the_index(library: Library) -> None:
     """Scores computed from counts of fields equal those of the index."""
     corpus = corpus_of(library, Choice(rules=Rules(min_count=1, top=0)))
     fields = weights.Fields(library, corpus)
-    scores = fields.scorer({**wording.FIELDS, "k1": wording.K1})
-    asked = library.questions.wording
-    place = {name: at for at, name in enumerate(library.questions.names())}
+    scores = fields.scorer({**wording.FIELDS, "k1": wording.BM25_K1})
+    asked = library.engine.text
+    place = {name: at for at, name in enumerate(library.engine.names())}
     rows = [place[name] for name in corpus.equation_names]
     for words in ("cosine similarity", "precision", "harmonic mean of precision"):
-        expected = asked.scores_of(asked.terms(words.split()))
+        expected = asked.score_terms(asked.terms(words.split()))
         assert scores(word_query(words)) == pytest.approx(expected[rows], abs=1e-6)
 
 
@@ -76,14 +76,14 @@ def test_a_large_library_can_be_searched(library: Library, tmp_path: Path) -> No
     """Copies are other equations with the same words; all filters work on them."""
     large_library.make_large(library.folder, tmp_path, 15)
     with Library.open(tmp_path) as large:
-        assert len(large.questions.types) == 15
+        assert len(large.engine.types) == 15
         for name in ("", "-1", "-2"):
             found = large.search("cosine similarity", article=f"angles{name}")
             assert [hit.article for hit in found] == [f"angles{name}"]
         assert large.similar(COSINE, by="structure")[0].score > 0.7
-        for limit in ({"has": r"\cos"}, {"has": r"\frac"}, {"has": r"= \frac{}{}"}):
+        for piece in (r"\cos", r"\frac", r"= \frac{}{}"):
             few, many = (
-                {hit.equation.id for hit in asked.search("cosine", 15, by="words", **limit)}
+                {hit.equation.id for hit in asked.search("cosine", 15, by="words", has=piece)}
                 for asked in (library, large)
             )
             assert few

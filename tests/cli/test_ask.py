@@ -46,15 +46,17 @@ def test_answers_fit_a_terminal(
 def test_describe_as_json(run: Run, library: Path) -> None:
     """One object with these keys."""
     found = json.loads(run("describe", library, COSINE, "--json").out)
-    assert {"words", "equation", "kin"} <= set(found)
-    assert set(found["words"][0]) == {"word", "score", "sentence", "article"}
+    assert {"words", "asked", "kin"} <= set(found)
+    assert set(found["words"][0]) == {
+        *("word", "score", "sentence", "sentence_text", "article"),
+    }
 
 
 def test_an_equation_without_matches_fails(run: Run, library: Path) -> None:
     """With one line and exit code 1."""
     done = run("describe", library, r"\aleph \boxtimes \beth_{\gimel} \wp")
     assert (done.code, done.out) == (1, "")
-    assert "is similar to this one" in done.err
+    assert "similar to this one" in done.err
 
 
 def test_words_prints_neighbours(run: Run, library: Path) -> None:
@@ -152,7 +154,7 @@ def test_the_published_ranking_reports_missing_vectors(run: Run, library: Path) 
     """On stderr, besides the answer."""
     done = run("search", library, "cosine", "--by", "paper")
     assert done.code == 0
-    assert "has no vector for them: 1 equations" in done.err
+    assert "for lack of a vector in the model: 1" in done.err
     done = run("search", library, "cosine", "--by", "paper", "--article", "angles")
     assert (done.code, done.err) == (0, "")
 

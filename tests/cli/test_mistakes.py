@@ -19,7 +19,7 @@ import pytest
 
 from eqemb.cli.app import app
 from eqemb.facade.library import Library
-from eqemb.index.postings import new_array
+from eqemb.index.postings import create_array
 from eqemb.storage.locks import locked
 from synthetic import (
     PDF,
@@ -293,10 +293,10 @@ def test_disk_space_of_an_index_is_allocated_first(
         assert (first, size) == (0, (tmp_path / "a.npy").stat().st_size)
         raise OSError(28, "No space left on device")
 
-    assert new_array(tmp_path / "a.npy", "f4", (3, 5)).shape == (3, 5)
+    assert create_array(tmp_path / "a.npy", "f4", (3, 5)).shape == (3, 5)
     monkeypatch.setattr(os, "posix_fallocate", refuse, raising=False)
     with pytest.raises(OSError, match="No space left"):
-        new_array(tmp_path / "a.npy", "f4", (3, 5))
+        create_array(tmp_path / "a.npy", "f4", (3, 5))
 
 
 @POSIX
@@ -372,7 +372,7 @@ def test_an_interruption_during_imports_is_silent() -> None:
         ("info L extra", "extra"),
         ("info -lib", 'to pass a value that starts with "-", put "--" before it'),
         ("similar L -xy", 'to pass a value that starts with "-", put "--" before it'),
-        ("search L x --by meanin", "there are all, words, meaning"),
+        ("search L x --by meanin", "choose one of all, words, meaning"),
         ("search L x --collection set9", "did you mean set"),
         ("search L x --article set0/paper00", "set0/paper000"),
         ("similar L set0/paper00#1", "set0/paper000"),
@@ -418,12 +418,12 @@ def test_numbers_out_of_range_are_rejected(run: Run, here: Path, call: str) -> N
         (["search", "lib", "-x"], 2, ""),
         (["similar", "lib", ""], 2, "give LaTeX"),
         (["similar", "lib", "{"], 2, "give LaTeX"),
-        (["similar", "lib", r"\zeta{\zeta}}{"], 1, "not read: nothing to close }; not read: un"),
+        (["similar", "lib", r"\zeta{\zeta}}{"], 1, "not understood: nothing to close }; not u"),
         (["similar", "lib", "?x"], 2, "a pattern needs at least one symbol"),
         (["describe", "lib", " "], 2, "give LaTeX"),
         (["describe", "lib", r"\frac{"], 1, "try another equation"),
         (["search", "lib", "x", "--has", "{"], 2, "give LaTeX"),
-        (["query", "lib"], 2, "make it with `eqemb build`"),
+        (["query", "lib"], 2, "build it with `eqemb build`"),
         (["words", "lib", "x"], 2, "no model"),
         (["why", "lib", "", "x"], 2, "give LaTeX"),
         (["units", " "], 2, "give LaTeX"),

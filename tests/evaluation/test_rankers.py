@@ -31,7 +31,7 @@ from eqemb.evaluation.rankers import (
 from eqemb.evaluation.retrieval import EVERY_WORD
 from eqemb.facade.library import Library
 from eqemb.index import text as wording
-from eqemb.index.text import REACH
+from eqemb.index.text import CONTEXT_REACH
 from eqemb.models.embeddings import Embeddings
 from eqemb.models.eqemb import BernoulliEmbeddings, EqEmb, EqEmbH, EqEmbU
 from eqemb.models.workspace import Choice
@@ -95,7 +95,7 @@ def test_bm25_matches_the_formula(library: Library) -> None:
         weights.append(Counter())
         for place in range(start, end):
             away = at - place if place < at else place - at + 1
-            if away <= REACH:
+            if away <= CONTEXT_REACH:
                 weights[-1][every.words[stream.tokens[place]]] += 1 / away**0.5
     lengths = np.array([each.total() for each in weights])
     norm = rankers.BM25_K1 * (1 - rankers.BM25_B + rankers.BM25_B * lengths / lengths.mean())
@@ -124,7 +124,7 @@ def test_unit_overlap_is_dice(library: Library) -> None:
 def test_search_ranker_scores_match_the_library(library: Library) -> None:
     """All equations get the scores of the library's search."""
     corpus = corpus_of(library)
-    product = search_rankers(library.questions, corpus)[0]
+    product = search_rankers(library.engine, corpus)[0]
     for query, hits in (
         (word_query("cosine of the angle"), library.search("cosine of the angle")),
         (equation_query(r"G = \frac{2PR}{P+R}"), library.similar(r"G = \frac{2PR}{P+R}")),
@@ -257,7 +257,7 @@ def test_contexts_weigh_words_by_distance() -> None:
 
 def test_contexts_end_at_the_reach(monkeypatch: pytest.MonkeyPatch) -> None:
     """Words further away than the reach are ignored."""
-    monkeypatch.setattr(wording, "REACH", 1)
+    monkeypatch.setattr(wording, "CONTEXT_REACH", 1)
     rows, _, _, _ = rankers.contexts(np.arange(6), [3])
     assert rows.tolist() == [2, 3]
 

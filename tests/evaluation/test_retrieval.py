@@ -17,7 +17,7 @@ from eqemb.evaluation import judged_topics, metrics, retrieval_tables, tables
 from eqemb.evaluation.judged_topics import JudgedTopics, Topic
 from eqemb.evaluation.rankers import EQUATION_QUERY, WORD_QUERY, Query, Ranker, word_query
 from eqemb.facade.library import Library
-from eqemb.index.encoder import find_encoder
+from eqemb.index.encoder import load_encoder
 from few_articles import copy_articles
 from planted import planted, topic_of, word
 
@@ -419,7 +419,7 @@ def test_a_broken_encoder_is_reported(encode: Any, monkeypatch: pytest.MonkeyPat
     module = ModuleType("stub_encoder")
     vars(module)["encode"] = encode
     monkeypatch.setitem(sys.modules, "stub_encoder", module)
-    made = find_encoder("stub_encoder:encode")
+    made = load_encoder("stub_encoder:encode")
     with pytest.raises(UsageError, match="stub_encoder:encode"):
         made(["a", "b"])
 
@@ -431,15 +431,15 @@ def test_an_encoder_that_cannot_be_imported_is_reported(
     (tmp_path / "broken_encoder.py").write_text("1 / 0")
     monkeypatch.syspath_prepend(tmp_path)
     with pytest.raises(UsageError, match="'broken_encoder:encode' failed: ZeroDivisionError"):
-        find_encoder("broken_encoder:encode")
-    with pytest.raises(UsageError, match="say MODULE:FUNCTION"):
-        find_encoder(".x:y")
+        load_encoder("broken_encoder:encode")
+    with pytest.raises(UsageError, match="write MODULE:FUNCTION"):
+        load_encoder(".x:y")
 
 
 def test_an_encoder_must_be_a_function() -> None:
     """Anything that cannot be called is rejected at once."""
-    with pytest.raises(UsageError, match="is no function"):
-        find_encoder("eqemb.evaluation.judged_topics:CUTOFF")
+    with pytest.raises(UsageError, match="is not a function"):
+        load_encoder("eqemb.evaluation.judged_topics:CUTOFF")
 
 
 def test_tables_of_the_stored_results() -> None:

@@ -14,14 +14,14 @@ from eqemb.evaluation import retrieval, tasks
 from eqemb.evaluation.rankers import Bm25, Query, word_query
 from eqemb.evaluation.tasks import Displays, Item
 from eqemb.facade.library import Library
-from eqemb.index.text import REACH
+from eqemb.index.text import CONTEXT_REACH
 from eqemb.models.workspace import Choice
 from eqemb.models.workspace import corpus as corpus_of
 from planted import planted
 from synthetic import papers, text
 
 EVERY = Choice(rules=Rules(min_count=1, top=0))
-FAR = text(REACH + 20, "far").capitalize()
+FAR = text(CONTEXT_REACH + 20, "far").capitalize()
 SENTENCE = "Our bound on the spectral radius, Equation~\\eqref{eq:spectral-radius}, is sharp."
 NEARBY = "The norm of Equation~\\eqref{eq:norm} is convex and positive."
 

@@ -46,11 +46,11 @@ def names(made: EquationMap) -> list[str]:
 
 def test_points_are_types_and_have_names(library: Library) -> None:
     """Each has an equation of its type, and what is alike lies together."""
-    made = compute(library.questions)
-    types = library.questions.types
+    made = compute(library.engine)
+    types = library.engine.types
     assert len(made.x) == len(set(types.tolist()))
     assert types[made.equation].tolist() == list(range(len(made.x)))
-    every = library.questions.names()
+    every = library.engine.names()
     assert names(made) == [every[place] for place in made.equation.tolist()]
     at = dict(zip(names(made), zip(made.x.tolist(), made.y.tolist(), strict=True), strict=True))
     apart = np.hypot(*np.subtract(at["angles#1"], at["again#1"]))
@@ -89,7 +89,7 @@ def test_a_map_of_an_older_generation_is_not_kept(library: Library) -> None:
 def test_without_a_model_words_decide(tmp_path: Path) -> None:
     """Equations near the same words lie together."""
     with make_library(tmp_path, model=False) as bare:
-        vectors = equation_map.vectors_of(bare.questions)
+        vectors = equation_map.vectors_of(bare.engine)
         assert len(map_of(bare).x) == len(vectors) == 4
     harmonic, _, angles, documents = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
     assert angles @ documents > angles @ harmonic + 0.1

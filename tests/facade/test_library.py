@@ -1,4 +1,4 @@
-"""A library is the old one or the new one, refuses what is not its own, and says what is wrong."""
+"""A library folder: atomic switches, opening, refusals and error messages."""
 
 import json
 import os
@@ -24,11 +24,11 @@ HALF = os.fsdecode(b"caf\xe9")
 
 
 class Killed(BaseException):
-    """Stands for a kill: nothing catches it."""
+    """Simulates a kill: nothing catches it."""
 
 
 def add_generation(folder: Path, *names: str) -> Path:
-    """A finished generation, not yet taken."""
+    """Write a finished generation without switching to it."""
     generation = next_generation(folder)
     generation.mkdir(parents=True)
     with closing(Records(generation / "records.sqlite", write=True)) as records:
@@ -42,22 +42,22 @@ def add_generation(folder: Path, *names: str) -> Path:
 
 
 def make_library(folder: Path, *names: str) -> Path:
-    """A library of these articles."""
+    """Make a library of these articles."""
     switch(folder, add_generation(folder, *names))
     return folder
 
 
 def names(folder: Path) -> list[str]:
-    """The articles of a library."""
+    """Return the names of a library's articles."""
     with Library.open(folder) as opened:
         return [found.name for found in opened.articles()]
 
 
-# -- files whole or not at all
+# -- atomic writes
 
 
 def test_a_file_is_written(tmp_path: Path) -> None:
-    """Under its name, and nothing beside it."""
+    """Under its name, without temporary files."""
     write_atomically(tmp_path / "f.json", "é\n")
     assert {p.name: p.read_text("utf-8") for p in tmp_path.iterdir()} == {"f.json": "é\n"}
 
@@ -66,7 +66,7 @@ def test_a_file_is_written(tmp_path: Path) -> None:
 def test_a_file_that_cannot_be_written_leaves_the_old_one(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, owner: object, name: str
 ) -> None:
-    """A full disk at any step costs the new content only."""
+    """A full disk at any step loses only the new content."""
 
     def full(*_: object) -> None:
         raise OSError(28, "No space left on device")
@@ -88,8 +88,8 @@ def test_what_a_kill_left_is_no_hindrance(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(os.name != "posix", reason="permissions as POSIX has them")
-def test_files_are_as_private_as_asked_for(tmp_path: Path) -> None:
-    """The umask decides who may read."""
+def test_files_respect_the_umask(tmp_path: Path) -> None:
+    """It decides who may read them."""
     before = os.umask(0o077)
     try:
         write_atomically(tmp_path / "f", "x")
@@ -98,8 +98,8 @@ def test_files_are_as_private_as_asked_for(tmp_path: Path) -> None:
     assert stat.S_IMODE((tmp_path / "f").stat().st_mode) == 0o600
 
 
-def test_half_a_character_in_a_path_is_kept(tmp_path: Path) -> None:
-    """JSON with a foreign file name reads back as it was."""
+def test_undecodable_paths_are_kept(tmp_path: Path) -> None:
+    """JSON with such a file name reads back unchanged."""
     write_atomically(tmp_path / "f.json", to_json({"path": HALF}))
     assert json.loads((tmp_path / "f.json").read_text("utf-8")) == {"path": HALF}
 
@@ -108,12 +108,12 @@ def test_half_a_character_in_a_path_is_kept(tmp_path: Path) -> None:
 
 
 def test_a_library_gives_its_articles_in_order(tmp_path: Path) -> None:
-    """Skipped sources are none of them."""
+    """Without skipped sources."""
     assert names(make_library(tmp_path, "b", "a")) == ["b", "a"]
 
 
 def test_a_library_opens_by_path_or_text(tmp_path: Path) -> None:
-    """As people type it."""
+    """A string works like a Path."""
     make_library(tmp_path, "a")
     with Library.open(str(tmp_path)) as opened:
         assert opened.article("a").equations[0].id == "a#1"
@@ -132,9 +132,7 @@ def test_a_library_opens_by_path_or_text(tmp_path: Path) -> None:
         ("", "does not describe a library"),
     ],
 )
-def test_a_library_json_of_others_is_refused(
-    tmp_path: Path, content: object, sentence: str
-) -> None:
+def test_a_foreign_library_json_is_refused(tmp_path: Path, content: object, sentence: str) -> None:
     """Of another version, damaged, or of another program."""
     (tmp_path / "library.json").write_text(json.dumps(content), "utf-8")
     with pytest.raises(EqembError, match=sentence):
@@ -143,44 +141,44 @@ def test_a_library_json_of_others_is_refused(
         make_folder(tmp_path)
 
 
-def test_a_library_json_that_is_no_text_is_refused(tmp_path: Path) -> None:
+def test_a_binary_library_json_is_refused(tmp_path: Path) -> None:
     """Neither JSON nor UTF-8."""
     (tmp_path / "library.json").write_bytes(b"\xff\xfe{")
     with pytest.raises(EqembError, match="does not describe a library"):
         Library.open(tmp_path)
 
 
-def test_no_library_is_said_with_the_way_to_one(tmp_path: Path) -> None:
-    """An empty folder, and none at all."""
+def test_a_missing_library_error_says_how_to_make_one(tmp_path: Path) -> None:
+    """For an empty folder and a missing one."""
     for folder in (tmp_path, tmp_path / "none"):
         with pytest.raises(UsageError, match=r"no library at .*: create one with `eqemb build"):
             Library.open(folder)
 
 
-def test_an_unfinished_library_is_said_so(tmp_path: Path) -> None:
-    """With the way to finish it."""
+def test_an_unfinished_library_is_refused(tmp_path: Path) -> None:
+    """The error says how to finish it."""
     add_generation(tmp_path, "a")
     with pytest.raises(UsageError, match=r"not finished: .*--resume"):
         Library.open(tmp_path)
 
 
-def test_a_file_is_no_library(tmp_path: Path) -> None:
-    """Given in its place."""
+def test_a_file_is_refused_as_library(tmp_path: Path) -> None:
+    """A folder is expected."""
     (tmp_path / "f").write_text("x", "utf-8")
     with pytest.raises(UsageError, match="is a file, not a library folder"):
         Library.open(tmp_path / "f")
 
 
-def test_a_library_without_its_records_is_said_so(tmp_path: Path) -> None:
-    """A generation that someone removed."""
+def test_a_library_without_records_is_refused(tmp_path: Path) -> None:
+    """The generation was removed."""
     make_library(tmp_path, "a")
     shutil.rmtree(tmp_path / "generations")
     with pytest.raises(EqembError, match=r"cannot read .*; rebuild the library"):
         Library.open(tmp_path)
 
 
-def test_a_library_without_its_report_is_said_so(tmp_path: Path) -> None:
-    """Its articles can still be read."""
+def test_a_library_without_report_is_readable(tmp_path: Path) -> None:
+    """Only the report is refused."""
     make_library(tmp_path, "a")
     (tmp_path / "generations/1/report.json").unlink()
     with Library.open(tmp_path) as opened:
@@ -189,8 +187,8 @@ def test_a_library_without_its_report_is_said_so(tmp_path: Path) -> None:
             _ = opened.report
 
 
-def test_damaged_records_are_said_in_one_sentence(tmp_path: Path) -> None:
-    """Pages overwritten in the middle of the file show only when they are read."""
+def test_damaged_records_are_reported(tmp_path: Path) -> None:
+    """Damage in the middle of the file is noticed when it is read."""
     many = [f"{number:04}" for number in range(500)]
     path = make_library(tmp_path, *many) / "generations/1/records.sqlite"
     data = bytearray(path.read_bytes())
@@ -206,8 +204,8 @@ def test_damaged_records_are_said_in_one_sentence(tmp_path: Path) -> None:
 # -- articles by name
 
 
-def test_a_misspelt_article_is_answered_with_near_ones(tmp_path: Path) -> None:
-    """Up to three of them."""
+def test_similar_names_are_suggested_for_a_misspelt_article(tmp_path: Path) -> None:
+    """Up to three."""
     make_library(tmp_path, "bm25", "cosine", "lstm")
     with (
         Library.open(tmp_path) as opened,
@@ -216,8 +214,8 @@ def test_a_misspelt_article_is_answered_with_near_ones(tmp_path: Path) -> None:
         opened.article("cosinus")
 
 
-def test_an_article_without_its_folder_is_answered_with_it(tmp_path: Path) -> None:
-    """The last part of a name finds the whole."""
+def test_full_names_are_suggested_for_the_last_part(tmp_path: Path) -> None:
+    """An article without its folder."""
     make_library(tmp_path, "very/long/way/to/a", "b/a", "ab")
     with (
         Library.open(tmp_path) as opened,
@@ -226,8 +224,8 @@ def test_an_article_without_its_folder_is_answered_with_it(tmp_path: Path) -> No
         opened.article("a")
 
 
-def test_an_article_like_no_other_is_answered_with_what_to_do(tmp_path: Path) -> None:
-    """No suggestion is better than a silly one."""
+def test_without_suggestion_the_error_says_what_to_do(tmp_path: Path) -> None:
+    """No suggestion is better than a wrong one."""
     make_library(tmp_path, "bm25")
     with Library.open(tmp_path) as opened, pytest.raises(UsageError, match="`eqemb show LIBRARY`"):
         opened.article("zzzzzz")
@@ -248,8 +246,8 @@ def test_an_article_like_no_other_is_answered_with_what_to_do(tmp_path: Path) ->
     ],
     ids=" ".join,
 )
-def test_a_folder_that_is_not_ours_is_refused(tmp_path: Path, content: list[str]) -> None:
-    """Whatever in it looks like a library's, and everything is left as it was."""
+def test_a_foreign_folder_is_refused(tmp_path: Path, content: list[str]) -> None:
+    """Even if parts look like a library; nothing is changed."""
     for name in content:
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text("precious", "utf-8")
@@ -258,8 +256,8 @@ def test_a_folder_that_is_not_ours_is_refused(tmp_path: Path, content: list[str]
     assert all((tmp_path / name).read_text("utf-8") == "precious" for name in content)
 
 
-def test_a_folder_that_is_ours_is_taken(tmp_path: Path) -> None:
-    """New, empty, begun, finished, and with files that someone laid beside."""
+def test_our_own_folders_are_accepted(tmp_path: Path) -> None:
+    """New, empty, unfinished, finished, and with additional files."""
     folder = tmp_path / "new" / "library"
     make_folder(folder)
     make_folder(folder)
@@ -271,8 +269,8 @@ def test_a_folder_that_is_ours_is_taken(tmp_path: Path) -> None:
     make_folder(folder)
 
 
-def test_a_file_is_no_folder_for_a_library(tmp_path: Path) -> None:
-    """Given as the folder, or on the way to it."""
+def test_a_file_is_refused_as_folder(tmp_path: Path) -> None:
+    """As the folder, or as one of its parents."""
     (tmp_path / "f").write_text("x", "utf-8")
     with pytest.raises(UsageError, match="f is a file: choose a folder"):
         make_folder(tmp_path / "f")
@@ -283,8 +281,8 @@ def test_a_file_is_no_folder_for_a_library(tmp_path: Path) -> None:
 # -- one writer
 
 
-def test_a_second_writer_is_told_so(tmp_path: Path) -> None:
-    """And the way is free once the first is done."""
+def test_a_second_writer_is_refused(tmp_path: Path) -> None:
+    """Until the first is done."""
     pytest.importorskip("fcntl")
     with (
         locked(tmp_path / ".lock", "it is being written"),
@@ -300,7 +298,7 @@ def test_a_second_writer_is_told_so(tmp_path: Path) -> None:
 
 
 def test_generations_follow_each_other(tmp_path: Path) -> None:
-    """A new reading is the number after the current one, which alone stays."""
+    """A new reading gets the next number; only the current generation stays."""
     for number in (1, 2, 3):
         assert next_generation(tmp_path).name == str(number)
         make_library(tmp_path, f"a{number}")
@@ -308,8 +306,8 @@ def test_generations_follow_each_other(tmp_path: Path) -> None:
         assert [path.name for path in (tmp_path / "generations").iterdir()] == [str(number)]
 
 
-def test_the_report_for_people_is_that_of_the_current_generation(tmp_path: Path) -> None:
-    """Copied to where one looks first."""
+def test_the_report_is_that_of_the_current_generation(tmp_path: Path) -> None:
+    """Copied to the library's folder."""
     make_library(tmp_path, "a")
     make_library(tmp_path, "a", "b")
     for name in ("report.json", "report.html"):
@@ -317,10 +315,10 @@ def test_the_report_for_people_is_that_of_the_current_generation(tmp_path: Path)
 
 
 @pytest.mark.parametrize("step", range(4))
-def test_a_kill_in_the_switch_leaves_the_old_or_the_new(
+def test_a_kill_during_the_switch_leaves_a_whole_library(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: int
 ) -> None:
-    """Before the first rename the old one, before every other step the new one."""
+    """The old one before the first rename, the new one afterwards."""
     make_library(tmp_path, "old")
     generation = add_generation(tmp_path, "new")
     done: list[str] = []
@@ -346,8 +344,8 @@ def test_a_kill_in_the_switch_leaves_the_old_or_the_new(
     assert names(make_library(tmp_path, "newest")) == ["newest"]
 
 
-def test_an_open_library_outlives_the_switch(tmp_path: Path) -> None:
-    """Whoever reads while a new one is taken reads the old one to its end."""
+def test_an_open_library_survives_the_switch(tmp_path: Path) -> None:
+    """A reader continues with the old generation."""
     make_library(tmp_path, "a", "b", "c")
     with Library.open(tmp_path) as opened:
         articles = opened.articles()

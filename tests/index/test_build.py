@@ -1,4 +1,4 @@
-"""An index says what may read it, and is on the disk before a library is switched to it."""
+"""The index: its version, and its durability on disk."""
 
 import os
 from pathlib import Path
@@ -8,7 +8,7 @@ import pytest
 from axes import make_library
 from eqemb.errors import EqembError
 from eqemb.facade.library import Library
-from eqemb.index.build import VERSION, build_index
+from eqemb.index.build import INDEX_VERSION, build_index
 
 
 @pytest.mark.parametrize(
@@ -18,7 +18,7 @@ from eqemb.index.build import VERSION, build_index
 def test_an_index_of_another_version_is_refused(
     tmp_path: Path, written: str | None, found: int
 ) -> None:
-    """In one sentence, rather than by a file that is not there; what was read is still shown."""
+    """Before a missing file fails; the articles can still be read."""
     make_library(tmp_path, model=False).close()
     with Library.open(tmp_path / "library") as library:
         place = library.generation / "index" / "index.json"
@@ -27,13 +27,15 @@ def test_an_index_of_another_version_is_refused(
         else:
             place.write_text(written, "utf-8")
         assert library.article("angles").equations
-        with pytest.raises(EqembError, match=f"index of version {found}, .* reads {VERSION}: make"):
+        with pytest.raises(
+            EqembError, match=f"index of version {found}, .* reads {INDEX_VERSION}: rebuild"
+        ):
             library.search("cosine")
 
 
 @pytest.mark.skipif(not hasattr(os, "O_DIRECTORY"), reason="folders cannot be synced here")
 def test_files_and_folder_are_made_durable(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The folder last: it names them."""
+    """The folder last, since it lists the files."""
     synced, fsync = [], os.fsync
 
     def note(handle: int) -> None:

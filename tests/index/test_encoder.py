@@ -1,4 +1,4 @@
-"""What an encoder made of a library is kept for as long as it is the same encoder."""
+"""Vectors of a sentence encoder are stored as long as the encoder stays the same."""
 
 import sys
 from collections.abc import Callable, Iterator
@@ -19,7 +19,7 @@ Counter = Callable[[list[str]], Any]
 
 
 def counting(letters: str, asked: list[str]) -> Counter:
-    """An encoder: how often letters stand in a text; what it is asked is noted."""
+    """Return an encoder that counts letters and records its texts."""
 
     def encode(texts: list[str]) -> Any:
         asked.extend(texts)
@@ -38,7 +38,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def folder(made: Path) -> Iterator[Path]:
-    """The same, with nothing encoded."""
+    """Return the library without stored vectors."""
     yield made
     for path in (made / "encoded").glob("*"):
         path.unlink()
@@ -53,19 +53,19 @@ def use(monkeypatch: pytest.MonkeyPatch) -> Callable[[Counter], None]:
 
 
 def ask(folder: Path) -> list[tuple[str, float]]:
-    """What the encoder finds."""
+    """Return the hits of the encoder."""
     with Library.open(folder) as library:
         answer = library.search("harmonic mean", by="encoder", encoder="spoken:encode")
         return [(hit.equation.id, round(hit.score, 6)) for hit in answer]
 
 
 def files(folder: Path) -> list[str]:
-    """What is kept."""
+    """Return the stored files."""
     return sorted(path.name for path in (folder / "encoded").iterdir())
 
 
 def test_texts_are_encoded_once(folder: Path, use: Callable[[Counter], None]) -> None:
-    """Later on the encoder is asked for the probe and the query alone."""
+    """Later queries encode the probe and the query only."""
     asked: list[str] = []
     use(counting(LETTERS, asked))
     first = ask(folder)
@@ -79,7 +79,7 @@ def test_texts_are_encoded_once(folder: Path, use: Callable[[Counter], None]) ->
 def test_another_encoder_behind_the_same_name_is_noticed(
     folder: Path, use: Callable[[Counter], None], other: str
 ) -> None:
-    """Its vectors may even be as long: what it makes of the probe tells."""
+    """Even if its vectors have the same length: the probe differs."""
     asked: list[str] = []
     use(counting(other, asked))
     expected = ask(folder)
@@ -94,8 +94,10 @@ def test_another_encoder_behind_the_same_name_is_noticed(
     assert files(folder) == [kept]
 
 
-def test_vectors_of_older_papers_are_removed(folder: Path, use: Callable[[Counter], None]) -> None:
-    """Those of the same encoder, and no others."""
+def test_vectors_of_earlier_libraries_are_removed(
+    folder: Path, use: Callable[[Counter], None]
+) -> None:
+    """Only those of the same encoder."""
     (folder / "encoded").mkdir(exist_ok=True)
     old = ["spoken.encode-0123456789ab.npy", "spoken.encode-0123456789ab.safetensors"]
     others = ["spoken.encode.more-0123456789ab.safetensors", "spoken.other-0123456789ab.npy"]
@@ -108,10 +110,10 @@ def test_vectors_of_older_papers_are_removed(folder: Path, use: Callable[[Counte
     assert set(left) >= set(others)
 
 
-def test_an_encoder_that_cannot_decide_gets_one_sentence(
+def test_vectors_of_different_lengths_are_refused(
     folder: Path, use: Callable[[Counter], None]
 ) -> None:
-    """Vectors of one length are needed."""
+    """The error gives both lengths."""
     use(lambda texts: np.ones((len(texts), 1 + len(texts[0]) % 7)))
-    with pytest.raises(UsageError, match=r"makes vectors of \d and of \d numbers"):
+    with pytest.raises(UsageError, match=r"returned vectors of \d and of \d numbers"):
         ask(folder)

@@ -9,14 +9,14 @@ from hypothesis import strategies as st
 
 from eqemb.index import postings
 from eqemb.index.postings import (
-    Column,
-    Gatherer,
+    ArrayWriter,
+    ForwardIndex,
     Keys,
     Postings,
-    Profiles,
-    best_of,
-    first_places,
-    load,
+    PostingsWriter,
+    first_occurrences,
+    load_array,
+    top_k,
 )
 
 
@@ -28,14 +28,14 @@ from eqemb.index.postings import (
 def test_postings_are_sorted_by_row(
     tmp_path_factory: pytest.TempPathFactory, triples: list[tuple[int, int]], batch: int
 ) -> None:
-    """However they are gathered and however small the batches, rows come out whole and in order."""
+    """For any order of arrival and any batch size."""
     folder = tmp_path_factory.mktemp("postings")
     rows = np.array([row for row, _ in triples], np.int64)
     weights = np.array([weight for _, weight in triples], np.float64)
     owners = np.arange(len(triples))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(postings, "BATCH", batch)
-        gatherer = Gatherer(folder, "x")
+        gatherer = PostingsWriter(folder, "x")
         gatherer.add(rows[: len(rows) // 2], owners[: len(rows) // 2], weights[: len(rows) // 2])
         gatherer.add(rows[len(rows) // 2 :], owners[len(rows) // 2 :], weights[len(rows) // 2 :])
         gatherer.write(7, owners=len(triples))
@@ -44,23 +44,23 @@ def test_postings_are_sorted_by_row(
     assert np.load(folder / "x.owners.npy").tolist() == owners[order].tolist()
     assert np.load(folder / "x.weights.npy").tolist() == weights[order].tolist()
     assert not list(folder.glob("*.part"))
-    opened, profiles = Postings(folder, "x"), Profiles(folder, "x")
+    opened, profiles = Postings(folder, "x"), ForwardIndex(folder, "x")
     for owner, (row, weight) in enumerate(triples):
         assert opened.weight(row, owner) == weight
         assert [part.tolist() for part in profiles.of(owner)] == [[row], [weight]]
     assert opened.weight(0, len(triples)) == 0
 
 
-def test_columns_grow(tmp_path: Path) -> None:
+def test_arrays_grow(tmp_path: Path) -> None:
     """An array written in parts is read as one."""
-    column = Column(tmp_path / "numbers.npy", np.int32)
+    column = ArrayWriter(tmp_path / "numbers.npy", np.int32)
     for start in range(0, 3000, 1000):
         column.add(np.arange(start, start + 1000))
     column.close()
-    assert np.array_equal(load(tmp_path, "numbers"), np.arange(3000))
+    assert np.array_equal(load_array(tmp_path, "numbers"), np.arange(3000))
 
 
-def test_keys_tell_the_rows_of_texts(tmp_path: Path) -> None:
+def test_keys_find_the_rows_of_texts(tmp_path: Path) -> None:
     """Every text has its own row, and another text none."""
     texts = [f"word{number}" for number in range(500)]
     Keys.write(tmp_path, "texts", texts)
@@ -77,14 +77,14 @@ def test_keys_tell_the_rows_of_texts(tmp_path: Path) -> None:
     stretch=st.integers(1, 60),
     count=st.integers(1, 30),
 )
-def test_the_best_are_those_of_a_whole_sort(scores: list[float], stretch: int, count: int) -> None:
-    """Blocks leave nothing out, whatever ties there are; what has no score is no answer."""
+def test_top_k_equals_a_full_sort(scores: list[float], stretch: int, count: int) -> None:
+    """With ties across blocks; only positive scores are returned."""
     values = np.array(scores * stretch, np.float32)
     ranked = sorted((-value, place) for place, value in enumerate(values.tolist()) if value > 0)
-    assert best_of(values, count).tolist() == [place for _, place in ranked[:count]]
+    assert top_k(values, count).tolist() == [place for _, place in ranked[:count]]
 
 
-def test_first_places() -> None:
-    """Each number where it stands first."""
-    assert first_places(np.array([2, 0, 2, 1, 0])).tolist() == [1, 3, 0]
-    assert first_places(np.array([], np.int32)).tolist() == []
+def test_first_occurrences() -> None:
+    """The first position of each number."""
+    assert first_occurrences(np.array([2, 0, 2, 1, 0])).tolist() == [1, 3, 0]
+    assert first_occurrences(np.array([], np.int32)).tolist() == []

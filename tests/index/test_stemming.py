@@ -1,4 +1,4 @@
-"""Stems: the forms of a word are one, different words stay apart."""
+"""Stemming: forms of a word share a stem, different words do not."""
 
 import pytest
 
@@ -25,20 +25,26 @@ from eqemb.index.stemming import stem
         ("bm25", "bm25"),
     ],
 )
-def test_forms_of_a_word_have_one_stem(forms: str, root: str) -> None:
-    """Plurals, tenses and derived forms; British endings as American ones."""
+def test_forms_of_a_word_share_a_stem(forms: str, root: str) -> None:
+    """Plurals, tenses and derived forms; British endings like American ones."""
     assert {stem(word) for word in forms.split()} == {root}
 
 
 @pytest.mark.parametrize(
     "words", ["supervise optimize", "noise nose", "precise price", "bias base", "loss los"]
 )
-def test_different_words_stay_apart(words: str) -> None:
-    """A stem is not shorter than it must be."""
+def test_different_words_have_different_stems(words: str) -> None:
+    """Stemming does not cut too much."""
     one, other = words.split()
     assert stem(one) != stem(other)
 
 
 def test_case_does_not_matter() -> None:
-    """Words of headings are the same words."""
+    """Words of headings have the same stems."""
     assert stem("Similarities") == stem("similarity")
+
+
+@pytest.mark.parametrize("word", ["of", "bm25", "naïve", "x", "don't"])
+def test_other_words_are_their_own_stems(word: str) -> None:
+    """Short words, and words with digits, accents or apostrophes."""
+    assert stem(word) == word

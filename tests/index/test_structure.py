@@ -1,4 +1,4 @@
-"""The structure of a library: renamed equations, parts of them, patterns, families."""
+"""The structure index: renamed equations, parts of equations, patterns, families."""
 
 from pathlib import Path
 
@@ -13,8 +13,8 @@ from eqemb.formula import layout
 from eqemb.formula.likeness import likeness, outline
 from eqemb.formula.shapes import form, shapes
 from eqemb.index import families
-from eqemb.index.alignment import Outlines, OutlinesWriter
-from eqemb.index.structure import Found, Structure, index_structure
+from eqemb.index.alignment import AlignmentIndex, AlignmentWriter
+from eqemb.index.structure import StructureIndex, StructureMatches, index_structure
 from eqemb.library.database import Records
 from eqemb.library.rows import from_article
 
@@ -33,8 +33,8 @@ EQUATIONS = [
 ]
 
 
-def indexed(folder: Path, equations: list[str]) -> Structure:
-    """Equations as the types of a library, indexed."""
+def indexed(folder: Path, equations: list[str]) -> StructureIndex:
+    """Return an index with these equations as types."""
     records = Records(folder / "records.sqlite", write=True)
     article = Article("a", "a.tex", "")
     forms = []
@@ -48,22 +48,22 @@ def indexed(folder: Path, equations: list[str]) -> Structure:
     records.finish()
     records = Records(folder / "records.sqlite")
     index_structure(records, folder)
-    return Structure(records, folder)
+    return StructureIndex(records, folder)
 
 
 @pytest.fixture(scope="module")
-def structure(tmp_path_factory: pytest.TempPathFactory) -> Structure:
+def structure(tmp_path_factory: pytest.TempPathFactory) -> StructureIndex:
     """A small library of formulas."""
     return indexed(tmp_path_factory.mktemp("library"), EQUATIONS)
 
 
-def first(found: Found) -> str:
-    """The best type."""
+def first(found: StructureMatches) -> str:
+    """Return the best type."""
     return EQUATIONS[int(found.types[0])]
 
 
 @pytest.mark.parametrize("latex", EQUATIONS[:-1])
-def test_an_equation_finds_itself_first(structure: Structure, latex: str) -> None:
+def test_an_equation_finds_itself_first(structure: StructureIndex, latex: str) -> None:
     """With score 1, before its renamings."""
     found = structure.find(latex)
     assert first(found) == latex
@@ -79,7 +79,7 @@ def test_an_equation_finds_itself_first(structure: Structure, latex: str) -> Non
         (r"J = \sum_{k=1}^{m} (t_k - a^T z_k)^2", 5),
     ],
 )
-def test_renamed_equations_are_found(structure: Structure, query: str, equation: int) -> None:
+def test_renamed_equations_are_found(structure: StructureIndex, query: str, equation: int) -> None:
     """Their letters share nothing with the query's."""
     assert first(structure.find(query)) == EQUATIONS[equation]
 
@@ -88,15 +88,15 @@ def test_renamed_equations_are_found(structure: Structure, query: str, equation:
     ("part", "equation"),
     [(r"\|x\| \|y\|", 1), ("1 + e^{-x}", 2), ("y_i - w^T x_i", 5), (r"\nabla L(\theta_t)", 9)],
 )
-def test_parts_are_found_in_the_whole(structure: Structure, part: str, equation: int) -> None:
+def test_parts_are_found_in_the_whole(structure: StructureIndex, part: str, equation: int) -> None:
     """Arguments of fractions and fences, terms, sides."""
     found = structure.find(part)
     assert first(found) == EQUATIONS[equation]
     assert found.scores[0] > 0.6
 
 
-def test_only_what_is_allowed_is_found(structure: Structure) -> None:
-    """Filters come before the ranking."""
+def test_only_allowed_types_are_found(structure: StructureIndex) -> None:
+    """Filters apply before the ranking."""
     allowed = np.ones(len(structure), bool)
     allowed[0] = False
     assert 0 not in structure.find(EQUATIONS[0], allowed).types
@@ -104,29 +104,31 @@ def test_only_what_is_allowed_is_found(structure: Structure) -> None:
     assert len(structure.find(EQUATIONS[0], ~np.ones(len(structure), bool)).types) == 0
 
 
-def test_scores_are_likenesses(structure: Structure) -> None:
-    """Every score is what the definition says."""
+def test_scores_are_likenesses(structure: StructureIndex) -> None:
+    """Every score equals the definition."""
     query = r"p(x|y) = \frac{p(x, y)}{p(y)}"
     found = structure.find(query, count=len(EQUATIONS))
     for kind, score in zip(found.types, found.scores, strict=True):
-        assert score == pytest.approx(structure.alike(layout(query), layout(EQUATIONS[kind])).score)
+        assert score == pytest.approx(
+            structure.compare(layout(query), layout(EQUATIONS[kind])).score
+        )
 
 
-def test_as_many_as_asked_for(structure: Structure) -> None:
-    """Whatever of it the library does not know."""
+def test_the_requested_number_is_returned(structure: StructureIndex) -> None:
+    """Even if the library does not have all of its symbols."""
     found = structure.find(r"p(a|b) = \Xi", count=3)
     assert len(found.types) == len(found.scores) == 3
 
 
 @pytest.mark.parametrize("query", ["", r"\quad"])
-def test_nothing_is_no_query(structure: Structure, query: str) -> None:
-    """There is no symbol to look for."""
+def test_an_empty_query_is_refused(structure: StructureIndex, query: str) -> None:
+    """It contains no symbol."""
     with pytest.raises(UsageError, match="no symbol"):
         structure.find(query)
 
 
-def test_patterns_are_matched(structure: Structure) -> None:
-    """All that match, and nothing else; the same name is the same thing."""
+def test_patterns_are_matched(structure: StructureIndex) -> None:
+    """Only matches are found; the same wildcard matches the same."""
     found = structure.find(r"p(?x|?y) = \frac{p(?y|?x) p(?x)}{p(?y)}")
     assert sorted(found.types) == [3, 4]
     assert found.note == ""
@@ -135,8 +137,8 @@ def test_patterns_are_matched(structure: Structure) -> None:
     assert list(structure.find(r"\zeta(?x)^{77}").types) == []
 
 
-def test_a_limit_comes_before_any_end(tmp_path: Path) -> None:
-    """A pattern without a shape is in nearly everything; what is allowed is found all the same."""
+def test_filters_apply_before_limits(tmp_path: Path) -> None:
+    """A pattern without shapes matches nearly everything; allowed types are still found."""
     many = indexed(tmp_path, [f"x = {number}" for number in range(600)])
     allowed = np.zeros(len(many), bool)
     allowed[-1] = True
@@ -146,8 +148,8 @@ def test_a_limit_comes_before_any_end(tmp_path: Path) -> None:
     assert "500 of 600 equations" in many.find("?x = ?y", count=501).note
 
 
-def test_a_piece_is_had_in_one_place(tmp_path: Path) -> None:
-    """Its symbols joined as they are in it; its units here and there are not enough."""
+def test_a_piece_is_contained_in_one_place(tmp_path: Path) -> None:
+    """With its symbols joined; scattered units are not enough."""
     some = indexed(
         tmp_path,
         [
@@ -174,25 +176,25 @@ def test_a_piece_is_had_in_one_place(tmp_path: Path) -> None:
         "q": [],
         "z": [10],
     }.items():
-        assert np.flatnonzero(some.having(layout(piece))).tolist() == expected, piece
+        assert np.flatnonzero(some.containing(layout(piece))).tolist() == expected, piece
 
 
-def test_patterns_without_symbols_are_refused(structure: Structure) -> None:
+def test_patterns_without_symbols_are_refused(structure: StructureIndex) -> None:
     """They would match everything."""
     with pytest.raises(UsageError, match="at least one symbol"):
         structure.find("?x ?y")
 
 
-def test_what_was_left_out_is_said(tmp_path: Path) -> None:
-    """A pattern that has too many ways to match is given up, in a sentence."""
+def test_a_note_says_what_was_skipped(tmp_path: Path) -> None:
+    """Equations that a pattern matches in too many ways."""
     long = indexed(tmp_path, ["x" * 150 + "=y" + "+z" * n for n in range(3)])
     found = long.find(" ".join(f"?w{n}" for n in range(10)) + "=?w3?w2")
     assert list(found.types) == []
-    assert "3 were given up" in found.note
+    assert "3 equations were skipped" in found.note
 
 
-def test_an_empty_library_answers(tmp_path: Path) -> None:
-    """There is nothing in it."""
+def test_an_empty_library_has_no_matches(tmp_path: Path) -> None:
+    """And no families."""
     empty = indexed(tmp_path, [])
     assert len(empty.find("x+y").types) == len(empty.find("?x+y").types) == 0
     assert len(empty.families) == 0
@@ -201,16 +203,16 @@ def test_an_empty_library_answers(tmp_path: Path) -> None:
 # ------------------------------------------------------------ families
 
 
-def test_renamings_are_a_family_where_they_are_long_enough(structure: Structure) -> None:
-    """Bayes is Bayes; short equations are one only where alphabets alone differ."""
+def test_long_renamings_are_a_family(structure: StructureIndex) -> None:
+    """Short equations are one family only if alphabets alone differ."""
     expected = list(range(len(EQUATIONS)))
     expected[4] = 3
     expected[7] = 6
     assert structure.families.tolist() == expected
 
 
-def test_alphabets_make_no_other_family_however_long(tmp_path: Path) -> None:
-    """One for one or not: x and a bold x may be the same letter elsewhere."""
+def test_alphabets_do_not_split_families(tmp_path: Path) -> None:
+    """Even if x and bold x become one letter."""
     made = indexed(
         tmp_path,
         [
@@ -229,8 +231,8 @@ LONG = (
 )
 
 
-def test_near_equations_are_a_family_where_they_are_long(tmp_path: Path) -> None:
-    """A symbol more in a long one is the same equation, another term is not."""
+def test_long_nearly_equal_equations_are_a_family(tmp_path: Path) -> None:
+    """One symbol more makes no new family, another term does."""
     others = [
         LONG + "_1",
         LONG.replace("x_i", "z_k").replace("i=1", "k=1"),
@@ -243,9 +245,9 @@ def test_near_equations_are_a_family_where_they_are_long(tmp_path: Path) -> None
 
 
 def test_families_do_not_drift(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each is near the one before it, but not the first: the first decides."""
+    """Each equation is compared with the first of a family."""
     chain = [LONG + "".join(f" + a_{{{n}}}" for n in range(more)) for more in range(6)]
-    monkeypatch.setattr(families, "NEAR", 0.93)
+    monkeypatch.setattr(families, "NEAR_LIKENESS", 0.93)
     found = indexed(tmp_path, chain).families.tolist()
     assert found[0] == found[1] == 0
     assert found[-1] != 0
@@ -255,8 +257,8 @@ def test_families_do_not_drift(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
 # ------------------------------------------------------------ what it is made of
 
 
-def test_shapes_and_forms_do_not_change_when_letters_do() -> None:
-    """One for one; another pattern of letters is another form."""
+def test_shapes_and_forms_ignore_letters() -> None:
+    """For one-to-one renamings; another pattern of letters is another form."""
     one, two, other = (layout(latex) for latex in ("x_i+x_j=y", "a_b+a_c=d", "a_b+c_b=d"))
     assert shapes(one) == shapes(two)
     assert form(one) == form(two)
@@ -284,7 +286,7 @@ LATEX = st.recursive(
 
 @settings(deadline=None, max_examples=60)
 @given(LATEX, st.lists(LATEX, min_size=1, max_size=6), st.booleans())
-def test_many_are_compared_as_one_is(
+def test_bulk_likeness_equals_the_definition(
     tmp_path_factory: pytest.TempPathFactory,
     query: str,
     others: list[str],
@@ -293,11 +295,11 @@ def test_many_are_compared_as_one_is(
     """All at once or one by one: the same scores, and outlines come back as they went."""
     folder = tmp_path_factory.mktemp("outlines")
     asked, made = outline(layout(query)), [outline(layout(other)) for other in others]
-    writer = OutlinesWriter(folder)
+    writer = AlignmentWriter(folder)
     for one in made:
         writer.add(one)
     writer.close()
-    outlines = Outlines(folder)
+    outlines = AlignmentIndex(folder)
     found = outlines.likeness(asked, np.arange(len(made)), inside=inside)
     expected = [likeness(asked, one, inside=inside).score for one in made]
     assert found == pytest.approx(expected)
@@ -308,6 +310,6 @@ def test_many_are_compared_as_one_is(
     alike = outlines.likeness(asked, np.arange(len(made)), renamed=1.0, share=0.5)
     ones = np.zeros(len(made), np.int64)
     against = [likeness(made[0], one, renamed=1.0, share=0.5).score for one in made]
-    assert (outlines.most(ones, np.arange(len(made))) >= np.array(against) - 1e-6).all()
+    assert (outlines.upper_bound(ones, np.arange(len(made))) >= np.array(against) - 1e-6).all()
     halves = [likeness(asked, one, renamed=1.0, share=0.5).score for one in made]
     assert alike == pytest.approx(halves)

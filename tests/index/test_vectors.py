@@ -1,4 +1,4 @@
-"""Vectors of equations: computed in bulk for the index, beside foldin and the formula."""
+"""Vectors of the index, against fold-in and the formula."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -9,8 +9,9 @@ import pytest
 
 from eqemb.facade.library import Library
 from eqemb.index.build import build_index
-from eqemb.index.text import Wording
-from eqemb.index.vectors import REACH, Meaning, lengthened
+from eqemb.index.text import TextIndex
+from eqemb.index.vector_index import normalise
+from eqemb.index.vectors import VECTOR_REACH, VectorSpace
 from eqemb.models import fold_in, workspace
 from eqemb.models.bernoulli import Model
 from eqemb.models.embeddings import Embeddings
@@ -22,14 +23,14 @@ ANGLE = "The cosine of the angle of two vectors measures how similar they are"
 MEAN = "The harmonic mean of precision and recall measures how good retrieval is"
 UNSEEN = ["V!q\tV!q\tn", "V!zebra\tN!7\ta", "never\tmet\tn"]
 
-Made = tuple[Library, Embeddings, Meaning]
+Made = tuple[Library, Embeddings, VectorSpace]
 
 
 @pytest.fixture(scope="module", params=[EqEmbU, EqEmbH], ids=["eqemb-u", "eqemb-h"])
 def made(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Made]:
-    """A library, a model of it, and the index of both."""
+    """Return a library, a model of it, and the vectors of its index."""
     folder = tmp_path_factory.mktemp("meaning")
     papers(
         folder / "papers",
@@ -44,49 +45,49 @@ def made(
         found = model.fit(corpus, seed=0).embeddings_
         place = folder / "index"
         build_index(library.records, place, found)
-        yield library, found, Meaning(library.records, place, Wording(place))
+        yield library, found, VectorSpace(library.records, place, TextIndex(place))
 
 
 def units_of(library: Library) -> list[list[str]]:
-    """The units of every type, in order."""
+    """Return the units of every type, in order."""
     names = [unit for (unit,) in library.records.rows("SELECT unit FROM units ORDER BY id")]
     blobs = library.records.rows("SELECT units FROM types ORDER BY id")
     return [[names[unit] for unit in np.frombuffer(blob, np.int32)] for (blob,) in blobs]
 
 
-def test_types_have_the_vectors_that_foldin_gives(made: Made) -> None:
-    """Unit by unit in bulk, and as foldin folds them one by one."""
-    library, model, meaning = made
+def test_types_have_the_vectors_of_fold_in(made: Made) -> None:
+    """In bulk, and for single equations."""
+    library, model, space = made
     types = units_of(library)
-    expected = lengthened(fold_in.bare(model, types).alpha)
-    assert meaning.shapes is not None
+    expected = normalise(fold_in.bare(model, types).alpha)
+    assert space.types is not None
     assert np.abs(expected).sum() > 1
-    assert meaning.shapes == pytest.approx(expected, abs=1e-5)
+    assert space.types.matrix == pytest.approx(expected, abs=1e-5)
     for units, vector in zip(types, expected, strict=True):
-        assert meaning.of_units(units) == pytest.approx(vector, abs=1e-5)
+        assert space.units_vector(units) == pytest.approx(vector, abs=1e-5)
 
 
-def test_units_never_met_back_off_as_in_foldin(made: Made) -> None:
-    """To their kind, or to nothing."""
-    _, model, meaning = made
+def test_unseen_units_back_off_as_in_fold_in(made: Made) -> None:
+    """To their kind, or to zeros."""
+    _, model, space = made
     for units in (UNSEEN[:1], UNSEEN[:2], UNSEEN[2:]):
-        expected = lengthened(fold_in.bare(model, [units]).alpha)[0]
-        assert meaning.of_units(units) == pytest.approx(expected, abs=1e-5)
+        expected = normalise(fold_in.bare(model, [units]).alpha)[0]
+        assert space.units_vector(units) == pytest.approx(expected, abs=1e-5)
 
 
-def test_contexts_are_the_formula_written_out(made: Made) -> None:
-    """Each word its direction, by idf and one over the root of its distance."""
-    library, model, meaning = made
-    words = Wording(Path(meaning._folder))
-    rows, rho = model.view("words").key_to_index, lengthened(model.arrays["rho_words"])
+def test_contexts_follow_the_formula(made: Made) -> None:
+    """The directions of words, weighted by idf / sqrt(distance)."""
+    library, model, space = made
+    words = TextIndex(Path(space._folder))
+    rows, rho = model.view("words").key_to_index, normalise(model.arrays["rho_words"])
     for equation, (low, place, high) in enumerate(words.places.tolist()):
         total = np.zeros(SMALL["dim"])
         for at in range(low, high):
             word = words.words[words.tokens[at]]
             away = place - at if at < place else at - place + 1
-            if away <= REACH and word in rows:
-                stem = words.find(word)
+            if away <= VECTOR_REACH and word in rows:
+                stem = words.stem_id(word)
                 assert stem is not None
                 total += words.idf(stem) / away**0.5 * rho[rows[word]]
-        assert meaning.contexts[equation] == pytest.approx(lengthened(total), abs=1e-5)
+        assert space.contexts.matrix[equation] == pytest.approx(normalise(total), abs=1e-5)
     assert len(words.places) == next(library.records.rows("SELECT COUNT(*) FROM equations"))[0]

@@ -32,12 +32,12 @@ def bare(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Library]:
 
 
 def words(found: Description) -> list[str]:
-    """The words that were said."""
+    """Return the words of a description."""
     return [said.word for said in found]
 
 
 def ids(answer: Answer) -> list[str]:
-    """The names of the hits, in order."""
+    """Return the names of the hits, in order."""
     return [hit.equation.id for hit in answer]
 
 
@@ -45,8 +45,8 @@ def ids(answer: Answer) -> list[str]:
 
 
 @pytest.mark.parametrize("equation", ["angles#1", "documents(2.3)", COSINE])
-def test_an_equation_is_said_by_the_words_of_its_kin(library: Library, equation: str) -> None:
-    """Named or pasted, with other letters: what the papers that have it say of it."""
+def test_an_equation_is_described_by_words_of_similar_ones(library: Library, equation: str) -> None:
+    """Whether it is named or pasted with other letters."""
     found = library.describe(equation)
     assert {"cosine", "similarity", "vectors"} <= set(words(found)[:4])
     assert "recall" not in words(found)
@@ -61,7 +61,7 @@ def test_a_library_without_model_describes_too(bare: Library) -> None:
 
 
 def test_words_are_shown_in_their_usual_form(library: Library) -> None:
-    """Not as stems, nor in the form that came first: documents, similarity."""
+    """Not as stems, nor in the form that occurs first: documents, similarity."""
     found = words(library.describe(COSINE, 20))
     assert "similarity" in found
     assert "documents" in found
@@ -69,7 +69,7 @@ def test_words_are_shown_in_their_usual_form(library: Library) -> None:
 
 
 def test_each_sentence_has_its_word(library: Library) -> None:
-    """As it stands in the paper, with inline mathematics and a mark for the equation."""
+    """As written in the paper, with inline mathematics and a mark for the equation."""
     found = {said.word: said for said in library.describe("angles#1", 20)}
     assert all(said.word in (said.sentence or "").lower() for said in found.values())
     assert (found["cosine"].sentence or "").startswith(
@@ -78,8 +78,8 @@ def test_each_sentence_has_its_word(library: Library) -> None:
     assert found["cosine"].article == "angles"
 
 
-def test_its_own_sentences_come_before_those_of_kin(library: Library) -> None:
-    """And those that refer to it are its own."""
+def test_its_own_sentences_come_first(library: Library) -> None:
+    """Sentences that refer to it count as its own."""
     for name in ("angles", "documents"):
         found = {said.word: said for said in library.describe(f"{name}#1", 20)}
         assert found["vectors"].article == name
@@ -87,8 +87,8 @@ def test_its_own_sentences_come_before_those_of_kin(library: Library) -> None:
     assert (mine["documents"].sentence or "").startswith("Whoever compares documents")
 
 
-def test_scores_are_shares_that_fall(library: Library) -> None:
-    """The same for any number of words."""
+def test_scores_decrease(library: Library) -> None:
+    """They do not depend on the number of words."""
     few, many = library.describe(COSINE, 3), library.describe(COSINE, 20)
     assert few.words == many.words[:3]
     scores = [said.score for said in many]
@@ -96,38 +96,44 @@ def test_scores_are_shares_that_fall(library: Library) -> None:
     assert sum(scores) <= 1 + 1e-6
 
 
-def test_kin_are_named(library: Library) -> None:
-    """Those that spoke for it, without itself."""
-    assert set(library.describe(COSINE).kin[:2]) == {"angles#1", "documents#1"}
-    assert "angles#1" not in library.describe("angles#1").kin
+def test_similar_equations_are_named(library: Library) -> None:
+    """Without the equation itself."""
+    assert set(library.describe(COSINE).similar[:2]) == {"angles#1", "documents#1"}
+    assert "angles#1" not in library.describe("angles#1").similar
 
 
-def test_an_equation_like_nothing_is_not_described(library: Library) -> None:
-    """No word is made up."""
+def test_an_equation_without_similar_ones_is_not_described(library: Library) -> None:
+    """The answer is empty."""
     found = library.describe(r"\aleph \boxtimes \beth_{\gimel} \wp")
-    assert (found.words, found.kin, found.equation) == ([], [], None)
+    assert (found.words, found.similar, found.equation) == ([], [], None)
 
 
-def test_words_are_doubted_where_kin_are_far_and_disagree(library: Library) -> None:
-    """Half a cosine and half an F-measure are neither; what is nearly one is not doubted."""
+def test_a_note_warns_if_similar_equations_disagree(library: Library) -> None:
+    """Half a cosine and half an F-measure is neither; there is no note for nearly equal ones."""
     (note,) = library.describe(r"\frac{x \cdot y}{P + R}").notes
-    assert "trust these words less" in note
+    assert "these words are uncertain" in note
     assert str(library.describe(r"\frac{x \cdot y}{P + R}")).startswith(note)
     for near in (COSINE, r"F = \frac{x \cdot y}{P + R}", "angles#1"):
         assert library.describe(near).notes == []
 
 
-def test_descriptions_for_programs(library: Library) -> None:
-    """With these keys."""
-    found = library.describe("documents#1", 2).to_dict()
-    assert list(found) == ["words", "equation", "kin", "notes"]
-    assert list(found["words"][0]) == ["word", "score", "sentence", "article"]
-    assert (found["equation"]["id"], found["equation"]["number"]) == ("documents#1", "2.3")
-    assert library.describe(COSINE).to_dict()["equation"] is None
+def test_the_json_of_a_description(library: Library) -> None:
+    """The keys, and the equation as in a hit."""
+    found = library.describe("documents#1", 2).to_json()
+    assert list(found) == ["asked", "words", "kin", "notes"]
+    word = found["words"][0]
+    assert list(word) == ["word", "score", "sentence", "sentence_text", "article"]
+    assert {"kind": "mark", "text": word["word"]} in word["sentence"]
+    assert word["word"] in word["sentence_text"]
+    assert (found["asked"]["id"], found["asked"]["number"]) == ("documents#1", "2.3")
+    hit = library.search("documents#1")[0].to_json()
+    assert found["asked"].items() <= hit.items()
+    asked = library.describe(COSINE).to_json()["asked"]
+    assert (list(asked), asked["latex"]) == (["latex", "text", "mathml"], COSINE)
 
 
-def test_the_papers_words_are_those_of_its_pairing(library: Library) -> None:
-    """The cosine of rho of the equation and alpha of words, which is of words of its axis."""
+def test_words_by_the_ranking_of_the_paper(library: Library) -> None:
+    """The cosine of rho of the equation and alpha of words: words of its axis."""
     found = library.describe("angles#1", 7, by="paper")
     assert {said.word for said in found} == {
         *("cosine", "angle", "similarity", "similarities", "vectors", "documents", "lengths")
@@ -140,27 +146,27 @@ def test_the_papers_words_are_those_of_its_pairing(library: Library) -> None:
     assert "cosine" in (known["cosine"] or "").lower()
 
 
-def test_an_equation_without_vector_is_stood_for(library: Library) -> None:
-    """By the most alike that has one; it is said which."""
+def test_a_similar_equation_replaces_one_without_vector(library: Library) -> None:
+    """The most similar one that has a vector; a note names it."""
     found = library.describe(COSINE, 3, by="paper")
-    assert any("stands for it" in note for note in found.notes)
-    with pytest.raises(UsageError, match="all, paper"):
-        library.describe(COSINE, by="magic")
+    assert any("is used instead" in note for note in found.notes)
+    with pytest.raises(UsageError, match="choose all or paper"):
+        library.describe(COSINE, by="magic")  # type: ignore[arg-type]
 
 
 # -- words
 
 
 def test_neighbours_of_a_word(library: Library) -> None:
-    """Those along its axis, without itself; however it is written."""
+    """Words along its axis, without itself; the case does not matter."""
     found = library.words("Recall", 4)
     assert {word for word, _ in found} == {"harmonic", "precision", "balanced", "retrieval"}
     assert found.word == "recall"
-    assert found.to_dict()["words"][0]["score"] == pytest.approx(1.0)
+    assert found.to_json()["words"][0]["score"] == pytest.approx(1.0)
 
 
-def test_unknown_words_are_answered_with_near_ones(library: Library, bare: Library) -> None:
-    """And without a model one sentence says how to get one."""
+def test_similar_spellings_are_suggested_for_unknown_words(library: Library, bare: Library) -> None:
+    """Without a model the error says how to get one."""
     with pytest.raises(UsageError, match="did you mean cosine"):
         library.words("cosin")
     with pytest.raises(UsageError, match="eqemb build"):
@@ -171,11 +177,11 @@ def test_unknown_words_are_answered_with_near_ones(library: Library, bare: Libra
 
 
 def test_sums_of_words_and_units_and_equations(library: Library) -> None:
-    """What is added draws near, what is taken off drives away."""
+    """Positive members attract, negative ones repel."""
     assert ids(library.query("cosine"))[0] in ("angles#1", "documents#1")
     assert ids(library.query(["recall"]))[0] in ("harmonic#1", "again#1")
     unit = ("2", "V!P", "n")
-    near = library.questions.records.rows("SELECT unit FROM units WHERE unit LIKE '%V!P%'")
+    near = library.engine.records.rows("SELECT unit FROM units WHERE unit LIKE '%V!P%'")
     unit = tuple(next(near)[0].split("\t"))
     assert ids(library.query([unit]))[0] in ("harmonic#1", "again#1")
     assert ids(library.query([f"({', '.join(unit)})"])) == ids(library.query([unit]))
@@ -184,8 +190,8 @@ def test_sums_of_words_and_units_and_equations(library: Library) -> None:
     )
 
 
-def test_equations_of_a_sum_are_not_its_answer(library: Library) -> None:
-    """As words are not in an answer of most_similar."""
+def test_members_of_a_sum_are_not_hits(library: Library) -> None:
+    """Like the keys given to `most_similar`."""
     found = ids(library.query(["angles#1"]))
     assert found[0] == "documents#1"
     assert "angles#1" not in found
@@ -194,7 +200,7 @@ def test_equations_of_a_sum_are_not_its_answer(library: Library) -> None:
 def test_an_article_is_read_once_for_a_description(
     library: Library, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """However many kin stand in it."""
+    """However many similar equations it has."""
     read: list[object] = []
     rows = library.records.rows
 
@@ -204,47 +210,47 @@ def test_an_article_is_read_once_for_a_description(
         return rows(query, *values)
 
     monkeypatch.setattr(library.records, "rows", counted)
-    kin = library.describe("harmonic#1").kin
+    kin = library.describe("harmonic#1").similar
     assert {"again#1", "again#2"} <= set(kin)
     assert len(read) == len(set(read)) > 1
 
 
 def test_a_member_of_a_sum_may_have_any_label(library: Library) -> None:
-    """A blank, a comma and an underscore in it do not make it words."""
+    """With a blank, a comma and an underscore it is still a name."""
     found = library.query(["again:eq:f_1, again"])
     assert found.unknown == []
     assert "again#1" not in ids(found)
     assert ids(found) == ids(library.query(["again#1"]))
 
 
-def test_an_equation_like_nothing_adds_nothing(library: Library) -> None:
-    """It has no kin to speak for it: that is said, and the others count."""
+def test_an_equation_without_similar_ones_adds_nothing(library: Library) -> None:
+    """A note says so, and the other members count."""
     alone = library.query([r"$\zzqq^\wwvv$"])
     assert alone.hits == []
-    assert "like $" in alone.notes[0]
+    assert "similar to $" in alone.notes[0]
     assert ids(library.query([r"$\zzqq^\wwvv$", "recall"])) == ids(library.query(["recall"]))
 
 
-def test_what_a_sum_does_not_know_is_said(library: Library, bare: Library) -> None:
-    """Unknown words with near ones, unknown units as a note, and no model in a sentence."""
+def test_unknown_members_of_a_sum_are_reported(library: Library, bare: Library) -> None:
+    """Unknown words with suggestions, unknown units as a note, a missing model as an error."""
     answer = library.query(["cosin"])
     assert (answer.hits, answer.unknown, answer.near) == ([], ["cosin"], {"cosin": ["cosine"]})
     assert "no unit" in library.query([("?", "?", "q")]).notes[0]
     for wrong in ((), [3]):
         with pytest.raises(UsageError):
-            library.query(wrong)
+            library.query(wrong)  # type: ignore[arg-type]
     with pytest.raises(UsageError, match="eqemb build"):
         bare.query(["cosine"])
     with pytest.raises(UsageError, match="did you mean angles"):
         library.query(["angels#1"])
 
 
-def test_sums_keep_to_limits(library: Library) -> None:
-    """As searches do."""
+def test_sums_respect_filters(library: Library) -> None:
+    """Like searches."""
     assert ids(library.query(["cosine"], article="documents")) == ["documents#1"]
 
 
-def test_questions_need_numpy_alone(library: Library) -> None:
+def test_queries_need_numpy_only(library: Library) -> None:
     """No answer loads numba, SciPy or PyTorch."""
     code = (
         "import sys; from pathlib import Path; from eqemb import Library\n"

@@ -1,7 +1,8 @@
-"""Questions to a library: words to equations, equations to equations, and names."""
+"""The search engine: equations for words, similar equations, names and filters."""
 
 import difflib
 import random
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -17,7 +18,7 @@ from eqemb.formula import layout
 from eqemb.formula.likeness import likeness, outline
 from eqemb.index import structure
 from eqemb.index.stemming import stem
-from eqemb.index.text import FIELDS, K1, REACH, Wording
+from eqemb.index.text import BM25_K1, CONTEXT_REACH, FIELDS, TextIndex
 from eqemb.search.results import Answer
 
 PAPERS = {
@@ -34,7 +35,7 @@ and measures similarity.""",
 
 @pytest.fixture(scope="module")
 def library(tmp_path_factory: pytest.TempPathFactory) -> Library:
-    """A library of four small papers, indexed."""
+    """Return an indexed library of four small papers."""
     folder = tmp_path_factory.mktemp("papers")
     for name, text in PAPERS.items():
         document = rf"\documentclass{{article}}\begin{{document}}{text}\end{{document}}"
@@ -43,22 +44,22 @@ def library(tmp_path_factory: pytest.TempPathFactory) -> Library:
 
 
 def ids(answer: Answer) -> list[str]:
-    """The names of the hits, in order."""
+    """Return the names of the hits, in order."""
     return [hit.equation.id for hit in answer]
 
 
-def test_words_find_the_equation_they_stand_around(library: Library) -> None:
+def test_words_find_the_equation_near_them(library: Library) -> None:
     """The equation whose context has the words comes first."""
     assert ids(library.search("cosine angle similarity"))[0] == "angles#1"
 
 
 def test_the_case_of_words_does_not_matter(library: Library) -> None:
-    """People type as they like."""
+    """Upper and lower case give the same hits."""
     assert ids(library.search("COSINE Angle")) == ids(library.search("cosine angle"))
 
 
 def test_compounds_are_found_in_every_spelling(tmp_path: Path) -> None:
-    """With a hyphen, with a dash or as two words, asked for and written."""
+    """With a hyphen, with a dash or as two words, in the query and in the text."""
     texts = {
         "hyphen": "The cross-entropy of two distributions is",
         "dash": "The cross--entropy of two distributions is",
@@ -86,8 +87,8 @@ def test_compounds_are_found_in_every_spelling(tmp_path: Path) -> None:
         assert why.words["cross-entropy"] == pytest.approx(scores["dash#1"])
 
 
-def test_words_that_stand_only_in_a_compound_are_known(tmp_path: Path) -> None:
-    """Asked for one after the other they are that compound; alone they are not there."""
+def test_consecutive_words_match_a_compound(tmp_path: Path) -> None:
+    """In the order of the compound; alone they are unknown."""
     document = r"""\documentclass{article}\begin{document} The kullback-leibler divergence is
 \begin{equation} d = 1 \end{equation}\end{document}"""
     (tmp_path / "a.tex").write_text(document)
@@ -98,21 +99,42 @@ def test_words_that_stand_only_in_a_compound_are_known(tmp_path: Path) -> None:
         assert library.search("divergence leibler").unknown == ["leibler"]
 
 
+def test_a_skipped_source_of_the_same_name_is_not_the_article(tmp_path: Path) -> None:
+    """An equation is found in its article, not in a source that was skipped before it."""
+    for folder in ("first", "second"):
+        (tmp_path / folder).mkdir()
+    (tmp_path / "first" / "angles.gz").write_bytes(b"not an archive")
+    for name in ("harmonic", "angles"):
+        folder = "first" if name == "harmonic" else "second"
+        document = rf"\documentclass{{article}}\begin{{document}}{PAPERS[name]}\end{{document}}"
+        (tmp_path / folder / f"{name}.tex").write_text(document)
+    papers = [tmp_path / "first", tmp_path / "second" / "angles.tex"]
+    with Library.read(papers, tmp_path / "library", jobs=1, index=True) as library:
+        sources = list(library.records.rows("SELECT name, status FROM sources ORDER BY id"))
+        assert [name for name, _ in sources] == ["angles", "harmonic", "angles"]
+        found = library.equation("angles#1")
+        assert found is not None
+        assert library.engine.equation(library.engine.row(found))[0].id == "angles#1"
+        assert "angles#1" not in ids(library.similar("angles#1"))
+        assert {said.article for said in library.describe("angles#1")} == {"angles"}
+        assert library.why("cosine", "angles#1").words["cosine"] > 0
+
+
 def test_unknown_words_are_named(library: Library) -> None:
-    """A word that no context has is said, and the others are still answered."""
+    """The other words are still searched."""
     answer = library.search("cosine zebra zebra")
     assert answer.unknown == ["zebra"]
     assert ids(answer) == ["angles#1"]
 
 
-def test_nothing_known_gives_nothing(library: Library) -> None:
-    """No hit is made up."""
+def test_unknown_words_alone_find_nothing(library: Library) -> None:
+    """The answer is empty."""
     answer = library.search("zebra")
     assert answer.hits == []
 
 
 def test_equal_equations_are_one_hit(library: Library) -> None:
-    """Spacing and closing punctuation do not make another equation; occurrences are counted."""
+    """Spacing and final punctuation do not matter; occurrences are counted."""
     answer = library.search("harmonic mean")
     assert len([name for name in ids(answer) if name in ("harmonic#1", "again#1")]) == 1
     assert answer.hits[0].papers == 2
@@ -127,7 +149,7 @@ def test_scores_are_bm25_over_fields(library: Library) -> None:
             total = 0.0
             for at, word in enumerate(words):
                 distance = place - at if at < place else at - place + 1
-                if distance <= REACH and stem(word) == "precis":
+                if distance <= CONTEXT_REACH and stem(word) == "precis":
                     total += 1 / distance**0.5
             fields = {
                 "sentence": [equation.context.replace("[equation]", " ")],
@@ -138,30 +160,30 @@ def test_scores_are_bm25_over_fields(library: Library) -> None:
             for name, texts in fields.items():
                 found = [word for text in texts for word in read_tokens(text)[0]]
                 total += FIELDS[name] * sum(stem(word) == "precis" for word in found)
-            impacts.append(total / (total + K1))
+            impacts.append(total / (total + BM25_K1))
     assert library.search("precision", by="words").hits[0].score == pytest.approx(max(impacts))
 
 
 def test_words_of_labels_count(library: Library) -> None:
-    """The label eq:cos says something that no text says; its prefix says nothing."""
+    """The label eq:cos has a word that no text has; its prefix does not count."""
     assert ids(library.search("cos", by="words"))[0] == "angles#1"
     assert ids(library.search("eq", by="words")) == []
 
 
-def test_forms_of_a_word_are_one(library: Library) -> None:
-    """A stem stands for all forms."""
+def test_forms_of_a_word_match_each_other(library: Library) -> None:
+    """They share a stem."""
     assert ids(library.search("measuring angles")) == ids(library.search("measures angle"))
 
 
-def test_phrases_and_words_to_leave_out(library: Library) -> None:
-    """A phrase stands as it is; a word with a minus must not be there."""
+def test_phrases_and_excluded_words(library: Library) -> None:
+    """A phrase matches in order; a word with a minus excludes equations."""
     assert ids(library.search('"mean of precision"')) == ["harmonic#1"]
     assert ids(library.search('"precision of mean"')) == []
     assert ids(library.search("precision -balanced")) == ["again#1", "again#2"]
     assert ids(library.search('precision -"mean of precision" -elsewhere')) == []
 
 
-def test_phrases_are_those_that_can_be_read(tmp_path: Path) -> None:
+def test_phrases_match_the_text(tmp_path: Path) -> None:
     """Within reach of the equation and in its article; of any length, also at both ends."""
     dice = random.Random(0)
     for number in range(4):
@@ -170,42 +192,44 @@ def test_phrases_are_those_that_can_be_read(tmp_path: Path) -> None:
         body = r" \[ x = 1 \] ".join(parts)
         document = rf"\documentclass{{article}}\begin{{document}}{body}\end{{document}}"
         (tmp_path / f"{number}.tex").write_text(document)
-    wording = Library.read([tmp_path], tmp_path / "library", jobs=1, index=True).questions.wording
-    stems = wording.stem_of[wording.tokens].tolist()
+    text = Library.read([tmp_path], tmp_path / "library", jobs=1, index=True).engine.text
+    stems = text.stem_of[text.tokens].tolist()
     for length in (2, 3, 5, 7, 60, 256, 257, 300):
         for at in dice.sample(range(len(stems) - length), 12):
             phrase = tuple(stems[at : at + length])
             expected = []
-            for low, place, high in wording.places.tolist():
-                near = stems[max(low, place - REACH) : min(high, place + REACH)]
+            for low, place, high in text.places.tolist():
+                near = stems[max(low, place - CONTEXT_REACH) : min(high, place + CONTEXT_REACH)]
                 runs = range(len(near) - length + 1)
                 expected.append(any(near[run : run + length] == list(phrase) for run in runs))
-            assert wording.having_phrase(phrase).tolist() == expected
-    assert not wording.having_phrase((0, 1) * 200).any()
+            assert text._has_stems(phrase).tolist() == expected
+    assert not text._has_stems((0, 1) * 200).any()
 
 
 def test_a_formula_among_words(library: Library) -> None:
-    """What stands between dollars is looked for in equations."""
+    """LaTeX between dollars is searched in equations."""
     assert ids(library.search(r"precision $\frac{a}{a+b}$"))[0] == "again#2"
     assert ids(library.search(r"$\cos$"))[0] == "angles#1"
 
 
 def test_wildcards_find_what_matches_and_nothing_else(library: Library) -> None:
-    """?x is anything, the same each time."""
+    """?x matches anything, the same each time."""
     assert ids(library.similar(r"\frac{?a}{?a + ?b}")) == ["again#2"]
     assert ids(library.similar(r"\frac{?a}{?b + ?a}")) == []
     assert ids(library.search(r"precision $\frac{?a}{?a + ?b}$"))[0] == "again#2"
 
 
-def test_what_was_not_looked_at_is_said(library: Library, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of a pattern among words as of one that is asked for alone."""
-    monkeypatch.setattr(structure, "TRIED", 1)
+def test_a_note_says_what_was_not_searched(
+    library: Library, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """For a pattern among words, and for one alone."""
+    monkeypatch.setattr(structure, "MAX_TRIED", 1)
     for found in (library.similar(r"\frac{?a}{?b}"), library.search(r"mean $\frac{?a}{?b}$")):
-        assert found.notes == ["1 of 3 equations with its symbols were tried"]
+        assert found.notes == ["only 1 of 3 equations with these symbols were tried"]
 
 
-def test_a_part_that_the_query_does_not_have_is_refused(library: Library) -> None:
-    """It could not rank anything."""
+def test_a_ranking_that_the_query_cannot_use_is_refused(library: Library) -> None:
+    """By structure without LaTeX, by words without words."""
     with pytest.raises(UsageError, match="LaTeX"):
         library.search("precision", by="structure")
     with pytest.raises(UsageError, match="words"):
@@ -215,8 +239,8 @@ def test_a_part_that_the_query_does_not_have_is_refused(library: Library) -> Non
     assert ids(library.search(r"$\cos$", by="structure")) == ["angles#1"]
 
 
-def test_scores_do_not_change_with_limits(library: Library) -> None:
-    """What is looked for stays the same wherever it is looked for."""
+def test_scores_do_not_depend_on_filters(library: Library) -> None:
+    """The query means the same in any part of the library."""
     query = r"F = \frac{2 A B}{A + B}"
     everywhere = {hit.equation.id: hit.score for hit in library.similar(query)}
     for article in ("again", "angles"):
@@ -226,45 +250,45 @@ def test_scores_do_not_change_with_limits(library: Library) -> None:
 
 
 def test_a_long_answer_is_not_cut_off(library: Library, monkeypatch: pytest.MonkeyPatch) -> None:
-    """By structure alone there are as many as share something, however few are enough else."""
+    """Ranking by structure alone returns all equations that share something."""
     query = r"F = \frac{2 P R}{P + R}"
     every = ids(library.similar(query, 10, by="structure"))
     assert len(every) > 2
-    monkeypatch.setattr("eqemb.search.engine.CANDIDATES", 2)
+    monkeypatch.setattr("eqemb.search.engine.MAX_TYPES", 2)
     assert ids(library.similar(query, 10, by="structure")) == every
     pattern = ids(library.similar(r"\frac{?a}{?b}", 10))
     assert len(pattern) == 3
 
 
 def test_queries_that_cannot_be_answered_say_why(library: Library) -> None:
-    """Nothing asked, limits that leave nothing, words that all have, LaTeX that is broken."""
-    with pytest.raises(UsageError, match="nothing is asked for"):
+    """An empty query, filters that leave nothing, common words, broken LaTeX."""
+    with pytest.raises(UsageError, match="the query is empty"):
         library.search("  ")
-    with pytest.raises(UsageError, match="say what to look for"):
+    with pytest.raises(UsageError, match="add words to search for"):
         library.search("-precision")
-    assert "within these limits" in library.search("precision", section="nowhere").notes[0]
-    assert "such words" in library.search("the of").notes[0]
-    assert library.similar(r"\frac{a}{b").notes == ["not read: unclosed {"]
+    assert "passes these filters" in library.search("precision", section="nowhere").notes[0]
+    assert "too common" in library.search("the of").notes[0]
+    assert library.similar(r"\frac{a}{b").notes == ["not understood: unclosed {"]
     with pytest.raises(UsageError, match="2015-2018"):
         library.search("precision", year="2018-2015")
 
 
-def test_near_spellings_are_offered(library: Library) -> None:
-    """An unknown word is answered with words of the library."""
+def test_similar_spellings_are_suggested(library: Library) -> None:
+    """For unknown words, from the words of the library."""
     answer = library.search("harmonicc cosine")
     assert answer.unknown == ["harmonicc"]
     assert answer.near == {"harmonicc": ["harmonic"]}
 
 
-def test_limits_are_kept(library: Library) -> None:
-    """Nothing outside the limits is ranked."""
+def test_filters_are_respected(library: Library) -> None:
+    """Hits pass every filter; invalid filters are refused."""
     assert ids(library.search("precision", article="again")) == ["again#1", "again#2"]
     assert ids(library.search("precision", article="again", numbered=True)) == ["again#1"]
     assert ids(library.search("precision", has=r"F")) != []
     assert all(hit.article != "angles" for hit in library.search("precision cosine", has="P"))
     assert ids(library.search("precision cosine", has=[r"\cos", "x"])) == ["angles#1"]
     assert ids(library.search("precision", section="nowhere")) == []
-    with pytest.raises(UsageError, match="no word in the section"):
+    with pytest.raises(UsageError, match="contains no word"):
         library.search("precision", section="...")
     with pytest.raises(UsageError, match="no paper"):
         library.search("precision", year="2015")
@@ -277,7 +301,7 @@ def test_limits_are_kept(library: Library) -> None:
         library.search("precision", article="agian")
 
 
-def test_each_limit_lets_its_own_through(tmp_path: Path) -> None:
+def test_each_filter_passes_what_it_should(tmp_path: Path) -> None:
     """Collection, year, section and symbols, alone and together."""
     for name, section, formula in (
         ("nlp/1503.00001", "Word vectors", "a = b"),
@@ -302,6 +326,7 @@ def test_each_limit_lets_its_own_through(tmp_path: Path) -> None:
             for end in ("1503.00001", "1803.00001", "1803.00002")
         )
         assert articles(collection="nlp") == {first, second}
+        assert articles(collection="all") == articles() > {first, second}
         assert articles(year=2018) == articles(year="2016-") == {second, third}
         assert articles(year="-2017") == {first}
         assert articles(section="word") == {first, third}
@@ -315,32 +340,53 @@ def test_each_limit_lets_its_own_through(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "limits", [{"article": 3}, {"collection": 3}, {"section": 3}, {"has": [3]}, {"has": 3}]
+    ("filters", "expected"),
+    [
+        ({"article": 3}, "article must be a string, not 3"),
+        ({"collection": 3}, "collection must be a string, not 3"),
+        ({"section": 3}, "section must be a string, not 3"),
+        ({"has": [3]}, "has must be LaTeX strings, not 3"),
+        ({"has": 3}, "has must be LaTeX strings, not 3"),
+        ({"year": 2015.0}, "year must be a year such as 2015, or 2015-2018, not 2015.0"),
+        ({"numbered": "yes"}, "numbered must be True or False, not 'yes'"),
+        ({"k": True}, "k must be a positive integer, not True"),
+        ({"k": "3"}, "k must be a positive integer, not '3'"),
+        ({"by": 3}, "no ranking by 3"),
+    ],
 )
-def test_a_limit_that_is_no_text_is_refused(library: Library, limits: dict[str, Any]) -> None:
-    """In one sentence."""
-    with pytest.raises(UsageError):
-        library.search("precision", **limits)
+def test_settings_of_the_wrong_type_are_refused(
+    library: Library, filters: dict[str, Any], expected: str
+) -> None:
+    """Each with its name, the value and what was expected."""
+    with pytest.raises(UsageError, match=re.escape(expected)):
+        library.search("precision", **filters)
+
+
+@pytest.mark.parametrize("method", ["search", "similar", "describe", "words"])
+def test_a_query_must_be_text(library: Library, method: str) -> None:
+    """A number is not searched for."""
+    with pytest.raises(UsageError, match="a query must be a string, not 7"):
+        getattr(library, method)(7)
 
 
 @pytest.mark.parametrize("k", [0, -1, -6, 2.5])
-def test_an_answer_has_one_hit_at_least(library: Library, k: int) -> None:
-    """Whatever is asked."""
+def test_k_must_be_a_positive_integer(library: Library, k: int) -> None:
+    """In every method."""
     for ask in (library.search, library.similar, library.describe, library.words, library.query):
-        with pytest.raises(UsageError, match="whole number"):
+        with pytest.raises(UsageError, match=f"k must be a positive integer, not {k}"):
             ask("angles#1", k=k)
 
 
-def test_a_ranking_that_is_not_there_is_refused(library: Library) -> None:
-    """One sentence names those that are."""
+def test_an_unknown_ranking_is_refused(library: Library) -> None:
+    """The error lists the rankings."""
     with pytest.raises(UsageError, match="words, meaning, structure"):
-        library.search("precision", by="magic")
+        library.search("precision", by="magic")  # type: ignore[arg-type]
     with pytest.raises(UsageError, match="no model"):
         library.search("precision", by="meaning")
 
 
-def test_a_name_is_answered_with_its_equation(library: Library) -> None:
-    """Typed where words are expected, a name finds what it names."""
+def test_a_name_finds_its_equation(library: Library) -> None:
+    """Also where words are expected."""
     found = library.search("harmonic(F)")
     assert ids(found)[0] == "harmonic#1"
     assert found[0].family == ["again#1"]
@@ -360,7 +406,7 @@ def test_latex_finds_the_equation_itself(library: Library) -> None:
 
 
 def test_scores_are_likenesses(library: Library) -> None:
-    """The score is how alike the two are when laid side by side."""
+    """The score is the likeness of the two equations."""
     asked, other = r"F = \frac{2 P}{P + R}", r"F = \frac{2 P R}{P + R}"
     alike = likeness(outline(layout(asked)), outline(layout(other)), inside=True)
     assert library.similar(asked, by="structure").hits[0].score == pytest.approx(alike.score)
@@ -369,8 +415,8 @@ def test_scores_are_likenesses(library: Library) -> None:
 @pytest.mark.parametrize(
     "name", ["harmonic#1", "harmonic(F)", "harmonic (F)", "harmonic#1 (F)", " harmonic#1(F) "]
 )
-def test_equations_are_asked_for_by_name(library: Library, name: str) -> None:
-    """An ordinal, a printed number or a label names an equation, which is not its own answer."""
+def test_equations_are_found_by_name(library: Library, name: str) -> None:
+    """By ordinal, printed number or label; the equation itself is not a hit."""
     named = library.equation(name)
     assert named is not None
     assert named.id == "harmonic#1"
@@ -380,52 +426,73 @@ def test_equations_are_asked_for_by_name(library: Library, name: str) -> None:
 
 
 def test_labels_name_equations_too(library: Library) -> None:
-    """A label may hold colons."""
+    """A label may contain colons."""
     assert ids(library.similar("angles:eq:cos")) != []
 
 
 def test_a_name_without_equation_is_refused(library: Library) -> None:
-    """The article is there, the equation is not: one sentence."""
+    """The article exists, the equation does not."""
     with pytest.raises(UsageError, match="harmonic has no equation #7"):
         library.similar("harmonic#7")
 
 
 def test_an_empty_formula_is_refused(library: Library) -> None:
-    """There is nothing to look for in blanks."""
+    """Blanks contain no symbol."""
     with pytest.raises(UsageError, match="no symbol"):
         library.similar(r"\quad")
 
 
-def test_hits_know_where_they_stand(library: Library) -> None:
-    """A hit carries all that a person needs to find it again."""
-    found = library.search("angle").hits[0].to_dict()
+def test_the_json_of_a_hit(library: Library) -> None:
+    """Its keys, its place, and its context in pieces."""
+    found = library.search("angle").hits[0].to_json(words=["angle"])
+    assert list(found) == [
+        *(
+            "score",
+            "parts",
+            "id",
+            "ordinal",
+            "number",
+            "label",
+            "labels",
+            "latex",
+            "text",
+            "mathml",
+        ),
+        *("article", "title", "section", "file", "line", "url", "reference"),
+        *("context", "context_text", "family", "papers"),
+    ]
     assert (found["article"], found["number"], found["label"]) == ("angles", "1", "eq:cos")
+    assert found["context_text"].startswith("The cosine of the angle between two vectors is")
+    assert {"kind": "mark", "text": "angle"} in found["context"]
+    assert {"kind": "equation", "text": "[equation]"} in found["context"]
+    short = library.search("angle").hits[0].to_json(reach=1)
+    assert short["context_text"] == "… is [equation] and …"
 
 
-def test_a_library_without_index_says_so(tmp_path: Path) -> None:
-    """A library that was only read cannot answer, and says what to do."""
+def test_a_library_without_index_is_refused(tmp_path: Path) -> None:
+    """The error says what to do."""
     (tmp_path / "a.tex").write_text(r"\documentclass{article}\begin{document}a\end{document}")
     read = Library.read([tmp_path / "a.tex"], tmp_path / "library", jobs=1)
     with pytest.raises(UsageError, match="eqemb build"):
         read.search("a")
 
 
-def test_a_library_without_equations_answers_nothing(tmp_path: Path) -> None:
-    """Papers may hold no display at all."""
+def test_a_library_without_equations_has_no_hits(tmp_path: Path) -> None:
+    """Papers may have no display at all."""
     (tmp_path / "a.tex").write_text(r"\documentclass{article}\begin{document}word\end{document}")
     built = Library.read([tmp_path / "a.tex"], tmp_path / "library", jobs=1, index=True)
     assert built.search("word").unknown == ["word"]
     assert built.similar("x + y").hits == []
 
 
-def test_a_misspelt_name_is_no_formula(library: Library) -> None:
-    """The near name is offered instead of an answer to something else."""
+def test_a_misspelt_name_is_not_searched_as_a_formula(library: Library) -> None:
+    """The error suggests a similar name."""
     with pytest.raises(UsageError, match="did you mean harmonic"):
         library.similar("harmonik#1")
 
 
-def test_a_name_as_answers_print_it_is_no_formula(library: Library) -> None:
-    """A blank before the number makes no LaTeX of it; nor does what stands after the name."""
+def test_a_name_as_printed_is_a_name(library: Library) -> None:
+    """With a blank before the number, and with the number after the name."""
     assert ids(library.search("angles#1 (1)"))[0] == "angles#1"
     assert ids(library.search("angles (1)", 1)) == ["angles#1"]
     for name in ("angles (9)", "angles#1 (9)"):
@@ -436,23 +503,25 @@ def test_a_name_as_answers_print_it_is_no_formula(library: Library) -> None:
 
 
 @pytest.mark.parametrize("text", ["angles", "angles#", "angles#1, in 2 papers", "angles#1."])
-def test_what_begins_with_an_article_is_not_read_as_latex(library: Library, text: str) -> None:
-    """It is refused in one sentence, not answered with equations that look like its letters."""
+def test_an_article_without_equation_is_refused(library: Library, text: str) -> None:
+    """It is not searched as LaTeX."""
     for ask in (library.similar, library.describe, lambda text: library.why("cosine", text)):
-        with pytest.raises(UsageError, match="angles is an article: write angles#4"):
+        with pytest.raises(
+            UsageError, match="names the article angles but no equation: write angles#4"
+        ):
             ask(text)
 
 
-def test_words_and_latex_that_begin_as_an_article_stay_what_they_are(library: Library) -> None:
-    """Only what reads as a name is one."""
+def test_words_and_latex_may_start_like_an_article(library: Library) -> None:
+    """Only what has the form of a name is a name."""
     assert ids(library.search("angles (cosine)"))[0] == "angles#1"
     for latex in ("angles = x", "angles(x) = y^2", "$angles$", "a#", "x (1)"):
         assert library.equation(latex) is None
     assert library.why("recall (balanced)", "harmonic#1").words
 
 
-def test_names_that_begin_as_typed_come_first(tmp_path: Path) -> None:
-    """Before names that only look alike."""
+def test_names_with_the_same_start_are_suggested_first(tmp_path: Path) -> None:
+    """Before names with a similar spelling."""
     for name in ("tho2015", "cho2015-understanding-language"):
         place = tmp_path / "papers" / "nlp" / f"{name}.tex"
         place.parent.mkdir(parents=True, exist_ok=True)
@@ -472,7 +541,7 @@ def test_contents_list_the_articles(library: Library) -> None:
 
 
 def test_wildcards_match(library: Library) -> None:
-    """Only what matches is an answer; the same name stands for the same."""
+    """Only matches are hits; the same wildcard matches the same."""
     assert ids(library.similar(r"P = \frac{?a}{?a + ?b}")) == ["again#2"]
     assert ids(library.similar(r"\|?x\| \|?y\|")) == ["angles#1"]
     assert ids(library.similar(r"\|?x\| \|?x\|")) == []
@@ -480,57 +549,57 @@ def test_wildcards_match(library: Library) -> None:
         library.similar("?x")
 
 
-def test_near_spellings_are_those_of_difflib(library: Library) -> None:
-    """Letters are counted first to spare time, and that leaves out no word."""
-    wording = library.questions.wording
+def test_suggestions_are_those_of_difflib(library: Library) -> None:
+    """Counting letters first saves time and loses no word."""
+    text = library.engine.text
     for word in ("harmonicc", "precison", "recal", "vectrs", "xq", "The", "q"):
-        alike = [
-            w for w in wording.words if w[0] == word[0].lower() and abs(len(w) - len(word)) < 3
-        ]
+        alike = [w for w in text.words if w[0] == word[0].lower() and abs(len(w) - len(word)) < 3]
         near = difflib.get_close_matches(word.lower(), alike, 3, 0.75)
-        assert wording.near(word) == [w for w in near if wording.find(w) is not None]
-    assert wording.near("harmonicc")
+        assert text.suggest_spellings(word) == [w for w in near if text.stem_id(w) is not None]
+    assert text.suggest_spellings("harmonicc")
 
 
-def test_a_topic_is_what_articles_share(library: Library) -> None:
+def test_a_topic_is_shared_by_articles(library: Library) -> None:
     """Each article counts by its best equation; a stem of one article alone is left out."""
-    wording = library.questions.wording
+    text = library.engine.text
     equations, trusts = [0, 1, 3], [0.5, 1.0, 0.25]  # two of one article, one of another
-    topic = wording.topic(equations, trusts, 50)
-    homes = wording.places[equations, 0].tolist()
+    topic = text.topic(equations, trusts, 50)
+    homes = text.places[equations, 0].tolist()
     assert homes[0] == homes[1] != homes[2]
     worth: dict[int, dict[int, float]] = {}
     for equation, trust, home in zip(equations, trusts, homes, strict=True):
-        for row in range(len(wording.idfs)):
-            said = trust * wording.share(row, equation)
+        for row in range(len(text.idfs)):
+            said = trust * text.stem_score(row, equation)
             known = worth.setdefault(row, {})
             if said:
                 known[home] = max(known.get(home, 0), said)
-    shared = {row: sum(of.values()) * wording.idf(row) for row, of in worth.items() if len(of) > 1}
+    shared = {row: sum(of.values()) * text.idf(row) for row, of in worth.items() if len(of) > 1}
     assert topic
     assert set(topic) <= set(shared)
     total = sum(shared[row] for row in topic)
     assert topic == pytest.approx({row: shared[row] / total for row in topic})
     assert list(topic) == sorted(topic, key=lambda row: (-shared[row], row))
-    assert wording.topic([], [], 5) == {}
+    assert text.topic([], [], 5) == {}
 
 
-def test_other_words_are_weighed_by_themselves(
+def test_another_text_index_has_its_own_idf(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A search over other fields takes the idf of its vectors' words from those."""
+    """Vectors of words use the idf of the text index that is searched."""
     with make_library(tmp_path) as made:
-        wording = Wording(made.generation / "index")
-        heavy = wording.find("documents")
-        monkeypatch.setattr(wording, "idf", lambda row: float(row == heavy))
-        meaning = made.questions.reworded(wording).meaning
-        assert meaning is not None
-        both, one = (meaning.of_words(words.split()) for words in ("documents recall", "documents"))
+        text = TextIndex(made.generation / "index")
+        heavy = text.stem_id("documents")
+        monkeypatch.setattr(text, "idf", lambda row: float(row == heavy))
+        vectors = made.engine.with_text(text).vectors
+        assert vectors is not None
+        both, one = (
+            vectors.words_vector(words.split()) for words in ("documents recall", "documents")
+        )
         assert both == pytest.approx(one)
 
 
-def test_questions_load_nothing_heavy(library: Library) -> None:
-    """Answers come at once from a cold start: NumPy is all that is loaded."""
+def test_queries_load_nothing_heavy(library: Library) -> None:
+    """A cold start loads NumPy only."""
     code = (
         "import sys\nfrom eqemb import Library\n"
         f"with Library.open({str(library.folder)!r}) as library:\n"

@@ -18,8 +18,8 @@ def library(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Library]:
         yield made
 
 
-def test_symbols_that_meet_are_marked_on_both(library: Library) -> None:
-    """All of them where letters alone differ."""
+def test_aligned_symbols_are_marked_on_both_sides(library: Library) -> None:
+    """All of them if only letters differ."""
     found = library.why(RENAMED, "angles#1")
     for side in (found.query, found.other):
         assert side.shape is not None
@@ -29,7 +29,7 @@ def test_symbols_that_meet_are_marked_on_both(library: Library) -> None:
 
 
 def test_the_score_is_that_of_the_search(library: Library) -> None:
-    """So are its parts, for words and for equations; an answer's hit may be given as it is."""
+    """So are its parts, for words and for equations; a hit may be passed as it is."""
     for query, answer in (
         ("cosine documents", library.search("cosine documents")),
         (RENAMED, library.similar(RENAMED)),
@@ -43,21 +43,21 @@ def test_the_score_is_that_of_the_search(library: Library) -> None:
 
 
 def test_words_of_a_query_are_shown_as_they_were_typed(library: Library) -> None:
-    """Those that the equation has; the others gave nothing."""
+    """Only those that the equation has."""
     found = library.why("cosines recall", "angles#1")
     assert list(found.words) == ["cosines"]
     assert found.query.shape is None
 
 
 def test_words_of_equations_are_those_they_share(library: Library) -> None:
-    """In the form that stands near the second."""
+    """In the form that is used near the second."""
     words = library.why("angles#1", "documents#1").words
     assert {"cosine", "vectors", "documents"} <= set(words)
     assert "recall" not in words
 
 
-def test_an_equation_that_is_nowhere_is_compared_by_its_symbols(library: Library) -> None:
-    """Its score is how alike the two are."""
+def test_latex_is_compared_by_its_symbols(library: Library) -> None:
+    """The score is the likeness."""
     found = library.why("angles#1", RENAMED)
     assert found.parts == {}
     assert found.score == found.likeness > 0.7
@@ -65,14 +65,14 @@ def test_an_equation_that_is_nowhere_is_compared_by_its_symbols(library: Library
 
 
 def test_a_formula_among_words_is_marked_too(library: Library) -> None:
-    """Beside the words that count."""
+    """Together with the words."""
     found = library.why(r"cosine $\|z\|$", "angles#1")
     assert found.query.marked == [0, 1]
     assert list(found.words) == ["cosine"]
 
 
-def test_a_pattern_is_told_by_what_its_wildcards_stand_for(library: Library) -> None:
-    """The score is that of the answer; all that matched is marked."""
+def test_a_pattern_is_explained_by_its_wildcards(library: Library) -> None:
+    """The score is that of the search; everything that matched is marked."""
     query = r"\frac{?a}{?b + Q}"
     (hit,) = library.similar(query, article="harmonic")
     found = library.why(query, hit)
@@ -96,16 +96,16 @@ def test_a_pattern_that_cannot_be_matched_is_refused(library: Library, query: st
 
 
 def test_a_label_may_look_like_words(library: Library) -> None:
-    """It names its equation all the same; words that begin like a name are words."""
+    """It is still a name; words that start like a name are words."""
     found = library.why("again:eq:f_1, again", "harmonic#1")
     assert found.query.equation is not None
     assert found.query.equation.id == "again#1"
     assert list(library.why("angles: the cosine", "angles#1").words) == ["angles", "cosine", "the"]
 
 
-def test_reasons_for_programs(library: Library) -> None:
-    """With these keys."""
-    found = library.why("angles#1", "documents#1").to_dict()
+def test_the_json_of_an_explanation(library: Library) -> None:
+    """It has these keys."""
+    found = library.why("angles#1", "documents#1").to_json()
     assert list(found) == [
         *("score", "parts", "likeness", "letters", "words", "query", "other"),
     ]

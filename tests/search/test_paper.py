@@ -1,4 +1,4 @@
-"""The paper's rankings: pairs of matrices, distances, and equations that came later."""
+"""The paper's rankings: pairs of matrices, distances, and equations added after training."""
 
 from collections.abc import Iterator
 
@@ -20,7 +20,7 @@ def library(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Library]:
 
 
 def ids(answer: Answer) -> list[str]:
-    """The names of the hits, in order."""
+    """Return the names of the hits, in order."""
     return [hit.equation.id for hit in answer]
 
 
@@ -46,23 +46,23 @@ def test_equations_are_compared_by_the_distance_of_alpha(library: Library) -> No
     assert answer[1].score == pytest.approx(1 / (1 + float(np.linalg.norm(one - two))))
 
 
-def test_what_came_after_the_model_is_counted(library: Library) -> None:
-    """It is not ranked, and people are told how many; so are words that the model lacks."""
+def test_equations_without_vector_are_counted(library: Library) -> None:
+    """They are not ranked; notes give their number, and words without a vector."""
     answer = library.search("harmonic zebra", by="paper")
     assert "again#2" not in ids(answer)
     assert answer.notes == [
         "the model has no vector for zebra",
-        "not ranked, for the model has no vector for them: 1 equations",
+        "equations not ranked, for lack of a vector in the model: 1",
     ]
 
 
 def test_an_unseen_equation_is_folded_in_by_its_units(library: Library) -> None:
-    """It has the mean of their vectors: nearest to the equation that it is made of."""
+    """It gets the mean of their vectors."""
     assert ids(library.similar(r"F = \frac{2 P R R}{P + R}", by="paper"))[0] in (
         *("harmonic#1", "again#1"),
     )
-    paper, meaning = library.questions.paper, library.questions.meaning
-    known = library.questions.asked("angles#1").layout
+    paper, meaning = library.engine.paper, library.engine.vectors
+    known = library.engine.read_equation("angles#1").layout
     kind = library.records.type_of(known.canonical())
     units = ["\t".join(unit) for unit in known.units()]
     np.testing.assert_allclose(
@@ -70,10 +70,10 @@ def test_an_unseen_equation_is_folded_in_by_its_units(library: Library) -> None:
     )
 
 
-def test_without_a_model_the_paper_is_not_asked(
+def test_the_paper_ranking_needs_a_model(
     tmp_path_factory: pytest.TempPathFactory,
 ) -> None:
-    """One sentence says how to get one."""
+    """The error says how to get one."""
     with (
         make_library(tmp_path_factory.mktemp("bare"), model=False) as bare,
         pytest.raises(UsageError, match="eqemb build"),

@@ -1,4 +1,4 @@
-"""Answers in notebooks: HTML that is whole and says nothing but what it shows, LaTeX, frames."""
+"""Results as HTML, LaTeX, text and data frames."""
 
 import re
 import sys
@@ -12,7 +12,7 @@ import pytest
 from axes import make_library
 from eqemb.errors import UsageError
 from eqemb.facade.library import Library
-from eqemb.search.results import cut, paragraphs, readable, rows, where_said
+from eqemb.search.results import cut, excerpt, paragraphs, readable, rows
 
 QUESTIONS = {
     "search": lambda library: library.search("cosine unheard-of angles"),
@@ -33,8 +33,8 @@ def library(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Library]:
 
 
 @pytest.mark.parametrize("question", QUESTIONS)
-def test_answers_are_whole_html(library: Library, question: str) -> None:
-    """An XML parser reads them, and there is no script in them."""
+def test_answers_are_valid_html(library: Library, question: str) -> None:
+    """An XML parser reads them, and they contain no script."""
     answer: Any = QUESTIONS[question](library)
     tree = ET.fromstring(f"<div>{answer._repr_html_()}</div>")  # noqa: S314 - ours
     tags = {node.tag.rpartition("}")[2] for node in tree.iter()}
@@ -42,22 +42,22 @@ def test_answers_are_whole_html(library: Library, question: str) -> None:
     assert not tags & {"script", "b"}
 
 
-def test_titles_are_shown_as_they_are(library: Library) -> None:
-    """Text that looks like a tag is text."""
+def test_titles_are_escaped(library: Library) -> None:
+    """Text that looks like a tag stays text."""
     shown = library.search("cosine", article="angles")._repr_html_()
     assert "&lt;script&gt;alert(1)&lt;/script&gt;" in shown
     text = "".join(ET.fromstring(f"<div>{shown}</div>").itertext())  # noqa: S314 - ours
     assert "<script>alert(1)</script> & angles" in text
 
 
-def test_characters_that_no_document_has_are_left_out() -> None:
-    """A paper may have any byte."""
+def test_invalid_characters_are_replaced() -> None:
+    """A paper may contain any byte."""
     shown = paragraphs("a\x00b\x1b[31m") + rows(["x"], [["\x08"]])
     assert "".join(ET.fromstring(f"<div>{shown}</div>").itertext()) == "a b [31mx "  # noqa: S314 - ours
 
 
 def test_equations_are_shown_as_latex(library: Library) -> None:
-    """Rows and alignment stand in an environment that knows them."""
+    """Rows and alignment are put into an aligned environment."""
     hit = library.search("cosine", article="angles")[0]
     assert hit._repr_latex_().startswith(r"$\displaystyle \cos(x, y)")
     hit.equation.expanded = r"a &= b \\ &= c"
@@ -65,7 +65,7 @@ def test_equations_are_shown_as_latex(library: Library) -> None:
 
 
 def test_a_frame_has_a_row_for_each_hit(library: Library, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where pandas is missing, one sentence says so."""
+    """Without pandas, the error says how to install it."""
     pandas = pytest.importorskip("pandas")
     frame = library.search("cosine").to_pandas()
     assert isinstance(frame, pandas.DataFrame)
@@ -93,22 +93,22 @@ def test_a_frame_has_a_row_for_each_hit(library: Library, monkeypatch: pytest.Mo
     ],
 )
 def test_sentences_are_shown_without_latex(text: str, shown: str) -> None:
-    """Formulas in Unicode, references in parentheses, blanks around what stands for equations."""
+    """Formulas in Unicode, references in parentheses, blanks around placeholders."""
     assert readable(text) == shown
 
 
 def test_texts_are_cut_between_words() -> None:
-    """A word that is half as long as all is cut."""
+    """Only a very long word is cut."""
     assert cut("a short text", 12) == "a short text"
     assert cut("a rather longer text", 18) == "a rather longer…"
     assert cut("a rather longer text", 17) == "a rather longer…"
     assert cut("x" * 30, 10) == "x" * 9 + "…"
-    assert where_said("found", "far " * 20 + "and found here", 30) == "…far far and found here"
+    assert excerpt("found", "far " * 20 + "and found here", 30) == "…far far and found here"
 
 
 @pytest.mark.parametrize("width", [60, 80, 113])
-def test_a_hit_is_as_wide_as_it_may_be(library: Library, width: int) -> None:
-    """The title gives way first; name and place are never cut."""
+def test_a_hit_fits_the_width(library: Library, width: int) -> None:
+    """The title is shortened first; name and place are never cut."""
     found = library.search("cosine", article="angles")[0]
     hit = replace(found, title="A title of words " * 9)
     stands = f"{hit.equation.file}:{hit.equation.line}"
@@ -122,8 +122,8 @@ def test_a_hit_is_as_wide_as_it_may_be(library: Library, width: int) -> None:
     assert below[2].strip() == "chapters/" * 4 + stands
 
 
-def test_a_hit_without_words_shows_what_refers_to_it(library: Library) -> None:
-    """Or nothing."""
+def test_a_hit_without_words_shows_a_reference_to_it(library: Library) -> None:
+    """Or nothing, if nothing refers to it."""
     hit = library.search("cosine", article="angles")[0]
     bare = replace(hit.equation, context="[…] [equation].", references=["See $1$ for it."])
     assert replace(hit, equation=bare).to_text().splitlines()[-1].strip() == "See (1) for it."
@@ -132,7 +132,7 @@ def test_a_hit_without_words_shows_what_refers_to_it(library: Library) -> None:
 
 
 @pytest.mark.parametrize("question", QUESTIONS)
-def test_answers_print_as_a_terminal_shows_them(library: Library, question: str) -> None:
+def test_answers_print_as_text(library: Library, question: str) -> None:
     """Lines for people, not a Python expression."""
     shown = str(QUESTIONS[question](library))
     assert not re.search(r"\b(?:Answer|Hit|Description|Said|Neighbours|Why|Side|Equation)\(", shown)

@@ -3,7 +3,7 @@
 import os
 import re
 import sys
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal, cast
 
 import typer
 from typer.core import TyperCommand
@@ -83,13 +83,17 @@ def search(
 ) -> None:
     """Find equations by words, phrases and LaTeX."""
     from eqemb.facade.library import Library
+    from eqemb.search.query import check_ranking
 
+    ranking = check_ranking(by)
     with Library.open(library) as opened:
         if encoder is not None:
-            opened.encoding(
+            opened.encoder(
                 encoder, lambda done, total: print_message(f"encoding {done:,} of {total:,}")
             )
-        answer = opened.search(" ".join(words), count, by=by, encoder=encoder, **_limits(filters))
+        answer = opened.search(
+            " ".join(words), count, by=ranking, encoder=encoder, **_limits(filters)
+        )
         _print_unknown("not near any equation", answer)
         _print_answer(answer, "no equation has these words near it", as_json=as_json)
 
@@ -113,9 +117,11 @@ def similar(
 ) -> None:
     """Find equations similar to a given one."""
     from eqemb.facade.library import Library
+    from eqemb.search.query import check_ranking
 
+    ranking = check_ranking(by)
     with Library.open(library) as opened:
-        answer = opened.similar(equation, count, by=by, **_limits(filters))
+        answer = opened.similar(equation, count, by=ranking, **_limits(filters))
         _print_answer(answer, "no equation is similar to this one", as_json=as_json)
 
 
@@ -160,11 +166,11 @@ def describe(
     from eqemb.facade.library import Library
 
     with Library.open(library) as opened:
-        found = opened.describe(equation, count, by=by)
+        found = opened.describe(equation, count, by=cast(Literal["all", "paper"], by))
     for note in found.notes:
         print_message(note)
     if as_json:
-        print_json(found.to_dict())
+        print_json(found.to_json())
     elif found.words:
         print(without_controls(found.to_text(output_width())))
     if not found.words:
@@ -186,7 +192,7 @@ def words(
     with Library.open(library) as opened:
         found = opened.words(word, count)
     if as_json:
-        print_json(found.to_dict())
+        print_json(found.to_json())
     else:
         print(without_controls(str(found)))
 
@@ -209,7 +215,7 @@ def why(
     with Library.open(library) as opened:
         found = opened.why(asked, other)
     if as_json:
-        print_json(found.to_dict())
+        print_json(found.to_json())
         return
     for side in (found.query, found.other):
         name = f"{side.equation.id}  " if side.equation is not None else ""
@@ -246,7 +252,7 @@ def _print_answer(answer: Any, reason: str, *, as_json: bool) -> None:
         for note in answer.notes:
             print_message(note)
     if as_json:
-        print_json(answer.to_dict())
+        print_json(answer.to_json())
     elif answer.hits:
         print(without_controls(answer.to_text(output_width())))
     if not answer.hits:

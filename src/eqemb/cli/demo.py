@@ -48,7 +48,7 @@ def demo(
             alike = library.similar(_LIKE, _COUNT)
     if as_json:
         for asked, answer in ((_DESCRIBED, described), (_SEARCHED, found), (_LIKE, alike)):
-            print_json({"asked": asked, **answer.to_dict()})
+            print_json({"asked": asked, **answer.to_json()})
         return
     equations = report["equations"]
     name = "library" if output is None else str(output)
@@ -113,7 +113,7 @@ def _hit_row(hit: Any) -> tuple[str, str, str]:
 
 
 def _word_row(said: Any) -> tuple[str, str, str, str]:
-    from eqemb.search.results import readable, where_said
+    from eqemb.search.results import excerpt, readable
 
     text = re.sub(r" ?\[(?:equation|…)\]", " …", readable(said.sentence or ""))
-    return f"{said.score:.2f}", said.word, where_said(said.word, text, 66), said.article or ""
+    return f"{said.score:.2f}", said.word, excerpt(said.word, text, 66), said.article or ""

@@ -243,13 +243,13 @@ def retrieval(
     from eqemb.evaluation import judged_topics, retrieval_tables, tables
     from eqemb.evaluation import retrieval as ranked
     from eqemb.facade.library import Library
-    from eqemb.index.encoder import find_encoder
+    from eqemb.index.encoder import load_encoder
 
     if (topics is None) != (qrels is None):
         raise UsageError("--topics and --qrels must be given together")
     asked = judged_topics.read_topics(topics) if topics else []
     judgements = judged_topics.read_judgements(qrels) if qrels else {}
-    encode = find_encoder(encoder) if encoder else None
+    encode = load_encoder(encoder) if encoder else None
     with Library.open(library) as opened:
         work = ranked.Evaluation(opened, encode, threads=threads or 1, progress=print_message)
         found = {"data": work.described()}

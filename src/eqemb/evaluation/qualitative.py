@@ -32,7 +32,7 @@ from eqemb.facade.library import Library
 from eqemb.formula import layout
 from eqemb.models import workspace
 from eqemb.models.embeddings import Embeddings
-from eqemb.search.paper import PAIRS
+from eqemb.search.paper import PAIRED_SIDES
 
 #: Columns of the page; their titles are in `rankers`.
 MODELS = ("eqemb", "eqemb-u", "eqemb-h", "b-emb", "cbow", "glove", "pv-dm")
@@ -80,7 +80,7 @@ class ModelNeighbours:
 
     def __init__(self, made: Embeddings) -> None:
         self.made = made
-        self._other, self._own = PAIRS.get(made.config["model"], ("alpha", "rho"))
+        self._other, self._own = PAIRED_SIDES.get(made.config["model"], ("alpha", "rho"))
 
     @cached_property
     def known(self) -> NDArray[np.bool_]:

@@ -23,12 +23,18 @@ from eqemb.errors import UsageError
 from eqemb.formula import Layout, layout
 from eqemb.formula.likeness import likeness, outline
 from eqemb.index.encoder import Encode
-from eqemb.index.text import around, summed
+from eqemb.index.text import context_stems, sum_duplicates
 from eqemb.models import features, fold_in
 from eqemb.models.embeddings import Embeddings
-from eqemb.search.engine import EQUATION_PARTS, WORD_PARTS, Asked, Search, weighed
-from eqemb.search.paper import PAIRS
-from eqemb.search.query import Question
+from eqemb.search.engine import (
+    EQUATION_PARTS,
+    WORD_PARTS,
+    EquationQuery,
+    Search,
+    apply_weights,
+)
+from eqemb.search.paper import PAIRED_SIDES
+from eqemb.search.query import WordQuery
 
 WORD_QUERY, EQUATION_QUERY = "words", "equation"
 #: Weights of the parts of the library's own search, for each kind of query.
@@ -141,9 +147,9 @@ def contexts(
     ids: NDArray[np.int64], places: list[int]
 ) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any], NDArray[Any]]:
     """Return the words around each equation of an article, weighted by 1 / sqrt(distance)."""
-    (rows,), (owners,), (values,) = around(ids, np.array(places))
+    (rows,), (owners,), (values,) = context_stems(ids, np.array(places))
     length = np.bincount(owners, values, minlength=len(places))
-    return (*summed(rows, owners, values), length)
+    return (*sum_duplicates(rows, owners, values), length)
 
 
 class UnitOverlap:
@@ -306,7 +312,7 @@ class ModelRanker:
         self.name = TITLES.get(name, name) + (" (other pairing)" if other else "")
         self._model, self._overlap, self._other = model, overlap, other
         self._types = corpus.equation_types
-        word, equation = PAIRS.get(name, ("alpha", "rho"))
+        word, equation = PAIRED_SIDES.get(name, ("alpha", "rho"))
         if other:
             swapped = {"alpha": "rho", "rho": "alpha"}
             word, equation = swapped[word], swapped[equation]
@@ -401,16 +407,16 @@ class SearchRanker:
         """Return the weighted sum of the parts."""
         weights = self._weights[query.kind]
         if query.kind == WORD_QUERY:
-            asked = Question(query.words)
+            asked = WordQuery(query.words)
             parts = self._search.parts_for_words(asked, self._allowed, weights)
         else:
-            equation = Asked(layout(query.text), None)
+            equation = EquationQuery(layout(query.text), None)
             parts = self._search.parts_for_equation(equation, self._allowed, weights)
         parts = {part: scores[self._rows] for part, scores in parts.items()}
         if self._encoder is not None and query.kind == WORD_QUERY:
             parts["encoder"] = np.maximum(self._encoder.scores(query), 0).astype(np.float32)
         total = np.zeros(len(self._rows))
-        for scores in weighed(parts, weights).values():
+        for scores in apply_weights(parts, weights).values():
             total += scores
         return total
 
@@ -428,7 +434,7 @@ def search_rankers(
         "meaning": {WORD_QUERY: {"meaning": 1.0}, EQUATION_QUERY: {"meaning": 1.0}},
         "structure": {EQUATION_QUERY: {"structure": 1.0}},
     }
-    if search.meaning is None:
+    if search.vectors is None:
         del alone["meaning"]
     return [
         *whole,

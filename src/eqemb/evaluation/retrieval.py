@@ -32,7 +32,7 @@ from eqemb.evaluation.rankers import (
 )
 from eqemb.facade.library import Library
 from eqemb.index.encoder import Encode, passages
-from eqemb.index.text import FIELDS, Wording, index_words
+from eqemb.index.text import FIELDS, TextIndex, index_text
 from eqemb.models import workspace
 from eqemb.models.embeddings import Embeddings
 from eqemb.search.engine import Search
@@ -65,7 +65,7 @@ def load_data(library: Library) -> RetrievalData:
     corpus = workspace.corpus(library)
     split = workspace.split(library, workspace.ALL, corpus)
     everything = workspace.corpus(library, workspace.Choice(rules=EVERY_WORD))
-    texts = dict(zip(library.questions.names(), passages(library.records), strict=True))
+    texts = dict(zip(library.engine.names(), passages(library.records), strict=True))
     latex = library.records.equation_latex()
     names = corpus.equation_names
     formulas = [latex[name][:400] for name in names]
@@ -182,7 +182,7 @@ class Evaluation:
         """Return all rankers over the full text; `search` replaces the library's own search."""
         plain = baseline_rankers(self.data, self.models["words"], self._encode)
         encoder = next((each for each in plain if isinstance(each, SentenceEncoder)), None)
-        search = search or self._library.questions
+        search = search or self._library.engine
         return [*plain, *self._learned, *search_rankers(search, self.data.corpus, encoder)]
 
     def described(self) -> dict[str, Any]:
@@ -245,8 +245,8 @@ class Evaluation:
             # the field that contains the answer is left out of the search index
             with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as place:
                 fields = [field for field in FIELDS if field != without]
-                index_words(self._library.records, Path(place), fields)
-                search = self._library.questions.reworded(Wording(Path(place)))
+                index_text(self._library.records, Path(place), fields)
+                search = self._library.engine.with_text(TextIndex(Path(place)))
                 rankers = self._combined(self.rankers(search))
                 made[name] = tasks.measured(rankers, asked, displays)
             made[name]["development"] = len(every) - len(asked)

@@ -4,9 +4,9 @@
 other articles whose labels have the same words. A word of a label is used only if it occurs in the
 text around the equation, which excludes prefixes and file numbers. Labels are not part of the text,
 so nothing leaks.
-*References*: the query is a sentence that refers to an equation. Only sentences more than REACH
-words (numbers included) away from every equation are used, so that no equation's document contains
-them. BM25 does not count numbers, so its documents may reach slightly further. Vectors of words and
+*References*: the query is a sentence that refers to an equation. Only sentences more than
+CONTEXT_REACH words (numbers included) away from every equation are used, so that no equation's
+document contains them. BM25 does not count numbers, so its documents may reach slightly further. Vectors of words and
 articles were trained on these sentences.
 *Own context*: the query is the held-out words of an equation type, and documents come from the
 training stream only. This mostly measures how well the article is found, so it is reported in parts
@@ -31,7 +31,7 @@ from eqemb.corpus.split import Split
 from eqemb.evaluation import heldout, metrics
 from eqemb.evaluation.rankers import BASELINES, WORD_QUERY, Query, Ranker, Scores, word_query
 from eqemb.facade.library import Library
-from eqemb.index.text import REACH
+from eqemb.index.text import CONTEXT_REACH
 
 MAX_QUERIES = 1000
 """Maximum number of queries per task; larger sets are sampled deterministically."""
@@ -107,7 +107,7 @@ def labels(library: Library, corpus: Corpus) -> list[Item]:
                 continue
             for word in found:
                 having[word].add(row[equation.id])
-            near = found.intersection(lower[max(0, at - REACH) : at + REACH])
+            near = found.intersection(lower[max(0, at - CONTEXT_REACH) : at + CONTEXT_REACH])
             if near:
                 asked.add((number[name], frozenset(near)))
     home = corpus.equation_articles
@@ -138,7 +138,7 @@ def references(library: Library, corpus: Corpus) -> list[Item]:
             away = np.maximum(start - places, places - end)
             query = word_query(sentence)
             known = sum(word in vocabulary for word in query.words)
-            if away.min() > REACH and known >= MIN_QUERY_WORDS:
+            if away.min() > CONTEXT_REACH and known >= MIN_QUERY_WORDS:
                 items.append(Item(query, np.array(wanted.pop(sentence), np.int64), own))
     return _sampled(items)
 

@@ -24,9 +24,9 @@ from numpy.typing import NDArray
 
 from eqemb.errors import EqembError, UsageError
 from eqemb.facade.library import Library
-from eqemb.index.postings import first_places
-from eqemb.index.text import Wording
-from eqemb.index.vectors import lengthened
+from eqemb.index.postings import first_occurrences
+from eqemb.index.text import TextIndex
+from eqemb.index.vector_index import normalise
 from eqemb.library.generations import read_state
 from eqemb.search.engine import Search
 from eqemb.storage import atomic
@@ -103,7 +103,7 @@ def map_of(library: Library, *, recompute: bool = False) -> EquationMap:
         stored = stored_map(library)
         if stored is not None and stored.method == method(len(stored.x)):
             return stored
-    made = compute(library.questions)
+    made = compute(library.engine)
     state = read_state(library.folder)
     if state is None or str(state["generation"]) != library.generation.name:
         raise EqembError(f"{library.folder} was changed while its map was computed: try again")
@@ -158,7 +158,7 @@ def compute(questions: Search) -> EquationMap:
     vectors = vectors_of(questions)
     how = method(len(vectors))
     places = _scaled(_umap(vectors) if how == "umap" else main_axes(vectors, 2))
-    equations = first_places(questions.types)
+    equations = first_occurrences(questions.types)
     names = {key: (name, collection) for key, name, collection in questions.records.article_ids()}
     keys, firsts = np.unique(questions.articles, return_index=True)
     groups = [names[key][1] for key in questions.articles[equations].tolist()]
@@ -183,19 +183,19 @@ def vectors_of(questions: Search) -> Floats:
 
     Without a model, only the words of the contexts are used.
     """
-    meaning, types = questions.meaning, questions.types
+    meaning, types = questions.vectors, questions.types
     if not len(types):
         raise UsageError("cannot compute a map: the library has no equations")
     said = (
-        lengthened(questions.wording.spread(range(len(types)), _DRAWN))
+        normalise(questions.text.random_projection(range(len(types)), _DRAWN))
         if meaning is None
-        else meaning.contexts
+        else meaning.contexts.matrix
     )
     contexts = np.zeros((int(types.max()) + 1, said.shape[1]), np.float64)
     np.add.at(contexts, types, said)
-    parts = [lengthened(contexts)]
-    if meaning is not None and meaning.shapes is not None:
-        parts.append(lengthened(meaning.shapes))
+    parts = [normalise(contexts)]
+    if meaning is not None and meaning.types is not None:
+        parts.append(normalise(meaning.types.matrix))
     return np.concatenate(parts, axis=1).astype(np.float64)
 
 
@@ -266,13 +266,13 @@ def _by_size(groups: list[str]) -> tuple[list[str], Array]:
 
 def _labels(questions: Search, places: Floats, equations: Array) -> Iterator[Json]:
     """Yield the labels of every zoom level."""
-    spelt = _spellings(questions.wording)
+    spelt = _spellings(questions.text)
     for level, most in enumerate(LEVELS):
         count = min(most, len(places) // _LEAST_POINTS)
         if level and count <= LEVELS[level - 1]:
             return
         regions = [np.flatnonzero(part) for part in _regions(places, max(count, 1))]
-        said = [_said(questions.wording, equations[points], spelt) for points in regions]
+        said = [_said(questions.text, equations[points], spelt) for points in regions]
         for points, words in zip(regions, _telling(said), strict=True):
             if not words:
                 continue
@@ -315,7 +315,7 @@ def _closest(places: Floats, centres: Floats) -> Array:
     return np.concatenate(parts)
 
 
-def _said(wording: Wording, equations: Array, spelt: Container[int]) -> dict[int, float]:
+def _said(wording: TextIndex, equations: Array, spelt: Container[int]) -> dict[int, float]:
     """Return the weights of the stems that best describe the equations of a region."""
     topic = wording.topic(equations.tolist(), [1.0] * len(equations), _TOPIC_STEMS)
     return {stem: weight for stem, weight in topic.items() if stem in spelt}
@@ -333,7 +333,7 @@ def _telling(said: list[dict[int, float]]) -> Iterator[list[int]]:
         yield sorted(worth, key=lambda stem: (worth[stem], -stem), reverse=True)[:_LABEL_WORDS]
 
 
-def _spellings(wording: Wording) -> dict[int, str]:
+def _spellings(wording: TextIndex) -> dict[int, str]:
     """Return the most frequent word of each stem; rare stems are left out."""
     counts = np.bincount(wording.tokens, minlength=len(wording.stem_of))
     totals = np.bincount(wording.stem_of, counts)

@@ -1,170 +1,474 @@
-"""The public `Library`: build one, open it, ask it."""
+"""The public `Library`: build one, open it, search it."""
 
 import difflib
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Literal, Self
 
 from eqemb.article import Equation
 from eqemb.errors import EqembError, UsageError
 from eqemb.index.build import check_version, damaged_file
-from eqemb.index.encoder import Encoding
+from eqemb.index.encoder import EncoderIndex
 from eqemb.library.generations import REBUILD, OpenLibrary
 from eqemb.models.embeddings import Embeddings, own_model
-from eqemb.search.describe import Describer, Description, Neighbours
-from eqemb.search.engine import Search, check_no_article, find, looks_like_name
+from eqemb.search.describe import Describer, Description
+from eqemb.search.engine import Search
 from eqemb.search.explain import Why, explain
-from eqemb.search.query import Where
+from eqemb.search.names import check_not_article, find_equation, looks_like_name
+from eqemb.search.neighbours import Member, Neighbours, VectorQuery, nearest_words
+from eqemb.search.query import Filters, Ranking
 from eqemb.search.results import Answer, Hit
+
+if TYPE_CHECKING:
+    from eqemb.facade.model import Watch
+    from eqemb.library.executor import WorkerLimits
+    from eqemb.library.ingest import Progress
+    from eqemb.sources import Limits
+
+#: Files and folders of papers, one or several.
+Paths = str | Path | Iterable[str | Path]
 
 
 class Library(OpenLibrary):
-    """A finished library, opened for reading."""
+    """A finished library of papers, opened for reading and search.
+
+    Use it as a context manager, or call `close`.
+    """
 
     def __init__(self, folder: Path, generation: Path, held: int | None = None) -> None:
-        """`held` keeps the generation from being removed until the library is closed."""
+        """Open a generation; users call `open`, `build` or `read` instead.
+
+        `held` keeps the generation from being removed until the library is closed.
+        """
         super().__init__(folder, generation, held)
-        self._encodings: dict[str, Encoding] = {}
+        self._encoders: dict[str, EncoderIndex] = {}
+
+    # ------------------------------------------------------------ build
 
     @classmethod
     def build(
-        cls, paths: str | Path | Iterable[str | Path], folder: str | Path, **settings: Any
+        cls,
+        paths: Paths,
+        folder: str | Path,
+        *,
+        model: bool | Mapping[str, Any] = True,
+        base: str | Path | None = None,
+        jobs: int | None = None,
+        resume: bool = False,
+        limits: "Limits | None" = None,
+        watch: "Watch | None" = None,
     ) -> Self:
-        """Read papers, learn from them and index them, and open the library: see `build.build`."""
+        """Read papers, train a model on them, index them, and open the library.
+
+        Parameters
+        ----------
+        paths
+            Files and folders of papers: LaTeX, archives of LaTeX, or unarXive.
+        folder
+            Where the library is stored. A library that exists there is replaced at the end.
+        model
+            False for a library without a model, or settings of `eqemb.models.EqEmbH`.
+        base
+            A library, or a model's folder, whose word vectors are used unchanged.
+        jobs
+            Processes that read papers, and threads that train; None for one per processor.
+        resume
+            Continue an interrupted build of the same papers.
+        limits
+            Limits for the size of sources.
+        watch
+            Called with the stage ("reading", "learning", "indexing") and its progress as text.
+
+        Returns
+        -------
+        Library
+            The new library, opened.
+
+        Examples
+        --------
+        >>> with Library.build(papers, folder, model=False) as small:
+        ...     len(small.records.names())
+        2
+
+        """
         from eqemb.facade.build import build_library
 
-        build_library(paths, folder, **settings)
+        build_library(
+            paths,
+            folder,
+            model=model,
+            base=base,
+            jobs=jobs,
+            resume=resume,
+            limits=limits,
+            watch=watch,
+        )
         return cls.open(folder)
 
     @classmethod
     def read(
-        cls, paths: str | Path | Iterable[str | Path], folder: str | Path, **settings: Any
+        cls,
+        paths: Paths,
+        folder: str | Path,
+        *,
+        jobs: int | None = None,
+        resume: bool = False,
+        limits: "Limits | None" = None,
+        worker_limits: "WorkerLimits | None" = None,
+        progress: "Callable[[Progress], None] | None" = None,
+        index: bool = False,
     ) -> Self:
-        """Read papers into a library without learning from them, and open it."""
+        """Read papers into a library without training a model, and open it.
+
+        Parameters
+        ----------
+        paths
+            Files and folders of papers.
+        folder
+            Where the library is stored.
+        jobs
+            Processes that read papers; None for one per processor.
+        resume
+            Continue an interrupted reading of the same papers.
+        limits
+            Limits for the size of sources.
+        worker_limits
+            Limits for the time and memory that one paper may take.
+        progress
+            Called after each paper.
+        index
+            Whether to index the papers, so that the library can be searched.
+
+        Returns
+        -------
+        Library
+            The new library, opened.
+
+        Examples
+        --------
+        >>> with Library.read(papers, folder) as small:
+        ...     [article.name for article in small.articles()]
+        ['bm25', 'f-measure']
+
+        """
         from eqemb.facade.build import read_library
 
-        read_library(paths, folder, **settings)
+        read_library(
+            paths,
+            folder,
+            jobs=jobs,
+            resume=resume,
+            limits=limits,
+            worker_limits=worker_limits,
+            progress=progress,
+            index=index,
+        )
         return cls.open(folder)
 
     @cached_property
     def model(self) -> Embeddings | None:
-        """The library's own model, None where it has none."""
+        """The library's own model; None if it has none."""
         return own_model(self.generation)
 
-    def search(
+    # ------------------------------------------------------------ search
+
+    def search(  # noqa: PLR0913
         self,
         words: str,
         k: int = 10,
         *,
-        by: str = "all",
+        by: Ranking = "all",
         encoder: str | None = None,
-        **limits: Any,
+        collection: str | None = None,
+        article: str | None = None,
+        year: str | int | None = None,
+        section: str | None = None,
+        has: str | Iterable[str] = (),
+        numbered: bool = False,
     ) -> Answer:
-        """Equations for words, "phrases", -words and $LaTeX$; `limits` as `question.Where` has.
+        """Find equations for words.
 
-        `encoder` names a sentence encoder, MODULE:FUNCTION, that has a say too.
+        Parameters
+        ----------
+        words
+            Words, "phrases", -excluded words and $LaTeX$; or the name of an equation.
+        k
+            The number of hits.
+        by
+            "all" for the weighted sum of all parts, or one part: "words" (BM25), "meaning"
+            (vectors), "structure" (of the LaTeX in the query), "encoder", or "paper" (as the paper
+            ranks).
+        encoder
+            A sentence encoder MODULE:FUNCTION that takes part in the ranking.
+        collection
+            Only equations of this collection; None or "all" for every collection.
+        article
+            Only equations of this article.
+        year
+            Only papers of these years by arXiv id: 2015, "2015-2018", "2015-" or "-2018".
+        section
+            Only equations in sections with these words in the title.
+        has
+            Only equations that contain these symbols or pieces of LaTeX.
+        numbered
+            Only numbered equations.
+
+        Returns
+        -------
+        Answer
+            The hits, best first, with unknown words and notes.
+
+        Examples
+        --------
+        >>> answer = library.search("cosine similarity of two vectors", k=3)
+        >>> answer[0].equation.id
+        'ir/cosine#1'
+        >>> library.search("cosine similarity", collection="nlp", numbered=True)[0].article
+        'nlp/word-analogies'
+
         """
+        _check_text(words)
         if by == "encoder" and encoder is None:
-            raise UsageError("a ranking by an encoder needs one: say MODULE:FUNCTION")
-        encoding = None if encoder is None else self.encoding(encoder)
-        where = self._where(limits)
-        return self.questions.words(words, _count(k), by=by, where=where, encoding=encoding)
+            raise UsageError("ranking by an encoder needs one: give encoder=MODULE:FUNCTION")
+        filters = self._filters(collection, article, year, section, has, numbered=numbered)
+        return self.engine.search_words(
+            words,
+            _check_count(k),
+            by=by,
+            filters=filters,
+            encoder=None if encoder is None else self.encoder(encoder),
+        )
 
-    def encoding(
-        self, encoder: str, progress: Callable[[int, int], object] = lambda _done, _all: None
-    ) -> Encoding:
-        """The library as a sentence encoder sees it; encoded when first asked, and kept."""
-        if encoder not in self._encodings:
-            self._encodings[encoder] = Encoding(
-                self.records, self.folder, encoder, progress=progress
-            )
-        return self._encodings[encoder]
+    def encoder(
+        self, name: str, progress: Callable[[int, int], object] = lambda _done, _all: None
+    ) -> EncoderIndex:
+        """Return the library as encoded by a sentence encoder; encoded on first use and stored."""
+        if name not in self._encoders:
+            self._encoders[name] = EncoderIndex(self.records, self.folder, name, progress=progress)
+        return self._encoders[name]
 
-    def similar(self, equation: str, k: int = 10, *, by: str = "all", **limits: Any) -> Answer:
-        """Equations like one that is named (`ARTICLE#4`) or given as LaTeX."""
+    def similar(  # noqa: PLR0913
+        self,
+        equation: str,
+        k: int = 10,
+        *,
+        by: Ranking = "all",
+        collection: str | None = None,
+        article: str | None = None,
+        year: str | int | None = None,
+        section: str | None = None,
+        has: str | Iterable[str] = (),
+        numbered: bool = False,
+    ) -> Answer:
+        r"""Find equations similar to an equation.
+
+        Parameters
+        ----------
+        equation
+            LaTeX, in which `?x` is a wildcard, or a name: ARTICLE#4, ARTICLE(2.3), ARTICLE:label.
+        k
+            The number of hits.
+        by
+            As for `search`, without "encoder".
+        collection, article, year, section, has, numbered
+            Filters, as for `search`.
+
+        Returns
+        -------
+        Answer
+            The hits, best first, without the named equation itself.
+
+        Examples
+        --------
+        >>> answer = library.similar(r"p_i = \frac{e^{x_i}}{\sum_j e^{x_j}}", k=2)
+        >>> [hit.equation.id for hit in answer]
+        ['ml/roc-calibration#7', 'nlp/seq2seq-beam#2']
+
+        """
         self.equation(equation)
-        return self.questions.like(equation, _count(k), by=by, where=self._where(limits))
+        filters = self._filters(collection, article, year, section, has, numbered=numbered)
+        return self.engine.search_similar(equation, _check_count(k), by=by, filters=filters)
 
-    def describe(self, equation: str, k: int = 10, *, by: str = "all") -> Description:
-        """The words that say best what an equation is about; it is named, or given as LaTeX."""
+    def describe(
+        self, equation: str, k: int = 10, *, by: Literal["all", "paper"] = "all"
+    ) -> Description:
+        """Describe an equation in words.
+
+        Parameters
+        ----------
+        equation
+            LaTeX, or a name: ARTICLE#4, ARTICLE(2.3), ARTICLE:label.
+        k
+            The number of words.
+        by
+            "all", or "paper" for the words that the paper's ranking gives.
+
+        Returns
+        -------
+        Description
+            The words, best first, each with a sentence that uses it.
+
+        Examples
+        --------
+        >>> [word.word for word in library.describe("ir/cosine#1", k=3)]
+        ['cosine', 'angle', 'similarity']
+
+        """
         self.equation(equation)
-        return self._describer.describe(equation, _count(k), by=by)
+        return self._describer.describe(equation, _check_count(k), by=by)
 
     def words(self, word: str, k: int = 10) -> Neighbours:
-        """The words nearest to a word, by the library's model."""
-        return self._describer.neighbours(word, _count(k))
+        """Find the words nearest to a word, by the library's model.
 
-    def query(
+        Parameters
+        ----------
+        word
+            A word of the papers.
+        k
+            The number of words.
+
+        Returns
+        -------
+        Neighbours
+            Words and cosines, the nearest first.
+
+        Examples
+        --------
+        >>> [word for word, _ in library.words("cosine", k=3)]
+        ['similarity', 'neighbour', 'angle']
+
+        """
+        _check_text(word)
+        return nearest_words(self.engine.model, word, _check_count(k))
+
+    def query(  # noqa: PLR0913
         self,
-        positive: str | Sequence[Any] = (),
-        negative: str | Sequence[Any] = (),
+        positive: str | Sequence[Member] = (),
+        negative: str | Sequence[Member] = (),
         k: int = 10,
-        **limits: Any,
+        *,
+        collection: str | None = None,
+        article: str | None = None,
+        year: str | int | None = None,
+        section: str | None = None,
+        has: str | Iterable[str] = (),
+        numbered: bool = False,
     ) -> Answer:
-        """Equations near a sum of words, equations (names, or LaTeX as $...$) and units (tuples).
+        """Find equations near a sum of words, equations and units.
 
-        What is negative is taken off; `limits` as `question.Where` has.
+        Parameters
+        ----------
+        positive
+            What is added: words, names of equations, LaTeX as $...$, units as three symbols.
+        negative
+            What is subtracted.
+        k
+            The number of hits.
+        collection, article, year, section, has, numbered
+            Filters, as for `search`.
+
+        Returns
+        -------
+        Answer
+            The hits, best first.
+
+        Examples
+        --------
+        >>> library.query(["precision", "recall"], ["loss"], k=3)[0].article
+        'ir/f-measure'
+
         """
         plus, minus = ([side] if isinstance(side, str) else side for side in (positive, negative))
         for member in (*plus, *minus):
             if isinstance(member, str) and not member.startswith("$"):
                 self._check_name(member)
-        return self._describer.query(plus, minus, _count(k), self._where(limits))
+        filters = self._filters(collection, article, year, section, has, numbered=numbered)
+        return self._vector_query.find(plus, minus, _check_count(k), filters)
 
     def why(self, query: str | Hit | Equation, other: str | Hit | Equation) -> Why:
-        """Why an equation answers: `query` is words or an equation, `other` an equation.
+        """Explain why an equation answers a query.
 
-        Equations are named, given as LaTeX, or taken from an answer.
+        Parameters
+        ----------
+        query
+            Words, or an equation: a name, LaTeX, or a hit of an answer.
+        other
+            An equation.
+
+        Returns
+        -------
+        Why
+            The symbols and words that both share, and what each part adds to the score.
+
+        Examples
+        --------
+        >>> sorted(library.why("cosine similarity", "ir/cosine#1").words)
+        ['cosine', 'similarity']
+
         """
-        asked, answer = _text(query), _text(other)
-        self._check_name(asked)
-        self.equation(answer)
-        return explain(self.questions, asked, answer)
+        left, right = _query_text(query), _query_text(other)
+        self._check_name(left)
+        self.equation(right)
+        return explain(self.engine, left, right)
+
+    def equation(self, name: str) -> Equation | None:
+        """Return the equation of a name; None if the text is LaTeX and no name."""
+        self._check_name(name)
+        found = find_equation(self.records, name)
+        if found is None:
+            check_not_article(self.records, name)
+        return found
+
+    # ------------------------------------------------------------ internals
+
+    @cached_property
+    def engine(self) -> Search:
+        """The search engine over the library's index."""
+        if not (self.generation / "index").is_dir():
+            raise UsageError(f"{self.folder} has no index: build the library with `eqemb build`")
+        check_version(self.generation / "index", self.folder)
+        return Search(self.records, self.generation / "index", lambda: self.model)
 
     @cached_property
     def _describer(self) -> Describer:
-        return Describer(self.questions)
+        return Describer(self.engine)
 
-    def _where(self, limits: dict[str, Any]) -> Where:
-        """What an answer is limited to; a misspelt article or collection is answered with near."""
-        has = limits.pop("has", ())
-        try:
-            where = Where(**limits, has=(has,) if isinstance(has, str) else tuple(has))
-        except TypeError as error:
-            raise UsageError(f"cannot limit an answer so: {error}") from None
-        if where.article is not None:
-            self.article(where.article)
-        if where.collection is not None:
-            query = "SELECT DISTINCT collection FROM sources WHERE status != 'skipped'"
-            known = sorted(str(name) for (name,) in self.records.rows(query))
-            if where.collection not in known:
-                near = difflib.get_close_matches(where.collection, known, n=3, cutoff=0.5)
-                hint = f"did you mean {', '.join(near)}?" if near else "`eqemb info` counts them"
-                raise UsageError(f"no collection {where.collection!r} in {self.folder}: {hint}")
-        return where
+    @cached_property
+    def _vector_query(self) -> VectorQuery:
+        return VectorQuery(self.engine, self._describer)
 
-    def equation(self, name: str) -> Equation | None:
-        """The equation that is named; None where the text is no name but LaTeX."""
-        self._check_name(name)
-        found = find(self.records, name)
-        if found is None:
-            check_no_article(self.records, name)
-        return found
+    def _filters(
+        self,
+        collection: str | None,
+        article: str | None,
+        year: str | int | None,
+        section: str | None,
+        has: str | Iterable[str],
+        *,
+        numbered: bool,
+    ) -> Filters:
+        """Check filters; for a misspelt article or collection the error suggests similar names."""
+        pieces = (has,) if isinstance(has, str) else has
+        if not isinstance(pieces, Iterable):
+            raise UsageError(f"has must be LaTeX strings, not {has!r}")
+        filters = Filters(collection, article, year, section, tuple(pieces), numbered)
+        if filters.article is not None:
+            self.article(filters.article)
+        if filters.collection is not None:
+            known = self.records.collection_names()
+            if filters.collection not in known:
+                near = difflib.get_close_matches(filters.collection, known, n=3, cutoff=0.5)
+                hint = f"did you mean {', '.join(near)}?" if near else "`eqemb info` lists them"
+                raise UsageError(f"no collection {filters.collection!r} in {self.folder}: {hint}")
+        return filters
 
     def _check_name(self, text: str) -> None:
-        """A misspelt name is neither words nor a formula: it is answered with near ones."""
+        """Refuse a misspelt name, which is neither words nor a formula; suggest similar names."""
+        _check_text(text)
         article = looks_like_name(text)
         if article and self.records.key(article) is None:
             self.article(article)
-
-    @cached_property
-    def questions(self) -> Search:
-        """The index, opened."""
-        if not (self.generation / "index").is_dir():
-            raise UsageError(f"{self.folder} has no index: make the library with `eqemb build`")
-        check_version(self.generation / "index", self.folder)
-        return Search(self.records, self.generation / "index", lambda: self.model)
 
     def _check_damage(self, error: object) -> None:
         if isinstance(error, FileNotFoundError) or (
@@ -172,19 +476,25 @@ class Library(OpenLibrary):
         ):
             index = self.generation / "index"
             file = damaged_file(index) if index.is_dir() else None
-            if file is not None:  # else the fault is ours, or the system's
-                raise EqembError(f"{file} is damaged or gone: {REBUILD}") from None
+            if file is not None:  # otherwise the fault is ours, or the system's
+                raise EqembError(f"{file} is damaged or missing: {REBUILD}") from None
 
 
-def _count(k: Any) -> int:
-    """How many are asked for."""
-    if not isinstance(k, int) or k < 1:
-        raise UsageError(f"an answer of {k!r} is none: k is a whole number from 1")
+def _check_text(text: object) -> None:
+    """Refuse a query that is not text."""
+    if not isinstance(text, str):
+        raise UsageError(f"a query must be a string, not {text!r}")
+
+
+def _check_count(k: object) -> int:
+    """Return k, checked."""
+    if not isinstance(k, int) or isinstance(k, bool) or k < 1:
+        raise UsageError(f"k must be a positive integer, not {k!r}")
     return k
 
 
-def _text(thing: str | Hit | Equation) -> str:
-    """What a thing is asked for by."""
+def _query_text(thing: str | Hit | Equation) -> str:
+    """Return the query for a hit or an equation: its name."""
     if isinstance(thing, Hit):
         return thing.equation.id
     return thing.id if isinstance(thing, Equation) else thing

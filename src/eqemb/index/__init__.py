@@ -1,1 +1,1 @@
-"""What is computed once from records and model so that questions are fast."""
+"""The index of a library: what is computed once so that searches are fast."""

@@ -1,12 +1,12 @@
-"""The index of a library: a pure function of its records and its model.
+"""Build the index of a library from its records and its model.
 
     equations.npy    for each equation, in order: article, ordinal, type, section, numbered
-    sections.*       postings of stems: the titles of sections that have them
-    the rest         words (`wording`), structure (`structure`) and vectors (`meaning`)
-    index.json       its version, and the hashes of the other files
+    sections.*       postings of stems: the section titles that have them
+    index.json       the version of the index, and the hashes of the other files
 
-Texts are gone through slice by slice, so that memory grows with distinct words and shapes (and by
-a few numbers for each equation), and everything is read memory-mapped.
+The other files are written by `text`, `structure` and `vectors`. The index is a pure function of
+records and model. Texts are processed in batches, so that memory grows with distinct words and
+shapes (and by a few numbers for each equation). All files are read memory-mapped.
 """
 
 import hashlib
@@ -19,44 +19,66 @@ import numpy as np
 
 from eqemb.article import read_tokens
 from eqemb.errors import EqembError
-from eqemb.index.postings import KeyedGatherer
+from eqemb.index.postings import KeyedPostingsWriter
 from eqemb.index.stemming import stem
 from eqemb.index.structure import index_structure
-from eqemb.index.text import index_words
-from eqemb.index.vectors import index_meaning
+from eqemb.index.text import index_text
+from eqemb.index.vectors import index_vectors, remove_vectors
 from eqemb.library.database import Records
 from eqemb.models.embeddings import Embeddings
 from eqemb.storage.atomic import sync_folder, write_json
 
 #: Raised whenever the files of an index, or what they hold, change.
-VERSION = 2
+INDEX_VERSION = 3
 
 
 def build_index(records: Records, folder: Path, model: Embeddings | None = None) -> None:
-    """Index every equation of the records into `folder`; without a model no vectors."""
+    """Index every equation of the records into `folder`; without a model, without vectors."""
     folder.mkdir(exist_ok=True)
     _index_equations(records, folder)
-    index_words(records, folder)
+    index_text(records, folder)
     index_structure(records, folder)
     if model is not None:
-        index_meaning(records, folder, model)
+        index_vectors(records, folder, model)
+    _finish(folder)
+
+
+def rebuild_vectors(records: Records, folder: Path, model: Embeddings | None) -> None:
+    """Replace the vectors of an existing index by those of `model`; None removes them.
+
+    `folder` is an index of the same records. Text and structure stay as they are. Files are
+    replaced, never overwritten, so that `folder` may hold hard links to the files of an index that
+    is still in use.
+    """
+    remove_vectors(folder)
+    if model is not None:
+        index_vectors(records, folder, model)
+    (folder / "index.json").unlink(missing_ok=True)
+    _finish(folder)
+
+
+def _finish(folder: Path) -> None:
+    """Write index.json, and make all files durable before the library switches to them."""
     write_version(folder)
-    for path in folder.iterdir():  # durable before the library is switched to it
+    for path in folder.iterdir():
         with path.open("rb") as file:
             os.fsync(file.fileno())
     sync_folder(folder)
 
 
 def write_version(folder: Path) -> None:
-    """Say by which version the files of an index are to be read, and their hashes."""
+    """Write index.json: the version of the index and the hashes of its files."""
     files = {path.name: _sha256(path) for path in sorted(folder.iterdir())}
     files.pop("index.json", None)
-    told = {"format": "eqemb index", "version": VERSION, "files": files}
+    told = {"format": "eqemb index", "version": INDEX_VERSION, "files": files}
     write_json(folder / "index.json", told)
 
 
 def damaged_file(folder: Path) -> Path | None:
-    """A file of an index that is not what was written; asked when a question fails oddly."""
+    """Return a file of an index that differs from what was written; None if all are intact.
+
+    This reads every file. Call it when a query fails in an unexpected way.
+    """
     try:
         files = json.loads((folder / "index.json").read_text("utf-8")).get("files", {})
     except (OSError, ValueError, AttributeError):
@@ -74,39 +96,37 @@ def _sha256(path: Path) -> str:
 
 
 def check_version(folder: Path, library: Path) -> None:
-    """Refuse the index of a library that another version made."""
+    """Refuse an index that another version of eqemb wrote."""
     try:
         number = json.loads((folder / "index.json").read_text("utf-8"))["version"]
     except (OSError, ValueError, KeyError, TypeError):
-        number = 0  # the first ones did not say
-    if number != VERSION:
+        number = 0  # the first indexes had no version
+    if number != INDEX_VERSION:
         raise EqembError(
-            f"{library} has an index of version {number}, this version of eqemb reads {VERSION}: "
-            "make the library again with `eqemb build`, or use the version that made it"
+            f"{library} has an index of version {number}, this version of eqemb reads "
+            f"{INDEX_VERSION}: rebuild the library with `eqemb build`, or use the version of eqemb "
+            "that built it"
         )
 
 
 def _index_equations(records: Records, folder: Path) -> None:
     sections: dict[str, int] = {}
-    query = (
-        "SELECT article, ordinal, type, section, numbered FROM equations ORDER BY article, ordinal"
-    )
     table = np.fromiter(
         (
             value
-            for article, ordinal, kind, section, numbered in records.rows(query)
+            for article, ordinal, kind, section, numbered in records.equation_index()
             for value in (
                 article,
                 ordinal,
                 kind,
-                sections.setdefault(" ".join((section or "").split()), len(sections)),
+                sections.setdefault(" ".join(section.split()), len(sections)),
                 -1 if numbered is None else numbered,
             )
         ),
         np.int32,
     )
     np.save(folder / "equations.npy", table.reshape(-1, 5))
-    titles = KeyedGatherer(folder, "sections")
+    titles = KeyedPostingsWriter(folder, "sections")
     for title, number in sections.items():
         titles.add(number, Counter(map(stem, read_tokens(title)[0])))
     titles.write()

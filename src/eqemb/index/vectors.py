@@ -1,16 +1,19 @@
-"""The meaning of equations: vectors of the words around them, and of the units they are made of.
+"""Vector index: of the words around equations, and of the equations themselves.
 
-    meaning.contexts.npy  for each equation the mean vector of the words around it, of length one
-    meaning.words.npy     the model's vectors of words, of length one; `rows` says of each word of
-                          the library which is its own, -1 where the model has none
+    meaning.words.npy     the model's word vectors, normalised
+    meaning.rows.npy      for each word of the library its row there, -1 where it has none
+    meaning.contexts.npy  for each equation the mean vector of the words around it, normalised
     meaning.units.npy     for each unit of the library what it adds to its equation's vector
-    meaning.kinds.*       the same for each kind of unit, for units that the model never met
-    meaning.types.npy     for each type the mean of its units, of length one
+    meaning.kinds.*       the same for each kind of unit, for units that the model never saw
+    meaning.types.npy     for each equation type its vector, normalised
     meaning.equations.npy for each type its row among the model's equations, -1 where it has none
 
-All of it is computed from a model's vectors and trains nothing, so that papers can be added to a
-library without training anew. In a context a word at distance d weighs its idf / sqrt(d). NumPy
-only when it is asked.
+Any model with word vectors gives contexts. A model with unit vectors (EqEmb-U, EqEmb-H) gives
+units, and types as the sums of their units. A model with equation vectors alone (EqEmb) gives
+types, with zeros for equations that it never saw.
+
+Nothing here is trained, so that papers can be added to a library without training again. In a
+context a word at distance d weighs its idf / sqrt(d). Queries need NumPy only.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -21,180 +24,229 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from eqemb.errors import UsageError
+from eqemb.formula import Layout
 from eqemb.formula.tree import unit_type
-from eqemb.index.postings import load, new_array
-from eqemb.index.text import Wording
+from eqemb.index.postings import create_array, load_array
+from eqemb.index.text import TextIndex
+from eqemb.index.vector_index import VectorIndex, normalise
 from eqemb.library.database import Records
 from eqemb.models.embeddings import Embeddings
 
 #: Words on each side of an equation whose vectors are its context.
-REACH = 64
-_SLICE = 2_000  # equations at a time
+VECTOR_REACH = 64
+_ROWS_AT_ONCE = 2_000
 
 Array = NDArray[Any]
 Floats = NDArray[np.float32]
 
 
-# ------------------------------------------------------------ making it
+# ------------------------------------------------------------ writing
 
 
-def index_meaning(records: Records, folder: Path, model: Embeddings) -> None:
-    """Index the vectors of every equation and type; the words are indexed before."""
-    words = Wording(folder)
-    rows = model.view("words").key_to_index
-    np.save(folder / "meaning.rows.npy", np.array([rows.get(w, -1) for w in words.words], np.int32))
-    np.save(folder / "meaning.words.npy", lengthened(np.asarray(model.arrays["rho_words"])))
-    asked = Meaning(records, folder, words)
-    _write(folder / "meaning.contexts.npy", asked.of_contexts, len(words.places), asked.dim)
+def index_vectors(records: Records, folder: Path, model: Embeddings) -> None:
+    """Index the vectors of every equation and type; the text is indexed before."""
+    side = word_side(model)
+    text = TextIndex(folder)
+    rows = model.view("words", side).key_to_index
+    np.save(folder / "meaning.rows.npy", np.array([rows.get(w, -1) for w in text.words], np.int32))
+    np.save(folder / "meaning.words.npy", normalise(np.asarray(model.arrays[f"{side}_words"])))
+    space = VectorSpace(records, folder, text)
+    _write(folder / "meaning.contexts.npy", space.context_vectors, len(text.places), space.dim)
     if "alpha_equations" in model.arrays:
-        known = model.view("equations").key_to_index
-        listed = records.rows("SELECT canonical FROM types ORDER BY id")
-        found = np.array([known.get(canonical, -1) for (canonical,) in listed], np.int64)
-        learned = np.asarray(model.arrays["alpha_equations"].any(axis=1))
-        found[~learned[found]] = -1
-        np.save(folder / "meaning.equations.npy", found)
+        np.save(folder / "meaning.equations.npy", _equation_rows(records, model))
     if "alpha_units" in model.arrays:
         _index_units(records, folder, model)
-        blobs = (blob for (blob,) in records.rows("SELECT units FROM types ORDER BY id"))
-        units = load(folder, "meaning.units")
+        _index_types_by_units(records, folder)
+    elif "alpha_equations" in model.arrays:
+        _index_types_by_equations(folder, model)
 
-        def shapes(part: range) -> Floats:
-            bags = (np.frombuffer(next(blobs), np.int32) for _ in part)
-            return lengthened(np.stack([units[bag].sum(axis=0) for bag in bags]))
 
-        count = next(records.rows("SELECT COUNT(*) FROM types"))[0]
-        _write(folder / "meaning.types.npy", shapes, count, units.shape[1])
+def remove_vectors(folder: Path) -> None:
+    """Remove the vectors of an index."""
+    for path in folder.glob("meaning.*"):
+        path.unlink()
+
+
+def word_side(model: Embeddings) -> str:
+    """Return which word vectors of a model the index takes: rho, or alpha where it has no rho."""
+    for side in ("rho", "alpha"):
+        if f"{side}_words" in model.arrays:
+            return side
+    raise UsageError(f"{model!r} has no word vectors: a library's own model needs them")
+
+
+def _equation_rows(records: Records, model: Embeddings) -> NDArray[np.int64]:
+    """Return for each type its row among the model's equations, -1 where it was not learned."""
+    known = model.view("equations").key_to_index
+    found = np.array([known.get(canonical, -1) for _, canonical, _ in records.types()], np.int64)
+    learned = np.asarray(model.arrays["alpha_equations"].any(axis=1))
+    found[~learned[found]] = -1
+    return found
+
+
+def _index_types_by_units(records: Records, folder: Path) -> None:
+    """Write the vector of each type as the sum of its units."""
+    units, types = load_array(folder, "meaning.units"), records.types()
+
+    def vectors(part: range) -> Floats:
+        bags = (np.frombuffer(next(types)[2], np.int32) for _ in part)
+        return normalise(np.stack([units[bag].sum(axis=0) for bag in bags]))
+
+    _write(folder / "meaning.types.npy", vectors, records.type_count(), units.shape[1])
+
+
+def _index_types_by_equations(folder: Path, model: Embeddings) -> None:
+    """Write the model's own vector of each type, zeros where it has none."""
+    alpha, rows = model.arrays["alpha_equations"], load_array(folder, "meaning.equations")
+
+    def vectors(part: range) -> Floats:
+        own = rows[part.start : part.stop]
+        return normalise(np.where(own[:, None] < 0, 0, np.asarray(alpha[np.maximum(own, 0)])))
+
+    _write(folder / "meaning.types.npy", vectors, len(rows), alpha.shape[1])
 
 
 def _index_units(records: Records, folder: Path, model: Embeddings) -> None:
-    """What each unit adds: its own vector, or the mean of its kind, and its kind's vector."""
+    """Write what each unit adds: its own vector, or the mean of its kind, and its kind's vector."""
     settings = model.config["settings"]
     own = np.float32(settings.get("unit_weight", 1.0)) * np.asarray(model.arrays["alpha_units"])
     names = model.view("units").index_to_key
     kinds: dict[str, int] = {}
     kind_of = np.array([kinds.setdefault(unit_type(unit), len(kinds)) for unit in names], np.int64)
-    sums = np.zeros((len(kinds) + 1, own.shape[1]), np.float64)  # the last: kinds never met
+    sums = np.zeros((len(kinds) + 1, own.shape[1]), np.float64)  # the last: kinds never seen
     np.add.at(sums, kind_of, own)
     counts = np.bincount(kind_of, minlength=len(kinds) + 1)
-    backed = (sums / np.maximum(counts, 1)[:, None]).astype(np.float32)
-    shared = np.zeros_like(backed)
+    means = (sums / np.maximum(counts, 1)[:, None]).astype(np.float32)
+    shared = np.zeros_like(means)
     if "alpha_types" in model.arrays:  # EqEmb-H, in the order of their first units
         weight = np.float32(settings["type_weight"])
         shared[:-1] = weight * np.asarray(model.arrays["alpha_types"])
     (folder / "meaning.kinds.txt").write_text("\n".join(kinds), "utf-8")
-    np.save(folder / "meaning.kinds.npy", backed + shared)
+    np.save(folder / "meaning.kinds.npy", means + shared)
     rows = model.view("units").key_to_index
-    listed = records.rows("SELECT unit FROM units ORDER BY id")
+    units = records.unit_names()
 
     def vectors(part: range) -> Floats:
         made = np.empty((len(part), own.shape[1]), np.float32)
-        for at, (unit,) in zip(range(len(part)), listed, strict=False):
+        for at, unit in zip(range(len(part)), units, strict=False):
             row, kind = rows.get(unit), kinds.get(unit_type(unit), len(kinds))
-            made[at] = shared[kind] + (own[row] if row is not None else backed[kind])
+            made[at] = shared[kind] + (own[row] if row is not None else means[kind])
         return made
 
-    count = next(records.rows("SELECT COUNT(*) FROM units"))[0]
-    _write(folder / "meaning.units.npy", vectors, count, own.shape[1])
+    _write(folder / "meaning.units.npy", vectors, records.unit_count(), own.shape[1])
 
 
 def _write(path: Path, make: Callable[[range], Floats], count: int, dim: int) -> None:
-    """Rows of vectors, slice by slice."""
-    out = new_array(path, np.float32, (count, dim))
-    for at in range(0, count, _SLICE):
-        part = range(at, min(count, at + _SLICE))
+    """Write rows of vectors in batches."""
+    out = create_array(path, np.float32, (count, dim))
+    for at in range(0, count, _ROWS_AT_ONCE):
+        part = range(at, min(count, at + _ROWS_AT_ONCE))
         out[part.start : part.stop] = make(part)
     out.flush()
 
 
-def lengthened(vectors: Array) -> Floats:
-    """Vectors at length one; zeros stay zeros."""
-    norms = np.linalg.norm(vectors, axis=-1, keepdims=True)
-    made: Floats = (vectors / np.maximum(norms, 1e-12)).astype(np.float32)
-    return made
+# ------------------------------------------------------------ reading
 
 
-# ------------------------------------------------------------ asking it
+class VectorSpace:
+    """The vectors of a library, opened for reading: words, units, contexts and types."""
 
+    def __init__(self, records: Records, folder: Path, text: TextIndex) -> None:
+        self._records, self._folder, self._text = records, folder, text
 
-class Meaning:
-    """The vectors of a library, opened for questions."""
-
-    def __init__(self, records: Records, folder: Path, words: Wording) -> None:
-        self._records, self._folder, self._words = records, folder, words
+    @staticmethod
+    def exists(folder: Path) -> bool:
+        """Whether an index has vectors."""
+        return (folder / "meaning.contexts.npy").exists()
 
     @cached_property
     def _rows(self) -> Array:
-        return load(self._folder, "meaning.rows")
+        return load_array(self._folder, "meaning.rows")
 
     @cached_property
-    def _vectors(self) -> Array:
-        return load(self._folder, "meaning.words")
+    def _words(self) -> Array:
+        return load_array(self._folder, "meaning.words")
 
     @cached_property
-    def contexts(self) -> Array:
-        """Of each equation: the words around it."""
-        return load(self._folder, "meaning.contexts")
+    def contexts(self) -> VectorIndex:
+        """For each equation the words around it."""
+        return VectorIndex(load_array(self._folder, "meaning.contexts"))
 
     @cached_property
-    def shapes(self) -> Array | None:
-        """Of each type: its units; None where the model has none."""
-        return (
-            load(self._folder, "meaning.types")
-            if (self._folder / "meaning.types.npy").exists()
-            else None
-        )
+    def types(self) -> VectorIndex | None:
+        """For each equation type its own vector; None where the model has none."""
+        has_types = (self._folder / "meaning.types.npy").exists()
+        return VectorIndex(load_array(self._folder, "meaning.types")) if has_types else None
+
+    @cached_property
+    def has_units(self) -> bool:
+        """Whether the model has unit vectors, so that every equation has a vector."""
+        return (self._folder / "meaning.units.npy").exists()
 
     @property
     def dim(self) -> int:
-        """K."""
-        return int(self._vectors.shape[1])
+        """The dimension of the vectors."""
+        return int(self._words.shape[1])
 
-    def knows(self, word: str) -> bool:
+    def has_word(self, word: str) -> bool:
         """Whether the model has a vector for a word."""
-        row = self._words.number(word)
+        row = self._text.word_id(word)
         return row is not None and bool(self._rows[row] >= 0)
 
-    def of_words(self, words: Iterable[str]) -> Floats:
-        """The mean direction of words, by their idf; zeros where none is known.
+    def words_vector(self, words: Iterable[str]) -> Floats:
+        """Return the mean direction of words, weighted by idf; zeros where none is known.
 
         A compound without a vector has those of its parts.
         """
         total = np.zeros(self.dim, np.float32)
         for word in words:
-            for part in [word] if self.knows(word) else word.split("-"):
-                row = self._words.number(part)
+            for part in [word] if self.has_word(word) else word.split("-"):
+                row = self._text.word_id(part)
                 if row is not None and self._rows[row] >= 0:
-                    idf = self._words.idf(int(self._words.stem_of[row]))
-                    total += np.float32(idf) * self._vectors[self._rows[row]]
-        return lengthened(total)
+                    idf = self._text.idf(int(self._text.stem_of[row]))
+                    total += np.float32(idf) * self._words[self._rows[row]]
+        return normalise(total)
 
-    def of_contexts(self, equations: range) -> Floats:
-        """The mean directions of the words around equations."""
-        reach = np.arange(1, REACH + 1)
-        low, place, high = self._words.places[equations.start : equations.stop].T
+    def context_vectors(self, equations: range) -> Floats:
+        """Compute the mean directions of the words around equations."""
+        reach = np.arange(1, VECTOR_REACH + 1)
+        low, place, high = self._text.places[equations.start : equations.stop].T
         at = place[:, None] + np.r_[-reach, reach - 1]
         inside = (at >= low[:, None]) & (at < high[:, None])
         made = np.zeros((len(equations), self.dim), np.float32)
         weights = 1 / np.sqrt(np.r_[reach, reach])
         for index in range(len(equations)):
-            words = self._words.tokens[at[index, inside[index]]]
+            words = self._text.tokens[at[index, inside[index]]]
             rows = self._rows[words]
-            weight = weights[inside[index]] * self._words.idfs[self._words.stem_of[words]]
+            weight = weights[inside[index]] * self._text.idfs[self._text.stem_of[words]]
             known = rows >= 0
-            made[index] = weight[known].astype(np.float32) @ self._vectors[rows[known]]
-        return lengthened(made)
+            made[index] = weight[known].astype(np.float32) @ self._words[rows[known]]
+        return normalise(made)
 
-    def of_units(self, units: Sequence[str]) -> Floats:
-        """The direction of an equation that is given by its units."""
-        return lengthened(self.sum_of_units(units)[0])
+    def equation_vector(self, shape: Layout) -> Floats:
+        """Return the direction of an equation: of its units, or the model's own vector of it.
 
-    def sum_of_units(self, units: Sequence[str]) -> tuple[Floats, int]:
-        """What units add up to, and how many of them, or of their kinds, are known."""
+        Zeros where the model has neither.
+        """
+        if self.has_units:
+            return self.units_vector(["\t".join(unit) for unit in shape.units()])
+        kind = self._records.type_of(shape.canonical())
+        if self.types is None or kind is None:
+            return np.zeros(self.dim, np.float32)
+        return np.array(self.types.rows([kind])[0])
+
+    def units_vector(self, units: Sequence[str]) -> Floats:
+        """Return the direction of an equation that is given by its units."""
+        return normalise(self.sum_units(units)[0])
+
+    def sum_units(self, units: Sequence[str]) -> tuple[Floats, int]:
+        """Return the sum of units, and how many of them, or of their kinds, are known."""
         total, count = np.zeros(self.dim, np.float32), 0
         for unit in units:
-            found = next(self._records.rows("SELECT id FROM units WHERE unit = ?", unit), None)
+            found = self._records.unit_id(unit)
             if found is not None:
-                total += self._units[found[0]]
+                total += self._units[found]
             elif (kind := self._kinds.get(unit_type(unit))) is not None:
                 total += self._kind_vectors[kind]
             else:
@@ -204,11 +256,11 @@ class Meaning:
 
     @cached_property
     def _units(self) -> Array:
-        return load(self._folder, "meaning.units")
+        return load_array(self._folder, "meaning.units")
 
     @cached_property
     def _kind_vectors(self) -> Array:
-        return load(self._folder, "meaning.kinds")
+        return load_array(self._folder, "meaning.kinds")
 
     @cached_property
     def _kinds(self) -> dict[str, int]:

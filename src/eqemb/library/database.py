@@ -468,6 +468,79 @@ class Records:
                 values["numbered"] = bool(values["numbered"])
             yield Equation(name, **values)
 
+    # ------------------------------------------------------------ reading, for index and search
+
+    def article_texts(self) -> Iterator[tuple[int, str, str]]:
+        """Yield id, title and text of every article, in order."""
+        query = "SELECT id, title, text FROM articles ORDER BY id"
+        return ((int(key), title or "", text or "") for key, title, text in self.rows(query))
+
+    def article_text(self, key: int) -> str:
+        """Return the text of an article."""
+        return str(next(self.rows("SELECT text FROM articles WHERE id = ?", key))[0])
+
+    def collection_names(self) -> list[str]:
+        """Return the collections that have articles, sorted."""
+        query = "SELECT DISTINCT collection FROM sources WHERE status != 'skipped'"
+        return sorted(str(name) for (name,) in self.rows(query))
+
+    def clusters(self) -> dict[int, int | None]:
+        """Return the near-duplicate cluster of every source by id; None for one that is unique."""
+        return dict(self.rows("SELECT id, cluster FROM sources"))
+
+    def equation_index(self) -> Iterator[tuple[int, int, int, str, int | None]]:
+        """Yield article, ordinal, type, section and `numbered` of every equation, in order."""
+        columns = "article, ordinal, type, section, numbered"
+        query = f"SELECT {columns} FROM equations ORDER BY article, ordinal"
+        for article, ordinal, kind, section, numbered in self.rows(query):
+            yield article, ordinal, kind, section or "", numbered
+
+    def equation_labels(self, key: int) -> Iterator[tuple[int, str | None, list[str]]]:
+        """Yield ordinal, printed number and labels of every equation of an article, in order."""
+        query = "SELECT ordinal, number, labels FROM equations WHERE article = ? ORDER BY ordinal"
+        for ordinal, number, labels in self.rows(query, key):
+            yield ordinal, number, json.loads(labels)
+
+    def equation_words(self, key: int) -> Iterator[tuple[list[str], str, str, list[str]]]:
+        """Yield labels, section, context and references of every equation of an article."""
+        columns = 'labels, section, context, "references"'
+        query = f"SELECT {columns} FROM equations WHERE article = ? ORDER BY ordinal"
+        for labels, section, context, references in self.rows(query, key):
+            yield json.loads(labels), section or "", context, json.loads(references)
+
+    def equation_names(self, kind: int | None = None) -> list[str]:
+        """Return the names (`ARTICLE#4`) of all equations, or of those of one type, in order."""
+        query = "SELECT name, ordinal FROM equations e JOIN sources s ON s.id = e.article"
+        query += (" WHERE type = ?" if kind is not None else "") + " ORDER BY e.article, ordinal"
+        values = () if kind is None else (kind,)
+        return [f"{name}#{ordinal}" for name, ordinal in self.rows(query, *values)]
+
+    def types(self) -> Iterator[tuple[int, str, bytes]]:
+        """Yield id, canonical form and unit ids (as int32) of every equation type, in order."""
+        return iter(self._db.execute("SELECT id, canonical, units FROM types ORDER BY id"))
+
+    def type_count(self) -> int:
+        """Return the number of equation types."""
+        return int(next(self.rows("SELECT COUNT(*) FROM types"))[0])
+
+    def canonical(self, kind: int) -> str:
+        """Return the canonical form of an equation type."""
+        return str(next(self.rows("SELECT canonical FROM types WHERE id = ?", kind))[0])
+
+    def type_units(self, kind: int) -> list[int]:
+        """Return the unit ids of an equation type."""
+        blob = next(self.rows("SELECT units FROM types WHERE id = ?", kind))[0]
+        return array("i", blob).tolist()
+
+    def unit_count(self) -> int:
+        """Return the number of units."""
+        return int(next(self.rows("SELECT COUNT(*) FROM units"))[0])
+
+    def unit_id(self, unit: str) -> int | None:
+        """Return the id of a unit; None where the library does not have it."""
+        query = "SELECT id FROM units WHERE unit = ?"
+        return next((int(key) for (key,) in self.rows(query, unit)), None)
+
 
 def open_records(path: Path) -> Records:
     """Open the records of an existing library."""

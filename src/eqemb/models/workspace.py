@@ -24,7 +24,7 @@ from urllib.parse import quote, unquote
 
 import numpy as np
 
-from eqemb.article import read_tokens
+from eqemb.article import interleave
 from eqemb.corpus import split as splits
 from eqemb.corpus.corpus import VERSION, Corpus, Formula, Stream
 from eqemb.corpus.split import Split
@@ -139,18 +139,7 @@ def _articles(library: OpenLibrary, collection: str) -> Iterator[tuple[str, str,
             )
             for ordinal, numbered, form, units in rows
         ]
-        yield name, group, _stream(text, formulas)
-
-
-def _stream(text: str, formulas: list[Formula]) -> Iterator[str | Formula]:
-    """Words and equations in reading order."""
-    words, places = read_tokens(text)
-    at = 0
-    for place, formula in zip(places, formulas, strict=True):
-        yield from words[at:place]
-        yield formula
-        at = place
-    yield from words[at:]
+        yield name, group, interleave(text, formulas)
 
 
 def _repeated(library: OpenLibrary, collection: str) -> frozenset[str]:

@@ -1,1 +1,1 @@
-"""Questions and answers."""
+"""Search: queries, rankings, results and explanations."""

@@ -1,14 +1,14 @@
-"""Why an equation answers: the symbols that two equations share, and the words that they share.
+"""Explain why an equation answers a query: the symbols and the words that both share.
 
-The symbols are those that meet when the two are laid side by side, letters renamed. The words are
-those by which a search would find the second from the first, each with what it adds to the score.
-Of a pattern it is told what its wildcards stand for; words do not count then.
+The symbols are those that align when letters are renamed. The words are those by which a search
+finds the second equation from the first, each with what it adds to the score. For a pattern, the
+explanation says what its wildcards stand for; words do not count then.
 """
 
 from collections import Counter
 from dataclasses import dataclass, field, replace
 from html import escape
-from typing import Any, NamedTuple, TypeVar
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 
@@ -19,29 +19,35 @@ from eqemb.formula.commands import unescape
 from eqemb.formula.likeness import Outline, outline
 from eqemb.formula.pattern import OutOfStepsError, Pattern, Run, is_pattern, read_pattern
 from eqemb.formula.tree import Node
-from eqemb.index.structure import Structure
-from eqemb.index.text import REACH
-from eqemb.search.engine import EQUATION_PARTS, WORD_PARTS, Asked, Search, weighed
-from eqemb.search.query import read_question, reads_as_words
-from eqemb.search.results import paragraphs, place, rows
+from eqemb.index.structure import StructureIndex
+from eqemb.index.text import CONTEXT_REACH
+from eqemb.search.engine import (
+    EQUATION_PARTS,
+    WORD_PARTS,
+    EquationQuery,
+    Search,
+    apply_weights,
+)
+from eqemb.search.query import parse_query, reads_as_words
+from eqemb.search.results import Json, paragraphs, place, rows
 
-_Key = TypeVar("_Key", int, str)
+_StemOrWord = TypeVar("_StemOrWord", int, str)
 
 
-class Side(NamedTuple):
-    """One of the two that are compared."""
+class ComparedSide(NamedTuple):
+    """The query, or the equation that answers it."""
 
     text: str
-    """As it was asked for."""
+    """As given."""
     shape: Layout | None
-    """None where it is words alone."""
+    """None for words alone."""
     equation: Equation | None
-    """Where it stands in the library, if it was named."""
+    """The equation of the library, if `text` names one."""
     marked: list[int]
-    """The symbols that the other one has too, as places in `shape.nodes()`."""
+    """The symbols that the other side has too, as positions in `shape.nodes()`."""
 
-    def to_dict(self) -> dict[str, Any]:
-        """As `--json` prints it."""
+    def to_json(self) -> Json:
+        """Return `query`, `id`, `text`, `mathml` (with matches marked) and `marked` (symbols)."""
         shape = self.shape
         return {
             "query": self.text,
@@ -56,7 +62,7 @@ class Side(NamedTuple):
         return name + (self.text if self.shape is None else self.shape.to_text(mark=self.marked))
 
     def html(self) -> tuple[str, str]:
-        """What it is called and what it looks like."""
+        """Return name and formula as HTML."""
         name = place(self.equation) if self.equation is not None else ""
         shown = "" if self.shape is None else self.shape.to_mathml(mark=self.marked)
         return name, shown or escape(self.text)
@@ -64,26 +70,30 @@ class Side(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Why:
-    """Why the second answers the first."""
+    """Why the other equation answers the query."""
 
-    query: Side
-    other: Side
+    query: ComparedSide
+    other: ComparedSide
     likeness: float
-    """How alike their symbols are, from 0 to 1."""
+    """The likeness of their symbols, from 0 to 1."""
     letters: dict[str, str]
-    """Which letter of the other each renamed letter of the query stands for; what each wildcard."""
+    """For each renamed letter of the query the letter of the other; for each wildcard its match."""
     words: dict[str, float]
     """Words that both have, and what each adds to the score."""
     parts: dict[str, float] = field(default_factory=dict)
-    """What words, meaning and structure add to the score of a search; of equations of a library."""
+    """What each part adds to the score of a search; only for equations of the library."""
 
     @property
     def score(self) -> float:
-        """That of a search, where the second is in the library; how alike they are otherwise."""
+        """The score of a search if the other is in the library, else the likeness."""
         return sum(self.parts.values()) if self.parts else self.likeness
 
-    def to_dict(self) -> dict[str, Any]:
-        """As `--json` prints it."""
+    def to_json(self) -> Json:
+        """Return the explanation as JSON, the same for the command line, the API and Python.
+
+        Keys: `score`, `parts`, `likeness`, `letters`, `words` (with `word` and `score`), `query`
+        and `other` (see `ComparedSide.to_json`).
+        """
         return {
             "score": round(self.score, 6),
             "parts": {part: round(value, 6) for part, value in self.parts.items()},
@@ -92,23 +102,23 @@ class Why:
             "words": [
                 {"word": word, "score": round(score, 6)} for word, score in self.words.items()
             ],
-            "query": self.query.to_dict(),
-            "other": self.other.to_dict(),
+            "query": self.query.to_json(),
+            "other": self.other.to_json(),
         }
 
     def lines(self) -> list[str]:
-        """All but the equations, in sentences."""
-        said = [f"score {self.score:.3f}" + _sum(self.parts)]
+        """Return all but the equations as lines of text."""
+        made = [f"score {self.score:.3f}" + _sum(self.parts)]
         if self.query.shape is not None and self.other.shape is not None:
             met, size = len(self.query.marked), len(self.query.shape.nodes())
-            said.append(f"alike {self.likeness:.3f}: {met} of {size} symbols")
+            made.append(f"likeness {self.likeness:.3f}: {met} of {size} symbols")
         if self.letters:
             pairs = (f"{one} → {two}" for one, two in self.letters.items())
-            said.append(f"letters: {', '.join(pairs)}")
+            made.append(f"letters: {', '.join(pairs)}")
         if self.words or list(self.parts) != ["structure"]:
             words = (f"{word} {score:.3f}" for word, score in self.words.items())
-            said.append(f"words: {', '.join(words) or 'none in common'}")
-        return said
+            made.append(f"words: {', '.join(words) or 'none in common'}")
+        return made
 
     def __str__(self) -> str:
         return "\n".join([str(self.query), str(self.other), "", *self.lines()])
@@ -119,102 +129,109 @@ class Why:
 
 
 def _sum(parts: dict[str, float]) -> str:
-    said = [f"{part} {value:.3f}" for part, value in parts.items()]
-    return f" = {' + '.join(said)}" if said else ""
+    terms = [f"{part} {value:.3f}" for part, value in parts.items()]
+    return f" = {' + '.join(terms)}" if terms else ""
 
 
 def explain(search: Search, query: str, other: str) -> Why:
-    """Why `other`, an equation, answers `query`: an equation, or words with $LaTeX$ among them."""
-    answer = search.asked(other)
-    if search.named(query) is None and reads_as_words(query):
-        return _by_words(search, query, other, answer)
-    asked = search.asked(query)
-    if is_pattern(asked.layout):
-        found = _laid(Side(query, asked.layout, None, []), other, answer, {}, {})
+    """Explain why the equation `other` answers `query`: an equation, or words with $LaTeX$."""
+    answer = search.read_equation(other)
+    if search.find_named(query) is None and reads_as_words(query):
+        return _explain_words(search, query, other, answer)
+    parsed = search.read_equation(query)
+    if is_pattern(parsed.layout):
+        found = _compare(ComparedSide(query, parsed.layout, None, []), other, answer, {}, {})
         return replace(found, parts={"structure": found.likeness} if answer.equation else {})
     parts: dict[str, float] = {}
-    topic = search.topic(asked)
+    topic = search.topic(parsed)
     if answer.equation is not None:
-        number = search.number(answer.equation)
+        row = search.row(answer.equation)
         every = np.ones(len(search.types), bool)
-        scores = search.parts_for_equation(asked, every, EQUATION_PARTS)
-        parts = {part: float(s[number]) for part, s in weighed(scores, EQUATION_PARTS).items()}
-        worth = {row: weight * search.wording.share(row, number) for row, weight in topic.items()}
-    else:  # not in the library: what is said of its kin
-        said = search.topic(answer)
-        worth = {row: min(weight, said.get(row, 0.0)) for row, weight in topic.items()}
-    usual = _usual(search, answer)
+        scores = search.parts_for_equation(parsed, every, EQUATION_PARTS)
+        weighted = apply_weights(scores, EQUATION_PARTS)
+        parts = {part: float(values[row]) for part, values in weighted.items()}
+        worth = {stem: weight * search.text.stem_score(stem, row) for stem, weight in topic.items()}
+    else:  # not in the library: the words of similar equations
+        others = search.topic(answer)
+        worth = {stem: min(weight, others.get(stem, 0.0)) for stem, weight in topic.items()}
+    usual = _usual_forms(search, answer)
     scaled = _scaled(worth, parts.get("words"))
-    words = {usual.get(row, search.wording.name(row)): score for row, score in scaled.items()}
-    return _laid(Side(query, asked.layout, asked.equation, []), other, answer, words, parts)
+    words = {usual.get(stem, search.text.stem_word(stem)): score for stem, score in scaled.items()}
+    side = ComparedSide(query, parsed.layout, parsed.equation, [])
+    return _compare(side, other, answer, words, parts)
 
 
-def _by_words(search: Search, query: str, other: str, answer: Asked) -> Why:
-    """Why an equation answers words."""
-    question = read_question(query)
-    terms = search.wording.terms(question.words)
+def _explain_words(search: Search, query: str, other: str, answer: EquationQuery) -> Why:
+    """Explain why an equation answers words."""
+    question = parse_query(query)
+    terms = search.text.terms(question.words)
     parts: dict[str, float] = {}
     if answer.equation is not None:
-        number = search.number(answer.equation)
+        row = search.row(answer.equation)
         every = np.ones(len(search.types), bool)
         scores = search.parts_for_words(question, every, WORD_PARTS, terms=terms)
-        parts = {part: float(s[number]) for part, s in weighed(scores, WORD_PARTS).items()}
-        worth = {term.word: term.weight * term.share(number) for term in terms}
+        weighted = apply_weights(scores, WORD_PARTS)
+        parts = {part: float(values[row]) for part, values in weighted.items()}
+        worth = {term.word: term.weight * term.score(row) for term in terms}
     else:
-        said = search.topic(answer)
-        rows = {term.word: search.wording.find(term.word) for term in terms}
+        topic = search.topic(answer)
+        stems = {term.word: search.text.stem_id(term.word) for term in terms}
         worth = {
-            term.word: min(term.weight, said.get(row, 0.0))
+            term.word: min(term.weight, topic.get(stem, 0.0))
             for term in terms
-            if (row := rows[term.word]) is not None
+            if (stem := stems[term.word]) is not None
         }
     words = _scaled(worth, parts.get("words"))
     shape = read_pattern(question.formulas[0]) if question.formulas else None
-    return _laid(Side(query, shape, None, []), other, answer, words, parts)
+    return _compare(ComparedSide(query, shape, None, []), other, answer, words, parts)
 
 
-def _scaled(worth: dict[_Key, float], total: float | None) -> dict[_Key, float]:
-    """Stems, or words, that say something, the most first; together `total` where that is known."""
+def _scaled(worth: dict[_StemOrWord, float], total: float | None) -> dict[_StemOrWord, float]:
+    """Return positive values, the largest first, scaled to sum to `total` if that is given."""
     whole = sum(worth.values())
     scale = total / whole if total is not None and whole else 1.0
     ranked = sorted((row for row in worth if worth[row] > 0), key=lambda row: (-worth[row], row))
     return {row: scale * worth[row] for row in ranked}
 
 
-def _usual(search: Search, answer: Asked) -> dict[int, str]:
-    """For each stem near an equation the word that stands for it most often."""
+def _usual_forms(search: Search, answer: EquationQuery) -> dict[int, str]:
+    """Return for each stem near an equation its most common form there."""
     if answer.equation is None:
         return {}
-    near = search.wording.around(search.number(answer.equation), REACH)[0].tolist()
-    often = Counter(near).most_common()[::-1]  # the commonest last, so that it stays
-    return {int(search.wording.stem_of[word]): search.wording.words[word] for word, _ in often}
+    near = search.text.words_around(search.row(answer.equation), CONTEXT_REACH)[0].tolist()
+    often = Counter(near).most_common()[::-1]  # the most common last, so that it wins
+    return {int(search.text.stem_of[word]): search.text.words[word] for word, _ in often}
 
 
-def _laid(
-    query: Side, other: str, answer: Asked, words: dict[str, float], parts: dict[str, float]
+def _compare(
+    query: ComparedSide,
+    other: str,
+    answer: EquationQuery,
+    words: dict[str, float],
+    parts: dict[str, float],
 ) -> Why:
-    """The two laid side by side, where both are equations."""
-    there = Side(other, answer.layout, answer.equation, [])
+    """Align the two sides, if both are equations."""
+    there = ComparedSide(other, answer.layout, answer.equation, [])
     if query.shape is None or query.shape.root is None:
         return Why(query, there, 0.0, {}, words, parts)
     if is_pattern(query.shape):
-        return _matched(query, query.shape, there, answer.layout, words, parts)
-    found = Structure.alike(query.shape, answer.layout)
+        return _match(query, query.shape, there, answer.layout, words, parts)
+    found = StructureIndex.compare(query.shape, answer.layout)
     letters = {_letter(one): _letter(two) for one, two in found.names.items() if one != two}
     mine, theirs = ([pair[side] for pair in found.pairs] for side in (0, 1))
     query, there = query._replace(marked=mine), there._replace(marked=theirs)
     return Why(query, there, found.score, letters, words, parts)
 
 
-def _matched(
-    query: Side,
+def _match(
+    query: ComparedSide,
     pattern: Layout,
-    there: Side,
+    there: ComparedSide,
     answer: Layout,
     words: dict[str, float],
     parts: dict[str, float],
 ) -> Why:
-    """A pattern laid upon what it matches."""
+    """Match a pattern with an equation."""
     rows = outline(answer)
     try:
         found = Pattern(pattern).match(rows)
@@ -234,12 +251,12 @@ def _matched(
 
 
 def _text_of(nodes: list[Node], rows: Outline, run: Run) -> str:
-    """What a wildcard stands for, in Unicode."""
+    """Return what a wildcard stands for, in Unicode."""
     first = last = Node("")
     for at in rows.rows[run.row].places[run.start : run.stop]:
         last.n = Node(nodes[at].tag, nodes[at].look)
         last = last.n
-        # the next element of a fence stands in the same row
+        # the next element of a fence is in the same row
         last.kids = {edge: kid for edge, kid in (nodes[at].kids or {}).items() if edge != "e"}
     last.kids = {edge: kid for edge, kid in (last.kids or {}).items() if edge not in run.but}
     return Layout(first.n).to_text()

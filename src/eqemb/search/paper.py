@@ -1,11 +1,11 @@
-"""A library's model asked as the paper asks: which vectors are compared, and how.
+"""Rank by a library's model as the paper does: which vectors are compared, and how.
 
     equation -> words       cosine of rho of the equation and alpha of words
     equation -> equations   Euclidean distance of their alpha
     words -> equations      cosine of the mean of alpha of the words and rho of the equation
 
-EqEmb-U has alpha of equations and rho of words instead: those were trained together. Equations
-that came after the model was trained have no vector of their own. NumPy only.
+EqEmb-U compares alpha of equations with rho of words instead: those were trained together.
+Equations that were added after training have no vector of their own. NumPy only.
 """
 
 from collections.abc import Iterable, Sequence
@@ -17,83 +17,84 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eqemb.errors import UsageError
-from eqemb.index.postings import load
-from eqemb.index.vectors import Meaning, lengthened
+from eqemb.index.postings import load_array
+from eqemb.index.vector_index import normalise
+from eqemb.index.vectors import VectorSpace
 from eqemb.models.embeddings import Embeddings
 
-#: Words and equations in the matrices that were trained together, as the paper pairs them; a
-#: model that is not here pairs alpha of words with rho of equations.
-PAIRS = {"eqemb-u": ("rho", "alpha"), "pv-dm": ("rho", "alpha")}
+#: The matrices of words and equations that were trained together, as the paper pairs them; other
+#: models pair alpha of words with rho of equations.
+PAIRED_SIDES = {"eqemb-u": ("rho", "alpha"), "pv-dm": ("rho", "alpha")}
 NO_MODEL = (
-    "the library has no model: make it with `eqemb build`, without --no-model, from enough papers"
+    "the library has no model: build it with `eqemb build`, without --no-model, from enough papers"
 )
 
 Scores = NDArray[np.float32]
 
 
-class Paper:
-    """A model, and which of its rows each type of the library has."""
+class PaperRanking:
+    """A model, and the row that each type of the library has in it."""
 
     def __init__(self, folder: Path, model: Embeddings) -> None:
-        """`folder` is the index that was made with the model."""
+        """`folder` is the index that was built with the model."""
         self.model, self._folder = model, folder
         if "alpha_equations" not in model.arrays:
-            raise UsageError(f"{model!r} has no vectors of equations: the paper compares those")
-        self._word, self._equation = PAIRS.get(model.config["model"], ("alpha", "rho"))
+            raise UsageError(f"{model!r} has no equation vectors, which this ranking compares")
+        self._word, self._equation = PAIRED_SIDES.get(model.config["model"], ("alpha", "rho"))
         if f"{self._equation}_equations" not in model.arrays:
             self._word = self._equation = "alpha"
 
     @cached_property
     def rows(self) -> NDArray[np.int64]:
         """For each type its row, -1 where the model has none."""
-        return load(self._folder, "meaning.equations")
+        return load_array(self._folder, "meaning.equations")
 
     def notes(self, types: NDArray[Any], words: Iterable[str] = ()) -> list[str]:
-        """What of the library and of a query the model does not know."""
+        """Return notes on words and equations that the model has no vector for."""
         known = self.model.view("words").key_to_index
         lacking = [word for word in dict.fromkeys(words) if word not in known]
         missing = int((self.rows[types] < 0).sum())
-        said = [f"the model has no vector for {', '.join(lacking)}"] if lacking else []
+        notes = [f"the model has no vector for {', '.join(lacking)}"] if lacking else []
         if missing:
-            said.append(f"not ranked, for the model has no vector for them: {missing} equations")
-        return said
+            notes.append(f"equations not ranked, for lack of a vector in the model: {missing}")
+        return notes
 
     def equations_for(self, words: Iterable[str]) -> Scores:
-        """For each type the cosine with words, 0 where it is negative or not known."""
+        """Return for each type the cosine with words, 0 where it is negative or unknown."""
         view = self.model.view("words", self._word)
         mean = np.zeros(view.vector_size, np.float32)
         for word in words:
             if word in view.key_to_index:
                 mean += view.vectors[view.key_to_index[word]]
-        return self._spread(lengthened(self._array(self._equation, "equations")) @ lengthened(mean))
+        return self._by_type(normalise(self._array(self._equation, "equations")) @ normalise(mean))
 
     def equations_like(self, vector: NDArray[Any]) -> Scores:
-        """For each type how near it is: 1 where the distance is 0, 1/2 where it is 1."""
-        away = np.linalg.norm(self._array("alpha", "equations") - vector, axis=1)
-        return self._spread(1 / (1 + away))
+        """Return the closeness of each type: 1 / (1 + distance)."""
+        distances = np.linalg.norm(self._array("alpha", "equations") - vector, axis=1)
+        return self._by_type(1 / (1 + distances))
 
     def words_for(self, kind: int) -> Scores:
-        """For each word of the model the cosine with a type."""
+        """Return for each word of the model the cosine with a type."""
         vector = self._array(self._equation, "equations")[self.rows[kind]]
-        cosines: Scores = lengthened(self._array(self._word, "words")) @ lengthened(vector)
+        cosines: Scores = normalise(self._array(self._word, "words")) @ normalise(vector)
         return cosines
 
-    def alpha(self, kind: int | None, units: Sequence[str], meaning: Meaning | None) -> Scores:
-        """The vector of a type, or of an equation that has none: folded in by its units."""
+    def alpha(self, kind: int | None, units: Sequence[str], space: VectorSpace | None) -> Scores:
+        """Return the vector of a type; one without a vector is folded in by its units."""
         if kind is not None and self.rows[kind] >= 0:
             found: Scores = self._array("alpha", "equations")[self.rows[kind]]
             return found
-        if meaning is None or meaning.shapes is None:
-            raise UsageError("the model has no vector for this equation, nor for units to make one")
-        total, count = meaning.sum_of_units(units)
+        if space is None or not space.has_units:
+            raise UsageError("the model has no vector for this equation, nor unit vectors to sum")
+        total, count = space.sum_units(units)
         settings = self.model.config["settings"]
-        # the vectors of EqEmb-U's equations are means however words saw them; EqEmb-H's are not
+        # EqEmb-U's equation vectors are means, whatever pooling words saw; EqEmb-H's are not
         pooling = settings["unit_pooling"] if self.model.config["model"] == "eqemb-h" else "mean"
         power = {"sum": 0.0, "mean": 1.0, "root": 0.5}[pooling]
         return total / np.float32(max(1, count) ** power)
 
-    def _spread(self, scores: NDArray[Any]) -> Scores:
-        """Scores of the model's rows as scores of types."""
+    def _by_type(self, scores: NDArray[Any]) -> Scores:
+        """Convert scores of the model's rows to scores of types."""
         made: Scores = np.where(self.rows < 0, 0, np.maximum(scores, 0)[self.rows])
         return made.astype(np.float32)
 

@@ -1,52 +1,74 @@
-"""What people type: words, "phrases", -words that must not be there, and $LaTeX$ among them.
-
-And what they limit an answer to: `Where`.
-"""
+"""Parse queries: words, "phrases", -excluded words, and $LaTeX$ among them; and filters."""
 
 import re
 from dataclasses import dataclass
+from typing import Any, Literal
 
 from eqemb.article import read_tokens
 from eqemb.errors import UsageError
 
-_FORMULA = re.compile(r"\$([^$]*)\$")
+#: The rankings of `search` and `similar`; `encoder` ranks for words only.
+Ranking = Literal["all", "words", "meaning", "structure", "encoder", "paper"]
+RANKINGS: tuple[Ranking, ...] = ("all", "words", "meaning", "structure", "encoder", "paper")
+#: A collection of this name means every collection.
+EVERY_COLLECTION = "all"
+
+_INLINE_FORMULA = re.compile(r"\$([^$]*)\$")
 _PHRASE = re.compile(r'(?<!\S)(-?)["\u201c\u201d]([^"\u201c\u201d]*)["\u201c\u201d]')
-_WITHOUT = re.compile(r"(?<!\S)-(?=[^\W_])(\S+)")
-_SIGNS = re.compile(r"[\\^_{}=+<>|&$]")
+_EXCLUDED = re.compile(r"(?<!\S)-(?=[^\W_])(\S+)")
+_MATH_SIGN = re.compile(r"[\\^_{}=+<>|&$]")
 _YEARS = re.compile(r"(\d{4})?(?:(-)(\d{4})?)?")
 
 
+def check_ranking(by: str) -> Ranking:
+    """Return the name of a ranking, checked."""
+    for name in RANKINGS:
+        if by == name:
+            return name
+    raise UsageError(f"no ranking by {by!r}: choose one of {', '.join(RANKINGS)}")
+
+
 @dataclass(frozen=True, slots=True)
-class Question:
-    """A query in words, taken apart."""
+class WordQuery:
+    """A query in words, parsed."""
 
     words: tuple[str, ...] = ()
-    """In lower case, in order, those of phrases too."""
+    """In lower case, in order; includes the words of phrases."""
     phrases: tuple[tuple[str, ...], ...] = ()
-    without: tuple[tuple[str, ...], ...] = ()
-    """Words and phrases that must not be there."""
+    excluded: tuple[tuple[str, ...], ...] = ()
+    """Words and phrases that must not be near the equation."""
     formulas: tuple[str, ...] = ()
 
 
-def read_question(text: str) -> Question:
-    """Take a query apart."""
-    formulas = tuple(found.strip() for found in _FORMULA.findall(text) if found.strip())
-    text = _FORMULA.sub(" ", text)
+def parse_query(text: str) -> WordQuery:
+    """Parse a query in words.
+
+    >>> parse_query('"cross entropy" loss -hinge $p_i$')
+    WordQuery(words=('cross', 'entropy', 'loss'), phrases=(('cross', 'entropy'),), \
+excluded=(('hinge',),), formulas=('p_i',))
+    """
+    formulas = tuple(found.strip() for found in _INLINE_FORMULA.findall(text) if found.strip())
+    text = _INLINE_FORMULA.sub(" ", text)
     phrases: list[tuple[str, ...]] = []
-    without: list[tuple[str, ...]] = []
+    excluded: list[tuple[str, ...]] = []
     for sign, phrase in _PHRASE.findall(text):
         if words := _words(phrase):
-            (without if sign else phrases).append(words)
+            (excluded if sign else phrases).append(words)
     text = _PHRASE.sub(lambda match: " " if match[1] else f" {match[2]} ", text)
-    without += [words for found in _WITHOUT.findall(text) if (words := _words(found))]
-    text = _WITHOUT.sub(" ", text)
-    return Question(_words(text), tuple(phrases), tuple(without), formulas)
+    excluded += [words for found in _EXCLUDED.findall(text) if (words := _words(found))]
+    text = _EXCLUDED.sub(" ", text)
+    return WordQuery(_words(text), tuple(phrases), tuple(excluded), formulas)
 
 
 def reads_as_words(text: str) -> bool:
-    """Whether a query is one in words rather than LaTeX: beside $LaTeX$ there is a word."""
-    rest = _FORMULA.sub(" ", text)
-    return not _SIGNS.search(rest) and any(len(word) > 1 for word in _words(rest))
+    """Whether a query is in words rather than LaTeX: it has a word outside of $LaTeX$."""
+    rest = _INLINE_FORMULA.sub(" ", text)
+    return not has_math_sign(rest) and any(len(word) > 1 for word in _words(rest))
+
+
+def has_math_sign(text: str) -> bool:
+    """Whether a text has a character that formulas have and names have not."""
+    return _MATH_SIGN.search(text) is not None
 
 
 def _words(text: str) -> tuple[str, ...]:
@@ -54,37 +76,44 @@ def _words(text: str) -> tuple[str, ...]:
 
 
 @dataclass(frozen=True, slots=True)
-class Where:
-    """What an answer is limited to; nothing is ranked that is not within it."""
+class Filters:
+    """Which equations a search may return."""
 
     collection: str | None = None
+    """"all" means every collection, like None."""
     article: str | None = None
     year: str | int | None = None
-    """2015, 2015-2018, 2015- or -2018: of papers whose name is an arXiv id."""
+    """2015, 2015-2018, 2015- or -2018: for papers whose name is an arXiv id."""
     section: str | None = None
-    """Words that the title of its section has."""
+    """Words in the title of the section."""
     has: tuple[str, ...] = ()
-    """LaTeX of symbols, or of small pieces, that the equation has."""
+    """LaTeX of symbols, or of small pieces, that the equation contains."""
     numbered: bool = False
 
     def __post_init__(self) -> None:
-        """Refuse what is no text."""
+        """Check the types of all fields."""
         for name in ("collection", "article", "section"):
-            value = getattr(self, name)
-            if not isinstance(value, str | None):
-                raise UsageError(f"an answer cannot be limited to the {name} {value!r}: give text")
+            _check(name, getattr(self, name), str | None, "a string")
+        _check("year", self.year, str | int | None, "a year such as 2015, or 2015-2018")
+        _check("numbered", self.numbered, bool, "True or False")
         for latex in self.has:
-            if not isinstance(latex, str):
-                raise UsageError(f"{latex!r} is no symbol that an equation may have: give LaTeX")
+            _check("has", latex, str, "LaTeX strings")
+        if self.collection == EVERY_COLLECTION:
+            object.__setattr__(self, "collection", None)
 
     @property
     def years(self) -> range:
-        """The years that are meant."""
+        """The years of the filter."""
         found = _YEARS.fullmatch(str(self.year or "").strip())
         if found is None or not (found[1] or found[3]):
-            raise UsageError(f"no year {self.year!r}: write 2015, 2015-2018, 2015- or -2018")
-        first = int(found[1] or 1)  # a paper without a date is of no year
+            raise UsageError(f"invalid year {self.year!r}: write 2015, 2015-2018, 2015- or -2018")
+        first = int(found[1] or 1)  # a paper without a date has year 0
         last = int(found[3]) if found[3] else (9999 if found[2] else first)
         if last < first:
-            raise UsageError(f"the years {self.year} run backwards: write {last}-{first}")
+            raise UsageError(f"invalid years {self.year}: write {last}-{first}")
         return range(first, last + 1)
+
+
+def _check(name: str, value: Any, kind: Any, expected: str) -> None:
+    if not isinstance(value, kind) or (isinstance(value, bool) and kind is not bool):
+        raise UsageError(f"{name} must be {expected}, not {value!r}")

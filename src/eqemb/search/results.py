@@ -1,4 +1,8 @@
-"""Answers: equations with all that people and programs want to know of them."""
+"""Results of a search: hits and answers, as text, JSON, HTML and data frames.
+
+The JSON of a hit is defined here once. The command line (`--json`), the server's API and Python
+(`Hit.to_json`) all use it.
+"""
 
 import re
 from collections.abc import Iterable, Iterator
@@ -9,29 +13,84 @@ from typing import Any
 from eqemb.article import Equation
 from eqemb.errors import UsageError
 from eqemb.formula import layout
+from eqemb.search.snippets import DEFAULT_RENDERER, Renderer, around_equation, pieces, word_matcher
 from eqemb.sources.names import arxiv_id
 
-#: How wide an answer is as text, where nobody says.
-WIDTH = 113
-#: A title is shown from so many letters on, and words around an equation up to so many.
-_TITLE, _SNIPPET = 12, 86
+#: The default width of an answer as text.
+TEXT_WIDTH = 113
+#: Titles are shown from this many letters on, the words around an equation up to this many.
+_MIN_TITLE, _MAX_SNIPPET = 12, 86
 #: `$2.73$` may be a reference or a value: it is a reference in parentheses, after *Eq.* or *see*,
-#: and where a sentence begins with *In*.
-_NUMBER = r"\$((?:[1-9]\d*|[A-Z]\.\d+)(?:\.\d+[a-z]?)*)\$"
+#: and after *In* at the start of a sentence.
+_REFERENCE_NUMBER = r"\$((?:[1-9]\d*|[A-Z]\.\d+)(?:\.\d+[a-z]?)*)\$"
 _BEFORE = r"((?:^|(?<=[.:;] ))(?:In|From|By|Using) |\b(?:[Ee]q(?:ns?|s|uations?)?|[Ss]ee)\.?[ ~]?)"
-_REFERENCE = re.compile(rf"\({_NUMBER}\)|{_BEFORE}{_NUMBER}")
-_PLACE = re.compile(r"\[(?:equation|…)\]")
+_REFERENCE = re.compile(rf"\({_REFERENCE_NUMBER}\)|{_BEFORE}{_REFERENCE_NUMBER}")
+_PLACEHOLDER = re.compile(r"\[(?:equation|…)\]")
+
+Json = dict[str, Any]
+
+
+# ------------------------------------------------------------ JSON of equations
+
+
+def equation_json(equation: Equation, title: str, renderer: Renderer = DEFAULT_RENDERER) -> Json:
+    """Return an equation of the library as JSON.
+
+    Keys: `id` (ARTICLE#ordinal), `ordinal`, `number` (as printed), `label` (the first), `labels`,
+    `latex` (as written), `text` (Unicode), `mathml`, `article`, `title`, `section`, `file`, `line`,
+    `url` (at arXiv), `reference` (BibTeX).
+    """
+    return {
+        "id": equation.id,
+        "ordinal": equation.ordinal,
+        "number": equation.number,
+        "label": equation.label,
+        "labels": equation.labels,
+        "latex": equation.latex,
+        "text": renderer.text(equation.expanded),
+        "mathml": renderer.mathml(equation.expanded, display=True),
+        "article": equation.article,
+        "title": title,
+        "section": equation.section,
+        "file": equation.file,
+        "line": equation.line,
+        "url": arxiv_url(equation.article),
+        "reference": bibtex(equation, title),
+    }
+
+
+def arxiv_url(article: str) -> str | None:
+    """Return the address of a paper at arXiv, if its name is an arXiv id."""
+    found, version = arxiv_id(article)
+    return f"https://arxiv.org/abs/{found}{version}" if found else None
+
+
+def bibtex(equation: Equation, title: str) -> str:
+    """Return a BibTeX entry for an equation."""
+    found, version = arxiv_id(equation.article)
+    which = f"({equation.number})" if equation.number else f"no. {equation.ordinal}"
+    lines = {
+        "title": re.sub(r"[{}\\]", "", title) or equation.article,
+        "note": f"Equation {which}",
+        **({"eprint": found + version, "archivePrefix": "arXiv"} if found else {}),
+    }
+    body = ",\n".join(f"  {name} = {{{value}}}" for name, value in lines.items())
+    key = re.sub(r"[^\w.:/-]", "-", f"{equation.article}-{equation.ordinal}")
+    return f"@misc{{{key},\n{body}\n}}"
+
+
+# ------------------------------------------------------------ hits and answers
 
 
 @dataclass(frozen=True, slots=True)
 class Hit:
-    """An equation that answers, with its score."""
+    """An equation that a search found, with its score."""
 
     score: float
     equation: Equation
     title: str
     family: list[str] = field(default_factory=list)
-    """The names of its other occurrences, and of equations that are nearly the same."""
+    """The names of its other occurrences, and of nearly equal equations."""
     parts: dict[str, float] = field(default_factory=dict)
     """What words, meaning and structure add to the score."""
 
@@ -42,12 +101,12 @@ class Hit:
 
     @property
     def article(self) -> str:
-        """The article that it stands in."""
+        """The name of its article."""
         return self.equation.article
 
     @property
     def papers(self) -> int:
-        """In how many papers it, or one nearly the same, stands."""
+        """The number of papers that have this equation or a nearly equal one."""
         return len({self.article, *(name.rpartition("#")[0] for name in self.family)})
 
     @property
@@ -62,57 +121,70 @@ class Hit:
 
     @property
     def url(self) -> str | None:
-        """Where arXiv has the paper, if its name is an arXiv id."""
-        found, version = arxiv_id(self.article)
-        return f"https://arxiv.org/abs/{found}{version}" if found else None
+        """The address of the paper at arXiv, if its name is an arXiv id."""
+        return arxiv_url(self.article)
 
-    def to_dict(self) -> dict[str, Any]:
-        """As `--json` prints it."""
-        equation = self.equation
+    def to_json(
+        self,
+        *,
+        words: Iterable[str] = (),
+        reach: int | None = None,
+        renderer: Renderer = DEFAULT_RENDERER,
+    ) -> Json:
+        """Return the hit as JSON, the same for the command line, the API and Python.
+
+        Parameters
+        ----------
+        words
+            Words of the query, to be marked in the context.
+        reach
+            How many words of the context to give on each side of the equation; None for all.
+        renderer
+            How formulas are rendered.
+
+        Returns
+        -------
+        dict
+            `score`, `parts`, all keys of `equation_json`, `context` (a list of pieces, see
+            `snippets`), `context_text`, `family` and `papers`.
+
+        """
+        context = around_equation(self.equation.context, reach)
         return {
-            "id": equation.id,
             "score": round(self.score, 6),
             "parts": {part: round(value, 6) for part, value in self.parts.items()},
-            "latex": equation.latex,
-            "text": self.text,
-            "mathml": self.mathml,
-            "article": equation.article,
-            "title": self.title,
-            "section": equation.section,
-            "number": equation.number,
-            "label": equation.label,
-            "file": equation.file,
-            "line": equation.line,
-            "url": self.url,
-            "context": equation.context,
+            **equation_json(self.equation, self.title, renderer),
+            "context": pieces(context, word_matcher(words), renderer),
+            "context_text": context,
             "family": self.family,
+            "papers": self.papers,
         }
 
-    def to_text(self, width: int = WIDTH, rank: int | None = None) -> str:
-        """Lines for people: the equation, where it stands, and the words around it."""
+    def to_text(self, width: int = TEXT_WIDTH, rank: int | None = None) -> str:
+        """Return lines for people: the equation, its place, and the words around it."""
         lead = ("" if rank is None else f"{rank:3}  ") + f"{self.score:6.3f}  "
         room = width - len(lead)
-        lines = [cut(self.text, room), *self._place(room), self._snippet(min(_SNIPPET, room))]
+        lines = [cut(self.text, room), *self._place(room), self._snippet(min(_MAX_SNIPPET, room))]
         return lead + ("\n" + " " * len(lead)).join(filter(None, lines))
 
     def _place(self, room: int) -> list[str]:
-        """Name, title and place: the title is cut, and the place has its own line if it must."""
+        """Return name, title and place; the place gets its own line if it has to."""
         equation = self.equation
         number = f" ({equation.number})" if equation.number is not None else ""
         same = f", in {self.papers} papers" if self.papers > 1 else ""
         named, stands = f"{equation.id}{number}{same}", f"{equation.file}:{equation.line}"
         on_one_line = len(named) + len(stands) + 3 <= room
         left = room - len(named) - (len(stands) + 6 if on_one_line else 3)
-        title = cut(self.title, min(60, left)) if left >= _TITLE else ""
+        title = cut(self.title, min(60, left)) if left >= _MIN_TITLE else ""
         if on_one_line:
             return [" · ".join(filter(None, (named, title, stands)))]
         return [" · ".join(filter(None, (named, title))), stands]
 
     def _snippet(self, width: int) -> str:
-        """The words around it; where there are none, a sentence that refers to it."""
+        """Return the words around it or, if there are none, a sentence that refers to it."""
         context = readable(self.equation.context)
-        if re.search(r"[^\W\d_]{2}", _PLACE.sub("", context)):
-            return _around(context, width)
+        if re.search(r"[^\W\d_]{2}", _PLACEHOLDER.sub("", context)):
+            return _centre(context, width)
         return cut(readable(self.equation.references[0]), width) if self.equation.references else ""
 
     def __str__(self) -> str:
@@ -127,14 +199,15 @@ class Hit:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What a query found, best first, and what of it the library does not know."""
+    """The hits of a query, best first, and notes on it."""
 
     hits: list[Hit]
     unknown: list[str] = field(default_factory=list)
+    """Words of the query that do not occur near any equation."""
     near: dict[str, list[str]] = field(default_factory=dict)
-    """For unknown words, words of the library that are spelt nearly so."""
+    """For unknown words, words of the library with a similar spelling."""
     notes: list[str] = field(default_factory=list)
-    """What else people should know of the answer."""
+    """What else people should know about the answer."""
 
     def __iter__(self) -> Iterator[Hit]:
         return iter(self.hits)
@@ -145,39 +218,49 @@ class Answer:
     def __getitem__(self, rank: int) -> Hit:
         return self.hits[rank]
 
-    def to_dict(self) -> dict[str, Any]:
-        """As `--json` prints it."""
+    def to_json(
+        self,
+        *,
+        words: Iterable[str] = (),
+        reach: int | None = None,
+        renderer: Renderer = DEFAULT_RENDERER,
+    ) -> Json:
+        """Return the answer as JSON: `hits`, `unknown`, `near` and `notes`; see `Hit.to_json`."""
+        words = list(words)
         return {
-            "hits": [hit.to_dict() for hit in self.hits],
+            "hits": [hit.to_json(words=words, reach=reach, renderer=renderer) for hit in self.hits],
             "unknown": self.unknown,
             "near": self.near,
             "notes": self.notes,
         }
 
-    def to_text(self, width: int = WIDTH) -> str:
-        """The hits as a terminal shows them."""
+    def to_text(self, width: int = TEXT_WIDTH) -> str:
+        """Return the hits as a terminal shows them."""
         return "\n\n".join(hit.to_text(width, rank) for rank, hit in enumerate(self.hits, 1))
 
     def __str__(self) -> str:
-        return "\n".join(filter(None, (*self._said(), self.to_text()))) or "nothing found"
+        return "\n".join(filter(None, (*self._messages(), self.to_text()))) or "No matches."
 
-    def _said(self) -> list[str]:
+    def _messages(self) -> list[str]:
         unknown = [f"not known: {', '.join(self.unknown)}"] if self.unknown else []
         return unknown + self.notes
 
     def to_pandas(self) -> Any:
-        """A data frame, a row for each hit; needs pandas."""
-        return data_frame(hit.to_dict() for hit in self.hits)
+        """Return a data frame with a row for each hit; needs pandas."""
+        rows = [hit.to_json() for hit in self.hits]
+        for row in rows:
+            row["context"] = row.pop("context_text")
+        return data_frame(rows)
 
     def _repr_html_(self) -> str:
-        return paragraphs(*self._said()) + table(self.hits)
+        return paragraphs(*self._messages()) + table(self.hits)
 
 
 # ------------------------------------------------------------ for terminals
 
 
 def cut(text: str, width: int) -> str:
-    """The text, cut to a width: between words, unless one is very long."""
+    """Shorten a text to a width: between words, unless one is very long."""
     if len(text) <= width:
         return text
     end = text.rfind(" ", width // 2, width)
@@ -185,7 +268,7 @@ def cut(text: str, width: int) -> str:
 
 
 def readable(sentence: str) -> str:
-    """A sentence with its formulas in Unicode, and references to equations as printed."""
+    """Return a sentence with its formulas in Unicode, and references to equations as printed."""
     text = _REFERENCE.sub(
         lambda found: f"({found[1]})" if found[1] else f"{found[2]}({found[3]})", sentence
     )
@@ -195,16 +278,16 @@ def readable(sentence: str) -> str:
     return re.sub(r"(\[(?:equation|…)\])(?=[\w(\[])", r"\1 ", text).strip()
 
 
-def where_said(word: str, sentence: str, width: int) -> str:
-    """A sentence in which a word is said, cut so that the word is in it."""
+def excerpt(word: str, sentence: str, width: int) -> str:
+    """Shorten a sentence to a width so that a word stays in it."""
     at = sentence.lower().find(word)
     if at + len(word) < width:
         return cut(sentence, width)
     return "…" + cut(sentence[max(0, at - width // 2) :].partition(" ")[2], width - 1)
 
 
-def _around(context: str, width: int) -> str:
-    """The words on both sides of the equation."""
+def _centre(context: str, width: int) -> str:
+    """Shorten a context so that the words on both sides of the equation stay in it."""
     before, mark, after = context.partition("[equation]")
     if not mark:
         return cut(context, width)
@@ -216,7 +299,7 @@ def _around(context: str, width: int) -> str:
 
 
 def table(hits: Iterable[Hit]) -> str:
-    """Hits as HTML with MathML, without a script."""
+    """Return hits as HTML with MathML, without scripts."""
     return rows(
         ("score", "equation", "paper"),
         (
@@ -232,30 +315,30 @@ def table(hits: Iterable[Hit]) -> str:
 
 
 def place(equation: Equation) -> str:
-    """An equation's name and number as HTML."""
+    """Return an equation's name and number as HTML."""
     number = f" ({escape(equation.number)})" if equation.number else ""
     return f"<code>{escape(equation.id)}</code>{number}"
 
 
 def rows(head: Iterable[str], cells: Iterable[Iterable[str]]) -> str:
-    """A table of HTML; the cells are HTML already."""
+    """Return an HTML table; the cells are HTML already."""
     top = "".join(f"<th>{name}</th>" for name in head)
     body = "".join(f"<tr>{''.join(f'<td>{cell}</td>' for cell in row)}</tr>" for row in cells)
-    return f"<table><thead><tr>{top}</tr></thead><tbody>{_whole(body)}</tbody></table>"
+    return f"<table><thead><tr>{top}</tr></thead><tbody>{_valid(body)}</tbody></table>"
 
 
 def paragraphs(*lines: str) -> str:
-    """Lines of text as HTML."""
-    return _whole("".join(f"<p>{escape(line)}</p>" for line in lines))
+    """Return lines of text as HTML."""
+    return _valid("".join(f"<p>{escape(line)}</p>" for line in lines))
 
 
-def _whole(html: str) -> str:
-    """HTML without the characters that no document may have."""
+def _valid(html: str) -> str:
+    """Replace the characters that XML does not allow."""
     return re.sub("[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]", " ", html)
 
 
-def data_frame(records: Iterable[dict[str, Any]]) -> Any:
-    """Records as pandas has them."""
+def data_frame(records: Iterable[Json]) -> Any:
+    """Return a pandas data frame."""
     try:
         import pandas as pd  # type: ignore[import-untyped]
     except ImportError:

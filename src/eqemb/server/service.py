@@ -24,9 +24,9 @@ from eqemb.facade.equation_map import has_map, map_place
 from eqemb.facade.library import Library
 from eqemb.formula import layout
 from eqemb.formula.tree import Node, children
-from eqemb.index.postings import load
-from eqemb.search.engine import looks_like_name
-from eqemb.search.query import read_question, reads_as_words
+from eqemb.index.postings import load_array
+from eqemb.search.names import looks_like_name
+from eqemb.search.query import Ranking, parse_query, reads_as_words
 from eqemb.search.results import Hit
 from eqemb.server.views import article_text as reading
 from eqemb.server.views.snippets import (
@@ -85,7 +85,7 @@ def checked(query: str) -> str:
     if deepest > DEEPEST:
         raise UsageError(f"brackets {deepest} deep: {DEEPEST} are the most")
     # much nests without brackets: roots, \left, \over; a % hides a formula from the whole alone
-    for latex in (query, *read_question(query).formulas):
+    for latex in (query, *parse_query(query).formulas):
         shape = layout(latex)
         is_cut = any(problem.cause == "nested too deep" for problem in shape.problems)
         if is_cut or _depth(shape.root) > DEEPEST:
@@ -108,11 +108,11 @@ def formula_alone(query: str) -> str | None:
     text = query.strip()
     if looks_like_name(text):
         return None
-    question = read_question(text)
+    question = parse_query(text)
     if "$" not in text:
         in_words = _WORD.search(text) and not _SCRIPT.search(text)
         return None if in_words or reads_as_words(text) else text
-    alone = len(question.formulas) == 1 and not (question.words or question.without)
+    alone = len(question.formulas) == 1 and not (question.words or question.excluded)
     return question.formulas[0] if alone else None
 
 
@@ -127,17 +127,17 @@ class Desk:
 
     # ------------------------------------------------------------ equations
 
-    def search(self, query: str, page: Page, *, by: str = "all", **limits: Any) -> Json:
+    def search(self, query: str, page: Page, *, by: Ranking = "all", **limits: Any) -> Json:
         """Equations for a query; one that is a formula alone is answered as by `similar`."""
         self._check(query, page, limits)
         alone = formula_alone(query)
         if alone is not None:
             return self.similar(alone, page, by=by, **limits) | self._read(query)
         answer = self.library.search(query, page.last + 1, by=by, **limits)
-        words = read_question(query).words
+        words = parse_query(query).words
         return self._answer(answer, page, words) | {"kind": "words"} | self._read(query)
 
-    def similar(self, equation: str, page: Page, *, by: str = "all", **limits: Any) -> Json:
+    def similar(self, equation: str, page: Page, *, by: Ranking = "all", **limits: Any) -> Json:
         """Equations like one that is named, or given as LaTeX."""
         self._check(equation, page, limits)
         answer = self.library.similar(equation, page.last + 1, by=by, **limits)
@@ -216,9 +216,9 @@ class Desk:
         if found is None:
             raise MissingError(f"{name!r} names no equation: write ARTICLE#4")
         article = self.library.article(found.article)
-        questions = self.library.questions
-        kind = int(questions.types[questions.number(found)])
-        family = questions.family(int(questions.structure.families[kind]), besides=found.id)
+        questions = self.library.engine
+        kind = int(questions.types[questions.row(found)])
+        family = questions.family(int(questions.structure.families[kind]), excluded=found.id)
         around_it = self._windows(article).words.get(found.ordinal, [])
         references = found.references[:20] if self._is_full else []
         return self._equation(found, article.title) | {
@@ -247,7 +247,7 @@ class Desk:
                 }
                 for said in found.words
             ],
-            "kin": found.kin[:20],
+            "kin": found.similar[:20],
             "notes": found.notes,
         }
 
@@ -259,7 +259,7 @@ class Desk:
     def words(self, word: str, count: int = 10) -> Json:
         """The words nearest to a word."""
         try:
-            return self.library.words(checked(word).strip(), count).to_dict()
+            return self.library.words(checked(word).strip(), count).to_json()
         except UnknownKeyError as error:
             raise MissingError(str(error)) from None
 
@@ -270,7 +270,7 @@ class Desk:
     def why(self, query: str, equation: str) -> Json:
         """Why an equation answers a query."""
         alone = formula_alone(checked(query))
-        found = self.library.why(query if alone is None else alone, checked(equation)).to_dict()
+        found = self.library.why(query if alone is None else alone, checked(equation)).to_json()
         for side in (found["query"], found["other"]):
             if side["mathml"] is not None:
                 side["mathml"] = shown(side["mathml"])
@@ -278,14 +278,14 @@ class Desk:
 
     def render(self, query: str) -> Json:
         """A query taken apart, its formulas set: for a preview while it is typed."""
-        question, alone = read_question(query), None
+        question, alone = parse_query(query), None
         if query.strip():
             alone = formula_alone(checked(query))
         formulas = [alone] if alone is not None else question.formulas
-        wording = self.library.questions.wording
+        text = self.library.engine.text
         return {
             "words": [
-                {"word": word, "known": bool(wording.spellings((word,)))}
+                {"word": word, "known": bool(text.spellings((word,)))}
                 for word in dict.fromkeys(question.words if alone is None else ())
             ],
             "formulas": [
@@ -416,11 +416,11 @@ class Desk:
         """The points of the map that answer a query, best first; `scores` are of the best's."""
         checked(query)
         alone = formula_alone(query)
-        library, questions = self.library, self.library.questions
+        library, questions = self.library, self.library.engine
         found = library.search(query, count) if alone is None else library.similar(alone, count)
         best: dict[int, float] = {}
         for hit in found.hits:
-            best.setdefault(int(questions.types[questions.number(hit.equation)]), hit.score)
+            best.setdefault(int(questions.types[questions.row(hit.equation)]), hit.score)
         most = max([*best.values(), 1e-9])
         scores = [round(score / most, 3) for score in best.values()]
         return {"query": query, "points": list(best), "scores": scores}
@@ -439,7 +439,7 @@ class Desk:
 
     def _common(self) -> Json | None:
         """A readable equation of the family that stands in most places."""
-        questions = self.library.questions
+        questions = self.library.engine
         families = questions.structure.families[questions.types]
         counts = np.bincount(families) if len(families) else np.zeros(0, np.int64)
         for family in np.argsort(-counts, kind="stable")[:200].tolist():
@@ -458,7 +458,7 @@ class KnownWords:
 
     def __init__(self, index: Path) -> None:
         words = (index / "words.txt").read_text("utf-8").split("\n")
-        stems, pointers = load(index, "stems"), load(index, "wording.pointers")
+        stems, pointers = load_array(index, "stems"), load_array(index, "wording.pointers")
         counts = np.diff(pointers)[stems] if len(stems) else np.zeros(0, np.int64)
         said = [
             (word, int(count), int(root))

@@ -48,7 +48,7 @@ class Counter:
         self._places = threading.Semaphore(threads * (1 + WAITING))
         with Library.open(self.folder) as library:
             Desk(library, snippets)
-            library.questions  # noqa: B018 - a library without an index is refused here
+            library.engine  # noqa: B018 - a library without an index is refused here
 
     # ------------------------------------------------------------ asking
 

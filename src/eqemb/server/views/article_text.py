@@ -4,11 +4,10 @@ Each equation has its window, the words around it that the model learned it from
 words know the equations they belong to. A long article comes in parts.
 """
 
-import re
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
-from eqemb.article import TOKEN, Article, Equation
+from eqemb.article import Article, Equation, Token, tokenize
 from eqemb.server.views.snippets import Piece, around, inline, merged, pieces
 
 #: What one part of an article holds at most, unless one paragraph holds more.
@@ -32,24 +31,24 @@ def paragraphs(article: Article, windows: dict[int, list[int]]) -> Iterator[Para
     for source in article.text.split("\n\n"):
         parts: list[tuple[str, Any]] = []
         last = 0
-        for found in TOKEN.finditer(source):
-            parts.append(("text", source[last : found.start()].replace("\n", " ")))
-            last = found.end()
-            if found[1]:
+        for token in tokenize(source):
+            parts.append(("text", source[last : token.start].replace("\n", " ")))
+            last = token.end
+            if token.kind == "equation":
                 parts.append(("equation", next(equations)))
-            elif found[2]:
-                parts.append(("word", (found[2], windows.get(word, []))))
+            elif token.kind == "word":
+                parts.append(("word", (token.text, windows.get(word, []))))
                 word += 1
             else:
-                parts.append(("math", found[0]))
+                parts.append(("math", token.text))
         parts.append(("text", source[last:].replace("\n", " ")))
         yield Paragraph(" ".join(source.split()), parts)
 
 
-def _tokens(article: Article) -> Iterator[re.Match[str]]:
+def _tokens(article: Article) -> Iterator[Token]:
     """Words, mathematics and equations, as `paragraphs` takes them."""
     for source in article.text.split("\n\n"):
-        yield from TOKEN.finditer(source)
+        yield from tokenize(source)
 
 
 class Windows(NamedTuple):
@@ -66,12 +65,12 @@ def windows(article: Article, size: int, is_known: Callable[[str], bool]) -> Win
     known: list[tuple[int, str]] = []
     places: list[int] = []
     count = 0
-    for found in _tokens(article):
-        if found[1]:
+    for token in _tokens(article):
+        if token.kind == "equation":
             places.append(len(known))
-        elif found[2]:
-            if is_known(found[2].lower()):
-                known.append((count, found[2].lower()))
+        elif token.kind == "word":
+            if is_known(token.text.lower()):
+                known.append((count, token.text.lower()))
             count += 1
     near: dict[int, list[int]] = {}
     words: dict[int, list[str]] = {}

@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
-from eqemb.article import EQUATION_MARK, TOKEN
+from eqemb.article import EQUATION_MARK, tokenize
 from eqemb.formula import layout
 from eqemb.index.stemming import stem
 from eqemb.server.cache import Kept
@@ -88,15 +88,15 @@ def pieces(text: str, is_marked: Callable[[str], bool] = lambda _word: False) ->
 
 def _pieces(text: str, is_marked: Callable[[str], bool]) -> Iterator[Piece]:
     last = 0
-    for found in TOKEN.finditer(text):
-        yield {"kind": "text", "text": text[last : found.start()]}
-        last = found.end()
-        if found[1]:
+    for token in tokenize(text):
+        yield {"kind": "text", "text": text[last : token.start]}
+        last = token.end
+        if token.kind == "equation":
             yield {"kind": "equation", "text": "[equation]"}
-        elif found[2]:
-            yield {"kind": "mark" if is_marked(found[2]) else "text", "text": found[2]}
+        elif token.kind == "word":
+            yield {"kind": "mark" if is_marked(token.text) else "text", "text": token.text}
         else:
-            yield inline(found[0])
+            yield inline(token.text)
     yield {"kind": "text", "text": text[last:]}
 
 
@@ -133,11 +133,13 @@ def around(context: str, reach: int) -> str:
 
 def near(sentence: str, word: str, reach: int) -> str:
     """What stands within so many words of a word."""
-    tokens = list(TOKEN.finditer(sentence))
+    tokens = list(tokenize(sentence))
     is_it = marker([word])
-    at = next((i for i, token in enumerate(tokens) if token[2] and is_it(token[2])), 0)
-    start = tokens[at - reach].start() if at > reach else 0
-    stop = tokens[at + reach].end() if at + reach < len(tokens) else len(sentence)
+    at = next(
+        (i for i, token in enumerate(tokens) if token.kind == "word" and is_it(token.text)), 0
+    )
+    start = tokens[at - reach].start if at > reach else 0
+    stop = tokens[at + reach].end if at + reach < len(tokens) else len(sentence)
     return (
         ("… " if start else "")
         + sentence[start:stop]
@@ -146,10 +148,10 @@ def near(sentence: str, word: str, reach: int) -> str:
 
 
 def _first(text: str, count: int) -> str:
-    tokens = list(TOKEN.finditer(text))
-    return text if len(tokens) <= count else text[: tokens[count - 1].end()] + " …"
+    tokens = list(tokenize(text))
+    return text if len(tokens) <= count else text[: tokens[count - 1].end] + " …"
 
 
 def _last(text: str, count: int) -> str:
-    tokens = list(TOKEN.finditer(text))
-    return text if len(tokens) <= count else "… " + text[tokens[-count].start() :]
+    tokens = list(tokenize(text))
+    return text if len(tokens) <= count else "… " + text[tokens[-count].start :]

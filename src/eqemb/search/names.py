@@ -1,0 +1,67 @@
+"""Names of equations: ARTICLE#4, ARTICLE(2.3) and ARTICLE:eq:loss."""
+
+import re
+
+from eqemb.article import Equation
+from eqemb.errors import UsageError
+from eqemb.library.database import Records
+from eqemb.search.query import has_math_sign
+
+#: An article's name has none of the marks #, (, ) and :. Answers print ARTICLE (2.3) and
+#: ARTICLE#4 (2.3), which are names too.
+_EQUATION_NAME = re.compile(
+    r"(?P<article>[^#():]+?)(?P<blank>\s*)"
+    r"(?:#(?P<ordinal>\d{1,9})(?:\s*\((?P<beside>[^()]+)\))?|\((?P<number>[^()]+)\)|:(?P<label>.+))"
+)
+#: Characters that formulas have and names have not.
+_FORMULA_CHARACTER = re.compile(r"[\\^_{}=+<>|&$,\s]")
+
+
+def looks_like_name(query: str) -> str:
+    """Return the article that a query names, perhaps misspelt; '' if it reads as a formula.
+
+    Names of the library may also look like formulas or words: see `find_equation`.
+    """
+    match = _EQUATION_NAME.fullmatch(query.strip())
+    if match is None:
+        return ""
+    article, number = match["article"], match["number"] or ""
+    if match["ordinal"] is None and (
+        _FORMULA_CHARACTER.search(article + number + (match["label"] or ""))
+        or len(article) < 3
+        or (match["blank"] and not re.search(r"\d", number))  # recall (balanced) is words
+    ):
+        return ""
+    return article
+
+
+def find_equation(records: Records, name: str) -> Equation | None:
+    """Return the equation of a name; None if the text is LaTeX and no name."""
+    name = name.strip()
+    match = _EQUATION_NAME.fullmatch(name)
+    article = records.key(match["article"]) if match else None
+    if match is None or article is None:
+        return None
+    number = match["number"] or match["beside"]
+    for ordinal, printed, labels in records.equation_labels(article):
+        if (
+            (match["ordinal"] is None or ordinal == int(match["ordinal"]))
+            and (number is None or printed == number)
+            and (match["label"] is None or match["label"] in labels)
+        ):
+            return records.equation(article, ordinal)[0]
+    rest = name[len(match["article"]) :].strip()
+    raise UsageError(f"{match['article']} has no equation {rest}: `eqemb show` lists its equations")
+
+
+def check_not_article(records: Records, text: str) -> None:
+    """Refuse text that names an article but no equation: it is not meant as LaTeX."""
+    head = re.match(r"[^#():,]*[^#():,\s]", text.strip())
+    if head is None or len(head[0]) < 3 or records.key(head[0]) is None:
+        return
+    rest = text.strip()[len(head[0]) :]
+    if not has_math_sign(rest):
+        raise UsageError(
+            f"{text.strip()!r} names the article {head[0]} but no equation: write {head[0]}#4 for"
+            " its fourth equation, or put LaTeX between dollars"
+        )

@@ -1,0 +1,111 @@
+"""Find sentences that use a word near an equation or near similar equations."""
+
+from collections.abc import Iterable, Sequence
+from functools import cached_property
+from typing import NamedTuple
+
+from eqemb.article import EQUATION_MARK, Equation, equation_positions, read_tokens
+from eqemb.search.engine import Search
+
+#: Sentences on each side of an equation in which words are searched, and letters they are in.
+_SENTENCES, _MAX_LETTERS = 8, 20_000
+#: Words from which a line is a sentence: a heading is worse evidence.
+_MIN_SENTENCE = 5
+
+
+class SupportingSentence(NamedTuple):
+    """A sentence that uses a word."""
+
+    word: str
+    """In the form that the sentence has."""
+    sentence: str
+    article: str
+
+
+class _Line(NamedTuple):
+    """A line of text, and the stems in it with the forms of each."""
+
+    sentence: str
+    article: str
+    stems: dict[int, set[str]]
+    is_sentence: bool
+    """Whether it is a sentence rather than a heading."""
+
+
+class SentenceFinder:
+    """Sentences near an equation and near similar ones.
+
+    The equation itself comes before similar ones. For each, the sentences around it and those that
+    refer to it come before sentences further away.
+    """
+
+    def __init__(self, search: Search, rows: Sequence[int], *, own: bool) -> None:
+        """`rows` are equations, the most trusted first; with `own` the first is the query."""
+        self._search, self._rows, self._own = search, rows, own
+        self._texts: dict[str, tuple[str, list[int]]] = {}
+
+    def find(self, row: int, form: str | None, *, exact: bool = False) -> SupportingSentence | None:
+        """Return the first sentence with a stem, in this form of it if there is one."""
+        fallback: SupportingSentence | None = None
+        for lines in self._groups:
+            holding = [line for line in lines if row in line.stems]
+            holding.sort(key=lambda line: not line.is_sentence)  # stable: keeps the order of trust
+            for line in holding:
+                if form in line.stems[row]:
+                    return SupportingSentence(form or "", line.sentence, line.article)
+            if holding and fallback is None:
+                line = holding[0]
+                word = min(line.stems[row])
+                fallback = SupportingSentence(word, line.sentence, line.article)
+        return None if exact else fallback
+
+    @cached_property
+    def _groups(self) -> list[list[_Line]]:
+        """The lines in groups of equal trust, the most trusted first."""
+        groups: list[list[_Line]] = [[], [], [], []]
+        for at, row in enumerate(self._rows):
+            equation = self._search.equation(row)[0]
+            around, further = self._lines(equation)
+            first = 0 if at == 0 and self._own else 2
+            for group, texts in ((first, [*around, *equation.references]), (first + 1, further)):
+                groups[group] += [self._line(text, equation.article) for text in texts]
+        return groups
+
+    def _lines(self, equation: Equation) -> tuple[list[str], list[str]]:
+        """Return the lines around an equation, the nearest first, and those further away."""
+        text, marks = self._text(equation.article)
+        at, end = marks[equation.ordinal - 1], marks[equation.ordinal - 1] + len(EQUATION_MARK)
+        left, here_left = _split_own(text[max(0, at - _MAX_LETTERS) : at].split("\n"), last=True)
+        right, here_right = _split_own(text[end : end + _MAX_LETTERS].split("\n"), last=False)
+        here = [f"{here_left}[equation]{here_right}"] if here_left + here_right else []
+        around = here + left[-1:] + right[:1]
+        steps = range(1, _SENTENCES)
+        further = [side[at] for at in steps for side in (left[::-1], right) if at < len(side)]
+        return [line.replace(EQUATION_MARK, "[…]") for line in around], [
+            line.replace(EQUATION_MARK, "[…]") for line in further
+        ]
+
+    def _text(self, article: str) -> tuple[str, list[int]]:
+        """Return an article's text and the positions of its equations; cached."""
+        if article not in self._texts:
+            key = self._search.records.key(article)
+            text = "" if key is None else self._search.records.article_text(key)
+            self._texts[article] = text, equation_positions(text)
+        return self._texts[article]
+
+    def _line(self, sentence: str, article: str) -> _Line:
+        index = self._search.text
+        stems: dict[int, set[str]] = {}
+        words = read_tokens(sentence.replace("[equation]", " "))[0]
+        for word in map(str.lower, words):
+            row = index.word_id(word)
+            if row is not None:
+                stems.setdefault(int(index.stem_of[row]), set()).add(word)
+        return _Line(sentence, article, stems, len(words) >= _MIN_SENTENCE)
+
+
+def _split_own(lines: Iterable[str], *, last: bool) -> tuple[list[str], str]:
+    """Return the other lines, and the part of the equation's own line on this side of it."""
+    kept = list(lines)
+    own = kept.pop(-1 if last else 0) if kept else ""
+    return [line.strip() for line in kept if line.strip()], own

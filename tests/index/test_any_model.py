@@ -1,0 +1,88 @@
+"""A model of any kind can be the library's own: its vectors reach search, similar and describe."""
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from axes import make_library, make_model
+from eqemb.errors import UsageError
+from eqemb.facade.library import Library
+from eqemb.index.build import damaged_file, rebuild_vectors
+from eqemb.models.embeddings import Embeddings
+
+COSINE = r"\cos(x, y) = \frac{x \cdot y}{\|x\| \|y\|}"
+
+
+@contextmanager
+def library_with(tmp_path: Path, *arrays: str) -> Iterator[Library]:
+    """Open a library whose own model has only these arrays."""
+    with make_library(tmp_path, model=False) as library:
+        whole = make_model(library)
+        kinds = {name.partition("_")[2] for name in arrays}
+        model = Embeddings(
+            whole.config,
+            {name: whole.arrays[name] for name in arrays},
+            {kind: keys for kind, keys in whole.keys.items() if kind in kinds},
+        )
+        model.save(library.generation / "model")
+        rebuild_vectors(library.records, library.generation / "index", model)
+    with Library.open(tmp_path / "library") as library:
+        yield library
+
+
+def test_word_vectors_alone_rank_contexts(tmp_path: Path) -> None:
+    """Also where a model has alpha of words and no rho; equations have no vectors then."""
+    with library_with(tmp_path, "alpha_words") as library:
+        hits = library.search("angle", by="meaning").hits
+        assert {hit.article for hit in hits[:2]} <= {"angles", "documents"}
+        assert library.similar("angles#1").hits
+        assert library.describe("angles#1").words
+        assert library.query(["cosine"]).hits
+        assert library.words("cosine", 3).words
+        with pytest.raises(UsageError, match="no unit vectors"):
+            library.query([("V!x", "V!y", "n")])
+
+
+def test_equation_vectors_alone_rank_types(tmp_path: Path) -> None:
+    """As EqEmb has them: known equations have their own vectors, others have none."""
+    arrays = ("rho_words", "alpha_words", "rho_equations", "alpha_equations")
+    with library_with(tmp_path, *arrays) as library:
+        hits = library.similar("angles#1", by="meaning").hits
+        assert hits[0].equation.id == "documents#1"
+        assert all("meaning" in hit.parts for hit in library.similar(COSINE))
+        unseen = library.similar(r"\cos(x, y) + \aleph")
+        assert unseen.hits
+        assert all("meaning" not in hit.parts for hit in unseen)
+        assert library.describe(COSINE).words
+        assert library.query(["angles#1"], ["harmonic"]).hits
+        assert library.similar("angles#1", by="paper").hits
+        with pytest.raises(UsageError, match="no vector for this equation, nor unit vectors"):
+            library.similar(r"\cos(x, y) + \aleph", by="paper")
+
+
+def test_a_model_without_words_is_refused(tmp_path: Path) -> None:
+    """Contexts are made of words."""
+    with (
+        pytest.raises(UsageError, match="has no word vectors: a library's own model needs them"),
+        library_with(tmp_path, "alpha_equations"),
+    ):
+        pass
+
+
+def test_rebuilt_vectors_leave_hard_links_alone(tmp_path: Path) -> None:
+    """A new generation may link the files of one that is in use."""
+    with make_library(tmp_path) as library:
+        index, new = library.generation / "index", tmp_path / "new"
+        new.mkdir()
+        before = {path.name: path.read_bytes() for path in index.iterdir()}
+        for path in index.iterdir():
+            os.link(path, new / path.name)
+        rebuild_vectors(library.records, new, None)
+        assert {path.name: path.read_bytes() for path in index.iterdir()} == before
+        assert not list(new.glob("meaning.*"))
+        assert damaged_file(new) is None
+        rebuild_vectors(library.records, new, library.model)
+        assert {path.name: path.read_bytes() for path in new.iterdir()} == before

@@ -32,7 +32,8 @@ Items = list[Node]
 #: How deep elements may nest; converters make about two rows for every group.
 DEPTH = 120
 
-_MATH = re.compile(r"<(?:\w+:)?math\b.*</(?:\w+:)?math\s*>", re.DOTALL)
+_MATH = re.compile(r"<(?:\w+:)?math\b")
+_MATH_END = re.compile(r"</(?:\w+:)?math\s*>")
 _DECLARATION = re.compile("<!(?:DOCTYPE|ENTITY)", re.IGNORECASE)
 _PREFIX = re.compile(r"(</?)\w+:")
 _PREFIXED_ATTRIBUTE = re.compile(r"(\s\w+):(\w+\s*=)")
@@ -65,12 +66,14 @@ _TAGS.update({"ε": "V!ϵ", "φ": "V!ϕ", "*": "*", "∗": "*", "-": "−", "∥
 
 def read_mathml(text: str) -> tuple[Items, list[Problem]]:
     """The items of a formula's row, and what was not read; never raises."""
-    found = _MATH.search(text)
-    if found is None:
+    start = _MATH.search(text)
+    ends = [match.end() for match in _MATH_END.finditer(text, start.end())] if start else []
+    if start is None or not ends:
         return [], [Problem("no math element")]
-    if _DECLARATION.search(found[0]):
+    element = text[start.start() : ends[-1]]
+    if _DECLARATION.search(element):
         return [], [Problem("a document type inside")]
-    source = _PREFIXED_ATTRIBUTE.sub(r"\1_\2", _PREFIX.sub(r"\1", found[0]))
+    source = _PREFIXED_ATTRIBUTE.sub(r"\1_\2", _PREFIX.sub(r"\1", element))
     source = _ENTITY.sub(lambda match: _entity(match[0]), source)
     try:
         root = ET.fromstring(source)  # noqa: S314 - it declares no entities, see above

@@ -12,7 +12,8 @@ _FLAT = r"(?:[^{}\\]|\\.)*+"
 _BRACED = rf"\{{{_FLAT}\}}"
 for _ in range(7):
     _BRACED = rf"\{{(?:{_FLAT}{_BRACED})*+{_FLAT}\}}"
-_LENGTH = r"\[\s*-?\s*[\d.]*\s*(?:pt|em|ex|cm|mm|in|mu|bp|\\[a-zA-Z]+)\s*\]"
+# Possessive: a run of blanks may be split between these parts in one way only.
+_LENGTH = r"\[\s*+(?:-\s*+)?+[\d.]*+\s*+(?:pt|em|ex|cm|mm|in|mu|bp|\\[a-zA-Z]+)\s*+\]"
 
 _TOKEN = re.compile(
     rf"""
@@ -21,7 +22,7 @@ _TOKEN = re.compile(
           | (?:{"|".join(TEXT)})\s*{_BRACED}
           | (?:xymatrix|ar)(?=@)
           | [a-zA-Z@]+
-          | \\\*?(?:\s*{_LENGTH})?
+          | \\\*?(?:\s*+{_LENGTH})?
           | . )
     | \d+(?:\.\d+)? | \.\d+
     | '+ | \.\.\. | \|\|

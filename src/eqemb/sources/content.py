@@ -36,7 +36,7 @@ _TEX = re.compile(
     rb"|(?:sub)*section|chapter|magnification|bye|title|item|label|cite|centerline|noindent)"
 )
 _HEAD = re.compile(
-    rb"\\(?:document(?:class|style)(?!\s*(?:\[[^]]{0,500}\])?\s*\{standalone\})\b|begin\s*\{document\}"
+    rb"\\(?:document(?:class|style)(?!\s*+(?:\[[^]]{0,500}\]\s*+)?\{standalone\})\b|begin\s*\{document\}"
     rb"|magnification\b|bye\b)"
 )
 _MOST_MATCHES = 5_000

@@ -29,8 +29,8 @@ from eqemb.sources.streams import CHUNK
 
 _USE = re.compile(
     rb"\\(input|include|subfile|subfileinclude|includestandalone|InputIfFileExists|usepackage"
-    rb"|RequirePackage|documentclass|LoadClass|(?:sub)?(?:import|inputfrom|includefrom))\b\s*"
-    rb"(?:\[[^]]{0,500}\]\s*)?(?:\{([^{}]{0,300})\}(?:\s*\{([^{}]{0,300})\})?|([^][\s{}\\%]{1,300}))"
+    rb"|RequirePackage|documentclass|LoadClass|(?:sub)?(?:import|inputfrom|includefrom))\b\s*+"
+    rb"(?:\[[^]]{0,500}\]\s*+)?(?:\{([^{}]{0,300})\}(?:\s*\{([^{}]{0,300})\})?|([^][\s{}\\%]{1,300}))"
 )
 _MACRO = re.compile(r"\\[A-Za-z@]+|#\d|[{}]")
 _USE_SUFFIXES = {

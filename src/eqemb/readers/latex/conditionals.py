@@ -22,7 +22,7 @@ _PRIMITIVES = names(
 _TRUE = frozenset(("iftrue", "ifpdf", "ifpdftex", "ifPDFTeX"))
 _FALSE = names("iffalse ifxetex ifluatex ifXeTeX ifLuaTeX ifeof if@tempswa iftutex")
 _NUMBERS = re.compile(r"\s*(\\[A-Za-z@]+|-?\d+)\s*([<>=])\s*(\\[A-Za-z@]+|-?\d+)(?:\\relax|\s)?")
-_ASSIGNED = re.compile(r"\s*(?:=|by)?\s*(-?\d+|\\[A-Za-z@]+)\s?")
+_ASSIGNED = re.compile(r"\s*+(?:(?:=|by)\s*+)?(-?\d+|\\[A-Za-z@]+)\s?")
 _CONSTANTS = {r"\pdfoutput": 1, r"\z@": 0, r"\@ne": 1, r"\tw@": 2, r"\thr@@": 3, r"\m@ne": -1}
 _CASE = re.compile(r"\s*(\d+)\s?")
 

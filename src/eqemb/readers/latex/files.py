@@ -8,8 +8,8 @@ import re
 from bisect import bisect_right
 
 _DECLARED = re.compile(
-    rb"\\(?:usepackage|RequirePackage)\s*\[([^\]]*)\]\s*\{[^}]*inputenc[^}]*\}"
-    rb"|\\inputencoding\s*\{([^}]*)\}"
+    rb"\\(?:usepackage|RequirePackage)\s*\[([^\]]{0,500})\]\s*\{[^}]{0,500}inputenc"
+    rb"|\\inputencoding\s*\{([^}]{0,500})\}"
 )
 #: inputenc's names -> Python's. What is not here falls back to Windows-1252.
 _CODECS = {
@@ -23,13 +23,13 @@ _RESERVED = re.compile("[\ufffc\x00\U000f0000-\U0010ffff]")
 _DOCUMENT = re.compile(r"^[^%\n]*\\(?:documentclass|documentstyle)\b", re.MULTILINE)
 _BEGIN = re.compile(r"^[^%\n]*\\begin\s*\{document\}", re.MULTILINE)
 _INCLUDES = re.compile(
-    r"^[^%\n]*?\\(?:input|include|subfile|subfileinclude|import\s*\{[^}]*\})\s*\{?\s*"
+    r"^[^%\n]*?\\(?:input|include|subfile|subfileinclude|import\s*\{[^}]{0,500}\})\s*+(?:\{\s*+)?"
     r"([^\s{}\\]+)",
     re.MULTILINE,
 )
 #: arXiv's 00README: "paper.tex toplevelfile", or YAML and JSON with filename and usage.
-_OLD_README = re.compile(r"^\s*(\S+)\s+toplevelfile\s*$", re.MULTILINE)
-_FILENAME = r"filename[\"']?\s*:\s*[\"']?([^\s\"',]+)"
+_OLD_README = re.compile(r"^[ \t]*(\S+)[ \t]+toplevelfile[ \t]*$", re.MULTILINE)
+_FILENAME = r"filename[\"']?\s*:\s*[\"']?([^\s\"',]{1,500})"
 _NEW_README = re.compile(
     rf"{_FILENAME}(?:(?!filename).){{0,80}}?toplevel|toplevel(?:(?!usage).){{0,80}}?{_FILENAME}",
     re.DOTALL,

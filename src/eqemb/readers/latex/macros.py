@@ -148,7 +148,7 @@ def def_slots(parameters: str) -> tuple[Slot, ...]:
 
 
 _SPEC = re.compile(
-    r"\s*(?:[+!]|>\s*\{(?P<processor>(?:[^{}]|\{[^{}]*\})*)\}|\s)*"
+    r"(?:[+!\s]|>\s*\{(?P<processor>(?:[^{}]|\{[^{}]*\})*)\})*+"
     r"(?:(?P<simple>[mosvbg])|O\s*\{(?P<O>(?:[^{}]|\{[^{}]*\})*)\}|G\s*\{(?P<G>[^{}]*)\}"
     r"|t\s*(?P<t>\\[A-Za-z]+|.)|[dr]\s*(?P<d1>.)\s*(?P<d2>.)"
     r"|[DR]\s*(?P<D1>.)\s*(?P<D2>.)\s*\{(?P<Dd>(?:[^{}]|\{[^{}]*\})*)\}"

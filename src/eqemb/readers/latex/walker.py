@@ -53,7 +53,7 @@ _HEADING_INSIDE = re.compile(r"\\(?:sub)*section\b|\\chapter\b|\\begin\{document
 _REFERENCED = re.compile(
     r"\\(" + "|".join(sorted(EQUATION_REFERENCES)) + r")\*?\s*\{([^{}]*)\}(?:\{([^{}]*)\})?"
 )
-_FENCE = re.compile(r"\\begin\{empheq\}(?:\[[^\]]*\])?\{(\w+\*?)(?:=[^{}]*)?\}")
+_FENCE = re.compile(r"\\begin\{empheq\}(?:\[[^\]]{0,500}\])?\{(\w+\*?)(?:=[^{}]*)?\}")
 _MATH_LABEL = re.compile(r"\\label\s*\{[^{}]*\}|\n\s*|\$")
 _ENDS_SENTENCE = re.compile(r"(?<!\\right)(?<!\\left)\.[\s}\\,;:!]*(?:\\end\{\w+\*?\}\s*)*$")
 _LABEL_OPTION = re.compile(r"label\s*=\s*\{?([^{},\]]+)")

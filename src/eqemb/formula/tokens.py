@@ -13,7 +13,7 @@ _BRACED = rf"\{{{_FLAT}\}}"
 for _ in range(7):
     _BRACED = rf"\{{(?:{_FLAT}{_BRACED})*+{_FLAT}\}}"
 # Possessive: a run of blanks may be split between these parts in one way only.
-_LENGTH = r"\[\s*+(?:-\s*+)?+[\d.]*+\s*+(?:pt|em|ex|cm|mm|in|mu|bp|\\[a-zA-Z]+)\s*+\]"
+_LENGTH = r"\[\s*+(?:-\s*+)?+[0-9.]*+\s*+(?:pt|em|ex|cm|mm|in|mu|bp|\\[a-zA-Z]+)\s*+\]"
 
 _TOKEN = re.compile(
     rf"""
@@ -24,7 +24,7 @@ _TOKEN = re.compile(
           | [a-zA-Z@]+
           | \\\*?(?:\s*+{_LENGTH})?
           | . )
-    | \d+(?:\.\d+)? | \.\d+
+    | [0-9]+(?:\.[0-9]+)? | \.[0-9]+
     | '+ | \.\.\. | \|\|
     | \S
     """,

@@ -18,7 +18,7 @@ from eqemb.sources import names
 from eqemb.sources.archives import Member, tar_members
 from eqemb.sources.content import Content, identify, look
 from eqemb.sources.folders import Folder, Text, read_text
-from eqemb.sources.found import DEFAULTS, NO_PAPER, OTHER_FORMS, WHOLE, Found, Limits
+from eqemb.sources.found import DEFAULTS, NO_PAPER, OTHER_FORMS, OUTSIDE, WHOLE, Found, Limits
 from eqemb.sources.streams import CHUNK, ENGINES, Meter, Stream
 
 _NEARBY = 5_000  # files looked at around a TeX file that is given by itself
@@ -103,6 +103,10 @@ class _Finder:
                         yield found
         for path, reason in folder.failed:
             yield _skipped(folder.find(path), "unreadable", reason)
+        for path in folder.outside:
+            if not names.is_never(path):
+                target = names.shown(os.path.realpath(f"{folder.top}/{path}"))
+                yield _skipped(folder.find(path), OUTSIDE, f"it leads to {target}")
 
     def _in_file(self, found: Found, depth: int = 0) -> Iterator[Found]:
         """The papers in one file: one, many in a container, or the reason why there is none."""

@@ -78,23 +78,43 @@ def _uses(text: bytes) -> Iterator[str]:
         yield from (part.strip('" \t\r\n') + end for part in name.split(","))
 
 
-def _entry_kind(entry: "os.DirEntry[str]") -> str:
-    """'file' (also through a link), 'folder', or '' for what is passed over."""
+def leads_outside(path: str, top: str) -> bool:
+    """Whether a path resolves, through symbolic links, to something outside the folder `top`."""
+    return not Path(path).resolve().is_relative_to(Path(top).resolve())
+
+
+def _entry_kind(entry: "os.DirEntry[str]", top: str) -> str:
+    """'file', 'folder', 'outside' for a link that leaves `top`, or '' for what is passed over."""
     try:
-        if entry.is_dir(follow_symlinks=False):
-            return "folder"
-        return "file" if entry.is_file() else ""
-    except OSError:  # a link that leads to itself
+        is_folder = entry.is_dir()
+        if not is_folder and not entry.is_file():
+            return ""
+        if not entry.is_symlink():
+            return "folder" if is_folder else "file"
+        is_outside = leads_outside(entry.path, top)
+    except (OSError, RuntimeError):  # a link that leads to itself
         return ""
+    if is_outside:
+        return "outside"
+    return "" if is_folder else "file"  # a folder inside is walked where it is: links may loop
 
 
-def _walk(top: str, most: int) -> tuple[list[str], list[tuple[str, str]]]:
-    """All files below a folder sorted by path, and the folders that could not be listed.
+class _Listing(NamedTuple):
+    """The content of a folder, at any depth."""
 
-    Links to folders are not followed. Nearer folders come first, where `most` cuts it short.
-    """
+    files: list[str]
+    """Sorted by path."""
+    failed: list[tuple[str, str]]
+    """Folders that could not be listed, each with the reason."""
+    outside: list[str]
+    """Links whose target is outside the folder; they are not followed."""
+
+
+def _walk(top: str, most: int) -> _Listing:
+    """All that lies below a folder; nearer folders come first, where `most` cuts it short."""
     files: list[str] = []
     failed: list[tuple[str, str]] = []
+    outside: list[str] = []
     folders = [""]
     for here in folders:  # it grows
         if len(files) >= most:
@@ -102,13 +122,16 @@ def _walk(top: str, most: int) -> tuple[list[str], list[tuple[str, str]]]:
         try:
             with os.scandir(f"{top}/{here}") as entries:
                 visible = [entry for entry in entries if not is_hidden(entry.name)]
-                listed = sorted((f"{here}{entry.name}", _entry_kind(entry)) for entry in visible)
+                listed = sorted(
+                    (f"{here}{entry.name}", _entry_kind(entry, top)) for entry in visible
+                )
         except OSError as error:
             failed.append((here.rstrip("/") or ".", error.strerror or str(error)))
             continue
         files += [path for path, kind in listed if kind == "file"]
         folders += [f"{path}/" for path, kind in listed if kind == "folder"]
-    return sorted(files, key=lambda path: path.split("/")), failed
+        outside += [path for path, kind in listed if kind == "outside"]
+    return _Listing(sorted(files, key=lambda path: path.split("/")), failed, outside)
 
 
 def _group(folder: str) -> str:
@@ -128,7 +151,7 @@ class Folder:
     def __init__(self, top: str, limits: Limits, most: int = sys.maxsize) -> None:
         self.top = top
         self._limits = limits
-        self.files, self.failed = _walk(top, most)
+        self.files, self.failed, self.outside = _walk(top, most)
         self.texts: dict[str, Text] = {}
         self.bad: dict[str, str] = {}
         self._known: set[str] = set()

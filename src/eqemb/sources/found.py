@@ -15,12 +15,14 @@ from eqemb.errors import UsageError
 OTHER_FORMS = ("pdf only", "postscript only", "dvi only", "word processor file")
 #: Nothing that was meant as a paper, or nothing left of it.
 NO_PAPER = ("html only", "no TeX", "empty")
+#: A symbolic link in the given folder that leads out of it: it is not followed.
+OUTSIDE = "link outside folder"
 #: Why a source is no article: the causes of `Found.cause` and of the `SourceError`s of `load`.
 CAUSES = (
     *OTHER_FORMS,
     *NO_PAPER,
     *("withdrawn", "unreadable", "broken archive", "broken record", "unsupported archive"),
-    *("encrypted", "archive bomb", "too large"),
+    *("encrypted", "archive bomb", "too large", OUTSIDE),
 )
 #: What is wrong with a whole source, by what is wrong with the file that it depends on.
 WHOLE = {
@@ -30,7 +32,7 @@ WHOLE = {
     "file too large": "too large",
 }
 #: What an article may lack: the causes of `Source.problems`.
-PROBLEMS = (*WHOLE, "unsafe member", "not text", "unreadable file")
+PROBLEMS = (*WHOLE, "unsafe member", "not text", "unreadable file", OUTSIDE)
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,8 @@ from eqemb.article import Problem
 from eqemb.errors import SourceError
 from eqemb.sources.archives import Member
 from eqemb.sources.content import identify, is_text, look
-from eqemb.sources.found import DEFAULTS, WHOLE, Found, Limits, Source
+from eqemb.sources.folders import leads_outside
+from eqemb.sources.found import DEFAULTS, OUTSIDE, WHOLE, Found, Limits, Source
 from eqemb.sources.names import bare, is_hidden, is_paper, is_wanted, safe_path
 from eqemb.sources.streams import SIP, Meter, Stream, whole
 
@@ -62,6 +63,9 @@ def _load_folder(source: Source, found: Found, meter: Meter) -> None:
     source.main = posixpath.basename(found.root)
     for path in found.files:
         name = posixpath.relpath(path, home)
+        if path != found.root and leads_outside(f"{found.path}/{path}", found.path):
+            source.problems.append(Problem(OUTSIDE, name))  # the link has changed since `discover`
+            continue
         try:
             with Path(found.path, path).open("rb") as file:
                 _keep(source, name, whole(file), meter)

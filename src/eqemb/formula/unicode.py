@@ -17,6 +17,7 @@ _SUPERSCRIPTS = str.maketrans(
     "⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻⁼⁽⁾ⁿⁱᵀᵏᵃᵇᶜᵈᵉᶠᵍʰʲˡᵐᵒᵖʳˢᵗᵘᵛʷˣʸᶻ′*",
 )
 _SUBSCRIPTS = str.maketrans("0123456789+−=()aehijklmnoprstuvx", "₀₁₂₃₄₅₆₇₈₉₊₋₌₍₎ₐₑₕᵢⱼₖₗₘₙₒₚᵣₛₜᵤᵥₓ")
+_ROOTS = {"": "√", "2": "√", "3": "∛", "4": "∜"}
 _COMBINING = {
     "^": "\u0302", "~": "\u0303", "¯": "\u0304", "→": "\u20d7", "˙": "\u0307", "¨": "\u0308",
     "ˇ": "\u030c", "´": "\u0301", "`": "\u0300", "˘": "\u0306", "˚": "\u030a",
@@ -72,6 +73,8 @@ class _Writer:
                 text = f" {text} " if previous is not None and not _is_infix(previous) else text
             elif item.tag == "&comma;":
                 text = self.mark(item, ",") + " "
+            elif previous is not None and item.tag == "O!root" and _bare(text)[0] not in "√∛∜":
+                text = " " + text  # `a ⁿ√b` is not `aⁿ√b`
             elif previous is not None and (_is_word(item) or _is_word(previous)):
                 text = text if _bare(text)[:1] in "([{" else " " + text
             if previous is not None and item.look and "row" in item.look:
@@ -111,7 +114,7 @@ class _Writer:
         if kind == "M!":
             return self.group(node, depth)
         if tag == "O!root":
-            return f"{self.mark(node, '√')}{self.bracketed(node.get('w'), depth)}"
+            return self.root_sign(node, depth) + self.bracketed(node.get("w"), depth)
         if tag == "O!divide":
             over, under = (self.bracketed(node.get(edge), depth) for edge in "ou")
             return f"{over}{self.mark(node, '/')}{under}"
@@ -120,6 +123,14 @@ class _Writer:
         if node.look and "glyph" in node.look:
             return self.mark(node, str(node.look["glyph"]))
         return self.mark(node, _bare(unescape(tag[2:] if kind[1:] == "!" else tag)))
+
+    def root_sign(self, node: Node, depth: int) -> str:
+        """A radical sign with its index: `∛`, or `ⁿ√` where Unicode has no sign of its own."""
+        index = self.row(node.get("c"), depth + 1)
+        sign = _ROOTS.get(_bare(index))
+        if sign is None:
+            return _script(index, "^", _SUPERSCRIPTS) + self.mark(node, "√")
+        return _MARKED + sign if _MARKED in index else self.mark(node, sign)
 
     def bracketed(self, node: Node | None, depth: int) -> str:
         text = self.row(node, depth + 1)

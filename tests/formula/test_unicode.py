@@ -13,6 +13,8 @@ from eqemb.formula import Layout, layout, picture
         (r"\frac{a+b}{c}", "(a + b)/c"),
         (r"\sqrt{x}", "√x"),
         (r"\sqrt{x+1}", "√(x + 1)"),
+        (r"\binom{n+1}{k}", "(n + 1 choose k)"),
+        (r"{i<n \atop j}", "i < n, j"),
         (r"\sqrt[3]{x}", "∛x"),
         (r"\sqrt[4]{x+1}", "∜(x + 1)"),
         (r"\root n \of x", "ⁿ√x"),

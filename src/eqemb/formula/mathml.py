@@ -215,7 +215,7 @@ class _Writer:
                 made = f"<mroot{mark}><mrow>{inside}</mrow>{self.row(index)}</mroot>"
         else:
             look = node.look or {}
-            bar = ' linethickness="0"' if "nobar" in look else ""
+            bar = ' linethickness="0"' if node.tag == "O!atop" else ""
             style = ' displaystyle="true"' if "display" in look else ""
             above, below = self.row(node.get("o")), self.row(node.get("u"))
             made = f"<mfrac{bar}{style}{mark}>{above}{below}</mfrac>"

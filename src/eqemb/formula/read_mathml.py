@@ -198,7 +198,7 @@ class _Reader:
             element.get("linethickness", "1").strip("0.pxtemd ")
             or element.get("linethickness") is None
         )
-        node = Node("O!divide", None if bar else {"nobar": True})
+        node = Node("O!divide" if bar else "O!atop")
         node.put("o", baseline_of(above))
         node.put("u", baseline_of(below))
         return [node]

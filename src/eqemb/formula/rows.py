@@ -337,9 +337,12 @@ def attach(base: Node, edge: str, script: list[Node]) -> bool:
 
 
 def fraction(above: list[Node], below: list[Node], shape: tuple[str, str, bool]) -> Node:
-    """A fraction from its two rows; `shape` is (open, close, is there a bar)."""
+    """A fraction from its two rows; `shape` is (open, close, is there a bar).
+
+    Without a bar it is no quotient: the node of a binomial coefficient is `O!atop`.
+    """
     opener, closer, bar = shape
-    node = Node("O!divide", None if bar else {"nobar": True})
+    node = Node("O!divide" if bar else "O!atop")
     node.put("o", baseline_of(above))
     node.put("u", baseline_of(below))
     if opener and closer:

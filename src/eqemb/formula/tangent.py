@@ -2,7 +2,7 @@ r"""Where Tangent's tree (by way of LaTeXML) differs from ours on purpose; only 
 
 Ours groups norms, floors and angles like other fences; Tangent leaves them flat, and wraps them
 when they carry a script (`\lVert` alone is grouped). `\mathop{...}` is an operator to LaTeXML,
-and a single letter in `\textbf` is text.
+and a single letter in `\textbf` is text. A fraction without a bar is a division to Tangent.
 """
 
 import re
@@ -25,6 +25,8 @@ def tangent_exact(root: Node | None) -> None:
             second, node.tag = Node("|"), "|"
             second.kids, second.n = node.kids, node.n
             node.kids, node.n = None, second
+        elif node.tag == "O!atop":
+            node.tag = "O!divide"
         elif "mid" in look:
             node.tag = "∣"
         elif "mathop" in look and node.tag[:2] == "V!":

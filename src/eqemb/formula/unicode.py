@@ -118,11 +118,18 @@ class _Writer:
         if tag == "O!divide":
             over, under = (self.bracketed(node.get(edge), depth) for edge in "ou")
             return f"{over}{self.mark(node, '/')}{under}"
+        if tag == "O!atop":
+            return self.pair(node, ", ", depth)
         if kind == "W!":
             return ""
         if node.look and "glyph" in node.look:
             return self.mark(node, str(node.look["glyph"]))
         return self.mark(node, _bare(unescape(tag[2:] if kind[1:] == "!" else tag)))
+
+    def pair(self, node: Node, between: str, depth: int) -> str:
+        """What stands over and under no bar, on one line."""
+        over, under = (self.row(node.get(edge), depth + 1) for edge in "ou")
+        return f"{over}{self.mark(node, between)}{under}"
 
     def root_sign(self, node: Node, depth: int) -> str:
         """A radical sign with its index: `∛`, or `ⁿ√` where Unicode has no sign of its own."""
@@ -142,6 +149,9 @@ class _Writer:
         opener, closer, columns = (found[1], found[2], int(found[4])) if found else ("", "", 1)
         cells: list[str] = []
         head = node.get("w")
+        if opener == "(" and head is not None and head.tag == "O!atop" and head.n is None:
+            cells.append(self.pair(head, " choose ", depth + 1))
+            head = None
         while head is not None:
             cells.append(self.row(head, depth + 1))
             head = head.get("e")

@@ -44,6 +44,8 @@ def test_sentences(paragraph: str, cut: list[str]) -> None:
         (r"\textcolor{red}{red} \color{blue} blue", "red blue"),
         (r"\LaTeX{} and \TeX", "LaTeX and TeX"),
         (r"one\\two\\[2pt]three", "one two three"),
+        (r"one\\ [-8pt] two\\* [2 \baselineskip]three", "one two three"),
+        (r"one\\ [two] three\\[2pt][four]", "one [two] three [four]"),
         (r"one\,two\ three", "one two three"),
         (r"\vspace{1em}one\hspace*{2pt}two\vskip 3pt plus 1fil three", "onetwo three"),
         (r"\resizebox{2cm}{!}{one} \makebox[2cm][l]{two}", "one two"),

@@ -73,6 +73,8 @@ def test_the_environment_is_kept() -> None:
 @pytest.mark.parametrize(
     ("rows", "found"),
     [
+        (r"a\\ [-8pt] b\\*" "\n" r"[2 em]c", [("1", "a"), ("2", "b"), ("3", "c")]),
+        (r"a\\ [b]", [("1", "a"), ("2", "[b]")]),
         (r"a\nonumber\\b", [("1", r"a \\ b")]),
         (r"a\\b\nonumber", [("1", r"a \\ b")]),
         (r"a\\b\notag\\c\notag\\d", [("1", "a"), ("2", r"b \\ c \\ d")]),

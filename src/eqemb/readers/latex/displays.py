@@ -12,7 +12,12 @@ _ROW_TOKEN = re.compile(
     r"\\\\|\\cr(?![A-Za-z])|\\begin\s*\{|\\end\s*\{|\\(?:short)?intertext\s*(?=\{)|\\.|[{}]",
     re.DOTALL,
 )
-_ROW_END = re.compile(r"\*?(?:\[\s*(?:-?[\d.]+\s*[A-Za-z]{2}|-?[\d.]*\\[A-Za-z]+)\s*\])?")
+#: What belongs to a line break: a star, and a length in brackets. After a blank only a number with
+#: a unit is a length: what else stands in brackets there is the start of the next row.
+ROW_END = re.compile(
+    r"\*?(?:\[\s*(?:-?[\d.]+\s*[A-Za-z]{2}|-?[\d.]*\\[A-Za-z]+)\s*\]"
+    r"|\s++\[\s*-?\s*[\d.]+\s*(?:pt|em|ex|cm|mm|in|bp|pc|mu|sp|dd|cc|\\[A-Za-z@]+)\s*\])?"
+)
 _MARK = re.compile(
     r"\\(?:(?:ltx@)?label\s*\{(?P<label>[^{}]*)\}"
     r"|(?P<tag>tag\*?\s*\{)"
@@ -129,7 +134,7 @@ def split_rows(text: str, start: int, end: int) -> list[tuple[int, int]]:
             pass  # the environment closed and the brace of its name opened
         elif depth == 0 and token in ("\\\\", "\\cr"):
             rows.append((row_start, match.start()))
-            row_start = _ROW_END.match(text, match.end(), end).end()  # type: ignore[union-attr]
+            row_start = ROW_END.match(text, match.end(), end).end()  # type: ignore[union-attr]
         elif depth == 0 and "intertext" in token and text[row_start : match.start()].strip():
             rows.append((row_start, match.start()))  # amsmath ends the row before it
             row_start = match.start()

@@ -24,6 +24,7 @@ from eqemb.readers.latex.commands import (
 )
 from eqemb.readers.latex.displays import (
     EDGE,
+    ROW_END,
     Row,
     count_displays,
     group_end,
@@ -427,9 +428,9 @@ class Walk:
             return self.accent(ACCENTS[symbol], pos, end)
         if symbol == "\\":
             self.say(" ")
-            if self.text.startswith("*", pos):
-                pos += 1
-            return self.optional(pos, end)[2] if self.text.startswith("[", pos) else pos
+            after = ROW_END.match(self.text, pos, end).end()  # type: ignore[union-attr]
+            has_option = after <= pos + 1 and self.text.startswith("[", after)
+            return self.optional(after, end)[2] if has_option else after
         if symbol in "%&#_":
             self.say(symbol)
         elif symbol == "$":

@@ -32,6 +32,17 @@ _MARK = re.compile(
     r"|displaybreak|allowdisplaybreaks|IEEEeqnarraynumspace|qedhere|footnotemark"
     r")(?![A-Za-z@]))"
 )
+_OPTIONS = r"\s*+(?:\[[^\]]{0,2000}\]\s*+)*"
+_GRAPHICS = re.compile(
+    rf"\\(?:includegraphics|includesvg|includepdf|epsfig|psfig|epsfbox)\*?{_OPTIONS}\{{[^{{}}]*\}}"
+)
+#: What may stand around drawings without making a formula of them: boxes, tables, spaces.
+_FRAME = re.compile(
+    r"\\(?:raisebox|scalebox|resizebox|hspace|vspace)\*?\s*\{[^{}]*\}"
+    r"|\\(?:begin|end)\s*\{[a-zA-Z]+\*?\}(?:\{[lcr|@ ]*\})?"
+    r"|\\(?:vcenter|hbox|mbox|fbox|centering|quad|qquad|hfill|displaystyle)(?![A-Za-z])"
+    r"|\\\\(?:\[[^\]]{0,100}\])?|\\[,;:! ]|[\s&{}~.,;]"
+)
 _BRACES = re.compile(r"\\.|[{}]", re.DOTALL)
 _DISPLAY = r"\{(?:" + "|".join(re.escape(name) for name in sorted(DISPLAYS)) + r"|empheq)\}"
 #: Where a display opens or closes by its name: no formula in running text reaches beyond.
@@ -59,6 +70,12 @@ class Row:
     notes: list[tuple[int, int]] = field(default_factory=list)
     """Where footnotes stand in it."""
     latex: str = ""
+
+
+def is_drawing(latex: str) -> bool:
+    """Whether an equation would hold nothing but included drawings."""
+    without, count = _GRAPHICS.subn("", latex)
+    return count > 0 and not _FRAME.sub("", without)
 
 
 def may_hold_edge(formula: str) -> bool:

@@ -28,6 +28,7 @@ from eqemb.readers.latex.displays import (
     Row,
     count_displays,
     group_end,
+    is_drawing,
     may_hold_edge,
     read_row,
     split_rows,
@@ -572,10 +573,10 @@ class Walk:
             self._equation(name, rows[start : index + 1], numbers[index], display)
             start = index + 1
         self._equation(name, rows[start:], numbers[counts[-1]] if counts else None, display)
-        if not any(row.latex for row in rows):
+        if all(not row.latex or is_drawing(row.latex) for row in rows):
             self.found.nested += 1
-            if not counts:  # else it is told with its number
-                self.problem("empty equation", rows[0].start, name)
+        if not counts and not any(row.latex for row in rows):  # else it is told with its number
+            self.problem("empty equation", rows[0].start, name)
 
     def _number(self, name: str, row: Row, *, last: bool) -> str | None:
         """The printed number of a row, None where it has none; counts."""
@@ -621,6 +622,9 @@ class Walk:
         if not text:
             if number is not None:
                 self.problem("empty equation", rows[0].start, name)
+            return
+        if is_drawing(text):
+            self.problem("drawing in a display", rows[0].start, name)
             return
         index = len(self.found.equations)
         if index >= MARKS:

@@ -13,6 +13,10 @@ from dataclasses import dataclass, field
 #: Stands in an article's text where an equation stands (U+FFFC, object replacement character).
 EQUATION_MARK = "\ufffc"
 
+#: Stands for a dollar sign in an article's text (U+FF04): there, `$` delimits mathematics.
+#: `eqemb.formula.running_text` turns texts into what people read.
+DOLLAR = "\uff04"
+
 # A word: letters (with accents as characters of their own, too) and digits, with inner hyphens,
 # apostrophes and dots kept ("f-measure", "e.g").
 _PART = r"[^\W_]+(?:[\u0300-\u036f]+[^\W_]*)*"
@@ -98,6 +102,7 @@ class Article:
     """Where it was found, for people: a path, and the member within an archive after `!`."""
     collection: str = ""
     title: str = ""
+    """Plain text, formulas in it as Unicode."""
     main_file: str = ""
     text: str = ""
     sections: list[str] = field(default_factory=list)

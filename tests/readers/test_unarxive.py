@@ -79,6 +79,7 @@ def test_mathematics_of_titles_and_abstracts_stands_between_dollars() -> None:
         abstract={"section": "Abstract", "text": "Let $a$ and\n$$ b = c $$ and $d$. End."},
     )
     assert article.words() == ["The", "th", "word", "Abstract", "Let", "and", "and", "End"]
+    assert article.title == "The k-th word"
 
 
 def test_money_is_no_mathematics() -> None:

@@ -8,13 +8,14 @@ import json
 import re
 from typing import Any
 
-from eqemb.article import EQUATION_MARK, Article, Equation, Problem
+from eqemb.article import DOLLAR, EQUATION_MARK, Article, Equation, Problem
 from eqemb.errors import SourceError
+from eqemb.formula.running_text import plain_text
 from eqemb.readers.latex.prose import sentences
 
 _ENTRY = re.compile(r"\{\{(\w+):([^{}]*)\}\}")
 _TIDY = re.compile(r" ?\([\s,;]*\)| ?\[[\s,;]*\]| (?=[.,;:?!](?:\s|$))")
-_DOLLARS = re.compile(r"(＄＄?)([^＄]+)\1")
+_DOLLARS = re.compile(rf"({DOLLAR}{DOLLAR}?)([^{DOLLAR}]+)\1")
 
 
 def read_unarxive(name: str, origin: str, collection: str, line: bytes) -> Article:
@@ -27,7 +28,7 @@ def read_unarxive(name: str, origin: str, collection: str, line: bytes) -> Artic
         texts += [(_text(p.get("section")), _text(p.get("text"))) for p in record["body_text"]]
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise SourceError("broken record", f"not an unarXive paper ({error!r})"[:200]) from None
-    article = Article(name, origin, collection, title=title, main_file=f"{name}.json")
+    article = Article(name, origin, collection, title=plain_text(title), main_file=f"{name}.json")
     article.source_bytes = len(line)
     blocks = [title]
     for number, (heading, text) in enumerate(texts, 1):
@@ -42,7 +43,7 @@ def read_unarxive(name: str, origin: str, collection: str, line: bytes) -> Artic
 
 def _text(value: Any) -> str:
     """A field as text, none of our own marks in it: a dollar there is money."""
-    return str(value or "").replace(EQUATION_MARK, " ").replace("$", "＄")
+    return str(value or "").replace(EQUATION_MARK, " ").replace("$", DOLLAR)
 
 
 def _marked(value: Any) -> str:

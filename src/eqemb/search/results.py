@@ -9,17 +9,13 @@ from typing import Any
 from eqemb.article import Equation
 from eqemb.errors import UsageError
 from eqemb.formula import layout
+from eqemb.formula.running_text import plain_text
 from eqemb.sources.names import arxiv_id
 
 #: How wide an answer is as text, where nobody says.
 WIDTH = 113
 #: A title is shown from so many letters on, and words around an equation up to so many.
 _TITLE, _SNIPPET = 12, 86
-#: `$2.73$` may be a reference or a value: it is a reference in parentheses, after *Eq.* or *see*,
-#: and where a sentence begins with *In*.
-_NUMBER = r"\$((?:[1-9]\d*|[A-Z]\.\d+)(?:\.\d+[a-z]?)*)\$"
-_BEFORE = r"((?:^|(?<=[.:;] ))(?:In|From|By|Using) |\b(?:[Ee]q(?:ns?|s|uations?)?|[Ss]ee)\.?[ ~]?)"
-_REFERENCE = re.compile(rf"\({_NUMBER}\)|{_BEFORE}{_NUMBER}")
 _PLACE = re.compile(r"\[(?:equation|…)\]")
 
 
@@ -186,11 +182,7 @@ def cut(text: str, width: int) -> str:
 
 def readable(sentence: str) -> str:
     """A sentence with its formulas in Unicode, and references to equations as printed."""
-    text = _REFERENCE.sub(
-        lambda found: f"({found[1]})" if found[1] else f"{found[2]}({found[3]})", sentence
-    )
-    text = re.sub(r"\$([^$]*)\$", lambda found: layout(found[1]).to_text(), text)
-    text = re.sub(r"\[…\](?:\s*\[…\])+", "[…]", text)
+    text = re.sub(r"\[…\](?:\s*\[…\])+", "[…]", plain_text(sentence))
     text = re.sub(r"(?<=[^\s(])(?=\[(?:equation|…)\])", " ", text)
     return re.sub(r"(\[(?:equation|…)\])(?=[\w(\[])", r"\1 ", text).strip()
 

@@ -6,6 +6,7 @@ unknown and read as if it were formatting: its name is dropped, its arguments ar
 
 from typing import Final
 
+from eqemb.article import DOLLAR
 from eqemb.formula import MATHEMATICS
 
 
@@ -174,7 +175,7 @@ CHARACTERS: Final = {
     "textquotedblright": "”", "TeX": "TeX", "LaTeX": "LaTeX", "LaTeXe": "LaTeX2e",
     "BibTeX": "BibTeX", "textregistered": "®", "texttrademark": "™", "textdegree": "°",
     "guillemotleft": "«", "guillemotright": "»", "textbar": "|", "textless": "<",
-    "textgreater": ">", "euro": "€", "lq": "‘", "rq": "’", "slash": "/", "textdollar": "＄",
+    "textgreater": ">", "euro": "€", "lq": "‘", "rq": "’", "slash": "/", "textdollar": DOLLAR,
     "textasteriskcentered": "*", "textbullet": "•", "textperiodcentered": "·", "quad": " ",
     "qquad": " ", "space": " ", "newline": " ", "hfill": " ", "linebreak": " ", "break": " ",
     "par": "\n\n", "thinspace": " ", "enspace": " ", "nobreakspace": " ",

@@ -6,6 +6,7 @@ from typing import Protocol
 
 from eqemb.article import EQUATION_MARK, Article, Equation, Problem
 from eqemb.errors import SourceError
+from eqemb.formula.running_text import plain_text
 from eqemb.readers.latex.commands import KNOWN
 from eqemb.readers.latex.displays import count_displays
 from eqemb.readers.latex.expand import Expanded, expand
@@ -62,7 +63,7 @@ def _add_document(article: Article, files: Files, main: str) -> list[str]:
     """Read one document into the article; the files it took."""
     expanded = expand(files, main)
     found = Walker(expanded).run(expanded.body_start)
-    article.title = article.title or _without_marks(found.title)
+    article.title = article.title or plain_text(_without_marks(found.title))
     article.sections += [_without_marks(title) for title in found.sections]
     article.problems += [*expanded.problems, *found.problems]
     for name, count in _unknown(expanded).items():

@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from eqemb.article import Problem
+from eqemb.article import DOLLAR, Problem
 from eqemb.readers.latex.commands import (
     ACCENTS,
     CHARACTERS,
@@ -435,7 +435,7 @@ class Walk:
         if symbol in "%&#_":
             self.say(symbol)
         elif symbol == "$":
-            self.say("＄")
+            self.say(DOLLAR)
         elif symbol in " ,;:\n\t!>":
             self.say(" ")
         return pos

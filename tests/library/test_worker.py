@@ -16,6 +16,7 @@ from eqemb.facade.library import Library
 from eqemb.library import worker
 from eqemb.library.ingest import Backstops
 from eqemb.library.worker import make_record, read_found, receive, send
+from eqemb.readers.registry import READERS, Reader
 from eqemb.sources import Found, Limits
 from synthetic import HAS_PROC, HOSTILE, hostile, living, papers, start, wait_for
 
@@ -151,7 +152,7 @@ def test_a_defect_of_ours_is_a_cause(monkeypatch: pytest.MonkeyPatch, error: Exc
     def fail(_source: object) -> None:
         raise error
 
-    monkeypatch.setattr(worker, "read_latex", fail)
+    monkeypatch.setitem(READERS, "tex", Reader(fail))
     with pytest.raises(SourceError, match=f"internal error: {type(error).__name__}"):
         read_found(found(), Limits())
 

@@ -20,10 +20,9 @@ from eqemb.article import Article, Equation, Problem
 from eqemb.library.near_duplicates import sketch
 from eqemb.errors import SourceError
 from eqemb.formula import layout
-from eqemb.readers.latex import read_latex
 from eqemb.library.database import Form, Record, from_article, skipped
 from eqemb.sources import Found, Limits, load
-from eqemb.readers.unarxive import read_unarxive
+from eqemb.readers.registry import read_source
 
 try:
     import resource
@@ -49,11 +48,7 @@ def _one_paper() -> Iterator[None]:
 @_one_paper()
 def read_found(found: Found, limits: Limits) -> Article:
     """Open and read one source; a `SourceError` says why it is no article."""
-    source = load(found, limits)
-    if source.form == "unarxive":
-        line = next(iter(source.files.values()))
-        return read_unarxive(source.name, source.origin, source.collection, line)
-    return read_latex(source)
+    return read_source(load(found, limits))
 
 
 @_one_paper()

@@ -12,14 +12,16 @@ from eqemb.article import DOLLAR, EQUATION_MARK, Article, Equation, Problem
 from eqemb.errors import SourceError
 from eqemb.formula.running_text import plain_text
 from eqemb.readers.latex.prose import sentences
+from eqemb.sources import Source
 
 _ENTRY = re.compile(r"\{\{(\w+):([^{}]*)\}\}")
 _TIDY = re.compile(r" ?\([\s,;]*\)| ?\[[\s,;]*\]| (?=[.,;:?!](?:\s|$))")
 _DOLLARS = re.compile(rf"({DOLLAR}{DOLLAR}?)([^{DOLLAR}]+)\1")
 
 
-def read_unarxive(name: str, origin: str, collection: str, line: bytes) -> Article:
-    """The article that one line of unarXive's JSONL holds."""
+def read_unarxive(source: Source) -> Article:
+    """Read one line of unarXive's JSONL, the only file of the source."""
+    (line,) = source.files.values()
     try:
         record = json.loads(line)
         abstract, entries = record["abstract"] or {}, dict(record["ref_entries"])
@@ -28,8 +30,14 @@ def read_unarxive(name: str, origin: str, collection: str, line: bytes) -> Artic
         texts += [(_text(p.get("section")), _text(p.get("text"))) for p in record["body_text"]]
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise SourceError("broken record", f"not an unarXive paper ({error!r})"[:200]) from None
-    article = Article(name, origin, collection, title=plain_text(title), main_file=f"{name}.json")
-    article.source_bytes = len(line)
+    article = Article(
+        source.name,
+        source.origin,
+        source.collection,
+        title=plain_text(title),
+        main_file=f"{source.name}.json",
+        source_bytes=len(line),
+    )
     blocks = [title]
     for number, (heading, text) in enumerate(texts, 1):
         section = _heading(heading, entries)

@@ -1,6 +1,7 @@
 """Where papers come from: finding them under the paths given, and opening one at a time.
 
     found      what is found and opened, its limits, the words for what went wrong
+    formats    suffixes of other formats than LaTeX, registered by their readers
     names      what names say: of files, and of articles
     streams    bytes one after the other, decompressed within bounds
     archives   the members of a tar or a zip

@@ -18,6 +18,7 @@ from eqemb.sources import names
 from eqemb.sources.archives import Member, tar_members
 from eqemb.sources.content import Content, identify, look
 from eqemb.sources.folders import Folder, Text, read_text
+from eqemb.sources.formats import format_of
 from eqemb.sources.found import DEFAULTS, NO_PAPER, OTHER_FORMS, OUTSIDE, WHOLE, Found, Limits
 from eqemb.sources.streams import CHUNK, ENGINES, Meter, Stream
 
@@ -112,6 +113,9 @@ class _Finder:
         """The papers in one file: one, many in a container, or the reason why there is none."""
         if found.cause:
             yield _skipped(found, found.cause, found.detail)
+            return
+        if form := format_of(found.origin):
+            yield self._named(replace(found, form=form))
             return
         try:
             with found.open() as file:

@@ -75,7 +75,7 @@ class Found:
     files: tuple[str, ...] = ()
     data: bytes | None = field(default=None, repr=False)
     form: str = "tex"
-    """'tex' or 'unarxive'."""
+    """The name of its format, as `eqemb.readers.registry` has it."""
     cause: str = ""
     """Why it is skipped; '' where it is to be loaded."""
     detail: str = ""

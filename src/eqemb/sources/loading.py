@@ -25,15 +25,26 @@ def load(found: Found, limits: Limits = DEFAULTS) -> Source:
     try:
         if found.kind == "folder":
             _load_folder(source, found, Meter(limits))
-        elif found.form == "unarxive":
-            source.main = f"{posixpath.basename(found.name)}.json"
-            source.files[source.main] = found.data or b""
+        elif found.form != "tex":
+            _load_document(source, found, limits)
         else:
             with found.open() as file:
                 _load_file(source, file, Meter(limits))
     except OSError as error:
         raise SourceError("unreadable", error.strerror or str(error)) from error
     return source
+
+
+def _load_document(source: Source, found: Found, limits: Limits) -> None:
+    """Fill a source from a document that is one file, or one record, as it stands."""
+    with found.open() as file:
+        data = file.read(limits.file_bytes + 1)
+    if len(data) > limits.file_bytes:
+        raise SourceError("too large", f"more than {limits.file_bytes:,} bytes")
+    is_record = found.form == "unarxive"  # a line of a file: it has no name of its own
+    name = f"{found.name}.json" if is_record else found.origin.rpartition("!")[2]
+    source.main = posixpath.basename(name)
+    source.files[source.main] = data
 
 
 def _load_file(source: Source, file: BinaryIO, meter: Meter) -> None:

@@ -7,6 +7,8 @@ import posixpath
 import re
 from collections import Counter
 
+from eqemb.sources.formats import format_of
+
 _PAPER = (".tex", ".ltx", ".latex")
 _TEX = (*_PAPER, ".sty", ".cls", ".def", ".clo", ".bbl", ".tikz", ".inp")
 _PACKED = (".gz", ".tgz", ".tar", ".zip", ".bz2", ".tbz", ".tbz2", ".xz", ".txz", ".jsonl")
@@ -73,7 +75,7 @@ def suffix(name: str) -> str:
 def bare(name: str) -> str:
     """A file name without the suffixes we know (`0704.0001` has none)."""
     for _ in range(8):  # a hostile name may have millions
-        if suffix(name) in {*_PACKED, *_PAPER, *_OTHER_FORM}:
+        if suffix(name) in {*_PACKED, *_PAPER, *_OTHER_FORM} or format_of(name):
             name = posixpath.splitext(name)[0]
     return name
 
@@ -95,18 +97,20 @@ def is_packed(path: str) -> bool:
 
 def is_meant(path: str) -> bool:
     """Whether someone meant the file as a paper, so that not reading it is worth a word."""
-    return is_archive(path) or suffix(path) in {*_PAPER, *_OTHER_FORM}
+    return is_archive(path) or suffix(path) in {*_PAPER, *_OTHER_FORM} or bool(format_of(path))
 
 
 def is_wanted(path: str) -> bool | None:
     """Whether a file belongs to a paper's text, by its name; None: its content says."""
     if suffix(path) in _TEX or posixpath.basename(path).startswith("00README"):
         return True
-    return False if suffix(path) in _NOT_TEX else None
+    return False if suffix(path) in _NOT_TEX or format_of(path) else None
 
 
 def is_never(path: str) -> bool:
     """Whether a file is no paper, whatever it holds."""
+    if format_of(path):
+        return False
     return suffix(path) in NEVER or posixpath.basename(path) == ACCOUNT
 
 

@@ -2,7 +2,6 @@
 
 import re
 from collections import Counter
-from typing import Protocol
 
 from eqemb.article import EQUATION_MARK, Article, Equation, Problem
 from eqemb.errors import SourceError
@@ -23,23 +22,13 @@ from eqemb.readers.latex.prose import (
 )
 from eqemb.readers.latex.structure import Walker
 from eqemb.readers.latex.walker import Found, Structure
+from eqemb.sources import Source
 
 _LONGEST = 4000  # characters of a context
 _COMMAND = re.compile(r"\\\\|\\([A-Za-z]+)")
 
 
-class Opened(Protocol):
-    """What reading needs of a source (see sources)."""
-
-    name: str
-    origin: str
-    collection: str
-    files: dict[str, bytes]
-    main: str | None
-    problems: list[Problem]
-
-
-def read_latex(source: Opened) -> Article:
+def read_latex(source: Source) -> Article:
     """The article that a LaTeX source holds."""
     files = Files(source.files)
     main = source.main or files.main()

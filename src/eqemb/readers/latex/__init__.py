@@ -2,6 +2,8 @@
 
     files      decode, choose the main file, find inputs
     macros     what a definition says: argument specifications and bodies
+    frames     the texts being read, one within another
+    scanner    read the arguments of commands
     gullet     the machine that runs the source, within budgets; its commands stand in
                definitions, conditionals and inputs
     sourcemap  from the expanded text back to files and lines
@@ -9,8 +11,10 @@
     prose      running text: sentences, accents, characters
     numbering  counters as LaTeX counts them
     displays   one display: its rows, labels, tags; the independent count of displays
-    walker     walk the expanded source: text, displays, labels, references
+    text_walk, display_walk
+               walk the expanded source: text, references; displays and their numbers
     structure  what single commands do on that walk
+    found      what the walk finds
     read       all of it, for one source
     commands   what is known about commands and environments, as tables
 

@@ -8,7 +8,8 @@ import re
 
 from eqemb.readers.latex.commands import KNOWN, names
 from eqemb.readers.latex.definitions import csname, is_defined, mangle
-from eqemb.readers.latex.gullet import Action, Frame, Gullet
+from eqemb.readers.latex.frames import Action, Frame
+from eqemb.readers.latex.gullet import Gullet
 from eqemb.readers.latex.macros import FALSE, NO_VALUE, TRUE, Macro, make
 
 _WORD = re.compile(r"\\([A-Za-z@]+)[ \t]*|\\.|%[^\n]*", re.DOTALL)

@@ -3,7 +3,8 @@ r"""Actions of the commands that define: \newcommand, \def, \let, \newenvironmen
 import re
 
 from eqemb.readers.latex.commands import DISPLAYS, KNOWN, MUTED, STRUCTURAL, UNTOUCHABLE, VERBATIM
-from eqemb.readers.latex.gullet import FORMAT, TOKEN_AT, Action, Gullet, Runaway
+from eqemb.readers.latex.frames import CONTROL_SEQUENCE_AT, Action, Runaway
+from eqemb.readers.latex.gullet import PRINTED_FORM, Gullet
 from eqemb.readers.latex.macros import (
     MANDATORY,
     Macro,
@@ -50,7 +51,7 @@ def _set(
     `new`: by \newcommand, which LaTeX refuses where the name is taken. So it is the author's own.
     """
     if _COUNTER_FORMAT.match(name):
-        gullet.define(FORMAT + name, macro, everywhere=everywhere)
+        gullet.define(PRINTED_FORM + name, macro, everywhere=everywhere)
     elif name[1:] in UNTOUCHABLE or (not new and _is_ours(gullet, name)):
         return
     elif gullet.frames[-1].package and (name[1:] in KNOWN or _PROGRAM.search(macro.body)):
@@ -80,7 +81,7 @@ def _number(text: str | None) -> int:
 
 def _def(gullet: Gullet, token: str) -> None:
     frame = gullet.skip_space()
-    match = TOKEN_AT.match(frame.text, frame.pos)
+    match = CONTROL_SEQUENCE_AT.match(frame.text, frame.pos)
     if match is None:
         return
     frame.pos = match.end()

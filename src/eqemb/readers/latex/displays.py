@@ -54,7 +54,7 @@ _OPENING = re.compile(rf"\\(?:(begin{_DISPLAY}|\[)|end{_DISPLAY}|[\\$\]])|\$\$*|
 
 
 @dataclass(slots=True)
-class Row:
+class DisplayRow:
     """A row of a display, or the whole of a display that has one."""
 
     start: int
@@ -159,9 +159,9 @@ def split_rows(text: str, start: int, end: int) -> list[tuple[int, int]]:
     return rows
 
 
-def read_row(text: str, start: int, end: int) -> Row:
+def read_row(text: str, start: int, end: int) -> DisplayRow:
     """The row between two positions, its marks taken out."""
-    row = Row(start, end)
+    row = DisplayRow(start, end)
     pieces: list[str] = []
     at = start
     for match in _MARK.finditer(text, start, end):
@@ -174,7 +174,7 @@ def read_row(text: str, start: int, end: int) -> Row:
     return row
 
 
-def _take_mark(text: str, match: re.Match[str], row: Row, end: int) -> int:
+def _take_mark(text: str, match: re.Match[str], row: DisplayRow, end: int) -> int:
     """Note one mark in the row; where reading goes on."""
     if match["label"] is not None:
         row.labels.append(match["label"].strip())

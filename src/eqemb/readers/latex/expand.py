@@ -6,7 +6,8 @@ from eqemb.article import Problem
 from eqemb.readers.latex.conditionals import CONDITIONALS, empty_macros
 from eqemb.readers.latex.definitions import DEFINITIONS
 from eqemb.readers.latex.files import Files
-from eqemb.readers.latex.gullet import Budget, Gullet, Stop
+from eqemb.readers.latex.frames import Budget, Stop
+from eqemb.readers.latex.gullet import Gullet
 from eqemb.readers.latex.inputs import INPUTS, open_file
 from eqemb.readers.latex.sourcemap import SourceMap
 

@@ -5,7 +5,15 @@ import re
 
 from eqemb.article import Problem
 from eqemb.readers.latex.commands import DISPLAYS, DRAWINGS, STANDARD_PACKAGES, VERBATIM
-from eqemb.readers.latex.gullet import TOKEN, TOKEN_AT, Action, Frame, Gullet, Runaway, Stop
+from eqemb.readers.latex.frames import (
+    CONTROL_SEQUENCE,
+    CONTROL_SEQUENCE_AT,
+    Action,
+    Frame,
+    Runaway,
+    Stop,
+)
+from eqemb.readers.latex.gullet import Gullet
 from eqemb.readers.latex.macros import MANDATORY, Macro, fill
 
 _TEX = ("", ".tex", ".ltx", ".TEX")
@@ -305,11 +313,11 @@ def _catcode(gullet: Gullet, _: str) -> None:
     if match is not None:
         frame.pos = match.end()
         if match[1] == "@" and match[2] in ("11", "12"):
-            gullet.token = TOKEN_AT if match[2] == "11" else TOKEN
+            gullet.token = CONTROL_SEQUENCE_AT if match[2] == "11" else CONTROL_SEQUENCE
 
 
 def _at_letter(gullet: Gullet, token: str) -> None:
-    gullet.token = TOKEN_AT if token == r"\makeatletter" else TOKEN
+    gullet.token = CONTROL_SEQUENCE_AT if token == r"\makeatletter" else CONTROL_SEQUENCE
 
 
 def _expl(gullet: Gullet, _: str) -> None:

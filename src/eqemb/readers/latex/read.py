@@ -10,7 +10,8 @@ from eqemb.readers.latex.commands import KNOWN
 from eqemb.readers.latex.displays import count_displays
 from eqemb.readers.latex.expand import Expanded, expand
 from eqemb.readers.latex.files import Files
-from eqemb.readers.latex.gullet import strip_comments
+from eqemb.readers.latex.found import FoundEquation, WalkResult
+from eqemb.readers.latex.frames import strip_comments
 from eqemb.readers.latex.prose import (
     EQUATION_BASE,
     EQUATIONS,
@@ -21,7 +22,6 @@ from eqemb.readers.latex.prose import (
     unprotect,
 )
 from eqemb.readers.latex.structure import Walker
-from eqemb.readers.latex.walker import Found, Structure
 from eqemb.sources import Source
 
 _LONGEST = 4000  # characters of a context
@@ -81,7 +81,7 @@ def _without_marks(text: str) -> str:
     return " ".join(unprotect(text).split())
 
 
-def _tie(article: Article, found: Structure, expanded: Expanded) -> None:
+def _tie(article: Article, found: WalkResult, expanded: Expanded) -> None:
     """Put equations and references where the text has their marks."""
     earlier = max((equation.display for equation in article.equations), default=0)
     equations = [_equation(article.name, item, expanded) for item in found.equations]
@@ -128,7 +128,7 @@ def _shown(sentences: str) -> str:
     return sentences[:_LONGEST].replace(EQUATION_MARK, "[equation]")
 
 
-def _equation(name: str, found: Found, expanded: Expanded) -> Equation:
+def _equation(name: str, found: FoundEquation, expanded: Expanded) -> Equation:
     # on the lines of its first and last symbol, not on those of what stands around it
     body = expanded.text[found.start : found.end]
     file, line = expanded.source.line(found.start + len(body) - len(body.lstrip()))
@@ -151,7 +151,7 @@ def _equation(name: str, found: Found, expanded: Expanded) -> Equation:
     )
 
 
-def _targets(found: Structure, equations: list[Equation]) -> dict[str, list[Equation]]:
+def _targets(found: WalkResult, equations: list[Equation]) -> dict[str, list[Equation]]:
     """Label -> the equations it names; the label of subequations names them all."""
     targets: dict[str, list[Equation]] = {}
     wanted = {*found.references, *(label for item in found.equations for label in item.refers)}
@@ -165,7 +165,7 @@ def _targets(found: Structure, equations: list[Equation]) -> dict[str, list[Equa
     return targets
 
 
-def _shown_numbers(found: Structure, equations: list[Equation]) -> dict[str, str]:
+def _shown_numbers(found: WalkResult, equations: list[Equation]) -> dict[str, str]:
     """Label -> what a reference to it prints, guarded as mathematics: it is no word."""
     shown = {label: f"${number}$" for label, (_, number) in found.group_labels.items()}
     for equation in equations:

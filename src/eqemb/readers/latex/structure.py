@@ -20,9 +20,10 @@ from eqemb.readers.latex.commands import (
     SEPARATE,
     TITLES,
 )
+from eqemb.readers.latex.display_walk import DisplayWalk
 from eqemb.readers.latex.expand import Expanded
 from eqemb.readers.latex.prose import BREAK
-from eqemb.readers.latex.walker import SPACE, Command, Walk
+from eqemb.readers.latex.text_walk import SPACE, Command
 
 _NAME = re.compile(r"\s*\{([^{}\\$]*)\}")
 _UNIT = "pt|em|ex|cm|mm|in|bp|pc|mu|fil+|sp|dd|cc"
@@ -32,7 +33,7 @@ _LENGTH = re.compile(
 )
 
 
-def _begin(walk: Walk, match: re.Match[str], end: int) -> int:
+def _begin(walk: DisplayWalk, match: re.Match[str], end: int) -> int:
     text = walk.text
     named = _NAME.match(text, match.end(), end)
     if named is None:
@@ -54,7 +55,7 @@ def _begin(walk: Walk, match: re.Match[str], end: int) -> int:
     return walk.drop(pos, end, ENVIRONMENT_ARGUMENTS.get(name, 0), "begin")
 
 
-def _end(walk: Walk, match: re.Match[str], end: int) -> int:
+def _end(walk: DisplayWalk, match: re.Match[str], end: int) -> int:
     named = _NAME.match(walk.text, match.end(), end)
     if named is None:
         return match.end()
@@ -65,7 +66,7 @@ def _end(walk: Walk, match: re.Match[str], end: int) -> int:
     return named.end()
 
 
-def _heading(walk: Walk, match: re.Match[str], end: int) -> int:
+def _heading(walk: DisplayWalk, match: re.Match[str], end: int) -> int:
     name, pos = match[1], match.end()
     starred = walk.text.startswith("*", pos)
     if not starred:
@@ -83,7 +84,7 @@ def _heading(walk: Walk, match: re.Match[str], end: int) -> int:
     return after
 
 
-def _title(walk: Walk, match: re.Match[str], end: int) -> int:
+def _title(walk: DisplayWalk, match: re.Match[str], end: int) -> int:
     pos = walk.optional(match.end(), end)[2]
     start, stop, after = walk.argument(pos, end)
     if walk.found.title:
@@ -93,7 +94,7 @@ def _title(walk: Walk, match: re.Match[str], end: int) -> int:
     return after
 
 
-def _aside(walk: Walk, match: re.Match[str], end: int) -> int:
+def _aside(walk: DisplayWalk, match: re.Match[str], end: int) -> int:
     name, pos = match[1], match.end()
     pos += walk.text.startswith("*", pos)
     count = ASIDES[name]
@@ -109,12 +110,12 @@ def _aside(walk: Walk, match: re.Match[str], end: int) -> int:
     return pos
 
 
-def _the_endnotes(walk: Walk, match: re.Match[str], _: int) -> int:
+def _the_endnotes(walk: DisplayWalk, match: re.Match[str], _: int) -> int:
     walk.read_endnotes()
     return match.end()
 
 
-def _reference(walk: Walk, match: re.Match[str], end: int) -> int:
+def _reference(walk: DisplayWalk, match: re.Match[str], end: int) -> int:
     name, pos = match[1], match.end()
     pos += walk.text.startswith("*", pos)
     start, stop, after = walk.optional(pos, end)
@@ -131,24 +132,24 @@ def _reference(walk: Walk, match: re.Match[str], end: int) -> int:
     return after
 
 
-def _label(walk: Walk, match: re.Match[str], end: int) -> int:
+def _label(walk: DisplayWalk, match: re.Match[str], end: int) -> int:
     label, after = walk.value(match.end(), end)
     walk.label(label.strip())
     return after
 
 
-def _drop(walk: Walk, match: re.Match[str], end: int) -> int:
+def _drop(walk: DisplayWalk, match: re.Match[str], end: int) -> int:
     name = match[1]
     return walk.drop(match.end(), end, DROP_ARGUMENTS[name], name)
 
 
-def _length(walk: Walk, match: re.Match[str], end: int) -> int:
+def _length(walk: DisplayWalk, match: re.Match[str], end: int) -> int:
     found = _LENGTH.match(walk.text, match.end(), end)
     walk.say(" ")
     return found.end() if found else match.end()
 
 
-def _character(walk: Walk, match: re.Match[str], end: int) -> int:
+def _character(walk: DisplayWalk, match: re.Match[str], end: int) -> int:
     name, pos = match[1], match.end()
     if name == "par":
         walk.paragraph()
@@ -161,22 +162,22 @@ def _character(walk: Walk, match: re.Match[str], end: int) -> int:
     return pos
 
 
-def _accent(walk: Walk, match: re.Match[str], end: int) -> int:
+def _accent(walk: DisplayWalk, match: re.Match[str], end: int) -> int:
     return walk.accent(ACCENTS[match[1]], match.end(), end)
 
 
-def _item(walk: Walk, match: re.Match[str], _: int) -> int:
+def _item(walk: DisplayWalk, match: re.Match[str], _: int) -> int:
     walk.say(BREAK)
     return match.end()
 
 
-def _ensure_math(walk: Walk, match: re.Match[str], end: int) -> int:
+def _ensure_math(walk: DisplayWalk, match: re.Match[str], end: int) -> int:
     start, stop, after = walk.argument(match.end(), end)
     walk.math(start, stop)
     return after
 
 
-def _counter(walk: Walk, match: re.Match[str], end: int) -> int:
+def _counter(walk: DisplayWalk, match: re.Match[str], end: int) -> int:
     r"""\setcounter, \numberwithin and the other commands that count."""
     name, pos, numbering = match[1], match.end(), walk.numbering
     starred = walk.text.startswith("*", pos)
@@ -199,7 +200,7 @@ def _counter(walk: Walk, match: re.Match[str], end: int) -> int:
     return pos
 
 
-def _format(walk: Walk, match: re.Match[str], end: int) -> int:
+def _format(walk: DisplayWalk, match: re.Match[str], end: int) -> int:
     r"""\renewcommand{\theequation}{...}, left standing by the expander."""
     name, pos = walk.value(match.end(), end)
     template, after = walk.value(pos, end)
@@ -207,7 +208,7 @@ def _format(walk: Walk, match: re.Match[str], end: int) -> int:
     return after
 
 
-def _new_theorem(walk: Walk, match: re.Match[str], end: int) -> int:
+def _new_theorem(walk: DisplayWalk, match: re.Match[str], end: int) -> int:
     name, pos = walk.value(match.end(), end)
     shared = walk.optional(pos, end)
     within = walk.optional(shared[2], end)
@@ -216,7 +217,7 @@ def _new_theorem(walk: Walk, match: re.Match[str], end: int) -> int:
     return within[2]
 
 
-def _tools(walk: Walk, match: re.Match[str], end: int) -> int:
+def _tools(walk: DisplayWalk, match: re.Match[str], end: int) -> int:
     options, pos = walk.value(match.end(), end)
     if "showonlyrefs" in options:
         walk.only_referenced = not re.search(r"showonlyrefs\s*=\s*false", options)
@@ -225,13 +226,13 @@ def _tools(walk: Walk, match: re.Match[str], end: int) -> int:
     return pos
 
 
-def _appendix(walk: Walk, match: re.Match[str], _: int) -> int:
+def _appendix(walk: DisplayWalk, match: re.Match[str], _: int) -> int:
     walk.paragraph()
     walk.numbering.appendix()
     return match.end()
 
 
-def _matter(walk: Walk, match: re.Match[str], _: int) -> int:
+def _matter(walk: DisplayWalk, match: re.Match[str], _: int) -> int:
     walk.numbering.in_matter = match[1] != "frontmatter"
     return match.end()
 
@@ -255,7 +256,7 @@ COMMANDS: dict[str, Command] = {
 }  # fmt: skip
 
 
-class Walker(Walk):
+class Walker(DisplayWalk):
     """A walk over an expanded source by LaTeX's own commands."""
 
     def __init__(self, expanded: Expanded) -> None:

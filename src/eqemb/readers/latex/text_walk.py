@@ -1,42 +1,35 @@
-"""Walk the expanded source: running text, displays, labels and references.
+"""Walk the expanded source: running text, headings, labels and references.
 
-The walk goes once over the text by position and never copies it; arguments (a footnote, a
+The walk goes once over the text by position and never copies it. Arguments (a footnote, a
 caption) are walked as ranges of the same text, so that every equation knows its source line.
-What single commands do stands in structure.py.
+`display_walk` reads displays, and `structure` says what each command does.
 """
 
 import re
+from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from typing import Any
 
 from eqemb.article import DOLLAR, Problem
 from eqemb.readers.latex.commands import (
     ACCENTS,
     CHARACTERS,
-    DISPLAY_ARGUMENTS,
     EQUATION_REFERENCES,
-    GROUP_DISPLAYS,
     MUTED,
-    ROW_DISPLAYS,
     SUBEQUATIONS,
-    UNNUMBERED_DISPLAYS,
 )
 from eqemb.readers.latex.displays import (
     EDGE,
     ROW_END,
-    Row,
     count_displays,
     group_end,
-    is_drawing,
     may_hold_edge,
-    read_row,
-    split_rows,
 )
 from eqemb.readers.latex.expand import Expanded
+from eqemb.readers.latex.found import WalkResult
 from eqemb.readers.latex.numbering import Numbering
 from eqemb.readers.latex.prose import (
-    EQUATION_BASE,
     MARK,
     MARKS,
     REFERENCE_BASE,
@@ -45,81 +38,31 @@ from eqemb.readers.latex.prose import (
     protect,
 )
 
-_TOKEN = re.compile(r"\\([A-Za-z@\ue000-\uf8ff]+)|\\(.)|\$\$?|\n[ \t]*\n\s*", re.DOTALL)
+_WALK_TOKEN = re.compile(r"\\([A-Za-z@\ue000-\uf8ff]+)|\\(.)|\$\$?|\n[ \t]*\n\s*", re.DOTALL)
 SPACE = re.compile(r"[ \t]*\n?[ \t]*")
 _INLINE = re.compile(r"(?:[^$\\]|\\.)*?\$", re.DOTALL)
-_BRACKET = re.compile(r"\\.|[{}\]]", re.DOTALL)
-_CONTROL = re.compile(r"\\(.)", re.DOTALL)
+_OPTION_TOKEN = re.compile(r"\\.|[{}\]]", re.DOTALL)
 _BLANK_LINE = re.compile(r"\n[ \t]*\n")
-_HEADING_INSIDE = re.compile(r"\\(?:sub)*section\b|\\chapter\b|\\begin\{document\}")
-_REFERENCED = re.compile(
-    r"\\(" + "|".join(sorted(EQUATION_REFERENCES)) + r")\*?\s*\{([^{}]*)\}(?:\{([^{}]*)\})?"
-)
-_FENCE = re.compile(r"\\begin\{empheq\}(?:\[[^\]]{0,500}\])?\{(\w+\*?)(?:=[^{}]*)?\}")
 _MATH_LABEL = re.compile(r"\\label\s*\{[^{}]*\}|\n\s*|\$")
-_ENDS_SENTENCE = re.compile(r"(?<!\\right)(?<!\\left)\.[\s}\\,;:!]*(?:\\end\{\w+\*?\}\s*)*$")
-_LABEL_OPTION = re.compile(r"label\s*=\s*\{?([^{},\]]+)")
-_MAX_DEPTH = 40  # arguments read within arguments
-_MAX_UNCLOSED = 100  # arguments without an end that may be searched for it to the end
-_MAX_OPTIONAL = 20_000
-
-
-def _depth(text: str) -> int:
-    """Braces opened and not closed."""
-    opened = text.count("{") - text.count("\\{")
-    return opened - (text.count("}") - text.count("\\}"))
-
-
 #: A document with chapters is a book, whatever its class is called.
 _CHAPTER = re.compile(r"\\chapter\*?\s*[\[{]")
+_MAX_DEPTH = 40  # arguments read within arguments
+_MAX_UNCLOSED = 100  # arguments without an end that are searched to the end of the text
+_MAX_OPTIONAL = 20_000  # characters of an optional argument
+
+#: What a command does: given the walk, the match of its name and where the text ends; it says
+#: where reading goes on.
+Command = Callable[[Any, re.Match[str], int], int]
 
 
-@dataclass(slots=True)
-class Found:
-    """An equation as found: rows joined, number decided."""
-
-    start: int
-    end: int
-    latex: str
-    environment: str
-    display: int
-    labels: list[str]
-    numbered: bool
-    number: str | None
-    group: int
-    section: str
-    refers: list[str] = field(default_factory=list)
-    """Labels that are referred to within it: "by (3)" above an equals sign."""
-
-
-@dataclass(slots=True)
-class Structure:
-    """What the walk found."""
-
-    title: str = ""
-    paragraphs: list[str] = field(default_factory=list)
-    """Clean text with equation and reference marks (see prose.py)."""
-    sections: list[str] = field(default_factory=list)
-    equations: list[Found] = field(default_factory=list)
-    """In source order; the n-th has the n-th equation mark."""
-    references: list[str] = field(default_factory=list)
-    """The label of the n-th reference mark."""
-    group_labels: dict[str, tuple[int, str]] = field(default_factory=dict)
-    """Labels of subequations: group and printed number."""
-    problems: list[Problem] = field(default_factory=list)
-    opened: int = 0
-    lost: int = 0
-    nested: int = 0
-
-
-class Walk:
+class TextWalk(ABC):
     """One walk over one expanded source, by the commands it is given."""
 
     def __init__(self, expanded: Expanded, commands: "dict[str, Command]") -> None:
         self.commands = commands
         self.text = expanded.text
         self.source = expanded.source
-        self.found = Structure()
+        self.found = WalkResult()
         chapters = _CHAPTER.search(expanded.text, expanded.body_start) is not None
         self.numbering = Numbering(expanded.document_class, chapters=chapters)
         self.only_referenced = False
@@ -139,14 +82,14 @@ class Walk:
         self._absent: dict[str, tuple[int, int]] = {}
         self.endnotes: list[tuple[int, int]] = []
 
-    def run(self, start: int) -> Structure:
+    def run(self, start: int) -> WalkResult:
         """Walk the preamble for its declarations, then the document."""
         self._muted = 1
         self.walk(0, start)
         self._muted, self._open, self._pieces, self._asides = 0, [], [], []
         self._opened = Counter()
         # a preamble holds no equations, nor does its title
-        self.found = Structure(title=MARK.sub("", self.found.title))
+        self.found = WalkResult(title=MARK.sub("", self.found.title))
         self.walk(start, len(self.text))
         self.read_endnotes()
         self.paragraph()
@@ -177,7 +120,7 @@ class Walk:
         self._depth -= 1
 
     def _walk(self, pos: int, end: int) -> None:
-        text, search, commands = self.text, _TOKEN.search, self.commands
+        text, search, commands = self.text, _WALK_TOKEN.search, self.commands
         while True:
             match = search(text, pos, end)
             if match is None:
@@ -196,7 +139,7 @@ class Walk:
             elif match[0] == "$":
                 pos = self._inline(match.end(), end)
             elif match[0] == "$$":
-                pos = self._dollars(match, end)
+                pos = self.dollars(match, end)
             else:
                 if not self._open or self._muted == 0:
                     self.paragraph()
@@ -309,7 +252,7 @@ class Walk:
         if text.find("]", pos, limit) < 0:
             return pos, pos, pos
         depth = 0
-        for match in _BRACKET.finditer(text, pos + 1, limit):
+        for match in _OPTION_TOKEN.finditer(text, pos + 1, limit):
             if match[0] == "{":
                 depth += 1
             elif match[0] == "}":
@@ -417,7 +360,7 @@ class Walk:
     def _symbol(self, match: re.Match[str], end: int) -> int:
         symbol, pos = match[2], match.end()
         if symbol == "[":
-            return self._bracket(match, end)
+            return self.bracket(match, end)
         if symbol == "(":
             close = self.find("\\)", pos, end)
             if close < 0 or EDGE.search(self.text, pos, close):
@@ -448,7 +391,7 @@ class Walk:
             start, stop, after = self.argument(pos, end)
             letter = self._letter(text[start:stop].strip())
         elif text.startswith("\\", pos):
-            match = _TOKEN.match(text, pos, end)
+            match = _WALK_TOKEN.match(text, pos, end)
             letter, after = self._letter(match[0]) if match else "", match.end() if match else pos
         else:
             letter, after = text[pos : min(pos + 1, end)], min(pos + 1, end)
@@ -483,170 +426,22 @@ class Walk:
             inside = _MATH_LABEL.sub(" ", self.text[start:end]).strip()
             self._pieces.append(protect(f"${inside}$"))
 
-    # ------------------------------------------------------------ displays
-
-    def _dollars(self, match: re.Match[str], end: int) -> int:
-        close = self.find("$$", match.end(), end)
-        if close < 0 or EDGE.search(self.text, match.end(), close):
-            self.lose("display not closed", match.start(), "$$")
-            return match.end()
-        self.display("$$", match.end(), close)
-        return close + 2
-
-    def _bracket(self, match: re.Match[str], end: int) -> int:
-        for control in _CONTROL.finditer(self.text, match.end(), end):
-            if control[1] == "[":  # the next one opens: this one was never closed
-                break
-            if control[1] == "]":
-                if self._swallows(match.end(), control.start()):
-                    break
-                self.display("\\[", match.end(), control.start())
-                return control.end()
-        self.lose("display not closed", match.start(), "\\[")
-        return match.end()
-
-    def _swallows(self, start: int, close: int) -> bool:
-        """Whether a display seems to hold a heading: then its end is another one's."""
-        return close - start > 400 and _HEADING_INSIDE.search(self.text, start, close) is not None
-
-    def environment(self, name: str, opened: int, body: int, end: int) -> int:
-        r"""A display environment whose \begin has been read; where reading goes on."""
-        text, closing = self.text, "\\end{" + name + "}"
-        kind = name
-        if name == "empheq":
-            fence = _FENCE.match(text, opened)
-            kind, body = (fence[1], fence.end()) if fence else ("equation", body)
-        close = self.find(closing, body, end)
-        again = self.find("\\begin{" + name + "}", body, close if close >= 0 else end)
-        if close < 0 or again >= 0 or self._swallows(body, close):
-            resume = self._after_blank(body, again if again >= 0 else end)
-            inside = count_displays(text, body, resume)
-            self.lose("display not closed", opened, name, 1 + inside)
-            return resume
-        self.display(kind, body, close)
-        return close + len(closing)
-
     def _after_blank(self, pos: int, end: int) -> int:
         match = _BLANK_LINE.search(self.text, pos, end)
         return match.start() if match else end
 
-    def display(self, name: str, start: int, end: int) -> None:
-        """Read one display between two positions into equations."""
-        self._displays += 1
-        opened = start
-        labels: list[str] = []
-        if DISPLAY_ARGUMENTS.get(name):
-            start = self.drop(start, end, 1)
-        elif name.startswith("dmath"):
-            first, last, start = self.optional(start, end)
-            labels += _LABEL_OPTION.findall(self.text, first, last)
-        spans = split_rows(self.text, start, end) if name.rstrip("*") in ROW_DISPLAYS else None
-        rows = [read_row(self.text, a, b) for a, b in spans or [(start, end)]]
-        rows[0].labels[:0] = labels
-        self._note_within(name, opened, end, rows)
-        if name in GROUP_DISPLAYS:
-            self.enter(name)
-        self._join(name, rows)
-        if name in GROUP_DISPLAYS:
-            self.leave(name)
+    # ------------------------------------------------------------ displays, left to the subclass
 
-    def _note_within(self, name: str, start: int, end: int, rows: list[Row]) -> None:
-        """Displays that open within this one are read with it; those in its prose, for themselves.
+    @abstractmethod
+    def dollars(self, match: re.Match[str], end: int) -> int:
+        """Read a display that opens with two dollars; where reading goes on."""
 
-        It may be that an end is missing and this one took in what follows: they are told.
-        """
-        inside = count_displays(self.text, start, end)
-        if inside:
-            apart = [span for row in rows for span in row.prose + row.notes]
-            inside -= sum(count_displays(self.text, *span) for span in apart)
-        if inside > 0:
-            self.found.nested += inside
-            self.problem("display within another", start, f"{inside} in {name}")
-
-    def _join(self, name: str, rows: list[Row]) -> None:
-        """Rows without a number join the numbered row they lead to; trailing ones the last."""
-        display = self._displays
-        numbers = [self._number(name, row, last=row is rows[-1]) for row in rows]
-        counts = [i for i, number in enumerate(numbers) if number is not None]
-        start = 0
-        for index in counts[:-1]:
-            self._equation(name, rows[start : index + 1], numbers[index], display)
-            start = index + 1
-        self._equation(name, rows[start:], numbers[counts[-1]] if counts else None, display)
-        if all(not row.latex or is_drawing(row.latex) for row in rows):
-            self.found.nested += 1
-        if not counts and not any(row.latex for row in rows):  # else it is told with its number
-            self.problem("empty equation", rows[0].start, name)
-
-    def _number(self, name: str, row: Row, *, last: bool) -> str | None:
-        """The printed number of a row, None where it has none; counts."""
-        starred = name in UNNUMBERED_DISPLAYS or name in ("$$", "\\[")
-        if row.tag is not None:
-            return row.tag
-        if row.unnumbered or (starred and not row.numbered):
-            return None
-        if last and not row.latex and not row.labels and name.rstrip("*") in ROW_DISPLAYS:
-            if not self.only_referenced:  # LaTeX numbers the empty row after a last \\
-                self.numbering.next_equation()
-            return None
-        if self.only_referenced and not self._is_referenced(row):
-            return None
-        return self.numbering.next_equation()
-
-    def _is_referenced(self, row: Row) -> bool:
-        if self.referenced is None:
-            self.referenced = {
-                label.strip()
-                for command, *labels in _REFERENCED.findall(self.text)
-                if command in self.references_that_count
-                for label in ",".join(labels).split(",")
-            }
-        return any(label in self.referenced for label in row.labels)
-
-    def _references_in(self, start: int, end: int) -> list[str]:
-        """Labels that a range refers to."""
-        if self.text.find("ref", start, end) < 0:
-            return []
-        found = _REFERENCED.findall(self.text, start, end)
-        labels = ",".join(labels for _, *pair in found for labels in pair if labels)
-        return [label.strip() for label in labels.split(",") if label.strip()]
-
-    def _equation(self, name: str, rows: list[Row], number: str | None, display: int) -> None:
-        text = " \\\\ ".join(row.latex for row in rows if row.latex)
-        for row in rows:
-            for start, stop in row.prose:
-                self.walk(start, stop)
-                self.say(" ")
-            for start, stop in row.notes:
-                self.aside(start, stop)
-        if not text:
-            if number is not None:
-                self.problem("empty equation", rows[0].start, name)
-            return
-        if is_drawing(text):
-            self.problem("drawing in a display", rows[0].start, name)
-            return
-        index = len(self.found.equations)
-        if index >= MARKS:
-            self.lose("too many equations", rows[0].start)
-            return
-        self.found.equations.append(
-            Found(
-                rows[0].start, rows[-1].end, text, name, display,
-                [label for row in rows for label in row.labels], number is not None, number,
-                self._group, self._section, self._references_in(rows[0].start, rows[-1].end),
-            )
-        )  # fmt: skip
-        muted, self._muted = self._muted, 0
-        ends = "." if _ENDS_SENTENCE.search(text) else ""
-        mark = " " + chr(EQUATION_BASE + index) + ends + " "
-        if muted:
-            self._asides.append(mark.strip())
-        else:
-            self.say(mark)
-        self._muted = muted
+    @abstractmethod
+    def bracket(self, match: re.Match[str], end: int) -> int:
+        r"""Read a display that opens with \[; where reading goes on."""
 
 
-#: What a command does: given the walk, the match of its name and where the text ends; it says
-#: where reading goes on.
-Command = Callable[[Walk, re.Match[str], int], int]
+def _depth(text: str) -> int:
+    """Braces opened and not closed."""
+    opened = text.count("{") - text.count("\\{")
+    return opened - (text.count("}") - text.count("\\}"))

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from eqemb.article import Article
-from eqemb.readers.registry import READERS, Reader
+from eqemb.readers.registry import READERS, FormatReader
 
 honest = READERS["tex"].read
 hoard: list[object] = []
@@ -86,4 +86,4 @@ def read(source: Any) -> Article:
 
 
 resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-READERS["tex"] = Reader(read)
+READERS["tex"] = FormatReader(read)

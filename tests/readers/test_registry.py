@@ -6,7 +6,7 @@ import pytest
 
 from eqemb.article import Article
 from eqemb.library.ingest import read_articles
-from eqemb.readers.registry import READERS, Reader, read_source
+from eqemb.readers.registry import READERS, FormatReader, read_source
 from eqemb.sources import Limits, Source, formats
 from packing import PAPER, names, put, skipped, tar
 
@@ -21,7 +21,7 @@ def read_org(source: Source) -> Article:
 @pytest.fixture
 def org(monkeypatch: pytest.MonkeyPatch) -> None:
     """The toy format, registered as an entry of the table would be."""
-    monkeypatch.setitem(READERS, "org", Reader(read_org, (".org",)))
+    monkeypatch.setitem(READERS, "org", FormatReader(read_org, (".org",)))
     monkeypatch.setitem(formats._FORMATS, ".org", "org")
 
 

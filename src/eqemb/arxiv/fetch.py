@@ -32,7 +32,7 @@ from eqemb.sources import Found, Limits, load
 from eqemb.sources.content import identify, look
 from eqemb.sources.found import NO_PAPER, OTHER_FORMS
 from eqemb.sources.names import ACCOUNT, arxiv_id
-from eqemb.sources.streams import CHUNK, SIP, Meter, Stream, inflate, whole
+from eqemb.sources.streams import CHUNK_BYTES, SIP, Meter, ByteStream, inflate, whole
 from eqemb.storage.atomic import new_file
 from eqemb.storage.locks import locked
 
@@ -457,7 +457,7 @@ def _is_doubtful(cause: str) -> bool:
 
 def _judged(reply: Reply) -> str:
     """Why a reply is no paper that can be read; '' where it is one."""
-    what = identify(reply.body[:CHUNK])
+    what = identify(reply.body[:CHUNK_BYTES])
     if (what == "html only" or reply.status == 404) and b"withdrawn" in reply.body.lower():
         return "withdrawn"
     if reply.status != 200:
@@ -466,8 +466,8 @@ def _judged(reply: Reply) -> str:
         return "no paper"
     try:
         if reply.body.startswith(b"\x1f\x8b"):
-            stream = Stream(inflate(whole(io.BytesIO(reply.body)), "gzip", Meter(Limits())))
-            while stream.read(CHUNK):
+            stream = ByteStream(inflate(whole(io.BytesIO(reply.body)), "gzip", Meter(Limits())))
+            while stream.read(CHUNK_BYTES):
                 pass
             if stream.fault:
                 return "broken archive"

@@ -122,13 +122,13 @@ _LIMIT_OPERATORS = {
 
 _LIMIT_NAMES = "max min Pr gcd argmax argmin".split()
 
-_NAMES = (
+_FUNCTION_NAMES = (
     "arg cos sin tan cot sec csc arccos arcsin arctan cosh sinh tanh coth deg dim exp hom ker lg"
     " ln log sgn arccot arcsec arccsc sech csch arcsinh arccosh arctanh tr Tr rank"
 ).split()
 
 #: Characters written as themselves.
-_CHARACTERS = {
+_OWN_CHARACTERS = {
     "-": "−", "*": "*", "?": "&quest;", ",": "&comma;", "[": "&lsqb;", "]": "&rsqb;",
     "\\{": "{", "\\}": "}", "\\|": "‖", "\\%": "%", "\\$": "$", "\\#": "V!#", "\\_": "_",
     "\\&": "&", "−": "−", "∗": "*", "·": "⋅", "∶": ":", "≔": ":=", "∥": "‖", "║": "‖",
@@ -140,7 +140,7 @@ _CHARACTERS = {
 
 def character(text: str) -> str:
     """The tag of one character of the source that is not an ASCII letter."""
-    known = _CHARACTERS.get(text)
+    known = _OWN_CHARACTERS.get(text)
     if known is not None:
         return known
     category = unicodedata.category(text)
@@ -180,12 +180,12 @@ def _symbols() -> dict[str, str]:
     table = {c: "V!" + c for c in "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"}
     table.update({c: c for c in '+=()<>/|!.;:"@`'})
     table.update({d: "N!" + d for d in "0123456789"})
-    table.update(_CHARACTERS)
+    table.update(_OWN_CHARACTERS)
     for name, char in {**_GREEK, **_IDENTIFIERS}.items():
         table["\\" + name] = "V!" + char
     for name, char in {**_OPERATORS, **_BIG, **_LIMIT_OPERATORS}.items():
-        table["\\" + name] = _CHARACTERS.get(char, char)
-    for name in _NAMES + _LIMIT_NAMES:
+        table["\\" + name] = _OWN_CHARACTERS.get(char, char)
+    for name in _FUNCTION_NAMES + _LIMIT_NAMES:
         table["\\" + name] = "V!" + name
     table["\\dd"] = "V!d"
     return table
@@ -206,7 +206,7 @@ LIMITS = (
 #: Names that are operators however they are written, by the tag that a word would have.
 NAMED = {"V!" + tag: tag for tag in _LIMIT_OPERATORS.values()}
 #: Tags of named functions, which take no part in renaming and want a thin space in print.
-FUNCTIONS = frozenset("V!" + name for name in _NAMES + _LIMIT_NAMES)
+FUNCTIONS = frozenset("V!" + name for name in _FUNCTION_NAMES + _LIMIT_NAMES)
 
 #: Command -> (edge, character, does it stretch).
 ACCENTS: dict[str, tuple[str, str, bool]] = {

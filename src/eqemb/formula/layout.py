@@ -10,8 +10,8 @@ from eqemb.formula.mathml import to_mathml
 from eqemb.formula.parse import Parser
 from eqemb.formula.read_mathml import read_mathml
 from eqemb.formula.rows import chain, fences
-from eqemb.formula.source import Problem
 from eqemb.formula.tangent import tangent_exact as as_tangent
+from eqemb.formula.token_reader import FormulaProblem
 from eqemb.formula.tree import Node, Unit
 
 Ends = Literal["needed", "all", "none"]
@@ -31,7 +31,7 @@ class Layout:
         self,
         root: Node | None,
         latex: str = "",
-        problems: Sequence[Problem] = (),
+        problems: Sequence[FormulaProblem] = (),
         unknown: Sequence[str] = (),
         punctuation: str = "",
     ) -> None:
@@ -156,7 +156,7 @@ def layout(latex: str, *, tangent_exact: bool = False) -> Layout:
 def _finish(
     items: list[Node],
     latex: str,
-    problems: list[Problem],
+    problems: list[FormulaProblem],
     unknown: list[str],
     *,
     tangent_exact: bool,

@@ -23,7 +23,7 @@ QUERY = 0.95
 At 1 an equation that holds the whole query is as good as the query itself, at 1/2 whichever of
 the two has more than the other is blamed for it alike.
 """
-LARGEST = 300
+MAX_SYMBOLS = 300
 """Symbols of an equation that are laid beside another's; more count, but meet nothing."""
 
 # While rows are laid: what two symbols are worth that are the same, of the same kind (two letters,
@@ -32,7 +32,7 @@ LARGEST = 300
 SAME, KIND, UNLIKE, NEIGHBOURS = 10, 6, 2, 5
 
 
-class Row(NamedTuple):
+class OutlineRow(NamedTuple):
     """Symbols on one baseline; all elements of a fence or matrix are one row."""
 
     edge: str
@@ -46,7 +46,7 @@ class Row(NamedTuple):
 class Outline(NamedTuple):
     """An equation as rows, each before those that hang on it; made once, compared often."""
 
-    rows: list[Row]
+    rows: list[OutlineRow]
     size: int
     """All its symbols."""
 
@@ -66,17 +66,17 @@ class Likeness(NamedTuple):
 _Link = tuple["_Link | None", int, int, bool, tuple["_Link | None", ...]]
 _Laid = tuple[int, "_Link | None"]
 _NOTHING: _Laid = (0, None)
-_IMPOSSIBLE: _Laid = (-(10**9), None)
+_NO_ALIGNMENT: _Laid = (-(10**9), None)
 
 
 def outline(made: Layout) -> Outline:
     """The rows of an equation, ready to be compared."""
     places = {id(node): place for place, node in enumerate(tree.walk(made.root))}
     waiting = [("", made.root)] if made.root is not None else []
-    rows: list[Row] = []
-    room = LARGEST
+    rows: list[OutlineRow] = []
+    room = MAX_SYMBOLS
     for edge, first in waiting:  # grows while it is read
-        row = Row(edge, [], [], [])
+        row = OutlineRow(edge, [], [], [])
         rows.append(row)
         for node in _symbols(first)[:room]:
             row.tags.append(bare_tag(node.tag))
@@ -154,18 +154,18 @@ def likeness(
     return Likeness(total / size, sorted(pairs), names)
 
 
-def _lay(row: Row, other: Row, laid: dict[tuple[int, int], _Laid]) -> _Laid:
+def _lay(row: OutlineRow, other: OutlineRow, laid: dict[tuple[int, int], _Laid]) -> _Laid:
     """The best way to lay two rows side by side, in order, given what hangs on their symbols.
 
     `best[j]` is the best so far that ends before symbol j of the other row, `meeting[j]` the best
     in which the last two symbols before there meet. That the ends of both rows meet is free: what
     comes first in both joins what the rows hang on.
     """
-    best, meeting = [_NOTHING] * (len(other.tags) + 1), [_IMPOSSIBLE] * (len(other.tags) + 1)
+    best, meeting = [_NOTHING] * (len(other.tags) + 1), [_NO_ALIGNMENT] * (len(other.tags) + 1)
     meeting[0] = _NOTHING
     for tag, place, hanging in zip(row.tags, row.places, row.hanging, strict=True):
         before, met = best, meeting
-        best, meeting = [_NOTHING], [_IMPOSSIBLE]
+        best, meeting = [_NOTHING], [_NO_ALIGNMENT]
         for j, against in enumerate(other.tags):
             worth = SAME if tag == against else KIND if _alike(tag, against) else UNLIKE
             inner: tuple[_Link | None, ...] = ()

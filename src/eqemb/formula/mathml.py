@@ -15,21 +15,21 @@ from eqemb.formula.commands import BIG, FUNCTIONS, INTEGRALS, LIMITS, unescape
 from eqemb.formula.tree import Node, baseline, walk
 
 #: What nests deeper is shown as an ellipsis.
-DEPTH = 80
+MATHML_DEPTH = 80
 
 _MATRIX = re.compile(r"M!((?:&\w+;|.)??)((?:&\w+;|.)??)(\d+)x(\d+)\Z", re.DOTALL)
-_MARK = ' class="eqemb-mark" mathbackground="#ffe08a"'
+_MARK_ATTRIBUTES = ' class="eqemb-mark" mathbackground="#ffe08a"'
 _SIZES = {"big": 1.2, "Big": 1.8, "bigg": 2.4, "Bigg": 3.0}
 _BRACKETS = frozenset("()[]{}|‖⟨⟩⌊⌋⌈⌉⟦⟧")
-_GREEK_CAPITALS = frozenset("ΓΔΘΛΞΠΣΥΦΨΩ")
-_LEFT = "text-align:left"
+_UPRIGHT_CAPITALS = frozenset("ΓΔΘΛΞΠΣΥΦΨΩ")
+_ALIGN_LEFT = "text-align:left"
 #: Browsers set a cell of MathML to the right only when asked in their own words.
-_RIGHT = "text-align:right;text-align:-moz-right;text-align:-webkit-right"
-_ALIGN = {"l": f' style="{_LEFT}"', "r": f' style="{_RIGHT}"'}
-_ACCENTS = {"^": "ˆ", "~": "˜"}
+_ALIGN_RIGHT = "text-align:right;text-align:-moz-right;text-align:-webkit-right"
+_ALIGN = {"l": f' style="{_ALIGN_LEFT}"', "r": f' style="{_ALIGN_RIGHT}"'}
+_ACCENT_GLYPHS = {"^": "ˆ", "~": "˜"}
 #: Signs after which a plus or minus joins two things.
 _AFTER_OPERAND = frozenset(")]}|‖⟩⌋⌉!′")
-_SIGNS = frozenset("+−±∓")
+_PLUS_MINUS = frozenset("+−±∓")
 _THIN = '<mspace width="0.1667em"/>'
 
 
@@ -37,13 +37,13 @@ def to_mathml(
     root: Node | None, tail: str = "", *, display: bool = True, mark: Iterable[int] = ()
 ) -> str:
     """A `math` element; `tail` is punctuation to show after it, `mark` places of nodes."""
-    writer = _Writer(root, mark)
+    writer = _MathmlWriter(root, mark)
     body = writer.lines(root, tail)
     style = ' display="block"' if display else ""
     return f'<math xmlns="http://www.w3.org/1998/Math/MathML"{style}>{body}</math>'
 
 
-class _Writer:
+class _MathmlWriter:
     def __init__(self, root: Node | None, mark: Iterable[int]) -> None:
         places = set(mark)
         self.marked: set[int] = set()
@@ -52,7 +52,7 @@ class _Writer:
         self.depth = 0
 
     def attributes(self, node: Node) -> str:
-        return _MARK if id(node) in self.marked else ""
+        return _MARK_ATTRIBUTES if id(node) in self.marked else ""
 
     def lines(self, root: Node | None, tail: str) -> str:
         """The whole formula; rows that the source broke and aligned make a table."""
@@ -70,11 +70,12 @@ class _Writer:
         one = max(map(len, rows)) == 1
         out = []
         for row in rows:
-            cells = [
-                f'<mtd style="{_LEFT if column % 2 or one else _RIGHT};padding:0.2em 0 0.2em '
-                f'{"2em" if column and not column % 2 else "0"}">{self.aligned(cell)}</mtd>'
-                for column, cell in enumerate(row)
-            ]
+            cells = []
+            for column, cell in enumerate(row):
+                align = _ALIGN_LEFT if column % 2 or one else _ALIGN_RIGHT
+                gap = "2em" if column and not column % 2 else "0"
+                style = f"{align};padding:0.2em 0 0.2em {gap}"
+                cells.append(f'<mtd style="{style}">{self.aligned(cell)}</mtd>')
             out.append("<mtr>" + "".join(cells) + "</mtr>")
         if end:
             out[-1] = out[-1].removesuffix("</mtd></mtr>") + end + "</mtd></mtr>"
@@ -103,7 +104,7 @@ class _Writer:
 
     def cells(self, nodes: list[Node]) -> list[str]:
         """The elements of a baseline, with the spaces between them."""
-        if self.depth >= DEPTH:
+        if self.depth >= MATHML_DEPTH:
             return ["<mi>…</mi>"]
         self.depth += 1
         parts: list[str] = []
@@ -115,7 +116,7 @@ class _Writer:
                 parts.append(_THIN)
             previous = nodes[i - 1] if i else None
             if (
-                node.tag in _SIGNS
+                node.tag in _PLUS_MINUS
                 and node.kids is None
                 and (
                     previous is None or (_is_mark(previous) and previous.tag not in _AFTER_OPERAND)
@@ -330,7 +331,7 @@ def _wants_space(node: Node) -> bool:
 def _identifier(tag: str, text: str, mark: str, look: dict[str, Any]) -> str:
     if tag in LIMITS or "limits" in look:
         return f'<mo lspace="0" rspace="0" movablelimits="true"{mark}>{escape(text)}</mo>'
-    upright = "upright" in look or text in _GREEK_CAPITALS
+    upright = "upright" in look or text in _UPRIGHT_CAPITALS
     normal = ' mathvariant="normal"' if upright and len(text) == 1 else ""
     return f"<mi{normal}{mark}>{escape(text)}</mi>"
 
@@ -347,7 +348,7 @@ def _operator(char: str, mark: str, look: dict[str, Any]) -> str:
     elif char in _BRACKETS:
         extra = ' stretchy="false"' + (' lspace="0" rspace="0"' if char in "|‖" else "")
     elif look.get("accent") == "narrow":
-        extra, char = ' stretchy="false"', _ACCENTS.get(char, char)
+        extra, char = ' stretchy="false"', _ACCENT_GLYPHS.get(char, char)
         extra += ' mathsize="70%"' if char == "→" else ""
     elif char in "/∂∇.":
         extra = ' lspace="0" rspace="0"'

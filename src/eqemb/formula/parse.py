@@ -12,8 +12,8 @@ from eqemb.formula import commands, text
 from eqemb.formula.alphabets import styled
 from eqemb.formula.commands import SYMBOLS, escape
 from eqemb.formula.rows import attach, base_for, fence, fences, script_edge, wrap
-from eqemb.formula.source import DEPTH, Items
 from eqemb.formula.stacks import Stacks
+from eqemb.formula.token_reader import GROUP_DEPTH, Items
 from eqemb.formula.tree import Node
 
 
@@ -208,7 +208,7 @@ class Parser(Stacks):
 
     def left(self, token: str, items: Items, _: Any) -> None:
         r"""`\left ... \right` pair with each other, whatever they are."""
-        if self.depth >= DEPTH:
+        if self.depth >= GROUP_DEPTH:
             self.problem("nested too deep", token)
             return
         opener = Node("", {"stretch": True})
@@ -314,7 +314,7 @@ class Parser(Stacks):
         """Tokens that carry their argument with them, and commands nobody told us of."""
         if token[:7] == "\\begin{":
             self.environment(token, items)
-        elif found := text.TOKEN.match(token):
+        elif found := text.TEXT_TOKEN.match(token):
             self.text(found[1], found[2], items)
         elif len(token) > 1:
             self.unknown.append(token)
@@ -331,7 +331,7 @@ class Parser(Stacks):
     def text(self, command: str, content: str, items: Items) -> None:
         r"""Text, with the mathematics between dollars read as such; `\textbf{x}` is a letter."""
         for piece, is_math in text.parts(content):
-            if is_math and self.depth < DEPTH:
+            if is_math and self.depth < GROUP_DEPTH:
                 inner = Parser(piece, self.depth + 1)
                 items.extend(inner.formula())
                 self.problems += inner.problems

@@ -16,10 +16,18 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from eqemb.formula.layout import Layout, layout
-from eqemb.formula.likeness import LARGEST, QUERY, RENAMED, Outline, Row, is_letter, outline
+from eqemb.formula.likeness import (
+    MAX_SYMBOLS,
+    QUERY,
+    RENAMED,
+    Outline,
+    OutlineRow,
+    is_letter,
+    outline,
+)
 
 #: Steps that one equation may cost.
-STEPS = 5_000
+MATCH_STEPS = 5_000
 
 _WILDCARD = re.compile(r"(?<!\\)\?([A-Za-z][A-Za-z0-9]*)")
 
@@ -75,15 +83,17 @@ class Pattern:
                 f"{made.to_text()!r} would match everything: a pattern needs at least one symbol"
                 " beside its wildcards"
             )
-        if self.outline.size > LARGEST:
-            raise ValueError(f"a pattern may have up to {LARGEST} symbols, not {self.outline.size}")
+        if self.outline.size > MAX_SYMBOLS:
+            raise ValueError(
+                f"a pattern may have up to {MAX_SYMBOLS} symbols, not {self.outline.size}"
+            )
         self.size = len(tags)
         self._wildcards = self.size - len(self.symbols)
         self._once = {tag for tag in tags if is_wildcard(tag) and tags.count(tag) == 1}
         self.spent = 0
         """Steps that matching has cost so far."""
 
-    def match(self, other: Outline, steps: int = STEPS) -> Match | None:
+    def match(self, other: Outline, steps: int = MATCH_STEPS) -> Match | None:
         """Where the pattern is found in an equation; OutOfStepsError where it cannot be said."""
         trial = _Trial(self.outline, other, steps)
         try:
@@ -230,7 +240,7 @@ class _Trial:
                 state.met,
             )
 
-    def _rows(self, state: _State) -> tuple[_Goal, Row, Row]:
+    def _rows(self, state: _State) -> tuple[_Goal, OutlineRow, OutlineRow]:
         goal = state.goals[0] if state.goals else _Goal(0, 0, 0, 0, ends=True)
         return goal, self._pattern[goal.row], self._other[goal.other]
 

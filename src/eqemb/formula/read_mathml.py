@@ -24,13 +24,13 @@ from eqemb.formula.rows import (
     script_edge,
     wrap,
 )
-from eqemb.formula.source import Problem
+from eqemb.formula.token_reader import FormulaProblem
 from eqemb.formula.tree import Node
 
 Items = list[Node]
 
 #: How deep elements may nest; converters make about two rows for every group.
-DEPTH = 120
+ELEMENT_DEPTH = 120
 
 _MATH = re.compile(r"<(?:\w+:)?math\b")
 _MATH_END = re.compile(r"</(?:\w+:)?math\s*>")
@@ -45,14 +45,14 @@ _STYLES = {
     "bold": "bf", "bold-italic": "bi", "double-struck": "bb", "script": "scr", "fraktur": "frak",
     "sans-serif": "sf", "monospace": "tt", "bold-script": "bcal",
 }  # fmt: skip
-_ACCENTS = {
+_ACCENT_SIGNS = {
     "ˆ": "^", "\u0302": "^", "˜": "~", "\u0303": "~", "‾": "¯", "\u0304": "¯", "\u0305": "¯",
     "ˉ": "¯", "\u0332": "¯", "_": "¯", "⃗": "→", "\u0307": "˙", "\u0308": "¨", "\u030c": "ˇ",
     "ˇ": "ˇ",
     "\u0301": "´", "\u0300": "`", "\u0306": "˘", "\u030a": "˚", "︷": "⏞", "︸": "⏟", "−": "¯",
 }  # fmt: skip
 #: Classes under which our own writer draws a bar as a border.
-_BARS = {"eqemb-over": "o", "eqemb-under": "u"}
+_BAR_CLASSES = {"eqemb-over": "o", "eqemb-under": "u"}
 #: Letters of these alphabets are symbols one by one even where a converter joins them.
 _SINGLE = re.compile("[\U0001d49c-\U0001d4cf\U0001d504-\U0001d56bℂℍℕℙℚℝℤℬℰℱℋℐℒℳℛℭℌℑℜℨ]")
 
@@ -64,21 +64,21 @@ _TAGS = {(tag[2:] if tag[1:2] == "!" else tag): tag for tag in SYMBOLS.values()}
 _TAGS.update({"ε": "V!ϵ", "φ": "V!ϕ", "*": "*", "∗": "*", "-": "−", "∥": "‖", "·": "⋅"})
 
 
-def read_mathml(text: str) -> tuple[Items, list[Problem]]:
+def read_mathml(text: str) -> tuple[Items, list[FormulaProblem]]:
     """The items of a formula's row, and what was not read; never raises."""
     start = _MATH.search(text)
     ends = [match.end() for match in _MATH_END.finditer(text, start.end())] if start else []
     if start is None or not ends:
-        return [], [Problem("no math element")]
+        return [], [FormulaProblem("no math element")]
     element = text[start.start() : ends[-1]]
     if _DECLARATION.search(element):
-        return [], [Problem("a document type inside")]
+        return [], [FormulaProblem("a document type inside")]
     source = _PREFIXED_ATTRIBUTE.sub(r"\1_\2", _PREFIX.sub(r"\1", element))
     source = _ENTITY.sub(lambda match: _entity(match[0]), source)
     try:
         root = ET.fromstring(source)  # noqa: S314 - it declares no entities, see above
     except (ET.ParseError, RecursionError, ValueError) as error:
-        return [], [Problem("not well-formed XML", str(error))]
+        return [], [FormulaProblem("not well-formed XML", str(error))]
     reader = _Reader()
     return reader.row(root), reader.problems
 
@@ -92,7 +92,7 @@ class _Reader:
     """One reading; every method takes an element and gives the items of a row."""
 
     def __init__(self) -> None:
-        self.problems: list[Problem] = []
+        self.problems: list[FormulaProblem] = []
         self.depth = 0
 
     def read(self, element: ET.Element) -> Items:
@@ -100,10 +100,10 @@ class _Reader:
         name = _name(element)
         handler = _HANDLERS.get(name)
         if handler is None:
-            self.problems.append(Problem("unknown element", name))
+            self.problems.append(FormulaProblem("unknown element", name))
             return self.row(element)
-        if self.depth >= DEPTH:
-            self.problems.append(Problem("nested too deep", name))
+        if self.depth >= ELEMENT_DEPTH:
+            self.problems.append(FormulaProblem("nested too deep", name))
             return [Node("E!deep")]
         self.depth += 1
         items = handler(self, element)
@@ -119,7 +119,7 @@ class _Reader:
     def group(self, element: ET.Element) -> Items:
         """A row whose ends are fences of each other is one node."""
         items = self.row(element)
-        bar = _BARS.get(element.get("class", "").partition(" ")[0])
+        bar = _BAR_CLASSES.get(element.get("class", "").partition(" ")[0])
         if bar:
             base = base_for(items, bar)
             base.put(bar, Node("¯", {"accent": "wide"}))
@@ -134,7 +134,7 @@ class _Reader:
         """The children, each as a row; missing ones are `E!`."""
         rows = [self.read(child) for child in element]
         if len(rows) != count:
-            self.problems.append(Problem("wrong number of children", str(element.tag)))
+            self.problems.append(FormulaProblem("wrong number of children", str(element.tag)))
             rows += [[Node("E!missing")]] * (count - len(rows))
         return rows
 
@@ -189,7 +189,7 @@ class _Reader:
 
     def error(self, element: ET.Element) -> Items:
         text = "".join(element.itertext()).strip()
-        self.problems.append(Problem("error in the source", text))
+        self.problems.append(FormulaProblem("error in the source", text))
         return [Node("E!" + escape(text))]
 
     def fraction(self, element: ET.Element) -> Items:
@@ -383,8 +383,8 @@ def _primes(script: Items) -> Items:
 
 def _accent(node: Node) -> Node:
     char = node.tag.removeprefix("V!")
-    if node.kids is None and char in _ACCENTS:
-        node.tag = _ACCENTS[char]
+    if node.kids is None and char in _ACCENT_SIGNS:
+        node.tag = _ACCENT_SIGNS[char]
     if node.tag in "^~¯→˙¨ˇ´`˘˚⏞⏟":
         node.hint("accent", "narrow")
     return node

@@ -9,10 +9,10 @@ from typing import Any
 from eqemb.formula.commands import FUNCTIONS, LIMITS
 from eqemb.formula.tree import Node, is_operator
 
-_OPEN = {"(": "(", "&lsqb;": "(", "{": "{", "⟨": "⟨", "⌊": "⌊", "⌈": "⌊", "⟦": "⟦"}
-_CLOSE = {")": "(", "&rsqb;": "(", "}": "{", "⟩": "⟨", "⌋": "⌊", "⌉": "⌊", "⟧": "⟦"}
+_FENCE_OPENERS = {"(": "(", "&lsqb;": "(", "{": "{", "⟨": "⟨", "⌊": "⌊", "⌈": "⌊", "⟦": "⟦"}
+_FENCE_CLOSERS = {")": "(", "&rsqb;": "(", "}": "{", "⟩": "⟨", "⌋": "⌊", "⌉": "⌊", "⟧": "⟦"}
 _BARS = frozenset("|‖")
-_FENCES = frozenset(_OPEN) | frozenset(_CLOSE) | _BARS
+_FENCES = frozenset(_FENCE_OPENERS) | frozenset(_FENCE_CLOSERS) | _BARS
 _UNTIDY = frozenset({"", "W!", ":"})
 #: What a pair of loose bars never embraces: `p(a|b) = p(c|d)` on one level.
 _SEPARATORS = frozenset("=<>≤≥∼≈≡∝:;→∈≠≪≫⇒⟹") | {"&comma;", ":="}
@@ -126,10 +126,10 @@ class _Pairing:
                 self.out.append(node)
             elif tag in _BARS:
                 self.bar(node, side)
-            elif tag in _OPEN:
-                self.push(_OPEN[tag], node)
+            elif tag in _FENCE_OPENERS:
+                self.push(_FENCE_OPENERS[tag], node)
             else:
-                self.close(_CLOSE[tag], node)
+                self.close(_FENCE_CLOSERS[tag], node)
         return pair_bars(self.out) if self.loose else self.out
 
     def push(self, kind: str, node: Node) -> None:
@@ -188,7 +188,7 @@ class _Pairing:
 def _is_operand(node: Node) -> bool:
     tag = node.tag
     if is_operator(tag):
-        return tag in _POSTFIX or tag in _CLOSE or (tag in _BARS and node.kids is not None)
+        return tag in _POSTFIX or tag in _FENCE_CLOSERS or (tag in _BARS and node.kids is not None)
     # After a name (log, max) a bar opens.
     return not (tag[0] == "V" and len(tag) > 3 and tag.isascii())
 

@@ -10,18 +10,18 @@ import re
 from eqemb.article import DOLLAR
 from eqemb.formula.layout import layout
 
-_INLINE = re.compile(r"\$([^$]*)\$")
+_INLINE_FORMULA = re.compile(r"\$([^$]*)\$")
 _BARE_NUMBER = re.compile(r"\$((?:[A-Z]\.)?\d[\d.]*[a-z]?)\$")
 #: `$2.73$` may be a reference or a value: it is a reference in parentheses, after *Eq.* or *see*,
 #: and where a sentence begins with *In*.
-_NUMBER = r"\$((?:[1-9]\d*|[A-Z]\.\d+)(?:\.\d+[a-z]?)*)\$"
+_REFERENCE_NUMBER = r"\$((?:[1-9]\d*|[A-Z]\.\d+)(?:\.\d+[a-z]?)*)\$"
 _BEFORE = r"((?:^|(?<=[.:;] ))(?:In|From|By|Using) |\b(?:[Ee]q(?:ns?|s|uations?)?|[Ss]ee)\.?[ ~]?)"
-_REFERENCE = re.compile(rf"\({_NUMBER}\)|{_BEFORE}{_NUMBER}", re.MULTILINE)
+_REFERENCE = re.compile(rf"\({_REFERENCE_NUMBER}\)|{_BEFORE}{_REFERENCE_NUMBER}", re.MULTILINE)
 
 
 def plain_text(text: str) -> str:
     """A text without markup: formulas in Unicode, references and dollar signs as printed."""
-    text = _INLINE.sub(lambda found: layout(found[1]).to_text(), _printed_references(text))
+    text = _INLINE_FORMULA.sub(lambda found: layout(found[1]).to_text(), _printed_references(text))
     return text.replace(DOLLAR, "$")
 
 

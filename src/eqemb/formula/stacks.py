@@ -12,8 +12,8 @@ from eqemb.formula.rows import (
     prescripts,
     script_edge,
 )
-from eqemb.formula.source import Items
 from eqemb.formula.tables import Tables
+from eqemb.formula.token_reader import Items
 from eqemb.formula.tree import Node
 
 

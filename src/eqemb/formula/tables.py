@@ -5,11 +5,11 @@ from typing import Any
 
 from eqemb.formula import commands
 from eqemb.formula.rows import attach, joined, matrix
-from eqemb.formula.source import DEPTH, OPTION, Items, Source
+from eqemb.formula.token_reader import GROUP_DEPTH, OPTION, Items, TokenReader
 from eqemb.formula.tree import Node
 
 
-class Tables(Source):
+class Tables(TokenReader):
     """What a source does where cells and rows begin."""
 
     __slots__ = ()
@@ -22,7 +22,7 @@ class Tables(Source):
             self.unknown.append(token)
             shape = ("", "", 0, "rows")
         arguments = shape[2]
-        if self.depth >= DEPTH:
+        if self.depth >= GROUP_DEPTH:
             self.problem("nested too deep", token)
             return
         self.skip_place()
@@ -96,7 +96,7 @@ class Tables(Source):
 
     def braced_table(self, items: Items) -> list[list[Items]]:
         """Rows of cells between braces; an argument of another form joins the row."""
-        if self.tokens[self.pos] != "{" or self.depth >= DEPTH:
+        if self.tokens[self.pos] != "{" or self.depth >= GROUP_DEPTH:
             items.extend(self.argument())
             return []
         self.pos += 1

@@ -13,16 +13,16 @@ _BRACED = rf"\{{{_FLAT}\}}"
 for _ in range(7):
     _BRACED = rf"\{{(?:{_FLAT}{_BRACED})*+{_FLAT}\}}"
 # Possessive: a run of blanks may be split between these parts in one way only.
-_LENGTH = r"\[\s*+(?:-\s*+)?+[0-9.]*+\s*+(?:pt|em|ex|cm|mm|in|mu|bp|\\[a-zA-Z]+)\s*+\]"
+_BREAK_LENGTH = r"\[\s*+(?:-\s*+)?+[0-9.]*+\s*+(?:pt|em|ex|cm|mm|in|mu|bp|\\[a-zA-Z]+)\s*+\]"
 
-_TOKEN = re.compile(
+_FORMULA_TOKEN = re.compile(
     rf"""
       [a-zA-Z{{}}_^=+()&,]
     | \\(?: (?:begin|end)\{{[^{{}}]*\}}
           | (?:{"|".join(TEXT)})\s*{_BRACED}
           | (?:xymatrix|ar)(?=@)
           | [a-zA-Z@]+
-          | \\\*?(?:\s*+{_LENGTH})?
+          | \\\*?(?:\s*+{_BREAK_LENGTH})?
           | . )
     | [0-9]+(?:\.[0-9]+)? | \.[0-9]+
     | '+ | \.\.\. | \|\|
@@ -32,8 +32,8 @@ _TOKEN = re.compile(
 )
 # No document can hold these: half of a surrogate pair, control characters.
 _UNPRINTABLE = re.compile("[\\x00-\\x08\\x0b\\x0e-\\x1f\\x7f\\ud800-\\udfff\\ufffe\\uffff]")
-_APART = re.compile(r"\\(begin|end)\s+(?=\{)")
-_COMMENT = re.compile(r"(?<!\\)((?:\\\\)*)%[^\n]*\n?")
+_SPACED_ENVIRONMENT = re.compile(r"\\(begin|end)\s+(?=\{)")
+_FORMULA_COMMENT = re.compile(r"(?<!\\)((?:\\\\)*)%[^\n]*\n?")
 
 
 def tokens(latex: str) -> list[str]:
@@ -41,10 +41,10 @@ def tokens(latex: str) -> list[str]:
     if _UNPRINTABLE.search(latex):
         latex = _UNPRINTABLE.sub("", latex)
     if "%" in latex:
-        latex = _COMMENT.sub(r"\1", latex)
-    if "\\end" in latex and _APART.search(latex):
-        latex = _APART.sub(r"\\\1", latex)
-    found = _TOKEN.findall(latex)
+        latex = _FORMULA_COMMENT.sub(r"\1", latex)
+    if "\\end" in latex and _SPACED_ENVIRONMENT.search(latex):
+        latex = _SPACED_ENVIRONMENT.sub(r"\\\1", latex)
+    found = _FORMULA_TOKEN.findall(latex)
     if "\\cr" in latex:
         # A row of plain TeX ends as one of LaTeX.
         found = ["\\\\" if token in ("\\cr", "\\crcr") else token for token in found]

@@ -7,10 +7,10 @@ from eqemb.formula.commands import FUNCTIONS, unescape
 from eqemb.formula.tree import EDGES, Node, baseline, walk
 
 #: What nests deeper is shown as an ellipsis.
-DEPTH = 80
+TEXT_DEPTH = 80
 
 #: A picture stops where it runs further to the right.
-WIDTH = 300
+PICTURE_WIDTH = 300
 
 _SUPERSCRIPTS = str.maketrans(
     "0123456789+−=()niTkabcdefghjlmoprstuvwxyz′*",
@@ -29,7 +29,7 @@ _MARKED = "\ue000"
 #: Marked characters with the accents on them, and the blanks between them.
 _RUN = re.compile(f"{_MARKED}.[\u0300-\u036f\u20d7]*(?: *{_MARKED}.[\u0300-\u036f\u20d7]*)*")
 _AROUND = ("⟦", "⟧")
-_FENCES = re.compile(r"M!((?:&\w+;|\D)?)((?:&\w+;|\D)?)(\d+)x(\d+)\Z")
+_GROUP_TAG = re.compile(r"M!((?:&\w+;|\D)?)((?:&\w+;|\D)?)(\d+)x(\d+)\Z")
 
 
 def to_text(root: Node | None, mark: Iterable[int] = (), around: tuple[str, str] = _AROUND) -> str:
@@ -39,9 +39,9 @@ def to_text(root: Node | None, mark: Iterable[int] = (), around: tuple[str, str]
     """
     places = set(mark)
     if not places:
-        return _Writer(frozenset()).row(root, 0)
+        return _TextWriter(frozenset()).row(root, 0)
     marked = frozenset(id(node) for place, node in enumerate(walk(root)) if place in places)
-    text = _Writer(marked).row(root, 0)
+    text = _TextWriter(marked).row(root, 0)
     return _RUN.sub(lambda found: f"{around[0]}{_bare(found[0])}{around[1]}", text)
 
 
@@ -49,7 +49,7 @@ def _bare(text: str) -> str:
     return text.replace(_MARKED, "")
 
 
-class _Writer:
+class _TextWriter:
     """Writes rows; before each character of a marked node stands a mark, taken out at the end."""
 
     def __init__(self, marked: frozenset[int]) -> None:
@@ -61,7 +61,7 @@ class _Writer:
         return "".join(char if char == " " else _MARKED + char for char in text)
 
     def row(self, node: Node | None, depth: int) -> str:
-        if depth > DEPTH:
+        if depth > TEXT_DEPTH:
             return "…"
         out: list[str] = []
         previous: Node | None = None
@@ -145,7 +145,7 @@ class _Writer:
         return text if is_short else f"({text})"
 
     def group(self, node: Node, depth: int) -> str:
-        found = _FENCES.match(node.tag)
+        found = _GROUP_TAG.match(node.tag)
         opener, closer, columns = (found[1], found[2], int(found[4])) if found else ("", "", 1)
         cells: list[str] = []
         head = node.get("w")
@@ -208,7 +208,7 @@ def picture(root: Node | None) -> str:
         start = prefix
         lines.append(prefix + lead + node.tag)
         prefix += rest
-        if len(prefix) > WIDTH:
+        if len(prefix) > PICTURE_WIDTH:
             lines[-1] += " …"
             continue
         if node.n is not None:

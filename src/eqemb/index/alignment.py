@@ -20,14 +20,14 @@ import numpy as np
 
 from eqemb.formula.likeness import (
     KIND,
-    LARGEST,
+    MAX_SYMBOLS,
     NEIGHBOURS,
     QUERY,
     RENAMED,
     SAME,
     UNLIKE,
     Outline,
-    Row,
+    OutlineRow,
     is_letter,
     match_letters,
 )
@@ -36,7 +36,7 @@ from eqemb.index.postings import Array, Column, load
 _BLOCK = 20_000  # types looked through at a time
 _IMPOSSIBLE = -(10**6)
 #: More than the rows of an equation can be worth, so that rows stay apart in one running maximum.
-_APART = 2 * LARGEST * SAME
+_APART = 2 * MAX_SYMBOLS * SAME
 # What was best where a symbol of the query ended: to pass over the other's symbol, to pass over
 # its own, or that both meet; and, added to that, that they join the pair before them.
 _LEFT, _UP, _MEET, _JOINS = 0, 1, 2, 4
@@ -111,11 +111,11 @@ class Outlines:
     def outline(self, kind: int) -> Outline:
         """The outline of a type, its symbols placed in order of rows."""
         (start, first, size), (_, last, _) = self._pointers[kind], self._pointers[kind + 1]
-        rows: list[Row] = []
-        owners: list[tuple[Row, int]] = []
+        rows: list[OutlineRow] = []
+        owners: list[tuple[OutlineRow, int]] = []
         for edge, owner, length in self._rows[first:last].tolist():
             tags = [self._tags[tag] for tag in self._symbols[start : start + length].tolist()]
-            row = Row(chr(edge) if edge else "", tags, [], [{} for _ in tags])
+            row = OutlineRow(chr(edge) if edge else "", tags, [], [{} for _ in tags])
             row.places.extend(range(len(owners), len(owners) + length))
             owners += [(row, place) for place in range(length)]
             start += length

@@ -22,7 +22,15 @@ import numpy as np
 
 from eqemb.errors import UsageError
 from eqemb.formula import Layout
-from eqemb.formula.likeness import LARGEST, QUERY, Likeness, bare_tag, is_letter, likeness, outline
+from eqemb.formula.likeness import (
+    MAX_SYMBOLS,
+    QUERY,
+    Likeness,
+    bare_tag,
+    is_letter,
+    likeness,
+    outline,
+)
 from eqemb.formula.pattern import OutOfStepsError, Pattern, is_pattern, is_wildcard, read_pattern
 from eqemb.formula.shapes import Shape, form, key, shapes
 from eqemb.index import families
@@ -178,7 +186,8 @@ class Structure:
             return Found(np.empty(0, np.int32), np.empty(0))
         best = best_of(estimate, max(count, LAID))
         rows = outline(made)
-        room = np.cumsum(np.minimum(self._outlines.sizes[best], LARGEST)) * min(rows.size, LARGEST)
+        sizes = np.minimum(self._outlines.sizes[best], MAX_SYMBOLS)
+        room = np.cumsum(sizes) * min(rows.size, MAX_SYMBOLS)
         laid = best[: max(16, min(LAID, int(np.searchsorted(room, CELLS))))]
         scores = self._outlines.likeness(rows, laid, inside=True)
         # the equation itself before what only looks the same

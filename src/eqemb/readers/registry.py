@@ -4,7 +4,7 @@ To add a format, such as Org files:
 
 1. Write `readers/org.py` with a function `read_org(source: Source) -> Article`. The file's bytes
    are in `source.files`; a file that is no article raises `SourceError` with a cause.
-2. Add `"org": Reader(read_org, (".org",))` to `READERS`.
+2. Add `"org": FormatReader(read_org, (".org",))` to `READERS`.
 
 Files with that suffix are then found in folders and containers, named, opened within the limits
 and read. No other module names formats. LaTeX and unarXive have no suffixes here: `eqemb.sources`
@@ -21,7 +21,7 @@ from eqemb.sources import Source
 from eqemb.sources.formats import register_suffixes
 
 
-class Reader(NamedTuple):
+class FormatReader(NamedTuple):
     """How documents of one format become articles."""
 
     read: Callable[[Source], Article]
@@ -30,9 +30,9 @@ class Reader(NamedTuple):
 
 
 #: Format (`Source.form`) -> its reader.
-READERS: dict[str, Reader] = {
-    "tex": Reader(read_latex),
-    "unarxive": Reader(read_unarxive),
+READERS: dict[str, FormatReader] = {
+    "tex": FormatReader(read_latex),
+    "unarxive": FormatReader(read_unarxive),
 }
 
 for _form, _reader in READERS.items():

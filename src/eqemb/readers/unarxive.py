@@ -14,7 +14,7 @@ from eqemb.formula.running_text import plain_text
 from eqemb.readers.latex.prose import sentences
 from eqemb.sources import Source
 
-_ENTRY = re.compile(r"\{\{(\w+):([^{}]*)\}\}")
+_PLACEHOLDER = re.compile(r"\{\{(\w+):([^{}]*)\}\}")
 _TIDY = re.compile(r" ?\([\s,;]*\)| ?\[[\s,;]*\]| (?=[.,;:?!](?:\s|$))")
 _DOLLARS = re.compile(rf"({DOLLAR}{DOLLAR}?)([^{DOLLAR}]+)\1")
 
@@ -61,7 +61,9 @@ def _marked(value: Any) -> str:
 
 def _heading(text: str, entries: dict[str, Any]) -> str:
     """A section's title, formulas in place."""
-    return " ".join(_ENTRY.sub(lambda at: _inline(_latex(entries, at[2]) or ""), text).split())
+    return " ".join(
+        _PLACEHOLDER.sub(lambda at: _inline(_latex(entries, at[2]) or ""), text).split()
+    )
 
 
 def _sentences(article: Article, text: str, entries: dict[str, Any], paragraph: int) -> list[str]:
@@ -88,7 +90,7 @@ def _sentences(article: Article, text: str, entries: dict[str, Any], paragraph: 
         ))  # fmt: skip
         return f" {EQUATION_MARK}{'.' if latex.rstrip().endswith('.') else ''} "
 
-    found = sentences(_TIDY.sub("", " ".join(_ENTRY.sub(entry, text).split())))
+    found = sentences(_TIDY.sub("", " ".join(_PLACEHOLDER.sub(entry, text).split())))
     _give_context(displays, found)
     article.equations += displays
     return found

@@ -15,7 +15,7 @@ from typing import BinaryIO, NamedTuple
 
 from eqemb.errors import SourceError
 from eqemb.sources.names import decoded
-from eqemb.sources.streams import Meter, Stream, inflate, part, whole
+from eqemb.sources.streams import ByteStream, Meter, inflate, part, whole
 
 
 class Member(NamedTuple):
@@ -25,7 +25,7 @@ class Member(NamedTuple):
     kind: str
     """'file', 'folder', or what it is instead ('link', 'device')."""
     size: int
-    stream: Stream
+    stream: ByteStream
     trouble: str = ""
     """Why its content cannot be read."""
 
@@ -71,7 +71,7 @@ def _pax(data: bytes) -> dict[str, str]:
     return records
 
 
-def _tar_extension(stream: Stream, size: int, flag: bytes) -> dict[str, str]:
+def _tar_extension(stream: ByteStream, size: int, flag: bytes) -> dict[str, str]:
     """What a header without a file says about the next one."""
     padded = size + -size % 512
     data = stream.read(min(padded, _EXTENDED_BYTES))[:size]
@@ -82,7 +82,7 @@ def _tar_extension(stream: Stream, size: int, flag: bytes) -> dict[str, str]:
     return _pax(data) if flag == b"x" else {}
 
 
-def tar_members(stream: Stream) -> Iterator[Member]:
+def tar_members(stream: ByteStream) -> Iterator[Member]:
     """The entries of a tar; damage ends it and is noted in the stream's `fault`."""
     more: dict[str, str] = {}
     try:
@@ -103,13 +103,13 @@ def tar_members(stream: Stream) -> Iterator[Member]:
         stream.fault = stream.fault or str(error)
 
 
-def _tar_member(stream: Stream, name: str, size: int, flag: bytes) -> Iterator[Member]:
+def _tar_member(stream: ByteStream, name: str, size: int, flag: bytes) -> Iterator[Member]:
     """One entry, and then what is left of it passed over."""
     kind = _TAR_KINDS.get(flag, "device")
     if kind == "file" and name.endswith("/"):
         kind = "folder"
     pieces = part(stream, size)
-    member = Member(name, kind, size, Stream(pieces))
+    member = Member(name, kind, size, ByteStream(pieces))
     yield member
     for _ in pieces:
         pass
@@ -175,7 +175,7 @@ def zip_members(file: BinaryIO, meter: Meter) -> Iterator[Member]:
         pieces = _zip_data(file, offset + shift, packed, _ZIP_METHODS.get(method, ""), meter)
         kind = "folder" if name.endswith(("/", "\\")) else "file"
         kind = "link" if (bits >> 16) & 0xF000 == _ZIP_LINK else kind
-        yield Member(name, kind, size, Stream(pieces), trouble)
+        yield Member(name, kind, size, ByteStream(pieces), trouble)
 
 
 def _zip_data(file: BinaryIO, at: int, packed: int, form: str, meter: Meter) -> Iterator[bytes]:
@@ -187,7 +187,7 @@ def _zip_data(file: BinaryIO, at: int, packed: int, form: str, meter: Meter) -> 
     file.seek(at + 30 + sum(struct.unpack_from("<2H", local, 26)))
     pieces = part(whole(file), packed)
     if form:
-        yield from inflate(Stream(pieces), form, meter)
+        yield from inflate(ByteStream(pieces), form, meter)
         return
     for piece in pieces:
         meter.count("bytes decompressed", len(piece))

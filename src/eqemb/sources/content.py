@@ -13,7 +13,7 @@ from typing import BinaryIO
 
 from eqemb.errors import SourceError
 from eqemb.sources.archives import Member, tar_header, tar_members, zip_members
-from eqemb.sources.streams import CHUNK, ENGINES, Meter, Stream, inflate, whole
+from eqemb.sources.streams import CHUNK_BYTES, ENGINES, ByteStream, Meter, inflate, whole
 
 _MAGIC = (
     *((magic, form) for form, (magic, _) in ENGINES.items() if magic),
@@ -31,7 +31,7 @@ _MAGIC = (
     (b"7z\xbc\xaf\x27\x1c", "unsupported archive"),
     (b"\x28\xb5\x2f\xfd", "unsupported archive"),
 )
-_TEX = re.compile(
+_TEX_COMMAND = re.compile(
     rb"\\(?:document(?:class|style)|begin\s*\{|input|include|usepackage|(?:re)?newcommand|def\s*\\"
     rb"|(?:sub)*section|chapter|magnification|bye|title|item|label|cite|centerline|noindent)"
 )
@@ -40,7 +40,7 @@ _HEAD = re.compile(
     rb"|magnification\b|bye\b)"
 )
 _MOST_MATCHES = 5_000
-_COMMENT = re.compile(rb"(?<!\\)(?:\\\\)*%")
+_COMMENT_SIGN = re.compile(rb"(?<!\\)(?:\\\\)*%")
 _CONTROLS = bytes(set(range(32)) - set(b"\t\n\v\f\r\x1a\x1b"))
 
 
@@ -56,7 +56,7 @@ def live_matches(pattern: re.Pattern[bytes], text: bytes) -> Iterator[re.Match[b
     """Where a pattern stands outside of comments; no more than a few thousand are looked at."""
     for match in itertools.islice(pattern.finditer(text), _MOST_MATCHES):
         before = text[max(0, match.start() - 2000) : match.start()]
-        if not _COMMENT.search(re.split(rb"[\r\n]", before)[-1]):
+        if not _COMMENT_SIGN.search(re.split(rb"[\r\n]", before)[-1]):
             yield match
 
 
@@ -83,7 +83,7 @@ def identify(head: bytes) -> str:
         return "withdrawn"
     if start.startswith(b"{") and b'"paper_id"' in head:
         return "unarxive"
-    return "tex" if is_text(head) and _TEX.search(head) else "no TeX"
+    return "tex" if is_text(head) and _TEX_COMMAND.search(head) else "no TeX"
 
 
 @dataclass(slots=True)
@@ -91,7 +91,7 @@ class Content:
     """What a file is, its stream at the first byte under its compression."""
 
     what: str
-    stream: Stream
+    stream: ByteStream
     file: BinaryIO
     """The same with random access, which a zip needs."""
     meter: Meter
@@ -116,7 +116,7 @@ def look(file: BinaryIO, meter: Meter) -> Content:
     file.seek(0)
     content = Content("", whole(file), file, meter)
     for layer in range(meter.limits.depth + 1):
-        head = content.stream.peek(CHUNK)
+        head = content.stream.peek(CHUNK_BYTES)
         content.what = identify(head)
         if not head and content.stream.fault:
             content.what = "broken archive"
@@ -130,7 +130,7 @@ def look(file: BinaryIO, meter: Meter) -> Content:
             content.what = "no TeX"
         if content.what not in ENGINES:
             return content
-        content.stream = Stream(inflate(content.stream, content.what, meter))
+        content.stream = ByteStream(inflate(content.stream, content.what, meter))
     raise SourceError("archive bomb", f"compressed more than {meter.limits.depth} times over")
 
 
@@ -142,9 +142,9 @@ def _gzip_title(head: bytes) -> str:
     return posixpath.basename(name.replace("\\", "/"))
 
 
-def _has_body(stream: Stream, most: int) -> bool:
+def _has_body(stream: ByteStream, most: int) -> bool:
     """Whether the first line of JSON is a paper."""
-    size = CHUNK
+    size = CHUNK_BYTES
     while len(head := stream.peek(size)) == size < most and b"\n" not in head:
         size *= 4
     return b'"body_text"' in head.split(b"\n", 1)[0]

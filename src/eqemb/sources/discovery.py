@@ -17,10 +17,10 @@ from eqemb.errors import SourceError, UsageError
 from eqemb.sources import names
 from eqemb.sources.archives import Member, tar_members
 from eqemb.sources.content import Content, identify, look
-from eqemb.sources.folders import Folder, Text, read_text
+from eqemb.sources.folders import Folder, LooseText, read_text
 from eqemb.sources.formats import format_of
 from eqemb.sources.found import DEFAULTS, NO_PAPER, OTHER_FORMS, OUTSIDE, WHOLE, Found, Limits
-from eqemb.sources.streams import CHUNK, ENGINES, Meter, Stream
+from eqemb.sources.streams import CHUNK_BYTES, ENGINES, ByteStream, Meter
 
 _NEARBY = 5_000  # files looked at around a TeX file that is given by itself
 _CARRIERS = frozenset((*ENGINES, "tar", "zip", *OTHER_FORMS))
@@ -73,7 +73,7 @@ class _Finder:
         else:
             yield from self._in_file(found)
 
-    def _given_text(self, path: Path, text: Text, found: Found) -> Found:
+    def _given_text(self, path: Path, text: LooseText, found: Found) -> Found:
         """A TeX file given by itself: a paper, with what it includes."""
         top, root = str(path.parent), path.name
         if any(use.startswith("../") for use in text.uses):
@@ -142,7 +142,7 @@ class _Finder:
     def _is_container(self, content: Content) -> bool:
         """Whether an archive holds papers; its first bytes say so, or all its names must."""
         if content.what == "tar":
-            ahead = Stream(iter([content.stream.peek(CHUNK)]))
+            ahead = ByteStream(iter([content.stream.peek(CHUNK_BYTES)]))
             paths = [path for path, _ in _files(tar_members(ahead))]
             if any(map(names.is_wanted, paths)) or not any(map(names.is_packed, paths)):
                 return False
@@ -181,7 +181,7 @@ class _Finder:
         except SourceError as error:
             yield replace(found, cause=error.cause, detail=error.detail)
 
-    def _records(self, stream: Stream, found: Found) -> Iterator[Found]:
+    def _records(self, stream: ByteStream, found: Found) -> Iterator[Found]:
         """The papers of unarXive's format, one a line."""
         number, most = 0, self._limits.file_bytes
         while line := stream.line(most):

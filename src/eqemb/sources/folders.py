@@ -25,7 +25,7 @@ from eqemb.sources.names import (
     shown,
     suffix,
 )
-from eqemb.sources.streams import CHUNK
+from eqemb.sources.streams import CHUNK_BYTES
 
 _USE = re.compile(
     rb"\\(input|include|subfile|subfileinclude|includestandalone|InputIfFileExists|usepackage"
@@ -37,10 +37,10 @@ _USE_SUFFIXES = {
     **dict.fromkeys((b"usepackage", b"RequirePackage"), ".sty"),
     **dict.fromkeys((b"documentclass", b"LoadClass"), ".cls"),
 }
-_PLAIN = frozenset(("no TeX", "empty", "withdrawn"))
+_JUDGED_BY_NAME = frozenset(("no TeX", "empty", "withdrawn"))
 
 
-class Text(NamedTuple):
+class LooseText(NamedTuple):
     """What one loose file says."""
 
     has_head: bool
@@ -51,21 +51,21 @@ class Text(NamedTuple):
     """Why it cannot be a paper."""
 
 
-def read_text(path: str, limits: Limits) -> Text | None:
+def read_text(path: str, limits: Limits) -> LooseText | None:
     """What a file says, None where it is no TeX as it stands."""
     try:
         with Path(path).open("rb") as file:
-            head = file.read(CHUNK)
+            head = file.read(CHUNK_BYTES)
             what = identify(head)
-            is_named = is_wanted(path) and what in _PLAIN and is_text(head)
+            is_named = is_wanted(path) and what in _JUDGED_BY_NAME and is_text(head)
             if what != "tex" and not is_named:
                 return None
             data = head + file.read(limits.file_bytes - len(head))
     except OSError:
-        return Text(has_head=False, uses=(), cause="unreadable") if is_paper(path) else None
+        return LooseText(has_head=False, uses=(), cause="unreadable") if is_paper(path) else None
     is_main = is_paper(path) or not suffix(path) or any(arxiv_id(path))
     cause = "" if data.strip() else "empty"
-    return Text(is_main and has_head(data), tuple(dict.fromkeys(_uses(data))), cause)
+    return LooseText(is_main and has_head(data), tuple(dict.fromkeys(_uses(data))), cause)
 
 
 def _uses(text: bytes) -> Iterator[str]:
@@ -152,7 +152,7 @@ class Folder:
         self.top = top
         self._limits = limits
         self.files, self.failed, self.outside = _walk(top, most)
-        self.texts: dict[str, Text] = {}
+        self.texts: dict[str, LooseText] = {}
         self.bad: dict[str, str] = {}
         self._known: set[str] = set()
         self._by_name: dict[tuple[str | None, str], list[str]] = {}

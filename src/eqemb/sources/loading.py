@@ -14,7 +14,7 @@ from eqemb.sources.content import identify, is_text, look
 from eqemb.sources.folders import leads_outside
 from eqemb.sources.found import DEFAULTS, OUTSIDE, WHOLE, Found, Limits, Source
 from eqemb.sources.names import bare, is_hidden, is_paper, is_wanted, safe_path
-from eqemb.sources.streams import SIP, Meter, Stream, whole
+from eqemb.sources.streams import SIP, ByteStream, Meter, whole
 
 
 def load(found: Found, limits: Limits = DEFAULTS) -> Source:
@@ -117,7 +117,7 @@ def _take(source: Source, member: Member, meter: Meter) -> None:
         _keep(source, path, member.stream, meter)
 
 
-def _keep(source: Source, path: str, stream: Stream, meter: Meter) -> None:
+def _keep(source: Source, path: str, stream: ByteStream, meter: Meter) -> None:
     """Keep one text, or note why not; it is read only as far as the limit."""
     if not is_text(stream.peek(SIP)):
         source.problems.append(Problem("not text", path))

@@ -10,7 +10,7 @@ from collections import Counter
 from eqemb.sources.formats import format_of
 
 _PAPER = (".tex", ".ltx", ".latex")
-_TEX = (*_PAPER, ".sty", ".cls", ".def", ".clo", ".bbl", ".tikz", ".inp")
+_TEX_SUFFIXES = (*_PAPER, ".sty", ".cls", ".def", ".clo", ".bbl", ".tikz", ".inp")
 _PACKED = (".gz", ".tgz", ".tar", ".zip", ".bz2", ".tbz", ".tbz2", ".xz", ".txz", ".jsonl")
 _OTHER_FORM = (".pdf", ".ps", ".dvi", ".doc", ".docx", ".rtf")
 _NEVER_TEXT = (
@@ -102,7 +102,7 @@ def is_meant(path: str) -> bool:
 
 def is_wanted(path: str) -> bool | None:
     """Whether a file belongs to a paper's text, by its name; None: its content says."""
-    if suffix(path) in _TEX or posixpath.basename(path).startswith("00README"):
+    if suffix(path) in _TEX_SUFFIXES or posixpath.basename(path).startswith("00README"):
         return True
     return False if suffix(path) in _NOT_TEX or format_of(path) else None
 

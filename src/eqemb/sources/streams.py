@@ -13,10 +13,10 @@ from typing import Any, BinaryIO
 from eqemb.errors import SourceError
 from eqemb.sources.found import Limits
 
-CHUNK = 1 << 16
+CHUNK_BYTES = 1 << 16
 SIP = 1 << 14  # compressed bytes at a time: small, so that a ratio is seen early
 _RATIO_FROM = 10_000_000
-_DAMAGE = (zlib.error, lzma.LZMAError, EOFError, OSError, ValueError, OverflowError)
+_DECODE_ERRORS = (zlib.error, lzma.LZMAError, EOFError, OSError, ValueError, OverflowError)
 
 #: The first bytes of each compression, and what undoes it.
 ENGINES: dict[str, tuple[bytes, Callable[[], Any]]] = {
@@ -27,7 +27,7 @@ ENGINES: dict[str, tuple[bytes, Callable[[], Any]]] = {
 }
 
 
-class Stream:
+class ByteStream:
     """Pieces of bytes read as one file with a look ahead; damage ends it and stays in `fault`."""
 
     __slots__ = ("_at", "_buffer", "_pieces", "fault")
@@ -42,7 +42,7 @@ class Stream:
         """The next piece with anything in it; b"" at the end."""
         try:
             return next(filter(None, self._pieces), b"")
-        except _DAMAGE as error:
+        except _DECODE_ERRORS as error:
             self.fault = str(error) or type(error).__name__
             return b""
 
@@ -109,15 +109,15 @@ class Meter:
             raise SourceError("archive bomb", detail)
 
 
-def whole(file: BinaryIO) -> Stream:
+def whole(file: BinaryIO) -> ByteStream:
     """A file from where it stands to its end."""
-    return Stream(iter(lambda: file.read(CHUNK), b""))
+    return ByteStream(iter(lambda: file.read(CHUNK_BYTES), b""))
 
 
-def part(stream: Stream, size: int) -> Iterator[bytes]:
+def part(stream: ByteStream, size: int) -> Iterator[bytes]:
     """The next `size` bytes of a stream."""
     while size > 0:
-        piece = stream.read(min(size, CHUNK))
+        piece = stream.read(min(size, CHUNK_BYTES))
         if not piece:
             raise EOFError(stream.fault or "the archive ends too early")
         size -= len(piece)
@@ -128,13 +128,13 @@ def _decompress(engine: Any, data: bytes) -> Iterator[bytes]:
     """All that `data` decompresses to, a chunk at a time (zlib hands back what it did not use)."""
     is_full = True
     while is_full and not engine.eof:
-        piece = engine.decompress(data, CHUNK)
+        piece = engine.decompress(data, CHUNK_BYTES)
         yield piece
-        is_full = len(piece) == CHUNK
+        is_full = len(piece) == CHUNK_BYTES
         data = getattr(engine, "unconsumed_tail", b"")
 
 
-def inflate(source: Stream, form: str, meter: Meter) -> Iterator[bytes]:
+def inflate(source: ByteStream, form: str, meter: Meter) -> Iterator[bytes]:
     """A compressed stream opened, with those that follow it in the same file (gzip allows it)."""
     magic, make = ENGINES[form]
     engine, taken, given = make(), 0, 0

@@ -92,7 +92,7 @@ HEADINGS: Final = {
     "part": 0, "chapter": 1, "section": 2, "subsection": 3, "subsubsection": 4,
     "paragraph": 5, "subparagraph": 6, "addchap": 1, "addsec": 2, "chap": 1,
 }  # fmt: skip
-TITLES: Final = names("title icmltitle papertitle Title titre aistatstitle mlsystitle")
+TITLE_COMMANDS: Final = names("title icmltitle papertitle Title titre aistatstitle mlsystitle")
 #: The sentence that holds one of these refers to the labels named in its argument.
 REFERENCES: Final = names(
     "ref eqref cref Cref autoref autorefs vref Vref pageref nameref labelcref crefrange Crefrange "
@@ -155,7 +155,7 @@ DROP_ARGUMENTS: Final = dict.fromkeys(_DROP_1.split(), 1) | {
     "changes": 0, "overfullrule": 0, "specialrule": 3, "footnotemark": 0, "tikz": 1, "tcbset": 1,
 }  # fmt: skip
 #: Followed by a length that is no text ("\vskip 1em plus 2pt").
-LENGTHS: Final = names(
+LENGTH_COMMANDS: Final = names(
     "vskip hskip kern mskip mkern parskip parindent baselineskip hangindent raise lower "
     "moveleft moveright hsize vsize textwidth textheight columnsep topmargin "
     "oddsidemargin evensidemargin parsep itemsep topsep abovedisplayskip belowdisplayskip "
@@ -165,7 +165,7 @@ LENGTHS: Final = names(
     "parfillskip hoffset voffset"
 )
 #: Characters that have a name.
-CHARACTERS: Final = {
+NAMED_CHARACTERS: Final = {
     "ss": "ß", "ae": "æ", "AE": "Æ", "oe": "œ", "OE": "Œ", "o": "ø", "O": "Ø", "aa": "å",
     "AA": "Å", "l": "ł", "L": "Ł", "i": "ı", "j": "ȷ", "dh": "ð", "DH": "Ð", "th": "þ",
     "TH": "Þ", "dj": "đ", "DJ": "Đ", "ng": "ŋ", "SS": "SS", "S": "§", "P": "¶",
@@ -182,7 +182,7 @@ CHARACTERS: Final = {
     "etalchar": "", "cr": " ", "tabularnewline": " ", "hphantom": " ", "textsuperscript": " ",
 }  # fmt: skip
 #: Accent command -> combining character.
-ACCENTS: Final = {
+TEXT_ACCENTS: Final = {
     "'": "\u0301", "`": "\u0300", "^": "\u0302", '"': "\u0308", "~": "\u0303", "=": "\u0304",
     ".": "\u0307", "c": "\u0327", "v": "\u030c", "u": "\u0306", "H": "\u030b", "k": "\u0328",
     "r": "\u030a", "d": "\u0323", "b": "\u0331", "t": "\u0361",
@@ -196,7 +196,7 @@ UNTOUCHABLE: Final = names(
 #: Commands whose meaning the reader itself knows: authors' and styles' redefinitions of
 #: these are looks, not meaning, and are not followed.
 STRUCTURAL: Final = (
-    frozenset(HEADINGS) | TITLES | REFERENCES | frozenset(ASIDES)
+    frozenset(HEADINGS) | TITLE_COMMANDS | REFERENCES | frozenset(ASIDES)
     | (frozenset(DROP_ARGUMENTS) - names("todo fixme tag phantom color index state"))
     | names("par newline space hfill linebreak quad qquad ldots dots")
     | names(
@@ -289,7 +289,7 @@ _PREAMBLE = names("""
 
 #: Every command name that is not reported as unknown.
 KNOWN: Final = (
-    _TEXT | MATHEMATICS | _PREAMBLE | LENGTHS | frozenset(CHARACTERS) | frozenset(ACCENTS)
-    | frozenset(HEADINGS) | TITLES | REFERENCES | frozenset(ASIDES)
-    | frozenset(DROP_ARGUMENTS)
+    _TEXT | MATHEMATICS | _PREAMBLE | LENGTH_COMMANDS | frozenset(NAMED_CHARACTERS)
+    | frozenset(TEXT_ACCENTS) | frozenset(HEADINGS) | TITLE_COMMANDS | REFERENCES
+    | frozenset(ASIDES) | frozenset(DROP_ARGUMENTS)
 )  # fmt: skip

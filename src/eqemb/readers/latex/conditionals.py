@@ -12,7 +12,7 @@ from eqemb.readers.latex.frames import Action, Frame
 from eqemb.readers.latex.gullet import Gullet
 from eqemb.readers.latex.macros import FALSE, NO_VALUE, TRUE, Macro, make
 
-_WORD = re.compile(r"\\([A-Za-z@]+)[ \t]*|\\.|%[^\n]*", re.DOTALL)
+_COMMAND_NAME = re.compile(r"\\([A-Za-z@]+)[ \t]*|\\.|%[^\n]*", re.DOTALL)
 #: TeX's and LaTeX's own conditionals: they nest, and end with \fi.
 _PRIMITIVES = names(
     "if ifcat ifnum ifdim ifodd ifvmode ifhmode ifmmode ifinner ifvoid ifhbox ifvbox ifx ifeof "
@@ -48,7 +48,7 @@ def skip_branch(gullet: Gullet, *, stop_at_else: bool) -> str:
     depth = 0
     while True:
         frame = gullet.frames[-1]
-        for match in _WORD.finditer(frame.text, frame.pos):
+        for match in _COMMAND_NAME.finditer(frame.text, frame.pos):
             name = match[1]
             if name is None:
                 continue

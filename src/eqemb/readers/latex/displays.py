@@ -18,7 +18,7 @@ ROW_END = re.compile(
     r"\*?(?:\[\s*(?:-?[\d.]+\s*[A-Za-z]{2}|-?[\d.]*\\[A-Za-z]+)\s*\]"
     r"|\s++\[\s*-?\s*[\d.]+\s*(?:pt|em|ex|cm|mm|in|bp|pc|mu|sp|dd|cc|\\[A-Za-z@]+)\s*\])?"
 )
-_MARK = re.compile(
+_ROW_MARK = re.compile(
     r"\\(?:(?:ltx@)?label\s*\{(?P<label>[^{}]*)\}"
     r"|(?P<tag>tag\*?\s*\{)"
     r"|(?P<prose>(?:short)?intertext\s*\{)"
@@ -48,7 +48,7 @@ _DISPLAY = r"\{(?:" + "|".join(re.escape(name) for name in sorted(DISPLAYS)) + r
 #: Where a display opens or closes by its name: no formula in running text reaches beyond.
 EDGE = re.compile(rf"\\(?:begin|end){_DISPLAY}|(?<!\\)\\[\[\]]")
 # Every alternative begins with a plain character: three times as fast as otherwise.
-_NAMED = re.compile(rf"\\(?:(begin{_DISPLAY}|\[)|\\)")
+_NAMED_OPENING = re.compile(rf"\\(?:(begin{_DISPLAY}|\[)|\\)")
 #: The independent count: openings of displays, by no other rule than their names.
 _OPENING = re.compile(rf"\\(?:(begin{_DISPLAY}|\[)|end{_DISPLAY}|[\\$\]])|\$\$*|\n[ \t]*\n")
 
@@ -90,7 +90,7 @@ def count_displays(text: str, start: int = 0, end: int | None = None) -> int:
     if text.find("$$", start, end) < 0:  # most ranges: only names count
         if text.find("\\begin{", start, end) < 0 and text.find("\\[", start, end) < 0:
             return 0
-        return sum(match[1] is not None for match in _NAMED.finditer(text, start, end))
+        return sum(match[1] is not None for match in _NAMED_OPENING.finditer(text, start, end))
     for match in _OPENING.finditer(text, start, end):
         token = match[0]
         if token == "$":
@@ -164,7 +164,7 @@ def read_row(text: str, start: int, end: int) -> DisplayRow:
     row = DisplayRow(start, end)
     pieces: list[str] = []
     at = start
-    for match in _MARK.finditer(text, start, end):
+    for match in _ROW_MARK.finditer(text, start, end):
         if match.start() < at:
             continue
         pieces.append(text[at : match.start()])

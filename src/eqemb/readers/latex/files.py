@@ -20,7 +20,7 @@ _CODECS = {
 }  # fmt: skip
 # Our own marks in a text (see structure.py) must not come from the author.
 _RESERVED = re.compile("[\ufffc\x00\U000f0000-\U0010ffff]")
-_DOCUMENT = re.compile(r"^[^%\n]*\\(?:documentclass|documentstyle)\b", re.MULTILINE)
+_DOCUMENT_CLASS = re.compile(r"^[^%\n]*\\(?:documentclass|documentstyle)\b", re.MULTILINE)
 _BEGIN = re.compile(r"^[^%\n]*\\begin\s*\{document\}", re.MULTILINE)
 _INCLUDES = re.compile(
     r"^[^%\n]*?\\(?:input|include|subfile|subfileinclude|import\s*\{[^}]{0,500}\})\s*+(?:\{\s*+)?"
@@ -118,7 +118,7 @@ class Files:
         named = self._named_by_readme(candidates)
         if named is not None:
             return named
-        with_class = [path for path in candidates if _DOCUMENT.search(self.text(path))]
+        with_class = [path for path in candidates if _DOCUMENT_CLASS.search(self.text(path))]
         with_begin = [path for path in candidates if _BEGIN.search(self.text(path))]
         best = [p for p in with_class if p in with_begin] or with_begin or with_class
         if not best:  # chapters and notes without a preamble: the largest
@@ -136,7 +136,7 @@ class Files:
             and path != main
             and path not in used
             and _SUPPLEMENT.search(posixpath.basename(path))
-            and _DOCUMENT.search(self.text(path))
+            and _DOCUMENT_CLASS.search(self.text(path))
             and _BEGIN.search(self.text(path))
         ]
 

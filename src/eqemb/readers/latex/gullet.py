@@ -26,7 +26,7 @@ from eqemb.readers.latex.macros import Macro, ends_in_word, fill
 from eqemb.readers.latex.scanner import AFTER_WORD, Scanner
 from eqemb.readers.latex.sourcemap import SourceMap
 
-_COMMENT = re.compile(r"(?:%[^\n]*(?:\n[ \t]*|\Z))+(\n)?")
+_COMMENT_LINES = re.compile(r"(?:%[^\n]*(?:\n[ \t]*|\Z))+(\n)?")
 
 #: Printed forms of counters (\theequation) are defined under this and their name: they are not
 #: expanded but handed on, and undone where their group ends.
@@ -346,7 +346,7 @@ class Gullet(Scanner):
     def skip_comment(self) -> None:
         """Pass over comment lines; a blank line behind them still ends the paragraph."""
         frame = self.frames[-1]
-        match = _COMMENT.match(frame.text, frame.pos - 1)
+        match = _COMMENT_LINES.match(frame.text, frame.pos - 1)
         if match is not None:
             frame.pos = match.end()
             if match[1]:

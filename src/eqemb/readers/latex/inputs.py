@@ -3,20 +3,18 @@ r"""Actions of the commands that bring text in or take it out: \input, packages,
 import posixpath
 import re
 
-from eqemb.article import Problem
 from eqemb.readers.latex.commands import DISPLAYS, DRAWINGS, STANDARD_PACKAGES, VERBATIM
 from eqemb.readers.latex.frames import (
     CONTROL_SEQUENCE,
     CONTROL_SEQUENCE_AT,
     Action,
     Frame,
-    Runaway,
     Stop,
 )
 from eqemb.readers.latex.gullet import Gullet
 from eqemb.readers.latex.macros import MANDATORY, Macro, fill
 
-_TEX = ("", ".tex", ".ltx", ".TEX")
+_INPUT_SUFFIXES = ("", ".tex", ".ltx", ".TEX")
 #: Inputs that are drawings or bibliographies: where one is missing, no text is.
 _DRAWING = re.compile(
     r"\.(?:tikz|pgf|pdf_tex|eps_tex|pstex_t|pdf_t|pspdftex|bbl|dot|svg)$|tikz",
@@ -49,7 +47,7 @@ def open_file(gullet: Gullet, path: str, *, package: bool = False) -> None:
     gullet.frames.append(frame)
 
 
-def _find(gullet: Gullet, name: str, suffixes: tuple[str, ...] = _TEX) -> str | None:
+def _find(gullet: Gullet, name: str, suffixes: tuple[str, ...] = _INPUT_SUFFIXES) -> str | None:
     folders = ["", *reversed(gullet.folders)]
     return gullet.files.find(name, folders, suffixes)
 
@@ -399,4 +397,3 @@ INPUTS: dict[str, Action] = {
                      r"\ignorespacesafterend", r"\nobreak"), _nothing),
     r"\noexpand": _noexpand, r"\operator@font": _roman,
 }  # fmt: skip
-__all__ = ["INPUTS", "Problem", "Runaway", "open_file"]

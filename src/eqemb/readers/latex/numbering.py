@@ -8,7 +8,15 @@ from eqemb.readers.latex.commands import CHAPTER_CLASSES, ROMAN_CLASSES, SECTION
 
 _LEVELS = {"part": -1, "chapter": 0, "section": 1, "subsection": 2, "subsubsection": 3,
            "paragraph": 4, "subparagraph": 5}  # fmt: skip
-_ORDER = ("part", "chapter", "section", "subsection", "subsubsection", "paragraph", "subparagraph")
+_HEADING_ORDER = (
+    "part",
+    "chapter",
+    "section",
+    "subsection",
+    "subsubsection",
+    "paragraph",
+    "subparagraph",
+)
 _RAW_FORMAT = re.compile(r"\\@?(arabic|roman|Roman|alph|Alph)\s*(?:\\c@([A-Za-z]+)|\{([^{}]*)\})")
 _THE = re.compile(r"\\the([A-Za-z]+)")
 _LEFT_OVER = re.compile(r"\\[A-Za-z@]+\*?|[{}$~\s]")
@@ -46,7 +54,7 @@ class Numbering:
         style = "Roman" if roman else "arabic"
         top = "chapter" if self.chapters else "section"
         self.formats[top] = rf"\{style}{{{top}}}"
-        for upper, lower in pairwise(_ORDER[1:]):
+        for upper, lower in pairwise(_HEADING_ORDER[1:]):
             if lower != top and not (upper == "chapter" and not self.chapters):
                 self.formats[lower] = rf"\the{upper}.\arabic{{{lower}}}"
                 self.parents[lower] = upper

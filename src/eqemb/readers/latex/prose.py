@@ -11,12 +11,12 @@ EQUATION_BASE = 0x100000
 REFERENCE_BASE = 0xF0000
 MARKS = 0xFFFD  # how many of each kind there can be
 BREAK = "\x1e"
-EQUATIONS = re.compile("[\U00100000-\U0010fffd]")
-REFERENCES = re.compile("[\U000f0000-\U000ffffd]")
+EQUATION_MARKS = re.compile("[\U00100000-\U0010fffd]")
+REFERENCE_MARKS = re.compile("[\U000f0000-\U000ffffd]")
 MARK = re.compile("[\U000f0000-\U0010fffd]")
 
 # Chains of str.replace: on this text three times as fast as one str.translate.
-_CHARACTERS = (
+_TYPOGRAPHY = (
     ("{", ""), ("}", ""), ("~", " "), ("---", "—"), ("--", "–"), ("``", "“"), ("''", "”"),
     ("\u00ad", ""), ("\u200b", ""),
 )  # fmt: skip
@@ -56,7 +56,7 @@ def accented(mark: str, letter: str) -> str:
 def clean(pieces: list[str]) -> str:
     """Pieces of text as one line: braces gone, dashes and quotes as characters, blanks folded."""
     text = "".join(pieces)
-    for written, character in _CHARACTERS:
+    for written, character in _TYPOGRAPHY:
         text = text.replace(written, character)
     text = " ".join(text.split()) if BREAK not in text else _fold(text)
     return tidy(text)

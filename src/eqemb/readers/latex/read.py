@@ -14,9 +14,9 @@ from eqemb.readers.latex.found import FoundEquation, WalkResult
 from eqemb.readers.latex.frames import strip_comments
 from eqemb.readers.latex.prose import (
     EQUATION_BASE,
-    EQUATIONS,
+    EQUATION_MARKS,
     REFERENCE_BASE,
-    REFERENCES,
+    REFERENCE_MARKS,
     sentences,
     tidy,
     unprotect,
@@ -24,8 +24,8 @@ from eqemb.readers.latex.prose import (
 from eqemb.readers.latex.structure import Walker
 from eqemb.sources import Source
 
-_LONGEST = 4000  # characters of a context
-_COMMAND = re.compile(r"\\\\|\\([A-Za-z]+)")
+_CONTEXT_LENGTH = 4000  # characters of a context
+_ANY_COMMAND = re.compile(r"\\\\|\\([A-Za-z]+)")
 
 
 def read_latex(source: Source) -> Article:
@@ -65,7 +65,7 @@ def _add_document(article: Article, files: Files, main: str) -> list[str]:
 
 def _unknown(expanded: Expanded) -> dict[str, int]:
     """Commands of the document that neither the author nor we know, by frequency."""
-    counts = Counter(_COMMAND.findall(expanded.text, expanded.body_start))
+    counts = Counter(_ANY_COMMAND.findall(expanded.text, expanded.body_start))
     return {
         name: count
         for name, count in sorted(counts.items())
@@ -77,7 +77,7 @@ def _unknown(expanded: Expanded) -> dict[str, int]:
 
 
 def _without_marks(text: str) -> str:
-    text = REFERENCES.sub("", EQUATIONS.sub("", text))
+    text = REFERENCE_MARKS.sub("", EQUATION_MARKS.sub("", text))
     return " ".join(unprotect(text).split())
 
 
@@ -97,8 +97,10 @@ def _tie(article: Article, found: WalkResult, expanded: Expanded) -> None:
     numbers = [shown.get(label, "") for label in found.references]
     rendered = [_render(line, numbers) for line in lines]
     for index, line in enumerate(lines):
-        labels = [found.references[ord(mark) - REFERENCE_BASE] for mark in REFERENCES.findall(line)]
-        if marks := EQUATIONS.findall(line):
+        labels = [
+            found.references[ord(mark) - REFERENCE_BASE] for mark in REFERENCE_MARKS.findall(line)
+        ]
+        if marks := EQUATION_MARKS.findall(line):
             around = " ".join(lines[max(0, index - 1) : index + 2])
         for mark in marks:
             equation = equations[ord(mark) - EQUATION_BASE]
@@ -118,14 +120,14 @@ def _tie(article: Article, found: WalkResult, expanded: Expanded) -> None:
 def _context(around: str, mark: str, numbers: list[str]) -> str:
     """The sentences around one equation: itself as [equation], its neighbours as […]."""
     before, _, after = around.partition(mark)
-    sides = (before[-_LONGEST // 2 :], after[: _LONGEST // 2])
+    sides = (before[-_CONTEXT_LENGTH // 2 :], after[: _CONTEXT_LENGTH // 2])
     left, right = (_render(side, numbers).replace(EQUATION_MARK, "[…]") for side in sides)
     return f"{left}[equation]{right}"
 
 
 def _shown(sentences: str) -> str:
     """Sentences for people, equations named as such; long ones (a thousand rows) are cut."""
-    return sentences[:_LONGEST].replace(EQUATION_MARK, "[equation]")
+    return sentences[:_CONTEXT_LENGTH].replace(EQUATION_MARK, "[equation]")
 
 
 def _equation(name: str, found: FoundEquation, expanded: Expanded) -> Equation:
@@ -177,9 +179,9 @@ def _shown_numbers(found: WalkResult, equations: list[Equation]) -> dict[str, st
 
 def _render(line: str, numbers: list[str]) -> str:
     """A sentence with its references printed and its equations as placeholders."""
-    line = EQUATIONS.sub(EQUATION_MARK, line)
-    if REFERENCES.search(line):
-        line = REFERENCES.sub(lambda mark: numbers[ord(mark[0]) - REFERENCE_BASE], line)
+    line = EQUATION_MARKS.sub(EQUATION_MARK, line)
+    if REFERENCE_MARKS.search(line):
+        line = REFERENCE_MARKS.sub(lambda mark: numbers[ord(mark[0]) - REFERENCE_BASE], line)
         line = tidy(" ".join(line.split()))
     return unprotect(line)
 

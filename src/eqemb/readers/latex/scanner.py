@@ -21,7 +21,7 @@ _SPACE = re.compile(r"(?:[ \t]+|%[^\n]*\n[ \t]*|\n(?![ \t]*\n))*")
 AFTER_WORD = re.compile(r"[ \t]*(?:\n(?![ \t]*\n)[ \t]*)?")
 _SIMPLE_GROUP = re.compile(r"\{([^{}\\%]*)\}")
 _BRACKET = re.compile(r"\\.|[{}\]]|%[^\n]*", re.DOTALL)
-_NAME = re.compile(r"\s*\{([^{}]*)\}")
+_ENVIRONMENT_NAME = re.compile(r"\s*\{([^{}]*)\}")
 
 
 class Scanner(ABC):
@@ -226,7 +226,7 @@ class Scanner(ABC):
     def environment_name(self) -> str:
         r"""The name in braces behind \begin or \end."""
         frame = self.frames[-1]
-        match = _NAME.match(frame.text, frame.pos)
+        match = _ENVIRONMENT_NAME.match(frame.text, frame.pos)
         if match is not None:
             frame.pos = match.end()
             return match[1].strip()

@@ -7,35 +7,35 @@ on; `COMMANDS` says which command has which.
 import re
 
 from eqemb.readers.latex.commands import (
-    ACCENTS,
     ASIDES,
-    CHARACTERS,
     DISPLAYS,
     DROP_ARGUMENTS,
     ENVIRONMENT_ARGUMENTS,
     HEADINGS,
-    LENGTHS,
+    LENGTH_COMMANDS,
+    NAMED_CHARACTERS,
     OPTIONAL_IS_TEXT,
     REFERENCES,
     SEPARATE,
-    TITLES,
+    TEXT_ACCENTS,
+    TITLE_COMMANDS,
 )
 from eqemb.readers.latex.display_walk import DisplayWalk
 from eqemb.readers.latex.expand import Expanded
 from eqemb.readers.latex.prose import BREAK
 from eqemb.readers.latex.text_walk import SPACE, Command
 
-_NAME = re.compile(r"\s*\{([^{}\\$]*)\}")
-_UNIT = "pt|em|ex|cm|mm|in|bp|pc|mu|fil+|sp|dd|cc"
-_LENGTH = re.compile(
-    rf"\s*=?\s*(?:-?[\d.,]*\s*(?:\\[A-Za-z]+|true)?\s*(?:{_UNIT})?)"
-    rf"(?:\s*(?:plus|minus)\s*-?[\d.]*\s*(?:\\[A-Za-z]+|{_UNIT})?){{0,2}}"
+_ARGUMENT_NAME = re.compile(r"\s*\{([^{}\\$]*)\}")
+_LENGTH_UNIT = "pt|em|ex|cm|mm|in|bp|pc|mu|fil+|sp|dd|cc"
+_TEXT_LENGTH = re.compile(
+    rf"\s*=?\s*(?:-?[\d.,]*\s*(?:\\[A-Za-z]+|true)?\s*(?:{_LENGTH_UNIT})?)"
+    rf"(?:\s*(?:plus|minus)\s*-?[\d.]*\s*(?:\\[A-Za-z]+|{_LENGTH_UNIT})?){{0,2}}"
 )
 
 
 def _begin(walk: DisplayWalk, match: re.Match[str], end: int) -> int:
     text = walk.text
-    named = _NAME.match(text, match.end(), end)
+    named = _ARGUMENT_NAME.match(text, match.end(), end)
     if named is None:
         return match.end()
     name, pos = named[1], named.end()
@@ -56,7 +56,7 @@ def _begin(walk: DisplayWalk, match: re.Match[str], end: int) -> int:
 
 
 def _end(walk: DisplayWalk, match: re.Match[str], end: int) -> int:
-    named = _NAME.match(walk.text, match.end(), end)
+    named = _ARGUMENT_NAME.match(walk.text, match.end(), end)
     if named is None:
         return match.end()
     if named[1] in DISPLAYS:
@@ -144,7 +144,7 @@ def _drop(walk: DisplayWalk, match: re.Match[str], end: int) -> int:
 
 
 def _length(walk: DisplayWalk, match: re.Match[str], end: int) -> int:
-    found = _LENGTH.match(walk.text, match.end(), end)
+    found = _TEXT_LENGTH.match(walk.text, match.end(), end)
     walk.say(" ")
     return found.end() if found else match.end()
 
@@ -154,16 +154,16 @@ def _character(walk: DisplayWalk, match: re.Match[str], end: int) -> int:
     if name == "par":
         walk.paragraph()
     else:
-        walk.say(CHARACTERS[name])
+        walk.say(NAMED_CHARACTERS[name])
     if walk.text.startswith(" ", pos):
         pos = SPACE.match(walk.text, pos, end).end()  # type: ignore[union-attr]
-        if CHARACTERS[name].isspace():
+        if NAMED_CHARACTERS[name].isspace():
             return pos
     return pos
 
 
 def _accent(walk: DisplayWalk, match: re.Match[str], end: int) -> int:
-    return walk.accent(ACCENTS[match[1]], match.end(), end)
+    return walk.accent(TEXT_ACCENTS[match[1]], match.end(), end)
 
 
 def _item(walk: DisplayWalk, match: re.Match[str], _: int) -> int:
@@ -239,13 +239,13 @@ def _matter(walk: DisplayWalk, match: re.Match[str], _: int) -> int:
 
 COMMANDS: dict[str, Command] = {
     **dict.fromkeys(DROP_ARGUMENTS, _drop),
-    **dict.fromkeys(LENGTHS, _length),
-    **dict.fromkeys(CHARACTERS, _character),
-    **{name: _accent for name in ACCENTS if name.isalpha()},
+    **dict.fromkeys(LENGTH_COMMANDS, _length),
+    **dict.fromkeys(NAMED_CHARACTERS, _character),
+    **{name: _accent for name in TEXT_ACCENTS if name.isalpha()},
     **dict.fromkeys(ASIDES, _aside),
     **dict.fromkeys(REFERENCES, _reference),
     **dict.fromkeys(HEADINGS, _heading),
-    **dict.fromkeys(TITLES, _title),
+    **dict.fromkeys(TITLE_COMMANDS, _title),
     "begin": _begin, "end": _end, "item": _item, "label": _label, "ensuremath": _ensure_math,
     **dict.fromkeys(("setcounter", "addtocounter", "stepcounter", "refstepcounter",
                      "numberwithin", "counterwithin", "counterwithout", "addtoreset",

@@ -13,11 +13,11 @@ from typing import Any
 
 from eqemb.article import DOLLAR, Problem
 from eqemb.readers.latex.commands import (
-    ACCENTS,
-    CHARACTERS,
     EQUATION_REFERENCES,
     MUTED,
+    NAMED_CHARACTERS,
     SUBEQUATIONS,
+    TEXT_ACCENTS,
 )
 from eqemb.readers.latex.displays import (
     EDGE,
@@ -368,8 +368,8 @@ class TextWalk(ABC):
                 return pos
             self.math(pos, close)
             return close + 2
-        if symbol in ACCENTS:
-            return self.accent(ACCENTS[symbol], pos, end)
+        if symbol in TEXT_ACCENTS:
+            return self.accent(TEXT_ACCENTS[symbol], pos, end)
         if symbol == "\\":
             self.say(" ")
             after = ROW_END.match(self.text, pos, end).end()  # type: ignore[union-attr]
@@ -399,7 +399,7 @@ class TextWalk(ABC):
         return after
 
     def _letter(self, text: str) -> str:
-        return CHARACTERS.get(text[1:], "") if text.startswith("\\") else text
+        return NAMED_CHARACTERS.get(text[1:], "") if text.startswith("\\") else text
 
     def _inline(self, pos: int, end: int) -> int:
         r"""Inline mathematics between dollars; \text{..$..$..} inside does not close it."""

@@ -1,7 +1,7 @@
 """The tokens of a formula as a row reader sees them: rows, groups, arguments, problems.
 
-Each token is read once. Groups may nest `DEPTH` deep; what lies deeper is passed over and stands
-as `E!`. What a command does is left to `parse`, which builds on this.
+Each token is read once. Groups may nest `GROUP_DEPTH` deep; what lies deeper is passed over and
+stands as `E!`. What a command does is left to `parse`, which builds on this.
 """
 
 import re
@@ -15,7 +15,7 @@ from eqemb.formula.tokens import tokens
 from eqemb.formula.tree import Node
 
 #: How deep groups may nest; the frames of Python allow no more when called from deep code.
-DEPTH = 80
+GROUP_DEPTH = 80
 #: How many tokens an option may have.
 OPTION = 100
 #: Longer input is cut here: no equation is, and time and memory stay bounded.
@@ -24,23 +24,23 @@ LENGTH = 200_000
 Items = list[Node]
 
 
-class Problem(NamedTuple):
+class FormulaProblem(NamedTuple):
     """What was not read, and the token at which."""
 
     cause: str
     command: str = ""
 
 
-class Source(ABC):
+class TokenReader(ABC):
     """The state of one reading; `items` of a row are nodes not yet linked."""
 
     __slots__ = ("depth", "environments", "fonts", "lefts", "pos", "problems", "space", "tokens",
                  "unknown", "word")  # fmt: skip
 
     def __init__(self, latex: str, depth: int = 0) -> None:
-        self.problems: list[Problem] = []
+        self.problems: list[FormulaProblem] = []
         if len(latex) > LENGTH:
-            self.problems.append(Problem("too long"))
+            self.problems.append(FormulaProblem("too long"))
             latex = latex[:LENGTH]
         self.tokens = tokens(latex)
         self.tokens.append("")
@@ -54,7 +54,7 @@ class Source(ABC):
 
     def problem(self, cause: str, command: str = "") -> None:
         """Note what was not read."""
-        self.problems.append(Problem(cause, command))
+        self.problems.append(FormulaProblem(cause, command))
 
     def append(self, node: Node, items: Items) -> None:
         """Add to a row, after the space that has gathered."""
@@ -121,7 +121,7 @@ class Source(ABC):
 
     def group(self) -> Items:
         """What stands between braces; the opening one has been read."""
-        if self.depth >= DEPTH:
+        if self.depth >= GROUP_DEPTH:
             return self.too_deep()
         self.depth += 1
         fonts = self.fonts
@@ -176,7 +176,12 @@ class Source(ABC):
         if token == "{":
             self.pos += 1
             return self.group()
-        if token in CLOSERS or token[:2] == "\\\\" or token[:5] == "\\end{" or self.depth >= DEPTH:
+        if (
+            token in CLOSERS
+            or token[:2] == "\\\\"
+            or token[:5] == "\\end{"
+            or self.depth >= GROUP_DEPTH
+        ):
             self.problem("missing argument", token)
             return [Node("E!missing")]
         self.pos += 1
@@ -193,7 +198,7 @@ class Source(ABC):
 
     def option(self) -> Items | None:
         """What stands between square brackets, if they are next."""
-        if self.tokens[self.pos] != "[" or self.depth >= DEPTH:
+        if self.tokens[self.pos] != "[" or self.depth >= GROUP_DEPTH:
             return None
         self.pos += 1
         self.depth += 1
@@ -254,10 +259,10 @@ class Source(ABC):
             return self.tokens[start]
         self.skip_group()
         inside = self.tokens[start + 1 : self.pos - 1]
-        return "".join(token + " " if _WORD.match(token) else token for token in inside)
+        return "".join(token + " " if _CONTROL_WORD.match(token) else token for token in inside)
 
 
 #: After the name of a command a letter would be read as part of it.
-_WORD = re.compile(r"\\[a-zA-Z@]+\Z")
+_CONTROL_WORD = re.compile(r"\\[a-zA-Z@]+\Z")
 _OPTION_ENDS = frozenset({"]", "", "{", "}"})
 CLOSERS = frozenset({"", "}", "&", "\\right", "\\end"}) | frozenset(commands.INFIX)

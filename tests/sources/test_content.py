@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from eqemb.sources import discover, load
-from eqemb.sources.content import has_head
+from eqemb.sources.content import has_document_head
 from packing import (
     PAPER,
     PART,
@@ -81,5 +81,5 @@ def test_other_json_is_no_paper(tmp_path: Path) -> None:
 def test_blanks_after_documentclass_cost_linear_time() -> None:
     """A file of 16,000 blanks is judged at once; with a quadratic pattern it took seconds."""
     start = time.process_time()
-    assert has_head(b"\\documentclass" + b" " * 16_000)
+    assert has_document_head(b"\\documentclass" + b" " * 16_000)
     assert time.process_time() - start < 0.2

@@ -39,7 +39,7 @@ def test_stream_keeps_the_damage_that_ended_it() -> None:
     packed = zlib.compress(os.urandom(200_000), wbits=31)
     stream = ByteStream(inflate(ByteStream(iter([packed[:-9]])), "gzip", Meter(DEFAULTS)))
     assert len(stream.read(1 << 20)) > 100_000
-    assert stream.fault == "the compressed data end too early"
+    assert stream.fault == "the compressed data end prematurely"
 
 
 ENGINES: dict[str, Callable[[bytes], bytes]] = {

@@ -29,10 +29,17 @@ from xml.etree import ElementTree as ET
 from eqemb.arxiv.client import Courier, NoAnswer, Reply, Unavailable, duration
 from eqemb.errors import EqembError, SourceError, UsageError
 from eqemb.sources import Found, Limits, load
-from eqemb.sources.content import identify, look
+from eqemb.sources.content import identify, open_content
 from eqemb.sources.found import NO_PAPER, OTHER_FORMS
-from eqemb.sources.names import ACCOUNT, arxiv_id
-from eqemb.sources.streams import CHUNK_BYTES, SIP, Meter, ByteStream, inflate, whole
+from eqemb.sources.names import METADATA_FILE, arxiv_id
+from eqemb.sources.streams import (
+    CHUNK_BYTES,
+    COMPRESSED_BYTES,
+    ByteStream,
+    Meter,
+    inflate,
+    stream_from,
+)
 from eqemb.storage.atomic import new_file
 from eqemb.storage.locks import locked
 
@@ -308,7 +315,7 @@ class Account:
         if folder.is_file():
             raise UsageError(f"{folder} is a file: give a folder for the papers")
         self.folder = folder
-        self.path = folder / ACCOUNT
+        self.path = folder / METADATA_FILE
         self.records = {record["id"]: record for record in self._read()}
 
     def _read(self) -> Iterator[dict[str, Any]]:
@@ -466,7 +473,8 @@ def _judged(reply: Reply) -> str:
         return "no paper"
     try:
         if reply.body.startswith(b"\x1f\x8b"):
-            stream = ByteStream(inflate(whole(io.BytesIO(reply.body)), "gzip", Meter(Limits())))
+            packed = stream_from(io.BytesIO(reply.body))
+            stream = ByteStream(inflate(packed, "gzip", Meter(Limits())))
             while stream.read(CHUNK_BYTES):
                 pass
             if stream.fault:
@@ -480,9 +488,10 @@ def _judged(reply: Reply) -> str:
 
 def _other_form(body: bytes) -> str:
     """What a paper without TeX is: the other form that its archive holds, if there is one."""
-    content = look(io.BytesIO(body), Meter(Limits()))
+    content = open_content(io.BytesIO(body), Meter(Limits()))
     members = content.members() if content.is_archive else ()
-    kinds = {identify(member.stream.peek(SIP)) for member in members if member.kind == "file"}
+    files = (member for member in members if member.kind == "file")
+    kinds = {identify(member.stream.peek(COMPRESSED_BYTES)) for member in files}
     forms = kinds & {*OTHER_FORMS, "html only"}
     return forms.pop() if len(forms) == 1 else "no TeX"
 

@@ -2,7 +2,7 @@
 
 LaTeX (many files, archives) and unarXive (records in JSON lines) are recognised by their content.
 Any other format is one file, recognised by its suffix. `eqemb.readers.registry` registers the
-suffixes of the readers there are: this package does not know them.
+suffixes of its readers, so this package does not depend on them.
 """
 
 import posixpath
@@ -12,10 +12,10 @@ _FORMATS: dict[str, str] = {}
 
 
 def register_suffixes(form: str, suffixes: Iterable[str]) -> None:
-    """Take files with these suffixes (lower case, with the dot) as documents of a format."""
+    """Treat files with these suffixes (lower case, with the dot) as documents of a format."""
     _FORMATS.update(dict.fromkeys(suffixes, form))
 
 
 def format_of(path: str) -> str:
-    """The format that a file's suffix stands for, '' where none does."""
+    """The format registered for a file's suffix, or ''."""
     return _FORMATS.get(posixpath.splitext(path)[1].lower(), "")

@@ -3,12 +3,12 @@
 To add a format, such as Org files:
 
 1. Write `readers/org.py` with a function `read_org(source: Source) -> Article`. The file's bytes
-   are in `source.files`; a file that is no article raises `SourceError` with a cause.
+   are in `source.files`. Raise `SourceError` with a cause if the file is not an article.
 2. Add `"org": FormatReader(read_org, (".org",))` to `READERS`.
 
 Files with that suffix are then found in folders and containers, named, opened within the limits
-and read. No other module names formats. LaTeX and unarXive have no suffixes here: `eqemb.sources`
-recognises them by their content.
+and read. No other module needs a change. LaTeX and unarXive have no suffixes here, since
+`eqemb.sources` recognises them by their content.
 """
 
 from collections.abc import Callable

@@ -1,7 +1,7 @@
-"""Read an unarXive record: a paper already cut into paragraphs, formulas standing apart.
+"""Read unarXive records: papers already split into paragraphs, with formulas kept separately.
 
-unarXive keeps no mark of numbering: a formula alone on its line is a display whose `numbered` is
-None. Citations, figures and tables are dropped from the text, as in LaTeX sources.
+unarXive does not record equation numbers: a formula alone on its line is a display whose
+`numbered` is None. Citations, figures and tables are dropped, as for LaTeX sources.
 """
 
 import json
@@ -50,24 +50,24 @@ def read_unarxive(source: Source) -> Article:
 
 
 def _text(value: Any) -> str:
-    """A field as text, none of our own marks in it: a dollar there is money."""
+    """A field as text, without our marks; a dollar in it is a currency sign."""
     return str(value or "").replace(EQUATION_MARK, " ").replace("$", DOLLAR)
 
 
 def _marked(value: Any) -> str:
-    """A title or an abstract, as its authors typed it: with mathematics between dollars."""
+    """A title or an abstract, in which authors typed mathematics between dollars."""
     return _DOLLARS.sub(lambda found: _inline(found[2]), _text(value))
 
 
 def _heading(text: str, entries: dict[str, Any]) -> str:
-    """A section's title, formulas in place."""
+    """A section's title with its formulas."""
     return " ".join(
         _PLACEHOLDER.sub(lambda at: _inline(_latex(entries, at[2]) or ""), text).split()
     )
 
 
 def _sentences(article: Article, text: str, entries: dict[str, Any], paragraph: int) -> list[str]:
-    """The sentences of one paragraph, its displays added to the article."""
+    """The sentences of one paragraph; its displays are added to the article."""
     displays: list[Equation] = []
 
     def entry(match: re.Match[str]) -> str:
@@ -97,7 +97,7 @@ def _sentences(article: Article, text: str, entries: dict[str, Any], paragraph: 
 
 
 def _inline(latex: str) -> str:
-    """A formula within a line, as it stands in an article's text."""
+    """A formula within a line, as in an article's text."""
     return f"${' '.join(latex.replace('$', ' ').split())}$" if latex else ""
 
 
@@ -109,7 +109,7 @@ def _latex(entries: dict[str, Any], key: str) -> str | None:
 
 
 def _stands_alone(text: str, match: re.Match[str]) -> bool:
-    """Whether the formula is alone on its line."""
+    """Whether a formula is alone on its line."""
     before = text.rfind("\n", 0, match.start()) + 1
     after = text.find("\n", match.end())
     line = text[before : after if after >= 0 else len(text)]

@@ -1,4 +1,4 @@
-"""Read displays on the walk: where each ends, its rows, which rows are numbered and how."""
+"""Read displays: where each ends, its rows, which rows are numbered and how."""
 
 import re
 
@@ -35,33 +35,33 @@ class DisplayWalk(TextWalk):
     """A walk that reads displays into equations."""
 
     def dollars(self, match: re.Match[str], end: int) -> int:
-        """Read a display that opens with two dollars; where reading goes on."""
+        """Read a display that opens with two dollars; return where to continue."""
         close = self.find("$$", match.end(), end)
         if close < 0 or EDGE.search(self.text, match.end(), close):
-            self.lose("display not closed", match.start(), "$$")
+            self.report_lost("display not closed", match.start(), "$$")
             return match.end()
         self.display("$$", match.end(), close)
         return close + 2
 
     def bracket(self, match: re.Match[str], end: int) -> int:
-        r"""Read a display that opens with \[; where reading goes on."""
+        r"""Read a display that opens with \[; return where to continue."""
         for control in _CONTROL.finditer(self.text, match.end(), end):
-            if control[1] == "[":  # the next one opens: this one was never closed
+            if control[1] == "[":  # another display opens: this one was never closed
                 break
             if control[1] == "]":
-                if self._swallows(match.end(), control.start()):
+                if self._contains_heading(match.end(), control.start()):
                     break
                 self.display("\\[", match.end(), control.start())
                 return control.end()
-        self.lose("display not closed", match.start(), "\\[")
+        self.report_lost("display not closed", match.start(), "\\[")
         return match.end()
 
-    def _swallows(self, start: int, close: int) -> bool:
-        """Whether a display seems to hold a heading: then its end is another one's."""
+    def _contains_heading(self, start: int, close: int) -> bool:
+        """Whether a display seems to contain a heading: then its end belongs to another display."""
         return close - start > 400 and _HEADING_INSIDE.search(self.text, start, close) is not None
 
     def environment(self, name: str, opened: int, body: int, end: int) -> int:
-        r"""A display environment whose \begin has been read; where reading goes on."""
+        r"""Read a display environment whose \begin has been read; return where to continue."""
         text, closing = self.text, "\\end{" + name + "}"
         kind = name
         if name == "empheq":
@@ -69,10 +69,10 @@ class DisplayWalk(TextWalk):
             kind, body = (fence[1], fence.end()) if fence else ("equation", body)
         close = self.find(closing, body, end)
         again = self.find("\\begin{" + name + "}", body, close if close >= 0 else end)
-        if close < 0 or again >= 0 or self._swallows(body, close):
+        if close < 0 or again >= 0 or self._contains_heading(body, close):
             resume = self._after_blank(body, again if again >= 0 else end)
             inside = count_displays(text, body, resume)
-            self.lose("display not closed", opened, name, 1 + inside)
+            self.report_lost("display not closed", opened, name, 1 + inside)
             return resume
         self.display(kind, body, close)
         return close + len(closing)
@@ -90,17 +90,18 @@ class DisplayWalk(TextWalk):
         spans = split_rows(self.text, start, end) if name.rstrip("*") in ROW_DISPLAYS else None
         rows = [read_row(self.text, a, b) for a, b in spans or [(start, end)]]
         rows[0].labels[:0] = labels
-        self._note_within(name, opened, end, rows)
+        self._report_nested(name, opened, end, rows)
         if name in GROUP_DISPLAYS:
             self.enter(name)
         self._join(name, rows)
         if name in GROUP_DISPLAYS:
             self.leave(name)
 
-    def _note_within(self, name: str, start: int, end: int, rows: list[DisplayRow]) -> None:
-        """Displays that open within this one are read with it; those in its prose, for themselves.
+    def _report_nested(self, name: str, start: int, end: int, rows: list[DisplayRow]) -> None:
+        """Report displays that open within this one; they are read as part of it.
 
-        It may be that an end is missing and this one took in what follows: they are told.
+        Displays in its prose and footnotes are read separately. A nested display may mean that an
+        end is missing and this display contains what follows it.
         """
         inside = count_displays(self.text, start, end)
         if inside:
@@ -111,7 +112,7 @@ class DisplayWalk(TextWalk):
             self.problem("display within another", start, f"{inside} in {name}")
 
     def _join(self, name: str, rows: list[DisplayRow]) -> None:
-        """Rows without a number join the numbered row they lead to; trailing ones the last."""
+        """Make equations of rows: unnumbered rows join the next numbered one, or the last."""
         display = self._displays
         numbers = [self._number(name, row, last=row is rows[-1]) for row in rows]
         counts = [i for i, number in enumerate(numbers) if number is not None]
@@ -122,18 +123,19 @@ class DisplayWalk(TextWalk):
         self._add_equation(name, rows[start:], numbers[counts[-1]] if counts else None, display)
         if all(not row.latex or is_drawing(row.latex) for row in rows):
             self.found.nested += 1
-        if not counts and not any(row.latex for row in rows):  # else it is told with its number
+        # a numbered one is reported with its number
+        if not counts and not any(row.latex for row in rows):
             self.problem("empty equation", rows[0].start, name)
 
     def _number(self, name: str, row: DisplayRow, *, last: bool) -> str | None:
-        """The printed number of a row, None where it has none; counts."""
+        """Count a row, and return its printed number, None if it has none."""
         starred = name in UNNUMBERED_DISPLAYS or name in ("$$", "\\[")
         if row.tag is not None:
             return row.tag
         if row.unnumbered or (starred and not row.numbered):
             return None
         if last and not row.latex and not row.labels and name.rstrip("*") in ROW_DISPLAYS:
-            if not self.only_referenced:  # LaTeX numbers the empty row after a last \\
+            if not self.only_referenced:  # LaTeX numbers the empty row after a final \\
                 self.numbering.next_equation()
             return None
         if self.only_referenced and not self._is_referenced(row):
@@ -151,7 +153,7 @@ class DisplayWalk(TextWalk):
         return any(label in self.referenced for label in row.labels)
 
     def _references_in(self, start: int, end: int) -> list[str]:
-        """Labels that a range refers to."""
+        """The labels that a range refers to."""
         if self.text.find("ref", start, end) < 0:
             return []
         found = _REFERENCED.findall(self.text, start, end)
@@ -161,12 +163,12 @@ class DisplayWalk(TextWalk):
     def _add_equation(
         self, name: str, rows: list[DisplayRow], number: str | None, display: int
     ) -> None:
-        """Add the equation that some rows of a display make, and its mark in the text."""
+        """Add the equation made of some rows of a display, and its mark in the text."""
         text = " \\\\ ".join(row.latex for row in rows if row.latex)
         for row in rows:
             for start, stop in row.prose:
                 self.walk(start, stop)
-                self.say(" ")
+                self.add_text(" ")
             for start, stop in row.notes:
                 self.aside(start, stop)
         if not text:
@@ -178,7 +180,7 @@ class DisplayWalk(TextWalk):
             return
         index = len(self.found.equations)
         if index >= MARKS:
-            self.lose("too many equations", rows[0].start)
+            self.report_lost("too many equations", rows[0].start)
             return
         self.found.equations.append(
             FoundEquation(
@@ -193,5 +195,5 @@ class DisplayWalk(TextWalk):
         if muted:
             self._asides.append(mark.strip())
         else:
-            self.say(mark)
+            self.add_text(mark)
         self._muted = muted

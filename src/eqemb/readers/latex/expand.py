@@ -1,4 +1,4 @@
-"""Run a paper's source: from its files to one expanded text with a map back to the source."""
+"""Expand a paper: from its files to one text, with a map back to the source."""
 
 from dataclasses import dataclass
 
@@ -21,19 +21,19 @@ class Expanded:
     text: str
     """LaTeX with inputs joined, the author's macros expanded and conditionals decided."""
     body_start: int
-    """Where the document begins in `text`; before it stand the preamble's declarations."""
+    """Where the document begins in `text`; the preamble's declarations precede it."""
     source: SourceMap
     document_class: str
     problems: list[Problem]
     defined: set[str]
-    """Names the author defined, so that what is left of them is not called unknown."""
+    """Names defined by the author, so that remaining uses are not reported as unknown."""
     files: list[str]
 
 
 def expand(files: Files, main: str, budget: Budget | None = None) -> Expanded:
-    """Run the paper whose main file is `main`."""
+    """Expand the paper whose main file is `main`."""
     gullet = _run(files, main, budget or Budget(), in_body=False)
-    if not gullet.in_body:  # a chapter, or a main file that lost its preamble: all is text
+    if not gullet.in_body:  # a chapter, or a main file without its preamble: everything is text
         gullet = _run(files, main, budget or Budget(), in_body=True)
         gullet.problem("no document environment")
     return Expanded(

@@ -1,4 +1,4 @@
-"""What the walk over an expanded source finds: text, equations, references."""
+"""The result of the walk over an expanded source: text, equations, references."""
 
 from dataclasses import dataclass, field
 
@@ -7,7 +7,7 @@ from eqemb.article import Problem
 
 @dataclass(slots=True)
 class FoundEquation:
-    """An equation as found: rows joined, number decided."""
+    """An equation with its rows joined and its number decided."""
 
     start: int
     end: int
@@ -20,19 +20,19 @@ class FoundEquation:
     group: int
     section: str
     refers: list[str] = field(default_factory=list)
-    """Labels that are referred to within it: "by (3)" above an equals sign."""
+    """Labels that it refers to itself: "by (3)" above an equals sign."""
 
 
 @dataclass(slots=True)
 class WalkResult:
-    """What the walk found."""
+    """Everything that the walk found."""
 
     title: str = ""
     paragraphs: list[str] = field(default_factory=list)
     """Clean text with equation and reference marks (see prose.py)."""
     sections: list[str] = field(default_factory=list)
     equations: list[FoundEquation] = field(default_factory=list)
-    """In source order; the n-th has the n-th equation mark."""
+    """In source order: the n-th belongs to the n-th equation mark."""
     references: list[str] = field(default_factory=list)
     """The label of the n-th reference mark."""
     group_labels: dict[str, tuple[int, str]] = field(default_factory=dict)

@@ -1,7 +1,7 @@
-"""The texts being read, one within another: files and macro bodies, and the braces in them.
+"""The stack of texts being read: files and macro bodies, and the braces in them.
 
-A `Frame` is one text with the position up to which it has been read. `scanner` reads arguments
-from the innermost frames, `gullet` pushes and pops them.
+A `Frame` is one text with the current position in it. `scanner` reads arguments from the
+innermost frames; `gullet` pushes and pops frames.
 """
 
 import re
@@ -12,9 +12,9 @@ from typing import Any
 
 from eqemb.readers.latex.macros import Macro, ends_in_word
 
-# Letters of control words; names made by \\csname carry their odd characters in the private area.
+# Control words; names made by \csname carry their unusual characters in the private use area.
 CONTROL_SEQUENCE = re.compile(r"\\(?:[A-Za-z\ue000-\uf8ff]+|.)|%", re.DOTALL)
-#: The same where `@` is a letter: in style files, and after \\makeatletter.
+#: The same with `@` as a letter: in style files, and after \makeatletter.
 CONTROL_SEQUENCE_AT = re.compile(r"\\(?:[A-Za-z@\ue000-\uf8ff]+|.)|%", re.DOTALL)
 BRACE = re.compile(r"\\.|[{}]|%[^\n]*", re.DOTALL)
 _STRIP_COMMENT = re.compile(r"(\\.)|%[^\n]*(?:\n[ \t]*|\Z)", re.DOTALL)
@@ -25,27 +25,27 @@ Action = Callable[[Any, str], None]
 
 @dataclass(frozen=True, slots=True)
 class Budget:
-    """How much one paper may ask for, several times what any of 562 real papers does."""
+    """Limits for one paper, several times what any of 562 real papers needs."""
 
     expansions: int = 50_000
-    """And one more for every four characters of its files; the densest paper has one for 16."""
+    """Plus one for every four characters of its files; the densest paper has one in 16."""
     output: int = 24_000_000
     depth: int = 240
     recursion: int = 40
     group: int = 400_000
     inputs: int = 4_000
     pushed: int = 16_000_000
-    """Characters of macro bodies with their arguments in place, all together."""
+    """Characters of macro bodies with their arguments in place, in total."""
     wasted: int = 4_000_000
-    """Characters read in search of an end that is not there."""
+    """Characters read in search of an end that does not exist."""
 
 
 class Stop(Exception):  # noqa: N818 - not an error: the document ends here
-    """Raised to end the run: the end of the document, or a budget used up."""
+    """Ends the run: end of the document, or budget exhausted."""
 
 
 class Runaway(Exception):  # noqa: N818
-    """An argument that is not there, or never ends."""
+    """An argument that is missing, or never ends."""
 
 
 @dataclass(slots=True, eq=False)
@@ -55,23 +55,23 @@ class Frame:
     text: str
     pos: int = 0
     file: int = -1
-    """Index of the file, -1 in a macro's body."""
+    """Index of the file; -1 for a macro's body."""
     call: tuple[int, int, int] = (0, 0, 0)
-    """Where the outermost macro call stands: file, start, end."""
+    """Position of the outermost macro call: file, start, end."""
     package: bool = False
-    """In a style file: definitions are taken, nothing is expanded or written."""
+    """In a style file: definitions are recorded, nothing is expanded or written."""
     end: int = -1
-    """Reading pauses here to undo definitions local to a group that closes here."""
+    """Reading pauses here, to undo the local definitions of a group that closes here."""
     macro: str = ""
     undo: list[tuple[int, dict[str, "Macro | Action | None"]]] = field(default_factory=list)
-    """Groups with local definitions, inner ones last: where each closes, what held before."""
+    """Groups with local definitions, innermost last: where each closes, and the old meanings."""
     counted: int = 0
     depth: int = 0
-    """Braces open at `counted`, roughly: comments are not looked at."""
+    """Approximate number of braces open at `counted`: comments are not considered."""
     unclosed: set[str] = field(default_factory=set)
     """Verbatim-like environments that are not closed in the rest of the text."""
     groups: tuple[list[int], list[int]] | None = None
-    """Every brace, and where the innermost group open behind it closes (-1: none is)."""
+    """Every brace, and where the innermost group open after it closes (-1 if none is open)."""
 
     def __post_init__(self) -> None:
         if self.end < 0:
@@ -86,7 +86,7 @@ def strip_comments(text: str) -> str:
 
 
 def outside_braces(text: str, delimiter: str, start: int, end: int) -> int:
-    """Where `delimiter` stands next outside braces, as a token of its own; -1 if nowhere."""
+    """The next position of `delimiter` outside braces, as a separate token; -1 if there is none."""
     pattern = re.compile(r"\s" if delimiter == " " else _as_token(delimiter))
     depth, counted = 0, start
     for match in pattern.finditer(text, start, end):
@@ -104,15 +104,15 @@ def outside_braces(text: str, delimiter: str, start: int, end: int) -> int:
 
 
 def _as_token(delimiter: str) -> str:
-    r"""A pattern that finds "." but not "\.", and "\end" but not "\endgroup"."""
+    r"""A pattern that matches "." but not "\.", and "\end" but not "\endgroup"."""
     before = "" if delimiter.startswith("\\") else r"(?<!(?<!\\)\\)"
     return before + re.escape(delimiter) + ("(?![A-Za-z@])" if ends_in_word(delimiter) else "")
 
 
 def closing_brace(frame: Frame) -> int:
-    """Where the innermost brace group open at the present place closes; -1: none is open.
+    """Where the innermost brace group open at the current position closes; -1 if none is open.
 
-    The braces of a text are matched once, when first needed: most definitions stand in none.
+    The braces of a text are matched once, when first needed: most definitions are in no group.
     """
     text, counted, pos = frame.text, frame.counted, frame.pos
     for brace, sign in (("{", 1), ("}", -1)):
@@ -129,10 +129,10 @@ def closing_brace(frame: Frame) -> int:
 
 
 def _match_braces(text: str) -> tuple[list[int], list[int]]:
-    """Every brace, and where the innermost closed group around what follows it closes."""
+    """Every brace, and where the innermost closed group around the text after it closes."""
     braces: list[int] = []
     around: list[int] = []
-    """For each brace the index of the brace that opens the group around what follows."""
+    """For each brace, the index of the brace that opens the group around the text after it."""
     closes: dict[int, int] = {}
     opened: list[int] = []
     for match in BRACE.finditer(text):

@@ -1,11 +1,12 @@
-r"""The machine that runs LaTeX source: a stack of texts, a table of actions, one output string.
+"""Expand LaTeX source: a stack of texts, a table of actions, and one output string.
 
 The name is TeX's own: in The TeXbook, the gullet is the part of TeX that expands macros. This
-one copies text through and stops only at control sequences that have an action: the author's
-macros, and the commands handled in definitions.py, conditionals.py and inputs.py. What comes
-out is LaTeX with none of those left, and a map from every output position back to its file.
+one copies text and stops only at control sequences that have an action: the author's macros, and
+the commands handled in definitions.py, conditionals.py and inputs.py. The output is LaTeX without
+any of those, and a map from every output position back to its file.
 
-Budgets count steps, never seconds, so a paper that hits one stops at the same place anywhere.
+Budgets count steps, not seconds, so that a paper that exceeds one stops at the same place on any
+machine.
 """
 
 import re
@@ -28,13 +29,13 @@ from eqemb.readers.latex.sourcemap import SourceMap
 
 _COMMENT_LINES = re.compile(r"(?:%[^\n]*(?:\n[ \t]*|\Z))+(\n)?")
 
-#: Printed forms of counters (\theequation) are defined under this and their name: they are not
-#: expanded but handed on, and undone where their group ends.
+#: Prefix of the names under which printed forms of counters (\theequation) are defined: they are
+#: not expanded but passed on, and restored at the end of their group.
 PRINTED_FORM = "printed form of "
 
 
 class Gullet(Scanner):
-    """Runs one paper's source."""
+    """Expands one paper's source."""
 
     def __init__(self, files: Files, actions: dict[str, Action], budget: Budget) -> None:
         super().__init__(budget)
@@ -49,7 +50,7 @@ class Gullet(Scanner):
         self.packages: set[str] = set()
         self.theorems: set[str] = set()
         self.style_names: set[str] = set()
-        """Commands that a style file defines and that are not followed."""
+        """Commands that a style file defines and that are not expanded."""
         self.document_class = ""
         self.problems: list[Problem] = []
         self.file_names: list[str] = []
@@ -60,12 +61,12 @@ class Gullet(Scanner):
         self.folders: list[str] = []
         self.scopes: list[tuple[str, dict[str, Macro | Action | None]]] = []
         self._scope_names: Counter[str] = Counter()
-        """Environments that are open, with what their local definitions replaced."""
+        """Open environments, with the meanings that their local definitions replaced."""
         self._out: list[str] = []
         self.length = 0
         self._map: list[tuple[int, int, int, int]] = []
         self.allowance = budget.expansions
-        """Expansions that the files read so far allow."""
+        """Expansions allowed by the size of the files read so far."""
         self._expansions = 0
         self._pushed = 0
         self._exhausted = False
@@ -105,7 +106,7 @@ class Gullet(Scanner):
                 break
 
     def _pause(self, frame: Frame) -> None:
-        """A frame's end, or the end of a group in it that holds local definitions."""
+        """Handle the end of a frame, or of a group in it that has local definitions."""
         if frame.end < len(frame.text):
             frame.pos = frame.end
             while frame.undo and frame.undo[-1][0] <= frame.end:
@@ -126,7 +127,7 @@ class Gullet(Scanner):
             self.folders.pop()
 
     def expand_string(self, text: str) -> str:
-        r"""`text` fully expanded, as \edef and \csname need it."""
+        r"""Expand `text` fully, as \edef and \csname need it."""
         saved = self._out, self.length, self._map
         self._out, self.length, self._map = [], 0, []
         floor = len(self.frames)
@@ -146,7 +147,7 @@ class Gullet(Scanner):
             return
         chunk = frame.text[start:end]
         if self._out and chunk[0].isalpha() and ends_in_word(self._out[-1]):
-            self._out.append(" ")  # a control word and what a macro put behind it
+            self._out.append(" ")  # keep a control word apart from what a macro put after it
             self.length += 1
         if frame.file >= 0:
             self._map.append((self.length, frame.file, start, -1))
@@ -159,7 +160,7 @@ class Gullet(Scanner):
             raise Stop
 
     def write(self, text: str, start: int | None = None) -> None:
-        """Put text of our own into the output, for the source from `start` to the present place."""
+        """Write text of our own, which stands for the source from `start` to the position."""
         frame = self.frames[-1]
         if text and not frame.package:
             file, first, last = self._here(frame)
@@ -168,27 +169,27 @@ class Gullet(Scanner):
             self.emit(Frame(text, call=(file, first, last)), 0, len(text))
 
     def declare(self, text: str) -> None:
-        """Put a declaration into the output even from within a style file."""
+        """Write a declaration to the output, even from within a style file."""
         frame = self.frames[-1]
         self.emit(Frame(text, call=self._here(frame)), 0, len(text))
 
     def output(self) -> str:
-        """All that was written."""
+        """Everything written so far."""
         return "".join(self._out)
 
     def _here(self, frame: Frame) -> tuple[int, int, int]:
         return (frame.file, frame.pos, frame.pos) if frame.file >= 0 else frame.call
 
     def source_map(self) -> SourceMap:
-        """Where each part of the output came from."""
+        """The origin of each part of the output."""
         return SourceMap(self.files, self.file_names, self._map)
 
     # ------------------------------------------------------------ problems
 
     def problem(self, cause: str, detail: str = "") -> None:
-        """Note what could not be read, at the present place."""
+        """Record what could not be read, at the current position."""
         if not self.in_body and cause == "runaway argument":
-            return  # a preamble hands commands about without their arguments
+            return  # preambles pass commands around without their arguments
         file, line = "", 0
         for frame in reversed(self.frames):
             if frame.file >= 0:
@@ -208,7 +209,7 @@ class Gullet(Scanner):
             self._call_builtin(macro)
             return
         if not self.afford(1, macro.name):
-            self._leave_macros()
+            self._stop_expanding()
             return
         origin = frame if frame.file >= 0 else None
         try:
@@ -217,7 +218,7 @@ class Gullet(Scanner):
             self.problem("runaway argument", detail=macro.name)
             return
         if not self._affordable(macro, arguments):
-            self._leave_macros()
+            self._stop_expanding()
             return
         body = fill(macro.template, arguments) if macro.slots else macro.body
         call = (frame.file, start, origin.pos) if origin else frame.call
@@ -227,14 +228,14 @@ class Gullet(Scanner):
             self.push(body, call=call, macro=macro.name)
 
     def afford(self, count: int, what: str) -> bool:
-        """Count expansions that are about to be made, and say whether the budget allows them."""
+        """Count expansions before they are made; whether the budget allows them."""
         self._expansions += count
         if self._expansions > self.allowance:
             self._exhaust(what)
         return not self._exhausted
 
     def _affordable(self, macro: Macro, arguments: list[str]) -> bool:
-        """Count the characters that an expansion makes, before it makes them."""
+        """Count the characters of an expansion in advance; whether the budget allows them."""
         size = len(macro.body)
         if arguments:
             size += len(macro.template) * max(map(len, arguments))
@@ -244,13 +245,13 @@ class Gullet(Scanner):
         return not self._exhausted
 
     def _exhaust(self, what: str) -> None:
-        """The budget is used up: said once."""
+        """Report once that the budget is exhausted."""
         if not self._exhausted:
             self._exhausted = True
             self.problem("expansion budget", detail=what)
 
     def _is_plain(self, macro: Macro) -> bool:
-        """Whether a body without parameters holds nothing that acts; found out once."""
+        """Whether a body without parameters contains no action; cached until a definition."""
         if macro.plain_at != self.version:
             if any(token in self.actions for token in CONTROL_SEQUENCE_AT.findall(macro.body)):
                 return False
@@ -264,8 +265,8 @@ class Gullet(Scanner):
         else:
             self.write(macro.builtin)
 
-    def _leave_macros(self) -> None:
-        """Too many expansions: from here on the author's macros are left as they stand."""
+    def _stop_expanding(self) -> None:
+        """Too many expansions: from here on, leave the author's macros unexpanded."""
         for name in [n for n, action in self.actions.items() if isinstance(action, Macro)]:
             del self.actions[name]
         for frame in self.frames:
@@ -273,9 +274,9 @@ class Gullet(Scanner):
                 frame.pos = frame.end = len(frame.text)
 
     def push(self, text: str, call: tuple[int, int, int] | None = None, macro: str = "") -> None:
-        """Read `text` next, as if it stood here."""
+        """Read `text` next, as if it stood at the current position."""
         frame = self.frames[-1] if self.frames else Frame("")
-        if macro not in self.actions:  # what `call` pushes it has counted
+        if macro not in self.actions:  # `call` has already counted what it pushes
             self._pushed += len(text) + 20
             if self._pushed > self.budget.pushed:
                 self._exhaust(macro or text[:20])
@@ -293,7 +294,7 @@ class Gullet(Scanner):
     # ------------------------------------------------------------ definitions and scopes
 
     def define(self, name: str, value: "Macro | Action", *, everywhere: bool = False) -> None:
-        """Give a control sequence a meaning, undone where the group around it ends."""
+        """Define a control sequence, until the end of the surrounding group."""
         if self.in_body and not everywhere:
             self._remember(name)
         self._put(name, value)
@@ -309,12 +310,12 @@ class Gullet(Scanner):
             self.actions[name] = value
 
     def _restore(self, meanings: "dict[str, Macro | Action | None]") -> None:
-        """A group closes: what was defined in it means again what it meant before."""
+        """A group closes: restore the meanings from before it."""
         for name, old in meanings.items():
             self._put(name, old)
 
     def _remember(self, name: str) -> None:
-        """Note what `name` means before it is defined in the innermost group around."""
+        """Save the meaning of `name` before it is defined in the innermost open group."""
         old = self.actions.get(name)
         for frame in reversed(self.frames):
             closing = closing_brace(frame)
@@ -333,7 +334,7 @@ class Gullet(Scanner):
         self._scope_names[name] += 1
 
     def close_scope(self, name: str) -> None:
-        """The environment closes; without a matching opening nothing happens."""
+        """The environment closes; ignored if it was never opened."""
         if not self._scope_names[name]:
             return
         while self.scopes:
@@ -344,7 +345,7 @@ class Gullet(Scanner):
                 return
 
     def skip_comment(self) -> None:
-        """Pass over comment lines; a blank line behind them still ends the paragraph."""
+        """Skip comment lines; a blank line after them still ends the paragraph."""
         frame = self.frames[-1]
         match = _COMMENT_LINES.match(frame.text, frame.pos - 1)
         if match is not None:

@@ -1,4 +1,4 @@
-"""Read one LaTeX source into an `Article`: files, expansion, walk, and the threads tied."""
+"""Read one LaTeX source into an `Article`: decode, expand, walk, place equations in the text."""
 
 import re
 from collections import Counter
@@ -24,12 +24,12 @@ from eqemb.readers.latex.prose import (
 from eqemb.readers.latex.structure import Walker
 from eqemb.sources import Source
 
-_CONTEXT_LENGTH = 4000  # characters of a context
+_CONTEXT_LENGTH = 4000  # characters of context on both sides of an equation
 _ANY_COMMAND = re.compile(r"\\\\|\\([A-Za-z]+)")
 
 
 def read_latex(source: Source) -> Article:
-    """The article that a LaTeX source holds."""
+    """Read a LaTeX source into an article."""
     files = Files(source.files)
     main = source.main or files.main()
     if main is None:
@@ -49,7 +49,7 @@ def read_latex(source: Source) -> Article:
 
 
 def _add_document(article: Article, files: Files, main: str) -> list[str]:
-    """Read one document into the article; the files it took."""
+    """Read one document into the article; return the files it used."""
     expanded = expand(files, main)
     found = Walker(expanded).run(expanded.body_start)
     article.title = article.title or plain_text(_without_marks(found.title))
@@ -59,12 +59,12 @@ def _add_document(article: Article, files: Files, main: str) -> list[str]:
         article.unknown_macros[name] = article.unknown_macros.get(name, 0) + count
     article.displays_opened += found.opened
     article.displays_lost += found.lost
-    _tie(article, found, expanded)
+    _place_equations(article, found, expanded)
     return expanded.files
 
 
 def _unknown(expanded: Expanded) -> dict[str, int]:
-    """Commands of the document that neither the author nor we know, by frequency."""
+    """Commands of the document that are defined nowhere, with their frequency."""
     counts = Counter(_ANY_COMMAND.findall(expanded.text, expanded.body_start))
     return {
         name: count
@@ -81,7 +81,7 @@ def _without_marks(text: str) -> str:
     return " ".join(unprotect(text).split())
 
 
-def _tie(article: Article, found: WalkResult, expanded: Expanded) -> None:
+def _place_equations(article: Article, found: WalkResult, expanded: Expanded) -> None:
     """Put equations and references where the text has their marks."""
     earlier = max((equation.display for equation in article.equations), default=0)
     equations = [_equation(article.name, item, expanded) for item in found.equations]
@@ -126,12 +126,12 @@ def _context(around: str, mark: str, numbers: list[str]) -> str:
 
 
 def _shown(sentences: str) -> str:
-    """Sentences for people, equations named as such; long ones (a thousand rows) are cut."""
+    """Sentences for people, with equations as [equation]; very long ones are cut."""
     return sentences[:_CONTEXT_LENGTH].replace(EQUATION_MARK, "[equation]")
 
 
 def _equation(name: str, found: FoundEquation, expanded: Expanded) -> Equation:
-    # on the lines of its first and last symbol, not on those of what stands around it
+    # the lines of its first and last symbol, without surrounding blanks
     body = expanded.text[found.start : found.end]
     file, line = expanded.source.line(found.start + len(body) - len(body.lstrip()))
     _, end_line = expanded.source.line(found.start + len(body.rstrip()), end=True)
@@ -154,7 +154,7 @@ def _equation(name: str, found: FoundEquation, expanded: Expanded) -> Equation:
 
 
 def _targets(found: WalkResult, equations: list[Equation]) -> dict[str, list[Equation]]:
-    """Label -> the equations it names; the label of subequations names them all."""
+    """Label -> the equations it names; the label of subequations names all of them."""
     targets: dict[str, list[Equation]] = {}
     wanted = {*found.references, *(label for item in found.equations for label in item.refers)}
     of_group: dict[int, list[str]] = {}
@@ -168,7 +168,7 @@ def _targets(found: WalkResult, equations: list[Equation]) -> dict[str, list[Equ
 
 
 def _shown_numbers(found: WalkResult, equations: list[Equation]) -> dict[str, str]:
-    """Label -> what a reference to it prints, guarded as mathematics: it is no word."""
+    """Label -> what a reference to it prints, as mathematics so that it is not a word."""
     shown = {label: f"${number}$" for label, (_, number) in found.group_labels.items()}
     for equation in equations:
         for label in equation.labels:
@@ -187,7 +187,7 @@ def _render(line: str, numbers: list[str]) -> str:
 
 
 def _joined(lines: list[str], breaks: set[int]) -> str:
-    """One sentence a line, a blank line between paragraphs."""
+    """One sentence per line, a blank line between paragraphs."""
     return "".join(
         line + ("\n\n" if index + 1 in breaks else "\n") for index, line in enumerate(lines)
     )

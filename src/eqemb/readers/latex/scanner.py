@@ -25,7 +25,7 @@ _ENVIRONMENT_NAME = re.compile(r"\s*\{([^{}]*)\}")
 
 
 class Scanner(ABC):
-    """Reads from the innermost frame; a macro body that is used up gives way to its caller."""
+    """Reads from the innermost frame; after the end of a macro body, from its caller."""
 
     def __init__(self, budget: Budget) -> None:
         self.budget = budget
@@ -40,14 +40,14 @@ class Scanner(ABC):
 
     @abstractmethod
     def problem(self, cause: str, detail: str = "") -> None:
-        """Note what could not be read, at the present place."""
+        """Record what could not be read, at the current position."""
 
     def token_of(self, frame: Frame) -> re.Pattern[str]:
-        """How control words are cut: bodies and style files were written with @ as a letter."""
+        """The pattern of control words: in macro bodies and style files, `@` is a letter."""
         return CONTROL_SEQUENCE_AT if frame.package or frame.file < 0 else self.token
 
     def arguments(self, slots: tuple[Slot, ...]) -> list[str]:
-        """Read the arguments that `slots` ask for."""
+        """Read the arguments that `slots` specify."""
         values: list[str] = []
         for slot in slots:
             if slot.kind == "m":
@@ -55,7 +55,7 @@ class Scanner(ABC):
             elif slot.kind == "o":
                 given = self.optional()
                 values.append((slot.default or "") if given is None else given)
-                if given is None and "#" in values[-1]:  # O{#1}: as another argument
+                if given is None and "#" in values[-1]:  # O{#1}: the same value as another argument
                     values[-1] = fill(template(values[-1]), values)
             elif slot.kind == "e":
                 values += self._embellishments(slot.first)
@@ -93,7 +93,7 @@ class Scanner(ABC):
             frame.pos += len(text)
 
     def _body(self, name: str) -> str:
-        r"""All up to the \end of the environment just opened."""
+        r"""Everything up to the \end of the environment just opened."""
         frame = self.frames[-1]
         depth, at = 1, frame.pos
         for match in re.compile(r"\\(begin|end)\s*\{" + re.escape(name) + r"\}").finditer(
@@ -106,7 +106,7 @@ class Scanner(ABC):
         raise self.runaway(at, len(frame.text))
 
     def skip_space(self) -> Frame:
-        """Pass over blanks; a macro body that is used up gives way to what called it."""
+        """Skip blanks; when a macro body is used up, continue in its caller."""
         while True:
             frame = self.frames[-1]
             frame.pos = _SPACE.match(frame.text, frame.pos).end()  # type: ignore[union-attr]
@@ -115,12 +115,12 @@ class Scanner(ABC):
             self.pop()
 
     def peek(self) -> str:
-        """The next character that is not blank."""
+        """The next character that is not a blank."""
         frame = self.skip_space()
         return frame.text[frame.pos : frame.pos + 1]
 
     def accept(self, text: str) -> bool:
-        """Pass over `text` if it comes next."""
+        """Consume `text` if it comes next."""
         frame = self.skip_space()
         if frame.text.startswith(text, frame.pos):
             frame.pos += len(text)
@@ -143,7 +143,7 @@ class Scanner(ABC):
         return self.argument_token()
 
     def argument_token(self) -> str:
-        """The next token, be it a control sequence, a brace or a character."""
+        """The next token: a control sequence, a brace or a character."""
         frame = self.skip_space()
         text, pos = frame.text, frame.pos
         match = self.token_of(frame).match(text, pos)
@@ -177,7 +177,7 @@ class Scanner(ABC):
         return None
 
     def until(self, delimiter: str) -> str:
-        """All up to `delimiter` outside braces, which is passed over."""
+        """Everything up to `delimiter` outside braces; the delimiter is consumed."""
         frame = self.frames[-1]
         while frame.pos >= len(frame.text) and frame.file < 0 and len(self.frames) > 1:
             self.pop()
@@ -192,7 +192,7 @@ class Scanner(ABC):
         return whole[1] if whole else found
 
     def _group_end(self, text: str, pos: int) -> int:
-        """The position behind the brace that closes the group whose inside starts at `pos`."""
+        """The position after the brace that closes the group whose content starts at `pos`."""
         depth = 1
         for match in BRACE.finditer(text, pos, pos + self._reach):
             token = match[0]
@@ -205,7 +205,7 @@ class Scanner(ABC):
         raise self.runaway(pos, len(text))
 
     def runaway(self, start: int, end: int) -> Runaway:
-        """The error of an argument without an end; who asks too often looks less far."""
+        """Make the error of an argument without an end; after too many, search less far."""
         self._wasted += min(end - start, self._reach)
         if self._wasted > self.budget.wasted:
             if self._reach == self.budget.group:
@@ -224,7 +224,7 @@ class Scanner(ABC):
         return match[0]
 
     def environment_name(self) -> str:
-        r"""The name in braces behind \begin or \end."""
+        r"""The name in braces after \begin or \end."""
         frame = self.frames[-1]
         match = _ENVIRONMENT_NAME.match(frame.text, frame.pos)
         if match is not None:

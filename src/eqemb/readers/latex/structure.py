@@ -1,7 +1,7 @@
 """What commands do in running text: headings, notes, references, counters, environments.
 
-Each is a function from the walk (walker.py) and the place of the command to where reading goes
-on; `COMMANDS` says which command has which.
+Each function takes the walk and the match of a command, and returns where to continue. `COMMANDS`
+maps commands to functions.
 """
 
 import re
@@ -47,7 +47,7 @@ def _begin(walk: DisplayWalk, match: re.Match[str], end: int) -> int:
             walk.math(pos, close)
             return close + len("\\end{math}")
     walk.enter(name)
-    walk.say(BREAK if name in SEPARATE or name in walk.numbering.theorems else " ")
+    walk.add_text(BREAK if name in SEPARATE or name in walk.numbering.theorems else " ")
     if name in OPTIONAL_IS_TEXT or name in walk.numbering.theorems:
         return pos
     if name not in ENVIRONMENT_ARGUMENTS and not text.startswith("[", pos):
@@ -62,7 +62,7 @@ def _end(walk: DisplayWalk, match: re.Match[str], end: int) -> int:
     if named[1] in DISPLAYS:
         walk.problem("\\end without \\begin", match.start(), named[1])
     walk.leave(named[1])
-    walk.say(BREAK if named[1] in SEPARATE or named[1] in walk.numbering.theorems else " ")
+    walk.add_text(BREAK if named[1] in SEPARATE or named[1] in walk.numbering.theorems else " ")
     return named.end()
 
 
@@ -77,10 +77,10 @@ def _heading(walk: DisplayWalk, match: re.Match[str], end: int) -> int:
         walk.close_floats(match.start())
         walk.paragraph()
         walk.heading(walk.plain(start, stop))
-    else:  # \paragraph{Name.} runs on into its text
+    else:  # \paragraph{Name.} continues in its text
         walk.paragraph()
         walk.walk(start, stop)
-        walk.say(BREAK)
+        walk.add_text(BREAK)
     return after
 
 
@@ -120,15 +120,15 @@ def _reference(walk: DisplayWalk, match: re.Match[str], end: int) -> int:
     pos += walk.text.startswith("*", pos)
     start, stop, after = walk.optional(pos, end)
     if name == "hyperref":
-        walk.refer(walk.text[start:stop])
+        walk.add_reference(walk.text[start:stop])
         return after
     labels, after = walk.value(after, end)
     if name.endswith("range"):
         other, after = walk.value(after, end)
         labels += "," + other
     for index, label in enumerate(labels.split(",")):
-        walk.say(", " if index else "")
-        walk.refer(label.strip())
+        walk.add_text(", " if index else "")
+        walk.add_reference(label.strip())
     return after
 
 
@@ -145,7 +145,7 @@ def _drop(walk: DisplayWalk, match: re.Match[str], end: int) -> int:
 
 def _length(walk: DisplayWalk, match: re.Match[str], end: int) -> int:
     found = _TEXT_LENGTH.match(walk.text, match.end(), end)
-    walk.say(" ")
+    walk.add_text(" ")
     return found.end() if found else match.end()
 
 
@@ -154,7 +154,7 @@ def _character(walk: DisplayWalk, match: re.Match[str], end: int) -> int:
     if name == "par":
         walk.paragraph()
     else:
-        walk.say(NAMED_CHARACTERS[name])
+        walk.add_text(NAMED_CHARACTERS[name])
     if walk.text.startswith(" ", pos):
         pos = SPACE.match(walk.text, pos, end).end()  # type: ignore[union-attr]
         if NAMED_CHARACTERS[name].isspace():
@@ -167,7 +167,7 @@ def _accent(walk: DisplayWalk, match: re.Match[str], end: int) -> int:
 
 
 def _item(walk: DisplayWalk, match: re.Match[str], _: int) -> int:
-    walk.say(BREAK)
+    walk.add_text(BREAK)
     return match.end()
 
 
@@ -178,7 +178,7 @@ def _ensure_math(walk: DisplayWalk, match: re.Match[str], end: int) -> int:
 
 
 def _counter(walk: DisplayWalk, match: re.Match[str], end: int) -> int:
-    r"""\setcounter, \numberwithin and the other commands that count."""
+    r"""\setcounter, \numberwithin and other commands for counters."""
     name, pos, numbering = match[1], match.end(), walk.numbering
     starred = walk.text.startswith("*", pos)
     pos += starred
@@ -201,7 +201,7 @@ def _counter(walk: DisplayWalk, match: re.Match[str], end: int) -> int:
 
 
 def _format(walk: DisplayWalk, match: re.Match[str], end: int) -> int:
-    r"""\renewcommand{\theequation}{...}, left standing by the expander."""
+    r"""\renewcommand{\theequation}{...}, which expansion passes on."""
     name, pos = walk.value(match.end(), end)
     template, after = walk.value(pos, end)
     walk.numbering.format(name.removeprefix("\\the"), template if after > pos else None)
@@ -221,7 +221,7 @@ def _tools(walk: DisplayWalk, match: re.Match[str], end: int) -> int:
     options, pos = walk.value(match.end(), end)
     if "showonlyrefs" in options:
         walk.only_referenced = not re.search(r"showonlyrefs\s*=\s*false", options)
-        if "autonum" not in options:  # mathtools knows its own references only
+        if "autonum" not in options:  # mathtools considers only its own references
             walk.references_that_count = frozenset(("eqref", "refeq"))
     return pos
 
@@ -257,7 +257,7 @@ COMMANDS: dict[str, Command] = {
 
 
 class Walker(DisplayWalk):
-    """A walk over an expanded source by LaTeX's own commands."""
+    """A walk over an expanded source that knows LaTeX's commands."""
 
     def __init__(self, expanded: Expanded) -> None:
         super().__init__(expanded, COMMANDS)

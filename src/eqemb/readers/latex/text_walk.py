@@ -1,8 +1,8 @@
-"""Walk the expanded source: running text, headings, labels and references.
+"""Walk over the expanded source: running text, headings, labels and references.
 
 The walk goes once over the text by position and never copies it. Arguments (a footnote, a
 caption) are walked as ranges of the same text, so that every equation knows its source line.
-`display_walk` reads displays, and `structure` says what each command does.
+`display_walk` reads displays, and `structure` defines what each command does.
 """
 
 import re
@@ -44,19 +44,19 @@ _INLINE = re.compile(r"(?:[^$\\]|\\.)*?\$", re.DOTALL)
 _OPTION_TOKEN = re.compile(r"\\.|[{}\]]", re.DOTALL)
 _BLANK_LINE = re.compile(r"\n[ \t]*\n")
 _MATH_LABEL = re.compile(r"\\label\s*\{[^{}]*\}|\n\s*|\$")
-#: A document with chapters is a book, whatever its class is called.
+#: A document with chapters is a book, whatever its class.
 _CHAPTER = re.compile(r"\\chapter\*?\s*[\[{]")
 _MAX_DEPTH = 40  # arguments read within arguments
 _MAX_UNCLOSED = 100  # arguments without an end that are searched to the end of the text
 _MAX_OPTIONAL = 20_000  # characters of an optional argument
 
-#: What a command does: given the walk, the match of its name and where the text ends; it says
-#: where reading goes on.
+#: What a command does: it takes the walk, the match of its name and the end of the text, and
+#: returns where to continue.
 Command = Callable[[Any, re.Match[str], int], int]
 
 
 class TextWalk(ABC):
-    """One walk over one expanded source, by the commands it is given."""
+    """One walk over one expanded source, with a given table of commands."""
 
     def __init__(self, expanded: Expanded, commands: "dict[str, Command]") -> None:
         self.commands = commands
@@ -83,29 +83,29 @@ class TextWalk(ABC):
         self.endnotes: list[tuple[int, int]] = []
 
     def run(self, start: int) -> WalkResult:
-        """Walk the preamble for its declarations, then the document."""
+        """Walk over the preamble for its declarations, then over the document."""
         self._muted = 1
         self.walk(0, start)
         self._muted, self._open, self._pieces, self._asides = 0, [], [], []
         self._opened = Counter()
-        # a preamble holds no equations, nor does its title
+        # a preamble contains no equations, and neither does its title
         self.found = WalkResult(title=MARK.sub("", self.found.title))
         self.walk(start, len(self.text))
         self.read_endnotes()
         self.paragraph()
-        if self._muted and self._open:  # the text after it was taken for a float's
+        if self._muted and self._open:  # the text after it was taken as part of a float
             self.problem("unclosed environment", len(self.text), self._open[0])
-        self._account(start)
+        self._check_count(start)
         return self.found
 
-    def _account(self, start: int) -> None:
-        """Every display of the independent count is read, within another, or lost."""
+    def _check_count(self, start: int) -> None:
+        """Check the independent count: every display was read, is part of another, or is lost."""
         found = self.found
         found.opened = count_displays(self.text, start)
         displays = len({equation.display for equation in found.equations})
         missing = found.opened - displays - found.nested - found.lost
         if missing > 0:
-            self.lose("not accounted for", start, count=missing)
+            self.report_lost("not accounted for", start, count=missing)
         found.opened -= min(0, missing)
 
     # ------------------------------------------------------------ the walk
@@ -113,7 +113,7 @@ class TextWalk(ABC):
     def walk(self, pos: int, end: int) -> None:
         """Read the text between two positions."""
         if self._depth >= _MAX_DEPTH:
-            self.lose("nested too deeply", pos, count=count_displays(self.text, pos, end))
+            self.report_lost("nested too deeply", pos, count=count_displays(self.text, pos, end))
             return
         self._depth += 1
         self._walk(pos, end)
@@ -133,7 +133,11 @@ class TextWalk(ABC):
             name = match[1]
             if name is not None:
                 command = commands.get(name)
-                pos = self._unlisted(match, end) if command is None else command(self, match, end)
+                pos = (
+                    self._formatting_command(match, end)
+                    if command is None
+                    else command(self, match, end)
+                )
             elif match[2] is not None:
                 pos = self._symbol(match, end)
             elif match[0] == "$":
@@ -145,10 +149,10 @@ class TextWalk(ABC):
                     self.paragraph()
                 pos = match.end()
 
-    def _unlisted(self, match: re.Match[str], end: int) -> int:
-        r"""A command that only looks: its name and options go, its arguments stay.
+    def _formatting_command(self, match: re.Match[str], end: int) -> int:
+        r"""A formatting command: drop its name and options, keep its arguments.
 
-        One that is not known and ends in "ref" (\\figref, \\thmref) is an author's reference.
+        An unknown command that ends in "ref" (\figref, \thmref) is an author's reference.
         """
         pos = match.end()
         follower = self.text[pos : pos + 1]
@@ -158,13 +162,13 @@ class TextWalk(ABC):
             return self.commands["ref"](self, match, end)
         return pos
 
-    def say(self, text: str) -> None:
+    def add_text(self, text: str) -> None:
         """Add to the running text."""
         if not self._muted:
             self._pieces.append(text)
 
     def paragraph(self) -> None:
-        """End a paragraph; footnotes and captions met in it follow it."""
+        """End a paragraph; its footnotes and captions follow it."""
         if self._pieces:
             text = clean(self._pieces)
             self._pieces = []
@@ -175,7 +179,7 @@ class TextWalk(ABC):
             self._asides = []
 
     def aside(self, start: int, end: int) -> None:
-        """Read a range as text of its own, placed after the paragraph."""
+        """Read a range as separate text, placed after the paragraph."""
         pieces, muted, opened, counts = self._pieces, self._muted, self._open, self._opened
         self._pieces, self._muted, self._open, self._opened = [], 0, [], Counter()
         paragraphs = self.found.paragraphs
@@ -188,13 +192,13 @@ class TextWalk(ABC):
         self._pieces, self._muted, self._open, self._opened = pieces, muted, opened, counts
 
     def read_endnotes(self) -> None:
-        r"""Endnotes are read, and their equations counted, where they are printed."""
+        """Read endnotes, and count their equations, where they are printed."""
         notes, self.endnotes = self.endnotes, []
         for start, end in notes:
             self.aside(start, end)
 
     def plain(self, start: int, end: int) -> str:
-        """A range as one line of text, marks and all dropped from the stream (a title)."""
+        """A range as one line of text, which is not added to the running text (a title)."""
         pieces, muted = self._pieces, self._muted
         self._pieces, self._muted = [], 0
         self.walk(start, end)
@@ -203,7 +207,7 @@ class TextWalk(ABC):
         return text
 
     def find(self, token: str, pos: int, end: int) -> int:
-        """Where a token stands next; that there is none is found out once."""
+        """The next position of a token; that there is none is found out only once."""
         first, last = self._absent.get(token, (end + 1, end))
         if first <= pos and end <= last:
             return -1
@@ -213,26 +217,26 @@ class TextWalk(ABC):
         return at
 
     def problem(self, cause: str, pos: int, detail: str = "") -> None:
-        """Note what could not be read."""
+        """Record what could not be read."""
         file, line = self.source.line(pos)
         self.found.problems.append(Problem(cause, file, line, detail))
 
-    def lose(self, cause: str, pos: int, detail: str = "", count: int = 1) -> None:
-        """Displays that were opened and not read; without any, what is lost is words."""
+    def report_lost(self, cause: str, pos: int, detail: str = "", count: int = 1) -> None:
+        """Record displays that were opened and not read; with none, only words are lost."""
         self.found.lost += count
         self.problem(f"lost: {cause}" if count else cause, pos, detail)
 
     # ------------------------------------------------------------ arguments
 
     def argument(self, pos: int, end: int) -> tuple[int, int, int]:
-        """Start, end and what follows of a mandatory argument; empty where there is none."""
+        """Start, end and continuation of a mandatory argument; empty if there is none."""
         text = self.text
         pos = SPACE.match(text, pos, end).end()  # type: ignore[union-attr]
         if not text.startswith("{", pos) or pos >= end:
             return pos, pos, pos
         reach = end if self._unclosed < _MAX_UNCLOSED else min(end, pos + 1000)
         close = group_end(text, pos + 1, reach)
-        if close == reach:  # never closed: as TeX does, go no further than the paragraph
+        if close == reach:  # never closed: as in TeX, it ends with the paragraph
             self._unclosed += 1
             self.problem("unclosed argument", pos)
             edge = EDGE.search(text, pos, reach)
@@ -241,7 +245,7 @@ class TextWalk(ABC):
         return pos + 1, close, close + 1
 
     def optional(self, pos: int, end: int) -> tuple[int, int, int]:
-        """Start, end and what follows of an optional argument; empty where there is none."""
+        """Start, end and continuation of an optional argument; empty if there is none."""
         text = self.text
         if not text.startswith("[", pos):
             spaced = SPACE.match(text, pos, end).end()  # type: ignore[union-attr]
@@ -262,7 +266,7 @@ class TextWalk(ABC):
         return pos, pos, pos
 
     def value(self, pos: int, end: int) -> tuple[str, int]:
-        """The text of a mandatory argument and what follows it."""
+        """The text of a mandatory argument, and where to continue."""
         start, stop, after = self.argument(pos, end)
         value = self.text[start:stop]
         if "$" in value or "\\" in value:
@@ -270,13 +274,13 @@ class TextWalk(ABC):
         return value, after
 
     def skip(self, start: int, end: int, command: str) -> None:
-        """A range that is not read: displays in it are lost."""
+        """Skip a range; displays in it are lost."""
         inside = count_displays(self.text, start, end)
         if inside:
-            self.lose("in an argument that is not text", start, "\\" + command, inside)
+            self.report_lost("in an argument that is not text", start, "\\" + command, inside)
 
     def drop(self, pos: int, end: int, count: int, command: str = "") -> int:
-        """Pass over optional arguments and `count` mandatory ones; displays in them are lost."""
+        """Skip optional arguments and `count` mandatory ones; displays in them are lost."""
         text, start = self.text, pos
         if text.startswith("*", pos):
             pos += 1
@@ -296,7 +300,7 @@ class TextWalk(ABC):
     # ------------------------------------------------------------ environments and headings
 
     def enter(self, name: str) -> None:
-        """An environment that is no display opens."""
+        """An environment opens that is not a display."""
         if name in SUBEQUATIONS:
             self._groups += 1
             self._group = self._groups
@@ -307,14 +311,14 @@ class TextWalk(ABC):
             self.numbering.appendix()
         self._open.append(name)
         self._opened[name] += 1
-        self._muted += self._mutes(name)
+        self._muted += self._is_muted(name)
 
-    def _mutes(self, name: str) -> bool:
-        """Whether words in an environment are no running text; a theorem's always are."""
+    def _is_muted(self, name: str) -> bool:
+        """Whether words in an environment are not running text; those of a theorem always are."""
         return name in MUTED and name not in self.numbering.theorems
 
     def leave(self, name: str) -> None:
-        """It closes; what was left open inside it closes too."""
+        """An environment closes, and with it those left open inside it."""
         if not self._opened[name]:  # \\begin{figure} ... \\end{figure*}
             name = name[:-1] if name.endswith("*") else name + "*"
             if not self._opened[name]:
@@ -322,7 +326,7 @@ class TextWalk(ABC):
         while self._open:
             last = self._open.pop()
             self._opened[last] -= 1
-            self._muted -= self._mutes(last)
+            self._muted -= self._is_muted(last)
             if last in SUBEQUATIONS:
                 self.numbering.close_group()
                 self._group = 0
@@ -330,28 +334,28 @@ class TextWalk(ABC):
                 return
 
     def close_floats(self, pos: int) -> None:
-        """A heading cannot stand in a float: one that is still open was never closed."""
+        """A heading cannot be in a float: a float still open was never closed."""
         if self._muted and self._open:
             self.problem("unclosed environment", pos, self._open[-1])
             self.leave(self._open[0])
             self._muted = 0
 
     def heading(self, title: str) -> None:
-        """A heading is text, and names what follows."""
+        """Add a heading, which is text and names what follows."""
         if title:
             self.found.paragraphs.append(title)
             self.found.sections.append(title)
             self._section = title
 
-    def refer(self, label: str) -> None:
-        """A reference: a mark in the text, resolved when all numbers are known."""
+    def add_reference(self, label: str) -> None:
+        """Add a reference: a mark in the text, resolved when all numbers are known."""
         index = len(self.found.references)
         if index < MARKS:
             self.found.references.append(label)
-            self.say(chr(REFERENCE_BASE + index))
+            self.add_text(chr(REFERENCE_BASE + index))
 
     def label(self, label: str) -> None:
-        """A label in running text: only that of a group of equations is ours."""
+        """A label in running text: only those of subequations matter."""
         if self._group and self.numbering.group:
             self.found.group_labels[label] = (self._group, self.numbering.group)
 
@@ -371,16 +375,16 @@ class TextWalk(ABC):
         if symbol in TEXT_ACCENTS:
             return self.accent(TEXT_ACCENTS[symbol], pos, end)
         if symbol == "\\":
-            self.say(" ")
+            self.add_text(" ")
             after = ROW_END.match(self.text, pos, end).end()  # type: ignore[union-attr]
             has_option = after <= pos + 1 and self.text.startswith("[", after)
             return self.optional(after, end)[2] if has_option else after
         if symbol in "%&#_":
-            self.say(symbol)
+            self.add_text(symbol)
         elif symbol == "$":
-            self.say(DOLLAR)
+            self.add_text(DOLLAR)
         elif symbol in " ,;:\n\t!>":
-            self.say(" ")
+            self.add_text(" ")
         return pos
 
     def accent(self, mark: str, pos: int, end: int) -> int:
@@ -395,14 +399,14 @@ class TextWalk(ABC):
             letter, after = self._letter(match[0]) if match else "", match.end() if match else pos
         else:
             letter, after = text[pos : min(pos + 1, end)], min(pos + 1, end)
-        self.say(accented(mark, letter) if letter[:1].isalpha() else letter)
+        self.add_text(accented(mark, letter) if letter[:1].isalpha() else letter)
         return after
 
     def _letter(self, text: str) -> str:
         return NAMED_CHARACTERS.get(text[1:], "") if text.startswith("\\") else text
 
     def _inline(self, pos: int, end: int) -> int:
-        r"""Inline mathematics between dollars; \text{..$..$..} inside does not close it."""
+        r"""Inline mathematics between dollars; dollars in \text{..} do not close it."""
         text, close = self.text, pos
         for _ in range(20):
             match = _INLINE.match(text, close, end)
@@ -434,14 +438,14 @@ class TextWalk(ABC):
 
     @abstractmethod
     def dollars(self, match: re.Match[str], end: int) -> int:
-        """Read a display that opens with two dollars; where reading goes on."""
+        """Read a display that opens with two dollars; return where to continue."""
 
     @abstractmethod
     def bracket(self, match: re.Match[str], end: int) -> int:
-        r"""Read a display that opens with \[; where reading goes on."""
+        r"""Read a display that opens with \[; return where to continue."""
 
 
 def _depth(text: str) -> int:
-    """Braces opened and not closed."""
+    """The number of braces opened and not closed."""
     opened = text.count("{") - text.count("\\{")
     return opened - (text.count("}") - text.count("\\}"))

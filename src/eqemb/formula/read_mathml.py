@@ -1,7 +1,7 @@
-"""Presentation MathML (LaTeXML's, ar5iv's, that of JATS articles) into the layout tree.
+"""Read presentation MathML (of LaTeXML, ar5iv, JATS articles) into the layout tree.
 
-Characters go through the same tables as LaTeX, and rows through the same fences, so that one
-formula makes one tree whoever converted it. Content MathML and annotations are passed over.
+Characters use the same tables as LaTeX, and rows the same rules for fences, so that one formula
+gives one tree, whichever tool converted it. Content MathML and annotations are ignored.
 """
 
 import re
@@ -29,7 +29,7 @@ from eqemb.formula.tree import Node
 
 Items = list[Node]
 
-#: How deep elements may nest; converters make about two rows for every group.
+#: Maximum nesting of elements; converters make about two rows for every group.
 ELEMENT_DEPTH = 120
 
 _MATH = re.compile(r"<(?:\w+:)?math\b")
@@ -53,19 +53,19 @@ _ACCENT_SIGNS = {
 }  # fmt: skip
 #: Classes under which our own writer draws a bar as a border.
 _BAR_CLASSES = {"eqemb-over": "o", "eqemb-under": "u"}
-#: Letters of these alphabets are symbols one by one even where a converter joins them.
+#: Letters of these alphabets are separate symbols, even if a converter joins them.
 _SINGLE = re.compile("[\U0001d49c-\U0001d4cf\U0001d504-\U0001d56bℂℍℕℙℚℝℤℬℰℱℋℐℒℳℛℭℌℑℜℨ]")
 
-#: Italic letters are the plain ones.
+#: Italic letters are plain letters.
 _ITALIC = re.compile("[\U0001d434-\U0001d467\U0001d6e2-\U0001d71bℎ]+")
 
-#: A character or name as it stands in MathML -> its tag, from the table of LaTeX.
+#: A character or name in MathML -> its tag, from the LaTeX tables.
 _TAGS = {(tag[2:] if tag[1:2] == "!" else tag): tag for tag in SYMBOLS.values()}
 _TAGS.update({"ε": "V!ϵ", "φ": "V!ϕ", "*": "*", "∗": "*", "-": "−", "∥": "‖", "·": "⋅"})
 
 
 def read_mathml(text: str) -> tuple[Items, list[FormulaProblem]]:
-    """The items of a formula's row, and what was not read; never raises."""
+    """The items of a formula's row, and the problems; never raises."""
     start = _MATH.search(text)
     ends = [match.end() for match in _MATH_END.finditer(text, start.end())] if start else []
     if start is None or not ends:
@@ -89,7 +89,7 @@ def _entity(entity: str) -> str:
 
 
 class _Reader:
-    """One reading; every method takes an element and gives the items of a row."""
+    """One reading; every method takes an element and returns the items of a row."""
 
     def __init__(self) -> None:
         self.problems: list[FormulaProblem] = []
@@ -117,7 +117,7 @@ class _Reader:
         return _join(items)
 
     def group(self, element: ET.Element) -> Items:
-        """A row whose ends are fences of each other is one node."""
+        """A row that begins and ends with matching fences is one node."""
         items = self.row(element)
         bar = _BAR_CLASSES.get(element.get("class", "").partition(" ")[0])
         if bar:
@@ -266,7 +266,7 @@ class _Reader:
         return [*before, node]
 
     def fenced(self, element: ET.Element) -> Items:
-        """`mfenced` with its own fences and separators."""
+        """`mfenced` with its fences and separators."""
         separators = element.get("separators", ",").replace(" ", "")
         content: Items = []
         for index, child in enumerate(element):
@@ -306,7 +306,7 @@ def _text(element: ET.Element) -> str:
 
 
 def _tag(text: str, prefix: str) -> str:
-    """The tag of a token: by the table of characters and names, else by its element."""
+    """The tag of a token: from the table of characters and names, else by its element."""
     if len(text) == 1:
         if _ITALIC.match(text):
             text = unicodedata.normalize("NFKC", text)
@@ -317,7 +317,7 @@ def _tag(text: str, prefix: str) -> str:
 
 
 def _join(items: Items) -> Items:
-    """Tokens that converters split: `||`, three dots, the point of `.5`."""
+    """Join tokens that converters split: `||`, three dots, the point of `.5`."""
     out: Items = []
     for node in items:
         last = out[-1] if out else None
@@ -346,7 +346,7 @@ _CLOSERS = frozenset(")}|‖⟩⌋⌉⟧") | {"&rsqb;"}
 
 
 def _paired(items: Items) -> bool:
-    """Whether the ends of a row are fences, and each other's."""
+    """Whether the ends of a row are matching fences."""
     first, last = items[0], items[-1]
     if first.tag not in _OPENERS or last.tag not in _CLOSERS or first.kids or last.kids:
         return False
@@ -363,13 +363,13 @@ def _paired(items: Items) -> bool:
 
 
 def _one_sided(element: ET.Element) -> bool:
-    r"""Whether one end of a row is an invisible delimiter, as `\right.` leaves."""
+    r"""Whether one end of a row is an invisible delimiter, as for `\right.`."""
     ends = [element[0], element[-1]] if len(element) else []
     return any(_name(end) == "mo" and (end.text or "") == "\u2063" for end in ends)
 
 
 def _base(base: Items) -> Items:
-    """A base to hang scripts on, after what stands before it when it is one-sided."""
+    """A base for scripts, after the symbols before it if the row has one invisible delimiter."""
     if len(base) > 1 and (base[-1].look or {}).get("side") == "none":
         return base
     return [wrap(base)]

@@ -1,8 +1,8 @@
 """Running text for people: inline mathematics in Unicode, references and dollar signs as printed.
 
-In an article's text a dollar delimits mathematics. A reference to an equation stands there as
-`$2.3$`, so that its number is not read as a word, and a dollar sign as `eqemb.article.DOLLAR`.
-Neither may reach a reader in that form.
+In an article's text a dollar delimits mathematics. A reference to an equation is written there as
+`$2.3$`, so that its number is not a word, and a dollar sign as `eqemb.article.DOLLAR`. People
+should see neither.
 """
 
 import re
@@ -12,8 +12,8 @@ from eqemb.formula.layout import layout
 
 _INLINE_FORMULA = re.compile(r"\$([^$]*)\$")
 _BARE_NUMBER = re.compile(r"\$((?:[A-Z]\.)?\d[\d.]*[a-z]?)\$")
-#: `$2.73$` may be a reference or a value: it is a reference in parentheses, after *Eq.* or *see*,
-#: and where a sentence begins with *In*.
+#: `$2.73$` may be a reference or a value. It is a reference in parentheses, after *Eq.* or *see*,
+#: and at the start of a sentence after *In*.
 _REFERENCE_NUMBER = r"\$((?:[1-9]\d*|[A-Z]\.\d+)(?:\.\d+[a-z]?)*)\$"
 _BEFORE = r"((?:^|(?<=[.:;] ))(?:In|From|By|Using) |\b(?:[Ee]q(?:ns?|s|uations?)?|[Ss]ee)\.?[ ~]?)"
 _REFERENCE = re.compile(rf"\({_REFERENCE_NUMBER}\)|{_BEFORE}{_REFERENCE_NUMBER}", re.MULTILINE)
@@ -26,7 +26,7 @@ def plain_text(text: str) -> str:
 
 
 def printed_text(text: str) -> str:
-    """A text whose formulas stay LaTeX between dollars; bare numbers need none."""
+    """A text whose formulas stay LaTeX; references, numbers and dollar signs are as printed."""
     return _BARE_NUMBER.sub(r"\1", _printed_references(text)).replace(DOLLAR, "$")
 
 

@@ -1,4 +1,4 @@
-r"""Text inside mathematics: what `\text{...}` shows, and where mathematics stands in it."""
+r"""Text in mathematics: what `\text{...}` shows, and the mathematics within it."""
 
 import re
 import unicodedata
@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from eqemb.formula import commands
 from eqemb.formula.commands import SYMBOLS
 
-#: A token of text with its braces: the command, and what it holds.
+#: A token of text with its braces: the command, and its content.
 TEXT_TOKEN = re.compile(rf"\\({'|'.join(commands.TEXT)})\s*\{{(.*)\}}\Z", re.DOTALL)
 
 _TEXT_PART = re.compile(r"\\[()]|\\.|[{}$]", re.DOTALL)
@@ -31,7 +31,7 @@ _SHOWN_AS = {"~": " ", "``": "\u201c", "''": "\u201d"}
 
 
 def parts(content: str) -> Iterator[tuple[str, bool]]:
-    """The pieces of a text, and of each whether it is mathematics (`$x$`)."""
+    """The pieces of a text, each with whether it is mathematics (`$x$`)."""
     start = level = 0
     outside = -1
     opened = outside
@@ -43,14 +43,14 @@ def parts(content: str) -> Iterator[tuple[str, bool]]:
             yield content[start : match.start()], False
             start, opened = match.end(), max(level, 0)
         elif opened != outside and token in ("$", r"\)") and level <= opened:
-            # Deeper ones belong to a text inside that mathematics.
+            # Deeper ones belong to text within that mathematics.
             yield content[start : match.start()], True
             start, opened = match.end(), outside
     yield content[start:], opened != outside
 
 
 def shown(text: str, unknown: list[str]) -> str:
-    """What is seen of a text; commands that no table knows stay as their names."""
+    """The printed form of a text; unknown commands become their names."""
     if "\\" not in text:
         return _WHITE_SPACE.sub(
             " ", _TEXT_COMMAND.sub(lambda match: _SHOWN_AS.get(match[0], ""), text)
@@ -79,5 +79,5 @@ def _command(name: str, unknown: list[str]) -> str:
 
 
 def _accented(match: re.Match[str]) -> str:
-    r"""`\'e` as the letter it makes."""
+    r"""`\'e` as one letter."""
     return unicodedata.normalize("NFC", (match[2] or match[3]) + _COMBINING_ACCENTS[match[1]])

@@ -1,18 +1,18 @@
-"""Cut LaTeX mathematics into tokens: one compiled pattern, linear time.
+"""Split LaTeX mathematics into tokens with one compiled pattern, in linear time.
 
-White space vanishes; what needs it (text, names of environments) is kept whole as one token.
+White space is dropped; text and names of environments, which need it, are single tokens.
 """
 
 import re
 
 from eqemb.formula.commands import TEXT
 
-# Braces inside a text argument are followed eight deep: deeper text is read as mathematics.
+# Braces in a text argument may nest eight deep: deeper text is read as mathematics.
 _FLAT = r"(?:[^{}\\]|\\.)*+"
 _BRACED = rf"\{{{_FLAT}\}}"
 for _ in range(7):
     _BRACED = rf"\{{(?:{_FLAT}{_BRACED})*+{_FLAT}\}}"
-# Possessive: a run of blanks may be split between these parts in one way only.
+# Possessive quantifiers: a run of blanks can be split in one way only.
 _BREAK_LENGTH = r"\[\s*+(?:-\s*+)?+[0-9.]*+\s*+(?:pt|em|ex|cm|mm|in|mu|bp|\\[a-zA-Z]+)\s*+\]"
 
 _FORMULA_TOKEN = re.compile(
@@ -30,14 +30,14 @@ _FORMULA_TOKEN = re.compile(
     """,
     re.VERBOSE | re.DOTALL,
 )
-# No document can hold these: half of a surrogate pair, control characters.
+# Not allowed in documents: surrogates and control characters.
 _UNPRINTABLE = re.compile("[\\x00-\\x08\\x0b\\x0e-\\x1f\\x7f\\ud800-\\udfff\\ufffe\\uffff]")
 _SPACED_ENVIRONMENT = re.compile(r"\\(begin|end)\s+(?=\{)")
 _FORMULA_COMMENT = re.compile(r"(?<!\\)((?:\\\\)*)%[^\n]*\n?")
 
 
 def tokens(latex: str) -> list[str]:
-    """The tokens of a formula, comments and unprintable characters left out."""
+    """The tokens of a formula, without comments and unprintable characters."""
     if _UNPRINTABLE.search(latex):
         latex = _UNPRINTABLE.sub("", latex)
     if "%" in latex:
@@ -46,6 +46,6 @@ def tokens(latex: str) -> list[str]:
         latex = _SPACED_ENVIRONMENT.sub(r"\\\1", latex)
     found = _FORMULA_TOKEN.findall(latex)
     if "\\cr" in latex:
-        # A row of plain TeX ends as one of LaTeX.
+        # \cr of plain TeX ends a row, too.
         found = ["\\\\" if token in ("\\cr", "\\crcr") else token for token in found]
     return found

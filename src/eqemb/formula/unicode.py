@@ -1,4 +1,4 @@
-"""The layout tree for a terminal: one line of Unicode, and a picture of its edges."""
+"""Write the layout tree for terminals: one line of Unicode, or a drawing of its edges."""
 
 import re
 from collections.abc import Iterable
@@ -6,10 +6,10 @@ from collections.abc import Iterable
 from eqemb.formula.commands import FUNCTIONS, unescape
 from eqemb.formula.tree import EDGES, Node, baseline, walk
 
-#: What nests deeper is shown as an ellipsis.
+#: Deeper nesting is shown as an ellipsis.
 TEXT_DEPTH = 80
 
-#: A picture stops where it runs further to the right.
+#: A drawing stops where it would be wider.
 PICTURE_WIDTH = 300
 
 _SUPERSCRIPTS = str.maketrans(
@@ -24,18 +24,18 @@ _COMBINING = {
 }  # fmt: skip
 _TIGHT = frozenset("!′/|‖()[]{}⟨⟩⌊⌋⌈⌉∂∇¬∀∃.%#&@:;\\") | {"′′", "′′′"}
 _STOPS = frozenset({"&comma;", ".", ";"})
-#: Stands before each marked character while a line is made: of the private use area.
+#: Precedes each marked character while a line is made; from the private use area.
 _MARKED = "\ue000"
-#: Marked characters with the accents on them, and the blanks between them.
+#: Marked characters with their accents, and the blanks between them.
 _RUN = re.compile(f"{_MARKED}.[\u0300-\u036f\u20d7]*(?: *{_MARKED}.[\u0300-\u036f\u20d7]*)*")
 _AROUND = ("⟦", "⟧")
 _GROUP_TAG = re.compile(r"M!((?:&\w+;|\D)?)((?:&\w+;|\D)?)(\d+)x(\d+)\Z")
 
 
 def to_text(root: Node | None, mark: Iterable[int] = (), around: tuple[str, str] = _AROUND) -> str:
-    """One line, with scripts as Unicode has them and brackets where it has none.
+    """One line, with Unicode scripts where they exist and brackets elsewhere.
 
-    What stands at the places in `mark` is put between the two texts of `around`.
+    Nodes whose index is in `mark` are put between the two texts of `around`.
     """
     places = set(mark)
     if not places:
@@ -50,7 +50,7 @@ def _bare(text: str) -> str:
 
 
 class _TextWriter:
-    """Writes rows; before each character of a marked node stands a mark, taken out at the end."""
+    """Writes rows; each character of a marked node is preceded by a mark, removed at the end."""
 
     def __init__(self, marked: frozenset[int]) -> None:
         self._marked = marked
@@ -127,12 +127,12 @@ class _TextWriter:
         return self.mark(node, _bare(unescape(tag[2:] if kind[1:] == "!" else tag)))
 
     def pair(self, node: Node, between: str, depth: int) -> str:
-        """What stands over and under no bar, on one line."""
+        """What is over and under, without a bar, on one line."""
         over, under = (self.row(node.get(edge), depth + 1) for edge in "ou")
         return f"{over}{self.mark(node, between)}{under}"
 
     def root_sign(self, node: Node, depth: int) -> str:
-        """A radical sign with its index: `∛`, or `ⁿ√` where Unicode has no sign of its own."""
+        """A radical sign with its index: `∛`, or `ⁿ√` if Unicode has no such sign."""
         index = self.row(node.get("c"), depth + 1)
         sign = _ROOTS.get(_bare(index))
         if sign is None:
@@ -167,17 +167,17 @@ class _TextWriter:
 
 
 def _touches(neighbour: Node | None) -> bool:
-    """Whether a fraction must be bracketed: `a(b/c)` is not `ab/c`."""
+    """Whether a fraction needs brackets: `a(b/c)` is not `ab/c`."""
     if neighbour is None or neighbour.tag == "&comma;":
         return False
     return not _is_infix(neighbour)
 
 
 def _row_gap(previous: Node, first: Node) -> str:
-    """What stands between two rows of a display: one may go on with the one before it."""
+    """The separator of two rows of a display, unless one continues the other."""
     if _is_infix(previous) or _is_infix(first) or first.tag in _STOPS:
         return ""
-    # a row that begins with a bracket is a factor of the one before
+    # a row that begins with a bracket is a factor of the previous row
     return " " if previous.tag in _STOPS or first.tag[:2] == "M!" else "; "
 
 
@@ -200,7 +200,7 @@ def _script(text: str, mark: str, table: dict[int, int]) -> str:
 
 
 def picture(root: Node | None) -> str:
-    """The tree line by line: a baseline goes down, everything else hangs to the right."""
+    """Draw the tree: a baseline runs downwards, everything else is to the right of it."""
     lines: list[str] = []
     stack: list[tuple[Node, str, str, str]] = [(root, "", "", "")] if root is not None else []
     while stack:
@@ -216,7 +216,7 @@ def picture(root: Node | None) -> str:
         kids = [edge for edge in EDGES if edge in (node.kids or {}) and edge != "e"]
         cell = node.get("e")
         if cell is not None:
-            # Cells stand below each other: a large matrix would run off to the right.
+            # Cells are below each other: a large matrix would be too wide.
             stack.append((cell, start if lead == "e─ " else prefix, "e─ ", "   "))
         for place, edge in reversed(list(enumerate(kids))):
             last = place == len(kids) - 1

@@ -5,28 +5,21 @@ r"""Small papers for the tests of `eqemb.readers.latex`: from a few lines of LaT
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 
-from eqemb.article import Article, Equation, Problem
+from eqemb.article import Article, Equation
 from eqemb.readers.latex import read_latex
+from eqemb.sources import Source
 
 
-@dataclass
-class Paper:
-    """A source as `read_latex` wants it, made of texts or bytes."""
-
-    files: dict[str, bytes]
-    main: str | None = None
-    name: str = "paper"
-    origin: str = "here"
-    collection: str = "tests"
-    problems: list[Problem] = field(default_factory=list)
+def opened(files: dict[str, bytes], main: str | None = None) -> Source:
+    """A source of these files, as `load` gives it."""
+    return Source("paper", "here", "tests", "tex", files, main)
 
 
 def read_files(files: Mapping[str, str | bytes], main: str | None = None) -> Article:
     """Read a source of several files."""
     data = {path: text.encode() if isinstance(text, str) else text for path, text in files.items()}
-    return read_latex(Paper(data, main))
+    return read_latex(opened(data, main))
 
 
 def document(body: str, preamble: str = "", document_class: str = "article") -> str:

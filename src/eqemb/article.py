@@ -14,6 +14,10 @@ from typing import Literal, NamedTuple, TypeVar
 #: The placeholder of an equation in an article's text (U+FFFC, object replacement character).
 EQUATION_MARK = "\ufffc"
 
+#: Stands for a dollar sign in an article's text (U+FF04): there, `$` delimits mathematics.
+#: `eqemb.formula.running_text` turns texts into what people read.
+DOLLAR = "\uff04"
+
 # A word: letters (with combining accents, too) and digits, with inner hyphens, apostrophes and dots
 # ("f-measure", "e.g").
 _WORD_PART = r"[^\W_]+(?:[\u0300-\u036f]+[^\W_]*)*"
@@ -144,6 +148,7 @@ class Article:
     """Where it was found: a path, followed by `!` and the member for an archive."""
     collection: str = ""
     title: str = ""
+    """Plain text, formulas in it as Unicode."""
     main_file: str = ""
     text: str = ""
     sections: list[str] = field(default_factory=list)

@@ -201,6 +201,22 @@ def test_show_prints_the_text_with_its_equations(run: Run, library: Path) -> Non
     assert done.err == "missing input: article.tex:5 missing\n"
 
 
+def test_show_prints_references_and_dollar_signs_as_the_paper_does(
+    run: Run, tmp_path: Path
+) -> None:
+    """Neither the fullwidth dollar nor the dollars around a number reach the terminal."""
+    body = (
+        r"\title{From \$5 to $k$} By \$6 and Eq.~\ref{a}, so \eqref{a}: \begin{equation}\label{a}x"
+    )
+    paper = f"\\documentclass{{article}}\\begin{{document}}{body}\\end{{equation}}\\end{{document}}"
+    (tmp_path / "a.tex").write_text(paper)
+    run("read", tmp_path / "a.tex", "-o", tmp_path / "lib", "--json")
+    shown = run("show", tmp_path / "lib", "a").out
+    assert shown.splitlines()[0] == "From $5 to k"
+    assert "By $6 and Eq. (1), so 1:" in shown
+    assert "\uff04" not in shown
+
+
 def test_info_prints_the_collections(run: Run, library: Path) -> None:
     """One per line."""
     done = run("info", library)

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from eqemb.formula import Layout, layout
-from eqemb.formula.likeness import LARGEST, QUERY, RENAMED, Likeness, likeness, outline
+from eqemb.formula.likeness import MAX_SYMBOLS, QUERY, RENAMED, Likeness, likeness, outline
 from eqemb.formula.tree import Node
 
 
@@ -144,6 +144,6 @@ def test_strangers_trees_do_no_harm(made: Layout) -> None:
     large = outline(made)
     found = likeness(large, large)
     assert time.process_time() - start < 5
-    assert large.size > LARGEST
-    assert len(found.pairs) == LARGEST
-    assert found.score == pytest.approx(LARGEST / large.size)
+    assert large.size > MAX_SYMBOLS
+    assert len(found.pairs) == MAX_SYMBOLS
+    assert found.score == pytest.approx(MAX_SYMBOLS / large.size)

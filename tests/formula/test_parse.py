@@ -249,3 +249,9 @@ def test_empty_input_is_an_empty_tree() -> None:
 def test_delimiters_around_a_formula_are_no_symbols(wrapped: str) -> None:
     """People paste formulas with what stood around them."""
     assert layout(wrapped).canonical() == layout("x=1").canonical()
+
+
+def test_digits_of_other_scripts_are_numbers_each() -> None:
+    """Only runs of ASCII digits make one number; a run of other digits raised a TypeError."""
+    assert layout("\u0d66" + "0").to_slt() == "[N!\u0d66[N!0]]"
+    assert layout("\u0661\u0662").to_slt() == "[N!\u0661[N!\u0662]]"

@@ -4,6 +4,7 @@ import os
 import random
 import time
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -107,6 +108,19 @@ def test_any_text_is_read(text: str) -> None:
     everything(text)
     Layout.from_mathml(f"<math><mi>{text}</mi></math>")
     Layout.from_mathml(text)
+
+
+@pytest.mark.parametrize(
+    "start", [r"a\\[", r"a\\", r"\text", r"\begin", r"\text{a", r"\sqrt", r"\\[-", r"\\[1"]
+)
+def test_blanks_cost_linear_time(start: str) -> None:
+    """Patterns split a run of blanks in one way only: 64 times the blanks, about 64 times the time.
+
+    A cubic pattern fails on the first length already, after seconds rather than minutes.
+    """
+    for blanks in (1_000, 4_000, 64_000):
+        latex = start + " " * blanks + "x"
+        assert min(cpu_seconds(latex) for _ in range(3)) < blanks * 20e-6, blanks
 
 
 def test_time_grows_with_length_and_no_faster() -> None:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from eqemb.formula import layout
+from eqemb.formula import Layout, layout
 
 
 @pytest.mark.parametrize(
@@ -12,17 +12,18 @@ from eqemb.formula import layout
         (r"\frac12", "[O!divide,o[N!1],u[N!2]]"),
         (r"\dfrac a b", "[O!divide,o[V!a],u[V!b]]"),
         (r"{a+b \over c}", "[O!divide,o[V!a[+[V!b]]],u[V!c]]"),
-        (r"{n \choose k}", "[M!()1x1,w[O!divide,o[V!n],u[V!k]]]"),
-        (r"\binom{n}{k}", "[M!()1x1,w[O!divide,o[V!n],u[V!k]]]"),
-        (r"{a \atop b}", "[O!divide,o[V!a],u[V!b]]"),
-        (r"\genfrac{[}{]}{0pt}{}{n}{k}", "[M!&lsqb;&rsqb;1x1,w[O!divide,o[V!n],u[V!k]]]"),
+        (r"{n \choose k}", "[M!()1x1,w[O!atop,o[V!n],u[V!k]]]"),
+        (r"\binom{n}{k}", "[M!()1x1,w[O!atop,o[V!n],u[V!k]]]"),
+        (r"{a \atop b}", "[O!atop,o[V!a],u[V!b]]"),
+        (r"\genfrac{[}{]}{0pt}{}{n}{k}", "[M!&lsqb;&rsqb;1x1,w[O!atop,o[V!n],u[V!k]]]"),
         (r"{\rm d y \over \rm d x}", "[O!divide,o[V!dy],u[V!dx]]"),
         (r"\sqrt{x}", "[O!root,w[V!x]]"),
         (r"\sqrt x y", "[O!root[V!y],w[V!x]]"),
         (r"\sqrt[3]{x}", "[O!root,c[N!3],w[V!x]]"),
         (r"\root 3 \of x", "[O!root,c[N!3],w[V!x]]"),
         (r"\genfrac{}{}{1pt}{}{a}{b}", "[O!divide,o[V!a],u[V!b]]"),
-        (r"{a \brack b}", "[M!&lsqb;&rsqb;1x1,w[O!divide,o[V!a],u[V!b]]]"),
+        (r"{a \brack b}", "[M!&lsqb;&rsqb;1x1,w[O!atop,o[V!a],u[V!b]]]"),
+        (r"\left(\frac nk\right)", "[M!()1x1,w[O!divide,o[V!n],u[V!k]]]"),
         (r"\pdv{f}{x}", "[O!divide,o[∂[V!f]],u[∂[V!x]]]"),
         (r"\pdv[2]{f}{x}", "[O!divide,o[∂[V!f],o[N!2]],u[∂[V!x,a[N!2]]]]"),
         (r"\dv{x}", "[O!divide,o[V!d],u[V!d[V!x]]]"),
@@ -31,6 +32,15 @@ from eqemb.formula import layout
 def test_fractions_and_roots(latex: str, tree: str) -> None:
     """Every way to write a fraction gives one node."""
     assert layout(latex).to_slt() == tree
+
+
+def test_a_binomial_is_no_fraction_in_parentheses() -> None:
+    """They are two types, with units of their own; written either way, a binomial is one type."""
+    binomial, fraction = layout(r"\binom nk"), layout(r"\left(\frac nk\right)")
+    assert binomial.canonical() != fraction.canonical()
+    assert binomial == layout(r"{n \choose k}") == layout(r"\left({n \atop k}\right)")
+    assert ("O!atop", "V!n", "o") in binomial.units()
+    assert binomial == Layout.from_mathml(binomial.to_mathml())
 
 
 @pytest.mark.parametrize(

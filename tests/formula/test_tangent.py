@@ -91,3 +91,9 @@ def test_real_equations_agree_with_latexml_and_tangent(bench: Path) -> None:
     result = with_tangent(bench / "slt" / "tangent_real.jsonl.gz")
     assert result.count == 686
     assert result.dice >= 0.99
+
+
+def test_a_binomial_is_a_division_to_tangent() -> None:
+    """LaTeXML writes it as a fraction whose bar has no thickness."""
+    made = layout(r"\binom nk", tangent_exact=True)
+    assert made.to_slt() == "[M!()1x1,w[O!divide,o[V!n],u[V!k]]]"

@@ -17,10 +17,10 @@ from typing import Any
 
 import numpy as np
 
-import eqemb.readers.latex
 from eqemb.article import Article
+from eqemb.readers.registry import READERS, FormatReader
 
-honest = eqemb.readers.latex.read_latex
+honest = READERS["tex"].read
 hoard: list[object] = []
 
 
@@ -86,4 +86,4 @@ def read(source: Any) -> Article:
 
 
 resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-eqemb.readers.latex.read_latex = read
+READERS["tex"] = FormatReader(read)

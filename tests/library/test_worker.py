@@ -11,12 +11,14 @@ from pathlib import Path
 
 import pytest
 
+from eqemb.article import Article
 from eqemb.errors import EqembError, SourceError
 from eqemb.facade.library import Library
 from eqemb.library import worker
 from eqemb.library.executor import WorkerLimits
 from eqemb.library.worker import make_record, read_found, receive, send
-from eqemb.sources import Found, Limits
+from eqemb.readers.registry import READERS, FormatReader
+from eqemb.sources import Found, Limits, Source
 from synthetic import HAS_PROC, HOSTILE, hostile, hostile_modules, living, papers, start, wait_for
 
 BODY = r"Some words. \begin{equation} x = 1 \end{equation} More words."
@@ -149,10 +151,10 @@ def test_a_source_that_is_no_article_becomes_a_record() -> None:
 def test_a_defect_of_ours_is_a_cause(monkeypatch: pytest.MonkeyPatch, error: Exception) -> None:
     """In reading one after the other, too: one bad paper never stops the run."""
 
-    def fail(_source: object) -> None:
+    def fail(_source: Source) -> Article:
         raise error
 
-    monkeypatch.setattr(worker, "read_latex", fail)
+    monkeypatch.setitem(READERS, "tex", FormatReader(fail))
     with pytest.raises(SourceError, match=f"internal error: {type(error).__name__}"):
         read_found(found(), Limits())
 

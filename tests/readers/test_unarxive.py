@@ -13,6 +13,7 @@ from eqemb.article import EQUATION_MARK, Article, Problem
 from eqemb.errors import SourceError
 from eqemb.library.ingest import read_articles
 from eqemb.readers.unarxive import read_unarxive
+from eqemb.sources import Source
 
 
 def record(*texts: str, **fields: Any) -> dict[str, Any]:
@@ -26,10 +27,15 @@ def record(*texts: str, **fields: Any) -> dict[str, Any]:
     } | fields
 
 
+def opened(name: str, line: bytes) -> Source:
+    """A line as `load` gives it."""
+    return Source(name, "a.jsonl!1", "", "unarxive", {f"{name}.json": line})
+
+
 def read(*texts: str, **fields: Any) -> Article:
     """The article of a record."""
     line = json.dumps(record(*texts, **fields)).encode()
-    return read_unarxive("2212.00001", "a.jsonl!1", "", line)
+    return read_unarxive(opened("2212.00001", line))
 
 
 # -- text
@@ -79,6 +85,7 @@ def test_mathematics_of_titles_and_abstracts_stands_between_dollars() -> None:
         abstract={"section": "Abstract", "text": "Let $a$ and\n$$ b = c $$ and $d$. End."},
     )
     assert article.words() == ["The", "th", "word", "Abstract", "Let", "and", "and", "End"]
+    assert article.title == "The k-th word"
 
 
 def test_money_is_no_mathematics() -> None:
@@ -175,7 +182,7 @@ def test_our_own_mark_in_a_record_is_not_taken_for_an_equation() -> None:
 def test_a_broken_record_is_said_so(line: bytes) -> None:
     """With a cause, never with an exception of Python's."""
     with pytest.raises(SourceError, match="broken record: not an unarXive paper"):
-        read_unarxive("a", "a.jsonl!1", "", line)
+        read_unarxive(opened("a", line))
 
 
 @pytest.mark.parametrize("fields", [{"abstract": None}, {"body_text": []}, {"abstract": {}}])

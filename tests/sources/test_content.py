@@ -1,10 +1,12 @@
 """What a file is, its content says, whatever its name."""
 
+import time
 from pathlib import Path
 
 import pytest
 
 from eqemb.sources import discover, load
+from eqemb.sources.content import has_document_head
 from packing import (
     PAPER,
     PART,
@@ -74,3 +76,10 @@ def test_other_json_is_no_paper(tmp_path: Path) -> None:
     """JSON without a body is not unarXive's, though it has identifiers."""
     put(tmp_path, {"meta.json": lines({"paper_id": "1", "title": "T"}), "a.jsonl": lines({"a": 1})})
     assert skipped(tmp_path) == {"a.jsonl": "no TeX"}
+
+
+def test_blanks_after_documentclass_cost_linear_time() -> None:
+    """A file of 16,000 blanks is judged at once; with a quadratic pattern it took seconds."""
+    start = time.process_time()
+    assert has_document_head(b"\\documentclass" + b" " * 16_000)
+    assert time.process_time() - start < 0.2

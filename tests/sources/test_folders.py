@@ -7,7 +7,7 @@ import pytest
 
 from eqemb.errors import UsageError
 from eqemb.sources import discover, load
-from packing import PAPER, PART, PDF, POSTSCRIPT, gz, names, only, put, skipped
+from packing import PAPER, PART, PDF, POSTSCRIPT, gz, names, only, problems, put, skipped
 
 
 def test_folder_that_is_one_paper_has_its_name(tmp_path: Path) -> None:
@@ -223,6 +223,52 @@ def test_hidden_files_and_linked_folders_are_passed_over(tmp_path: Path) -> None
     (tmp_path / "self.gz").symlink_to("self.gz")
     (tmp_path / "gone.gz").symlink_to("nothing.gz")
     assert names(tmp_path) == ["a/p", "link"]
+
+
+def test_links_out_of_the_given_folder_are_not_read(tmp_path: Path) -> None:
+    """A linked file of the system never becomes text; each such link is skipped with its cause."""
+    put(tmp_path, {"secret.tex": PART, "secret.gz": gz(PAPER), "more/m.tex": PAPER})
+    given = put(tmp_path / "given", {"p/main.tex": PAPER + b"\\input{note}", "q.gz": gz(PAPER)})
+    (given / "p" / "note.tex").symlink_to(tmp_path / "secret.tex")
+    (given / "p" / "up.sty").symlink_to("../../secret.tex")
+    (given / "linked.gz").symlink_to(tmp_path / "secret.gz")
+    (given / "linked.png").symlink_to(tmp_path / "secret.gz")
+    (given / "more").symlink_to(tmp_path / "more")
+    found = {item.origin: item for item in discover([given])}
+    assert set(load(found["p/main.tex"]).files) == {"main.tex"}
+    outside = {name: item for name, item in found.items() if item.cause == "link outside folder"}
+    assert sorted(outside) == ["linked.gz", "more", "p/note.tex", "p/up.sty"]
+    assert outside["more"].detail == f"it leads to {(tmp_path / 'more').resolve()}"
+    assert names(given) == ["p", "q"]
+
+
+def test_link_that_changes_after_discovery_is_not_read(tmp_path: Path) -> None:
+    """Between listing and opening, a part may become a link out of the folder."""
+    put(tmp_path, {"secret.tex": PART, "given/main.tex": PAPER, "given/part.tex": PART})
+    found = only(tmp_path / "given")
+    (tmp_path / "given" / "part.tex").unlink()
+    (tmp_path / "given" / "part.tex").symlink_to(tmp_path / "secret.tex")
+    source = load(found)
+    assert set(source.files) == {"main.tex"}
+    assert problems(source) == [("link outside folder", "part.tex")]
+
+
+def test_links_within_the_given_folder_are_followed(tmp_path: Path) -> None:
+    """Papers may share a part by a link, also where the given folder is a link itself."""
+    put(tmp_path, {"real/p/main.tex": PAPER, "real/shared/macros.sty": b"\\def\\x{}"})
+    (tmp_path / "real" / "p" / "macros.sty").symlink_to("../shared/macros.sty")
+    (tmp_path / "given").symlink_to(tmp_path / "real")
+    found = only(tmp_path / "given")
+    assert set(load(found).files) == {"main.tex", "macros.sty"}
+
+
+def test_given_file_may_be_a_link(tmp_path: Path) -> None:
+    """Who names a link means its target; parts are looked for beside the link."""
+    put(tmp_path, {"else/paper.tex": PAPER + b"\\input{part}", "here/part.tex": PART})
+    (tmp_path / "here" / "main.tex").symlink_to(tmp_path / "else" / "paper.tex")
+    found = only(tmp_path / "here" / "main.tex")
+    assert not found.cause
+    assert set(load(found).files) == {"main.tex", "part.tex"}
 
 
 def test_pipes_are_not_opened(tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from eqemb.sources import discover, load
-from eqemb.sources.names import bare, is_archive, is_meant, is_wanted
+from eqemb.sources.names import is_archive, is_text_name, looks_like_paper, strip_suffixes
 from packing import PAPER, PDF, RECORD, gz, lines, names, put, tar
 
 
@@ -91,10 +91,10 @@ def test_names_tell_text_from_archives_and_figures(
     name: str, says: tuple[bool | None, bool, bool]
 ) -> None:
     """What is text, what is a packed paper, and what someone meant as a paper."""
-    assert (is_wanted(name), is_archive(name), is_meant(name)) == says
+    assert (is_text_name(name), is_archive(name), looks_like_paper(name)) == says
 
 
 def test_name_of_a_million_suffixes_takes_no_time() -> None:
     """Names come from archives and records, and may be of any length."""
-    assert bare("a" + ".gz" * 1_000_000).startswith("a.gz")
-    assert bare("a.tex.tar.gz") == "a"
+    assert strip_suffixes("a" + ".gz" * 1_000_000).startswith("a.gz")
+    assert strip_suffixes("a.tex.tar.gz") == "a"

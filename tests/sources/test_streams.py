@@ -11,13 +11,13 @@ from collections.abc import Callable
 import pytest
 
 from eqemb.sources import Limits
-from eqemb.sources.streams import CHUNK, Meter, Stream, inflate
+from eqemb.sources.streams import CHUNK_BYTES, ByteStream, Meter, inflate
 from packing import DEFAULTS, PAPER, gz, opened, problems, refused, tar, zipped
 
 
 def test_stream_reads_peeks_and_puts_back() -> None:
     """A stream is one file, however its pieces were cut."""
-    stream = Stream(iter([b"ab", b"", b"cde", b"f\ng"]))
+    stream = ByteStream(iter([b"ab", b"", b"cde", b"f\ng"]))
     assert stream.peek(4) == b"abcd"
     assert stream.read(3) == b"abc"
     stream.unread(b"C")
@@ -29,7 +29,7 @@ def test_stream_reads_peeks_and_puts_back() -> None:
 
 def test_stream_cuts_lines_that_are_too_long() -> None:
     """Of a long line the first bytes come, and the next line after it."""
-    stream = Stream(iter([b"12345", b"6789\nnext\n"]))
+    stream = ByteStream(iter([b"12345", b"6789\nnext\n"]))
     assert stream.line(3) == b"1234"
     assert stream.line(5) == b"next\n"
 
@@ -37,9 +37,9 @@ def test_stream_cuts_lines_that_are_too_long() -> None:
 def test_stream_keeps_the_damage_that_ended_it() -> None:
     """Data before the damage are delivered, the reason stays."""
     packed = zlib.compress(os.urandom(200_000), wbits=31)
-    stream = Stream(inflate(Stream(iter([packed[:-9]])), "gzip", Meter(DEFAULTS)))
+    stream = ByteStream(inflate(ByteStream(iter([packed[:-9]])), "gzip", Meter(DEFAULTS)))
     assert len(stream.read(1 << 20)) > 100_000
-    assert stream.fault == "the compressed data end too early"
+    assert stream.fault == "the compressed data end prematurely"
 
 
 ENGINES: dict[str, Callable[[bytes], bytes]] = {
@@ -50,13 +50,13 @@ ENGINES: dict[str, Callable[[bytes], bytes]] = {
 }
 
 
-@pytest.mark.parametrize("size", [CHUNK - 1, CHUNK, CHUNK + 1, 3 * CHUNK])
+@pytest.mark.parametrize("size", [CHUNK_BYTES - 1, CHUNK_BYTES, CHUNK_BYTES + 1, 3 * CHUNK_BYTES])
 @pytest.mark.parametrize("form", ENGINES)
 def test_data_that_end_with_a_chunk_come_whole(form: str, size: int) -> None:
     """Whatever an engine holds back at the end of a chunk is asked for."""
-    packed = Stream(iter([ENGINES[form](b"a" * size)]))
-    stream = Stream(inflate(packed, form, Meter(DEFAULTS)))
-    assert stream.read(4 * CHUNK) == b"a" * size
+    packed = ByteStream(iter([ENGINES[form](b"a" * size)]))
+    stream = ByteStream(inflate(packed, form, Meter(DEFAULTS)))
+    assert stream.read(4 * CHUNK_BYTES) == b"a" * size
     assert not stream.fault
 
 

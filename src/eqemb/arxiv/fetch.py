@@ -37,10 +37,17 @@ from eqemb.arxiv.metadata import MetadataFile, is_temporary
 from eqemb.arxiv.text import format_duration, one_line
 from eqemb.errors import SourceError, UsageError
 from eqemb.sources import Found, Limits, load
-from eqemb.sources.content import identify, look
+from eqemb.sources.content import identify, open_content
 from eqemb.sources.found import NO_PAPER, OTHER_FORMS
 from eqemb.sources.names import arxiv_id
-from eqemb.sources.streams import CHUNK, SIP, Meter, Stream, inflate, whole
+from eqemb.sources.streams import (
+    CHUNK_BYTES,
+    COMPRESSED_BYTES,
+    ByteStream,
+    Meter,
+    inflate,
+    stream_from,
+)
 from eqemb.storage.atomic import new_file
 from eqemb.storage.locks import locked
 
@@ -228,7 +235,7 @@ def _download(client: Client, url: str) -> tuple[bytes, str]:
 
 def _check_source(response: Response) -> str:
     """Why a response is not a paper that can be read; "" if it is one."""
-    what = identify(response.body[:CHUNK])
+    what = identify(response.body[:CHUNK_BYTES])
     if (what == "html only" or response.status == 404) and b"withdrawn" in response.body.lower():
         return "withdrawn"
     if response.status != 200:
@@ -237,8 +244,9 @@ def _check_source(response: Response) -> str:
         return "no paper"
     try:
         if response.body.startswith(_GZIP):
-            stream = Stream(inflate(whole(io.BytesIO(response.body)), "gzip", Meter(Limits())))
-            while stream.read(CHUNK):
+            packed = stream_from(io.BytesIO(response.body))
+            stream = ByteStream(inflate(packed, "gzip", Meter(Limits())))
+            while stream.read(CHUNK_BYTES):
                 pass
             if stream.fault:
                 return "broken archive"
@@ -251,9 +259,10 @@ def _check_source(response: Response) -> str:
 
 def _other_format(body: bytes) -> str:
     """The format of a paper without TeX: that of its archive's members, if they agree."""
-    content = look(io.BytesIO(body), Meter(Limits()))
+    content = open_content(io.BytesIO(body), Meter(Limits()))
     members = content.members() if content.is_archive else ()
-    kinds = {identify(member.stream.peek(SIP)) for member in members if member.kind == "file"}
+    files = (member for member in members if member.kind == "file")
+    kinds = {identify(member.stream.peek(COMPRESSED_BYTES)) for member in files}
     formats = kinds & {*OTHER_FORMS, "html only"}
     return formats.pop() if len(formats) == 1 else "no TeX"
 

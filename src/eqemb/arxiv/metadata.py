@@ -11,7 +11,7 @@ from typing import Any
 
 from eqemb.arxiv.listing import ArxivPaper
 from eqemb.errors import UsageError
-from eqemb.sources.names import ACCOUNT
+from eqemb.sources.names import METADATA_FILE
 from eqemb.storage.atomic import new_file
 
 #: Besides any HTTP status: failures after which a paper is requested again, by the next run too.
@@ -30,7 +30,7 @@ class MetadataFile:
         if folder.is_file():
             raise UsageError(f"{folder} is a file: give a folder for the papers")
         self.folder = folder
-        self.path = folder / ACCOUNT
+        self.path = folder / METADATA_FILE
         self.records = {record["id"]: record for record in self._read()}
 
     def _read(self) -> Iterator[dict[str, Any]]:

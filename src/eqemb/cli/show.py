@@ -165,13 +165,14 @@ def show(
 def _article_text(article: Any) -> str:
     """The text of an article, with each equation on a line of its own."""
     from eqemb.article import EQUATION_MARK
+    from eqemb.formula.running_text import printed_text
 
     pieces = article.text.rstrip().split(EQUATION_MARK)
-    shown = [pieces[0]]
+    shown = [printed_text(pieces[0])]
     for equation, piece in zip(article.equations, pieces[1:], strict=True):
         number = f"({equation.number})" if equation.number is not None else f"#{equation.ordinal}"
         place = f"{equation.file}:{equation.line}"
         label = f"  {equation.label}" if equation.label else ""
         shown.append(f"\n    {number:8} {equation.expanded}\n             {place}{label}\n")
-        shown.append(piece.lstrip(" "))
+        shown.append(printed_text(piece.lstrip(" ")))
     return "".join(shown)

@@ -6,8 +6,8 @@ text around the equation, which excludes prefixes and file numbers. Labels are n
 so nothing leaks.
 *References*: the query is a sentence that refers to an equation. Only sentences more than
 CONTEXT_REACH words (numbers included) away from every equation are used, so that no equation's
-document contains them. BM25 does not count numbers, so its documents may reach slightly further. Vectors of words and
-articles were trained on these sentences.
+document contains them. BM25 does not count numbers, so its documents may reach slightly
+further. Vectors of words and articles were trained on these sentences.
 *Own context*: the query is the held-out words of an equation type, and documents come from the
 training stream only. This mostly measures how well the article is found, so it is reported in parts
 and next to an oracle that knows only the article.

@@ -1,17 +1,26 @@
-"""What an equation is: its symbol layout tree, its units, and how to show it.
+"""Equations: symbol layout trees, their units, comparison and output.
 
-Reading: `source` and `tokens` (LaTeX mathematics as tokens), `commands` (what is known about them,
-as tables) and `alphabets`, `parse` with `tables`, `text` and `rows` (tokens to trees), and
-`read_mathml` (trees made elsewhere). The tree and its units: `tree`; `layout` is the object people
-hold. Comparing: `likeness`. Showing: `mathml` and `unicode`. `tangent` does as Tangent does, for
-comparison with it.
+    commands, alphabets    tables of LaTeX mathematics
+    tokens, token_reader   LaTeX mathematics as tokens; rows, groups and arguments of them
+    tables, stacks, text, rows, parse
+                           from tokens to trees
+    read_mathml            trees from presentation MathML
+    tree                   nodes, units, Tangent's bracket strings
+    layout                 `Layout`, the object that users work with
+    likeness, shapes, pattern
+                           comparison: alignment, renaming of letters, wildcards
+    mathml, unicode        output for browsers and terminals
+    running_text           inline mathematics in sentences
+    tangent                conversion to Tangent's trees, for comparison with it
+
+Only the standard library is needed, and the data model of articles.
 """
 
 from eqemb.formula.commands import INFIX, SYMBOLS
 from eqemb.formula.layout import Layout, layout, picture
 from eqemb.formula.parse import HANDLERS
 
-#: The names of all commands that are understood.
+#: The names of all known commands.
 MATHEMATICS = frozenset(name[1:] for name in (*SYMBOLS, *HANDLERS, *INFIX, "\\right", "\\cr"))
 
 __all__ = ["MATHEMATICS", "Layout", "layout", "picture"]

@@ -1,8 +1,8 @@
-"""Letters in another alphabet (bold, script, double-struck ...) as Unicode writes them."""
+"""Letters of mathematical alphabets (bold, script, double-struck ...) in Unicode."""
 
 from functools import cache
 
-# First code points of A-Z, a-z, 0-9 and of the Greek letters; 0 where Unicode has none.
+# First code points of A-Z, a-z, 0-9 and of the Greek letters; 0 if Unicode has none.
 _STARTS = {
     "bf": (0x1D400, 0x1D41A, 0x1D7CE, 0x1D6A8, 0),
     "bi": (0x1D468, 0x1D482, 0x1D7CE, 0x1D6A8, 0x1D736),
@@ -14,7 +14,7 @@ _STARTS = {
     "sf": (0x1D5A0, 0x1D5BA, 0x1D7E2, 0, 0),
     "tt": (0x1D670, 0x1D68A, 0x1D7F6, 0, 0),
 }
-# Letters that had a place of their own before the alphabets were added.
+# Letters that Unicode had encoded before it added the alphabets.
 _HOLES = dict(
     zip(
         "𝒝𝒠𝒡𝒣𝒤𝒧𝒨𝒭𝒺𝒼𝓄𝔆𝔋𝔌𝔕𝔝𝔺𝔿𝕅𝕇𝕈𝕉𝕑",
@@ -28,7 +28,7 @@ _GREEK_SMALL = "αβγδεζηθικλμνξοπρςστυφχψω∂ϵϑϰϕϱ�
 
 @cache
 def styled(tag: str, style: str) -> str:
-    """The tag of a letter, digit or word in a style; others, and upright, as they are."""
+    """The tag of a letter, digit or word in a style; other tags are returned unchanged."""
     if tag[1:2] != "!" or tag[0] not in "VN" or style not in _STARTS:
         return tag
     return tag[:2] + "".join(_letter(char, style) for char in tag[2:])

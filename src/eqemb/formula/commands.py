@@ -1,7 +1,7 @@
-"""What the commands of LaTeX mathematics mean, as tables; `parse` holds no command's name.
+"""Tables of LaTeX mathematics: what each command means. `parse` contains no command names.
 
-A symbol's tag says what it is: `V!` identifier, `N!` number, no prefix an operator (the same
-split as LaTeXML's, so that trees agree). Nothing here knows about trees.
+The prefix of a tag tells its kind: `V!` identifier, `N!` number, none for an operator (the same
+distinction as in LaTeXML, so that trees agree). Nothing here depends on trees.
 """
 
 import unicodedata
@@ -36,7 +36,7 @@ _IDENTIFIERS = {
 }  # fmt: skip
 
 _OPERATORS = {
-    # signs that stand for themselves when written with a command
+    # characters that can also be written with a command
     "lbrace": "{", "rbrace": "}", "lbrack": "[", "rbrack": "]", "lparen": "(", "rparen": ")",
     "vert": "|", "Vert": "‖", "arrowvert": "|", "Arrowvert": "‖", "vrule": "|",
     "backslash": "\\", "setminus": "∖", "smallsetminus": "∖", "colon": ":", "ast": "*",
@@ -101,7 +101,7 @@ _OPERATORS = {
     "Lleftarrow": "⇚", "leftrightsquigarrow": "↭", "upharpoonright": "↾", "restriction": "↾",
     "downharpoonright": "⇂", "upharpoonleft": "↿", "downharpoonleft": "⇃", "Lsh": "↰", "Rsh": "↱",
     "looparrowright": "↬", "looparrowleft": "↫", "mapsfrom": "↤",
-    # others that LaTeXML also makes operators
+    # others that are operators in LaTeXML
     "blacktriangleright": "▶",
     "nabla": "∇", "grad": "∇", "partial": "∂", "forall": "∀", "exists": "∃", "nexists": "∄",
     "top": "⊤", "bot": "⊥", "surd": "√", "S": "§", "P": "¶",
@@ -122,13 +122,13 @@ _LIMIT_OPERATORS = {
 
 _LIMIT_NAMES = "max min Pr gcd argmax argmin".split()
 
-_NAMES = (
+_FUNCTION_NAMES = (
     "arg cos sin tan cot sec csc arccos arcsin arctan cosh sinh tanh coth deg dim exp hom ker lg"
     " ln log sgn arccot arcsec arccsc sech csch arcsinh arccosh arctanh tr Tr rank"
 ).split()
 
-#: Characters written as themselves.
-_CHARACTERS = {
+#: Characters that stand for themselves.
+_OWN_CHARACTERS = {
     "-": "−", "*": "*", "?": "&quest;", ",": "&comma;", "[": "&lsqb;", "]": "&rsqb;",
     "\\{": "{", "\\}": "}", "\\|": "‖", "\\%": "%", "\\$": "$", "\\#": "V!#", "\\_": "_",
     "\\&": "&", "−": "−", "∗": "*", "·": "⋅", "∶": ":", "≔": ":=", "∥": "‖", "║": "‖",
@@ -140,7 +140,7 @@ _CHARACTERS = {
 
 def character(text: str) -> str:
     """The tag of one character of the source that is not an ASCII letter."""
-    known = _CHARACTERS.get(text)
+    known = _OWN_CHARACTERS.get(text)
     if known is not None:
         return known
     category = unicodedata.category(text)
@@ -155,12 +155,12 @@ _ESCAPES = str.maketrans(
 
 
 def escape(text: str) -> str:
-    """Text as it stands in a tag: the signs of bracket strings are named."""
+    """Text as written in a tag: characters used in bracket strings become entities."""
     return text.translate(_ESCAPES)
 
 
 def unescape(tag: str) -> str:
-    """The text of a tag as people read it."""
+    """The text of a tag for people."""
     if "&" not in tag:
         return tag
     for char, name in (("?", "quest"), (",", "comma"), ("[", "lsqb"), ("]", "rsqb")):
@@ -169,7 +169,7 @@ def unescape(tag: str) -> str:
 
 
 def delimiter(token: str) -> str:
-    r"""The tag of a token as a delimiter: nothing for a point, an angle for `<`."""
+    """The tag of a token used as a delimiter: '' for a point, an angle for `<`."""
     found = DELIMITERS.get(token)
     if found is not None:
         return found
@@ -180,35 +180,35 @@ def _symbols() -> dict[str, str]:
     table = {c: "V!" + c for c in "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"}
     table.update({c: c for c in '+=()<>/|!.;:"@`'})
     table.update({d: "N!" + d for d in "0123456789"})
-    table.update(_CHARACTERS)
+    table.update(_OWN_CHARACTERS)
     for name, char in {**_GREEK, **_IDENTIFIERS}.items():
         table["\\" + name] = "V!" + char
     for name, char in {**_OPERATORS, **_BIG, **_LIMIT_OPERATORS}.items():
-        table["\\" + name] = _CHARACTERS.get(char, char)
-    for name in _NAMES + _LIMIT_NAMES:
+        table["\\" + name] = _OWN_CHARACTERS.get(char, char)
+    for name in _FUNCTION_NAMES + _LIMIT_NAMES:
         table["\\" + name] = "V!" + name
     table["\\dd"] = "V!d"
     return table
 
 
-#: Letters that are another's twin -> its tag, and how they look themselves.
+#: Variants of a letter -> the tag of the letter, and the tag that shows the variant.
 VARIANTS = {"\\varepsilon": ("V!ϵ", "V!ε"), "\\varphi": ("V!ϕ", "V!φ")}
 
-#: Token of the source -> tag of the symbol it stands for.
+#: Token of the source -> tag of its symbol.
 SYMBOLS = _symbols()
 
-#: Tags of big operators: scripts are limits, drawn large.
+#: Tags of big operators, which are drawn large and whose scripts are limits.
 BIG = frozenset(_BIG.values())
 INTEGRALS = frozenset("∫∬∭⨌∮∯")
 LIMITS = (
     BIG | frozenset(_LIMIT_OPERATORS.values()) | frozenset("V!" + name for name in _LIMIT_NAMES)
 )
-#: Names that are operators however they are written, by the tag that a word would have.
+#: Names that are operators however they are written: tag of the word -> tag of the operator.
 NAMED = {"V!" + tag: tag for tag in _LIMIT_OPERATORS.values()}
-#: Tags of named functions, which take no part in renaming and want a thin space in print.
-FUNCTIONS = frozenset("V!" + name for name in _NAMES + _LIMIT_NAMES)
+#: Tags of named functions: never renamed, and followed by a thin space in print.
+FUNCTIONS = frozenset("V!" + name for name in _FUNCTION_NAMES + _LIMIT_NAMES)
 
-#: Command -> (edge, character, does it stretch).
+#: Command -> (edge, character, whether it stretches).
 ACCENTS: dict[str, tuple[str, str, bool]] = {
     "\\" + name: (edge, char, wide)
     for edge, char, wide, names in [
@@ -231,7 +231,7 @@ ACCENTS: dict[str, tuple[str, str, bool]] = {
     for name in names.split()
 }  # fmt: skip
 
-#: Command with the argument that goes over (and optionally under) its own arrow.
+#: Arrow commands whose argument goes over (and optionally under) the arrow.
 ARROWS = {
     "\\xrightarrow": "→", "\\xleftarrow": "←", "\\xleftrightarrow": "↔", "\\xRightarrow": "⇒",
     "\\xLeftarrow": "⇐", "\\xLeftrightarrow": "⇔", "\\xmapsto": "↦", "\\xhookrightarrow": "↪",
@@ -239,17 +239,17 @@ ARROWS = {
     "\\xrightleftharpoons": "⇌",
 }  # fmt: skip
 
-#: Command of two arguments -> edge on which the first hangs from the second.
+#: Command of two arguments -> the edge of the second on which the first is placed.
 STACKS = {
     "\\overset": "o", "\\stackrel": "o", "\\underset": "u", "\\accentset": "o",
     "\\underaccent": "u",
 }  # fmt: skip
-#: The same the other way round.
+#: The same with the arguments in the other order.
 STACKS_ON = {"\\stackon": "o", "\\stackunder": "u"}
-#: Derivatives written with one command -> the sign of the differential.
+#: Derivatives written as one command -> the sign of the differential.
 DERIVATIVES = {"\\dv": "V!d", "\\pdv": "∂", "\\diffp": "∂"}
 
-#: Command -> (open, close, is there a bar).
+#: Command -> (open, close, whether there is a bar).
 FRACTIONS: dict[str, tuple[str, str, bool]] = {
     "\\frac": ("", "", True), "\\dfrac": ("", "", True), "\\tfrac": ("", "", True),
     "\\cfrac": ("", "", True), "\\nicefrac": ("", "", True), "\\sfrac": ("", "", True),
@@ -262,7 +262,7 @@ INFIX: dict[str, tuple[str, str, bool]] = {
     "\\above": ("", "", True),
 }  # fmt: skip
 
-#: Alphabets with an argument, and the old switches, by the style they set.
+#: Alphabet commands with an argument, and the old switches -> style.
 FONTS = {
     "\\" + name: style
     for style, names in {
@@ -283,10 +283,10 @@ SWITCHES = {
     "\\boldmath": "bi", "\\unboldmath": "", "\\normalfont": "rm", "\\scshape": "rm",
     "\\mdseries": "rm", "\\operator@font": "rm", "\\operatorfont": "rm",
 }  # fmt: skip
-#: Styles in which letters that touch make one word.
+#: Styles in which adjacent letters form one word.
 WORD_STYLES = frozenset({"rm", "it", "bf", "sf", "tt"})
 
-#: Spaces, in em; `~` is one too.
+#: Widths of spaces in em; `~` is one of them.
 SPACES: dict[str, float] = {
     "\\,": 0.167, "\\:": 0.222, "\\>": 0.222, "\\;": 0.278, "\\!": -0.167, "\\ ": 0.25, "~": 0.25,
     "\\quad": 1.0, "\\qquad": 2.0, "\\thinspace": 0.167, "\\medspace": 0.222,
@@ -296,7 +296,7 @@ SPACES: dict[str, float] = {
     "\\\r": 0.25, "\\nobreak": 0.0, "\\allowbreak": 0.0,
 }  # fmt: skip
 
-#: Commands that show nothing -> how many arguments go with them (optional ones always go).
+#: Commands that print nothing -> number of arguments to drop (optional ones are always dropped).
 DROPPED: dict[str, int] = {
     "\\" + name: count
     for count, names in [
@@ -323,16 +323,16 @@ DROPPED: dict[str, int] = {
     ]
     for name in names.split()
 }  # fmt: skip
-#: Commands that show nothing, or are seen through, after which a star or an option may stand.
+#: Commands without output of their own that may be followed by a star or an option.
 OPTIONAL = frozenset(
     "\\" + name
     for name in "displaybreak pagebreak linebreak nopagebreak nolinebreak cfrac smash"
     " overbracket underbracket hdashline".split()
 )
-#: The dropped commands whose argument is a bare length (`\kern3pt`) when no brace follows.
+#: Dropped commands whose argument is a bare length (`\kern3pt`) if no brace follows.
 LENGTHS = frozenset({"\\hskip", "\\vskip", "\\kern", "\\mkern", "\\mskip", "\\raise", "\\lower"})
 
-#: Commands of which only the last argument is seen -> how many arguments come before it.
+#: Commands that print only their last argument -> number of arguments before it.
 TRANSPARENT: dict[str, int] = {
     "\\" + name: count
     for count, names in [
@@ -350,26 +350,26 @@ TRANSPARENT: dict[str, int] = {
     for name in names.split()
 }  # fmt: skip
 
-#: Size commands before a delimiter -> the side it is on ("" unsaid, "none" neither).
+#: Size commands before a delimiter -> its side ("" if unknown, "none" for neither).
 SIZES = {
     "\\" + size + end: side
     for size in ("big", "Big", "bigg", "Bigg")
     for end, side in (("", ""), ("l", "open"), ("r", "close"), ("m", "none"))
 }
 
-#: Delimiters of \left and \right that are not read as they stand.
+#: Delimiters of \left and \right that differ from the symbol of their token.
 DELIMITERS = {".": "", "<": "⟨", ">": "⟩", "\\lt": "⟨", "\\gt": "⟩", "\\mid": "|", "\\lvert": "|",
               "\\rvert": "|", "\\lVert": "‖", "\\rVert": "‖"}  # fmt: skip
 
-#: Commands for both fences of their argument: (open, close).
+#: Commands that put both fences around their argument: (open, close).
 PAIRED = {
     "\\abs": ("|", "|"), "\\norm": ("‖", "‖"), "\\bra": ("⟨", "|"), "\\ket": ("|", "⟩"),
     "\\braket": ("⟨", "⟩"), "\\Bra": ("⟨", "|"), "\\Ket": ("|", "⟩"), "\\Braket": ("⟨", "⟩"),
     "\\ceil": ("⌈", "⌉"), "\\floor": ("⌊", "⌋"), "\\set": ("{", "}"), "\\Set": ("{", "}"),
 }  # fmt: skip
 
-#: Environment -> (open, close, arguments that follow its name, kind). A "matrix" is a table of
-#: cells, "rows" joins its rows where it is only there to break or align lines, "plain" nothing.
+#: Environment -> (open, close, number of arguments, kind). A "matrix" is a table of cells; "rows"
+#: joins its rows, since it only breaks or aligns lines; "plain" does nothing.
 ENVIRONMENTS: dict[str, tuple[str, str, int, str]] = {
     name: (open_, close, arguments, kind)
     for open_, close, arguments, kind, names in [
@@ -392,20 +392,20 @@ ENVIRONMENTS: dict[str, tuple[str, str, int, str]] = {
     for name in names.split()
 }  # fmt: skip
 
-#: Commands that show what a glossary says of their key.
+#: Commands that print a glossary entry for their key.
 ENTRIES = frozenset({"\\gls", "\\Gls", "\\glspl", "\\glssymbol", "\\acs", "\\ac", "\\acrshort"})
 
-#: Tables of plain TeX, whose argument is what the environment of a name holds.
+#: Tables of plain TeX, whose argument is the content of the environment of that name.
 PLAIN_TABLES = {
     "\\matrix": "matrix", "\\pmatrix": "pmatrix", "\\bordermatrix": "pmatrix",
     "\\cases": "cases", "\\eqalign": "aligned", "\\eqalignno": "aligned",
     "\\displaylines": "gathered",
 }  # fmt: skip
 
-#: Commands for a cell of stacked rows given as an argument.
+#: Commands for stacked rows given as an argument.
 ROW_STACKS = frozenset({"\\substack", "\\makecell", "\\shortstack"})
 
-#: Commands whose braces hold text -> the style in which a single letter there is a symbol.
+#: Commands whose argument is text -> the style of a single letter, which is a symbol.
 TEXT = {
     "textbf": "bf", "textit": "it", "textsf": "sf", "texttt": "tt", "textsl": "it",
     **dict.fromkeys(("textrm", "textup", "textnormal", "textmd", "textsc", "text"), ""),
@@ -413,5 +413,5 @@ TEXT = {
     **dict.fromkeys(("textsuperscript", "textsubscript"), ""),
 }  # fmt: skip
 
-#: Commands of which nothing is seen but perhaps an argument.
+#: Commands that print nothing, except perhaps an argument.
 SILENT = frozenset().union(SPACES, DROPPED, TRANSPARENT, FONTS, SWITCHES)

@@ -1,4 +1,4 @@
-"""`layout(latex)`: the tree of an equation with everything that can be asked of it."""
+"""`layout(latex)` makes a `Layout`: the tree of an equation, its units and its output forms."""
 
 import re
 from collections.abc import Callable, Iterable, Sequence
@@ -10,20 +10,20 @@ from eqemb.formula.mathml import to_mathml
 from eqemb.formula.parse import Parser
 from eqemb.formula.read_mathml import read_mathml
 from eqemb.formula.rows import chain, fences
-from eqemb.formula.source import Problem
 from eqemb.formula.tangent import tangent_exact as as_tangent
+from eqemb.formula.token_reader import FormulaProblem
 from eqemb.formula.tree import Node, Unit
 
 Ends = Literal["needed", "all", "none"]
 Mode = Literal["value", "type", "both"]
 
 _PUNCTUATION = frozenset({"&comma;", ".", ";"})
-#: Letters with one meaning, which renaming leaves alone.
+#: Letters with a fixed meaning, which are not renamed.
 CONSTANTS = FUNCTIONS | {"V!π", "V!∞", "V!ℏ"}
 
 
 class Layout:
-    """An equation as a symbol layout tree. Made by `layout`, `from_slt` and `from_mathml`."""
+    """An equation as a symbol layout tree, made by `layout`, `from_slt` or `from_mathml`."""
 
     __slots__ = ("latex", "problems", "punctuation", "root", "unknown")
 
@@ -31,32 +31,32 @@ class Layout:
         self,
         root: Node | None,
         latex: str = "",
-        problems: Sequence[Problem] = (),
+        problems: Sequence[FormulaProblem] = (),
         unknown: Sequence[str] = (),
         punctuation: str = "",
     ) -> None:
         self.root = root
         self.latex = latex
         self.problems = list(problems)
-        """What was not read: cause and command."""
+        """What could not be read: cause and command."""
         self.unknown = list(unknown)
-        """Commands that no table knows; each stands in the tree as a symbol by its name."""
+        """Unknown commands; each is a symbol of the tree, under its name."""
         self.punctuation = punctuation
-        """What closed the sentence and is no part of the equation."""
+        """Punctuation at the end of the sentence, which is not part of the equation."""
 
     @classmethod
     def from_slt(cls, text: str) -> "Layout":
-        """Read Tangent's bracket string; ValueError where it is malformed."""
+        """Read Tangent's bracket string; raises ValueError if it is malformed."""
         return cls(tree.from_slt(text))
 
     @classmethod
     def from_mathml(cls, text: str, *, tangent_exact: bool = False) -> "Layout":
-        """Read presentation MathML: LaTeXML's, ar5iv's, that of JATS articles."""
+        """Read presentation MathML, such as that of LaTeXML, ar5iv and JATS articles."""
         items, problems = read_mathml(text)
         return _finish(items, "", problems, [], tangent_exact=tangent_exact)
 
     def nodes(self) -> list[Node]:
-        """All nodes in order of emission; their places name them to `to_mathml`."""
+        """All nodes in the order of units; `to_mathml` and `to_text` refer to them by index."""
         return list(tree.walk(self.root))
 
     def units(
@@ -70,8 +70,8 @@ class Layout:
     ) -> list[Unit]:
         """The units: (symbol, symbol, path between them), in Tangent's order.
 
-        `window` is the longest path (0: any); `mode` "type" keeps only the kind of each symbol;
-        `rename` numbers one-letter variables by appearance; without `alphabets` bold is plain.
+        `window` is the longest path (0 for any). `mode` "type" keeps only the kind of each symbol.
+        `rename` numbers one-letter variables by appearance. Without `alphabets`, bold is plain.
         """
         ends = end_of_baseline == "all"
         if window == 1:
@@ -95,11 +95,11 @@ class Layout:
         return tree.rename(tags if alphabets else map(tree.plain_tag, tags), CONSTANTS)
 
     def to_slt(self) -> str:
-        """Tangent's bracket string."""
+        """The tree as Tangent's bracket string."""
         return tree.to_slt(self.root)
 
     def canonical(self, rename: Callable[[str], str] = str) -> str:
-        """What makes two equations the same one: the bracket string, no closing punctuation."""
+        """The key by which equations are the same: the bracket string without final punctuation."""
         end: Node | None = None
         for node in tree.baseline(self.root):
             if node.tag not in _PUNCTUATION or node.kids:
@@ -109,11 +109,11 @@ class Layout:
         return tree.to_slt(self.root, end if end is not self.root else None, rename)
 
     def to_mathml(self, *, display: bool = True, mark: Iterable[int] = ()) -> str:
-        """MathML for a browser; the nodes at the places in `mark` get class `eqemb-mark`."""
+        """MathML for browsers; nodes whose index is in `mark` get the class `eqemb-mark`."""
         return to_mathml(self.root, self.punctuation, display=display, mark=mark)
 
     def to_text(self, mark: Iterable[int] = (), around: tuple[str, str] = ("⟦", "⟧")) -> str:
-        """One line of Unicode for a terminal; what is at the places in `mark` between `around`."""
+        """One line of Unicode for terminals; nodes whose index is in `mark` are put in `around`."""
         return unicode.to_text(self.root, mark, around) + self.punctuation
 
     def __eq__(self, other: object) -> bool:
@@ -137,14 +137,14 @@ class Layout:
         return f"$\\displaystyle {self.latex}$" if self.latex else None
 
 
-#: People paste formulas with the dollars or brackets around them.
+#: Users paste formulas with dollars or brackets around them.
 _WRAPPED = re.compile(r"\s*(?:\$\$([^$]+)\$\$|\$([^$]+)\$|\\\[(.+)\\\]|\\\((.+)\\\))\s*", re.DOTALL)
 
 
 def layout(latex: str, *, tangent_exact: bool = False) -> Layout:
-    r"""The layout tree of LaTeX mathematics, such as the body of a display; never raises.
+    r"""Make the layout tree of LaTeX mathematics, such as the body of a display; never raises.
 
-    Top-level `&` and `\\` join rows. With `tangent_exact` the tree is Tangent's to the letter.
+    Top-level `&` and `\\` join rows. With `tangent_exact` the tree is exactly that of Tangent.
     """
     if wrapped := _WRAPPED.fullmatch(latex):
         latex = wrapped[1] or wrapped[2] or wrapped[3] or wrapped[4]
@@ -156,7 +156,7 @@ def layout(latex: str, *, tangent_exact: bool = False) -> Layout:
 def _finish(
     items: list[Node],
     latex: str,
-    problems: list[Problem],
+    problems: list[FormulaProblem],
     unknown: list[str],
     *,
     tangent_exact: bool,
@@ -175,5 +175,5 @@ def _finish(
 
 
 def picture(made: Layout) -> str:
-    """The tree as a drawing in text, for `eqemb units`."""
+    """The tree drawn as text, for `eqemb units`."""
     return unicode.picture(made.root)

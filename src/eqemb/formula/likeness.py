@@ -1,10 +1,10 @@
-"""How alike two equations are: their rows laid side by side, letters renamed where that fits.
+"""Similarity of two equations: align their rows, renaming letters consistently.
 
-A row is what stands on one baseline: the equation itself, an exponent, what is inside a fence.
-Two rows are laid side by side in order, as two spellings of a word are, and wherever two symbols
-meet the rows that hang on them in the same place are too. Then it is settled which letter of one
-equation stands for which of the other, one for one. What counts is how many symbols meet their
-like, and how many of those do so next to what they stood next to.
+A row is everything on one baseline: the equation itself, an exponent, the inside of a fence. Two
+rows are aligned in order, like two spellings of a word. Where two symbols are aligned, the rows
+attached to them on the same edge are aligned too. Then letters of one equation are matched with
+letters of the other, one to one. The score counts aligned symbols that are equal, and how many of
+them have equal neighbours.
 """
 
 from collections import Counter
@@ -16,67 +16,67 @@ from eqemb.formula.layout import CONSTANTS, Layout
 from eqemb.formula.tree import Node
 
 RENAMED = 0.8
-"""What a letter is worth that stands for another one throughout, beside 1 for the same letter."""
+"""Score of a letter that consistently stands for another one; the same letter scores 1."""
 QUERY = 0.95
-"""The query's share in the size that matches are divided by; what is left is the other's.
+"""The query's share in the size that matches are divided by; the rest is the other equation's.
 
-At 1 an equation that holds the whole query is as good as the query itself, at 1/2 whichever of
-the two has more than the other is blamed for it alike.
+At 1, an equation that contains the whole query scores like the query itself. At 1/2, extra
+symbols count the same in either equation.
 """
-LARGEST = 300
-"""Symbols of an equation that are laid beside another's; more count, but meet nothing."""
+MAX_SYMBOLS = 300
+"""Symbols of an equation that are aligned; further ones count in its size but match nothing."""
 
-# While rows are laid: what two symbols are worth that are the same, of the same kind (two letters,
-# two numbers), or unlike, so that what hangs on them may still meet; and that they are neighbours.
-# Whole numbers, so that what is equally good is equal.
+# Scores during alignment: of two symbols that are the same, of the same kind (two letters, two
+# numbers) or different (so that rows attached to them can still match), and of neighbours.
+# Integers, so that ties are exact.
 SAME, KIND, UNLIKE, NEIGHBOURS = 10, 6, 2, 5
 
 
-class Row(NamedTuple):
-    """Symbols on one baseline; all elements of a fence or matrix are one row."""
+class OutlineRow(NamedTuple):
+    """Symbols on one baseline; all elements of a fence or matrix form one row."""
 
     edge: str
     tags: list[str]
     places: list[int]
-    """Of the symbols in `Layout.nodes()`."""
+    """Indices of the symbols in `Layout.nodes()`."""
     hanging: list[dict[str, int]]
-    """For each symbol the rows that hang on it, by edge."""
+    """For each symbol, the rows attached to it, by edge."""
 
 
 class Outline(NamedTuple):
-    """An equation as rows, each before those that hang on it; made once, compared often."""
+    """An equation as rows, each before the rows attached to it; made once, compared often."""
 
-    rows: list[Row]
+    rows: list[OutlineRow]
     size: int
-    """All its symbols."""
+    """The number of all symbols."""
 
 
 class Likeness(NamedTuple):
-    """How alike, from 0 to 1, and why."""
+    """The similarity, from 0 to 1, and what it is based on."""
 
     score: float
     pairs: list[tuple[int, int]]
-    """Symbols that met their like, as places in `nodes()` of both."""
+    """Pairs of equal symbols, as indices in `nodes()` of both equations."""
     names: dict[str, str]
     """Which letter of the other equation each letter stands for."""
 
 
-#: A pair that was laid: the pair before it in its row, its symbols, whether it joins that pair
-#: without a gap, and the pairs in rows that hang on it.
+#: An aligned pair: the pair before it in its row, the indices of its symbols, whether it follows
+#: that pair without a gap, and the pairs in rows attached to it.
 _Link = tuple["_Link | None", int, int, bool, tuple["_Link | None", ...]]
 _Laid = tuple[int, "_Link | None"]
 _NOTHING: _Laid = (0, None)
-_IMPOSSIBLE: _Laid = (-(10**9), None)
+_NO_ALIGNMENT: _Laid = (-(10**9), None)
 
 
 def outline(made: Layout) -> Outline:
     """The rows of an equation, ready to be compared."""
     places = {id(node): place for place, node in enumerate(tree.walk(made.root))}
     waiting = [("", made.root)] if made.root is not None else []
-    rows: list[Row] = []
-    room = LARGEST
+    rows: list[OutlineRow] = []
+    room = MAX_SYMBOLS
     for edge, first in waiting:  # grows while it is read
-        row = Row(edge, [], [], [])
+        row = OutlineRow(edge, [], [], [])
         rows.append(row)
         for node in _symbols(first)[:room]:
             row.tags.append(bare_tag(node.tag))
@@ -91,7 +91,7 @@ def outline(made: Layout) -> Outline:
 
 
 def _symbols(first: Node) -> list[Node]:
-    """A baseline, and those of the elements after it."""
+    """The symbols of a baseline, and of the elements after it."""
     found: list[Node] = []
     elements = [first]
     for element in elements:  # grows while it is read
@@ -104,7 +104,7 @@ def _symbols(first: Node) -> list[Node]:
 
 
 def bare_tag(tag: str) -> str:
-    """A tag without the number of rows and columns: `M!()1x2` is the fence of `M!()1x1`."""
+    """A tag without its numbers of rows and columns: `M!()1x2` is the same fence as `M!()1x1`."""
     if tag[:2] != "M!":
         return tag
     return tag.rstrip("0123456789").removesuffix("x").rstrip("0123456789")
@@ -118,13 +118,13 @@ def likeness(
     share: float = QUERY,
     inside: bool = False,
 ) -> Likeness:
-    """Compare an equation with the one that is looked for. 1 where they are the same.
+    """Compare an equation with a query; 1 if they are the same.
 
-    With `inside` the query may lie in any row of the other: in a fraction, an exponent, a fence.
+    With `inside`, the query may be in any row of the other: in a fraction, an exponent, a fence.
     """
     if not query.rows or not other.rows:
         return Likeness(0.0, [], {})
-    # Rows that hang on others come after them, so the last are laid first.
+    # Attached rows come after the rows they are attached to, so the last are aligned first.
     laid: dict[tuple[int, int], _Laid] = {}
     by_edge: dict[str, list[int]] = {}
     for index, row in enumerate(other.rows):
@@ -134,7 +134,7 @@ def likeness(
         anywhere = inside and index == 0
         for against in range(len(other.rows)) if anywhere else by_edge.get(row.edge, ()):
             laid[index, against] = _lay(row, other.rows[against], laid)
-    # Where it fits best; the first of rows in which it fits as well.
+    # Where it fits best; of equally good rows, the first.
     place = max(range(len(other.rows)), key=lambda row: laid[0, row][0]) if inside else 0
     tags = [
         {place: tag for row in side.rows for place, tag in zip(row.places, row.tags, strict=True)}
@@ -154,18 +154,18 @@ def likeness(
     return Likeness(total / size, sorted(pairs), names)
 
 
-def _lay(row: Row, other: Row, laid: dict[tuple[int, int], _Laid]) -> _Laid:
-    """The best way to lay two rows side by side, in order, given what hangs on their symbols.
+def _lay(row: OutlineRow, other: OutlineRow, laid: dict[tuple[int, int], _Laid]) -> _Laid:
+    """The best alignment of two rows, in order, given the alignments of attached rows.
 
-    `best[j]` is the best so far that ends before symbol j of the other row, `meeting[j]` the best
-    in which the last two symbols before there meet. That the ends of both rows meet is free: what
-    comes first in both joins what the rows hang on.
+    `best[j]` is the best score so far that ends before symbol j of the other row; `meeting[j]` is
+    the best in which the two symbols before that are aligned. The starts of both rows count as
+    neighbours: both follow the symbol that the row is attached to.
     """
-    best, meeting = [_NOTHING] * (len(other.tags) + 1), [_IMPOSSIBLE] * (len(other.tags) + 1)
+    best, meeting = [_NOTHING] * (len(other.tags) + 1), [_NO_ALIGNMENT] * (len(other.tags) + 1)
     meeting[0] = _NOTHING
     for tag, place, hanging in zip(row.tags, row.places, row.hanging, strict=True):
         before, met = best, meeting
-        best, meeting = [_NOTHING], [_IMPOSSIBLE]
+        best, meeting = [_NOTHING], [_NO_ALIGNMENT]
         for j, against in enumerate(other.tags):
             worth = SAME if tag == against else KIND if _alike(tag, against) else UNLIKE
             inner: tuple[_Link | None, ...] = ()
@@ -191,7 +191,7 @@ def _alike(tag: str, other: str) -> bool:
 
 
 def _pairs(laid: _Laid) -> list[tuple[int, int, bool]]:
-    """The pairs of symbols that were laid side by side, and whether they join others."""
+    """The aligned pairs of symbols, and whether each has the same left neighbour."""
     found: list[tuple[int, int, bool]] = []
     stack = [laid[1]]
     while stack:
@@ -204,7 +204,7 @@ def _pairs(laid: _Laid) -> list[tuple[int, int, bool]]:
 
 
 def match_letters(met: Counter[tuple[str, str]]) -> dict[str, str]:
-    """Which letter stands for which, one for one: those that meet most often first."""
+    """Match letters one to one, those that are aligned most often first."""
     names: dict[str, str] = {}
     taken: set[str] = set()
     letters = (item for item in met.items() if is_letter(item[0][0]) and is_letter(item[0][1]))
@@ -218,5 +218,5 @@ def match_letters(met: Counter[tuple[str, str]]) -> dict[str, str]:
 
 @cache
 def is_letter(tag: str) -> bool:
-    """Whether a tag is a variable that might as well have another name."""
+    """Whether a tag is a variable that could have another name."""
     return tag[:2] == "V!" and len(tag) == 3 and tag[2].isalpha() and tag not in CONSTANTS

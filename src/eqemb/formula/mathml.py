@@ -1,8 +1,8 @@
-"""The layout tree as MathML for people: a browser shows it with no script and no font of ours.
+"""Write the layout tree as MathML that browsers show without scripts or special fonts.
 
-Any node can be marked, and then carries the class `eqemb-mark` and a background. Look hints of
-the tree (spaces, stretching fences, line breaks) are used where the source gave them; a tree read
-from a bracket string has none and is still shown.
+Any node can be marked: it gets the class `eqemb-mark` and a background. Hints of the tree (spaces,
+stretching fences, line breaks) are used if the source gave them; a tree read from a bracket
+string has none.
 """
 
 import re
@@ -14,36 +14,36 @@ from typing import Any
 from eqemb.formula.commands import BIG, FUNCTIONS, INTEGRALS, LIMITS, unescape
 from eqemb.formula.tree import Node, baseline, walk
 
-#: What nests deeper is shown as an ellipsis.
-DEPTH = 80
+#: Deeper nesting is shown as an ellipsis.
+MATHML_DEPTH = 80
 
 _MATRIX = re.compile(r"M!((?:&\w+;|.)??)((?:&\w+;|.)??)(\d+)x(\d+)\Z", re.DOTALL)
-_MARK = ' class="eqemb-mark" mathbackground="#ffe08a"'
+_MARK_ATTRIBUTES = ' class="eqemb-mark" mathbackground="#ffe08a"'
 _SIZES = {"big": 1.2, "Big": 1.8, "bigg": 2.4, "Bigg": 3.0}
 _BRACKETS = frozenset("()[]{}|‖⟨⟩⌊⌋⌈⌉⟦⟧")
-_GREEK_CAPITALS = frozenset("ΓΔΘΛΞΠΣΥΦΨΩ")
-_LEFT = "text-align:left"
-#: Browsers set a cell of MathML to the right only when asked in their own words.
-_RIGHT = "text-align:right;text-align:-moz-right;text-align:-webkit-right"
-_ALIGN = {"l": f' style="{_LEFT}"', "r": f' style="{_RIGHT}"'}
-_ACCENTS = {"^": "ˆ", "~": "˜"}
-#: Signs after which a plus or minus joins two things.
+_UPRIGHT_CAPITALS = frozenset("ΓΔΘΛΞΠΣΥΦΨΩ")
+_ALIGN_LEFT = "text-align:left"
+#: Browsers align a MathML cell to the right only with their own prefixed values.
+_ALIGN_RIGHT = "text-align:right;text-align:-moz-right;text-align:-webkit-right"
+_ALIGN = {"l": f' style="{_ALIGN_LEFT}"', "r": f' style="{_ALIGN_RIGHT}"'}
+_ACCENT_GLYPHS = {"^": "ˆ", "~": "˜"}
+#: Signs after which a plus or minus is a binary operator.
 _AFTER_OPERAND = frozenset(")]}|‖⟩⌋⌉!′")
-_SIGNS = frozenset("+−±∓")
+_PLUS_MINUS = frozenset("+−±∓")
 _THIN = '<mspace width="0.1667em"/>'
 
 
 def to_mathml(
     root: Node | None, tail: str = "", *, display: bool = True, mark: Iterable[int] = ()
 ) -> str:
-    """A `math` element; `tail` is punctuation to show after it, `mark` places of nodes."""
-    writer = _Writer(root, mark)
+    """A `math` element; `tail` is punctuation after it, `mark` are indices of nodes."""
+    writer = _MathmlWriter(root, mark)
     body = writer.lines(root, tail)
     style = ' display="block"' if display else ""
     return f'<math xmlns="http://www.w3.org/1998/Math/MathML"{style}>{body}</math>'
 
 
-class _Writer:
+class _MathmlWriter:
     def __init__(self, root: Node | None, mark: Iterable[int]) -> None:
         places = set(mark)
         self.marked: set[int] = set()
@@ -52,10 +52,10 @@ class _Writer:
         self.depth = 0
 
     def attributes(self, node: Node) -> str:
-        return _MARK if id(node) in self.marked else ""
+        return _MARK_ATTRIBUTES if id(node) in self.marked else ""
 
     def lines(self, root: Node | None, tail: str) -> str:
-        """The whole formula; rows that the source broke and aligned make a table."""
+        """The whole formula; rows that the source broke and aligned become a table."""
         rows: list[list[list[Node]]] = [[[]]]
         for node in baseline(root):
             look = node.look or {}
@@ -70,18 +70,19 @@ class _Writer:
         one = max(map(len, rows)) == 1
         out = []
         for row in rows:
-            cells = [
-                f'<mtd style="{_LEFT if column % 2 or one else _RIGHT};padding:0.2em 0 0.2em '
-                f'{"2em" if column and not column % 2 else "0"}">{self.aligned(cell)}</mtd>'
-                for column, cell in enumerate(row)
-            ]
+            cells = []
+            for column, cell in enumerate(row):
+                align = _ALIGN_LEFT if column % 2 or one else _ALIGN_RIGHT
+                gap = "2em" if column and not column % 2 else "0"
+                style = f"{align};padding:0.2em 0 0.2em {gap}"
+                cells.append(f'<mtd style="{style}">{self.aligned(cell)}</mtd>')
             out.append("<mtr>" + "".join(cells) + "</mtr>")
         if end:
             out[-1] = out[-1].removesuffix("</mtd></mtr>") + end + "</mtd></mtr>"
         return '<mtable displaystyle="true">' + "".join(out) + "</mtable>"
 
     def columns(self, cells: list[list[Node]]) -> Iterator[str]:
-        """The columns of a line that is alone, with a gap where a new pair of them begins."""
+        """The columns of a single line, with a gap before each new pair of columns."""
         pair = None
         for column, cell in enumerate(cells):
             if cell:
@@ -91,7 +92,7 @@ class _Writer:
                 yield from self.cells(cell)
 
     def aligned(self, cell: list[Node]) -> str:
-        """A cell of aligned lines; nothing at its ends makes operators there keep their space."""
+        """A cell of aligned lines; empty rows at its ends keep the space around operators."""
         start = "<mrow></mrow>" if cell and cell[0].tag[1:2] != "!" else ""
         end = "<mrow></mrow>" if cell and cell[-1].tag[1:2] != "!" else ""
         return start + "".join(self.cells(cell)) + end
@@ -103,7 +104,7 @@ class _Writer:
 
     def cells(self, nodes: list[Node]) -> list[str]:
         """The elements of a baseline, with the spaces between them."""
-        if self.depth >= DEPTH:
+        if self.depth >= MATHML_DEPTH:
             return ["<mi>…</mi>"]
         self.depth += 1
         parts: list[str] = []
@@ -115,7 +116,7 @@ class _Writer:
                 parts.append(_THIN)
             previous = nodes[i - 1] if i else None
             if (
-                node.tag in _SIGNS
+                node.tag in _PLUS_MINUS
                 and node.kids is None
                 and (
                     previous is None or (_is_mark(previous) and previous.tag not in _AFTER_OPERAND)
@@ -130,7 +131,7 @@ class _Writer:
         return parts
 
     def scripted(self, node: Node) -> str:
-        """A symbol with what stands around it."""
+        """A symbol with its scripts."""
         kids = node.kids
         if kids is None or node.tag[:2] == "O!":
             return self.core(node)
@@ -148,7 +149,7 @@ class _Writer:
         return self.row(node) if node is not None else ""
 
     def scripts(self, node: Node, below: Node | None, above: Node | None) -> str:
-        """Scripts at the side: of the closing fence where that does not stretch, as in TeX."""
+        """Scripts at the side; as in TeX, on the closing fence unless the fences stretch."""
         low, high = self.optional(below), self.optional(above)
         if node.tag[:2] == "M!":
             return self.matrix(node, low, high)
@@ -161,7 +162,7 @@ class _Writer:
             if node is None:
                 continue
             if node.tag == "¯" and node.kids is None and node.n is None:
-                # No math font at hand stretches a bar well: a border is as wide as its base.
+                # Common math fonts do not stretch a bar well: a border is as wide as its base.
                 mark = self.attributes(node).replace('class="', f'class="eqemb-{name} ')
                 mark = mark or f' class="eqemb-{name}"'
                 style = f"border-{side}:0.06em solid;padding-{side}:0.12em"
@@ -183,7 +184,7 @@ class _Writer:
         )
 
     def core(self, node: Node) -> str:
-        """A symbol alone."""
+        """A symbol without its scripts."""
         kind = node.tag[:2]
         if kind == "M!":
             return self.matrix(node)
@@ -215,7 +216,7 @@ class _Writer:
                 made = f"<mroot{mark}><mrow>{inside}</mrow>{self.row(index)}</mroot>"
         else:
             look = node.look or {}
-            bar = ' linethickness="0"' if "nobar" in look else ""
+            bar = ' linethickness="0"' if node.tag == "O!atop" else ""
             style = ' displaystyle="true"' if "display" in look else ""
             above, below = self.row(node.get("o")), self.row(node.get("u"))
             made = f"<mfrac{bar}{style}{mark}>{above}{below}</mfrac>"
@@ -235,7 +236,7 @@ class _Writer:
         inside = self.table(parts, node, mark) if _is_table(node, found) else None
         if inside is None:
             made = [cell for part in parts for cell in self.cells(list(baseline(part)))]
-            # A row of its own, so that a sign at its start is known to be a sign.
+            # A row of its own, so that a sign at its start is a prefix operator.
             inside = made[0] if len(made) == 1 else "<mrow>" + "".join(made) + "</mrow>"
         size = look.get("size")
         hints: dict[str, Any] = {"stretch": True} if "stretch" in look else {"size": size or ""}
@@ -267,7 +268,7 @@ class _Writer:
 
 
 def _relations_joined(rows: list[list[list[Node]]]) -> list[list[list[Node]]]:
-    """Rows in which a column of relations (`&=&`) stands with what follows it."""
+    """Join a column of relations (`&=&`) with the column after it."""
     relations = any(len(row) > 2 and len(row[1]) == 1 and row[1][0].tag[1:2] != "!" for row in rows)
     if not relations:
         return rows
@@ -293,7 +294,7 @@ def _is_accent(node: Node) -> bool:
 
 
 def _stacks(node: Node) -> bool:
-    """Whether over and under are drawn so, rather than as scripts at the side."""
+    """Whether limits are drawn over and under, rather than as scripts at the side."""
     look = node.look or {}
     if "nolimits" in look:
         return False
@@ -312,12 +313,12 @@ def _is_function(node: Node) -> bool:
 
 
 def _is_mark(node: Node) -> bool:
-    """Whether a symbol brings its own space, or wants none after it."""
+    """Whether a symbol has its own spacing, or no space after it."""
     return node.tag[1:2] != "!" or _is_function(node)
 
 
 def _wants_gap(node: Node) -> bool:
-    """Whether a function's name keeps its distance from what stands before it."""
+    """Whether to separate a function name from the symbol before it."""
     return not _is_mark(node) or node.tag in BIG
 
 
@@ -330,7 +331,7 @@ def _wants_space(node: Node) -> bool:
 def _identifier(tag: str, text: str, mark: str, look: dict[str, Any]) -> str:
     if tag in LIMITS or "limits" in look:
         return f'<mo lspace="0" rspace="0" movablelimits="true"{mark}>{escape(text)}</mo>'
-    upright = "upright" in look or text in _GREEK_CAPITALS
+    upright = "upright" in look or text in _UPRIGHT_CAPITALS
     normal = ' mathvariant="normal"' if upright and len(text) == 1 else ""
     return f"<mi{normal}{mark}>{escape(text)}</mi>"
 
@@ -347,7 +348,7 @@ def _operator(char: str, mark: str, look: dict[str, Any]) -> str:
     elif char in _BRACKETS:
         extra = ' stretchy="false"' + (' lspace="0" rspace="0"' if char in "|‖" else "")
     elif look.get("accent") == "narrow":
-        extra, char = ' stretchy="false"', _ACCENTS.get(char, char)
+        extra, char = ' stretchy="false"', _ACCENT_GLYPHS.get(char, char)
         extra += ' mathsize="70%"' if char == "→" else ""
     elif char in "/∂∇.":
         extra = ' lspace="0" rspace="0"'
@@ -359,7 +360,7 @@ def _operator(char: str, mark: str, look: dict[str, Any]) -> str:
 
 
 def _text(text: str) -> str:
-    """Text with the spaces at its ends kept."""
+    """Text with the spaces at its ends preserved."""
     inner = text.strip()
     before, after = text[: len(text) - len(text.lstrip())], text[len(text.rstrip()) :]
     return ("\u00a0" if before else "") + escape(inner) + ("\u00a0" if after else "")

@@ -1,7 +1,7 @@
-"""LaTeX mathematics straight to the layout tree: what every kind of command does.
+"""Parse LaTeX mathematics into the layout tree: what each kind of command does.
 
-Which command is of which kind stands in the tables of `commands`. Nothing raises: what cannot be
-read is a problem with its cause, and what is not known is a symbol by its name.
+The tables in `commands` say which command is of which kind. Nothing raises: what cannot be parsed
+is recorded as a problem, and an unknown command becomes a symbol under its name.
 """
 
 import unicodedata
@@ -12,18 +12,18 @@ from eqemb.formula import commands, text
 from eqemb.formula.alphabets import styled
 from eqemb.formula.commands import SYMBOLS, escape
 from eqemb.formula.rows import attach, base_for, fence, fences, script_edge, wrap
-from eqemb.formula.source import DEPTH, Items
 from eqemb.formula.stacks import Stacks
+from eqemb.formula.token_reader import GROUP_DEPTH, Items
 from eqemb.formula.tree import Node
 
 
 class Parser(Stacks):
-    """One reading; what a command does is `(token, items, data of its table)`."""
+    """One parse; the method of a command takes `(token, items, data of its table)`."""
 
     __slots__ = ()
 
     def read(self, token: str, items: Items) -> None:
-        """One token with its arguments."""
+        """Read one token with its arguments."""
         tag = SYMBOLS.get(token)
         if tag is not None:
             self.symbol(tag, items)
@@ -32,7 +32,7 @@ class Parser(Stacks):
         if entry is not None and not self.space:
             entry[0](self, token, items, entry[1])
         elif entry is not None:
-            # A space before a fraction is not one inside its numerator.
+            # A space before a fraction does not belong to its numerator.
             held, self.space, start = self.space, 0.0, len(items)
             entry[0](self, token, items, entry[1])
             if len(items) > start:
@@ -49,7 +49,7 @@ class Parser(Stacks):
             self.symbol(commands.character(token), items)
 
     def symbol(self, tag: str, items: Items) -> None:
-        """Append a symbol in the style of the moment; letters of a word style join."""
+        """Append a symbol in the current style; letters of a word style join."""
         style = self.fonts
         letter = tag[:2] == "V!" and len(tag) == 3 and tag.isascii()
         if style and (len(tag) == 3 or tag[0] == "N"):
@@ -61,7 +61,7 @@ class Parser(Stacks):
                     return
             tag = styled(tag, style)
         if tag == "|" and self.space < 0 and items and items[-1].tag == "|":
-            # `|\!|` is a norm bar made by hand.
+            # `|\!|` is a handmade norm bar.
             self.space = 0.0
             items[-1].tag, items[-1].look = "‖", {"twin": True}
             return
@@ -71,24 +71,24 @@ class Parser(Stacks):
         self.append(node, items)
 
     def variant(self, token: str, items: Items, tags: Any) -> None:
-        """A letter with a twin: one symbol, two looks."""
+        """A variant of a letter: the same symbol, shown differently."""
         tag, look = (styled(made, self.fonts) for made in tags)
         self.append(Node(tag, {"glyph": look[2:]}), items)
 
     def limits(self, token: str, items: Items, name: Any) -> None:
-        """Where the limits of the last operator are drawn."""
+        """Set where the limits of the last operator are drawn."""
         if items and items[-1].tag:
             items[-1].hint(name)
 
     def lengthen(self, word: Node, letters: str) -> None:
-        r"""Join letters to a word; at its end `\mathrm{sup}` is what `\sup` is."""
+        r"""Append letters to a word; a complete `\mathrm{sup}` equals `\sup`."""
         word.tag += letters
         following = self.tokens[self.pos]
         if word.tag in commands.NAMED and not (len(following) == 1 and following.isalnum()):
             word.tag = commands.NAMED[word.tag]
 
     def braced(self, token: str, items: Items, _: Any = None) -> None:
-        """A group in a row: its symbols join the row unless a script makes it one thing."""
+        """A group in a row: its symbols join the row, unless a script applies to the group."""
         inner = self.group()
         following = self.tokens[self.pos]
         if following in ("^", "_") or following[:1] == "'":
@@ -97,7 +97,7 @@ class Parser(Stacks):
             items.extend(inner)
 
     def script(self, token: str, items: Items, edge: Any) -> None:
-        """A superscript or subscript of what came last."""
+        """A superscript or subscript of the last symbol."""
         before = self.pos - 2
         script = self.argument()
         if len(script) > 1 and all(node.tag == "′" for node in script):
@@ -105,9 +105,9 @@ class Parser(Stacks):
         self.hang(items, edge, script, before)
 
     def hang(self, items: Items, edge: str, script: Items, before: int = 0) -> None:
-        """Hang a script on the last item; a braced base whose place is taken is wrapped.
+        """Attach a script to the last item; a braced base that already has one is wrapped.
 
-        Not so where the token `before` it is its primes, which go on: `{x_i}'^2`.
+        Not if the token `before` is a prime, which the script continues: `{x_i}'^2`.
         """
         if not items or not items[-1].tag:
             items.append(Node("W!"))
@@ -122,15 +122,15 @@ class Parser(Stacks):
             self.problem("double script", "^" if edge in "ao" else "_")
 
     def primes(self, token: str, items: Items) -> None:
-        """A superscript of as many primes."""
+        """A superscript of primes."""
         self.hang(items, "a", [Node("′" * len(token))])
 
     def spacing(self, token: str, items: Items, width: Any) -> None:
-        """Spaces add up, and are kept by what follows them."""
+        """Spaces add up, and belong to the symbol after them."""
         self.space += width
 
     def drop(self, token: str, items: Items, count: Any) -> None:
-        """A command that shows nothing goes with its arguments."""
+        """Drop a command without output, and its arguments."""
         if not count and token not in commands.OPTIONAL:
             return
         if token in commands.LENGTHS and self.tokens[self.pos] != "{":
@@ -142,7 +142,7 @@ class Parser(Stacks):
             self.raw_argument()
 
     def transparent(self, token: str, items: Items, count: Any) -> None:
-        """A command of which only the last argument is seen."""
+        """A command that shows only its last argument."""
         self.skip_option()
         for _ in range(count):
             self.raw_argument()
@@ -161,7 +161,7 @@ class Parser(Stacks):
         self.fonts = style
 
     def negated(self, token: str, items: Items, _: Any) -> None:
-        r"""`\not` strikes the next symbol through; a slash goes before what is more than one."""
+        r"""`\not` strikes the next symbol through; before several symbols it is a slash."""
         inner = self.argument()
         tag = inner[0].tag if inner else ""
         if len(tag) == 1 or (len(tag) == 3 and tag[:2] == "V!"):
@@ -171,7 +171,7 @@ class Parser(Stacks):
         items.extend(inner)
 
     def operator_name(self, token: str, items: Items, _: Any) -> None:
-        r"""`\operatorname{arg\,max}`: a word, or words, of which the last takes limits."""
+        r"""`\operatorname{arg\,max}`: one or more words, the last of which takes limits."""
         limits = self.skip_star() or token != "\\operatorname"
         outer, self.fonts = self.fonts, "rm"
         inner = self.argument()
@@ -190,7 +190,7 @@ class Parser(Stacks):
         items.extend(inner)
 
     def operator(self, token: str, items: Items, _: Any) -> None:
-        r"""`\mathop{...}`: scripts of its argument are limits."""
+        r"""`\mathop{...}`: the scripts of its argument are limits."""
         inner = fences(self.argument())
         following = self.tokens[self.pos]
         if len(inner) > 1 and following not in ("^", "_", "\\limits"):
@@ -207,8 +207,8 @@ class Parser(Stacks):
             items.extend(inner)
 
     def left(self, token: str, items: Items, _: Any) -> None:
-        r"""`\left ... \right` pair with each other, whatever they are."""
-        if self.depth >= DEPTH:
+        r"""`\left ... \right` form a pair, whatever the delimiters."""
+        if self.depth >= GROUP_DEPTH:
             self.problem("nested too deep", token)
             return
         opener = Node("", {"stretch": True})
@@ -235,7 +235,7 @@ class Parser(Stacks):
         items.extend(node for node in (ends[0], *inner, ends[1]) if node.tag)
 
     def inside_left(self) -> Items:
-        r"""Everything up to the matching `\right`, over line breaks too."""
+        r"""Everything up to the matching `\right`, across line breaks."""
         items: Items = []
         while True:
             items = self.expression(items)
@@ -247,10 +247,10 @@ class Parser(Stacks):
                 self.stray(token, items)
 
     def delimiter(self) -> str:
-        """The delimiter that stands next."""
+        """The next delimiter."""
         token = self.tokens[self.pos]
         if token[:1] == "." and len(token) > 1:
-            # The point of `\left.5` opens nothing, and is no decimal one.
+            # The point of `\left.5` is an empty delimiter, not a decimal point.
             self.tokens[self.pos] = token[1:]
             return ""
         if token in ("", "}", "{") or token[:2] == "\\\\":
@@ -260,7 +260,7 @@ class Parser(Stacks):
         return commands.delimiter(token)
 
     def middle(self, token: str, items: Items, side: Any) -> None:
-        r"""`\big(` and its kin, `\middle|`: a delimiter that knows its side."""
+        r"""`\big(` and similar, `\middle|`: a delimiter whose side is known."""
         char = self.delimiter()
         if char == "|" and items and _same_bar(items[-1], token):
             items[-1].tag, items[-1].look = "‖", {"size": token}
@@ -271,12 +271,12 @@ class Parser(Stacks):
             self.append(Node(char, dict(look)), items)
 
     def sided(self, token: str, items: Items, shape: Any) -> None:
-        """A bar that says whether it opens or closes."""
+        """A bar that is marked as opening or closing."""
         char, side = shape
         self.append(Node(char, {"side": side, "vert": True}), items)
 
     def mid(self, token: str, items: Items, _: Any) -> None:
-        """The bar that stands between: never a fence."""
+        """A bar that separates: never a fence."""
         self.append(Node("|", {"side": "none", "mid": True}), items)
 
     def twin(self, token: str, items: Items, _: Any) -> None:
@@ -284,7 +284,7 @@ class Parser(Stacks):
         self.append(Node("‖", {"twin": True}), items)
 
     def paired(self, token: str, items: Items, pair: Any) -> None:
-        r"""`\norm{x}`, `\bra{x}`: both fences by one command."""
+        r"""`\norm{x}`, `\bra{x}`: one command for both fences."""
         self.skip_star()
         self.skip_option()
         opener, closer = pair
@@ -293,7 +293,7 @@ class Parser(Stacks):
             self.append(fence(Node(opener), fences(inner), Node(closer)), items)
 
     def entry(self, token: str, items: Items, _: Any) -> None:
-        r"""`\gls{key}[more]`: what a glossary says is unknown, so its key is the symbol."""
+        r"""`\gls{key}[more]`: the glossary is unknown, so the key is the symbol."""
         self.pos += self.tokens[self.pos] in ("*", "+")
         self.skip_option()
         self.unknown.append(token)
@@ -305,16 +305,16 @@ class Parser(Stacks):
         items.extend(more)
 
     def wildcard(self, token: str, items: Items, _: Any) -> None:
-        """A place in a query where anything may stand."""
+        """A wildcard of a query."""
         items.append(Node("?" + escape(self.raw_argument())))
 
     # Environments and text
 
     def command(self, token: str, items: Items) -> None:
-        """Tokens that carry their argument with them, and commands nobody told us of."""
+        """A token that includes its argument, or an unknown command."""
         if token[:7] == "\\begin{":
             self.environment(token, items)
-        elif found := text.TOKEN.match(token):
+        elif found := text.TEXT_TOKEN.match(token):
             self.text(found[1], found[2], items)
         elif len(token) > 1:
             self.unknown.append(token)
@@ -325,13 +325,13 @@ class Parser(Stacks):
             self.problem("a lone backslash")
 
     def bare_text(self, token: str, items: Items, _: Any) -> None:
-        r"""`\text x`, or text with braces nested deeper than a token holds."""
+        r"""`\text x`, or text with braces nested deeper than a token may have."""
         self.text(token[1:], self.raw_argument(), items)
 
     def text(self, command: str, content: str, items: Items) -> None:
-        r"""Text, with the mathematics between dollars read as such; `\textbf{x}` is a letter."""
+        r"""Text, in which mathematics between dollars is parsed; `\textbf{x}` is a letter."""
         for piece, is_math in text.parts(content):
-            if is_math and self.depth < DEPTH:
+            if is_math and self.depth < GROUP_DEPTH:
                 inner = Parser(piece, self.depth + 1)
                 items.extend(inner.formula())
                 self.problems += inner.problems
@@ -348,7 +348,7 @@ class Parser(Stacks):
 
 
 def _same_bar(node: Node, token: str) -> bool:
-    r"""Whether `\big|` follows `\big|`: together a norm bar."""
+    r"""Whether two equal `\big|` follow each other: together they are a norm bar."""
     return node.tag == "|" and node.kids is None and (node.look or {}).get("size") == token
 
 
@@ -360,7 +360,7 @@ Handler = Callable[[Parser, str, Items, Any], None]
 
 
 def _handlers() -> dict[str, tuple[Handler, Any]]:
-    """Every command's method and data, from the tables."""
+    """The method and data of every command, from the tables."""
     table: dict[str, tuple[Handler, Any]] = {"{": (Parser.braced, None)}
     tables: list[tuple[Handler, dict[str, Any]]] = [
         (Parser.script, {"^": "a", "_": "b", "\\sp": "a", "\\sb": "b"}),

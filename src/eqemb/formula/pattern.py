@@ -1,14 +1,13 @@
-r"""Patterns: equations with wildcards, and what they match.
+r"""Patterns: equations with wildcards, and matching them.
 
-`?x` stands for one or more symbols that follow each other in a row, with all that hangs on them;
-the same name stands for the same each time. Every other symbol must be there: `x^?n` is in
-`e^{x^2}`, not in `x_1^2`. Only operators and names of functions may carry more than the pattern
-says: `\sum ?x` is in `\sum_{i=1}^n x_i`. A row that hangs on something is matched whole; the
-pattern itself may lie anywhere in a row. Letters may have other names where that is consistent,
-one for one.
+`?x` matches one or more consecutive symbols of a row, with everything attached to them; a repeated
+name must match the same each time. Every other symbol must be present: `x^?n` matches in
+`e^{x^2}`, but not in `x_1^2`. Only operators and function names may have more attached than the
+pattern says: `\sum ?x` matches `\sum_{i=1}^n x_i`. Attached rows are matched completely; the
+pattern itself may match anywhere in a row. Letters may be renamed consistently, one to one.
 
-The matcher keeps what is left to match as a list of goals, and a stack of other ways to go on.
-It does not recurse, and gives up after so many steps as it is allowed.
+The matcher keeps what is left to match as a list of goals, and a stack of alternatives. It does
+not recurse, and gives up after a given number of steps.
 """
 
 import re
@@ -16,10 +15,18 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from eqemb.formula.layout import Layout, layout
-from eqemb.formula.likeness import LARGEST, QUERY, RENAMED, Outline, Row, is_letter, outline
+from eqemb.formula.likeness import (
+    MAX_SYMBOLS,
+    QUERY,
+    RENAMED,
+    Outline,
+    OutlineRow,
+    is_letter,
+    outline,
+)
 
-#: Steps that one equation may cost.
-STEPS = 5_000
+#: Steps allowed for one equation.
+MATCH_STEPS = 5_000
 
 _WILDCARD = re.compile(r"(?<!\\)\?([A-Za-z][A-Za-z0-9]*)")
 
@@ -32,11 +39,11 @@ class Match(NamedTuple):
     names: dict[str, str]
     """Which letter of the equation each letter of the pattern stands for."""
     places: list[int]
-    """The symbols of the equation that the pattern takes up, as places in its `nodes()`."""
+    """The symbols of the equation that the pattern covers, as indices in its `nodes()`."""
 
 
 class Run(NamedTuple):
-    """Symbols of a row: `start` up to `stop`, without what is on the edges `but` of the last."""
+    """Symbols `start` to `stop` of a row, without what is on the edges `but` of the last one."""
 
     row: int
     start: int
@@ -45,7 +52,7 @@ class Run(NamedTuple):
 
 
 class OutOfStepsError(Exception):
-    """There were more ways to match than there was time for."""
+    """There were more ways to match than steps allowed."""
 
 
 def read_pattern(latex: str) -> Layout:
@@ -54,7 +61,7 @@ def read_pattern(latex: str) -> Layout:
 
 
 def is_wildcard(tag: str) -> bool:
-    """Whether a symbol of a pattern stands for any other."""
+    """Whether a symbol of a pattern is a wildcard."""
     return tag[:1] == "?"
 
 
@@ -64,7 +71,7 @@ def is_pattern(made: Layout) -> bool:
 
 
 class Pattern:
-    """A pattern, ready to be matched; ValueError where it has no concrete symbol."""
+    """A pattern, ready to be matched; raises ValueError if it has only wildcards."""
 
     def __init__(self, made: Layout) -> None:
         self.outline = outline(made)
@@ -73,18 +80,20 @@ class Pattern:
         if not self.symbols:
             raise ValueError(
                 f"{made.to_text()!r} would match everything: a pattern needs at least one symbol"
-                " beside its wildcards"
+                " besides its wildcards"
             )
-        if self.outline.size > LARGEST:
-            raise ValueError(f"a pattern may have up to {LARGEST} symbols, not {self.outline.size}")
+        if self.outline.size > MAX_SYMBOLS:
+            raise ValueError(
+                f"a pattern may have up to {MAX_SYMBOLS} symbols, not {self.outline.size}"
+            )
         self.size = len(tags)
         self._wildcards = self.size - len(self.symbols)
         self._once = {tag for tag in tags if is_wildcard(tag) and tags.count(tag) == 1}
         self.spent = 0
-        """Steps that matching has cost so far."""
+        """Steps used for matching so far."""
 
-    def match(self, other: Outline, steps: int = STEPS) -> Match | None:
-        """Where the pattern is found in an equation; OutOfStepsError where it cannot be said."""
+    def match(self, other: Outline, steps: int = MATCH_STEPS) -> Match | None:
+        """Match the pattern in an equation; raises OutOfStepsError if that cannot be decided."""
         trial = _Trial(self.outline, other, steps)
         try:
             for rename in (False, True) if any(map(is_letter, self.symbols)) else (False,):
@@ -97,7 +106,7 @@ class Pattern:
         return None
 
     def _places(self, other: Outline, *, rename: bool) -> Iterator["_Goal"]:
-        """Where a pattern may lie: whole rows first, the outermost before all."""
+        """Where a pattern may start: whole rows first, beginning with the outermost."""
         mine = self.outline.rows[0]
         rows = [n for n, row in enumerate(other.rows) if len(row.tags) >= len(mine.tags)]
         yield from (_Goal(0, 0, number, 0, ends=True) for number in rows)
@@ -105,16 +114,16 @@ class Pattern:
         anything = is_wildcard(first) or (rename and is_letter(first))
         for number in rows:
             row = other.rows[number]
-            # a wildcard that stands once takes what is before it too
+            # a wildcard that occurs once also matches what is before it
             last = 0 if first in self._once else len(row.tags) - len(mine.tags)
             for start in range(last + 1):
                 if anything or (row.tags[start] == first and edges <= row.hanging[start].keys()):
                     yield _Goal(0, 0, number, start, ends=False)
 
     def _weighed(self, found: "_State", trial: "_Trial", other: Outline) -> Match:
-        """The score: what the pattern does not say about the equation counts a little against it.
+        """The score: symbols of the equation that the pattern does not mention reduce it a little.
 
-        A wildcard is as good as a symbol, whatever it stands for, and a renamed letter less.
+        A wildcard scores like a symbol, whatever it matches, and a renamed letter less.
         """
         renamed = sum(found.names.get(tag, tag) != tag for tag in self.symbols)
         met, swallowed = trial.taken(found)
@@ -124,7 +133,7 @@ class Pattern:
 
 
 class _Goal(NamedTuple):
-    """A row of the pattern from a symbol on, to be found in a row of the other from a symbol on."""
+    """Match the pattern's row from symbol `at` in the other row from symbol `start`."""
 
     row: int
     at: int
@@ -134,20 +143,20 @@ class _Goal(NamedTuple):
     """Whether both rows must end together."""
 
 
-#: What is left to do: a goal, and what is left after it.
+#: A goal, and the goals after it.
 _Goals = tuple[_Goal, "_Goals"] | None
 
 
 class _State(NamedTuple):
-    """What was settled on the way to where a trial stands."""
+    """The state of a partial match."""
 
     goals: _Goals
     bound: dict[str, Run]
     names: dict[str, str]
     runs: "_Runs"
-    """All that wildcards stand for, each time."""
+    """Everything that wildcards matched, each time."""
     met: "_Runs"
-    """The symbols that met those of the pattern, each a run of one."""
+    """The symbols that matched those of the pattern, each a run of one."""
 
 
 _Runs = tuple[Run, "_Runs"] | None
@@ -161,7 +170,7 @@ class _Trial:
         self._rename = False
 
     def solve(self, goal: _Goal, *, rename: bool) -> _State | None:
-        """The first way to reach a goal."""
+        """The first match for a goal."""
         self._rename = rename
         stack = [_State((goal, None), {}, {}, None, None)]
         while stack:
@@ -181,7 +190,7 @@ class _Trial:
         return None
 
     def _meet(self, state: _State) -> Iterator[_State]:
-        """A symbol of the pattern meets the next one of the other row."""
+        """Match a symbol of the pattern with the next one of the other row."""
         goal, mine, row = self._rows(state)
         if goal.start == len(row.tags):
             return
@@ -204,7 +213,7 @@ class _Trial:
         yield state._replace(goals=goals, names=names, met=met)
 
     def _swallow(self, state: _State) -> Iterator[_State]:
-        """A wildcard takes one or more symbols; the shortest run comes last, to be tried first."""
+        """Match a wildcard with one or more symbols; the shortest run is tried first."""
         goal, mine, row = self._rows(state)
         name, hanging = mine.tags[goal.at], mine.hanging[goal.at]
         most = len(row.tags) - (len(mine.tags) - goal.at - 1)
@@ -230,13 +239,13 @@ class _Trial:
                 state.met,
             )
 
-    def _rows(self, state: _State) -> tuple[_Goal, Row, Row]:
+    def _rows(self, state: _State) -> tuple[_Goal, OutlineRow, OutlineRow]:
         goal = state.goals[0] if state.goals else _Goal(0, 0, 0, 0, ends=True)
         return goal, self._pattern[goal.row], self._other[goal.other]
 
     @staticmethod
     def _after(state: _State, stop: int, hanging: dict[str, int], there: dict[str, int]) -> _Goals:
-        """The goals once a symbol has met: what hangs on it, then the rest of its row."""
+        """The goals after a symbol matched: the rows attached to it, then the rest of its row."""
         if state.goals is None:
             return None
         goal, rest = state.goals
@@ -246,7 +255,7 @@ class _Trial:
         return goals
 
     def _walk(self, run: Run) -> Iterator[tuple[str, str]]:
-        """The symbols of a run and of all that hangs on it, each row's edge before it."""
+        """The symbols of a run and of everything attached to it, each row preceded by its edge."""
         waiting = [("", run)]
         for edge, part in waiting:  # grows while it is read
             row = self._other[part.row]
@@ -265,7 +274,7 @@ class _Trial:
         return steps == list(self._walk(two))
 
     def taken(self, found: _State) -> tuple[list[int], list[int]]:
-        """The places of symbols that met the pattern's, and of those that wildcards stand for."""
+        """The indices of the symbols that matched, and of those that wildcards matched."""
         met = [self._other[run.row].places[run.start] for run in _listed(found.met)]
         waiting, swallowed = [*_listed(found.runs)], list[int]()
         for part in waiting:  # grows while it is read
@@ -285,5 +294,5 @@ def _listed(runs: _Runs) -> Iterator[Run]:
 
 
 def _bare(tag: str) -> bool:
-    """Whether a symbol may carry more than a pattern says: no letter, number or fence."""
+    """Whether a symbol may have more attached than the pattern says: no letter, number or fence."""
     return tag[1:2] != "!" or (tag[:2] == "V!" and not is_letter(tag))

@@ -1,7 +1,7 @@
-"""Presentation MathML (LaTeXML's, ar5iv's, that of JATS articles) into the layout tree.
+"""Read presentation MathML (of LaTeXML, ar5iv, JATS articles) into the layout tree.
 
-Characters go through the same tables as LaTeX, and rows through the same fences, so that one
-formula makes one tree whoever converted it. Content MathML and annotations are passed over.
+Characters use the same tables as LaTeX, and rows the same rules for fences, so that one formula
+gives one tree, whichever tool converted it. Content MathML and annotations are ignored.
 """
 
 import re
@@ -24,15 +24,16 @@ from eqemb.formula.rows import (
     script_edge,
     wrap,
 )
-from eqemb.formula.source import Problem
+from eqemb.formula.token_reader import FormulaProblem
 from eqemb.formula.tree import Node
 
 Items = list[Node]
 
-#: How deep elements may nest; converters make about two rows for every group.
-DEPTH = 120
+#: Maximum nesting of elements; converters make about two rows for every group.
+ELEMENT_DEPTH = 120
 
-_MATH = re.compile(r"<(?:\w+:)?math\b.*</(?:\w+:)?math\s*>", re.DOTALL)
+_MATH = re.compile(r"<(?:\w+:)?math\b")
+_MATH_END = re.compile(r"</(?:\w+:)?math\s*>")
 _DECLARATION = re.compile("<!(?:DOCTYPE|ENTITY)", re.IGNORECASE)
 _PREFIX = re.compile(r"(</?)\w+:")
 _PREFIXED_ATTRIBUTE = re.compile(r"(\s\w+):(\w+\s*=)")
@@ -44,38 +45,40 @@ _STYLES = {
     "bold": "bf", "bold-italic": "bi", "double-struck": "bb", "script": "scr", "fraktur": "frak",
     "sans-serif": "sf", "monospace": "tt", "bold-script": "bcal",
 }  # fmt: skip
-_ACCENTS = {
+_ACCENT_SIGNS = {
     "ˆ": "^", "\u0302": "^", "˜": "~", "\u0303": "~", "‾": "¯", "\u0304": "¯", "\u0305": "¯",
     "ˉ": "¯", "\u0332": "¯", "_": "¯", "⃗": "→", "\u0307": "˙", "\u0308": "¨", "\u030c": "ˇ",
     "ˇ": "ˇ",
     "\u0301": "´", "\u0300": "`", "\u0306": "˘", "\u030a": "˚", "︷": "⏞", "︸": "⏟", "−": "¯",
 }  # fmt: skip
 #: Classes under which our own writer draws a bar as a border.
-_BARS = {"eqemb-over": "o", "eqemb-under": "u"}
-#: Letters of these alphabets are symbols one by one even where a converter joins them.
+_BAR_CLASSES = {"eqemb-over": "o", "eqemb-under": "u"}
+#: Letters of these alphabets are separate symbols, even if a converter joins them.
 _SINGLE = re.compile("[\U0001d49c-\U0001d4cf\U0001d504-\U0001d56bℂℍℕℙℚℝℤℬℰℱℋℐℒℳℛℭℌℑℜℨ]")
 
-#: Italic letters are the plain ones.
+#: Italic letters are plain letters.
 _ITALIC = re.compile("[\U0001d434-\U0001d467\U0001d6e2-\U0001d71bℎ]+")
 
-#: A character or name as it stands in MathML -> its tag, from the table of LaTeX.
+#: A character or name in MathML -> its tag, from the LaTeX tables.
 _TAGS = {(tag[2:] if tag[1:2] == "!" else tag): tag for tag in SYMBOLS.values()}
 _TAGS.update({"ε": "V!ϵ", "φ": "V!ϕ", "*": "*", "∗": "*", "-": "−", "∥": "‖", "·": "⋅"})
 
 
-def read_mathml(text: str) -> tuple[Items, list[Problem]]:
-    """The items of a formula's row, and what was not read; never raises."""
-    found = _MATH.search(text)
-    if found is None:
-        return [], [Problem("no math element")]
-    if _DECLARATION.search(found[0]):
-        return [], [Problem("a document type inside")]
-    source = _PREFIXED_ATTRIBUTE.sub(r"\1_\2", _PREFIX.sub(r"\1", found[0]))
+def read_mathml(text: str) -> tuple[Items, list[FormulaProblem]]:
+    """The items of a formula's row, and the problems; never raises."""
+    start = _MATH.search(text)
+    ends = [match.end() for match in _MATH_END.finditer(text, start.end())] if start else []
+    if start is None or not ends:
+        return [], [FormulaProblem("no math element")]
+    element = text[start.start() : ends[-1]]
+    if _DECLARATION.search(element):
+        return [], [FormulaProblem("a document type inside")]
+    source = _PREFIXED_ATTRIBUTE.sub(r"\1_\2", _PREFIX.sub(r"\1", element))
     source = _ENTITY.sub(lambda match: _entity(match[0]), source)
     try:
         root = ET.fromstring(source)  # noqa: S314 - it declares no entities, see above
     except (ET.ParseError, RecursionError, ValueError) as error:
-        return [], [Problem("not well-formed XML", str(error))]
+        return [], [FormulaProblem("not well-formed XML", str(error))]
     reader = _Reader()
     return reader.row(root), reader.problems
 
@@ -86,10 +89,10 @@ def _entity(entity: str) -> str:
 
 
 class _Reader:
-    """One reading; every method takes an element and gives the items of a row."""
+    """One reading; every method takes an element and returns the items of a row."""
 
     def __init__(self) -> None:
-        self.problems: list[Problem] = []
+        self.problems: list[FormulaProblem] = []
         self.depth = 0
 
     def read(self, element: ET.Element) -> Items:
@@ -97,10 +100,10 @@ class _Reader:
         name = _name(element)
         handler = _HANDLERS.get(name)
         if handler is None:
-            self.problems.append(Problem("unknown element", name))
+            self.problems.append(FormulaProblem("unknown element", name))
             return self.row(element)
-        if self.depth >= DEPTH:
-            self.problems.append(Problem("nested too deep", name))
+        if self.depth >= ELEMENT_DEPTH:
+            self.problems.append(FormulaProblem("nested too deep", name))
             return [Node("E!deep")]
         self.depth += 1
         items = handler(self, element)
@@ -114,9 +117,9 @@ class _Reader:
         return _join(items)
 
     def group(self, element: ET.Element) -> Items:
-        """A row whose ends are fences of each other is one node."""
+        """A row that begins and ends with matching fences is one node."""
         items = self.row(element)
-        bar = _BARS.get(element.get("class", "").partition(" ")[0])
+        bar = _BAR_CLASSES.get(element.get("class", "").partition(" ")[0])
         if bar:
             base = base_for(items, bar)
             base.put(bar, Node("¯", {"accent": "wide"}))
@@ -131,7 +134,7 @@ class _Reader:
         """The children, each as a row; missing ones are `E!`."""
         rows = [self.read(child) for child in element]
         if len(rows) != count:
-            self.problems.append(Problem("wrong number of children", str(element.tag)))
+            self.problems.append(FormulaProblem("wrong number of children", str(element.tag)))
             rows += [[Node("E!missing")]] * (count - len(rows))
         return rows
 
@@ -186,7 +189,7 @@ class _Reader:
 
     def error(self, element: ET.Element) -> Items:
         text = "".join(element.itertext()).strip()
-        self.problems.append(Problem("error in the source", text))
+        self.problems.append(FormulaProblem("error in the source", text))
         return [Node("E!" + escape(text))]
 
     def fraction(self, element: ET.Element) -> Items:
@@ -195,7 +198,7 @@ class _Reader:
             element.get("linethickness", "1").strip("0.pxtemd ")
             or element.get("linethickness") is None
         )
-        node = Node("O!divide", None if bar else {"nobar": True})
+        node = Node("O!divide" if bar else "O!atop")
         node.put("o", baseline_of(above))
         node.put("u", baseline_of(below))
         return [node]
@@ -263,7 +266,7 @@ class _Reader:
         return [*before, node]
 
     def fenced(self, element: ET.Element) -> Items:
-        """`mfenced` with its own fences and separators."""
+        """`mfenced` with its fences and separators."""
         separators = element.get("separators", ",").replace(" ", "")
         content: Items = []
         for index, child in enumerate(element):
@@ -303,7 +306,7 @@ def _text(element: ET.Element) -> str:
 
 
 def _tag(text: str, prefix: str) -> str:
-    """The tag of a token: by the table of characters and names, else by its element."""
+    """The tag of a token: from the table of characters and names, else by its element."""
     if len(text) == 1:
         if _ITALIC.match(text):
             text = unicodedata.normalize("NFKC", text)
@@ -314,7 +317,7 @@ def _tag(text: str, prefix: str) -> str:
 
 
 def _join(items: Items) -> Items:
-    """Tokens that converters split: `||`, three dots, the point of `.5`."""
+    """Join tokens that converters split: `||`, three dots, the point of `.5`."""
     out: Items = []
     for node in items:
         last = out[-1] if out else None
@@ -343,7 +346,7 @@ _CLOSERS = frozenset(")}|‖⟩⌋⌉⟧") | {"&rsqb;"}
 
 
 def _paired(items: Items) -> bool:
-    """Whether the ends of a row are fences, and each other's."""
+    """Whether the ends of a row are matching fences."""
     first, last = items[0], items[-1]
     if first.tag not in _OPENERS or last.tag not in _CLOSERS or first.kids or last.kids:
         return False
@@ -360,13 +363,13 @@ def _paired(items: Items) -> bool:
 
 
 def _one_sided(element: ET.Element) -> bool:
-    r"""Whether one end of a row is an invisible delimiter, as `\right.` leaves."""
+    r"""Whether one end of a row is an invisible delimiter, as for `\right.`."""
     ends = [element[0], element[-1]] if len(element) else []
     return any(_name(end) == "mo" and (end.text or "") == "\u2063" for end in ends)
 
 
 def _base(base: Items) -> Items:
-    """A base to hang scripts on, after what stands before it when it is one-sided."""
+    """A base for scripts, after the symbols before it if the row has one invisible delimiter."""
     if len(base) > 1 and (base[-1].look or {}).get("side") == "none":
         return base
     return [wrap(base)]
@@ -380,8 +383,8 @@ def _primes(script: Items) -> Items:
 
 def _accent(node: Node) -> Node:
     char = node.tag.removeprefix("V!")
-    if node.kids is None and char in _ACCENTS:
-        node.tag = _ACCENTS[char]
+    if node.kids is None and char in _ACCENT_SIGNS:
+        node.tag = _ACCENT_SIGNS[char]
     if node.tag in "^~¯→˙¨ˇ´`˘˚⏞⏟":
         node.hint("accent", "narrow")
     return node

@@ -1,7 +1,7 @@
 """From the symbols of one row to a baseline: fences, scripts, matrices.
 
-Shared by the readers of LaTeX and of MathML, so that both make the same tree of the same
-formula. The rules are those of Tangent with our decisions (norms, floors and angles are fences).
+Used for both LaTeX and MathML, so that both give the same tree. The rules are those of Tangent,
+with our decisions (norms, floors and angles are fences).
 """
 
 from typing import Any
@@ -9,18 +9,18 @@ from typing import Any
 from eqemb.formula.commands import FUNCTIONS, LIMITS
 from eqemb.formula.tree import Node, is_operator
 
-_OPEN = {"(": "(", "&lsqb;": "(", "{": "{", "⟨": "⟨", "⌊": "⌊", "⌈": "⌊", "⟦": "⟦"}
-_CLOSE = {")": "(", "&rsqb;": "(", "}": "{", "⟩": "⟨", "⌋": "⌊", "⌉": "⌊", "⟧": "⟦"}
+_FENCE_OPENERS = {"(": "(", "&lsqb;": "(", "{": "{", "⟨": "⟨", "⌊": "⌊", "⌈": "⌊", "⟦": "⟦"}
+_FENCE_CLOSERS = {")": "(", "&rsqb;": "(", "}": "{", "⟩": "⟨", "⌋": "⌊", "⌉": "⌊", "⟧": "⟦"}
 _BARS = frozenset("|‖")
-_FENCES = frozenset(_OPEN) | frozenset(_CLOSE) | _BARS
+_FENCES = frozenset(_FENCE_OPENERS) | frozenset(_FENCE_CLOSERS) | _BARS
 _UNTIDY = frozenset({"", "W!", ":"})
-#: What a pair of loose bars never embraces: `p(a|b) = p(c|d)` on one level.
+#: Never between a pair of unmarked bars: `p(a|b) = p(c|d)`.
 _SEPARATORS = frozenset("=<>≤≥∼≈≡∝:;→∈≠≪≫⇒⟹") | {"&comma;", ":="}
 _POSTFIX = frozenset({"!", "′", "′′", "⊤", "*", "†", "⋆"})
 
 
 def chain(items: list[Node]) -> Node | None:
-    """Link a row's nodes from left to right; the first is the row."""
+    """Link the nodes of a row from left to right, and return the first."""
     if not items:
         return None
     previous = items[0]
@@ -38,7 +38,7 @@ def baseline_of(items: list[Node]) -> Node | None:
 
 
 def fences(items: list[Node]) -> list[Node]:
-    """The row with every pair of fences made one node that holds what is between them."""
+    """Replace every pair of fences by one node that contains what is between them."""
     tags = {node.tag for node in items}
     if not tags.isdisjoint(_UNTIDY):
         items = tidy(items)
@@ -46,7 +46,7 @@ def fences(items: list[Node]) -> list[Node]:
 
 
 def tidy(items: list[Node]) -> list[Node]:
-    """The row without marks of alignment (now hints) and with scripts before their base."""
+    """Turn marks of alignment into hints, and attach scripts that precede their base."""
     out: list[Node] = []
     marks: dict[str, Any] = {}
     for node in items:
@@ -74,7 +74,7 @@ def tidy(items: list[Node]) -> list[Node]:
 
 
 def _mark(marks: dict[str, Any], look: dict[str, Any]) -> None:
-    """Add a line break, which starts a row anew, or one more step to the right in it."""
+    """Record a line break, which starts a new row, or a step to the next column."""
     if "row" in look:
         marks.clear()
         marks["row"] = True
@@ -83,13 +83,13 @@ def _mark(marks: dict[str, Any], look: dict[str, Any]) -> None:
 
 
 def _settle(out: list[Node]) -> None:
-    r"""`{}^2` that nothing follows is a script of what came before it: `\ell{}^2(x)`."""
+    r"""`{}^2` at the end is a script of the symbol before it: `\ell{}^2(x)`."""
     if len(out) > 1 and out[-1].tag == "W!" and out[-2].tag[:2] == "V!":
         _more_scripts(out[-2], out.pop())
 
 
 def _takes_more(node: Node) -> bool:
-    """Whether `{}_j` after a node is another index of it: `T^i{}_j`, not `x {}_j Y`."""
+    """Whether `{}_j` after a node is another index of it: `T^i{}_j`, but not `x {}_j Y`."""
     return node.kids is not None and node.tag[:2] == "V!" and not node.kids.keys() - set("ab")
 
 
@@ -99,19 +99,19 @@ def _more_scripts(base: Node, empty: Node) -> None:
 
 
 def prescripts(base: Node, empty: Node) -> None:
-    """Scripts of nothing before a base are the base's own, to its left."""
+    """Attach the scripts of an empty group before a base to the base's left."""
     for edge, before in (("a", "c"), ("b", "d")):
         base.put(before, empty.get(edge))
     base.look = {**(empty.look or {}), **(base.look or {})} or None
 
 
 class _Pairing:
-    """One pass over a row; every symbol is moved at most once per level it lies in."""
+    """One pass over a row; every symbol is moved at most once per level of nesting."""
 
     def __init__(self) -> None:
         self.out: list[Node] = []
         self.open: list[tuple[str, int]] = []
-        """Kinds and places of what is open; a bar is of its own kind."""
+        """Kinds and positions of open fences; a bar is a kind of its own."""
         self.count: dict[str, int] = {}
         self.loose = False
 
@@ -126,10 +126,10 @@ class _Pairing:
                 self.out.append(node)
             elif tag in _BARS:
                 self.bar(node, side)
-            elif tag in _OPEN:
-                self.push(_OPEN[tag], node)
+            elif tag in _FENCE_OPENERS:
+                self.push(_FENCE_OPENERS[tag], node)
             else:
-                self.close(_CLOSE[tag], node)
+                self.close(_FENCE_CLOSERS[tag], node)
         return pair_bars(self.out) if self.loose else self.out
 
     def push(self, kind: str, node: Node) -> None:
@@ -163,7 +163,7 @@ class _Pairing:
             return
         after_operand = bool(self.out) and _is_operand(self.out[-1])
         inside = bool(self.open) and self.open[-1][0] == kind
-        # After one symbol a bar closes, whatever that is: `|\\cdot|`, `\\|\\nabla\\|`.
+        # After a single symbol a bar closes, whatever the symbol: `|\cdot|`, `\|\nabla\|`.
         single = inside and self.open[-1][1] == len(self.out) - 2
         ends = after_operand or single or (bool(self.out) and _may_end(self.out[-1]))
         if inside and side != "open" and (ends or side == "close"):
@@ -175,7 +175,7 @@ class _Pairing:
             self.out.append(node)
 
     def splits(self, node: Node) -> bool:
-        """Whether `||` is two bars: it ends `|x|` and may begin another."""
+        """Whether `||` is two bars: the end of `|x|`, and perhaps the start of another."""
         if not self.open or self.open[-1][0] != "|" or not _is_operand(self.out[-1]):
             return False
         self.close("|", Node("|"))
@@ -188,7 +188,7 @@ class _Pairing:
 def _is_operand(node: Node) -> bool:
     tag = node.tag
     if is_operator(tag):
-        return tag in _POSTFIX or tag in _CLOSE or (tag in _BARS and node.kids is not None)
+        return tag in _POSTFIX or tag in _FENCE_CLOSERS or (tag in _BARS and node.kids is not None)
     # After a name (log, max) a bar opens.
     return not (tag[0] == "V" and len(tag) > 3 and tag.isascii())
 
@@ -198,7 +198,7 @@ def _may_end(node: Node) -> bool:
 
 
 def pair_bars(items: list[Node]) -> list[Node]:
-    """Pair the bars that position alone did not decide: `2|x|y`, but not `p(a|b)`."""
+    """Pair the bars that position alone does not decide: `2|x|y`, but not `p(a|b)`."""
     places = [i for i, node in enumerate(items) if node.tag in _BARS and _free(node)]
     if len(places) < 2:
         return items
@@ -229,7 +229,7 @@ def _embraces(items: list[Node], first: int, second: int) -> bool:
 
 
 def fence(opener: Node, content: list[Node], closer: Node) -> Node:
-    """The node of a fenced group; scripts of the closing fence become the group's."""
+    """The node of a fenced group; scripts of the closing fence become those of the group."""
     only = content[0] if len(content) == 1 else None
     if only is not None and only.tag[:2] == "M!" and only.tag[2:3].isdigit() and _bare(only):
         group = only
@@ -267,7 +267,7 @@ def _split(content: list[Node]) -> list[list[Node]]:
 
 
 def elements(cells: list[list[Node]]) -> Node | None:
-    """Cells linked by `e` from first symbol to first symbol; an empty one is `W!`."""
+    """Link cells by `e`, first symbol to first symbol; an empty cell is `W!`."""
     first = previous = None
     for cell in cells:
         head = chain(cell) or Node("W!")
@@ -289,7 +289,7 @@ def matrix(rows: list[list[list[Node]]], opener: str = "", closer: str = "") -> 
 
 
 def wrap(items: list[Node]) -> Node:
-    """One node for a row: itself where it is a single symbol, an invisible group otherwise."""
+    """One node for a row: its only symbol, or else an invisible group."""
     items = fences(items)
     if len(items) == 1 and items[0].n is None:
         return items[0]
@@ -299,7 +299,7 @@ def wrap(items: list[Node]) -> Node:
 
 
 def base_for(items: list[Node], edge: str) -> Node:
-    """What a script on `edge` of a row hangs from; wrapped where that place is taken."""
+    """The node that a script on `edge` of a row is attached to; wrapped if the edge is taken."""
     if not items:
         return Node("W!")
     node = wrap(items)
@@ -311,7 +311,7 @@ def base_for(items: list[Node], edge: str) -> Node:
 
 
 def script_edge(node: Node, edge: str) -> str:
-    """Where a script goes: over and under operators that take limits and bare ones."""
+    """The edge of a script: over and under for operators with limits and plain operators."""
     limits = node.look is not None and "limits" in node.look
     if limits or node.tag in LIMITS or is_operator(node.tag):
         return "o" if edge == "a" else "u"
@@ -319,7 +319,7 @@ def script_edge(node: Node, edge: str) -> str:
 
 
 def attach(base: Node, edge: str, script: list[Node]) -> bool:
-    """Hang a script; False where one was there already, and this one now follows it."""
+    """Attach a script; False if there was one already, which is then continued."""
     head = baseline_of(script)
     if head is None:
         return True
@@ -327,7 +327,7 @@ def attach(base: Node, edge: str, script: list[Node]) -> bool:
     if there is None:
         base.put(edge, head)
         return True
-    # The end of a script that grew before is remembered: `x_a_b_c...` may go on for long.
+    # The end of a continued script is cached: `x_a_b_c...` may be long.
     last: Node = (there.look or {}).get("last", there)
     while last.n is not None:
         last = last.n
@@ -337,9 +337,12 @@ def attach(base: Node, edge: str, script: list[Node]) -> bool:
 
 
 def fraction(above: list[Node], below: list[Node], shape: tuple[str, str, bool]) -> Node:
-    """A fraction from its two rows; `shape` is (open, close, is there a bar)."""
+    """A fraction from its two rows; `shape` is (open, close, whether there is a bar).
+
+    Without a bar it is not a quotient: the node of a binomial coefficient is `O!atop`.
+    """
     opener, closer, bar = shape
-    node = Node("O!divide", None if bar else {"nobar": True})
+    node = Node("O!divide" if bar else "O!atop")
     node.put("o", baseline_of(above))
     node.put("u", baseline_of(below))
     if opener and closer:
@@ -348,7 +351,7 @@ def fraction(above: list[Node], below: list[Node], shape: tuple[str, str, bool])
 
 
 def joined(rows: list[list[list[Node]]]) -> list[Node]:
-    """Rows of an alignment as one row, with the breaks as marks for print."""
+    """Join the rows of an alignment into one row, with marks for line breaks."""
     items: list[Node] = []
     for index, row in enumerate(rows):
         if index:
@@ -361,5 +364,5 @@ def joined(rows: list[list[list[Node]]]) -> list[Node]:
 
 
 def is_name(node: Node) -> bool:
-    """Whether a node is a word, such as each of `arg max`, under which limits go."""
+    """Whether a node is a word, such as each of `arg max`, that may take limits."""
     return node.tag[:2] == "V!" and len(node.tag) > 3 and node.kids is None

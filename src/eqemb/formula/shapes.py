@@ -1,9 +1,9 @@
-"""What is left of an equation when its letters may have any name: shapes and forms.
+"""Features of an equation that do not depend on the names of its letters: shapes and forms.
 
-A shape is two or three symbols that hang on one another, with the edges between them, in which
-each letter is known only as the first, second or third of the shape. Shapes do not change when
-letters are renamed, one for one, and a part of an equation has the shapes of that part. A form is
-the whole equation with its letters numbered: two equations of one form are renamings.
+A shape is two or three adjacent symbols of the tree with the edges between them, in which letters
+are known only as the first, second or third letter of the shape. Renaming letters one to one does
+not change shapes, and part of an equation has the shapes of that part. A form is the whole
+equation with its letters numbered: equations of the same form are renamings of each other.
 """
 
 from collections import Counter
@@ -18,7 +18,7 @@ Shape = tuple[str, ...]
 
 
 def shapes(made: Layout) -> Counter[Shape]:
-    """The shapes of an equation, and how often each occurs in it."""
+    """The shapes of an equation, and how often each occurs."""
     found: Counter[Shape] = Counter()
     if made.root is None:
         return found
@@ -40,7 +40,7 @@ def _plain(tag: str) -> str:
 
 
 def _numbered(line: Shape) -> Shape:
-    """The letters of a shape by their order; edges stand at odd places."""
+    """Number the letters of a shape by appearance; edges are at odd positions."""
     names: dict[str, str] = {}
     return tuple(
         names.setdefault(part, f"V!#{len(names)}") if place % 2 == 0 and is_letter(part) else part
@@ -49,7 +49,7 @@ def _numbered(line: Shape) -> Shape:
 
 
 def form(made: Layout) -> str:
-    """The canonical form with letters numbered by appearance, in no alphabet of their own."""
+    """The canonical form with letters numbered by appearance, without their alphabets."""
     names: dict[str, str] = {}
 
     def rename(tag: str) -> str:
@@ -61,5 +61,5 @@ def form(made: Layout) -> str:
 
 
 def key(text: str) -> int:
-    """A number of 64 bits for a text, the same on every machine."""
+    """A 64-bit hash of a text, the same on every machine."""
     return int.from_bytes(blake2b(text.encode("utf-8", "replace"), digest_size=8).digest(), "big")

@@ -1,4 +1,4 @@
-"""One thing over another, or beside it: fractions, roots, accents, stacks, labelled arrows."""
+"""Commands that put one thing over, under or beside another: fractions, roots, accents."""
 
 from typing import Any
 
@@ -12,18 +12,18 @@ from eqemb.formula.rows import (
     prescripts,
     script_edge,
 )
-from eqemb.formula.source import Items
 from eqemb.formula.tables import Tables
+from eqemb.formula.token_reader import Items
 from eqemb.formula.tree import Node
 
 
 class Stacks(Tables):
-    """What a command does that builds upwards or downwards."""
+    """Methods of commands that build upwards or downwards."""
 
     __slots__ = ()
 
     def fraction(self, token: str, items: Items, shape: Any) -> None:
-        """What goes over and what goes under."""
+        """A fraction of two arguments."""
         if token in commands.OPTIONAL:
             self.skip_option()
         above, below = self.argument(), self.argument()
@@ -56,7 +56,7 @@ class Stacks(Tables):
         self.append(fraction(above, below + argument, ("", "", True)), items)
 
     def root(self, _token: str, items: Items, _: Any) -> None:
-        """A radicand, and in brackets before it an index."""
+        """A radicand, and an index in brackets before it."""
         index = self.option()
         node = Node("O!root")
         if index:
@@ -65,7 +65,7 @@ class Stacks(Tables):
         self.append(node, items)
 
     def accent(self, token: str, items: Items, shape: Any) -> None:
-        """A mark over or under its argument."""
+        """An accent over or under its argument."""
         if token in commands.OPTIONAL:
             self.skip_option()
         edge, char, wide = shape
@@ -78,7 +78,7 @@ class Stacks(Tables):
         self.append(self.noted(base, edge) if char in "⏞⏟⎴⎵" else base, items)
 
     def noted(self, base: Node, edge: str) -> Node:
-        """A brace under or over takes its script as a note beyond the brace."""
+        """The script of a brace over or under is a note beyond the brace."""
         if self.tokens[self.pos] == "\\limits":
             self.pos += 1
         if self.tokens[self.pos] != ("_" if edge == "u" else "^"):
@@ -90,19 +90,19 @@ class Stacks(Tables):
         return outer.hint("stack")
 
     def stack(self, _token: str, items: Items, edge: Any) -> None:
-        """The first argument over or under the second."""
+        """Put the first argument over or under the second."""
         self.stacked(self.argument(), self.argument(), edge, items)
 
     def stack_on(self, _token: str, items: Items, edge: Any) -> None:
-        """The second argument over or under the first."""
+        """Put the second argument over or under the first."""
         self.skip_option()
         inner = self.argument()
         self.stacked(self.argument(), inner, edge, items)
 
     def stacked(self, script: Items, inner: Items, edge: str, items: Items) -> None:
-        """A row over or under another."""
+        """Put a row over or under another."""
         if len(inner) > 1 and all(map(is_name, inner)):
-            # `\\underset{x}{\\arg\\max}` says what `\\arg\\max_x` says.
+            # `\underset{x}{\arg\max}` means the same as `\arg\max_x`.
             items.extend(inner[:-1])
             inner = inner[-1:]
         base = base_for(inner, edge)
@@ -110,7 +110,7 @@ class Stacks(Tables):
         self.append(base.hint("stack"), items)
 
     def arrow(self, _token: str, items: Items, char: Any) -> None:
-        """An arrow as long as what stands over and under it."""
+        """An arrow with labels over and under it."""
         under, over = self.option(), self.argument()
         node = Node(char, {"stack": True, "stretch": True})
         attach(node, "o", over)
@@ -119,7 +119,7 @@ class Stacks(Tables):
         self.append(node, items)
 
     def both_stacks(self, _token: str, items: Items, edges: Any) -> None:
-        """The first two arguments over and under the third."""
+        """Put the first two arguments over and under the third."""
         first, second, inner = self.argument(), self.argument(), self.argument()
         base = base_for(inner, edges[0])
         attach(base, edges[0], first)
@@ -140,7 +140,7 @@ class Stacks(Tables):
         self.append(node, items)
 
     def beside(self, _token: str, items: Items, _: Any) -> None:
-        r"""`\sideset{_a^b}{'}\sum`: scripts at the corners of what has limits."""
+        r"""`\sideset{_a^b}{'}\sum`: scripts at the corners of an operator with limits."""
         before, after = self.argument(), self.argument()
         base = base_for(self.argument(), "a")
         for empty in before[:1]:

@@ -1,16 +1,16 @@
-r"""Tables inside mathematics: environments, `\substack`, and the diagrams of `\xymatrix`."""
+r"""Tables in mathematics: environments, `\substack`, and the diagrams of `\xymatrix`."""
 
 import re
 from typing import Any
 
 from eqemb.formula import commands
 from eqemb.formula.rows import attach, joined, matrix
-from eqemb.formula.source import DEPTH, OPTION, Items, Source
+from eqemb.formula.token_reader import GROUP_DEPTH, OPTION, Items, TokenReader
 from eqemb.formula.tree import Node
 
 
-class Tables(Source):
-    """What a source does where cells and rows begin."""
+class Tables(TokenReader):
+    """Methods of commands with cells and rows."""
 
     __slots__ = ()
 
@@ -22,7 +22,7 @@ class Tables(Source):
             self.unknown.append(token)
             shape = ("", "", 0, "rows")
         arguments = shape[2]
-        if self.depth >= DEPTH:
+        if self.depth >= GROUP_DEPTH:
             self.problem("nested too deep", token)
             return
         self.skip_place()
@@ -36,7 +36,7 @@ class Tables(Source):
         columns: str,
         items: Items,
     ) -> None:
-        """What was read of an environment, as its shape says."""
+        """Append what was read of an environment, according to its kind."""
         opener, closer, _, kind = shape
         if kind == "rows":
             items.extend(joined(rows))
@@ -45,7 +45,7 @@ class Tables(Source):
             self.append_table(rows, ends, items).hint("columns", _columns(columns))
 
     def append_table(self, rows: list[list[Items]], ends: tuple[str, str], items: Items) -> Node:
-        """A table between its delimiters; a lone one is a symbol beside it."""
+        """A table between its delimiters; a single delimiter is a symbol beside it."""
         opener, closer = ends
         both = bool(opener and closer)
         table = matrix(rows, opener if both else "", closer if both else "").hint("stretch")
@@ -85,7 +85,7 @@ class Tables(Source):
         return rows
 
     def end_table(self, name: str) -> None:
-        """Pass over what closes a table."""
+        """Skip the end of a table."""
         token = self.tokens[self.pos]
         if token == "}" or token[:5] == "\\end{":
             self.pos += 1
@@ -95,8 +95,8 @@ class Tables(Source):
             self.problem("unclosed environment", name)
 
     def braced_table(self, items: Items) -> list[list[Items]]:
-        """Rows of cells between braces; an argument of another form joins the row."""
-        if self.tokens[self.pos] != "{" or self.depth >= DEPTH:
+        """Rows of cells between braces; another kind of argument is one row."""
+        if self.tokens[self.pos] != "{" or self.depth >= GROUP_DEPTH:
             items.extend(self.argument())
             return []
         self.pos += 1
@@ -117,7 +117,7 @@ class Tables(Source):
         self.tabulate(self.braced_table(items), commands.ENVIRONMENTS[name], columns, items)
 
     def diagram(self, _token: str, items: Items, _: Any) -> None:
-        r"""`\xymatrix@C=1pc{A \ar[r]^f & B}`: a table whose arrows stand in their cells."""
+        r"""`\xymatrix@C=1pc{A \ar[r]^f & B}`: a table with arrows in its cells."""
         end = self.pos
         while self.tokens[end] not in ("{", "") and end - self.pos < OPTION:
             end += 1
@@ -128,7 +128,7 @@ class Tables(Source):
             self.append(matrix(rows), items)
 
     def arrow_to(self, _token: str, items: Items, _: Any) -> None:
-        r"""`\ar@{-->}[rd]^f_g`: an arrow by its direction, with its labels."""
+        r"""`\ar@{-->}[rd]^f_g`: an arrow in a direction, with its labels."""
         heading: str | None = None
         labels: list[tuple[str, Items]] = []
         while (token := self.tokens[self.pos]) in _OF_ARROWS:
@@ -138,7 +138,7 @@ class Tables(Source):
             if token == "@":
                 self.skip_style()
             elif token == "'":
-                # It passes under what lies at the place in brackets.
+                # The arrow passes under the cell at the place in brackets.
                 self.skip_to("]")
             elif token == "[":
                 start = self.pos
@@ -156,7 +156,7 @@ class Tables(Source):
         self.append(node, items)
 
     def skip_style(self) -> None:
-        """Pass over how an arrow is drawn: `{-->}`, `<1ex>`, `/^1pc/`, `(u)`."""
+        """Skip the style of an arrow: `{-->}`, `<1ex>`, `/^1pc/`, `(u)`."""
         closer = {"<": ">", "/": "/", "(": ")"}.get(self.tokens[self.pos])
         if self.tokens[self.pos] == "{":
             self.skip_group()
@@ -166,7 +166,7 @@ class Tables(Source):
             self.skip_to(closer)
 
     def skip_to(self, closer: str) -> None:
-        """Pass over tokens up to and with a closing one, which is near or nowhere."""
+        """Skip tokens up to and including a closing one, if it is near."""
         end = self.pos
         while self.tokens[end] not in (closer, "") and end - self.pos < OPTION:
             end += 1
@@ -183,12 +183,12 @@ _DIRECTIONS = {
 
 
 def direction(heading: str) -> str:
-    """The arrow that points as `rrd` says: two to the right, one down."""
+    """The arrow for a direction such as `rrd`: two to the right, one down."""
     across = heading.count("r") - heading.count("l")
     down = heading.count("d") - heading.count("u")
     return _DIRECTIONS.get(((across > 0) - (across < 0), (down > 0) - (down < 0)), "→")
 
 
 def _columns(spec: str) -> str:
-    """How columns are set, from the argument of `array`: letters of l, c and r."""
+    """The alignment of columns, from the argument of `array`: letters l, c and r."""
     return "".join(char for char in re.sub(r"[@!>p]\{[^{}]*\}", "", spec) if char in "lcr")

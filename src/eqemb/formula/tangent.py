@@ -1,8 +1,8 @@
-r"""Where Tangent's tree (by way of LaTeXML) differs from ours on purpose; only comparisons ask.
+r"""Convert our tree to Tangent's (made with LaTeXML), for comparison with Tangent.
 
-Ours groups norms, floors and angles like other fences; Tangent leaves them flat, and wraps them
-when they carry a script (`\lVert` alone is grouped). `\mathop{...}` is an operator to LaTeXML,
-and a single letter in `\textbf` is text.
+We group norms, floors and angles like other fences. Tangent leaves them flat, and wraps them if
+they have a script; only `\lVert` is grouped. In LaTeXML, `\mathop{...}` is an operator and a
+single letter in `\textbf` is text. In Tangent, a fraction without a bar is a division.
 """
 
 import re
@@ -13,7 +13,7 @@ _FOREIGN = re.compile(r"M!([‖⌊⌈⟨⟦|])([‖⌋⌉⟩⟧|])1x\d+\Z")
 
 
 def tangent_exact(root: Node | None) -> None:
-    """Turn our tree into Tangent's, in place."""
+    """Convert our tree to Tangent's, in place."""
     stack = [root] if root is not None else []
     while stack:
         node = stack.pop()
@@ -25,6 +25,8 @@ def tangent_exact(root: Node | None) -> None:
             second, node.tag = Node("|"), "|"
             second.kids, second.n = node.kids, node.n
             node.kids, node.n = None, second
+        elif node.tag == "O!atop":
+            node.tag = "O!divide"
         elif "mid" in look:
             node.tag = "∣"
         elif "mathop" in look and node.tag[:2] == "V!":
@@ -35,7 +37,7 @@ def tangent_exact(root: Node | None) -> None:
 
 
 def _flatten(node: Node, opener: str, closer: str) -> None:
-    """Put the fences and what they hold on one baseline, within `M!1x1` if there are scripts."""
+    """Put fences and their content on one baseline, within `M!1x1` if there are scripts."""
     kids = node.kids or {}
     inside = kids.pop("w", None)
     last, end = inside, Node(closer)

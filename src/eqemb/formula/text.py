@@ -1,4 +1,4 @@
-r"""Text inside mathematics: what `\text{...}` shows, and where mathematics stands in it."""
+r"""Text in mathematics: what `\text{...}` shows, and the mathematics within it."""
 
 import re
 import unicodedata
@@ -7,12 +7,12 @@ from collections.abc import Iterator
 from eqemb.formula import commands
 from eqemb.formula.commands import SYMBOLS
 
-#: A token of text with its braces: the command, and what it holds.
-TOKEN = re.compile(rf"\\({'|'.join(commands.TEXT)})\s*\{{(.*)\}}\Z", re.DOTALL)
+#: A token of text with its braces: the command, and its content.
+TEXT_TOKEN = re.compile(rf"\\({'|'.join(commands.TEXT)})\s*\{{(.*)\}}\Z", re.DOTALL)
 
-_PART = re.compile(r"\\[()]|\\.|[{}$]", re.DOTALL)
+_TEXT_PART = re.compile(r"\\[()]|\\.|[{}$]", re.DOTALL)
 _CITED = "|".join(name[1:] for name, count in commands.DROPPED.items() if count == 1)
-_COMMAND = re.compile(
+_TEXT_COMMAND = re.compile(
     rf"""
       \\textcolor\s*\{{[^{{}}]*\}}
     | \\(?:{_CITED})\*?\s*(?:\[[^][]*\]\s*)*\{{[^{{}}]*\}}
@@ -23,17 +23,19 @@ _COMMAND = re.compile(
     re.DOTALL | re.VERBOSE,
 )
 _ACCENT = re.compile(r"\\([`'^\"~=.])\s*(?:\{\\?([a-zA-Z])\}|\\?([a-zA-Z]))")
-_COMBINING = dict(zip("`'^\"~=.", "\u0300\u0301\u0302\u0308\u0303\u0304\u0307", strict=True))
-_SPACE = re.compile(r"\s+")
-_SHOWN = {"~": " ", "``": "\u201c", "''": "\u201d"}
+_COMBINING_ACCENTS = dict(
+    zip("`'^\"~=.", "\u0300\u0301\u0302\u0308\u0303\u0304\u0307", strict=True)
+)
+_WHITE_SPACE = re.compile(r"\s+")
+_SHOWN_AS = {"~": " ", "``": "\u201c", "''": "\u201d"}
 
 
 def parts(content: str) -> Iterator[tuple[str, bool]]:
-    """The pieces of a text, and of each whether it is mathematics (`$x$`)."""
+    """The pieces of a text, each with whether it is mathematics (`$x$`)."""
     start = level = 0
     outside = -1
     opened = outside
-    for match in _PART.finditer(content):
+    for match in _TEXT_PART.finditer(content):
         token = match[0]
         if token in "{}":
             level += 1 if token == "{" else -1
@@ -41,25 +43,27 @@ def parts(content: str) -> Iterator[tuple[str, bool]]:
             yield content[start : match.start()], False
             start, opened = match.end(), max(level, 0)
         elif opened != outside and token in ("$", r"\)") and level <= opened:
-            # Deeper ones belong to a text inside that mathematics.
+            # Deeper ones belong to text within that mathematics.
             yield content[start : match.start()], True
             start, opened = match.end(), outside
     yield content[start:], opened != outside
 
 
 def shown(text: str, unknown: list[str]) -> str:
-    """What is seen of a text; commands that no table knows stay as their names."""
+    """The printed form of a text; unknown commands become their names."""
     if "\\" not in text:
-        return _SPACE.sub(" ", _COMMAND.sub(lambda match: _SHOWN.get(match[0], ""), text))
+        return _WHITE_SPACE.sub(
+            " ", _TEXT_COMMAND.sub(lambda match: _SHOWN_AS.get(match[0], ""), text)
+        )
 
     def command(match: re.Match[str]) -> str:
         if match[1]:
             return _command(match[1], unknown)
         if match[2]:
             return " " if match[2] in " ,;:\\\n" else match[2]
-        return _SHOWN.get(match[0], "")
+        return _SHOWN_AS.get(match[0], "")
 
-    return _SPACE.sub(" ", _COMMAND.sub(command, _ACCENT.sub(_accented, text)))
+    return _WHITE_SPACE.sub(" ", _TEXT_COMMAND.sub(command, _ACCENT.sub(_accented, text)))
 
 
 def _command(name: str, unknown: list[str]) -> str:
@@ -75,5 +79,5 @@ def _command(name: str, unknown: list[str]) -> str:
 
 
 def _accented(match: re.Match[str]) -> str:
-    r"""`\'e` as the letter it makes."""
-    return unicodedata.normalize("NFC", (match[2] or match[3]) + _COMBINING[match[1]])
+    r"""`\'e` as one letter."""
+    return unicodedata.normalize("NFC", (match[2] or match[3]) + _COMBINING_ACCENTS[match[1]])

@@ -1,50 +1,51 @@
-"""Cut LaTeX mathematics into tokens: one compiled pattern, linear time.
+"""Split LaTeX mathematics into tokens with one compiled pattern, in linear time.
 
-White space vanishes; what needs it (text, names of environments) is kept whole as one token.
+White space is dropped; text and names of environments, which need it, are single tokens.
 """
 
 import re
 
 from eqemb.formula.commands import TEXT
 
-# Braces inside a text argument are followed eight deep: deeper text is read as mathematics.
+# Braces in a text argument may nest eight deep: deeper text is read as mathematics.
 _FLAT = r"(?:[^{}\\]|\\.)*+"
 _BRACED = rf"\{{{_FLAT}\}}"
 for _ in range(7):
     _BRACED = rf"\{{(?:{_FLAT}{_BRACED})*+{_FLAT}\}}"
-_LENGTH = r"\[\s*-?\s*[\d.]*\s*(?:pt|em|ex|cm|mm|in|mu|bp|\\[a-zA-Z]+)\s*\]"
+# Possessive quantifiers: a run of blanks can be split in one way only.
+_BREAK_LENGTH = r"\[\s*+(?:-\s*+)?+[0-9.]*+\s*+(?:pt|em|ex|cm|mm|in|mu|bp|\\[a-zA-Z]+)\s*+\]"
 
-_TOKEN = re.compile(
+_FORMULA_TOKEN = re.compile(
     rf"""
       [a-zA-Z{{}}_^=+()&,]
     | \\(?: (?:begin|end)\{{[^{{}}]*\}}
           | (?:{"|".join(TEXT)})\s*{_BRACED}
           | (?:xymatrix|ar)(?=@)
           | [a-zA-Z@]+
-          | \\\*?(?:\s*{_LENGTH})?
+          | \\\*?(?:\s*+{_BREAK_LENGTH})?
           | . )
-    | \d+(?:\.\d+)? | \.\d+
+    | [0-9]+(?:\.[0-9]+)? | \.[0-9]+
     | '+ | \.\.\. | \|\|
     | \S
     """,
     re.VERBOSE | re.DOTALL,
 )
-# No document can hold these: half of a surrogate pair, control characters.
+# Not allowed in documents: surrogates and control characters.
 _UNPRINTABLE = re.compile("[\\x00-\\x08\\x0b\\x0e-\\x1f\\x7f\\ud800-\\udfff\\ufffe\\uffff]")
-_APART = re.compile(r"\\(begin|end)\s+(?=\{)")
-_COMMENT = re.compile(r"(?<!\\)((?:\\\\)*)%[^\n]*\n?")
+_SPACED_ENVIRONMENT = re.compile(r"\\(begin|end)\s+(?=\{)")
+_FORMULA_COMMENT = re.compile(r"(?<!\\)((?:\\\\)*)%[^\n]*\n?")
 
 
 def tokens(latex: str) -> list[str]:
-    """The tokens of a formula, comments and unprintable characters left out."""
+    """The tokens of a formula, without comments and unprintable characters."""
     if _UNPRINTABLE.search(latex):
         latex = _UNPRINTABLE.sub("", latex)
     if "%" in latex:
-        latex = _COMMENT.sub(r"\1", latex)
-    if "\\end" in latex and _APART.search(latex):
-        latex = _APART.sub(r"\\\1", latex)
-    found = _TOKEN.findall(latex)
+        latex = _FORMULA_COMMENT.sub(r"\1", latex)
+    if "\\end" in latex and _SPACED_ENVIRONMENT.search(latex):
+        latex = _SPACED_ENVIRONMENT.sub(r"\\\1", latex)
+    found = _FORMULA_TOKEN.findall(latex)
     if "\\cr" in latex:
-        # A row of plain TeX ends as one of LaTeX.
+        # \cr of plain TeX ends a row, too.
         found = ["\\\\" if token in ("\\cr", "\\crcr") else token for token in found]
     return found

@@ -1,8 +1,8 @@
-"""The symbol layout tree: nodes, walking them, units, and Tangent's bracket strings.
+"""The symbol layout tree: nodes, traversal, units, and Tangent's bracket strings.
 
 A node has a tag, a right neighbour `n`, and at most one child on each other edge: a above,
 b below, o over, u under, c and d before (above, below), w within, e next element.
-Nothing here recurses: trees come from strangers and may be 100,000 deep.
+Nothing here recurses: untrusted trees may be 100,000 deep.
 """
 
 import re
@@ -12,14 +12,14 @@ from typing import Any
 
 #: The order in which Tangent visits children.
 EDGES = "aocnbude" + "w"
-#: The order in which it lists what lies further inside the window of a node.
+#: The order in which it lists nodes further inside the window of a node.
 _WINDOW_EDGES = "wedubcoan"
 
 Unit = tuple[str, str, str]
 
 
 class Node:
-    """One symbol; `look` holds hints for print only and takes no part in units."""
+    """One symbol; `look` holds hints for output and does not affect units."""
 
     __slots__ = ("kids", "look", "n", "tag")
 
@@ -30,13 +30,13 @@ class Node:
         self.look = look
 
     def get(self, edge: str) -> "Node | None":
-        """The child on an edge."""
+        """The child on an edge, or None."""
         if edge == "n":
             return self.n
         return self.kids.get(edge) if self.kids else None
 
     def put(self, edge: str, child: "Node | None") -> None:
-        """Hang a child on an edge; nothing where there is no child."""
+        """Attach a child to an edge; nothing happens without a child."""
         if child is None:
             return
         if edge == "n":
@@ -47,7 +47,7 @@ class Node:
             self.kids[edge] = child
 
     def hint(self, name: str, value: object = 1) -> "Node":
-        """Set a hint for print, and return the node."""
+        """Set a hint for output, and return the node."""
         if self.look is None:
             self.look = {}
         self.look[name] = value
@@ -58,12 +58,12 @@ class Node:
 
 
 def is_operator(tag: str) -> bool:
-    """Whether a tag is a bare operator: neither typed (`V!x`) nor a wildcard (`?x`)."""
+    """Whether a tag is an operator: neither typed (`V!x`) nor a wildcard (`?x`)."""
     return tag[1:2] != "!" and tag[:1] != "?"
 
 
 def walk(root: Node | None) -> Iterator[Node]:
-    """All nodes in the order in which units are emitted."""
+    """All nodes in the order of units."""
     stack = [root] if root is not None else []
     while stack:
         node = stack.pop()
@@ -72,7 +72,7 @@ def walk(root: Node | None) -> Iterator[Node]:
 
 
 def children(node: Node) -> list[tuple[str, Node]]:
-    """A node's edges and children in the order of emission."""
+    """A node's edges and children in the order of units."""
     kids = node.kids
     if kids is None:
         return [("n", node.n)] if node.n is not None else []
@@ -95,7 +95,7 @@ def adjacent_units(root: Node | None, *, ends: bool = False) -> list[Unit]:
     """The units of window 1: every edge of the tree; with `ends`, ends of baselines too."""
     units: list[Unit] = []
     add = units.append
-    # What is left to do: nodes to visit, and units whose turn comes after a whole subtree.
+    # The stack: nodes to visit, and units that come after a whole subtree.
     stack: list[Node | Unit] = [root] if root is not None else []
     while stack:
         item = stack.pop()
@@ -126,7 +126,7 @@ _REVERSED = EDGES[::-1]
 
 
 def window_units(root: Node | None, window: int, *, ends: bool = False) -> list[Unit]:
-    """Units of every node with each descendant at most `window` edges away (0: all of them)."""
+    """Units of every node with each descendant up to `window` edges away (0 for all)."""
     units: list[Unit] = []
     stack: list[Node | Unit | tuple[Node, str, Node]] = [root] if root is not None else []
     while stack:
@@ -158,20 +158,20 @@ def _reach(node: Node, edge: str, child: Node, window: int) -> Iterator[Unit]:
 
 
 def _shorten(path: str) -> str:
-    """Paths of more than five edges are run-length coded, as Tangent writes them."""
+    """Run-length encode paths of more than five edges, as Tangent does."""
     if len(path) <= 5:
         return path
     return "".join(f"{len(m[0])}{m[1]}" for m in re.finditer(r"(.)\1*", path))
 
 
 def type_tag(tag: str) -> str:
-    """A tag cut after its `!`: what kind of thing it is."""
+    """A tag up to its `!`: the kind of the symbol."""
     if tag[1:2] == "!":
         return tag[:2]
     return "?" if tag[:1] == "?" else tag
 
 
-_GENERAL = ("V!", "N!", "T!", "W!")  # symbols whose names say less than their kind
+_GENERAL = ("V!", "N!", "T!", "W!")  # symbols whose kind matters more than their name
 
 
 def unit_type(unit: str) -> str:
@@ -182,7 +182,7 @@ def unit_type(unit: str) -> str:
 
 
 def plain_tag(tag: str) -> str:
-    """A tag without its alphabet: bold, script and double-struck letters become plain ones."""
+    """A tag without its alphabet: bold, script and double-struck letters become plain."""
     if tag[1:2] != "!" or tag[0] not in "VN" or tag.isascii():
         return tag
     return tag[:2] + "".join(map(_plain, tag[2:]))
@@ -198,7 +198,7 @@ _LETTERLIKE = frozenset("ℂℍℕℙℚℝℤℬℰℱℋℐℒℳℛℭℌℑ�
 
 
 def rename(tags: Iterable[str], fixed: frozenset[str]) -> dict[str, str]:
-    """New tags for one-letter variables, by order of appearance; names and `fixed` ones stay."""
+    """New tags for one-letter variables, by appearance; names and `fixed` tags are kept."""
     names: dict[str, str] = {}
     for tag in tags:
         if tag in names or tag in fixed or tag[:2] != "V!" or len(tag) != 3:
@@ -213,7 +213,7 @@ _SLT_ORDER = "abcdouwe"
 
 
 def to_slt(root: Node | None, end: Node | None = None, rename: Callable[[str], str] = str) -> str:
-    """Tangent's bracket string; the baseline of the root stops before `end`."""
+    """The tree as Tangent's bracket string; the root's baseline stops before `end`."""
     if root is None or root is end:
         return ""
     out: list[str] = []
@@ -238,14 +238,14 @@ _SLT_TOKEN = re.compile(r"\[([^\[\],]*)|,([nabcdeouw])(?=\[)|(\])")
 
 
 def from_slt(text: str) -> Node:
-    """Read a bracket string; ValueError, with the place, where it is not well formed."""
+    """Read a bracket string; raises ValueError with the position if it is malformed."""
     root: Node | None = None
     open_nodes: list[Node] = []
     edge, at, text = "n", 0, text.strip()
     while at < len(text):
         match = _SLT_TOKEN.match(text, at)
         if match is None or (root is not None and not open_nodes):
-            raise ValueError(f"not a tree string at character {at}: {text[at : at + 20]!r}")
+            raise ValueError(f"malformed tree string at character {at}: {text[at : at + 20]!r}")
         at = match.end()
         if match[3]:
             open_nodes.pop()
@@ -262,5 +262,5 @@ def from_slt(text: str) -> Node:
             open_nodes.append(node)
         edge = "n"
     if root is None or open_nodes:
-        raise ValueError(f"a tree string that ends too early: {text[-20:]!r}")
+        raise ValueError(f"tree string ends prematurely: {text[-20:]!r}")
     return root

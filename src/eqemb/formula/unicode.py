@@ -1,4 +1,4 @@
-"""The layout tree for a terminal: one line of Unicode, and a picture of its edges."""
+"""Write the layout tree for terminals: one line of Unicode, or a drawing of its edges."""
 
 import re
 from collections.abc import Iterable
@@ -6,41 +6,42 @@ from collections.abc import Iterable
 from eqemb.formula.commands import FUNCTIONS, unescape
 from eqemb.formula.tree import EDGES, Node, baseline, walk
 
-#: What nests deeper is shown as an ellipsis.
-DEPTH = 80
+#: Deeper nesting is shown as an ellipsis.
+TEXT_DEPTH = 80
 
-#: A picture stops where it runs further to the right.
-WIDTH = 300
+#: A drawing stops where it would be wider.
+PICTURE_WIDTH = 300
 
 _SUPERSCRIPTS = str.maketrans(
     "0123456789+−=()niTkabcdefghjlmoprstuvwxyz′*",
     "⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻⁼⁽⁾ⁿⁱᵀᵏᵃᵇᶜᵈᵉᶠᵍʰʲˡᵐᵒᵖʳˢᵗᵘᵛʷˣʸᶻ′*",
 )
 _SUBSCRIPTS = str.maketrans("0123456789+−=()aehijklmnoprstuvx", "₀₁₂₃₄₅₆₇₈₉₊₋₌₍₎ₐₑₕᵢⱼₖₗₘₙₒₚᵣₛₜᵤᵥₓ")
+_ROOTS = {"": "√", "2": "√", "3": "∛", "4": "∜"}
 _COMBINING = {
     "^": "\u0302", "~": "\u0303", "¯": "\u0304", "→": "\u20d7", "˙": "\u0307", "¨": "\u0308",
     "ˇ": "\u030c", "´": "\u0301", "`": "\u0300", "˘": "\u0306", "˚": "\u030a",
 }  # fmt: skip
 _TIGHT = frozenset("!′/|‖()[]{}⟨⟩⌊⌋⌈⌉∂∇¬∀∃.%#&@:;\\") | {"′′", "′′′"}
 _STOPS = frozenset({"&comma;", ".", ";"})
-#: Stands before each marked character while a line is made: of the private use area.
+#: Precedes each marked character while a line is made; from the private use area.
 _MARKED = "\ue000"
-#: Marked characters with the accents on them, and the blanks between them.
+#: Marked characters with their accents, and the blanks between them.
 _RUN = re.compile(f"{_MARKED}.[\u0300-\u036f\u20d7]*(?: *{_MARKED}.[\u0300-\u036f\u20d7]*)*")
 _AROUND = ("⟦", "⟧")
-_FENCES = re.compile(r"M!((?:&\w+;|\D)?)((?:&\w+;|\D)?)(\d+)x(\d+)\Z")
+_GROUP_TAG = re.compile(r"M!((?:&\w+;|\D)?)((?:&\w+;|\D)?)(\d+)x(\d+)\Z")
 
 
 def to_text(root: Node | None, mark: Iterable[int] = (), around: tuple[str, str] = _AROUND) -> str:
-    """One line, with scripts as Unicode has them and brackets where it has none.
+    """One line, with Unicode scripts where they exist and brackets elsewhere.
 
-    What stands at the places in `mark` is put between the two texts of `around`.
+    Nodes whose index is in `mark` are put between the two texts of `around`.
     """
     places = set(mark)
     if not places:
-        return _Writer(frozenset()).row(root, 0)
+        return _TextWriter(frozenset()).row(root, 0)
     marked = frozenset(id(node) for place, node in enumerate(walk(root)) if place in places)
-    text = _Writer(marked).row(root, 0)
+    text = _TextWriter(marked).row(root, 0)
     return _RUN.sub(lambda found: f"{around[0]}{_bare(found[0])}{around[1]}", text)
 
 
@@ -48,8 +49,8 @@ def _bare(text: str) -> str:
     return text.replace(_MARKED, "")
 
 
-class _Writer:
-    """Writes rows; before each character of a marked node stands a mark, taken out at the end."""
+class _TextWriter:
+    """Writes rows; each character of a marked node is preceded by a mark, removed at the end."""
 
     def __init__(self, marked: frozenset[int]) -> None:
         self._marked = marked
@@ -60,7 +61,7 @@ class _Writer:
         return "".join(char if char == " " else _MARKED + char for char in text)
 
     def row(self, node: Node | None, depth: int) -> str:
-        if depth > DEPTH:
+        if depth > TEXT_DEPTH:
             return "…"
         out: list[str] = []
         previous: Node | None = None
@@ -72,6 +73,8 @@ class _Writer:
                 text = f" {text} " if previous is not None and not _is_infix(previous) else text
             elif item.tag == "&comma;":
                 text = self.mark(item, ",") + " "
+            elif previous is not None and item.tag == "O!root" and _bare(text)[0] not in "√∛∜":
+                text = " " + text  # `a ⁿ√b` is not `aⁿ√b`
             elif previous is not None and (_is_word(item) or _is_word(previous)):
                 text = text if _bare(text)[:1] in "([{" else " " + text
             if previous is not None and item.look and "row" in item.look:
@@ -111,15 +114,30 @@ class _Writer:
         if kind == "M!":
             return self.group(node, depth)
         if tag == "O!root":
-            return f"{self.mark(node, '√')}{self.bracketed(node.get('w'), depth)}"
+            return self.root_sign(node, depth) + self.bracketed(node.get("w"), depth)
         if tag == "O!divide":
             over, under = (self.bracketed(node.get(edge), depth) for edge in "ou")
             return f"{over}{self.mark(node, '/')}{under}"
+        if tag == "O!atop":
+            return self.pair(node, ", ", depth)
         if kind == "W!":
             return ""
         if node.look and "glyph" in node.look:
             return self.mark(node, str(node.look["glyph"]))
         return self.mark(node, _bare(unescape(tag[2:] if kind[1:] == "!" else tag)))
+
+    def pair(self, node: Node, between: str, depth: int) -> str:
+        """What is over and under, without a bar, on one line."""
+        over, under = (self.row(node.get(edge), depth + 1) for edge in "ou")
+        return f"{over}{self.mark(node, between)}{under}"
+
+    def root_sign(self, node: Node, depth: int) -> str:
+        """A radical sign with its index: `∛`, or `ⁿ√` if Unicode has no such sign."""
+        index = self.row(node.get("c"), depth + 1)
+        sign = _ROOTS.get(_bare(index))
+        if sign is None:
+            return _script(index, "^", _SUPERSCRIPTS) + self.mark(node, "√")
+        return _MARKED + sign if _MARKED in index else self.mark(node, sign)
 
     def bracketed(self, node: Node | None, depth: int) -> str:
         text = self.row(node, depth + 1)
@@ -127,10 +145,13 @@ class _Writer:
         return text if is_short else f"({text})"
 
     def group(self, node: Node, depth: int) -> str:
-        found = _FENCES.match(node.tag)
+        found = _GROUP_TAG.match(node.tag)
         opener, closer, columns = (found[1], found[2], int(found[4])) if found else ("", "", 1)
         cells: list[str] = []
         head = node.get("w")
+        if opener == "(" and head is not None and head.tag == "O!atop" and head.n is None:
+            cells.append(self.pair(head, " choose ", depth + 1))
+            head = None
         while head is not None:
             cells.append(self.row(head, depth + 1))
             head = head.get("e")
@@ -146,17 +167,17 @@ class _Writer:
 
 
 def _touches(neighbour: Node | None) -> bool:
-    """Whether a fraction must be bracketed: `a(b/c)` is not `ab/c`."""
+    """Whether a fraction needs brackets: `a(b/c)` is not `ab/c`."""
     if neighbour is None or neighbour.tag == "&comma;":
         return False
     return not _is_infix(neighbour)
 
 
 def _row_gap(previous: Node, first: Node) -> str:
-    """What stands between two rows of a display: one may go on with the one before it."""
+    """The separator of two rows of a display, unless one continues the other."""
     if _is_infix(previous) or _is_infix(first) or first.tag in _STOPS:
         return ""
-    # a row that begins with a bracket is a factor of the one before
+    # a row that begins with a bracket is a factor of the previous row
     return " " if previous.tag in _STOPS or first.tag[:2] == "M!" else "; "
 
 
@@ -179,7 +200,7 @@ def _script(text: str, mark: str, table: dict[int, int]) -> str:
 
 
 def picture(root: Node | None) -> str:
-    """The tree line by line: a baseline goes down, everything else hangs to the right."""
+    """Draw the tree: a baseline runs downwards, everything else is to the right of it."""
     lines: list[str] = []
     stack: list[tuple[Node, str, str, str]] = [(root, "", "", "")] if root is not None else []
     while stack:
@@ -187,7 +208,7 @@ def picture(root: Node | None) -> str:
         start = prefix
         lines.append(prefix + lead + node.tag)
         prefix += rest
-        if len(prefix) > WIDTH:
+        if len(prefix) > PICTURE_WIDTH:
             lines[-1] += " …"
             continue
         if node.n is not None:
@@ -195,7 +216,7 @@ def picture(root: Node | None) -> str:
         kids = [edge for edge in EDGES if edge in (node.kids or {}) and edge != "e"]
         cell = node.get("e")
         if cell is not None:
-            # Cells stand below each other: a large matrix would run off to the right.
+            # Cells are below each other: a large matrix would be too wide.
             stack.append((cell, start if lead == "e─ " else prefix, "e─ ", "   "))
         for place, edge in reversed(list(enumerate(kids))):
             last = place == len(kids) - 1

@@ -20,14 +20,14 @@ import numpy as np
 
 from eqemb.formula.likeness import (
     KIND,
-    LARGEST,
+    MAX_SYMBOLS,
     NEIGHBOURS,
     QUERY,
     RENAMED,
     SAME,
     UNLIKE,
     Outline,
-    Row,
+    OutlineRow,
     is_letter,
     match_letters,
 )
@@ -36,7 +36,7 @@ from eqemb.index.postings import Array, ArrayWriter, load_array
 _TYPES_AT_ONCE = 20_000
 _NO_MATCH = -(10**6)
 #: More than the rows of an equation can be worth, so that one running maximum keeps rows apart.
-_ROW_OFFSET = 2 * LARGEST * SAME
+_ROW_OFFSET = 2 * MAX_SYMBOLS * SAME
 # The best step at each place of the alignment: skip the other's symbol, skip the query's symbol, or
 # match both; added to that, whether the match continues the match before it.
 _SKIP_OTHER, _SKIP_QUERY, _MATCH, _JOINS = 0, 1, 2, 4
@@ -111,11 +111,11 @@ class AlignmentIndex:
     def outline(self, kind: int) -> Outline:
         """Return the outline of a type, its symbols placed in order of rows."""
         (start, first, size), (_, last, _) = self._pointers[kind], self._pointers[kind + 1]
-        rows: list[Row] = []
-        owners: list[tuple[Row, int]] = []
+        rows: list[OutlineRow] = []
+        owners: list[tuple[OutlineRow, int]] = []
         for edge, owner, length in self._rows[first:last].tolist():
             tags = [self._tags[tag] for tag in self._symbols[start : start + length].tolist()]
-            row = Row(chr(edge) if edge else "", tags, [], [{} for _ in tags])
+            row = OutlineRow(chr(edge) if edge else "", tags, [], [{} for _ in tags])
             row.places.extend(range(len(owners), len(owners) + length))
             owners += [(row, place) for place in range(length)]
             start += length

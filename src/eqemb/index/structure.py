@@ -22,7 +22,15 @@ import numpy as np
 
 from eqemb.errors import UsageError
 from eqemb.formula import Layout
-from eqemb.formula.likeness import LARGEST, QUERY, Likeness, bare_tag, is_letter, likeness, outline
+from eqemb.formula.likeness import (
+    MAX_SYMBOLS,
+    QUERY,
+    Likeness,
+    bare_tag,
+    is_letter,
+    likeness,
+    outline,
+)
 from eqemb.formula.pattern import OutOfStepsError, Pattern, is_pattern, is_wildcard, read_pattern
 from eqemb.formula.shapes import Shape, form, key, shapes
 from eqemb.index import families
@@ -180,8 +188,8 @@ class StructureIndex:
             return StructureMatches(np.empty(0, np.int32), np.empty(0))
         best = top_k(estimate, max(count, MAX_ALIGNED))
         rows = outline(made)
-        cells = np.cumsum(np.minimum(self._alignment.sizes[best], LARGEST)) * min(
-            rows.size, LARGEST
+        cells = np.cumsum(np.minimum(self._alignment.sizes[best], MAX_SYMBOLS)) * min(
+            rows.size, MAX_SYMBOLS
         )
         aligned = best[: max(16, min(MAX_ALIGNED, int(np.searchsorted(cells, MAX_CELLS))))]
         scores = self._alignment.likeness(rows, aligned, inside=True)

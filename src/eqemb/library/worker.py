@@ -20,8 +20,7 @@ from eqemb.errors import SourceError
 from eqemb.formula import layout
 from eqemb.library.near_duplicates import sketch
 from eqemb.library.rows import Form, Record, from_article, skipped
-from eqemb.readers.latex import read_latex
-from eqemb.readers.unarxive import read_unarxive
+from eqemb.readers.registry import read_source
 from eqemb.sources import Found, Limits, load
 
 try:
@@ -48,11 +47,7 @@ def _one_paper() -> Iterator[None]:
 @_one_paper()
 def read_found(found: Found, limits: Limits) -> Article:
     """Open and read one source; raise `SourceError` if it is not an article."""
-    source = load(found, limits)
-    if source.form == "unarxive":
-        line = next(iter(source.files.values()))
-        return read_unarxive(source.name, source.origin, source.collection, line)
-    return read_latex(source)
+    return read_source(load(found, limits))
 
 
 @_one_paper()

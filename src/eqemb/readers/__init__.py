@@ -1,1 +1,1 @@
-"""Readers: one document becomes one `Article`."""
+"""Readers turn one document into one `Article`; `registry` lists them by format."""

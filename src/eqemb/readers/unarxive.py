@@ -1,24 +1,27 @@
-"""Read an unarXive record: a paper already cut into paragraphs, formulas standing apart.
+"""Read unarXive records: papers already split into paragraphs, with formulas kept separately.
 
-unarXive keeps no mark of numbering: a formula alone on its line is a display whose `numbered` is
-None. Citations, figures and tables are dropped from the text, as in LaTeX sources.
+unarXive does not record equation numbers: a formula alone on its line is a display whose
+`numbered` is None. Citations, figures and tables are dropped, as for LaTeX sources.
 """
 
 import json
 import re
 from typing import Any
 
-from eqemb.article import EQUATION_MARK, Article, Equation, Problem
+from eqemb.article import DOLLAR, EQUATION_MARK, Article, Equation, Problem
 from eqemb.errors import SourceError
+from eqemb.formula.running_text import plain_text
 from eqemb.readers.latex.prose import sentences
+from eqemb.sources import Source
 
-_ENTRY = re.compile(r"\{\{(\w+):([^{}]*)\}\}")
+_PLACEHOLDER = re.compile(r"\{\{(\w+):([^{}]*)\}\}")
 _TIDY = re.compile(r" ?\([\s,;]*\)| ?\[[\s,;]*\]| (?=[.,;:?!](?:\s|$))")
-_DOLLARS = re.compile(r"(＄＄?)([^＄]+)\1")
+_DOLLARS = re.compile(rf"({DOLLAR}{DOLLAR}?)([^{DOLLAR}]+)\1")
 
 
-def read_unarxive(name: str, origin: str, collection: str, line: bytes) -> Article:
-    """The article that one line of unarXive's JSONL holds."""
+def read_unarxive(source: Source) -> Article:
+    """Read one line of unarXive's JSONL, the only file of the source."""
+    (line,) = source.files.values()
     try:
         record = json.loads(line)
         abstract, entries = record["abstract"] or {}, dict(record["ref_entries"])
@@ -27,8 +30,14 @@ def read_unarxive(name: str, origin: str, collection: str, line: bytes) -> Artic
         texts += [(_text(p.get("section")), _text(p.get("text"))) for p in record["body_text"]]
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise SourceError("broken record", f"not an unarXive paper ({error!r})"[:200]) from None
-    article = Article(name, origin, collection, title=title, main_file=f"{name}.json")
-    article.source_bytes = len(line)
+    article = Article(
+        source.name,
+        source.origin,
+        source.collection,
+        title=plain_text(title),
+        main_file=f"{source.name}.json",
+        source_bytes=len(line),
+    )
     blocks = [title]
     for number, (heading, text) in enumerate(texts, 1):
         section = _heading(heading, entries)
@@ -41,22 +50,24 @@ def read_unarxive(name: str, origin: str, collection: str, line: bytes) -> Artic
 
 
 def _text(value: Any) -> str:
-    """A field as text, none of our own marks in it: a dollar there is money."""
-    return str(value or "").replace(EQUATION_MARK, " ").replace("$", "＄")
+    """A field as text, without our marks; a dollar in it is a currency sign."""
+    return str(value or "").replace(EQUATION_MARK, " ").replace("$", DOLLAR)
 
 
 def _marked(value: Any) -> str:
-    """A title or an abstract, as its authors typed it: with mathematics between dollars."""
+    """A title or an abstract, in which authors typed mathematics between dollars."""
     return _DOLLARS.sub(lambda found: _inline(found[2]), _text(value))
 
 
 def _heading(text: str, entries: dict[str, Any]) -> str:
-    """A section's title, formulas in place."""
-    return " ".join(_ENTRY.sub(lambda at: _inline(_latex(entries, at[2]) or ""), text).split())
+    """A section's title with its formulas."""
+    return " ".join(
+        _PLACEHOLDER.sub(lambda at: _inline(_latex(entries, at[2]) or ""), text).split()
+    )
 
 
 def _sentences(article: Article, text: str, entries: dict[str, Any], paragraph: int) -> list[str]:
-    """The sentences of one paragraph, its displays added to the article."""
+    """The sentences of one paragraph; its displays are added to the article."""
     displays: list[Equation] = []
 
     def entry(match: re.Match[str]) -> str:
@@ -79,14 +90,14 @@ def _sentences(article: Article, text: str, entries: dict[str, Any], paragraph: 
         ))  # fmt: skip
         return f" {EQUATION_MARK}{'.' if latex.rstrip().endswith('.') else ''} "
 
-    found = sentences(_TIDY.sub("", " ".join(_ENTRY.sub(entry, text).split())))
+    found = sentences(_TIDY.sub("", " ".join(_PLACEHOLDER.sub(entry, text).split())))
     _give_context(displays, found)
     article.equations += displays
     return found
 
 
 def _inline(latex: str) -> str:
-    """A formula within a line, as it stands in an article's text."""
+    """A formula within a line, as in an article's text."""
     return f"${' '.join(latex.replace('$', ' ').split())}$" if latex else ""
 
 
@@ -98,7 +109,7 @@ def _latex(entries: dict[str, Any], key: str) -> str | None:
 
 
 def _stands_alone(text: str, match: re.Match[str]) -> bool:
-    """Whether the formula is alone on its line."""
+    """Whether a formula is alone on its line."""
     before = text.rfind("\n", 0, match.start()) + 1
     after = text.find("\n", match.end())
     line = text[before : after if after >= 0 else len(text)]

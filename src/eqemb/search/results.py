@@ -13,6 +13,7 @@ from typing import Any
 from eqemb.article import Equation
 from eqemb.errors import UsageError
 from eqemb.formula import layout
+from eqemb.formula.running_text import plain_text
 from eqemb.search.snippets import DEFAULT_RENDERER, Renderer, around_equation, pieces, word_matcher
 from eqemb.sources.names import arxiv_id
 
@@ -20,11 +21,6 @@ from eqemb.sources.names import arxiv_id
 TEXT_WIDTH = 113
 #: Titles are shown from this many letters on, the words around an equation up to this many.
 _MIN_TITLE, _MAX_SNIPPET = 12, 86
-#: `$2.73$` may be a reference or a value: it is a reference in parentheses, after *Eq.* or *see*,
-#: and after *In* at the start of a sentence.
-_REFERENCE_NUMBER = r"\$((?:[1-9]\d*|[A-Z]\.\d+)(?:\.\d+[a-z]?)*)\$"
-_BEFORE = r"((?:^|(?<=[.:;] ))(?:In|From|By|Using) |\b(?:[Ee]q(?:ns?|s|uations?)?|[Ss]ee)\.?[ ~]?)"
-_REFERENCE = re.compile(rf"\({_REFERENCE_NUMBER}\)|{_BEFORE}{_REFERENCE_NUMBER}")
 _PLACEHOLDER = re.compile(r"\[(?:equation|…)\]")
 
 Json = dict[str, Any]
@@ -269,11 +265,7 @@ def cut(text: str, width: int) -> str:
 
 def readable(sentence: str) -> str:
     """Return a sentence with its formulas in Unicode, and references to equations as printed."""
-    text = _REFERENCE.sub(
-        lambda found: f"({found[1]})" if found[1] else f"{found[2]}({found[3]})", sentence
-    )
-    text = re.sub(r"\$([^$]*)\$", lambda found: layout(found[1]).to_text(), text)
-    text = re.sub(r"\[…\](?:\s*\[…\])+", "[…]", text)
+    text = re.sub(r"\[…\](?:\s*\[…\])+", "[…]", plain_text(sentence))
     text = re.sub(r"(?<=[^\s(])(?=\[(?:equation|…)\])", " ", text)
     return re.sub(r"(\[(?:equation|…)\])(?=[\w(\[])", r"\1 ", text).strip()
 

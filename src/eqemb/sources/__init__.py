@@ -1,20 +1,20 @@
-"""Where papers come from: finding them under the paths given, and opening one at a time.
+"""Find papers under the given paths and open them one at a time.
 
-    found      what is found and opened, its limits, the words for what went wrong
-    names      what names say: of files, and of articles
-    streams    bytes one after the other, decompressed within bounds
-    archives   the members of a tar or a zip
-    content    what a file is, by its first bytes
-    folders    loose files: which are papers, and which are parts
-    discovery  list the papers under the paths given
-    loading    open one of them
+    found      the data types: papers found and opened, limits, causes of failure
+    formats    suffixes of formats other than LaTeX, registered by their readers
+    names      what file names tell, and the names of articles
+    streams    byte streams, decompressed within limits
+    archives   the members of a tar or zip archive
+    content    recognise a file by its first bytes
+    folders    loose files: which are papers, and which are parts of papers
+    discovery  list the papers under the given paths
+    loading    open one paper
 
-`discover` lists the papers in a fixed order and looks only at the first bytes of each file;
-`load` opens one of them in memory. What a file is, its content decides, not its name. Nothing
-is written to disk, and every decompression is bounded while it happens.
+`discover` lists the papers in a fixed order and reads only the first bytes of each file. `load`
+opens one paper in memory. Files are recognised by their content, not by their name. Nothing is
+written to disk, and decompression stops as soon as a limit is exceeded.
 
-Left to others: which file of an archive is the main one, decoding to text, and joining the
-files (`latex`); reading unarXive's JSON (`unarxive`).
+Choosing the main file, decoding text and joining files is up to `eqemb.readers.latex`.
 """
 
 from eqemb.sources.discovery import discover

@@ -1,10 +1,10 @@
-"""The members of a tar or a zip, one after the other, whatever lies their headers tell.
+"""Iterate over the members of tar and zip archives, trusting no header.
 
-The readers are our own, and small: `tarfile` follows negative sizes backwards (for ever, on
-Python 3.11.7) and reads extended headers of any length; `zipfile` builds the whole directory
-before one can count it and takes a bzip2 member apart without a bound.
+These readers are our own and small. `tarfile` follows negative sizes backwards (forever, on
+Python 3.11.7) and reads extended headers of any length. `zipfile` builds the whole directory
+before its entries can be counted, and decompresses bzip2 members without a limit.
 
-Which members are wanted is left to `loading` and `discovery`.
+`loading` and `discovery` decide which members to read.
 """
 
 import os
@@ -14,20 +14,20 @@ from collections.abc import Iterator
 from typing import BinaryIO, NamedTuple
 
 from eqemb.errors import SourceError
-from eqemb.sources.names import decoded
-from eqemb.sources.streams import Meter, Stream, inflate, part, whole
+from eqemb.sources.names import decode_name
+from eqemb.sources.streams import ByteStream, Meter, inflate, stream_from, take_bytes
 
 
 class Member(NamedTuple):
-    """One entry of an archive; its stream is to be read before the next entry is asked for."""
+    """One entry of an archive; read its stream before asking for the next entry."""
 
     name: str
     kind: str
-    """'file', 'folder', or what it is instead ('link', 'device')."""
+    """'file', 'folder', 'link' or 'device'."""
     size: int
-    stream: Stream
+    stream: ByteStream
     trouble: str = ""
-    """Why its content cannot be read."""
+    """Why its content cannot be read, or ''."""
 
 
 _TAR_KINDS = {b"0": "file", b"\0": "file", b"7": "file", b"5": "folder", b"1": "link", b"2": "link"}
@@ -36,14 +36,14 @@ _PAX_LENGTH = re.compile(rb"(\d{1,7}) ")
 
 
 def _tar_number(raw: bytes) -> int:
-    """A number of a tar header: octal, or binary where its first bit is set."""
+    """Parse a number of a tar header: octal, or binary if its first bit is set."""
     if raw[0] == 0x80:
         return int.from_bytes(raw[1:], "big")
     return int(raw.split(b"\0")[0].strip() or b"0", 8)
 
 
 def tar_header(block: bytes) -> tuple[str, int, bytes] | None:
-    """The name, size and flag in a tar header, None where it is none (its checksum decides)."""
+    """The name, size and type flag of a tar header; None if its checksum is wrong."""
     if len(block) < 512:
         return None
     try:
@@ -56,34 +56,34 @@ def tar_header(block: bytes) -> tuple[str, int, bytes] | None:
         return None
     name = block[:100].split(b"\0")[0]
     prefix = block[345:500].split(b"\0")[0] if block[257:263] == b"ustar\0" else b""
-    return decoded(prefix + b"/" + name if prefix else name), size, block[156:157]
+    return decode_name(prefix + b"/" + name if prefix else name), size, block[156:157]
 
 
 def _pax(data: bytes) -> dict[str, str]:
-    """The records `LENGTH KEY=VALUE` of an extended tar header."""
+    """Parse the records `LENGTH KEY=VALUE` of an extended tar header."""
     records, at = {}, 0
     while match := _PAX_LENGTH.match(data, at):
         end = max(match.end(), at + int(match[1]))
         key, _, value = data[match.end() : end].partition(b"=")
         if key in {b"path", b"size"}:
-            records[key.decode()] = decoded(value.removesuffix(b"\n"))
+            records[key.decode()] = decode_name(value.removesuffix(b"\n"))
         at = end
     return records
 
 
-def _tar_extension(stream: Stream, size: int, flag: bytes) -> dict[str, str]:
-    """What a header without a file says about the next one."""
+def _tar_extension(stream: ByteStream, size: int, flag: bytes) -> dict[str, str]:
+    """Parse an extension header, which describes the next entry."""
     padded = size + -size % 512
     data = stream.read(min(padded, _EXTENDED_BYTES))[:size]
-    for _ in part(stream, padded - _EXTENDED_BYTES):
+    for _ in take_bytes(stream, padded - _EXTENDED_BYTES):
         pass
     if flag == b"L":
-        return {"path": decoded(data.split(b"\0")[0])}
+        return {"path": decode_name(data.split(b"\0")[0])}
     return _pax(data) if flag == b"x" else {}
 
 
-def tar_members(stream: Stream) -> Iterator[Member]:
-    """The entries of a tar; damage ends it and is noted in the stream's `fault`."""
+def tar_members(stream: ByteStream) -> Iterator[Member]:
+    """Iterate over the entries of a tar; damage ends it and is noted in the stream's `fault`."""
     more: dict[str, str] = {}
     try:
         while (block := stream.read(512)).strip(b"\0"):
@@ -94,7 +94,7 @@ def tar_members(stream: Stream) -> Iterator[Member]:
                 more |= _tar_extension(stream, size, flag)
                 continue
             is_continued = flag == b"S" and block[482] == 1
-            while is_continued:  # the map of a sparse file
+            while is_continued:  # skip the map of a sparse file
                 is_continued = stream.read(512)[504:505] == b"\1"
             size = 0 if flag in b"123456" else max(0, int(more.get("size", size)))
             yield from _tar_member(stream, more.get("path", name), size, flag)
@@ -103,13 +103,13 @@ def tar_members(stream: Stream) -> Iterator[Member]:
         stream.fault = stream.fault or str(error)
 
 
-def _tar_member(stream: Stream, name: str, size: int, flag: bytes) -> Iterator[Member]:
-    """One entry, and then what is left of it passed over."""
+def _tar_member(stream: ByteStream, name: str, size: int, flag: bytes) -> Iterator[Member]:
+    """Yield one entry, then skip what was not read of it."""
     kind = _TAR_KINDS.get(flag, "device")
     if kind == "file" and name.endswith("/"):
         kind = "folder"
-    pieces = part(stream, size)
-    member = Member(name, kind, size, Stream(pieces))
+    pieces = take_bytes(stream, size)
+    member = Member(name, kind, size, ByteStream(pieces))
     yield member
     for _ in pieces:
         pass
@@ -122,11 +122,11 @@ _ZIP_ENTRY = struct.Struct("<4s6H3L5H2L")
 _ZIP_METHODS = {0: "", 8: "deflate", 12: "bzip2"}
 _ZIP_ENCRYPTED = 1
 _ZIP_FULL = 0xFFFFFFFF
-_ZIP_LINK = 0xA000  # among the Unix modes
+_ZIP_LINK = 0xA000  # the file type bits of a symbolic link
 
 
 def _zip_directory(file: BinaryIO) -> tuple[int, int, int]:
-    """Where the directory of a zip starts and ends, and by how much its offsets are shifted."""
+    """The start and end of a zip's directory, and the shift of its offsets."""
     length = file.seek(0, os.SEEK_END)
     start = file.seek(max(0, length - 66_000))
     tail = file.read(66_000)
@@ -135,7 +135,7 @@ def _zip_directory(file: BinaryIO) -> tuple[int, int, int]:
         raise SourceError("broken archive", "the zip has no directory at its end")
     size, offset = struct.unpack_from("<2L", tail, at + 12)
     end = start + at
-    if at >= 76 and tail[at - 76 : at - 72] == b"PK\6\6":  # the 64-bit form stands before it
+    if at >= 76 and tail[at - 76 : at - 72] == b"PK\6\6":  # the 64-bit record precedes it
         size, offset = struct.unpack_from("<2Q", tail, at - 36)
         end -= 76
     if size > end:
@@ -144,7 +144,7 @@ def _zip_directory(file: BinaryIO) -> tuple[int, int, int]:
 
 
 def _zip64(extra: bytes, values: list[int]) -> list[int]:
-    """The sizes and the offset of an entry, where they did not fit their 32 bits."""
+    """The sizes and the offset of an entry, from its 64-bit fields if they exceed 32 bits."""
     at = 0
     while at + 4 <= len(extra):
         tag, length = struct.unpack_from("<2H", extra, at)
@@ -157,7 +157,7 @@ def _zip64(extra: bytes, values: list[int]) -> list[int]:
 
 
 def zip_members(file: BinaryIO, meter: Meter) -> Iterator[Member]:
-    """The entries of a zip, as its directory lists them."""
+    """Iterate over the entries of a zip, as its directory lists them."""
     at, end, shift = _zip_directory(file)
     while at + _ZIP_ENTRY.size <= end:
         file.seek(at)
@@ -167,7 +167,7 @@ def zip_members(file: BinaryIO, meter: Meter) -> Iterator[Member]:
         (_, _, _, flags, method, _, _, _, packed, size, *lengths, _, _, bits, offset) = (
             _ZIP_ENTRY.unpack(entry)
         )
-        name, extra = decoded(file.read(lengths[0])), file.read(lengths[1])
+        name, extra = decode_name(file.read(lengths[0])), file.read(lengths[1])
         at += _ZIP_ENTRY.size + sum(lengths)
         size, packed, offset = _zip64(extra, [size, packed, offset])
         trouble = "" if method in _ZIP_METHODS else "unsupported compression"
@@ -175,19 +175,19 @@ def zip_members(file: BinaryIO, meter: Meter) -> Iterator[Member]:
         pieces = _zip_data(file, offset + shift, packed, _ZIP_METHODS.get(method, ""), meter)
         kind = "folder" if name.endswith(("/", "\\")) else "file"
         kind = "link" if (bits >> 16) & 0xF000 == _ZIP_LINK else kind
-        yield Member(name, kind, size, Stream(pieces), trouble)
+        yield Member(name, kind, size, ByteStream(pieces), trouble)
 
 
 def _zip_data(file: BinaryIO, at: int, packed: int, form: str, meter: Meter) -> Iterator[bytes]:
-    """The content of one entry, from its own header on."""
+    """The content of one entry, found by its local header."""
     file.seek(at)
     local = file.read(30)
     if len(local) < 30 or local[:4] != b"PK\3\4":
         raise EOFError("the entry is not where the directory says")
     file.seek(at + 30 + sum(struct.unpack_from("<2H", local, 26)))
-    pieces = part(whole(file), packed)
+    pieces = take_bytes(stream_from(file), packed)
     if form:
-        yield from inflate(Stream(pieces), form, meter)
+        yield from inflate(ByteStream(pieces), form, meter)
         return
     for piece in pieces:
         meter.count("bytes decompressed", len(piece))

@@ -1,6 +1,6 @@
-"""What a file is, by its first bytes and under its compression: TeX, an archive, or neither.
+"""Recognise a file by its first bytes, below any compression: TeX, an archive, or neither.
 
-Opening what was recognised is left to `loading` and `discovery`.
+`loading` and `discovery` open what is recognised here.
 """
 
 import io
@@ -13,7 +13,7 @@ from typing import BinaryIO
 
 from eqemb.errors import SourceError
 from eqemb.sources.archives import Member, tar_header, tar_members, zip_members
-from eqemb.sources.streams import CHUNK, ENGINES, Meter, Stream, inflate, whole
+from eqemb.sources.streams import CHUNK_BYTES, ENGINES, ByteStream, Meter, inflate, stream_from
 
 _MAGIC = (
     *((magic, form) for form, (magic, _) in ENGINES.items() if magic),
@@ -31,42 +31,42 @@ _MAGIC = (
     (b"7z\xbc\xaf\x27\x1c", "unsupported archive"),
     (b"\x28\xb5\x2f\xfd", "unsupported archive"),
 )
-_TEX = re.compile(
+_TEX_COMMAND = re.compile(
     rb"\\(?:document(?:class|style)|begin\s*\{|input|include|usepackage|(?:re)?newcommand|def\s*\\"
     rb"|(?:sub)*section|chapter|magnification|bye|title|item|label|cite|centerline|noindent)"
 )
 _HEAD = re.compile(
-    rb"\\(?:document(?:class|style)(?!\s*(?:\[[^]]{0,500}\])?\s*\{standalone\})\b|begin\s*\{document\}"
+    rb"\\(?:document(?:class|style)(?!\s*+(?:\[[^]]{0,500}\]\s*+)?\{standalone\})\b|begin\s*\{document\}"
     rb"|magnification\b|bye\b)"
 )
 _MOST_MATCHES = 5_000
-_COMMENT = re.compile(rb"(?<!\\)(?:\\\\)*%")
+_COMMENT_SIGN = re.compile(rb"(?<!\\)(?:\\\\)*%")
 _CONTROLS = bytes(set(range(32)) - set(b"\t\n\v\f\r\x1a\x1b"))
 
 
 def is_text(head: bytes) -> bool:
-    """No control characters to speak of; UTF-16 is text where it says so."""
+    """Whether there are almost no control characters; UTF-16 with a byte order mark is text."""
     if head.startswith((b"\xff\xfe", b"\xfe\xff")):
         return True
     controls = len(head) - len(head.translate(None, _CONTROLS))
     return controls * 200 <= len(head)
 
 
-def live_matches(pattern: re.Pattern[bytes], text: bytes) -> Iterator[re.Match[bytes]]:
-    """Where a pattern stands outside of comments; no more than a few thousand are looked at."""
+def uncommented_matches(pattern: re.Pattern[bytes], text: bytes) -> Iterator[re.Match[bytes]]:
+    """Matches of a pattern outside comments; only the first few thousand are examined."""
     for match in itertools.islice(pattern.finditer(text), _MOST_MATCHES):
         before = text[max(0, match.start() - 2000) : match.start()]
-        if not _COMMENT.search(re.split(rb"[\r\n]", before)[-1]):
+        if not _COMMENT_SIGN.search(re.split(rb"[\r\n]", before)[-1]):
             yield match
 
 
-def has_head(text: bytes) -> bool:
-    r"""Whether a document begins here: an uncommented `\documentclass` or its like."""
-    return any(live_matches(_HEAD, text))
+def has_document_head(text: bytes) -> bool:
+    r"""Whether a document begins here: an uncommented `\documentclass` or similar."""
+    return any(uncommented_matches(_HEAD, text))
 
 
 def identify(head: bytes) -> str:
-    """What a file is, by its first bytes: a form, or the cause why it is no paper."""
+    """Recognise a file by its first bytes: a format, or the cause why it is not a paper."""
     if not head:
         return "empty"
     if head.startswith(b"PK") and head[30:].startswith((b"[Content_Types].xml", b"mimetype")):
@@ -79,21 +79,21 @@ def identify(head: bytes) -> str:
     start = head[:512].lstrip(b"\xef\xbb\xbf \t\r\n").lower()
     if start.startswith((b"<!doctype html", b"<html")):
         return "html only"
-    if start.startswith(b"%auto-ignore") and not has_head(head):
+    if start.startswith(b"%auto-ignore") and not has_document_head(head):
         return "withdrawn"
     if start.startswith(b"{") and b'"paper_id"' in head:
         return "unarxive"
-    return "tex" if is_text(head) and _TEX.search(head) else "no TeX"
+    return "tex" if is_text(head) and _TEX_COMMAND.search(head) else "no TeX"
 
 
 @dataclass(slots=True)
 class Content:
-    """What a file is, its stream at the first byte under its compression."""
+    """A recognised file; its stream starts at the first byte below any compression."""
 
     what: str
-    stream: Stream
+    stream: ByteStream
     file: BinaryIO
-    """The same with random access, which a zip needs."""
+    """The same file with random access, which zip archives need."""
     meter: Meter
     title: str = ""
     """The file name in the gzip header."""
@@ -104,19 +104,19 @@ class Content:
         return self.what in {"tar", "zip"}
 
     def members(self) -> Iterator[Member]:
-        """The entries of an archive, in its own order."""
+        """The entries of an archive, in the archive's order."""
         is_tar = self.what == "tar"
         for member in tar_members(self.stream) if is_tar else zip_members(self.file, self.meter):
             self.meter.count("members")
             yield member
 
 
-def look(file: BinaryIO, meter: Meter) -> Content:
-    """What a file is; what lies beyond its first bytes is not read yet."""
+def open_content(file: BinaryIO, meter: Meter) -> Content:
+    """Recognise a file; only its first bytes are read."""
     file.seek(0)
-    content = Content("", whole(file), file, meter)
+    content = Content("", stream_from(file), file, meter)
     for layer in range(meter.limits.depth + 1):
-        head = content.stream.peek(CHUNK)
+        head = content.stream.peek(CHUNK_BYTES)
         content.what = identify(head)
         if not head and content.stream.fault:
             content.what = "broken archive"
@@ -130,21 +130,21 @@ def look(file: BinaryIO, meter: Meter) -> Content:
             content.what = "no TeX"
         if content.what not in ENGINES:
             return content
-        content.stream = Stream(inflate(content.stream, content.what, meter))
+        content.stream = ByteStream(inflate(content.stream, content.what, meter))
     raise SourceError("archive bomb", f"compressed more than {meter.limits.depth} times over")
 
 
 def _gzip_title(head: bytes) -> str:
-    """The file name that a gzip header carries, if any."""
+    """The file name in a gzip header, or ''."""
     if len(head) < 10 or not head[3] & 8 or head[3] & 4:
         return ""
     name = head[10:266].split(b"\0")[0].decode("latin-1")
     return posixpath.basename(name.replace("\\", "/"))
 
 
-def _has_body(stream: Stream, most: int) -> bool:
-    """Whether the first line of JSON is a paper."""
-    size = CHUNK
+def _has_body(stream: ByteStream, most: int) -> bool:
+    """Whether the first line of JSON holds a paper."""
+    size = CHUNK_BYTES
     while len(head := stream.peek(size)) == size < most and b"\n" not in head:
         size *= 4
     return b'"body_text"' in head.split(b"\n", 1)[0]

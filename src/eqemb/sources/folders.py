@@ -1,6 +1,6 @@
-"""Loose files: which of a folder's TeX files are papers, and which are parts of them.
+"""Decide which loose TeX files of a folder are papers, and which are parts of papers.
 
-Packed papers in the folder are left to `discovery`.
+`discovery` handles packed papers in the folder.
 """
 
 import os
@@ -13,123 +13,146 @@ from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
-from eqemb.sources.content import has_head, identify, is_text, live_matches
+from eqemb.sources.content import has_document_head, identify, is_text, uncommented_matches
 from eqemb.sources.found import Found, Limits
 from eqemb.sources.names import (
     arxiv_id,
-    decoded,
+    decode_name,
+    encodable,
+    is_generic_name,
     is_hidden,
     is_paper,
-    is_wanted,
-    says_nothing,
-    shown,
+    is_text_name,
     suffix,
 )
-from eqemb.sources.streams import CHUNK
+from eqemb.sources.streams import CHUNK_BYTES
 
 _USE = re.compile(
     rb"\\(input|include|subfile|subfileinclude|includestandalone|InputIfFileExists|usepackage"
-    rb"|RequirePackage|documentclass|LoadClass|(?:sub)?(?:import|inputfrom|includefrom))\b\s*"
-    rb"(?:\[[^]]{0,500}\]\s*)?(?:\{([^{}]{0,300})\}(?:\s*\{([^{}]{0,300})\})?|([^][\s{}\\%]{1,300}))"
+    rb"|RequirePackage|documentclass|LoadClass|(?:sub)?(?:import|inputfrom|includefrom))\b\s*+"
+    rb"(?:\[[^]]{0,500}\]\s*+)?(?:\{([^{}]{0,300})\}(?:\s*\{([^{}]{0,300})\})?|([^][\s{}\\%]{1,300}))"
 )
 _MACRO = re.compile(r"\\[A-Za-z@]+|#\d|[{}]")
 _USE_SUFFIXES = {
     **dict.fromkeys((b"usepackage", b"RequirePackage"), ".sty"),
     **dict.fromkeys((b"documentclass", b"LoadClass"), ".cls"),
 }
-_PLAIN = frozenset(("no TeX", "empty", "withdrawn"))
+_JUDGED_BY_NAME = frozenset(("no TeX", "empty", "withdrawn"))
 
 
-class Text(NamedTuple):
-    """What one loose file says."""
+class LooseText(NamedTuple):
+    """What was learned from one loose file."""
 
     has_head: bool
     """Whether a document begins in it."""
     uses: tuple[str, ...]
-    """The files it asks for, as written."""
+    """The files it includes, as written."""
     cause: str = ""
     """Why it cannot be a paper."""
 
 
-def read_text(path: str, limits: Limits) -> Text | None:
-    """What a file says, None where it is no TeX as it stands."""
+def read_text(path: str, limits: Limits) -> LooseText | None:
+    """Read one loose file; None if it is not plain TeX."""
     try:
         with Path(path).open("rb") as file:
-            head = file.read(CHUNK)
+            head = file.read(CHUNK_BYTES)
             what = identify(head)
-            is_named = is_wanted(path) and what in _PLAIN and is_text(head)
+            is_named = is_text_name(path) and what in _JUDGED_BY_NAME and is_text(head)
             if what != "tex" and not is_named:
                 return None
             data = head + file.read(limits.file_bytes - len(head))
     except OSError:
-        return Text(has_head=False, uses=(), cause="unreadable") if is_paper(path) else None
+        return LooseText(has_head=False, uses=(), cause="unreadable") if is_paper(path) else None
     is_main = is_paper(path) or not suffix(path) or any(arxiv_id(path))
     cause = "" if data.strip() else "empty"
-    return Text(is_main and has_head(data), tuple(dict.fromkeys(_uses(data))), cause)
+    return LooseText(is_main and has_document_head(data), tuple(dict.fromkeys(_uses(data))), cause)
 
 
 def _uses(text: bytes) -> Iterator[str]:
-    r"""The files that `\input` and its like ask for."""
-    for match in live_matches(_USE, text):
-        name = decoded(match[2] or match[4] or b"")
+    r"""The files that `\input` and similar commands name."""
+    for match in uncommented_matches(_USE, text):
+        name = decode_name(match[2] or match[4] or b"")
         if match[3] and match[1].endswith((b"import", b"from")):
-            name = f"{name}/{decoded(match[3])}"
+            name = f"{name}/{decode_name(match[3])}"
         end = _USE_SUFFIXES.get(match[1], "")
         yield from (part.strip('" \t\r\n') + end for part in name.split(","))
 
 
-def _entry_kind(entry: "os.DirEntry[str]") -> str:
-    """'file' (also through a link), 'folder', or '' for what is passed over."""
+def leads_outside(path: str, top: str) -> bool:
+    """Whether a path resolves, through symbolic links, to something outside the folder `top`."""
+    return not Path(path).resolve().is_relative_to(Path(top).resolve())
+
+
+def _entry_kind(entry: "os.DirEntry[str]", top: str) -> str:
+    """'file', 'folder', 'outside' for a link that leaves `top`, or '' for anything ignored."""
     try:
-        if entry.is_dir(follow_symlinks=False):
-            return "folder"
-        return "file" if entry.is_file() else ""
-    except OSError:  # a link that leads to itself
+        is_folder = entry.is_dir()
+        if not is_folder and not entry.is_file():
+            return ""
+        if not entry.is_symlink():
+            return "folder" if is_folder else "file"
+        is_outside = leads_outside(entry.path, top)
+    except (OSError, RuntimeError):  # a link to itself
         return ""
+    if is_outside:
+        return "outside"
+    return "" if is_folder else "file"  # the target is walked anyway, and links may form loops
 
 
-def _walk(top: str, most: int) -> tuple[list[str], list[tuple[str, str]]]:
-    """All files below a folder sorted by path, and the folders that could not be listed.
+class _Listing(NamedTuple):
+    """The content of a folder at any depth."""
 
-    Links to folders are not followed. Nearer folders come first, where `most` cuts it short.
-    """
+    files: list[str]
+    """Sorted by path."""
+    failed: list[tuple[str, str]]
+    """Folders that could not be listed, each with the reason."""
+    outside: list[str]
+    """Links whose target is outside the folder; they are not followed."""
+
+
+def _walk(top: str, most: int) -> _Listing:
+    """List everything below a folder, breadth first; `most` bounds the number of files."""
     files: list[str] = []
     failed: list[tuple[str, str]] = []
+    outside: list[str] = []
     folders = [""]
-    for here in folders:  # it grows
+    for here in folders:  # grows while it is read
         if len(files) >= most:
             break
         try:
             with os.scandir(f"{top}/{here}") as entries:
                 visible = [entry for entry in entries if not is_hidden(entry.name)]
-                listed = sorted((f"{here}{entry.name}", _entry_kind(entry)) for entry in visible)
+                listed = sorted(
+                    (f"{here}{entry.name}", _entry_kind(entry, top)) for entry in visible
+                )
         except OSError as error:
             failed.append((here.rstrip("/") or ".", error.strerror or str(error)))
             continue
         files += [path for path, kind in listed if kind == "file"]
         folders += [f"{path}/" for path, kind in listed if kind == "folder"]
-    return sorted(files, key=lambda path: path.split("/")), failed
+        outside += [path for path, kind in listed if kind == "outside"]
+    return _Listing(sorted(files, key=lambda path: path.split("/")), failed, outside)
 
 
 def _group(folder: str) -> str:
-    """The folder of the top in which a folder lies."""
+    """The top-level folder that a folder lies in."""
     return folder.split("/", 1)[0]
 
 
 def _upward(path: str) -> list[str]:
-    """The folders above a path, the nearest first; the top is ''."""
+    """The folders above a path, nearest first; the top is ''."""
     parts = path.split("/")
     return ["/".join(parts[:end]) for end in range(len(parts) - 1, -1, -1)]
 
 
 class Folder:
-    """The loose TeX of a folder: who includes whom, and hence which files are papers."""
+    """The loose TeX of a folder: which file includes which, and so which files are papers."""
 
     def __init__(self, top: str, limits: Limits, most: int = sys.maxsize) -> None:
         self.top = top
         self._limits = limits
-        self.files, self.failed = _walk(top, most)
-        self.texts: dict[str, Text] = {}
+        self.files, self.failed, self.outside = _walk(top, most)
+        self.texts: dict[str, LooseText] = {}
         self.bad: dict[str, str] = {}
         self._known: set[str] = set()
         self._by_name: dict[tuple[str | None, str], list[str]] = {}
@@ -142,8 +165,8 @@ class Folder:
         self._settle()
 
     def _add(self, path: str) -> None:
-        """Read what a file says, where it may be TeX."""
-        if is_wanted(path) is not False:
+        """Read a file if it may be TeX."""
+        if is_text_name(path) is not False:
             self._known.add(path)
             folder, name = posixpath.split(path)
             for group in (_group(folder), None):
@@ -152,7 +175,7 @@ class Folder:
                 self.texts[path] = text
 
     def add_root(self, path: str) -> None:
-        """Take a file as a paper because someone said so."""
+        """Treat a file as a paper because the user named it."""
         if path not in self.roots:
             if path not in self.texts:
                 self._add(path)
@@ -160,10 +183,10 @@ class Folder:
             self._settle()
 
     def _find_more_roots(self) -> None:
-        """Of texts that are no part of a paper: which are papers, and which cannot be judged.
+        """Find papers among texts that belong to no paper yet, and texts that cannot be read.
 
-        Where no document begins in a folder of the top, nor at the top itself, those of its
-        files are papers that are no part of another.
+        If no document begins in a top-level folder or at the top, every file there that no other
+        file includes is a paper.
         """
         asked_for = set().union(*(self._reach([root]) for root in self.roots))
         parts = set().union(*map(self.files_of, self.roots))
@@ -182,7 +205,7 @@ class Folder:
         self.roots = self.roots.union(*map(self._tops, groups.values()))
 
     def _tops(self, paths: list[str]) -> set[str]:
-        """Those that no other of `paths` leads to; of a ring, the first."""
+        """The paths that no other path includes; of a cycle, the first."""
         reached = {path: self._reach([path]) for path in paths}
         tops = set(paths).difference(*(reached[path] - {path} for path in paths))
         covered = set().union(*(reached[path] for path in tops))
@@ -193,7 +216,7 @@ class Folder:
         return tops
 
     def _reach(self, starts: list[str]) -> set[str]:
-        """The files that the first of `starts` as the main file, and the others, lead to."""
+        """All files included, directly or not, by `starts`, the first of which is the main file."""
         home = posixpath.dirname(starts[0])
         reached, queue = set(starts), list(starts)
         while queue:
@@ -206,7 +229,7 @@ class Folder:
         return reached
 
     def _targets(self, use: str, folders: list[str]) -> Iterator[str]:
-        """The file meant by a name; where macros hide its folder, all that it may be."""
+        """The file that a name refers to; if macros hide its folder, all candidates."""
         tail = _MACRO.split(use)[-1].lstrip("/ ")
         for end in (".tex", "", ".ltx") if tail else ():
             if tail != use:
@@ -219,7 +242,7 @@ class Folder:
                     return
 
     def _alike(self, tail: str, folder: str) -> list[str]:
-        """The parts whose path ends so: in the same folder of the top, else anywhere; a few."""
+        """Parts whose path ends in `tail`, in the same top-level folder or else anywhere."""
         for group in (_group(folder), None):
             paths = self._by_name.get((group, posixpath.basename(tail)), ())[:1000]
             paths = [path for path in paths if f"/{path}".endswith(f"/{tail}")]
@@ -228,7 +251,7 @@ class Folder:
         return []
 
     def _settle(self) -> None:
-        """Count the main files of each folder, and give every part to the nearest above it."""
+        """Count the main files of each folder, and assign every part to the nearest above it."""
         self._here = Counter(map(posixpath.dirname, self.roots))
         self._beneath = Counter(folder for root in self.roots for folder in _upward(root))
         self._text_folders = {
@@ -238,32 +261,34 @@ class Folder:
         }
         self._own: dict[str, list[str]] = {}
         for path in self.files:
-            if path not in self.roots and (is_wanted(path) or path in self.texts):
+            if path not in self.roots and (is_text_name(path) or path in self.texts):
                 owner = next((folder for folder in _upward(path) if folder in self._here), None)
                 if owner is not None:
                     self._own.setdefault(owner, []).append(path)
 
     def files_of(self, root: str) -> tuple[str, ...]:
-        """A paper's files: those of its folder and below, and whatever they lead to."""
+        """The files of a paper: those in its folder and below, and all files these include."""
         reached = self._reach([root, *self._own.get(posixpath.dirname(root), [])])
         return tuple(sorted(reached, key=lambda path: path.split("/")))
 
     def find(self, path: str) -> Found:
-        """A file as found, a paper with all its files; where its name is due, a path stands yet."""
+        """A file as a `Found`, a paper with all its files; its name is still a path."""
         folder = posixpath.dirname(path)
-        if path in self.roots and self._here[folder] == 1:  # it is the paper's own
+        if path in self.roots and self._here[folder] == 1:  # the folder is the paper's own
             folder = posixpath.dirname(folder)
-        found = Found(path, shown(path), shown(_group(folder)), "file", f"{self.top}/{path}")
+        found = Found(
+            path, encodable(path), encodable(_group(folder)), "file", f"{self.top}/{path}"
+        )
         if path not in self.roots:
             return found
         above = [folder for folder in _upward(path) if self._beneath[folder] == 1]
         own = posixpath.dirname(path)
-        if own not in above or not own or not says_nothing(path):
+        if own not in above or not own or not is_generic_name(path):
             own = path
         name = next((folder for folder in above if any(arxiv_id(folder))), own)
         files = self.files_of(path)
         return replace(found, name=name, kind="folder", path=self.top, root=path, files=files)
 
     def has_text_above(self, path: str) -> bool:
-        """Whether TeX lies beside a file or in a folder above it."""
+        """Whether there is TeX beside a file or in a folder above it."""
         return not self._text_folders.isdisjoint(_upward(path))

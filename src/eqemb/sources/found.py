@@ -1,7 +1,4 @@
-"""What is found and what is opened, the limits it keeps to, and the words for what went wrong.
-
-How papers are found and opened is left to `discovery` and `loading`.
-"""
+"""Data types of this package: papers found and opened, limits, and causes of failure."""
 
 import io
 from dataclasses import dataclass, field, fields
@@ -13,44 +10,46 @@ from eqemb.errors import UsageError
 
 #: A paper, but not in TeX.
 OTHER_FORMS = ("pdf only", "postscript only", "dvi only", "word processor file")
-#: Nothing that was meant as a paper, or nothing left of it.
+#: Not meant as a paper, or nothing is left of it.
 NO_PAPER = ("html only", "no TeX", "empty")
-#: Why a source is no article: the causes of `Found.cause` and of the `SourceError`s of `load`.
+#: A symbolic link that leads out of the given folder; it is not followed.
+OUTSIDE = "link outside folder"
+#: Why a source is not an article: values of `Found.cause` and of `SourceError.cause` from `load`.
 CAUSES = (
     *OTHER_FORMS,
     *NO_PAPER,
     *("withdrawn", "unreadable", "broken archive", "broken record", "unsupported archive"),
-    *("encrypted", "archive bomb", "too large"),
+    *("encrypted", "archive bomb", "too large", OUTSIDE),
 )
-#: What is wrong with a whole source, by what is wrong with the file that it depends on.
-WHOLE = {
+#: Problem of an essential file -> cause for skipping the whole source.
+SOURCE_CAUSES = {
     "truncated archive": "broken archive",
     "encrypted member": "encrypted",
     "unsupported compression": "unsupported archive",
     "file too large": "too large",
 }
-#: What an article may lack: the causes of `Source.problems`.
-PROBLEMS = (*WHOLE, "unsafe member", "not text", "unreadable file")
+#: What an article may lack: values of `Problem.cause` in `Source.problems`.
+PROBLEMS = (*SOURCE_CAUSES, "unsafe member", "not text", "unreadable file", OUTSIDE)
 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What one paper may cost; generous for any real one."""
+    """Limits for one paper, generous for any real one."""
 
     members: int = 20_000
     file_bytes: int = 32 << 20
-    """Of one text file, or one line of JSON."""
+    """Size of one text file, or of one line of JSON."""
     paper_bytes: int = 256 << 20
-    """Decompressed, with everything that has to be passed over."""
+    """Decompressed size, including members that are skipped."""
     ratio: int = 200
-    """Decompressed to compressed, looked at once past 10 MB."""
+    """Decompressed to compressed size, checked beyond 10 MB."""
     depth: int = 3
-    """Archives in archives."""
+    """Nesting of archives."""
 
     def __post_init__(self) -> None:
         for limit in fields(self):
             if (value := getattr(self, limit.name)) < 1:
-                raise UsageError(f"limit {limit.name} is {value}: it has to be at least 1")
+                raise UsageError(f"limit {limit.name} must be at least 1, not {value}")
 
 
 DEFAULTS = Limits()
@@ -58,41 +57,41 @@ DEFAULTS = Limits()
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """One paper as found, not opened yet; cheap to send to another process."""
+    """One paper that was found and not opened yet; cheap to send to another process."""
 
     name: str
-    """The article's identifier, unique among those of the run that are not skipped."""
+    """The article's identifier, unique among the articles of a run."""
     origin: str
-    """For people: the path relative to what was given; the member of an archive after `!`."""
+    """For people: the path relative to the given one, and the archive member after `!`."""
     collection: str
     """The first folder below the given one, or ''."""
     kind: str
-    """'file': open `path`; 'folder': `root` and `files` below `path`; 'data': carried in `data`."""
+    """'file': open `path`; 'folder': `root` and `files` below `path`; 'data': use `data`."""
     path: str
     root: str = ""
     files: tuple[str, ...] = ()
     data: bytes | None = field(default=None, repr=False)
     form: str = "tex"
-    """'tex' or 'unarxive'."""
+    """The name of its format in `eqemb.readers.registry`."""
     cause: str = ""
-    """Why it is skipped; '' where it is to be loaded."""
+    """Why it is skipped; '' if it is to be loaded."""
     detail: str = ""
 
     def open(self) -> BinaryIO:
-        """Its one file."""
+        """Open its only file."""
         return Path(self.path).open("rb") if self.data is None else io.BytesIO(self.data)
 
 
 @dataclass(slots=True)
 class Source:
-    """One paper opened: its TeX files by path, as bytes."""
+    """One opened paper: its files as bytes, by path."""
 
     name: str
     origin: str
     collection: str
     form: str
     files: dict[str, bytes] = field(default_factory=dict)
-    """By posix path relative to the main file's folder or the archive's top ('../a.tex' occurs)."""
+    """By POSIX path relative to the main file's folder, or to the archive's top."""
     main: str | None = None
-    """The main file, where the form fixes it."""
+    """The main file, if the source determines it."""
     problems: list[Problem] = field(default_factory=list)

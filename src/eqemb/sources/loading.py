@@ -1,6 +1,6 @@
-"""Open one paper: keep its TeX files in memory, and note what it lacks.
+"""Open one paper: keep its TeX files in memory, and note what is missing.
 
-Which files those are by name and by content, `names` and `content` say.
+`names` and `content` decide which files are TeX.
 """
 
 import posixpath
@@ -10,23 +10,23 @@ from typing import BinaryIO
 from eqemb.article import Problem
 from eqemb.errors import SourceError
 from eqemb.sources.archives import Member
-from eqemb.sources.content import identify, is_text, look
-from eqemb.sources.found import DEFAULTS, WHOLE, Found, Limits, Source
-from eqemb.sources.names import bare, is_hidden, is_paper, is_wanted, safe_path
-from eqemb.sources.streams import SIP, Meter, Stream, whole
+from eqemb.sources.content import identify, is_text, open_content
+from eqemb.sources.folders import leads_outside
+from eqemb.sources.found import DEFAULTS, OUTSIDE, SOURCE_CAUSES, Found, Limits, Source
+from eqemb.sources.names import is_hidden, is_paper, is_text_name, safe_path, strip_suffixes
+from eqemb.sources.streams import COMPRESSED_BYTES, ByteStream, Meter, stream_from
 
 
 def load(found: Found, limits: Limits = DEFAULTS) -> Source:
-    """Open one paper; a `SourceError` says why it cannot be had."""
+    """Open one paper; raise `SourceError` with the cause if that fails."""
     if found.cause:
         raise SourceError(found.cause, found.detail)
     source = Source(found.name, found.origin, found.collection, found.form)
     try:
         if found.kind == "folder":
             _load_folder(source, found, Meter(limits))
-        elif found.form == "unarxive":
-            source.main = f"{posixpath.basename(found.name)}.json"
-            source.files[source.main] = found.data or b""
+        elif found.form != "tex":
+            _load_document(source, found, limits)
         else:
             with found.open() as file:
                 _load_file(source, file, Meter(limits))
@@ -35,36 +35,51 @@ def load(found: Found, limits: Limits = DEFAULTS) -> Source:
     return source
 
 
+def _load_document(source: Source, found: Found, limits: Limits) -> None:
+    """Fill a source with a document that is one file, or one record."""
+    with found.open() as file:
+        data = file.read(limits.file_bytes + 1)
+    if len(data) > limits.file_bytes:
+        raise SourceError("too large", f"more than {limits.file_bytes:,} bytes")
+    is_record = found.form == "unarxive"  # a line of a file has no file name
+    name = f"{found.name}.json" if is_record else found.origin.rpartition("!")[2]
+    source.main = posixpath.basename(name)
+    source.files[source.main] = data
+
+
 def _load_file(source: Source, file: BinaryIO, meter: Meter) -> None:
-    """Fill a source from one file: an archive, or a single text under the name it had if known."""
-    content = look(file, meter)
+    """Fill a source from one file: an archive, or a single text under its original name."""
+    content = open_content(file, meter)
     if content.is_archive:
         for member in content.members():
             _take(source, member, meter)
     elif content.what == "tex":
         name = content.title or posixpath.basename(source.origin.rpartition("!")[2])
-        source.main = name if is_paper(name) else f"{bare(name)}.tex"
+        source.main = name if is_paper(name) else f"{strip_suffixes(name)}.tex"
         _keep(source, source.main, content.stream, meter)
     else:
         raise SourceError(content.what, content.stream.fault)
     fault = content.stream.fault
     if fault and not any(problem.cause == "truncated archive" for problem in source.problems):
         source.problems.append(Problem("truncated archive", detail=fault))
-    if not any(is_wanted(path) is None or is_paper(path) for path in source.files):
+    if not any(is_text_name(path) is None or is_paper(path) for path in source.files):
         raise _no_text(source)
 
 
 def _load_folder(source: Source, found: Found, meter: Meter) -> None:
-    """Fill a source from loose files; all but the main one may fail."""
+    """Fill a source from loose files; any but the main file may fail."""
     if len(found.files) > meter.limits.members:
         raise SourceError("too large", f"more than {meter.limits.members:,} files")
     home = posixpath.dirname(found.root) or "."
     source.main = posixpath.basename(found.root)
     for path in found.files:
         name = posixpath.relpath(path, home)
+        if path != found.root and leads_outside(f"{found.path}/{path}", found.path):
+            source.problems.append(Problem(OUTSIDE, name))  # the link has changed since `discover`
+            continue
         try:
             with Path(found.path, path).open("rb") as file:
-                _keep(source, name, whole(file), meter)
+                _keep(source, name, stream_from(file), meter)
         except OSError as error:
             if path == found.root:
                 raise
@@ -74,37 +89,37 @@ def _load_folder(source: Source, found: Found, meter: Meter) -> None:
 
 
 def _no_text(source: Source) -> SourceError:
-    """Why there is no text in a source: the gravest of its problems."""
-    for cause in WHOLE:
+    """Why a source has no text: its most serious problem."""
+    for cause in SOURCE_CAUSES:
         for problem in source.problems:
             if problem.cause == cause:
-                return SourceError(WHOLE[cause], problem.detail or problem.file)
-    return SourceError("no TeX", "no file in it looks like TeX")
+                return SourceError(SOURCE_CAUSES[cause], problem.detail or problem.file)
+    return SourceError("no TeX", "none of its files looks like TeX")
 
 
 def _take(source: Source, member: Member, meter: Meter) -> None:
-    """Keep a member of an archive where it is TeX; note what is refused."""
+    """Keep an archive member if it is TeX; note what is refused."""
     path = safe_path(member.name)
     if path is None:
         detail = "its path leaves the archive"
         source.problems.append(Problem("unsafe member", member.name, detail=detail))
         return
-    wanted = is_wanted(path)
+    wanted = is_text_name(path)
     if not path or member.kind == "folder" or wanted is False or is_hidden(path):
         return
     if member.kind != "file":
-        if wanted:  # by its name: a figure is not ours to miss
+        if wanted:  # judged by its name: a missing figure is not reported
             detail = f"a {member.kind}, not a file"
             source.problems.append(Problem("unsafe member", path, detail=detail))
     elif member.trouble:
         source.problems.append(Problem(member.trouble, path))
-    elif wanted or identify(member.stream.peek(SIP)) == "tex":
+    elif wanted or identify(member.stream.peek(COMPRESSED_BYTES)) == "tex":
         _keep(source, path, member.stream, meter)
 
 
-def _keep(source: Source, path: str, stream: Stream, meter: Meter) -> None:
-    """Keep one text, or note why not; it is read only as far as the limit."""
-    if not is_text(stream.peek(SIP)):
+def _keep(source: Source, path: str, stream: ByteStream, meter: Meter) -> None:
+    """Keep one text, or note why not; no more than the limit is read."""
+    if not is_text(stream.peek(COMPRESSED_BYTES)):
         source.problems.append(Problem("not text", path))
         return
     data = stream.read(meter.limits.file_bytes + 1)

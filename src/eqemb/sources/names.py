@@ -1,14 +1,16 @@
-"""What names say: which files may be TeX, which are packed papers, what an article is called.
+"""What file names tell: which files may be TeX or packed papers, and what an article is called.
 
-Only names are looked at; what a file really is, its content decides (`content`).
+Only names are considered here; `content` recognises files by their content.
 """
 
 import posixpath
 import re
 from collections import Counter
 
+from eqemb.sources.formats import format_of
+
 _PAPER = (".tex", ".ltx", ".latex")
-_TEX = (*_PAPER, ".sty", ".cls", ".def", ".clo", ".bbl", ".tikz", ".inp")
+_TEX_SUFFIXES = (*_PAPER, ".sty", ".cls", ".def", ".clo", ".bbl", ".tikz", ".inp")
 _PACKED = (".gz", ".tgz", ".tar", ".zip", ".bz2", ".tbz", ".tbz2", ".xz", ".txz", ".jsonl")
 _OTHER_FORM = (".pdf", ".ps", ".dvi", ".doc", ".docx", ".rtf")
 _NEVER_TEXT = (
@@ -21,9 +23,9 @@ _NEVER_TEXT = (
     " .cpp .hpp .java .class .jar .js .ts .rs .go .f .f90 .pl .sh .bat .rb .jl .sage .exe .dll .so"
     " .o .a .whl .mp3 .mp4 .avi .mov .mpg .wav .webm"
 )
-#: What `fetch` writes beside the papers it fetched: about papers, and none itself.
-ACCOUNT = "metadata.jsonl"
-#: Never opened, neither as a paper nor as a part of one: figures, data, programs, what TeX writes.
+#: Written by `fetch` beside the papers: metadata about papers, not a paper.
+METADATA_FILE = "metadata.jsonl"
+#: Never opened as a paper or a part of one: figures, data, programs, output of TeX.
 NEVER = frozenset(_NEVER_TEXT.split())
 _NOT_TEX = NEVER.union(_OTHER_FORM, _PACKED)
 _FIGURE = NEVER.union(_OTHER_FORM, [".txt"])
@@ -42,7 +44,7 @@ _OLD_ID = re.compile(
     rf"{_START}({'|'.join(_ARCHIVES)})(?:\.[A-Z]{{2}})?[/_-]?{_OLD_NUMBER.pattern}(?![0-9A-Za-z])"
 )
 _PDF_ID = re.compile(rf"(?:.*/)?(?:{_NEW_ID.pattern}|{_OLD_ID.pattern})\.pdf")
-#: `ARTICLE#n`, `ARTICLE(2.3)` and `ARTICLE:label` name equations: these may not be in ARTICLE.
+#: `ARTICLE#n`, `ARTICLE(2.3)` and `ARTICLE:label` name equations, so names have none of these.
 _FORBIDDEN = re.compile(r"[#():\x00-\x1f\x7f]")
 
 
@@ -70,53 +72,55 @@ def suffix(name: str) -> str:
     return posixpath.splitext(name)[1].lower()
 
 
-def bare(name: str) -> str:
-    """A file name without the suffixes we know (`0704.0001` has none)."""
+def strip_suffixes(name: str) -> str:
+    """A file name without known suffixes (`0704.0001` has none)."""
     for _ in range(8):  # a hostile name may have millions
-        if suffix(name) in {*_PACKED, *_PAPER, *_OTHER_FORM}:
+        if suffix(name) in {*_PACKED, *_PAPER, *_OTHER_FORM} or format_of(name):
             name = posixpath.splitext(name)[0]
     return name
 
 
 def is_paper(path: str) -> bool:
-    """Whether the name is that of a text that may be a paper by itself."""
+    """Whether this is the name of a text that may be a paper by itself."""
     return suffix(path) in _PAPER
 
 
 def is_archive(path: str) -> bool:
-    """Whether the name is that of a packed paper, as against a packed figure (`a.eps.gz`)."""
+    """Whether this is the name of a packed paper, rather than of a packed figure (`a.eps.gz`)."""
     return suffix(path) in _PACKED and suffix(posixpath.splitext(path)[0]) not in _FIGURE
 
 
 def is_packed(path: str) -> bool:
-    """Whether the name is that of a paper on its own, packed or as arXiv's PDF."""
+    """Whether this is the name of a separate paper: packed, or a PDF from arXiv."""
     return is_archive(path) or bool(_PDF_ID.fullmatch(path))
 
 
-def is_meant(path: str) -> bool:
-    """Whether someone meant the file as a paper, so that not reading it is worth a word."""
-    return is_archive(path) or suffix(path) in {*_PAPER, *_OTHER_FORM}
+def looks_like_paper(path: str) -> bool:
+    """Whether the name suggests a paper, so that it is reported if it cannot be read."""
+    return is_archive(path) or suffix(path) in {*_PAPER, *_OTHER_FORM} or bool(format_of(path))
 
 
-def is_wanted(path: str) -> bool | None:
-    """Whether a file belongs to a paper's text, by its name; None: its content says."""
-    if suffix(path) in _TEX or posixpath.basename(path).startswith("00README"):
+def is_text_name(path: str) -> bool | None:
+    """Whether the name is that of a paper's text; None if the content must decide."""
+    if suffix(path) in _TEX_SUFFIXES or posixpath.basename(path).startswith("00README"):
         return True
-    return False if suffix(path) in _NOT_TEX else None
+    return False if suffix(path) in _NOT_TEX or format_of(path) else None
 
 
-def is_never(path: str) -> bool:
-    """Whether a file is no paper, whatever it holds."""
-    return suffix(path) in NEVER or posixpath.basename(path) == ACCOUNT
+def is_never_paper(path: str) -> bool:
+    """Whether a file cannot be a paper, whatever its content."""
+    if format_of(path):
+        return False
+    return suffix(path) in NEVER or posixpath.basename(path) == METADATA_FILE
 
 
 def is_hidden(path: str) -> bool:
-    """Whether a file is what git, macOS and editors leave behind."""
+    """Whether a file was left behind by git, macOS or an editor."""
     return any(part.startswith(".") or part == "__MACOSX" for part in path.split("/"))
 
 
 def safe_path(name: str) -> str | None:
-    """A member's path in plain form, '' for the top itself; None where it leads elsewhere."""
+    """A member's normalised path, '' for the top itself; None if it leaves the archive."""
     name = name.replace("\\", "/")
     parts = [part for part in name.split("/") if part not in {"", "."}]
     if name.startswith("/") or ".." in parts or re.match("[A-Za-z]:", name):
@@ -124,27 +128,27 @@ def safe_path(name: str) -> str | None:
     return "/".join(parts)
 
 
-def decoded(raw: bytes) -> str:
-    """A name as text, in the encoding that it must be in."""
+def decode_name(raw: bytes) -> str:
+    """A file name as text: UTF-8, or else Latin-1."""
     try:
         return raw.decode()
     except UnicodeDecodeError:
         return raw.decode("latin-1")
 
 
-def shown(path: str) -> str:
-    """A path as text that UTF-8 can carry."""
+def encodable(path: str) -> str:
+    """A path as text that can be encoded as UTF-8."""
     return path.encode("utf-8", "surrogatepass").decode("utf-8", "replace")
 
 
-def says_nothing(path: str) -> bool:
-    """Whether a main file is called what main files are called: its folder names the paper."""
-    return bare(posixpath.basename(path)).lower() in _MAIN_NAMES
+def is_generic_name(path: str) -> bool:
+    """Whether a main file has a generic name, so that its folder names the paper."""
+    return strip_suffixes(posixpath.basename(path)).lower() in _MAIN_NAMES
 
 
 def arxiv_id(path: str) -> tuple[str, str]:
-    """The arXiv identifier that a path ends with, and its version; empty where there is none."""
-    *folders, last = map(bare, path.split("/"))
+    """The arXiv identifier at the end of a path, and its version; both '' if there is none."""
+    *folders, last = map(strip_suffixes, path.split("/"))
     if match := _NEW_ID.search(last):
         return match[1], match[2] or ""
     if match := _OLD_ID.search(last):
@@ -157,20 +161,20 @@ def arxiv_id(path: str) -> tuple[str, str]:
 
 
 def plain_name(path: str) -> tuple[str, str]:
-    """The name that a path asks for, and the version that may be added to it."""
+    """The name that a path suggests, and the version that may be appended to it."""
     name, version = arxiv_id(path)
-    name = name or "/".join(map(bare, path.split("/")))
-    return _FORBIDDEN.sub("_", shown(name)) or "_", version
+    name = name or "/".join(map(strip_suffixes, path.split("/")))
+    return _FORBIDDEN.sub("_", encodable(name)) or "_", version
 
 
 class Names:
-    """Gives every article of a run a name of its own."""
+    """Gives every article of a run a unique name."""
 
     def __init__(self) -> None:
         self._count: Counter[str] = Counter()
 
     def claim(self, path: str) -> str:
-        """The name for a path: as it asks, else with its version, else with `~2`, `~3`."""
+        """A unique name for a path: as suggested, else with its version, else with `~2`, `~3`."""
         name, version = plain_name(path)
         if name in self._count:
             name += version

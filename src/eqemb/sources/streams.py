@@ -1,6 +1,6 @@
-"""Bytes one after the other, decompressed within bounds; never more at once than asked for.
+"""Byte streams, decompressed piece by piece within limits.
 
-What the bytes are is left to `archives` and `content`.
+`archives` and `content` interpret the bytes.
 """
 
 import bz2
@@ -13,12 +13,14 @@ from typing import Any, BinaryIO
 from eqemb.errors import SourceError
 from eqemb.sources.found import Limits
 
-CHUNK = 1 << 16
-SIP = 1 << 14  # compressed bytes at a time: small, so that a ratio is seen early
+CHUNK_BYTES = 1 << 16
+#: Compressed bytes read at a time: few, so that a high ratio is noticed early.
+COMPRESSED_BYTES = 1 << 14
+# compressed bytes read at a time: few, so that a high ratio is noticed early
 _RATIO_FROM = 10_000_000
-_DAMAGE = (zlib.error, lzma.LZMAError, EOFError, OSError, ValueError, OverflowError)
+_DECODE_ERRORS = (zlib.error, lzma.LZMAError, EOFError, OSError, ValueError, OverflowError)
 
-#: The first bytes of each compression, and what undoes it.
+#: The first bytes of each compression format, and its decompressor.
 ENGINES: dict[str, tuple[bytes, Callable[[], Any]]] = {
     "gzip": (b"\x1f\x8b", lambda: zlib.decompressobj(31)),
     "bzip2": (b"BZh", bz2.BZ2Decompressor),
@@ -27,8 +29,8 @@ ENGINES: dict[str, tuple[bytes, Callable[[], Any]]] = {
 }
 
 
-class Stream:
-    """Pieces of bytes read as one file with a look ahead; damage ends it and stays in `fault`."""
+class ByteStream:
+    """Pieces of bytes read as one file, with lookahead; damage ends it and is noted in `fault`."""
 
     __slots__ = ("_at", "_buffer", "_pieces", "fault")
 
@@ -39,15 +41,15 @@ class Stream:
         self.fault = ""
 
     def _more(self) -> bytes:
-        """The next piece with anything in it; b"" at the end."""
+        """The next non-empty piece; b"" at the end."""
         try:
             return next(filter(None, self._pieces), b"")
-        except _DAMAGE as error:
+        except _DECODE_ERRORS as error:
             self.fault = str(error) or type(error).__name__
             return b""
 
     def peek(self, size: int) -> bytes:
-        """The next `size` bytes (fewer at the end), left where they are."""
+        """The next `size` bytes (fewer at the end), without consuming them."""
         if len(self._buffer) - self._at < size:
             self.unread(self.read(size))
         return self._buffer[self._at : self._at + size]
@@ -64,12 +66,12 @@ class Stream:
         return b"".join(parts)
 
     def unread(self, data: bytes) -> None:
-        """Put back what was read too much."""
+        """Put back bytes that were read."""
         self._buffer = data + self._buffer[self._at :]
         self._at = 0
 
     def line(self, most: int) -> bytes:
-        """The next line, b"" at the end; of one longer than `most`, its first `most` + 1 bytes."""
+        """The next line, b"" at the end; a longer line than `most` is cut to `most` + 1 bytes."""
         parts, size = [], 0
         while True:
             end = self._buffer.find(b"\n", self._at) + 1
@@ -83,9 +85,10 @@ class Stream:
 
 
 class Meter:
-    """Counts what one paper costs, and stops it where a limit is passed.
+    """Counts what one paper costs, and raises `SourceError` when a limit is exceeded.
 
-    A container of papers is streamed and may be of any size: what is kept and its ratio count.
+    A container of papers may be of any size, since it is streamed: for it, only the bytes kept in
+    memory and the compression ratio are limited.
     """
 
     def __init__(self, limits: Limits, *, is_container: bool = False) -> None:
@@ -94,7 +97,7 @@ class Meter:
         self._counts: Counter[str] = Counter()
 
     def count(self, what: str, size: int = 1) -> None:
-        """So many more "members", "bytes decompressed" or "bytes kept" in memory."""
+        """Count "members", "bytes decompressed" or "bytes kept" in memory."""
         self._counts[what] += size
         cause, most = "too large", self.limits.paper_bytes
         if what == "members":
@@ -103,42 +106,42 @@ class Meter:
             raise SourceError(cause, f"more than {most:,} {what}")
 
     def ratio(self, given: int, taken: int) -> None:
-        """Bytes made of so many compressed ones."""
+        """Check the ratio of decompressed (`given`) to compressed (`taken`) bytes."""
         if given > _RATIO_FROM and given > taken * self.limits.ratio:
             detail = f"decompresses to more than {self.limits.ratio} times its size"
             raise SourceError("archive bomb", detail)
 
 
-def whole(file: BinaryIO) -> Stream:
-    """A file from where it stands to its end."""
-    return Stream(iter(lambda: file.read(CHUNK), b""))
+def stream_from(file: BinaryIO) -> ByteStream:
+    """A stream of a file, from its current position to its end."""
+    return ByteStream(iter(lambda: file.read(CHUNK_BYTES), b""))
 
 
-def part(stream: Stream, size: int) -> Iterator[bytes]:
-    """The next `size` bytes of a stream."""
+def take_bytes(stream: ByteStream, size: int) -> Iterator[bytes]:
+    """The next `size` bytes of a stream, in pieces."""
     while size > 0:
-        piece = stream.read(min(size, CHUNK))
+        piece = stream.read(min(size, CHUNK_BYTES))
         if not piece:
-            raise EOFError(stream.fault or "the archive ends too early")
+            raise EOFError(stream.fault or "the archive ends prematurely")
         size -= len(piece)
         yield piece
 
 
 def _decompress(engine: Any, data: bytes) -> Iterator[bytes]:
-    """All that `data` decompresses to, a chunk at a time (zlib hands back what it did not use)."""
+    """Everything that `data` decompresses to, in chunks (zlib returns input it has not used)."""
     is_full = True
     while is_full and not engine.eof:
-        piece = engine.decompress(data, CHUNK)
+        piece = engine.decompress(data, CHUNK_BYTES)
         yield piece
-        is_full = len(piece) == CHUNK
+        is_full = len(piece) == CHUNK_BYTES
         data = getattr(engine, "unconsumed_tail", b"")
 
 
-def inflate(source: Stream, form: str, meter: Meter) -> Iterator[bytes]:
-    """A compressed stream opened, with those that follow it in the same file (gzip allows it)."""
+def inflate(source: ByteStream, form: str, meter: Meter) -> Iterator[bytes]:
+    """Decompress a stream, and those that follow it in the same file, which gzip allows."""
     magic, make = ENGINES[form]
     engine, taken, given = make(), 0, 0
-    while data := source.read(SIP):
+    while data := source.read(COMPRESSED_BYTES):
         taken += len(data)
         for piece in _decompress(engine, data):
             given += len(piece)
@@ -152,4 +155,4 @@ def inflate(source: Stream, form: str, meter: Meter) -> Iterator[bytes]:
                 return
             meter.count("members")
             engine = make()
-    raise EOFError(source.fault or "the compressed data end too early")
+    raise EOFError(source.fault or "the compressed data end prematurely")

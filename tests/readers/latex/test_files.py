@@ -1,5 +1,7 @@
 r"""The files of a paper: decoding, which one is the main file, what an \input finds."""
 
+import time
+
 import pytest
 
 from eqemb.errors import SourceError
@@ -173,3 +175,29 @@ def test_a_chapter_without_a_document_is_read_and_reported() -> None:
     article = read_files({"chapter.tex": r"Words \begin{equation}a\end{equation}"})
     assert causes(article) == ["no document environment"]
     assert numbers(article) == ["1"]
+
+
+@pytest.mark.parametrize(
+    ("file", "text"),
+    [
+        ("part.tex", r"\input" + " " * 16_000),
+        ("part.tex", r"\import{" * 12_000),
+        ("part.tex", r"\usepackage[" * 4_000),
+        ("part.tex", r"\usepackage[utf8]{" + "inputenc" * 4_000),
+        ("main.tex", r"\[x\footnote" + " " * 16_000),
+        ("main.tex", r"\[x" + r"\cite[" * 4_000),
+        ("main.tex", r"\NewDocumentCommand{\x}{" + " " * 16_000),
+        ("main.tex", r"\newcount\x\advance\x" + " " * 16_000),
+        ("00README", "\n" * 16_000),
+        ("00README", "filename:" * 4_000),
+    ],
+)
+def test_hostile_repetitions_cost_linear_time(file: str, text: str) -> None:
+    """Thousands of blanks, or of openings that nothing closes, cost no quadratic time.
+
+    Quadratic patterns took up to half a minute.
+    """
+    hostile = document(text + "}") if file == "main.tex" else text + "}"
+    start = time.process_time()
+    read_files({"main.tex": PAPER, "other.tex": PAPER, file: hostile})
+    assert time.process_time() - start < 1.5

@@ -4,7 +4,7 @@ import pytest
 
 from eqemb.readers.latex.expand import expand
 from eqemb.readers.latex.files import Files
-from eqemb.readers.latex.gullet import Budget
+from eqemb.readers.latex.frames import Budget
 from eqemb.readers.latex.macros import Slot, def_slots, newcommand_slots, xparse_slots
 from latex_paper import causes, document, expanded, numbers, read, text
 

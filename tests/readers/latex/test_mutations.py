@@ -29,7 +29,7 @@ from eqemb.readers.latex.expand import expand
 from eqemb.readers.latex.files import Files
 from eqemb.readers.latex.structure import Walker
 from few_articles import DEMO
-from latex_paper import Paper, document
+from latex_paper import document, opened
 
 Source = dict[str, bytes]
 
@@ -155,7 +155,7 @@ def limited(seconds: int) -> Iterator[None]:
 def fault(source: Source) -> str | None:
     """What is wrong with the reading of a source; None: nothing."""
     try:
-        article = read_latex(Paper(source))
+        article = read_latex(opened(source))
     except SourceError:
         return None
     except Exception as error:  # noqa: BLE001 - any other is the finding

@@ -44,6 +44,8 @@ def test_sentences(paragraph: str, cut: list[str]) -> None:
         (r"\textcolor{red}{red} \color{blue} blue", "red blue"),
         (r"\LaTeX{} and \TeX", "LaTeX and TeX"),
         (r"one\\two\\[2pt]three", "one two three"),
+        (r"one\\ [-8pt] two\\* [2 \baselineskip]three", "one two three"),
+        (r"one\\ [two] three\\[2pt][four]", "one [two] three [four]"),
         (r"one\,two\ three", "one two three"),
         (r"\vspace{1em}one\hspace*{2pt}two\vskip 3pt plus 1fil three", "onetwo three"),
         (r"\resizebox{2cm}{!}{one} \makebox[2cm][l]{two}", "one two"),
@@ -117,10 +119,17 @@ def test_headings_are_paragraphs() -> None:
     assert article.sections == ["One Two", "Four"]
 
 
+def test_a_title_is_plain_text() -> None:
+    """Its formulas are Unicode, and a dollar sign is one; in the text, `$` keeps its meaning."""
+    article = read(r"\maketitle Words.", r"\title{From \$5 to \textdollar 6: $k_1$-modes, $1$-bit}")
+    assert article.title == "From $5 to $6: k₁-modes, 1-bit"
+    assert article.text.startswith("From ＄5 to ＄6: $k_1$-modes, $1$-bit\n")
+
+
 def test_the_title_is_text() -> None:
     """It comes first, wherever it is given; authors and dates do not come."""
     article = read(r"\maketitle Words.", r"\title{On $x$\thanks{no}}\author{No One}\date{today}")
-    assert article.title == "On $x$"
+    assert article.title == "On x"
     assert article.words() == ["On", "Words"]
 
 

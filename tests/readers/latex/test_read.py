@@ -6,14 +6,13 @@ import pytest
 
 from eqemb.article import EQUATION_MARK, Equation, Problem
 from eqemb.readers.latex import read_latex
-from latex_paper import Paper, by_label, causes, document, numbers, read, read_files
+from latex_paper import by_label, causes, document, numbers, opened, read, read_files
 
 
 def test_an_article_says_where_it_came_from() -> None:
     """Name, origin and collection are the source's, its problems come first."""
-    source = Paper(
-        {"a.tex": document("Words.").encode()}, problems=[Problem("unsafe path", "../x")]
-    )
+    source = opened({"a.tex": document("Words.").encode()})
+    source.problems.append(Problem("unsafe path", "../x"))
     article = read_latex(source)
     assert (article.name, article.origin, article.collection) == ("paper", "here", "tests")
     assert article.main_file == "a.tex"

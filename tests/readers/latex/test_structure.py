@@ -73,6 +73,7 @@ def test_the_environment_is_kept() -> None:
 @pytest.mark.parametrize(
     ("rows", "found"),
     [
+        ("a\\\\ [-8pt] b\\\\*\n[2 em]c", [("1", "a"), ("2", "b"), ("3", "c")]),
         (r"a\nonumber\\b", [("1", r"a \\ b")]),
         (r"a\\b\nonumber", [("1", r"a \\ b")]),
         (r"a\\b\notag\\c\notag\\d", [("1", "a"), ("2", r"b \\ c \\ d")]),
@@ -308,6 +309,35 @@ def test_an_empty_display_without_a_number_is_told_too(body: str) -> None:
     article = read(f"One.\n\n{body} {SECOND}")
     assert [(p.cause, p.file) for p in article.problems] == [("empty equation", "main.tex")]
     assert (article.displays_opened, article.displays_lost) == (2, 0)
+
+
+@pytest.mark.parametrize(
+    "inside",
+    [
+        r"\includegraphics{x}",
+        r"\includegraphics[width=2cm, trim={0 1 0 1}]{fig/x.png} \quad \epsfig{file=y.eps}.",
+        r"\begin{array}{cc} \includegraphics{a} & \includesvg{b} \\[2pt] \end{array}",
+        r"\vcenter{\hbox{\raisebox{-2ex}{\includegraphics*{x}}}} \hspace{1em}",
+    ],
+)
+def test_a_display_of_drawings_is_no_equation(inside: str) -> None:
+    """LaTeX may number it, but there is nothing to extract; the report says what it is."""
+    article = read(
+        rf"One \[{inside}\] \begin{{equation}}{inside}\label{{a}}\end{{equation}}{SECOND}"
+    )
+    assert numbers(article) == ["2"]
+    assert causes(article) == ["drawing in a display", "drawing in a display"]
+    assert article.problems[0].line == 4
+    assert (article.displays_opened, article.displays_lost) == (3, 0)
+
+
+def test_a_formula_with_a_drawing_is_an_equation() -> None:
+    """A drawing may be the argument of a function, and one row of several."""
+    article = read(
+        r"\[f(\includegraphics{x}) = 1\] \begin{align*}\includegraphics{x}\\a\end{align*}"
+    )
+    assert len(article.equations) == 2
+    assert causes(article) == []
 
 
 def test_displays_within_another_are_told() -> None:

@@ -1,21 +1,24 @@
-"""From the LaTeX source of one paper to an `Article`: words and equations in reading order.
+"""Read the LaTeX source of one paper into an `Article`: words and equations in reading order.
 
-    files      decode, choose the main file, find inputs
-    macros     what a definition says: argument specifications and bodies
-    gullet     the machine that runs the source, within budgets; its commands stand in
-               definitions, conditionals and inputs
-    sourcemap  from the expanded text back to files and lines
-    expand     all of that: inputs joined, macros expanded, conditionals decided
+    files      decode files, choose the main file, find inputs
+    macros     parse definitions: argument specifications and bodies
+    frames     the stack of texts being read
+    scanner    read the arguments of commands
+    gullet     expand macros within budgets; its commands are in definitions, conditionals, inputs
+    sourcemap  map positions of the expanded text back to files and lines
+    expand     all of the above: join inputs, expand macros, decide conditionals
     prose      running text: sentences, accents, characters
-    numbering  counters as LaTeX counts them
-    displays   one display: its rows, labels, tags; the independent count of displays
-    walker     walk the expanded source: text, displays, labels, references
-    structure  what single commands do on that walk
-    read       all of it, for one source
-    commands   what is known about commands and environments, as tables
+    numbering  LaTeX's counters
+    displays   the rows, labels and tags of one display; the independent count of displays
+    text_walk, display_walk
+               walk over the expanded source: text and references; displays and their numbers
+    structure  what each command does on that walk
+    found      the result of the walk
+    read       all of this, for one source
+    commands   tables of commands and environments
 
-Nothing here executes anything, touches the disk or raises on bad LaTeX: what cannot be read
-becomes a `Problem` with its cause, file and line.
+Nothing here runs programs, touches the disk or raises on bad LaTeX: what cannot be read becomes a
+`Problem` with its cause, file and line.
 """
 
 from eqemb.readers.latex.read import read_latex

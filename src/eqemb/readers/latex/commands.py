@@ -1,11 +1,12 @@
-"""What the reader knows about commands and environments: tables, no code.
+"""Tables of commands and environments: what the reader knows about LaTeX.
 
-Only what changes reading stands here. A command in none of these tables is reported as
-unknown and read as if it were formatting: its name is dropped, its arguments are text.
+Only what affects reading is listed. A command in none of these tables is reported as unknown and
+read as formatting: its name is dropped and its arguments are text.
 """
 
 from typing import Final
 
+from eqemb.article import DOLLAR
 from eqemb.formula import MATHEMATICS
 
 
@@ -30,7 +31,7 @@ UNNUMBERED_DISPLAYS: Final = PLAIN_DISPLAYS | frozenset(
     f"{name}*" for name in NUMBERED_DISPLAYS | PLAIN_DISPLAYS
 )
 DISPLAYS: Final = NUMBERED_DISPLAYS | UNNUMBERED_DISPLAYS
-#: Mandatory arguments after \begin of a display, which are no mathematics ("alignat{2}").
+#: Mandatory arguments after \begin of a display that are not mathematics ("alignat{2}").
 DISPLAY_ARGUMENTS: Final = {
     name + star: 1
     for name in ("alignat", "xalignat", "xxalignat", "IEEEeqnarray")
@@ -38,12 +39,12 @@ DISPLAY_ARGUMENTS: Final = {
 }
 #: Displays that number their own rows 2a, 2b, ...
 GROUP_DISPLAYS: Final = names("subeqnarray subnumcases")
-#: Environments around displays that do so.
+#: Environments around displays that number them so.
 SUBEQUATIONS: Final = names("subequations mathletters dgroup") | GROUP_DISPLAYS
 
 # ---------------------------------------------------------------- environments
 
-#: Not LaTeX inside: skipped to the matching \end before anything else looks at it.
+#: Not LaTeX inside: skipped up to the matching \end before any other processing.
 VERBATIM: Final = names(
     "verbatim verbatim* Verbatim BVerbatim LVerbatim SaveVerbatim verbatimtab alltt lstlisting "
     "minted comment filecontents filecontents* semiverbatim pyconsole pycode luacode luacode* "
@@ -65,7 +66,7 @@ MUTED: Final = names(
     "procedure pseudocode program thebibliography bibdiv biblist references authors titlepage "
     "icmlauthorlist tablenotes TAB keyboard"
 )
-#: Mandatory arguments after \begin{name}, which are no text.
+#: Mandatory arguments after \begin{name} that are not text.
 ENVIRONMENT_ARGUMENTS: Final = {
     "minipage": 1, "tabular": 1, "tabular*": 2, "tabularx": 2, "tabulary": 2, "longtable": 1,
     "multicols": 1, "wrapfigure": 2, "wraptable": 2, "adjustbox": 1, "subfigure": 1,
@@ -82,7 +83,7 @@ OPTIONAL_IS_TEXT: Final = names(
     "assumption property observation thm lem prop cor defn rem"
 )
 
-#: Statements and lists: sentences do not run into them or out of them.
+#: Statements and lists: sentences do not continue across their borders.
 SEPARATE: Final = OPTIONAL_IS_TEXT | names("abstract itemize enumerate description quotation")
 
 # ---------------------------------------------------------------- commands in text
@@ -91,16 +92,16 @@ HEADINGS: Final = {
     "part": 0, "chapter": 1, "section": 2, "subsection": 3, "subsubsection": 4,
     "paragraph": 5, "subparagraph": 6, "addchap": 1, "addsec": 2, "chap": 1,
 }  # fmt: skip
-TITLES: Final = names("title icmltitle papertitle Title titre aistatstitle mlsystitle")
-#: The sentence that holds one of these refers to the labels named in its argument.
+TITLE_COMMANDS: Final = names("title icmltitle papertitle Title titre aistatstitle mlsystitle")
+#: A sentence with one of these refers to the labels in its argument.
 REFERENCES: Final = names(
     "ref eqref cref Cref autoref autorefs vref Vref pageref nameref labelcref crefrange Crefrange "
     "fref Fref prettyref refeq Autoref hyperref vpageref eqrefs Eqref subref zcref thref "
     "refrange subeqref"
 )
-#: These make an equation numbered under showonlyrefs / autonum.
+#: With showonlyrefs or autonum, an equation that one of these refers to is numbered.
 EQUATION_REFERENCES: Final = names("eqref refeq cref Cref autoref labelcref ref vref crefrange")
-#: Text of their own, placed after the paragraph that holds them: the last argument is read.
+#: Separate text, placed after the current paragraph: the last argument is read.
 ASIDES: Final = {
     "footnote": 1, "footnotetext": 1, "caption": 1, "captionof": 2, "sidenote": 1, "marginnote": 1,
     "marginpar": 1, "endnote": 1, "bicaption": 2, "topcaption": 1, "tablefootnote": 1,
@@ -137,7 +138,7 @@ _DROP_1 = """
     AtBeginDocument AtEndDocument excludecomment includecomment specialcomment arraystretch tag
     usebox sbox DeclareMathVersion mathversion aftergroup inst samethanks authorcr ltx@label
     """
-#: name -> number of mandatory arguments that are no text (optional ones always go).
+#: name -> number of mandatory arguments that are not text (optional ones are always dropped).
 DROP_ARGUMENTS: Final = dict.fromkeys(_DROP_1.split(), 1) | {
     "textcolor": 1, "colorbox": 1, "fcolorbox": 2, "href": 1, "setlength": 2, "addtolength": 2,
     "settowidth": 2, "settoheight": 2, "fontsize": 2, "addcontentsline": 3, "addtocontents": 2,
@@ -153,8 +154,8 @@ DROP_ARGUMENTS: Final = dict.fromkeys(_DROP_1.split(), 1) | {
     "inputminted": 2, "import": 2, "subimport": 2, "stripsep": 0, "adjustbox": 1, "psfrag": 2,
     "changes": 0, "overfullrule": 0, "specialrule": 3, "footnotemark": 0, "tikz": 1, "tcbset": 1,
 }  # fmt: skip
-#: Followed by a length that is no text ("\vskip 1em plus 2pt").
-LENGTHS: Final = names(
+#: Followed by a length that is not text ("\vskip 1em plus 2pt").
+LENGTH_COMMANDS: Final = names(
     "vskip hskip kern mskip mkern parskip parindent baselineskip hangindent raise lower "
     "moveleft moveright hsize vsize textwidth textheight columnsep topmargin "
     "oddsidemargin evensidemargin parsep itemsep topsep abovedisplayskip belowdisplayskip "
@@ -163,8 +164,8 @@ LENGTHS: Final = names(
     "lineskip lineskiplimit jot abovedisplayshortskip belowdisplayshortskip leftskip rightskip "
     "parfillskip hoffset voffset"
 )
-#: Characters that have a name.
-CHARACTERS: Final = {
+#: Characters written by name.
+NAMED_CHARACTERS: Final = {
     "ss": "ß", "ae": "æ", "AE": "Æ", "oe": "œ", "OE": "Œ", "o": "ø", "O": "Ø", "aa": "å",
     "AA": "Å", "l": "ł", "L": "Ł", "i": "ı", "j": "ȷ", "dh": "ð", "DH": "Ð", "th": "þ",
     "TH": "Þ", "dj": "đ", "DJ": "Đ", "ng": "ŋ", "SS": "SS", "S": "§", "P": "¶",
@@ -174,28 +175,28 @@ CHARACTERS: Final = {
     "textquotedblright": "”", "TeX": "TeX", "LaTeX": "LaTeX", "LaTeXe": "LaTeX2e",
     "BibTeX": "BibTeX", "textregistered": "®", "texttrademark": "™", "textdegree": "°",
     "guillemotleft": "«", "guillemotright": "»", "textbar": "|", "textless": "<",
-    "textgreater": ">", "euro": "€", "lq": "‘", "rq": "’", "slash": "/", "textdollar": "＄",
+    "textgreater": ">", "euro": "€", "lq": "‘", "rq": "’", "slash": "/", "textdollar": DOLLAR,
     "textasteriskcentered": "*", "textbullet": "•", "textperiodcentered": "·", "quad": " ",
     "qquad": " ", "space": " ", "newline": " ", "hfill": " ", "linebreak": " ", "break": " ",
     "par": "\n\n", "thinspace": " ", "enspace": " ", "nobreakspace": " ",
     "etalchar": "", "cr": " ", "tabularnewline": " ", "hphantom": " ", "textsuperscript": " ",
 }  # fmt: skip
 #: Accent command -> combining character.
-ACCENTS: Final = {
+TEXT_ACCENTS: Final = {
     "'": "\u0301", "`": "\u0300", "^": "\u0302", '"': "\u0308", "~": "\u0303", "=": "\u0304",
     ".": "\u0307", "c": "\u0327", "v": "\u030c", "u": "\u0306", "H": "\u030b", "k": "\u0328",
     "r": "\u030a", "d": "\u0323", "b": "\u0331", "t": "\u0361",
 }  # fmt: skip
 
-#: What nobody means anything else by.
+#: Never redefined with another meaning.
 UNTOUCHABLE: Final = names(
     "begin end documentclass document enddocument label ref eqref section subsection chapter item "
     "newcommand renewcommand def let if else fi input include usepackage csname endcsname"
 )
-#: Commands whose meaning the reader itself knows: authors' and styles' redefinitions of
-#: these are looks, not meaning, and are not followed.
+#: Commands whose meaning the reader knows. Redefinitions by authors and styles change their
+#: appearance, not their meaning, and are ignored.
 STRUCTURAL: Final = (
-    frozenset(HEADINGS) | TITLES | REFERENCES | frozenset(ASIDES)
+    frozenset(HEADINGS) | TITLE_COMMANDS | REFERENCES | frozenset(ASIDES)
     | (frozenset(DROP_ARGUMENTS) - names("todo fixme tag phantom color index state"))
     | names("par newline space hfill linebreak quad qquad ldots dots")
     | names(
@@ -211,7 +212,7 @@ STRUCTURAL: Final = (
     )
 )  # fmt: skip
 
-#: Packages of LaTeX's own distribution that papers carry copies of: programs, not notation.
+#: Packages of the LaTeX distribution that papers carry copies of: programs, not notation.
 STANDARD_PACKAGES: Final = names(
     "acronym algorithm algorithmic algorithm2e algpseudocode algorithmicx amsmath amssymb amsthm "
     "appendix authblk bbm bm booktabs breqn caption cleveref cite color comment csquotes dsfont "
@@ -277,7 +278,7 @@ _TEXT = names("""
     ac acp acf acs acl ACRO gls Gls glspl Glspl acrshort acrlong acrfull
     """)
 
-#: Handled by the expander, or harmless in a preamble.
+#: Handled during expansion, or harmless in a preamble.
 _PREAMBLE = names("""
     def gdef edef xdef let futurelet newcommand renewcommand providecommand newenvironment
     renewenvironment DeclareMathOperator DeclareRobustCommand DeclarePairedDelimiter
@@ -288,7 +289,7 @@ _PREAMBLE = names("""
 
 #: Every command name that is not reported as unknown.
 KNOWN: Final = (
-    _TEXT | MATHEMATICS | _PREAMBLE | LENGTHS | frozenset(CHARACTERS) | frozenset(ACCENTS)
-    | frozenset(HEADINGS) | TITLES | REFERENCES | frozenset(ASIDES)
-    | frozenset(DROP_ARGUMENTS)
+    _TEXT | MATHEMATICS | _PREAMBLE | LENGTH_COMMANDS | frozenset(NAMED_CHARACTERS)
+    | frozenset(TEXT_ACCENTS) | frozenset(HEADINGS) | TITLE_COMMANDS | REFERENCES
+    | frozenset(ASIDES) | frozenset(DROP_ARGUMENTS)
 )  # fmt: skip

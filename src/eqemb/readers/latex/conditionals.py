@@ -1,18 +1,19 @@
-r"""Actions of the commands that decide: \if..., \ifthenelse, \@ifnextchar and their kin.
+r"""Actions of conditional commands: \if..., \ifthenelse, \@ifnextchar and similar.
 
-The rule for what cannot be decided here (\ifmmode, \ifdim, unknown tests): the first branch is
-read. In mathematics that is the right branch of \ifmmode, the commonest of them.
+If a test cannot be decided here (\ifmmode, \ifdim, unknown tests), the first branch is read. In
+mathematics that is the right branch of \ifmmode, the most common of them.
 """
 
 import re
 
 from eqemb.readers.latex.commands import KNOWN, names
 from eqemb.readers.latex.definitions import csname, is_defined, mangle
-from eqemb.readers.latex.gullet import Action, Frame, Gullet
+from eqemb.readers.latex.frames import Action, Frame
+from eqemb.readers.latex.gullet import Gullet
 from eqemb.readers.latex.macros import FALSE, NO_VALUE, TRUE, Macro, make
 
-_WORD = re.compile(r"\\([A-Za-z@]+)[ \t]*|\\.|%[^\n]*", re.DOTALL)
-#: TeX's and LaTeX's own conditionals: they nest, and end with \fi.
+_COMMAND_NAME = re.compile(r"\\([A-Za-z@]+)[ \t]*|\\.|%[^\n]*", re.DOTALL)
+#: Conditionals of TeX and LaTeX: they nest, and end with \fi.
 _PRIMITIVES = names(
     "if ifcat ifnum ifdim ifodd ifvmode ifhmode ifmmode ifinner ifvoid ifhbox ifvbox ifx ifeof "
     "iftrue iffalse ifcase ifdefined ifcsname iffontchar ifpdf ifxetex ifluatex ifpdftex "
@@ -22,13 +23,13 @@ _PRIMITIVES = names(
 _TRUE = frozenset(("iftrue", "ifpdf", "ifpdftex", "ifPDFTeX"))
 _FALSE = names("iffalse ifxetex ifluatex ifXeTeX ifLuaTeX ifeof if@tempswa iftutex")
 _NUMBERS = re.compile(r"\s*(\\[A-Za-z@]+|-?\d+)\s*([<>=])\s*(\\[A-Za-z@]+|-?\d+)(?:\\relax|\s)?")
-_ASSIGNED = re.compile(r"\s*(?:=|by)?\s*(-?\d+|\\[A-Za-z@]+)\s?")
+_ASSIGNED = re.compile(r"\s*+(?:(?:=|by)\s*+)?(-?\d+|\\[A-Za-z@]+)\s?")
 _CONSTANTS = {r"\pdfoutput": 1, r"\z@": 0, r"\@ne": 1, r"\tw@": 2, r"\thr@@": 3, r"\m@ne": -1}
 _CASE = re.compile(r"\s*(\d+)\s?")
 
 
 def is_conditional(gullet: Gullet, name: str) -> bool:
-    r"""Whether \name opens something that \fi closes."""
+    r"""Whether \name opens a conditional that \fi closes."""
     return name in _PRIMITIVES or name in gullet.flags
 
 
@@ -36,18 +37,18 @@ def is_conditional(gullet: Gullet, name: str) -> bool:
 
 
 def _decide(gullet: Gullet, truth: bool | None) -> None:  # noqa: FBT001
-    """Go on in the branch that is taken; None, undecidable, takes the first."""
+    """Continue in the branch that is taken; None (undecidable) takes the first."""
     gullet.conditionals += 1
     if truth is False and skip_branch(gullet, stop_at_else=True) == "fi":
         gullet.conditionals -= 1
 
 
 def skip_branch(gullet: Gullet, *, stop_at_else: bool) -> str:
-    r"""Pass over text up to the matching \fi (or \else), which is passed over too."""
+    r"""Skip text up to and including the matching \fi or \else."""
     depth = 0
     while True:
         frame = gullet.frames[-1]
-        for match in _WORD.finditer(frame.text, frame.pos):
+        for match in _COMMAND_NAME.finditer(frame.text, frame.pos):
             name = match[1]
             if name is None:
                 continue
@@ -66,7 +67,7 @@ def skip_branch(gullet: Gullet, *, stop_at_else: bool) -> str:
 
 
 def _leave(gullet: Gullet, frame: Frame) -> bool:
-    """The text ended within a skipped branch: go on in what called it, if anything did."""
+    """The text ended within a skipped branch: continue in the frame that called it, if any."""
     frame.pos = len(frame.text)
     if frame.file >= 0 or len(gullet.frames) == 1:
         gullet.problem("unclosed conditional")
@@ -125,14 +126,14 @@ def _ifnum(gullet: Gullet, _: str) -> None:
 
 
 def _integer(gullet: Gullet, text: str) -> int | None:
-    """A number written out, a register, or one of TeX's constants; None where it is neither."""
+    """The value of a literal number, a register or a constant of TeX, or None."""
     if text.startswith("\\"):
         return gullet.registers.get(text, _CONSTANTS.get(text))
     return int(text[:9])
 
 
 def _new_register(gullet: Gullet, _: str) -> None:
-    r"""\newcount\n: its name assigns from here on."""
+    r"""\newcount\n: from here on, its name is an assignment."""
     name = gullet.control_name()
     if name[1:] not in KNOWN:
         gullet.registers[name] = 0
@@ -140,7 +141,7 @@ def _new_register(gullet: Gullet, _: str) -> None:
 
 
 def _assign(gullet: Gullet, token: str) -> None:
-    """A register's name: an assignment to it."""
+    """A register's name: assign to it."""
     gullet.registers[token] = _operand(gullet)
 
 
@@ -161,7 +162,7 @@ def _advance(gullet: Gullet, _: str) -> None:
 
 
 def _show_register(gullet: Gullet, token: str) -> None:
-    r"""\the\n, \number\n; \the of anything else stays."""
+    r"""\the\n, \number\n; \the of anything else is kept."""
     frame = gullet.skip_space()
     match = _ASSIGNED.match(frame.text, frame.pos)
     if match is None or match[1] not in gullet.registers:
@@ -310,7 +311,7 @@ def _test_value(gullet: Gullet, token: str) -> None:
 
 
 def empty_macros() -> dict[str, Macro]:
-    r"""Names that tests compare with: \@empty, \NoValue."""
+    r"""Macros that tests compare with: \@empty, \NoValue."""
     return {
         r"\@empty": make(r"\@empty", (), ""),
         r"\empty": make(r"\empty", (), ""),

@@ -1,9 +1,10 @@
-r"""Actions of the commands that define: \newcommand, \def, \let, \newenvironment and their kin."""
+r"""Actions of commands that define others: \newcommand, \def, \let, \newenvironment and similar."""
 
 import re
 
 from eqemb.readers.latex.commands import DISPLAYS, KNOWN, MUTED, STRUCTURAL, UNTOUCHABLE, VERBATIM
-from eqemb.readers.latex.gullet import FORMAT, TOKEN_AT, Action, Gullet, Runaway
+from eqemb.readers.latex.frames import CONTROL_SEQUENCE_AT, Action, Runaway
+from eqemb.readers.latex.gullet import PRINTED_FORM, Gullet
 from eqemb.readers.latex.macros import (
     MANDATORY,
     Macro,
@@ -16,18 +17,18 @@ from eqemb.readers.latex.macros import (
     xparse_slots,
 )
 
-#: \the... of counters are read by numbering, not expanded: see numbering.py.
+#: \the... of counters are not expanded but handled by numbering.py.
 _COUNTER_FORMAT = re.compile(
     r"\\the(?:equation|parentequation|section|subsection|subsubsection|chapter|part|appendix)$"
 )
-#: What a style file does with pages, files and boxes is a program, not notation: not followed.
+#: Style files program pages, files and boxes with these: not notation, so not expanded.
 _PROGRAM = re.compile(
     r"\\(?:@esphack|@bsphack|immediate|write|csname|expandafter|setbox|hb@xt@|vskip|vspace|vbox"
     r"|advance|futurelet|@for|@tempa|@tempb|clearpage|newpage|if@|protected@|@gobble|@secondoftwo"
     r"|@firstoftwo|refstepcounter|addcontentsline|hsize|parbox|setlength|typeout|PackageError"
     r"|@latex|@mkboth|@startsection|@starttoc|thispagestyle|par|noindent|hrule|vrule)(?![A-Za-z])"
 )
-#: Handled by us, but as likely an author's own word.
+#: Handled by us, but also likely to be an author's own command.
 _NOT_OURS = frozenset((r"\xspace", r"\or", r"\path", r"\Verb", r"\advance", r"\number"))
 _PROTECTED_ENVIRONMENTS = DISPLAYS | VERBATIM | MUTED | {"document", "subequations", "abstract"}
 
@@ -38,19 +39,19 @@ def is_defined(gullet: Gullet, token: str) -> bool:
 
 
 def _is_ours(gullet: Gullet, name: str) -> bool:
-    """Whether a redefinition of `name` is looks: the reader knows what it means."""
+    """Whether the reader knows `name`, so that redefining it only changes its appearance."""
     return name[1:] in STRUCTURAL or (name in gullet.builtins and name not in _NOT_OURS)
 
 
 def _set(
     gullet: Gullet, name: str, macro: Macro, *, everywhere: bool = False, new: bool = False
 ) -> None:
-    r"""Define `name` unless the reader itself knows better what it means.
+    r"""Define `name`, unless the reader knows its meaning.
 
-    `new`: by \newcommand, which LaTeX refuses where the name is taken. So it is the author's own.
+    `new`: defined by \newcommand, which LaTeX rejects for existing names, so it is the author's.
     """
     if _COUNTER_FORMAT.match(name):
-        gullet.define(FORMAT + name, macro, everywhere=everywhere)
+        gullet.define(PRINTED_FORM + name, macro, everywhere=everywhere)
     elif name[1:] in UNTOUCHABLE or (not new and _is_ours(gullet, name)):
         return
     elif gullet.frames[-1].package and (name[1:] in KNOWN or _PROGRAM.search(macro.body)):
@@ -80,7 +81,7 @@ def _number(text: str | None) -> int:
 
 def _def(gullet: Gullet, token: str) -> None:
     frame = gullet.skip_space()
-    match = TOKEN_AT.match(frame.text, frame.pos)
+    match = CONTROL_SEQUENCE_AT.match(frame.text, frame.pos)
     if match is None:
         return
     frame.pos = match.end()
@@ -93,7 +94,7 @@ def _def(gullet: Gullet, token: str) -> None:
 
 
 def _parameter_text(gullet: Gullet) -> str:
-    r"""What stands between the name and the body; \expandafter leaves it in an outer frame."""
+    r"""The text between the name and the body; \expandafter leaves it in an outer frame."""
     text = ""
     while True:
         frame = gullet.frames[-1]
@@ -147,7 +148,7 @@ def _paired_delimiter(gullet: Gullet, token: str) -> None:
         re.sub(r"#(\d)", lambda match: f"#{int(match[1]) + 2}", text)
         for text in (before, after, body)
     )
-    # the group keeps what the body defines (\given) from what follows
+    # a group keeps definitions in the body (\given) local
     growing = rf"{before}\left{left} {body}\right{right} {after}".replace(r"\delimsize", r"\middle")
     sized = rf"{before}#2{left} {body}#2{right} {after}".replace(r"\delimsize", "#2")
     body = rf"\IfBooleanTF{{#1}}{{{growing}}}{{{sized}}}"
@@ -202,7 +203,7 @@ def _new_environ(gullet: Gullet, _: str) -> None:
 
 
 def _verbatim_environment(gullet: Gullet, token: str) -> None:
-    r"""\excludecomment{x}, \lstnewenvironment{x}: not LaTeX inside."""
+    r"""\excludecomment{x}, \lstnewenvironment{x}: the content is not LaTeX."""
     name = gullet.argument().strip()
     if token == r"\includecomment":
         gullet.verbatim.discard(name)
@@ -216,7 +217,7 @@ def _verbatim_environment(gullet: Gullet, token: str) -> None:
 
 
 def _theorem(gullet: Gullet, _: str) -> None:
-    r"""\newtheorem{name}[counter]{Title}[within]: kept for the counters."""
+    r"""\newtheorem{name}[counter]{Title}[within]: kept for its counters."""
     star = gullet.accept("*")
     name = gullet.argument()
     shared = gullet.optional()
@@ -228,7 +229,7 @@ def _theorem(gullet: Gullet, _: str) -> None:
 
 
 def _declare_theorem(gullet: Gullet, _: str) -> None:
-    r"""The \declaretheorem[sibling=counter, numberwithin=counter]{name,name} of thmtools."""
+    r"""\declaretheorem[sibling=counter, numberwithin=counter]{name,name} of thmtools."""
     options = gullet.optional() or ""
     names = gullet.argument()
     options += "," + (gullet.optional() or "")
@@ -242,7 +243,7 @@ def _declare_theorem(gullet: Gullet, _: str) -> None:
 
 
 def _declaration(count: int) -> Action:
-    """Keep a counting command with its arguments, also from style files."""
+    """Keep a counter command with its arguments, also in style files."""
 
     def action(gullet: Gullet, token: str) -> None:
         star = "*" if gullet.accept("*") else ""
@@ -254,7 +255,7 @@ def _declaration(count: int) -> Action:
 
 
 def _for_each(gullet: Gullet, token: str) -> None:
-    r"""\foreach \x in {a,b,...,z}{body}: authors define alphabets so."""
+    r"""\foreach \x in {a,b,...,z}{body}: authors define alphabets this way."""
     if gullet.in_body:
         gullet.write(token)
         return
@@ -282,7 +283,7 @@ def _repeat(gullet: Gullet, variable: str, items: list[str], body: str) -> None:
 
 
 def _csv_list(gullet: Gullet, token: str) -> None:
-    r"""The \forcsvlist{\command}{a,b}; \docsvlist{a,b} for \do (etoolbox)."""
+    r"""\forcsvlist{\command}{a,b}; \docsvlist{a,b} calls \do (etoolbox)."""
     command = r"\do" if token == r"\docsvlist" else gullet.argument()
     items = gullet.argument().split(",")
     gullet.push("".join(f"{command}{{{item.strip()}}}" for item in items[:200]))
@@ -303,7 +304,7 @@ def _items(text: str) -> list[str]:
 
 
 def mangle(name: str) -> str:
-    r"""A control sequence for any name that \csname can make."""
+    r"""A control sequence for any name that \csname can form."""
     letters = (c if c.isascii() and (c.isalpha() or c == "@") else _private(c) for c in name)
     return "\\" + "".join(letters)
 
@@ -317,7 +318,7 @@ def _csname(gullet: Gullet, _: str) -> None:
 
 
 def csname(gullet: Gullet) -> str:
-    r"""Read up to \endcsname, give the control sequence of that name."""
+    r"""Read up to \endcsname, and return the control sequence of that name."""
     return mangle(gullet.expand_string(gullet.until(r"\endcsname")).strip())
 
 
@@ -335,7 +336,7 @@ def _use_name(gullet: Gullet, _: str) -> None:
 
 
 def _expandafter(gullet: Gullet, token: str) -> None:
-    r"""Expand what stands behind the next token first."""
+    """Expand the token after the next one first."""
     first = gullet.argument_token()
     if first == r"\expandafter":
         _expandafter(gullet, token)
@@ -356,7 +357,7 @@ def _expandafter(gullet: Gullet, token: str) -> None:
 
 
 def _skip_prefix(_gullet: Gullet, _token: str) -> None:
-    r"""\long, \global, \protected: the definition that follows is handled as it is."""
+    r"""\long, \global, \protected: handle the definition that follows."""
 
 
 def _global(gullet: Gullet, _: str) -> None:

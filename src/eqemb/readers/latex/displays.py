@@ -1,6 +1,6 @@
-r"""One display: its rows, and for each row the labels, tags and number marks in it.
+"""Parse one display: its rows, and the labels, tags and number marks of each row.
 
-Works on positions in the expanded text and decides nothing about numbers; walker.py does.
+Works on positions in the expanded text. `display_walk` decides about numbers.
 """
 
 import re
@@ -12,13 +12,18 @@ _ROW_TOKEN = re.compile(
     r"\\\\|\\cr(?![A-Za-z])|\\begin\s*\{|\\end\s*\{|\\(?:short)?intertext\s*(?=\{)|\\.|[{}]",
     re.DOTALL,
 )
-_ROW_END = re.compile(r"\*?(?:\[\s*(?:-?[\d.]+\s*[A-Za-z]{2}|-?[\d.]*\\[A-Za-z]+)\s*\])?")
-_MARK = re.compile(
+#: The end of a line break: a star, and a length in brackets. After a blank, only a number with a
+#: unit is a length; other brackets start the next row.
+ROW_END = re.compile(
+    r"\*?(?:\[\s*(?:-?[\d.]+\s*[A-Za-z]{2}|-?[\d.]*\\[A-Za-z]+)\s*\]"
+    r"|\s++\[\s*-?\s*[\d.]+\s*(?:pt|em|ex|cm|mm|in|bp|pc|mu|sp|dd|cc|\\[A-Za-z@]+)\s*\])?"
+)
+_ROW_MARK = re.compile(
     r"\\(?:(?:ltx@)?label\s*\{(?P<label>[^{}]*)\}"
     r"|(?P<tag>tag\*?\s*\{)"
     r"|(?P<prose>(?:short)?intertext\s*\{)"
-    r"|(?P<note>footnote(?:text)?\s*(?:\[[^\]]*\])?\s*\{)"
-    r"|[cC]ite[A-Za-z]*\*?\s*(?:\[[^\]]*\]\s*)*\{[^{}]*\}"
+    r"|(?P<note>footnote(?:text)?\s*+(?:\[[^\]]{0,2000}\]\s*+)?\{)"
+    r"|[cC]ite[A-Za-z]*\*?\s*+(?:\[[^\]]{0,2000}\]\s*+)*\{[^{}]*\}"
     r"|raisetag\s*\{[^{}]*\}"
     r"|displaybreak\s*\[\d\]"
     r"|(?:(?P<unnumbered>nonumber|notag|IEEEnonumber|nn|numberless)"
@@ -27,48 +32,65 @@ _MARK = re.compile(
     r"|displaybreak|allowdisplaybreaks|IEEEeqnarraynumspace|qedhere|footnotemark"
     r")(?![A-Za-z@]))"
 )
+_OPTIONS = r"\s*+(?:\[[^\]]{0,2000}\]\s*+)*"
+_GRAPHICS = re.compile(
+    rf"\\(?:includegraphics|includesvg|includepdf|epsfig|psfig|epsfbox)\*?{_OPTIONS}\{{[^{{}}]*\}}"
+)
+#: What may surround drawings without making them a formula: boxes, tables, spaces.
+_FRAME = re.compile(
+    r"\\(?:raisebox|scalebox|resizebox|hspace|vspace)\*?\s*\{[^{}]*\}"
+    r"|\\(?:begin|end)\s*\{[a-zA-Z]+\*?\}(?:\{[lcr|@ ]*\})?"
+    r"|\\(?:vcenter|hbox|mbox|fbox|centering|quad|qquad|hfill|displaystyle)(?![A-Za-z])"
+    r"|\\\\(?:\[[^\]]{0,100}\])?|\\[,;:! ]|[\s&{}~.,;]"
+)
 _BRACES = re.compile(r"\\.|[{}]", re.DOTALL)
 _DISPLAY = r"\{(?:" + "|".join(re.escape(name) for name in sorted(DISPLAYS)) + r"|empheq)\}"
-#: Where a display opens or closes by its name: no formula in running text reaches beyond.
+#: A display opens or closes by name: no formula in running text extends beyond.
 EDGE = re.compile(rf"\\(?:begin|end){_DISPLAY}|(?<!\\)\\[\[\]]")
-# Every alternative begins with a plain character: three times as fast as otherwise.
-_NAMED = re.compile(rf"\\(?:(begin{_DISPLAY}|\[)|\\)")
-#: The independent count: openings of displays, by no other rule than their names.
+# Every alternative begins with a literal character, which makes the pattern three times as fast.
+_NAMED_OPENING = re.compile(rf"\\(?:(begin{_DISPLAY}|\[)|\\)")
+#: For the independent count: openings of displays, by their names only.
 _OPENING = re.compile(rf"\\(?:(begin{_DISPLAY}|\[)|end{_DISPLAY}|[\\$\]])|\$\$*|\n[ \t]*\n")
 
 
 @dataclass(slots=True)
-class Row:
-    """A row of a display, or the whole of a display that has one."""
+class DisplayRow:
+    """A row of a display, or a whole display without rows."""
 
     start: int
     end: int
     labels: list[str] = field(default_factory=list)
     tag: str | None = None
     unnumbered: bool = False
-    r"""It says so itself: \nonumber or \notag."""
+    r"""Marked by \nonumber or \notag."""
     numbered: bool = False
-    r"""It says so itself, in a starred display: \IEEEyesnumber."""
+    r"""Marked as numbered in a starred display, by \IEEEyesnumber."""
     prose: list[tuple[int, int]] = field(default_factory=list)
-    r"""Where \intertext stands in it."""
+    r"""Positions of the text of \intertext."""
     notes: list[tuple[int, int]] = field(default_factory=list)
-    """Where footnotes stand in it."""
+    """Positions of the text of footnotes."""
     latex: str = ""
 
 
+def is_drawing(latex: str) -> bool:
+    """Whether an equation contains nothing but included drawings."""
+    without, count = _GRAPHICS.subn("", latex)
+    return count > 0 and not _FRAME.sub("", without)
+
+
 def may_hold_edge(formula: str) -> bool:
-    """Whether it is worth searching for an EDGE: a cheap test that is nearly always false."""
+    """A cheap test, nearly always false, before searching for an EDGE."""
     return "\\[" in formula or "\\]" in formula or "\\begin" in formula or "\\end" in formula
 
 
 def count_displays(text: str, start: int = 0, end: int | None = None) -> int:
-    r"""Displays opened in a text, counted by names alone: \begin{..}, \[ and every second $$."""
+    r"""Count the displays opened in a text by their names: \begin{..}, \[ and every second $$."""
     displays, inline, dollars = 0, False, False
     end = len(text) if end is None else end
-    if text.find("$$", start, end) < 0:  # most ranges: only names count
+    if text.find("$$", start, end) < 0:  # most ranges have no dollars: only names count
         if text.find("\\begin{", start, end) < 0 and text.find("\\[", start, end) < 0:
             return 0
-        return sum(match[1] is not None for match in _NAMED.finditer(text, start, end))
+        return sum(match[1] is not None for match in _NAMED_OPENING.finditer(text, start, end))
     for match in _OPENING.finditer(text, start, end):
         token = match[0]
         if token == "$":
@@ -77,7 +99,7 @@ def count_displays(text: str, start: int = 0, end: int | None = None) -> int:
             opened, inline, dollars = _count_dollars(len(token), inline=inline, dollars=dollars)
             displays += opened
         elif token[0] == "\n":
-            inline = False  # a blank line: a stray dollar goes no further
+            inline = False  # a blank line: a stray dollar has no effect beyond it
         elif token not in ("\\\\", "\\$"):
             displays += match[1] is not None
             inline = dollars = False
@@ -85,7 +107,7 @@ def count_displays(text: str, start: int = 0, end: int | None = None) -> int:
 
 
 def _count_dollars(count: int, *, inline: bool, dollars: bool) -> tuple[int, bool, bool]:
-    """What a run of dollars does: "$a$$b$" closes and opens, "$$a$$$b$" closes two and opens."""
+    """Interpret a run of dollars: in "$a$$b$" it closes and opens, "$$$" may close two."""
     displays = 0
     while count > 0:
         if inline or count == 1:
@@ -99,7 +121,7 @@ def _count_dollars(count: int, *, inline: bool, dollars: bool) -> tuple[int, boo
 
 
 def group_end(text: str, pos: int, limit: int) -> int:
-    """The position of the brace that closes the group whose inside starts at `pos`."""
+    """The position of the brace that closes the group whose content starts at `pos`."""
     depth = 1
     for match in _BRACES.finditer(text, pos, limit):
         if match[0] == "{":
@@ -112,7 +134,7 @@ def group_end(text: str, pos: int, limit: int) -> int:
 
 
 def split_rows(text: str, start: int, end: int) -> list[tuple[int, int]]:
-    r"""Where the rows of a display stand: cut at \\ outside braces and inner environments."""
+    r"""The positions of a display's rows: split at \\ outside braces and inner environments."""
     if all(text.find(mark, start, end) < 0 for mark in ("\\\\", "\\cr", "intertext")):
         return [(start, end)]
     rows = []
@@ -129,20 +151,20 @@ def split_rows(text: str, start: int, end: int) -> list[tuple[int, int]]:
             pass  # the environment closed and the brace of its name opened
         elif depth == 0 and token in ("\\\\", "\\cr"):
             rows.append((row_start, match.start()))
-            row_start = _ROW_END.match(text, match.end(), end).end()  # type: ignore[union-attr]
+            row_start = ROW_END.match(text, match.end(), end).end()  # type: ignore[union-attr]
         elif depth == 0 and "intertext" in token and text[row_start : match.start()].strip():
-            rows.append((row_start, match.start()))  # amsmath ends the row before it
+            rows.append((row_start, match.start()))  # amsmath ends the preceding row
             row_start = match.start()
     rows.append((row_start, end))
     return rows
 
 
-def read_row(text: str, start: int, end: int) -> Row:
-    """The row between two positions, its marks taken out."""
-    row = Row(start, end)
+def read_row(text: str, start: int, end: int) -> DisplayRow:
+    """Parse the row between two positions, and take its marks out."""
+    row = DisplayRow(start, end)
     pieces: list[str] = []
     at = start
-    for match in _MARK.finditer(text, start, end):
+    for match in _ROW_MARK.finditer(text, start, end):
         if match.start() < at:
             continue
         pieces.append(text[at : match.start()])
@@ -152,8 +174,8 @@ def read_row(text: str, start: int, end: int) -> Row:
     return row
 
 
-def _take_mark(text: str, match: re.Match[str], row: Row, end: int) -> int:
-    """Note one mark in the row; where reading goes on."""
+def _take_mark(text: str, match: re.Match[str], row: DisplayRow, end: int) -> int:
+    """Record one mark in the row; return where to continue."""
     if match["label"] is not None:
         row.labels.append(match["label"].strip())
     elif match["unnumbered"]:
@@ -174,7 +196,7 @@ def _take_mark(text: str, match: re.Match[str], row: Row, end: int) -> int:
 
 
 def _plain(text: str) -> str:
-    """A tag as it prints, nearly: without commands, braces and dollar signs."""
+    """A tag approximately as printed: without commands, braces and dollar signs."""
     known = {"\\ast": "*", "\\star": "⋆", "\\dagger": "†", "\\ddagger": "‡", "\\prime": "'"}
     text = re.sub(r"\\[A-Za-z]+", lambda match: known.get(match[0], ""), text)
     return " ".join(re.sub(r"[{}$]", "", text.replace("~", " ")).split())

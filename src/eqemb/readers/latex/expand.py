@@ -1,4 +1,4 @@
-"""Run a paper's source: from its files to one expanded text with a map back to the source."""
+"""Expand a paper: from its files to one text, with a map back to the source."""
 
 from dataclasses import dataclass
 
@@ -6,7 +6,8 @@ from eqemb.article import Problem
 from eqemb.readers.latex.conditionals import CONDITIONALS, empty_macros
 from eqemb.readers.latex.definitions import DEFINITIONS
 from eqemb.readers.latex.files import Files
-from eqemb.readers.latex.gullet import Budget, Gullet, Stop
+from eqemb.readers.latex.frames import Budget, Stop
+from eqemb.readers.latex.gullet import Gullet
 from eqemb.readers.latex.inputs import INPUTS, open_file
 from eqemb.readers.latex.sourcemap import SourceMap
 
@@ -20,19 +21,19 @@ class Expanded:
     text: str
     """LaTeX with inputs joined, the author's macros expanded and conditionals decided."""
     body_start: int
-    """Where the document begins in `text`; before it stand the preamble's declarations."""
+    """Where the document begins in `text`; the preamble's declarations precede it."""
     source: SourceMap
     document_class: str
     problems: list[Problem]
     defined: set[str]
-    """Names the author defined, so that what is left of them is not called unknown."""
+    """Names defined by the author, so that remaining uses are not reported as unknown."""
     files: list[str]
 
 
 def expand(files: Files, main: str, budget: Budget | None = None) -> Expanded:
-    """Run the paper whose main file is `main`."""
+    """Expand the paper whose main file is `main`."""
     gullet = _run(files, main, budget or Budget(), in_body=False)
-    if not gullet.in_body:  # a chapter, or a main file that lost its preamble: all is text
+    if not gullet.in_body:  # a chapter, or a main file without its preamble: everything is text
         gullet = _run(files, main, budget or Budget(), in_body=True)
         gullet.problem("no document environment")
     return Expanded(

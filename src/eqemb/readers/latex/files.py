@@ -1,6 +1,6 @@
-"""The files of one paper: decoding, the choice of the main file, finding what is input.
+"""The files of one paper: decode them, choose the main file, find inputs.
 
-Paths are posix, relative to the paper's own folder. Nothing here reads the disk.
+Paths are POSIX paths relative to the paper's folder. Nothing here reads the disk.
 """
 
 import posixpath
@@ -8,28 +8,28 @@ import re
 from bisect import bisect_right
 
 _DECLARED = re.compile(
-    rb"\\(?:usepackage|RequirePackage)\s*\[([^\]]*)\]\s*\{[^}]*inputenc[^}]*\}"
-    rb"|\\inputencoding\s*\{([^}]*)\}"
+    rb"\\(?:usepackage|RequirePackage)\s*\[([^\]]{0,500})\]\s*\{[^}]{0,500}inputenc"
+    rb"|\\inputencoding\s*\{([^}]{0,500})\}"
 )
-#: inputenc's names -> Python's. What is not here falls back to Windows-1252.
+#: inputenc's names -> Python's. Others fall back to Windows-1252.
 _CODECS = {
     "latin1": "cp1252", "latin9": "iso8859-15", "ansinew": "cp1252", "cp1252": "cp1252",
     "latin2": "iso8859-2", "cp1250": "cp1250", "latin5": "iso8859-9", "applemac": "mac_roman",
     "cp1251": "cp1251", "koi8-r": "koi8-r", "cp850": "cp850", "cp437": "cp437",
     "latin3": "iso8859-3", "latin4": "iso8859-4", "latin10": "iso8859-16",
 }  # fmt: skip
-# Our own marks in a text (see structure.py) must not come from the author.
+# Authors' texts must not contain the characters that we use as marks (see prose.py).
 _RESERVED = re.compile("[\ufffc\x00\U000f0000-\U0010ffff]")
-_DOCUMENT = re.compile(r"^[^%\n]*\\(?:documentclass|documentstyle)\b", re.MULTILINE)
+_DOCUMENT_CLASS = re.compile(r"^[^%\n]*\\(?:documentclass|documentstyle)\b", re.MULTILINE)
 _BEGIN = re.compile(r"^[^%\n]*\\begin\s*\{document\}", re.MULTILINE)
 _INCLUDES = re.compile(
-    r"^[^%\n]*?\\(?:input|include|subfile|subfileinclude|import\s*\{[^}]*\})\s*\{?\s*"
+    r"^[^%\n]*?\\(?:input|include|subfile|subfileinclude|import\s*\{[^}]{0,500}\})\s*+(?:\{\s*+)?"
     r"([^\s{}\\]+)",
     re.MULTILINE,
 )
 #: arXiv's 00README: "paper.tex toplevelfile", or YAML and JSON with filename and usage.
-_OLD_README = re.compile(r"^\s*(\S+)\s+toplevelfile\s*$", re.MULTILINE)
-_FILENAME = r"filename[\"']?\s*:\s*[\"']?([^\s\"',]+)"
+_OLD_README = re.compile(r"^[ \t]*(\S+)[ \t]+toplevelfile[ \t]*$", re.MULTILINE)
+_FILENAME = r"filename[\"']?\s*:\s*[\"']?([^\s\"',]{1,500})"
 _NEW_README = re.compile(
     rf"{_FILENAME}(?:(?!filename).){{0,80}}?toplevel|toplevel(?:(?!usage).){{0,80}}?{_FILENAME}",
     re.DOTALL,
@@ -43,7 +43,7 @@ _UNLIKELY = re.compile(
 
 
 def decode(data: bytes, fallback: str = "cp1252") -> str:
-    """Bytes as text: UTF-8 where it is, else what inputenc declares, else Windows-1252."""
+    """Decode a file: UTF-8 if valid, else as inputenc declares, else Windows-1252."""
     if data[:2] in (b"\xff\xfe", b"\xfe\xff"):
         text = data.decode("utf-16", errors="replace")
     else:
@@ -57,7 +57,7 @@ def decode(data: bytes, fallback: str = "cp1252") -> str:
 
 
 def declared_codec(data: bytes) -> str | None:
-    """The codec that the source itself declares by inputenc, if any."""
+    """The codec that the source declares with inputenc, if any."""
     match = _DECLARED.search(data)
     if match is None:
         return None
@@ -118,7 +118,7 @@ class Files:
         named = self._named_by_readme(candidates)
         if named is not None:
             return named
-        with_class = [path for path in candidates if _DOCUMENT.search(self.text(path))]
+        with_class = [path for path in candidates if _DOCUMENT_CLASS.search(self.text(path))]
         with_begin = [path for path in candidates if _BEGIN.search(self.text(path))]
         best = [p for p in with_class if p in with_begin] or with_begin or with_class
         if not best:  # chapters and notes without a preamble: the largest
@@ -128,7 +128,7 @@ class Files:
         return _outermost(max(best, key=self._likelihood), included_by)
 
     def supplements(self, main: str, used: list[str]) -> list[str]:
-        """Further documents of the paper that are named as its supplement or appendix."""
+        """Further documents of the paper whose names mark them as supplement or appendix."""
         return [
             path
             for path in sorted(self._raw)
@@ -136,12 +136,12 @@ class Files:
             and path != main
             and path not in used
             and _SUPPLEMENT.search(posixpath.basename(path))
-            and _DOCUMENT.search(self.text(path))
+            and _DOCUMENT_CLASS.search(self.text(path))
             and _BEGIN.search(self.text(path))
         ]
 
     def unused(self, used: list[str]) -> list[str]:
-        """TeX files that no document of the paper took in."""
+        """TeX files that no document of the paper has read."""
         return [path for path in sorted(self._raw) if _is_tex(path) and path not in used]
 
     def _included_by(self, candidates: list[str]) -> dict[str, str]:
@@ -155,7 +155,7 @@ class Files:
         return included
 
     def _likelihood(self, path: str) -> tuple[int, bool, bool, int, str]:
-        """Shallow, with its own .bbl, not named like a template, large; then by name."""
+        """Sort key: shallow, with its own .bbl, not named like a template, large; then by name."""
         stem = posixpath.splitext(path)[0]
         return (
             -path.count("/"),
@@ -183,7 +183,7 @@ def _agree(path: str, wanted: str) -> bool:
 
 
 def _outermost(path: str, included_by: dict[str, str]) -> str:
-    """Where the preamble is an input itself, the file that LaTeX is run on is the one around."""
+    """The file that includes `path`, if the file with the preamble is itself an input."""
     for _ in range(10):
         if path not in included_by:
             return path

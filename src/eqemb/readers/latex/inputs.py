@@ -1,15 +1,21 @@
-r"""Actions of the commands that bring text in or take it out: \input, packages, \begin, \verb."""
+r"""Actions of commands that include or skip text: \input, packages, \begin, \verb."""
 
 import posixpath
 import re
 
-from eqemb.article import Problem
 from eqemb.readers.latex.commands import DISPLAYS, DRAWINGS, STANDARD_PACKAGES, VERBATIM
-from eqemb.readers.latex.gullet import TOKEN, TOKEN_AT, Action, Frame, Gullet, Runaway, Stop
+from eqemb.readers.latex.frames import (
+    CONTROL_SEQUENCE,
+    CONTROL_SEQUENCE_AT,
+    Action,
+    Frame,
+    Stop,
+)
+from eqemb.readers.latex.gullet import Gullet
 from eqemb.readers.latex.macros import MANDATORY, Macro, fill
 
-_TEX = ("", ".tex", ".ltx", ".TEX")
-#: Inputs that are drawings or bibliographies: where one is missing, no text is.
+_INPUT_SUFFIXES = ("", ".tex", ".ltx", ".TEX")
+#: Inputs that are drawings or bibliographies: if one is missing, no text is missing.
 _DRAWING = re.compile(
     r"\.(?:tikz|pgf|pdf_tex|eps_tex|pstex_t|pdf_t|pspdftex|bbl|dot|svg)$|tikz",
     re.IGNORECASE,
@@ -41,7 +47,7 @@ def open_file(gullet: Gullet, path: str, *, package: bool = False) -> None:
     gullet.frames.append(frame)
 
 
-def _find(gullet: Gullet, name: str, suffixes: tuple[str, ...] = _TEX) -> str | None:
+def _find(gullet: Gullet, name: str, suffixes: tuple[str, ...] = _INPUT_SUFFIXES) -> str | None:
     folders = ["", *reversed(gullet.folders)]
     return gullet.files.find(name, folders, suffixes)
 
@@ -125,7 +131,7 @@ def _class(gullet: Gullet, token: str) -> None:
 
 
 def _nested_preamble(gullet: Gullet, frame: Frame) -> None:
-    """An input file that is a document of its own: its preamble only defines."""
+    """An input file that is a complete document: only the definitions of its preamble are read."""
     match = _BEGIN_DOCUMENT.search(frame.text, frame.pos)
     if match is not None:
         preamble = frame.text[frame.pos : match.start()]
@@ -134,7 +140,7 @@ def _nested_preamble(gullet: Gullet, frame: Frame) -> None:
 
 
 def _parent_preamble(gullet: Gullet, parent: str) -> None:
-    r"""\documentclass[main.tex]{subfiles}: the preamble is the main file's."""
+    r"""\documentclass[main.tex]{subfiles}: the preamble is that of the main file."""
     path = _find(gullet, parent)
     if path is None:
         gullet.problem("missing input", detail=parent)
@@ -213,7 +219,7 @@ def _end_scope(gullet: Gullet, _: str) -> None:
 
 def _begin_document(gullet: Gullet) -> None:
     if gullet.in_body:
-        return  # an input file with a document of its own
+        return  # an input file that is a complete document
     while gullet.frames[-1].file < 0 and len(gullet.frames) > 1:
         gullet.pop()
     gullet.in_body = True
@@ -223,7 +229,7 @@ def _begin_document(gullet: Gullet) -> None:
 
 
 def _end_document(gullet: Gullet) -> None:
-    """The end of the paper, or of an input file that is a document of its own."""
+    """The end of the paper, or of an input file that is a complete document."""
     outer = sum(frame.file >= 0 for frame in gullet.frames) > 1
     frame = next(frame for frame in reversed(gullet.frames) if frame.file >= 0)
     if outer and "\\begin" in frame.text and _BEGIN_DOCUMENT.search(frame.text):
@@ -237,7 +243,7 @@ def _skip_verbatim(gullet: Gullet, name: str) -> None:
     closing = re.compile(r"\\end\s*\{" + re.escape(name) + r"\}")
     match = None if name in frame.unclosed else closing.search(frame.text, frame.pos)
     if match is None:
-        if name not in frame.unclosed:  # it is not closed further on either
+        if name not in frame.unclosed:  # it is not closed later either
             gullet.problem("unclosed environment", detail=name)
             frame.unclosed.add(name)
         return
@@ -282,7 +288,7 @@ def _verb(gullet: Gullet, token: str) -> None:
 
 
 def _url(gullet: Gullet, token: str) -> None:
-    r"""\url{..%20..}: a percent sign in it is no comment."""
+    r"""\url{..%20..}: a percent sign in it does not start a comment."""
     frame = gullet.skip_space()
     text, depth = frame.text, 0
     if not text.startswith("{", frame.pos):
@@ -305,11 +311,11 @@ def _catcode(gullet: Gullet, _: str) -> None:
     if match is not None:
         frame.pos = match.end()
         if match[1] == "@" and match[2] in ("11", "12"):
-            gullet.token = TOKEN_AT if match[2] == "11" else TOKEN
+            gullet.token = CONTROL_SEQUENCE_AT if match[2] == "11" else CONTROL_SEQUENCE
 
 
 def _at_letter(gullet: Gullet, token: str) -> None:
-    gullet.token = TOKEN_AT if token == r"\makeatletter" else TOKEN
+    gullet.token = CONTROL_SEQUENCE_AT if token == r"\makeatletter" else CONTROL_SEQUENCE
 
 
 def _expl(gullet: Gullet, _: str) -> None:
@@ -329,7 +335,7 @@ def _xspace(gullet: Gullet, _: str) -> None:
 
 
 def _drop(count: int) -> Action:
-    """Pass over a command and its arguments."""
+    """Skip a command and its arguments."""
 
     def action(gullet: Gullet, _: str) -> None:
         gullet.accept("*")
@@ -340,7 +346,7 @@ def _drop(count: int) -> Action:
 
 
 def _inline(gullet: Gullet, _: str) -> None:
-    r"""\AtBeginDocument{..} and such: read the argument here."""
+    r"""\AtBeginDocument{..} and similar: read the argument here."""
     gullet.push(gullet.argument())
 
 
@@ -352,7 +358,7 @@ def _group(gullet: Gullet, token: str) -> None:
 
 
 def _nothing(_gullet: Gullet, _token: str) -> None:
-    r"""\relax and its like."""
+    r"""\relax and similar: do nothing."""
 
 
 def _noexpand(gullet: Gullet, _: str) -> None:
@@ -391,4 +397,3 @@ INPUTS: dict[str, Action] = {
                      r"\ignorespacesafterend", r"\nobreak"), _nothing),
     r"\noexpand": _noexpand, r"\operator@font": _roman,
 }  # fmt: skip
-__all__ = ["INPUTS", "Problem", "Runaway", "open_file"]

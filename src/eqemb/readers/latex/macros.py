@@ -1,15 +1,15 @@
-"""What a definition says: how arguments are read and where they go in the body.
+"""Definitions: how arguments are read, and where they go in the body.
 
-Bodies are strings, not token lists: most of them are short and are substituted by one join,
-which is what makes expansion fast. The price is that a control word must be kept apart from a
-letter that comes to stand behind it; `fill` does so.
+Bodies are strings, not token lists: most are short and are substituted by one join, which makes
+expansion fast. The price is that a control word must be kept apart from a letter that follows it
+after substitution; `fill` does that.
 """
 
 import re
 from dataclasses import dataclass
 from typing import NamedTuple
 
-#: What xparse hands on for an argument that was not given.
+#: The value that xparse passes for a missing argument.
 NO_VALUE = r"\NoValue "
 TRUE, FALSE = r"\BooleanTrue ", r"\BooleanFalse "
 
@@ -22,7 +22,7 @@ class Slot(NamedTuple):
     """How one argument is read.
 
     kind: m mandatory, o optional in brackets, s star, t token, d delimited pair, u until a
-    delimiter, e embellishments, g optional group, l literal that must stand there, b body.
+    delimiter, e embellishments, g optional group, l literal that must be present, b body.
     """
 
     kind: str
@@ -30,9 +30,9 @@ class Slot(NamedTuple):
     second: str = ""
     default: str | None = None
     split: str = ""
-    r"""\SplitArgument: the value is handed on cut at this token."""
+    r"""\SplitArgument: the value is split at this token."""
     parts: int = 0
-    """Into how many pieces; 0: as many as there are."""
+    """Number of pieces; 0 for any number."""
 
     def cut(self, value: str) -> str:
         """The pieces of a value that is to be split, each in braces."""
@@ -55,9 +55,9 @@ class Macro:
     body: str
     template: tuple[str | int, ...]
     builtin: str = ""
-    r"""Set by \let to a command of LaTeX's own: the meaning before any redefinition."""
+    r"""Set by \let to a command of LaTeX: its meaning before any redefinition."""
     plain_at: int = -1
-    """The version of the macro table at which the body was found to hold nothing to expand."""
+    """The version of the macro table in which the body contained nothing to expand."""
 
     def same(self, other: "Macro") -> bool:
         r"""Equal in the sense of \ifx."""
@@ -66,22 +66,22 @@ class Macro:
 
 
 def make(name: str, slots: tuple[Slot, ...], body: str) -> Macro:
-    """A macro with its body cut at its parameters."""
+    """A macro with its body split at its parameters."""
     return Macro(name, slots, body, template(body))
 
 
 def alias(name: str, target: str) -> Macro:
-    """A macro that means a command of LaTeX's own."""
+    """A macro that stands for a command of LaTeX."""
     return Macro(name, (), target, (target,), builtin=target)
 
 
 def ends_in_word(text: str) -> bool:
-    r"""Whether a letter put behind `text` would change its last command ("\alpha" + "x")."""
+    r"""Whether a letter after `text` would change its last command ("\alpha" + "x")."""
     return bool(_WORD_TAIL.search(text[-1:])) and bool(_ENDS_IN_WORD.search(text[-60:]))
 
 
 def template(body: str) -> tuple[str | int, ...]:
-    """A body cut at its parameters."""
+    """Split a body at its parameters."""
     if "#" not in body:
         return (body,)
     parts: list[str | int] = []
@@ -125,7 +125,7 @@ def newcommand_slots(count: int, default: str | None) -> tuple[Slot, ...]:
 
 
 def xargs_slots(count: int, defaults: str) -> tuple[Slot, ...]:
-    r"""Slots of \newcommandx{..}[count][1=x, 3=y]: optional where a default is named."""
+    r"""Slots of \newcommandx{..}[count][1=x, 3=y]: optional if a default is given."""
     named = {
         int(match[1]): match[2].strip()
         for match in re.finditer(r"([1-9])\s*=((?:[^{},]|\{[^{}]*\})*)", defaults)
@@ -141,14 +141,14 @@ def def_slots(parameters: str) -> tuple[Slot, ...]:
     pieces = re.split(r"#([1-9])", parameters)
     slots = [Slot("l", pieces[0])] if pieces[0].strip() else []
     for written in pieces[2::2]:
-        delimiter = written.removesuffix("#")  # "#1#{": up to the brace, which stays
+        delimiter = written.removesuffix("#")  # "#1#{": up to the brace, which is not consumed
         kept = delimiter if delimiter.strip() else delimiter[:1] and " "
         slots.append(Slot("u", kept) if kept else MANDATORY)
     return tuple(slots)
 
 
 _SPEC = re.compile(
-    r"\s*(?:[+!]|>\s*\{(?P<processor>(?:[^{}]|\{[^{}]*\})*)\}|\s)*"
+    r"(?:[+!\s]|>\s*\{(?P<processor>(?:[^{}]|\{[^{}]*\})*)\})*+"
     r"(?:(?P<simple>[mosvbg])|O\s*\{(?P<O>(?:[^{}]|\{[^{}]*\})*)\}|G\s*\{(?P<G>[^{}]*)\}"
     r"|t\s*(?P<t>\\[A-Za-z]+|.)|[dr]\s*(?P<d1>.)\s*(?P<d2>.)"
     r"|[DR]\s*(?P<D1>.)\s*(?P<D2>.)\s*\{(?P<Dd>(?:[^{}]|\{[^{}]*\})*)\}"

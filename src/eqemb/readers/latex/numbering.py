@@ -1,4 +1,4 @@
-"""Counters as LaTeX counts them: sections, theorems, equations, and how a number is printed."""
+"""LaTeX's counters: sections, theorems, equations, and how a number is printed."""
 
 import posixpath
 import re
@@ -8,13 +8,21 @@ from eqemb.readers.latex.commands import CHAPTER_CLASSES, ROMAN_CLASSES, SECTION
 
 _LEVELS = {"part": -1, "chapter": 0, "section": 1, "subsection": 2, "subsubsection": 3,
            "paragraph": 4, "subparagraph": 5}  # fmt: skip
-_ORDER = ("part", "chapter", "section", "subsection", "subsubsection", "paragraph", "subparagraph")
+_HEADING_ORDER = (
+    "part",
+    "chapter",
+    "section",
+    "subsection",
+    "subsubsection",
+    "paragraph",
+    "subparagraph",
+)
 _RAW_FORMAT = re.compile(r"\\@?(arabic|roman|Roman|alph|Alph)\s*(?:\\c@([A-Za-z]+)|\{([^{}]*)\})")
 _THE = re.compile(r"\\the([A-Za-z]+)")
 _LEFT_OVER = re.compile(r"\\[A-Za-z@]+\*?|[{}$~\s]")
 _VALUE = re.compile(r"\\value\{([^{}]*)\}|\\c@([A-Za-z]+)|-?\d+")
 _LARGEST = 2**31 - 1  # as in TeX
-#: How book and report print it: no chapter before the first one, unlike \numberwithin.
+#: As book and report print it: no chapter number before the first chapter, unlike \numberwithin.
 _IN_CHAPTER = r"\thechapter.{}\arabic{equation}"
 
 
@@ -22,7 +30,7 @@ class Numbering:
     """The state of a document's counters."""
 
     def __init__(self, document_class: str, *, chapters: bool = False) -> None:
-        # "styles/SVMult" is svmult, wherever the paper keeps its copy
+        # "styles/SVMult" is svmult, in whatever folder the paper keeps it
         classes = {posixpath.basename(name).lower() for name in document_class.split()}
         self.chapters = chapters or bool(classes & CHAPTER_CLASSES)
         self.counters: dict[str, int] = {}
@@ -33,7 +41,7 @@ class Numbering:
         self.depth = 2 if self.chapters else 3
         self.in_matter = True
         self._groups: list[tuple[str, int, str]] = []
-        """The groups (subequations) that are open: number, and what to go back to."""
+        """Open groups (subequations): number, and the counter value and format to restore."""
         self._section_formats(roman=bool(classes & ROMAN_CLASSES))
         if self.chapters:
             self.within("equation", "chapter", printed=False)
@@ -46,7 +54,7 @@ class Numbering:
         style = "Roman" if roman else "arabic"
         top = "chapter" if self.chapters else "section"
         self.formats[top] = rf"\{style}{{{top}}}"
-        for upper, lower in pairwise(_ORDER[1:]):
+        for upper, lower in pairwise(_HEADING_ORDER[1:]):
             if lower != top and not (upper == "chapter" and not self.chapters):
                 self.formats[lower] = rf"\the{upper}.\arabic{{{lower}}}"
                 self.parents[lower] = upper
@@ -54,13 +62,13 @@ class Numbering:
     # ------------------------------------------------------------ counters
 
     def step(self, name: str) -> None:
-        """Count one up; what is counted within it starts again."""
+        """Increment a counter, and reset the counters within it."""
         name = self.shared.get(name, name)
         self.counters[name] = self.counters.get(name, 0) + 1
         self._reset_below(name)
 
     def _reset_below(self, name: str) -> None:
-        """All that is counted within a counter, at any depth, starts again."""
+        """Reset all counters within a counter, at any depth."""
         names, reset = [name], {name}
         for upper in names:
             for child, parent in self.parents.items():
@@ -70,11 +78,11 @@ class Numbering:
                     names.append(child)
 
     def value(self, name: str) -> int:
-        """The present value of a counter."""
+        """The current value of a counter."""
         return self.counters.get(self.shared.get(name, name), 0)
 
     def set(self, name: str, expression: str, *, add: bool = False) -> None:
-        r"""\setcounter and \addtocounter; an expression of \value and numbers."""
+        r"""\setcounter and \addtocounter, with an expression of \value and numbers."""
         name = self.shared.get(name, name)
         if name == "secnumdepth":
             self.depth = self._evaluate(expression)
@@ -92,7 +100,7 @@ class Numbering:
         return int(match[0][:9])
 
     def within(self, child: str, parent: str, *, printed: bool = True) -> None:
-        r"""\numberwithin and \counterwithin; \@addtoreset where only the counting is meant."""
+        r"""\numberwithin and \counterwithin; \@addtoreset does not change what is printed."""
         self.parents[child] = parent
         if printed:
             self.formats[child] = rf"\the{parent}.\arabic{{{child}}}"
@@ -103,7 +111,7 @@ class Numbering:
         self.formats[child] = rf"\arabic{{{child}}}"
 
     def format(self, name: str, template: str | None) -> None:
-        r"""\renewcommand{\the<name>}; None where its group has ended and nothing stood before."""
+        r"""\renewcommand{\the<name>}; None restores the default at the end of a group."""
         if template is None:
             template = self._first_formats.get(name, rf"\arabic{{{name}}}")
         self.formats[name] = template
@@ -120,12 +128,12 @@ class Numbering:
             self.shared[alias] = counter
 
     def heading(self, name: str) -> None:
-        """A numbered heading."""
+        """Count a numbered heading."""
         if self.in_matter and _LEVELS.get(name, 9) <= self.depth:
             self.step(name)
 
     def appendix(self) -> None:
-        r"""\appendix: headings start again, as letters."""
+        r"""\appendix: headings restart, as letters."""
         top = "chapter" if self.chapters else "section"
         self.counters[top] = 0
         self.formats[top] = rf"\Alph{{{top}}}"
@@ -134,7 +142,7 @@ class Numbering:
     # ------------------------------------------------------------ printing
 
     def printed(self, name: str, inside: tuple[str, ...] = ()) -> str:
-        r"""What \the<name> prints; a format that mentions itself prints nothing there."""
+        r"""What \the<name> prints; nothing where a format refers to itself."""
         if name in inside:
             return ""
         if name == "parentequation":
@@ -145,17 +153,17 @@ class Numbering:
         text = _RAW_FORMAT.sub(
             lambda match: "{}" + _style(match[1], self.value(match[2] or match[3])), template
         )
-        # at most four: formats that mention each other many times would fill the memory
+        # at most four: formats that refer to each other many times would exhaust the memory
         text = _THE.sub(lambda match: self.printed(match[1], (*inside, name)), text, count=4)
         return _LEFT_OVER.sub("", text)
 
     def next_equation(self) -> str:
-        """Count an equation and give its printed number."""
+        """Count an equation and return its printed number."""
         self.step("equation")
         return self.printed("equation")
 
     def open_group(self) -> None:
-        """Subequations begin: one number for the group; inside, counting starts anew in letters."""
+        """Subequations begin: one number for the group; inside, counting restarts with letters."""
         self.step("equation")
         self._groups.append(
             (self.printed("equation"), self.value("equation"), self.formats["equation"])
@@ -171,7 +179,7 @@ class Numbering:
 
     @property
     def group(self) -> str:
-        """The number of the open group, empty outside one."""
+        """The number of the open group, or ''."""
         return self._groups[-1][0] if self._groups else ""
 
 

@@ -1,7 +1,7 @@
 """Running text: from pieces of LaTeX text to clean sentences.
 
-Marks in a text under construction (private-use characters, kept out of sources by files.py):
-one character for each equation, one for each reference, and a forced sentence break.
+A text under construction contains marks, private-use characters that files.py keeps out of
+sources: one character for each equation, one for each reference, and a forced sentence break.
 """
 
 import re
@@ -9,18 +9,18 @@ import unicodedata
 
 EQUATION_BASE = 0x100000
 REFERENCE_BASE = 0xF0000
-MARKS = 0xFFFD  # how many of each kind there can be
+MARKS = 0xFFFD  # maximum number of each kind
 BREAK = "\x1e"
-EQUATIONS = re.compile("[\U00100000-\U0010fffd]")
-REFERENCES = re.compile("[\U000f0000-\U000ffffd]")
+EQUATION_MARKS = re.compile("[\U00100000-\U0010fffd]")
+REFERENCE_MARKS = re.compile("[\U000f0000-\U000ffffd]")
 MARK = re.compile("[\U000f0000-\U0010fffd]")
 
-# Chains of str.replace: on this text three times as fast as one str.translate.
-_CHARACTERS = (
+# Chained str.replace is three times as fast on this text as one str.translate.
+_TYPOGRAPHY = (
     ("{", ""), ("}", ""), ("~", " "), ("---", "—"), ("--", "–"), ("``", "“"), ("''", "”"),
     ("\u00ad", ""), ("\u200b", ""),
 )  # fmt: skip
-# Braces of inline mathematics, kept from the replacement above.
+# Braces of inline mathematics, protected from the replacement above.
 _PROTECTED = (("\ue100", "{"), ("\ue101", "}"))
 _STOP = re.compile(rf"[.!?][\"')\]”’}}]*\s+|\s*{BREAK}\s*")
 _ABBREVIATION = re.compile(
@@ -34,36 +34,36 @@ _LOWER_NEXT = re.compile(r"[a-zà-öø-ÿ,;:)]")
 
 
 def protect(mathematics: str) -> str:
-    """Inline mathematics as it goes into a text under construction."""
+    """Inline mathematics in the form used in a text under construction."""
     for kept, brace in _PROTECTED:
         mathematics = mathematics.replace(brace, kept)
     return mathematics.replace("~", " ")
 
 
 def unprotect(text: str) -> str:
-    """A finished text with the braces of its inline mathematics back."""
+    """A finished text with the braces of its inline mathematics restored."""
     for kept, brace in _PROTECTED:
         text = text.replace(kept, brace)
     return text
 
 
 def accented(mark: str, letter: str) -> str:
-    """A letter with an accent, as one character where there is one."""
+    """A letter with an accent, as one character if possible."""
     base = {"ı": "i", "ȷ": "j"}.get(letter, letter)
     return unicodedata.normalize("NFC", base[:1] + mark + base[1:])
 
 
 def clean(pieces: list[str]) -> str:
-    """Pieces of text as one line: braces gone, dashes and quotes as characters, blanks folded."""
+    """Join pieces of text into one line without braces, with typographic dashes and quotes."""
     text = "".join(pieces)
-    for written, character in _CHARACTERS:
+    for written, character in _TYPOGRAPHY:
         text = text.replace(written, character)
     text = " ".join(text.split()) if BREAK not in text else _fold(text)
     return tidy(text)
 
 
 def tidy(text: str) -> str:
-    """Without what a citation or a reference leaves behind: "model .", "attention ()"."""
+    """Remove what citations and references leave behind: "model .", "attention ()"."""
     return _TIDY.sub("", text)
 
 
@@ -72,11 +72,11 @@ def _fold(text: str) -> str:
 
 
 def sentences(text: str) -> list[str]:
-    """Cut one clean paragraph into sentences."""
+    """Split one clean paragraph into sentences."""
     found: list[str] = []
     start = 0
     for match in _STOP.finditer(text):
-        if BREAK not in match[0]:  # str.strip would take it for a blank
+        if BREAK not in match[0]:  # str.strip treats BREAK as a blank
             before = text[max(0, match.start() - 12) : match.start() + 1]
             if text[match.start()] == "." and _ABBREVIATION.search(before):
                 continue

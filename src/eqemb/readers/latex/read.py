@@ -1,45 +1,35 @@
-"""Read one LaTeX source into an `Article`: files, expansion, walk, and the threads tied."""
+"""Read one LaTeX source into an `Article`: decode, expand, walk, place equations in the text."""
 
 import re
 from collections import Counter
-from typing import Protocol
 
 from eqemb.article import EQUATION_MARK, Article, Equation, Problem
 from eqemb.errors import SourceError
+from eqemb.formula.running_text import plain_text
 from eqemb.readers.latex.commands import KNOWN
 from eqemb.readers.latex.displays import count_displays
 from eqemb.readers.latex.expand import Expanded, expand
 from eqemb.readers.latex.files import Files
-from eqemb.readers.latex.gullet import strip_comments
+from eqemb.readers.latex.found import FoundEquation, WalkResult
+from eqemb.readers.latex.frames import strip_comments
 from eqemb.readers.latex.prose import (
     EQUATION_BASE,
-    EQUATIONS,
+    EQUATION_MARKS,
     REFERENCE_BASE,
-    REFERENCES,
+    REFERENCE_MARKS,
     sentences,
     tidy,
     unprotect,
 )
 from eqemb.readers.latex.structure import Walker
-from eqemb.readers.latex.walker import Found, Structure
+from eqemb.sources import Source
 
-_LONGEST = 4000  # characters of a context
-_COMMAND = re.compile(r"\\\\|\\([A-Za-z]+)")
-
-
-class Opened(Protocol):
-    """What reading needs of a source (see sources)."""
-
-    name: str
-    origin: str
-    collection: str
-    files: dict[str, bytes]
-    main: str | None
-    problems: list[Problem]
+_CONTEXT_LENGTH = 4000  # characters of context on both sides of an equation
+_ANY_COMMAND = re.compile(r"\\\\|\\([A-Za-z]+)")
 
 
-def read_latex(source: Opened) -> Article:
-    """The article that a LaTeX source holds."""
+def read_latex(source: Source) -> Article:
+    """Read a LaTeX source into an article."""
     files = Files(source.files)
     main = source.main or files.main()
     if main is None:
@@ -59,23 +49,23 @@ def read_latex(source: Opened) -> Article:
 
 
 def _add_document(article: Article, files: Files, main: str) -> list[str]:
-    """Read one document into the article; the files it took."""
+    """Read one document into the article; return the files it used."""
     expanded = expand(files, main)
     found = Walker(expanded).run(expanded.body_start)
-    article.title = article.title or _without_marks(found.title)
+    article.title = article.title or plain_text(_without_marks(found.title))
     article.sections += [_without_marks(title) for title in found.sections]
     article.problems += [*expanded.problems, *found.problems]
     for name, count in _unknown(expanded).items():
         article.unknown_macros[name] = article.unknown_macros.get(name, 0) + count
     article.displays_opened += found.opened
     article.displays_lost += found.lost
-    _tie(article, found, expanded)
+    _place_equations(article, found, expanded)
     return expanded.files
 
 
 def _unknown(expanded: Expanded) -> dict[str, int]:
-    """Commands of the document that neither the author nor we know, by frequency."""
-    counts = Counter(_COMMAND.findall(expanded.text, expanded.body_start))
+    """Commands of the document that are defined nowhere, with their frequency."""
+    counts = Counter(_ANY_COMMAND.findall(expanded.text, expanded.body_start))
     return {
         name: count
         for name, count in sorted(counts.items())
@@ -87,11 +77,11 @@ def _unknown(expanded: Expanded) -> dict[str, int]:
 
 
 def _without_marks(text: str) -> str:
-    text = REFERENCES.sub("", EQUATIONS.sub("", text))
+    text = REFERENCE_MARKS.sub("", EQUATION_MARKS.sub("", text))
     return " ".join(unprotect(text).split())
 
 
-def _tie(article: Article, found: Structure, expanded: Expanded) -> None:
+def _place_equations(article: Article, found: WalkResult, expanded: Expanded) -> None:
     """Put equations and references where the text has their marks."""
     earlier = max((equation.display for equation in article.equations), default=0)
     equations = [_equation(article.name, item, expanded) for item in found.equations]
@@ -107,8 +97,10 @@ def _tie(article: Article, found: Structure, expanded: Expanded) -> None:
     numbers = [shown.get(label, "") for label in found.references]
     rendered = [_render(line, numbers) for line in lines]
     for index, line in enumerate(lines):
-        labels = [found.references[ord(mark) - REFERENCE_BASE] for mark in REFERENCES.findall(line)]
-        if marks := EQUATIONS.findall(line):
+        labels = [
+            found.references[ord(mark) - REFERENCE_BASE] for mark in REFERENCE_MARKS.findall(line)
+        ]
+        if marks := EQUATION_MARKS.findall(line):
             around = " ".join(lines[max(0, index - 1) : index + 2])
         for mark in marks:
             equation = equations[ord(mark) - EQUATION_BASE]
@@ -128,18 +120,18 @@ def _tie(article: Article, found: Structure, expanded: Expanded) -> None:
 def _context(around: str, mark: str, numbers: list[str]) -> str:
     """The sentences around one equation: itself as [equation], its neighbours as […]."""
     before, _, after = around.partition(mark)
-    sides = (before[-_LONGEST // 2 :], after[: _LONGEST // 2])
+    sides = (before[-_CONTEXT_LENGTH // 2 :], after[: _CONTEXT_LENGTH // 2])
     left, right = (_render(side, numbers).replace(EQUATION_MARK, "[…]") for side in sides)
     return f"{left}[equation]{right}"
 
 
 def _shown(sentences: str) -> str:
-    """Sentences for people, equations named as such; long ones (a thousand rows) are cut."""
-    return sentences[:_LONGEST].replace(EQUATION_MARK, "[equation]")
+    """Sentences for people, with equations as [equation]; very long ones are cut."""
+    return sentences[:_CONTEXT_LENGTH].replace(EQUATION_MARK, "[equation]")
 
 
-def _equation(name: str, found: Found, expanded: Expanded) -> Equation:
-    # on the lines of its first and last symbol, not on those of what stands around it
+def _equation(name: str, found: FoundEquation, expanded: Expanded) -> Equation:
+    # the lines of its first and last symbol, without surrounding blanks
     body = expanded.text[found.start : found.end]
     file, line = expanded.source.line(found.start + len(body) - len(body.lstrip()))
     _, end_line = expanded.source.line(found.start + len(body.rstrip()), end=True)
@@ -161,8 +153,8 @@ def _equation(name: str, found: Found, expanded: Expanded) -> Equation:
     )
 
 
-def _targets(found: Structure, equations: list[Equation]) -> dict[str, list[Equation]]:
-    """Label -> the equations it names; the label of subequations names them all."""
+def _targets(found: WalkResult, equations: list[Equation]) -> dict[str, list[Equation]]:
+    """Label -> the equations it names; the label of subequations names all of them."""
     targets: dict[str, list[Equation]] = {}
     wanted = {*found.references, *(label for item in found.equations for label in item.refers)}
     of_group: dict[int, list[str]] = {}
@@ -175,8 +167,8 @@ def _targets(found: Structure, equations: list[Equation]) -> dict[str, list[Equa
     return targets
 
 
-def _shown_numbers(found: Structure, equations: list[Equation]) -> dict[str, str]:
-    """Label -> what a reference to it prints, guarded as mathematics: it is no word."""
+def _shown_numbers(found: WalkResult, equations: list[Equation]) -> dict[str, str]:
+    """Label -> what a reference to it prints, as mathematics so that it is not a word."""
     shown = {label: f"${number}$" for label, (_, number) in found.group_labels.items()}
     for equation in equations:
         for label in equation.labels:
@@ -187,15 +179,15 @@ def _shown_numbers(found: Structure, equations: list[Equation]) -> dict[str, str
 
 def _render(line: str, numbers: list[str]) -> str:
     """A sentence with its references printed and its equations as placeholders."""
-    line = EQUATIONS.sub(EQUATION_MARK, line)
-    if REFERENCES.search(line):
-        line = REFERENCES.sub(lambda mark: numbers[ord(mark[0]) - REFERENCE_BASE], line)
+    line = EQUATION_MARKS.sub(EQUATION_MARK, line)
+    if REFERENCE_MARKS.search(line):
+        line = REFERENCE_MARKS.sub(lambda mark: numbers[ord(mark[0]) - REFERENCE_BASE], line)
         line = tidy(" ".join(line.split()))
     return unprotect(line)
 
 
 def _joined(lines: list[str], breaks: set[int]) -> str:
-    """One sentence a line, a blank line between paragraphs."""
+    """One sentence per line, a blank line between paragraphs."""
     return "".join(
         line + ("\n\n" if index + 1 in breaks else "\n") for index, line in enumerate(lines)
     )

@@ -1,4 +1,4 @@
-"""From positions of the expanded text back to files, lines and the text as written."""
+"""Map positions of the expanded text back to files, lines and the text as written."""
 
 from bisect import bisect_right
 
@@ -6,7 +6,7 @@ from eqemb.readers.latex.files import Files
 
 
 class SourceMap:
-    """From positions of the expanded text back to files, lines and the text as written."""
+    """Maps positions of the expanded text back to the source."""
 
     def __init__(
         self, files: Files, names: list[str], pieces: list[tuple[int, int, int, int]]
@@ -17,9 +17,9 @@ class SourceMap:
         self._starts = [piece[0] for piece in pieces]
 
     def place(self, position: int, *, end: bool = False) -> tuple[str, int]:
-        """File and offset that an output position came from.
+        """The file and offset that an output position came from.
 
-        Within a macro's expansion that is the call itself: its start, or with `end` its end.
+        Within a macro's expansion that is the macro call: its start, or with `end` its end.
         """
         index = bisect_right(self._starts, position - end) - 1
         if index < 0:
@@ -31,12 +31,12 @@ class SourceMap:
         return name, (stop if end else start)
 
     def line(self, position: int, *, end: bool = False) -> tuple[str, int]:
-        """File and line that an output position came from."""
+        """The file and line that an output position came from."""
         name, offset = self.place(position, end=end)
         return name, self._files.line(name, offset)
 
     def as_written(self, start: int, end: int) -> str | None:
-        """The author's own text of an output range, where it is one piece of one file."""
+        """The author's text of an output range; None unless it is one piece of one file."""
         first, a = self.place(start)
         last, b = self.place(end, end=True)
         if first != last or a >= b or b - a > 4 * (end - start) + 4000:

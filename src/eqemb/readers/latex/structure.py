@@ -1,40 +1,41 @@
 """What commands do in running text: headings, notes, references, counters, environments.
 
-Each is a function from the walk (walker.py) and the place of the command to where reading goes
-on; `COMMANDS` says which command has which.
+Each function takes the walk and the match of a command, and returns where to continue. `COMMANDS`
+maps commands to functions.
 """
 
 import re
 
 from eqemb.readers.latex.commands import (
-    ACCENTS,
     ASIDES,
-    CHARACTERS,
     DISPLAYS,
     DROP_ARGUMENTS,
     ENVIRONMENT_ARGUMENTS,
     HEADINGS,
-    LENGTHS,
+    LENGTH_COMMANDS,
+    NAMED_CHARACTERS,
     OPTIONAL_IS_TEXT,
     REFERENCES,
     SEPARATE,
-    TITLES,
+    TEXT_ACCENTS,
+    TITLE_COMMANDS,
 )
+from eqemb.readers.latex.display_walk import DisplayWalk
 from eqemb.readers.latex.expand import Expanded
 from eqemb.readers.latex.prose import BREAK
-from eqemb.readers.latex.walker import SPACE, Command, Walk
+from eqemb.readers.latex.text_walk import SPACE, Command
 
-_NAME = re.compile(r"\s*\{([^{}\\$]*)\}")
-_UNIT = "pt|em|ex|cm|mm|in|bp|pc|mu|fil+|sp|dd|cc"
-_LENGTH = re.compile(
-    rf"\s*=?\s*(?:-?[\d.,]*\s*(?:\\[A-Za-z]+|true)?\s*(?:{_UNIT})?)"
-    rf"(?:\s*(?:plus|minus)\s*-?[\d.]*\s*(?:\\[A-Za-z]+|{_UNIT})?){{0,2}}"
+_ARGUMENT_NAME = re.compile(r"\s*\{([^{}\\$]*)\}")
+_LENGTH_UNIT = "pt|em|ex|cm|mm|in|bp|pc|mu|fil+|sp|dd|cc"
+_TEXT_LENGTH = re.compile(
+    rf"\s*=?\s*(?:-?[\d.,]*\s*(?:\\[A-Za-z]+|true)?\s*(?:{_LENGTH_UNIT})?)"
+    rf"(?:\s*(?:plus|minus)\s*-?[\d.]*\s*(?:\\[A-Za-z]+|{_LENGTH_UNIT})?){{0,2}}"
 )
 
 
-def _begin(walk: Walk, match: re.Match[str], end: int) -> int:
+def _begin(walk: DisplayWalk, match: re.Match[str], end: int) -> int:
     text = walk.text
-    named = _NAME.match(text, match.end(), end)
+    named = _ARGUMENT_NAME.match(text, match.end(), end)
     if named is None:
         return match.end()
     name, pos = named[1], named.end()
@@ -46,7 +47,7 @@ def _begin(walk: Walk, match: re.Match[str], end: int) -> int:
             walk.math(pos, close)
             return close + len("\\end{math}")
     walk.enter(name)
-    walk.say(BREAK if name in SEPARATE or name in walk.numbering.theorems else " ")
+    walk.add_text(BREAK if name in SEPARATE or name in walk.numbering.theorems else " ")
     if name in OPTIONAL_IS_TEXT or name in walk.numbering.theorems:
         return pos
     if name not in ENVIRONMENT_ARGUMENTS and not text.startswith("[", pos):
@@ -54,18 +55,18 @@ def _begin(walk: Walk, match: re.Match[str], end: int) -> int:
     return walk.drop(pos, end, ENVIRONMENT_ARGUMENTS.get(name, 0), "begin")
 
 
-def _end(walk: Walk, match: re.Match[str], end: int) -> int:
-    named = _NAME.match(walk.text, match.end(), end)
+def _end(walk: DisplayWalk, match: re.Match[str], end: int) -> int:
+    named = _ARGUMENT_NAME.match(walk.text, match.end(), end)
     if named is None:
         return match.end()
     if named[1] in DISPLAYS:
         walk.problem("\\end without \\begin", match.start(), named[1])
     walk.leave(named[1])
-    walk.say(BREAK if named[1] in SEPARATE or named[1] in walk.numbering.theorems else " ")
+    walk.add_text(BREAK if named[1] in SEPARATE or named[1] in walk.numbering.theorems else " ")
     return named.end()
 
 
-def _heading(walk: Walk, match: re.Match[str], end: int) -> int:
+def _heading(walk: DisplayWalk, match: re.Match[str], end: int) -> int:
     name, pos = match[1], match.end()
     starred = walk.text.startswith("*", pos)
     if not starred:
@@ -76,14 +77,14 @@ def _heading(walk: Walk, match: re.Match[str], end: int) -> int:
         walk.close_floats(match.start())
         walk.paragraph()
         walk.heading(walk.plain(start, stop))
-    else:  # \paragraph{Name.} runs on into its text
+    else:  # \paragraph{Name.} continues in its text
         walk.paragraph()
         walk.walk(start, stop)
-        walk.say(BREAK)
+        walk.add_text(BREAK)
     return after
 
 
-def _title(walk: Walk, match: re.Match[str], end: int) -> int:
+def _title(walk: DisplayWalk, match: re.Match[str], end: int) -> int:
     pos = walk.optional(match.end(), end)[2]
     start, stop, after = walk.argument(pos, end)
     if walk.found.title:
@@ -93,7 +94,7 @@ def _title(walk: Walk, match: re.Match[str], end: int) -> int:
     return after
 
 
-def _aside(walk: Walk, match: re.Match[str], end: int) -> int:
+def _aside(walk: DisplayWalk, match: re.Match[str], end: int) -> int:
     name, pos = match[1], match.end()
     pos += walk.text.startswith("*", pos)
     count = ASIDES[name]
@@ -109,75 +110,75 @@ def _aside(walk: Walk, match: re.Match[str], end: int) -> int:
     return pos
 
 
-def _the_endnotes(walk: Walk, match: re.Match[str], _: int) -> int:
+def _the_endnotes(walk: DisplayWalk, match: re.Match[str], _: int) -> int:
     walk.read_endnotes()
     return match.end()
 
 
-def _reference(walk: Walk, match: re.Match[str], end: int) -> int:
+def _reference(walk: DisplayWalk, match: re.Match[str], end: int) -> int:
     name, pos = match[1], match.end()
     pos += walk.text.startswith("*", pos)
     start, stop, after = walk.optional(pos, end)
     if name == "hyperref":
-        walk.refer(walk.text[start:stop])
+        walk.add_reference(walk.text[start:stop])
         return after
     labels, after = walk.value(after, end)
     if name.endswith("range"):
         other, after = walk.value(after, end)
         labels += "," + other
     for index, label in enumerate(labels.split(",")):
-        walk.say(", " if index else "")
-        walk.refer(label.strip())
+        walk.add_text(", " if index else "")
+        walk.add_reference(label.strip())
     return after
 
 
-def _label(walk: Walk, match: re.Match[str], end: int) -> int:
+def _label(walk: DisplayWalk, match: re.Match[str], end: int) -> int:
     label, after = walk.value(match.end(), end)
     walk.label(label.strip())
     return after
 
 
-def _drop(walk: Walk, match: re.Match[str], end: int) -> int:
+def _drop(walk: DisplayWalk, match: re.Match[str], end: int) -> int:
     name = match[1]
     return walk.drop(match.end(), end, DROP_ARGUMENTS[name], name)
 
 
-def _length(walk: Walk, match: re.Match[str], end: int) -> int:
-    found = _LENGTH.match(walk.text, match.end(), end)
-    walk.say(" ")
+def _length(walk: DisplayWalk, match: re.Match[str], end: int) -> int:
+    found = _TEXT_LENGTH.match(walk.text, match.end(), end)
+    walk.add_text(" ")
     return found.end() if found else match.end()
 
 
-def _character(walk: Walk, match: re.Match[str], end: int) -> int:
+def _character(walk: DisplayWalk, match: re.Match[str], end: int) -> int:
     name, pos = match[1], match.end()
     if name == "par":
         walk.paragraph()
     else:
-        walk.say(CHARACTERS[name])
+        walk.add_text(NAMED_CHARACTERS[name])
     if walk.text.startswith(" ", pos):
         pos = SPACE.match(walk.text, pos, end).end()  # type: ignore[union-attr]
-        if CHARACTERS[name].isspace():
+        if NAMED_CHARACTERS[name].isspace():
             return pos
     return pos
 
 
-def _accent(walk: Walk, match: re.Match[str], end: int) -> int:
-    return walk.accent(ACCENTS[match[1]], match.end(), end)
+def _accent(walk: DisplayWalk, match: re.Match[str], end: int) -> int:
+    return walk.accent(TEXT_ACCENTS[match[1]], match.end(), end)
 
 
-def _item(walk: Walk, match: re.Match[str], _: int) -> int:
-    walk.say(BREAK)
+def _item(walk: DisplayWalk, match: re.Match[str], _: int) -> int:
+    walk.add_text(BREAK)
     return match.end()
 
 
-def _ensure_math(walk: Walk, match: re.Match[str], end: int) -> int:
+def _ensure_math(walk: DisplayWalk, match: re.Match[str], end: int) -> int:
     start, stop, after = walk.argument(match.end(), end)
     walk.math(start, stop)
     return after
 
 
-def _counter(walk: Walk, match: re.Match[str], end: int) -> int:
-    r"""\setcounter, \numberwithin and the other commands that count."""
+def _counter(walk: DisplayWalk, match: re.Match[str], end: int) -> int:
+    r"""\setcounter, \numberwithin and other commands for counters."""
     name, pos, numbering = match[1], match.end(), walk.numbering
     starred = walk.text.startswith("*", pos)
     pos += starred
@@ -199,15 +200,15 @@ def _counter(walk: Walk, match: re.Match[str], end: int) -> int:
     return pos
 
 
-def _format(walk: Walk, match: re.Match[str], end: int) -> int:
-    r"""\renewcommand{\theequation}{...}, left standing by the expander."""
+def _format(walk: DisplayWalk, match: re.Match[str], end: int) -> int:
+    r"""\renewcommand{\theequation}{...}, which expansion passes on."""
     name, pos = walk.value(match.end(), end)
     template, after = walk.value(pos, end)
     walk.numbering.format(name.removeprefix("\\the"), template if after > pos else None)
     return after
 
 
-def _new_theorem(walk: Walk, match: re.Match[str], end: int) -> int:
+def _new_theorem(walk: DisplayWalk, match: re.Match[str], end: int) -> int:
     name, pos = walk.value(match.end(), end)
     shared = walk.optional(pos, end)
     within = walk.optional(shared[2], end)
@@ -216,35 +217,35 @@ def _new_theorem(walk: Walk, match: re.Match[str], end: int) -> int:
     return within[2]
 
 
-def _tools(walk: Walk, match: re.Match[str], end: int) -> int:
+def _tools(walk: DisplayWalk, match: re.Match[str], end: int) -> int:
     options, pos = walk.value(match.end(), end)
     if "showonlyrefs" in options:
         walk.only_referenced = not re.search(r"showonlyrefs\s*=\s*false", options)
-        if "autonum" not in options:  # mathtools knows its own references only
+        if "autonum" not in options:  # mathtools considers only its own references
             walk.references_that_count = frozenset(("eqref", "refeq"))
     return pos
 
 
-def _appendix(walk: Walk, match: re.Match[str], _: int) -> int:
+def _appendix(walk: DisplayWalk, match: re.Match[str], _: int) -> int:
     walk.paragraph()
     walk.numbering.appendix()
     return match.end()
 
 
-def _matter(walk: Walk, match: re.Match[str], _: int) -> int:
+def _matter(walk: DisplayWalk, match: re.Match[str], _: int) -> int:
     walk.numbering.in_matter = match[1] != "frontmatter"
     return match.end()
 
 
 COMMANDS: dict[str, Command] = {
     **dict.fromkeys(DROP_ARGUMENTS, _drop),
-    **dict.fromkeys(LENGTHS, _length),
-    **dict.fromkeys(CHARACTERS, _character),
-    **{name: _accent for name in ACCENTS if name.isalpha()},
+    **dict.fromkeys(LENGTH_COMMANDS, _length),
+    **dict.fromkeys(NAMED_CHARACTERS, _character),
+    **{name: _accent for name in TEXT_ACCENTS if name.isalpha()},
     **dict.fromkeys(ASIDES, _aside),
     **dict.fromkeys(REFERENCES, _reference),
     **dict.fromkeys(HEADINGS, _heading),
-    **dict.fromkeys(TITLES, _title),
+    **dict.fromkeys(TITLE_COMMANDS, _title),
     "begin": _begin, "end": _end, "item": _item, "label": _label, "ensuremath": _ensure_math,
     **dict.fromkeys(("setcounter", "addtocounter", "stepcounter", "refstepcounter",
                      "numberwithin", "counterwithin", "counterwithout", "addtoreset",
@@ -255,8 +256,8 @@ COMMANDS: dict[str, Command] = {
 }  # fmt: skip
 
 
-class Walker(Walk):
-    """A walk over an expanded source by LaTeX's own commands."""
+class Walker(DisplayWalk):
+    """A walk over an expanded source that knows LaTeX's commands."""
 
     def __init__(self, expanded: Expanded) -> None:
         super().__init__(expanded, COMMANDS)

@@ -8,10 +8,12 @@ from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 from eqemb.article import Article, Equation, Token, tokenize
+from eqemb.formula.running_text import plain_text
 from eqemb.server.views.snippets import Piece, around, inline, merged, pieces
 
 #: What one part of an article holds at most, unless one paragraph holds more.
 EQUATIONS, CHARACTERS = 40, 40_000
+_LONGEST_TITLE = 500
 
 Block = dict[str, Any]
 
@@ -118,7 +120,7 @@ def blocks(
     """
     titles = {" ".join(title.split()) for title in article.sections}
     for paragraph in part:
-        if paragraph.source == " ".join(article.title.split()):
+        if _is_title(paragraph.source, article.title):
             continue
         if paragraph.source in titles:
             yield {"kind": "heading", "pieces": pieces(paragraph.source)}
@@ -130,6 +132,11 @@ def blocks(
                     if said := around(value.context, reach):
                         yield {"kind": "paragraph", "pieces": pieces(said)}
                     yield equation(value)
+
+
+def _is_title(source: str, title: str) -> bool:
+    """Whether a paragraph is the article's title, which is plain text and stands above it."""
+    return source == title or (len(source) <= _LONGEST_TITLE and plain_text(source) == title)
 
 
 def _whole(paragraph: Paragraph, equation: Callable[[Equation], Block]) -> Iterator[Block]:

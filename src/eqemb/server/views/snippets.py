@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
-from eqemb.article import EQUATION_MARK, tokenize
+from eqemb.article import DOLLAR, EQUATION_MARK, tokenize
 from eqemb.formula import layout
 from eqemb.index.stemming import stem
 from eqemb.server.cache import Kept
@@ -105,7 +105,7 @@ def merged(made: Iterable[Piece]) -> Iterator[Piece]:
     waiting = ""
     for piece in made:
         if piece["kind"] == "text":
-            waiting += piece["text"]
+            waiting += piece["text"].replace(DOLLAR, "$")
             continue
         if waiting:
             yield {"kind": "text", "text": waiting}

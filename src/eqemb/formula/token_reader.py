@@ -1,7 +1,7 @@
-"""The tokens of a formula as a row reader sees them: rows, groups, arguments, problems.
+"""Read the tokens of a formula: rows, groups and arguments, with problems recorded.
 
-Each token is read once. Groups may nest `DEPTH` deep; what lies deeper is passed over and stands
-as `E!`. What a command does is left to `parse`, which builds on this.
+Each token is read once. Groups may nest `GROUP_DEPTH` deep; a deeper one is skipped and becomes
+`E!`. `parse` builds on this class and defines what commands do.
 """
 
 import re
@@ -14,33 +14,33 @@ from eqemb.formula.rows import fraction
 from eqemb.formula.tokens import tokens
 from eqemb.formula.tree import Node
 
-#: How deep groups may nest; the frames of Python allow no more when called from deep code.
-DEPTH = 80
-#: How many tokens an option may have.
+#: Maximum nesting of groups; Python's stack allows no more when called from deep code.
+GROUP_DEPTH = 80
+#: Maximum number of tokens in an option.
 OPTION = 100
-#: Longer input is cut here: no equation is, and time and memory stay bounded.
+#: Longer input is cut: no equation is longer, and time and memory stay bounded.
 LENGTH = 200_000
 
 Items = list[Node]
 
 
-class Problem(NamedTuple):
-    """What was not read, and the token at which."""
+class FormulaProblem(NamedTuple):
+    """What could not be read, and the token."""
 
     cause: str
     command: str = ""
 
 
-class Source(ABC):
-    """The state of one reading; `items` of a row are nodes not yet linked."""
+class TokenReader(ABC):
+    """The state of one reading; the `items` of a row are nodes that are not linked yet."""
 
     __slots__ = ("depth", "environments", "fonts", "lefts", "pos", "problems", "space", "tokens",
                  "unknown", "word")  # fmt: skip
 
     def __init__(self, latex: str, depth: int = 0) -> None:
-        self.problems: list[Problem] = []
+        self.problems: list[FormulaProblem] = []
         if len(latex) > LENGTH:
-            self.problems.append(Problem("too long"))
+            self.problems.append(FormulaProblem("too long"))
             latex = latex[:LENGTH]
         self.tokens = tokens(latex)
         self.tokens.append("")
@@ -53,11 +53,11 @@ class Source(ABC):
         self.unknown: list[str] = []
 
     def problem(self, cause: str, command: str = "") -> None:
-        """Note what was not read."""
-        self.problems.append(Problem(cause, command))
+        """Record what could not be read."""
+        self.problems.append(FormulaProblem(cause, command))
 
     def append(self, node: Node, items: Items) -> None:
-        """Add to a row, after the space that has gathered."""
+        """Add to a row, after the accumulated space."""
         if self.space:
             node.hint("space", self.space)
             self.space = 0.0
@@ -66,7 +66,7 @@ class Source(ABC):
     # Rows and groups
 
     def formula(self) -> Items:
-        """The whole input; alignment marks and line breaks join, stray closers are noted."""
+        """Read the whole input; alignment marks and line breaks join rows."""
         items: Items = []
         while True:
             items = self.expression(items)
@@ -82,12 +82,12 @@ class Source(ABC):
                 self.stray(token, items)
 
     def stray(self, token: str, items: Items) -> None:
-        """A token that closes what nothing opened."""
+        """Record a closing token without an opening one."""
         self.problem("nothing to close", token)
         items.append(Node("E!" + escape(token)))
 
     def expression(self, items: Items) -> Items:
-        r"""A row up to a closing token, with `\over` and its kin."""
+        r"""A row up to a closing token, with `\over` and similar."""
         items = self.row(items)
         token = self.tokens[self.pos]
         while token in commands.INFIX:
@@ -100,7 +100,7 @@ class Source(ABC):
         return items
 
     def row(self, items: Items) -> Items:
-        """Symbols up to a closing token, which is left unread."""
+        """Symbols up to a closing token, which is not consumed."""
         source = self.tokens
         symbols = SYMBOLS
         while True:
@@ -117,11 +117,11 @@ class Source(ABC):
 
     @abstractmethod
     def read(self, token: str, items: Items) -> None:
-        """Read one token with its arguments and append what it makes."""
+        """Read one token with its arguments, and append the result."""
 
     def group(self) -> Items:
-        """What stands between braces; the opening one has been read."""
-        if self.depth >= DEPTH:
+        """The content of braces, the opening one of which has been read."""
+        if self.depth >= GROUP_DEPTH:
             return self.too_deep()
         self.depth += 1
         fonts = self.fonts
@@ -143,20 +143,20 @@ class Source(ABC):
         return items
 
     def ends(self, token: str) -> bool:
-        """Whether a token closes something that was opened further out."""
+        """Whether a token closes an outer group."""
         if token[:4] == "\\end":
             return self.environments > 0
         return token == "" or (token == "\\right" and self.lefts > 0)
 
     def too_deep(self) -> Items:
-        """Pass over a group that lies deeper than groups may."""
+        """Skip a group that is nested too deeply."""
         self.problem("nested too deep")
         self.pos -= 1
         self.skip_group()
         return [Node("E!deep")]
 
     def skip_group(self) -> None:
-        """Pass over a braced group, if one is next."""
+        """Skip a braced group, if one is next."""
         source, pos, level = self.tokens, self.pos, 0
         while source[pos] != "":
             level += (source[pos] == "{") - (source[pos] == "}")
@@ -176,7 +176,12 @@ class Source(ABC):
         if token == "{":
             self.pos += 1
             return self.group()
-        if token in CLOSERS or token[:2] == "\\\\" or token[:5] == "\\end{" or self.depth >= DEPTH:
+        if (
+            token in CLOSERS
+            or token[:2] == "\\\\"
+            or token[:5] == "\\end{"
+            or self.depth >= GROUP_DEPTH
+        ):
             self.problem("missing argument", token)
             return [Node("E!missing")]
         self.pos += 1
@@ -192,8 +197,8 @@ class Source(ABC):
         return items
 
     def option(self) -> Items | None:
-        """What stands between square brackets, if they are next."""
-        if self.tokens[self.pos] != "[" or self.depth >= DEPTH:
+        """The content of square brackets, if they are next."""
+        if self.tokens[self.pos] != "[" or self.depth >= GROUP_DEPTH:
             return None
         self.pos += 1
         self.depth += 1
@@ -211,23 +216,23 @@ class Source(ABC):
         return items
 
     def skip_star(self) -> bool:
-        """Pass over a star, if it is next."""
+        """Skip a star, if it is next."""
         if self.tokens[self.pos] != "*":
             return False
         self.pos += 1
         return True
 
     def skip_place(self) -> None:
-        """Pass over the `[t]` of an environment; a longer bracket belongs to its first cell."""
+        """Skip the `[t]` of an environment; a longer bracket belongs to its first cell."""
         place = self.tokens[self.pos : self.pos + 3]
         if place[:1] == ["["] and place[2:] == ["]"] and place[1] in "tbclr":
             self.pos += 3
 
     def skip_option(self) -> None:
-        """Pass over bracketed options, if they are next."""
+        """Skip bracketed options, if they are next."""
         while self.tokens[self.pos] == "[":
             end = self.pos
-            # No option is long; looking further would cost the square of the length.
+            # No option is long, and an unlimited search would take quadratic time.
             while self.tokens[end] not in _OPTION_ENDS and end - self.pos < OPTION:
                 end += 1
             if self.tokens[end] != "]":
@@ -235,7 +240,7 @@ class Source(ABC):
             self.pos = end + 1
 
     def length(self) -> None:
-        """Pass over a bare length such as `-3.5pt plus 1em`."""
+        """Skip a bare length such as `-3.5pt plus 1em`."""
         while self.tokens[self.pos] in ("-", "+", "="):
             self.pos += 1
         if self.tokens[self.pos][:1] in tuple("0123456789."):
@@ -247,17 +252,17 @@ class Source(ABC):
             self.pos += 1
 
     def raw_argument(self) -> str:
-        """The next argument as text, its tokens joined."""
+        """The next argument as text, with its tokens joined."""
         start = self.pos
         if self.tokens[start] != "{":
             self.pos += self.tokens[start] != ""
             return self.tokens[start]
         self.skip_group()
         inside = self.tokens[start + 1 : self.pos - 1]
-        return "".join(token + " " if _WORD.match(token) else token for token in inside)
+        return "".join(token + " " if _CONTROL_WORD.match(token) else token for token in inside)
 
 
-#: After the name of a command a letter would be read as part of it.
-_WORD = re.compile(r"\\[a-zA-Z@]+\Z")
+#: A letter after a command's name would be read as part of the name.
+_CONTROL_WORD = re.compile(r"\\[a-zA-Z@]+\Z")
 _OPTION_ENDS = frozenset({"]", "", "{", "}"})
 CLOSERS = frozenset({"", "}", "&", "\\right", "\\end"}) | frozenset(commands.INFIX)

@@ -1,0 +1,199 @@
+"""Read displays: where each ends, its rows, which rows are numbered and how."""
+
+import re
+
+from eqemb.readers.latex.commands import (
+    DISPLAY_ARGUMENTS,
+    EQUATION_REFERENCES,
+    GROUP_DISPLAYS,
+    ROW_DISPLAYS,
+    UNNUMBERED_DISPLAYS,
+)
+from eqemb.readers.latex.displays import (
+    EDGE,
+    DisplayRow,
+    count_displays,
+    is_drawing,
+    read_row,
+    split_rows,
+)
+from eqemb.readers.latex.found import FoundEquation
+from eqemb.readers.latex.prose import EQUATION_BASE, MARKS
+from eqemb.readers.latex.text_walk import TextWalk
+
+_CONTROL = re.compile(r"\\(.)", re.DOTALL)
+_HEADING_INSIDE = re.compile(r"\\(?:sub)*section\b|\\chapter\b|\\begin\{document\}")
+_REFERENCED = re.compile(
+    r"\\(" + "|".join(sorted(EQUATION_REFERENCES)) + r")\*?\s*\{([^{}]*)\}(?:\{([^{}]*)\})?"
+)
+_FENCE = re.compile(r"\\begin\{empheq\}(?:\[[^\]]{0,500}\])?\{(\w+\*?)(?:=[^{}]*)?\}")
+_ENDS_SENTENCE = re.compile(r"(?<!\\right)(?<!\\left)\.[\s}\\,;:!]*(?:\\end\{\w+\*?\}\s*)*$")
+_LABEL_OPTION = re.compile(r"label\s*=\s*\{?([^{},\]]+)")
+
+
+class DisplayWalk(TextWalk):
+    """A walk that reads displays into equations."""
+
+    def dollars(self, match: re.Match[str], end: int) -> int:
+        """Read a display that opens with two dollars; return where to continue."""
+        close = self.find("$$", match.end(), end)
+        if close < 0 or EDGE.search(self.text, match.end(), close):
+            self.report_lost("display not closed", match.start(), "$$")
+            return match.end()
+        self.display("$$", match.end(), close)
+        return close + 2
+
+    def bracket(self, match: re.Match[str], end: int) -> int:
+        r"""Read a display that opens with \[; return where to continue."""
+        for control in _CONTROL.finditer(self.text, match.end(), end):
+            if control[1] == "[":  # another display opens: this one was never closed
+                break
+            if control[1] == "]":
+                if self._contains_heading(match.end(), control.start()):
+                    break
+                self.display("\\[", match.end(), control.start())
+                return control.end()
+        self.report_lost("display not closed", match.start(), "\\[")
+        return match.end()
+
+    def _contains_heading(self, start: int, close: int) -> bool:
+        """Whether a display seems to contain a heading: then its end belongs to another display."""
+        return close - start > 400 and _HEADING_INSIDE.search(self.text, start, close) is not None
+
+    def environment(self, name: str, opened: int, body: int, end: int) -> int:
+        r"""Read a display environment whose \begin has been read; return where to continue."""
+        text, closing = self.text, "\\end{" + name + "}"
+        kind = name
+        if name == "empheq":
+            fence = _FENCE.match(text, opened)
+            kind, body = (fence[1], fence.end()) if fence else ("equation", body)
+        close = self.find(closing, body, end)
+        again = self.find("\\begin{" + name + "}", body, close if close >= 0 else end)
+        if close < 0 or again >= 0 or self._contains_heading(body, close):
+            resume = self._after_blank(body, again if again >= 0 else end)
+            inside = count_displays(text, body, resume)
+            self.report_lost("display not closed", opened, name, 1 + inside)
+            return resume
+        self.display(kind, body, close)
+        return close + len(closing)
+
+    def display(self, name: str, start: int, end: int) -> None:
+        """Read one display between two positions into equations."""
+        self._displays += 1
+        opened = start
+        labels: list[str] = []
+        if DISPLAY_ARGUMENTS.get(name):
+            start = self.drop(start, end, 1)
+        elif name.startswith("dmath"):
+            first, last, start = self.optional(start, end)
+            labels += _LABEL_OPTION.findall(self.text, first, last)
+        spans = split_rows(self.text, start, end) if name.rstrip("*") in ROW_DISPLAYS else None
+        rows = [read_row(self.text, a, b) for a, b in spans or [(start, end)]]
+        rows[0].labels[:0] = labels
+        self._report_nested(name, opened, end, rows)
+        if name in GROUP_DISPLAYS:
+            self.enter(name)
+        self._join(name, rows)
+        if name in GROUP_DISPLAYS:
+            self.leave(name)
+
+    def _report_nested(self, name: str, start: int, end: int, rows: list[DisplayRow]) -> None:
+        """Report displays that open within this one; they are read as part of it.
+
+        Displays in its prose and footnotes are read separately. A nested display may mean that an
+        end is missing and this display contains what follows it.
+        """
+        inside = count_displays(self.text, start, end)
+        if inside:
+            apart = [span for row in rows for span in row.prose + row.notes]
+            inside -= sum(count_displays(self.text, *span) for span in apart)
+        if inside > 0:
+            self.found.nested += inside
+            self.problem("display within another", start, f"{inside} in {name}")
+
+    def _join(self, name: str, rows: list[DisplayRow]) -> None:
+        """Make equations of rows: unnumbered rows join the next numbered one, or the last."""
+        display = self._displays
+        numbers = [self._number(name, row, last=row is rows[-1]) for row in rows]
+        counts = [i for i, number in enumerate(numbers) if number is not None]
+        start = 0
+        for index in counts[:-1]:
+            self._add_equation(name, rows[start : index + 1], numbers[index], display)
+            start = index + 1
+        self._add_equation(name, rows[start:], numbers[counts[-1]] if counts else None, display)
+        if all(not row.latex or is_drawing(row.latex) for row in rows):
+            self.found.nested += 1
+        # a numbered one is reported with its number
+        if not counts and not any(row.latex for row in rows):
+            self.problem("empty equation", rows[0].start, name)
+
+    def _number(self, name: str, row: DisplayRow, *, last: bool) -> str | None:
+        """Count a row, and return its printed number, None if it has none."""
+        starred = name in UNNUMBERED_DISPLAYS or name in ("$$", "\\[")
+        if row.tag is not None:
+            return row.tag
+        if row.unnumbered or (starred and not row.numbered):
+            return None
+        if last and not row.latex and not row.labels and name.rstrip("*") in ROW_DISPLAYS:
+            if not self.only_referenced:  # LaTeX numbers the empty row after a final \\
+                self.numbering.next_equation()
+            return None
+        if self.only_referenced and not self._is_referenced(row):
+            return None
+        return self.numbering.next_equation()
+
+    def _is_referenced(self, row: DisplayRow) -> bool:
+        if self.referenced is None:
+            self.referenced = {
+                label.strip()
+                for command, *labels in _REFERENCED.findall(self.text)
+                if command in self.references_that_count
+                for label in ",".join(labels).split(",")
+            }
+        return any(label in self.referenced for label in row.labels)
+
+    def _references_in(self, start: int, end: int) -> list[str]:
+        """The labels that a range refers to."""
+        if self.text.find("ref", start, end) < 0:
+            return []
+        found = _REFERENCED.findall(self.text, start, end)
+        labels = ",".join(labels for _, *pair in found for labels in pair if labels)
+        return [label.strip() for label in labels.split(",") if label.strip()]
+
+    def _add_equation(
+        self, name: str, rows: list[DisplayRow], number: str | None, display: int
+    ) -> None:
+        """Add the equation made of some rows of a display, and its mark in the text."""
+        text = " \\\\ ".join(row.latex for row in rows if row.latex)
+        for row in rows:
+            for start, stop in row.prose:
+                self.walk(start, stop)
+                self.add_text(" ")
+            for start, stop in row.notes:
+                self.aside(start, stop)
+        if not text:
+            if number is not None:
+                self.problem("empty equation", rows[0].start, name)
+            return
+        if is_drawing(text):
+            self.problem("drawing in a display", rows[0].start, name)
+            return
+        index = len(self.found.equations)
+        if index >= MARKS:
+            self.report_lost("too many equations", rows[0].start)
+            return
+        self.found.equations.append(
+            FoundEquation(
+                rows[0].start, rows[-1].end, text, name, display,
+                [label for row in rows for label in row.labels], number is not None, number,
+                self._group, self._section, self._references_in(rows[0].start, rows[-1].end),
+            )
+        )  # fmt: skip
+        muted, self._muted = self._muted, 0
+        ends = "." if _ENDS_SENTENCE.search(text) else ""
+        mark = " " + chr(EQUATION_BASE + index) + ends + " "
+        if muted:
+            self._asides.append(mark.strip())
+        else:
+            self.add_text(mark)
+        self._muted = muted

@@ -1,0 +1,43 @@
+"""The result of the walk over an expanded source: text, equations, references."""
+
+from dataclasses import dataclass, field
+
+from eqemb.article import Problem
+
+
+@dataclass(slots=True)
+class FoundEquation:
+    """An equation with its rows joined and its number decided."""
+
+    start: int
+    end: int
+    latex: str
+    environment: str
+    display: int
+    labels: list[str]
+    numbered: bool
+    number: str | None
+    group: int
+    section: str
+    refers: list[str] = field(default_factory=list)
+    """Labels that it refers to itself: "by (3)" above an equals sign."""
+
+
+@dataclass(slots=True)
+class WalkResult:
+    """Everything that the walk found."""
+
+    title: str = ""
+    paragraphs: list[str] = field(default_factory=list)
+    """Clean text with equation and reference marks (see prose.py)."""
+    sections: list[str] = field(default_factory=list)
+    equations: list[FoundEquation] = field(default_factory=list)
+    """In source order: the n-th belongs to the n-th equation mark."""
+    references: list[str] = field(default_factory=list)
+    """The label of the n-th reference mark."""
+    group_labels: dict[str, tuple[int, str]] = field(default_factory=dict)
+    """Labels of subequations: group and printed number."""
+    problems: list[Problem] = field(default_factory=list)
+    opened: int = 0
+    lost: int = 0
+    nested: int = 0

@@ -1,0 +1,44 @@
+"""The registry of readers: which function reads which format.
+
+To add a format, such as Org files:
+
+1. Write `readers/org.py` with a function `read_org(source: Source) -> Article`. The file's bytes
+   are in `source.files`. Raise `SourceError` with a cause if the file is not an article.
+2. Add `"org": FormatReader(read_org, (".org",))` to `READERS`.
+
+Files with that suffix are then found in folders and containers, named, opened within the limits
+and read. No other module needs a change. LaTeX and unarXive have no suffixes here, since
+`eqemb.sources` recognises them by their content.
+"""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+from eqemb.article import Article
+from eqemb.readers.latex import read_latex
+from eqemb.readers.unarxive import read_unarxive
+from eqemb.sources import Source
+from eqemb.sources.formats import register_suffixes
+
+
+class FormatReader(NamedTuple):
+    """How documents of one format become articles."""
+
+    read: Callable[[Source], Article]
+    suffixes: tuple[str, ...] = ()
+    """Suffixes that mark files of the format, in lower case and with the dot."""
+
+
+#: Format (`Source.form`) -> its reader.
+READERS: dict[str, FormatReader] = {
+    "tex": FormatReader(read_latex),
+    "unarxive": FormatReader(read_unarxive),
+}
+
+for _form, _reader in READERS.items():
+    register_suffixes(_form, _reader.suffixes)
+
+
+def read_source(source: Source) -> Article:
+    """Read an opened document with the reader of its format."""
+    return READERS[source.form].read(source)

@@ -1,0 +1,21 @@
+"""Suffixes of single-file formats other than LaTeX, such as `.org`.
+
+LaTeX (many files, archives) and unarXive (records in JSON lines) are recognised by their content.
+Any other format is one file, recognised by its suffix. `eqemb.readers.registry` registers the
+suffixes of its readers, so this package does not depend on them.
+"""
+
+import posixpath
+from collections.abc import Iterable
+
+_FORMATS: dict[str, str] = {}
+
+
+def register_suffixes(form: str, suffixes: Iterable[str]) -> None:
+    """Treat files with these suffixes (lower case, with the dot) as documents of a format."""
+    _FORMATS.update(dict.fromkeys(suffixes, form))
+
+
+def format_of(path: str) -> str:
+    """The format registered for a file's suffix, or ''."""
+    return _FORMATS.get(posixpath.splitext(path)[1].lower(), "")

@@ -21,7 +21,7 @@ from playwright.sync_api import sync_playwright
 from eqemb.facade.equation_map import map_of
 from eqemb.facade.library import Library
 from eqemb.server.app import make_app
-from eqemb.server.run import bound
+from eqemb.server.run import bind
 
 DEMO = Path(__file__).parents[1] / "src" / "eqemb" / "demo"
 WIDE, NARROW = {"width": 1100, "height": 760}, {"width": 390, "height": 760}
@@ -78,7 +78,7 @@ SHOTS = (
 def main(folder: Path) -> None:
     """Serve the demonstration articles and take every picture."""
     chromium = os.environ.get("EQEMB_CHROMIUM") or shutil.which("chromium")
-    with tempfile.TemporaryDirectory() as scratch, bound("127.0.0.1", 0) as door:
+    with tempfile.TemporaryDirectory() as scratch, bind("127.0.0.1", 0) as door:
         library = Path(scratch) / "library"
         with Library.read([DEMO], library, jobs=1, index=True) as made:
             map_of(made)

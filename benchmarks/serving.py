@@ -47,7 +47,7 @@ from eqemb.corpus.vocabulary import STOP_WORDS
 from eqemb.errors import UsageError
 from eqemb.facade.library import Library
 from eqemb.formula import layout
-from eqemb.server.service import checked
+from eqemb.server.queries import check_query
 
 DRAWN, TIMED, NOT_COUNTED = 40_000, 50, 10
 THREADS = 2
@@ -171,7 +171,7 @@ def _may_be_asked(latex: str) -> bool:
     if "$" in latex:  # it is asked between dollars too
         return False
     try:
-        return layout(checked(latex)).root is not None
+        return layout(check_query(latex)).root is not None
     except UsageError:
         return False
 

@@ -17,7 +17,7 @@ from axes import make_library
 from eqemb.facade.equation_map import map_of
 from eqemb.facade.library import Library
 from eqemb.server.app import make_app
-from eqemb.server.run import bound
+from eqemb.server.run import bind
 from server.test_server import HOSTILE
 
 playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
@@ -34,7 +34,7 @@ class Running:
     """A server in a thread."""
 
     def __init__(self, folder: Path) -> None:
-        self._door = bound("127.0.0.1", 0)
+        self._door = bind("127.0.0.1", 0)
         self.base = f"http://127.0.0.1:{self._door.getsockname()[1]}"
         config = uvicorn.Config(make_app(folder), log_level="error", ws="none")
         self._server = uvicorn.Server(config)

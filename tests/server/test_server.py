@@ -27,15 +27,18 @@ from fastapi.testclient import TestClient
 from axes import make_library
 from eqemb.errors import UsageError
 from eqemb.facade.library import Library
-from eqemb.server import run, schemas
+from eqemb.formula import layout
+from eqemb.formula.html import classes_for_styles
+from eqemb.server import schemas, snippets
 from eqemb.server.app import make_app
-from eqemb.server.cache import Kept
-from eqemb.server.run import bound, is_loopback, serve
-from eqemb.server.service import Desk, Page, checked, formula_alone
-from eqemb.server.views import manual, snippets
+from eqemb.server.cache import LRUCache
+from eqemb.server.queries import check_query, single_formula
+from eqemb.server.run import bind, is_loopback, serve, uvicorn_config
+from eqemb.server.service import Page, Service
+from eqemb.server.snippets import mathml, pieces, shorten_context, shorten_sentence
+from eqemb.server.views import manual
 from eqemb.server.views.markup import Html, h
-from eqemb.server.views.snippets import around, classes_for_styles, mathml, near, pieces
-from eqemb.server.workers import Counter
+from eqemb.server.workers import WorkerPool
 from synthetic import eqemb, paper, start
 
 COSINE = r"\cos(u, v) = \frac{u \cdot v}{\|u\| \|v\|}"
@@ -88,26 +91,26 @@ def hostile(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TestClient]:
 
 # ------------------------------------------------------------ answers
 
-ADDRESSES: dict[str, type[schemas.Form]] = {
-    "/v1/search?q=cosine+unheardof": schemas.Hits,
-    "/v1/search?q=%24x%24+cosine&article=angles&numbered=true": schemas.Hits,
-    "/v1/search?q=%24%5Cfrac%7Ba%7D%7Bb%7D%24": schemas.Hits,
-    "/v1/similar?equation=angles%231": schemas.Hits,
-    "/v1/similar?equation=x%3Dy&by=structure": schemas.Hits,
-    "/v1/describe?equation=angles%231": schemas.Description,
-    "/v1/describe?equation=%5Caleph": schemas.Description,
-    "/v1/words?word=recall&count=3": schemas.Neighbours,
-    "/v1/suggest?start=co": schemas.Suggestions,
-    "/v1/render?q=cosine+%24x_1%24": schemas.Rendered,
-    "/v1/why?query=cosine&equation=angles%231": schemas.Why,
-    "/v1/why?query=documents%231&equation=angles%231": schemas.Why,
-    "/v1/equations/angles%231": schemas.OneEquation,
-    "/v1/equations/documents(2.3)": schemas.OneEquation,
-    "/v1/equations/angles:eq:cos": schemas.OneEquation,
-    "/v1/articles": schemas.Articles,
-    "/v1/articles/angles": schemas.Article,
-    "/v1/stats": schemas.Stats,
-    "/v1/healthz": schemas.Health,
+ADDRESSES: dict[str, type[schemas.Schema]] = {
+    "/v1/search?q=cosine+unheardof": schemas.SearchSchema,
+    "/v1/search?q=%24x%24+cosine&article=angles&numbered=true": schemas.SearchSchema,
+    "/v1/search?q=%24%5Cfrac%7Ba%7D%7Bb%7D%24": schemas.SearchSchema,
+    "/v1/similar?equation=angles%231": schemas.SearchSchema,
+    "/v1/similar?equation=x%3Dy&by=structure": schemas.SearchSchema,
+    "/v1/describe?equation=angles%231": schemas.DescriptionSchema,
+    "/v1/describe?equation=%5Caleph": schemas.DescriptionSchema,
+    "/v1/words?word=recall&count=3": schemas.NeighboursSchema,
+    "/v1/suggest?start=co": schemas.SuggestionsSchema,
+    "/v1/render?q=cosine+%24x_1%24": schemas.RenderedQuerySchema,
+    "/v1/why?query=cosine&equation=angles%231": schemas.ExplanationSchema,
+    "/v1/why?query=documents%231&equation=angles%231": schemas.ExplanationSchema,
+    "/v1/equations/angles%231": schemas.EquationDetailsSchema,
+    "/v1/equations/documents(2.3)": schemas.EquationDetailsSchema,
+    "/v1/equations/angles:eq:cos": schemas.EquationDetailsSchema,
+    "/v1/articles": schemas.ArticleListSchema,
+    "/v1/articles/angles": schemas.ArticleSchema,
+    "/v1/stats": schemas.StatsSchema,
+    "/v1/healthz": schemas.HealthSchema,
 }
 
 
@@ -154,7 +157,7 @@ def test_a_formula_alone_is_answered_as_by_similar(served: TestClient) -> None:
 )
 def test_what_is_a_formula_alone(query: str, latex: str | None) -> None:
     """Words are words, with a plus among them too."""
-    assert formula_alone(query) == latex
+    assert single_formula(query) == latex
 
 
 def test_pages_follow_each_other(served: TestClient) -> None:
@@ -205,7 +208,7 @@ def test_long_articles_come_in_parts(tmp_path: Path) -> None:
         rf"\documentclass{{article}}\begin{{document}}{body}\end{{document}}"
     )
     with Library.read([tmp_path / "long.tex"], tmp_path / "library", jobs=1, index=True) as made:
-        desk = Desk(made)
+        desk = Service(made)
         first = desk.article("long")
         parts = [desk.article("long", number) for number in range(1, first["parts"] + 1)]
         ordinals = [
@@ -358,7 +361,7 @@ def test_sentences_are_whole_wherever_the_library_lies(
 
 def test_commands_are_left_out_of_long_sentences_in_time(folder: Path) -> None:
     """In one look at each letter."""
-    counter = Counter(folder)
+    pool = WorkerPool(folder)
     for sentence, shown in (
         ("no map: `eqemb map` makes one", "no map"),
         ("no `x`, or say `eqemb y`; else", "no `x`; else"),
@@ -368,7 +371,7 @@ def test_commands_are_left_out_of_long_sentences_in_time(folder: Path) -> None:
         ("x" * 200_000 + "`eqemb ", "x" * 200_000 + "`eqemb "),
     ):
         began = time.perf_counter()
-        assert counter.for_strangers(sentence) == shown
+        assert pool.public_message(sentence) == shown
         assert time.perf_counter() - began < 1
 
 
@@ -388,10 +391,10 @@ def test_a_very_long_phrase_is_in_no_text(served: TestClient) -> None:
 def test_a_broken_answer_tells_strangers_nothing(folder: Path) -> None:
     """The log says why."""
     with client(folder) as broken:
-        broken.app.state.counter._desk = lambda: 1 / 0  # type: ignore[attr-defined]
+        broken.app.state.pool._service = lambda: 1 / 0  # type: ignore[attr-defined]
         answer = broken.get("/v1/stats")
         assert answer.status_code == 500
-        assert "its log" in answer.json()["error"]
+        assert "log" in answer.json()["error"]
         assert "script-src 'self'" in answer.headers["content-security-policy"]
         assert answer.headers["x-content-type-options"] == "nosniff"
         assert answer.headers["cross-origin-resource-policy"] == "same-origin"
@@ -479,7 +482,7 @@ def test_beyond_this_machine_a_token_is_needed(folder: Path) -> None:
     """And not a short one."""
     with pytest.raises(UsageError, match="--token"):
         serve(folder, host="0.0.0.0", port=0)  # noqa: S104
-    with pytest.raises(UsageError, match="guessed"):
+    with pytest.raises(UsageError, match="guess"):
         serve(folder, port=0, token=TOKEN[:5])
     assert is_loopback("127.0.0.2")
     assert not is_loopback("example.org")
@@ -487,12 +490,12 @@ def test_beyond_this_machine_a_token_is_needed(folder: Path) -> None:
 
 def test_a_port_that_is_taken_is_said_so() -> None:
     """In one sentence."""
-    with bound("127.0.0.1", 0) as door:
+    with bind("127.0.0.1", 0) as door:
         assert door.proto == socket.IPPROTO_TCP  # else answers wait for the other side
         door.listen()
         port = door.getsockname()[1]
         with pytest.raises(UsageError, match=f"port {port}"):
-            bound("127.0.0.1", port)
+            bind("127.0.0.1", port)
 
 
 # ------------------------------------------------------------ how much is shown
@@ -651,7 +654,7 @@ def test_examples_work_whatever_an_article_is_called() -> None:
 
 def test_failures_are_pages_for_people(served: TestClient) -> None:
     """A query that cannot be asked keeps its box."""
-    assert "Back to the search" in served.get("/articles/none").text
+    assert "Back to search" in served.get("/articles/none").text
     refused = served.get("/?q=cosine&year=then")
     assert refused.status_code == 400
     assert 'value="cosine"' in refused.text
@@ -718,17 +721,17 @@ def test_hostile_mathml_is_whole(hostile: TestClient) -> None:
 def test_a_slow_question_does_not_stop_others(folder: Path) -> None:
     """And it is given up in time, but the thread that is at it is not counted on."""
     with client(folder, threads=2, seconds=0.6) as busy:
-        counter: Counter = busy.app.state.counter  # type: ignore[attr-defined]
+        pool: WorkerPool = busy.app.state.pool  # type: ignore[attr-defined]
         started, answers = threading.Event(), list[int]()
-        original = counter._answer
+        original = pool._answer
 
-        def slow(question: Callable[[Desk], Any]) -> Any:
+        def slow(question: Callable[[Service], Any]) -> Any:
             if not started.is_set():
                 started.set()
                 time.sleep(1.2)
             return original(question)
 
-        counter._answer = slow  # type: ignore[method-assign]
+        pool._answer = slow  # type: ignore[method-assign]
         thread = threading.Thread(
             target=lambda: answers.append(busy.get("/v1/search?q=cosine").status_code)
         )
@@ -743,7 +746,7 @@ def test_a_slow_question_does_not_stop_others(folder: Path) -> None:
 
 def test_answers_are_kept_until_there_are_too_many() -> None:
     """What was asked for last goes last; what counts is bytes."""
-    kept = Kept[bytes](16_000)
+    kept = LRUCache[bytes](16_000)
     for tag in "abc":
         kept.put(tag, b"x" * 900)
     kept.put("large", b"x" * 1000)
@@ -760,21 +763,21 @@ def test_what_people_ask_is_not_kept_set(served: TestClient) -> None:
     """A short query can be long MathML; what papers write is kept, by bytes."""
     asked = r"\mathbf{q}" + "|x" * 900  # one letter beyond the basic plane, and four bytes each
     assert sys.getsizeof(mathml(asked)) > 250_000
-    before = snippets._set._size
+    before = snippets._rendered._size
     for number in range(3):
         assert served.get(f"/v1/render?q=${asked}{number}$").status_code == 200
         assert served.get(f"/v1/search?q=${asked}{number}$").status_code == 200
-    assert snippets._set._size - before < 100_000
-    small = Kept[str](16_000)
+    assert snippets._rendered._size - before < 100_000
+    small = LRUCache[str](16_000)
     for number in range(100):
         small.put(str(number), "𝐪" * 100)  # four bytes each
     assert small._size <= 16_000
-    assert len(small._things) < 40
+    assert len(small._entries) < 40
 
 
 def test_too_many_questions_are_sent_away(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """At once, with a sentence."""
-    monkeypatch.setattr("eqemb.server.workers.WAITING", -1)
+    monkeypatch.setattr("eqemb.server.workers.QUEUE_PER_THREAD", -1)
     with client(folder, threads=1) as full:
         answer = full.get("/v1/stats")
         assert answer.status_code == 503
@@ -843,12 +846,12 @@ def test_a_tag_says_how_much_is_shown(folder: Path, tmp_path: Path) -> None:
     """Of a generation that nobody has asked yet too."""
     place = tmp_path / "library"
     shutil.copytree(folder, place)
-    full, again, short = (Counter(place, snippets=shown) for shown in ("full", "full", "short"))
-    before = full.edition
+    full, again, short = (WorkerPool(place, snippets=shown) for shown in ("full", "full", "short"))
+    before = full.version
     shutil.copytree(place / "generations" / "1", place / "generations" / "2")
     state = json.loads((place / "library.json").read_text())
     (place / "library.json").write_text(json.dumps(state | {"generation": 2}))
-    assert before != full.edition == again.edition != short.edition
+    assert before != full.version == again.version != short.version
 
 
 def test_threads_have_their_own_library(served: TestClient) -> None:
@@ -876,10 +879,10 @@ def test_a_library_without_an_index_is_refused(tmp_path: Path) -> None:
 
 
 @contextlib.contextmanager
-def listening(folder: Path, app: FastAPI | None = None) -> Iterator[tuple[str, int]]:
-    """A server as `eqemb serve` runs it, in a thread."""
-    server = uvicorn.Server(run.settings(app or make_app(folder)))
-    with bound("127.0.0.1", 0) as door:
+def listening(folder: Path, app: FastAPI | None = None, **limits: Any) -> Iterator[tuple[str, int]]:
+    """A server as `eqemb serve` runs it, in a thread; `limits` as `uvicorn_config` takes them."""
+    server = uvicorn.Server(uvicorn_config(app or make_app(folder), **limits))
+    with bind("127.0.0.1", 0) as door:
         thread = threading.Thread(target=server.run, args=([door],))
         thread.start()
         while not server.started:
@@ -908,11 +911,10 @@ def told(place: tuple[str, int], *requests: bytes) -> bytes:
     return said
 
 
-def test_who_keeps_silent_is_sent_away(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_who_keeps_silent_is_sent_away(folder: Path) -> None:
     """So is who asks by halves, at once or after an answer; who asks well stays."""
-    monkeypatch.setattr(run, "PATIENCE", 0.3)
     asked = b"GET /v1/healthz HTTP/1.1\r\nHost: localhost\r\n"
-    with listening(folder) as place:
+    with listening(folder, timeout=0.15) as place:
         assert told(place, b"") == b""
         assert told(place, asked) == b""
         assert told(place, asked + b"\r\n", asked).startswith(b"HTTP/1.1 200")
@@ -921,20 +923,19 @@ def test_who_keeps_silent_is_sent_away(folder: Path, monkeypatch: pytest.MonkeyP
             patient.request("GET", "/v1/healthz")
             assert patient.getresponse().read() == b'{"status":"ok"}'
             line = patient.sock
-            time.sleep(0.4)
+            time.sleep(0.2)
         assert patient.sock is line
         patient.close()
 
 
-def test_there_are_only_so_many_connections(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_there_are_only_so_many_connections(folder: Path) -> None:
     """One more is cut off; those that were there are answered, and who leaves makes room."""
-    monkeypatch.setattr(run, "CONNECTIONS", 2)
 
     def answered(line: http.client.HTTPConnection) -> bytes:
         line.request("GET", "/v1/healthz")
         return line.getresponse().read()
 
-    with listening(folder) as place:
+    with listening(folder, max_connections=2) as place:
         first, second, third = (http.client.HTTPConnection(*place, timeout=10) for _ in range(3))
         assert answered(first) == answered(second) == b'{"status":"ok"}'
         with pytest.raises(ConnectionError):
@@ -949,17 +950,14 @@ def test_there_are_only_so_many_connections(folder: Path, monkeypatch: pytest.Mo
 
 
 @pytest.mark.parametrize("after", [b"", b"Connection: close\r\n"])
-def test_who_reads_no_answer_is_sent_away(
-    folder: Path, monkeypatch: pytest.MonkeyPatch, after: bytes
-) -> None:
+def test_who_reads_no_answer_is_sent_away(folder: Path, after: bytes) -> None:
     """One that is far larger than what the system keeps for them; who reads slowly stays."""
-    monkeypatch.setattr(run, "PATIENCE", 0.5)
     size = 8 << 20
     app = make_app(folder)
     app.add_api_route("/much", lambda: Response(b"x" * size))
     asked = b"GET /much HTTP/1.1\r\nHost: localhost\r\n" + after + b"\r\n"
-    with listening(folder, app) as place:
-        for pause, is_whole in ((0.05, True), (2.0, False)):
+    with listening(folder, app, timeout=0.2) as place:
+        for pause, is_whole in ((0.02, True), (0.8, False)):
             with socket.socket() as line:
                 line.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1 << 16)
                 line.settimeout(10)
@@ -1024,10 +1022,10 @@ def test_the_command_fails_in_sentences(folder: Path) -> None:
 
 def test_queries_are_bounded() -> None:
     """In length and depth."""
-    assert checked("{[(x)]}") == "{[(x)]}"
+    assert check_query("{[(x)]}") == "{[(x)]}"
     for query in (" ", "x" * 2001, "(" * 41):
         with pytest.raises(UsageError):
-            checked(query)
+            check_query(query)
     assert Page(3, 10).last == 30
 
 
@@ -1040,8 +1038,6 @@ def test_markup_escapes_what_is_not_ours() -> None:
 
 def test_styles_become_classes() -> None:
     """A strict policy takes no style attribute."""
-    from eqemb.formula import layout
-
     latex = r"a &= \overline{x} \\ b &= \begin{array}{lr} 1 & 2 \end{array} && c"
     made = layout(latex).to_mathml(mark=[0])
     assert "style=" in made
@@ -1066,13 +1062,13 @@ def test_text_in_pieces() -> None:
 
 def test_text_is_cut_around_the_equation_and_the_word() -> None:
     """Whole words, with a sign where something is left out."""
-    assert around("a b c [equation] d e f", 2) == "… b c [equation] d e …"
-    assert around("a b [equation]", 0) == ""
-    assert near("one two three four five six", "fours", 1) == "… three four five …"
+    assert shorten_context("a b c [equation] d e f", 2) == "… b c [equation] d e …"
+    assert shorten_context("a b [equation]", 0) == ""
+    assert shorten_sentence("one two three four five six", "fours", 1) == "… three four five …"
 
 
 def test_an_answer_is_json_whatever_a_paper_holds() -> None:
     """Half a character too."""
-    from eqemb.server.service import encoded
+    from eqemb.server.service import encode_json
 
-    assert json.loads(encoded({"a": "é\ud800"})) == {"a": "é\ud800"}
+    assert json.loads(encode_json({"a": "é\ud800"})) == {"a": "é\ud800"}

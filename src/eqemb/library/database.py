@@ -348,6 +348,19 @@ class Records:
         name, title = next(self.rows(query, key))
         return next(self._equations(key, name, ordinal)), title
 
+    def list_articles(self) -> Iterator[tuple[str, str, str, int]]:
+        """Name, collection, title and number of equations of every article, in order."""
+        query = (
+            "SELECT name, collection, title,"
+            " (SELECT COUNT(*) FROM equations e WHERE e.article = s.id)"
+            " FROM sources s JOIN articles a ON a.id = s.id ORDER BY s.id"
+        )
+        return ((name, group, title, count) for name, group, title, count in self.rows(query))
+
+    def titles(self) -> list[str]:
+        """The titles of all articles."""
+        return [title or "" for (title,) in self.rows("SELECT title FROM articles")]
+
     def _equations(self, key: int, name: str, ordinal: int | None = None) -> Iterator[Equation]:
         columns = ", ".join(f'"{column}"' for column in _EQUATION)
         query = f"SELECT {columns} FROM equations WHERE article = ?1"

@@ -63,8 +63,7 @@ class Hit:
     @property
     def url(self) -> str | None:
         """Where arXiv has the paper, if its name is an arXiv id."""
-        found, version = arxiv_id(self.article)
-        return f"https://arxiv.org/abs/{found}{version}" if found else None
+        return arxiv_url(self.article)
 
     def to_dict(self) -> dict[str, Any]:
         """As `--json` prints it."""
@@ -86,6 +85,22 @@ class Hit:
             "url": self.url,
             "context": equation.context,
             "family": self.family,
+        }
+
+    def to_json(
+        self, *, text: str | None = None, mathml: str | None = None, context: Any = None
+    ) -> dict[str, Any]:
+        """The hit as JSON data.
+
+        The server passes its cached text and MathML, and the context in the pieces it may show.
+        """
+        return {
+            "score": round(self.score, 6),
+            "parts": {part: round(value, 6) for part, value in self.parts.items()},
+            **equation_json(self.equation, self.title, text=text, mathml=mathml),
+            "context": self.equation.context if context is None else context,
+            "family": self.family,
+            "papers": self.papers,
         }
 
     def to_text(self, width: int = WIDTH, rank: int | None = None) -> str:
@@ -261,3 +276,47 @@ def data_frame(records: Iterable[dict[str, Any]]) -> Any:
     except ImportError:
         raise UsageError("a data frame needs pandas: `pip install pandas`") from None
     return pd.DataFrame(list(records))
+
+
+# ------------------------------------------------------------ as JSON
+
+
+def equation_json(
+    equation: Equation, title: str, *, text: str | None = None, mathml: str | None = None
+) -> dict[str, Any]:
+    """An equation of the library as JSON data; `text` and `mathml` are rendered if not given."""
+    shape = layout(equation.expanded) if text is None or mathml is None else None
+    return {
+        "id": equation.id,
+        "ordinal": equation.ordinal,
+        "number": equation.number,
+        "label": equation.label,
+        "latex": equation.latex,
+        "text": shape.to_text() if text is None and shape is not None else text,
+        "mathml": shape.to_mathml() if mathml is None and shape is not None else mathml,
+        "article": equation.article,
+        "title": title,
+        "section": equation.section,
+        "url": arxiv_url(equation.article),
+        "reference": bibtex(equation, title),
+    }
+
+
+def arxiv_url(article: str) -> str | None:
+    """The page of an article on arXiv, if its name is an arXiv id."""
+    found, version = arxiv_id(article)
+    return f"https://arxiv.org/abs/{found}{version}" if found else None
+
+
+def bibtex(equation: Equation, title: str) -> str:
+    """A BibTeX entry that cites an equation."""
+    found, version = arxiv_id(equation.article)
+    which = f"({equation.number})" if equation.number else f"no. {equation.ordinal}"
+    fields = {
+        "title": re.sub(r"[{}\\]", "", title) or equation.article,
+        "note": f"Equation {which}",
+        **({"eprint": found + version, "archivePrefix": "arXiv"} if found else {}),
+    }
+    body = ",\n".join(f"  {name} = {{{value}}}" for name, value in fields.items())
+    key = re.sub(r"[^\w.:/-]", "-", f"{equation.article}-{equation.ordinal}")
+    return f"@misc{{{key},\n{body}\n}}"

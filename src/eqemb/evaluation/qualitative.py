@@ -30,6 +30,7 @@ from eqemb.errors import UsageError
 from eqemb.evaluation.rankers import TITLES, UnitOverlap, like
 from eqemb.facade.library import Library
 from eqemb.formula import layout
+from eqemb.formula.html import equation_html, math_frame
 from eqemb.models import workspace
 from eqemb.models.embeddings import Embeddings
 from eqemb.search.paper import PAIRS
@@ -351,7 +352,7 @@ class _Pen:
         parts = [
             f'<section><h2 id="{anchor}">Equation {anchor[1:]}:',
             f"<code>{_e(asked.query)}</code></h2>",
-            f'<div class="query">{layout(asked.latex).to_mathml()}</div>',
+            f'<div class="query">{math_frame(layout(asked.latex).to_mathml())}</div>',
         ]
         if row is None:
             parts.append("<p>Nothing in the collection shares a unit with it.</p></section>")
@@ -362,7 +363,7 @@ class _Pen:
             parts.append(
                 "<p>It is not in the collection. Asked in its stead is the equation that shares"
                 f" most units with it (Dice {asked.share:.2f}):</p>"
-                f'<div class="query">{mathml}</div>'
+                f'<div class="query">{math_frame(mathml)}</div>'
             )
         parts.append(f'<p class="dim">{place}</p><h3>Nearest equations</h3>')
         home = self._shelf.articles(row)
@@ -407,7 +408,7 @@ class _Pen:
             equation, title, mathml = self._shelf.equation(row)
             mark = "◆ " if home & self._shelf.articles(row) else ""
             lines.append(
-                f'<li><div class="formula">{mathml}</div><small class="score">{score:.2f}</small>'
+                f'<li>{equation_html(mathml)}<small class="score">{score:.2f}</small>'
                 f"<small>{mark}{_e(equation.id)}{self._often(row)}<br>{_e(title)}</small>"
             )
         return "".join(lines) and f"<ol>{''.join(lines)}</ol>"

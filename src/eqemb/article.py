@@ -9,6 +9,7 @@ equation as one placeholder character, in order. `stream` reads it as words and 
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from typing import Literal, NamedTuple
 
 #: Stands in an article's text where an equation stands (U+FFFC, object replacement character).
 EQUATION_MARK = "\ufffc"
@@ -18,6 +19,29 @@ EQUATION_MARK = "\ufffc"
 _PART = r"[^\W_]+(?:[\u0300-\u036f]+[^\W_]*)*"
 #: Inline mathematics; an equation (group 1); a word (group 2).
 TOKEN = re.compile(rf"\$[^$]*\$|({EQUATION_MARK})|({_PART}(?:[-'\u2019\u2010\u2011.]{_PART})*)")
+
+
+class Token(NamedTuple):
+    """A word, an equation's placeholder or inline mathematics, with its position in the text."""
+
+    kind: Literal["word", "equation", "math"]
+    text: str
+    """As written; inline mathematics with its dollars."""
+    start: int
+    end: int
+
+
+def tokenize(text: str) -> Iterator[Token]:
+    """Yield words, equations and inline mathematics of a text, in order.
+
+    >>> [token.text for token in tokenize("The norm $|x|$ of a vector")]
+    ['The', 'norm', '$|x|$', 'of', 'a', 'vector']
+    """
+    for match in TOKEN.finditer(text):
+        kind: Literal["word", "equation", "math"] = (
+            "word" if match[2] else "equation" if match[1] else "math"
+        )
+        yield Token(kind, match[0], match.start(), match.end())
 
 
 def read_tokens(text: str) -> tuple[list[str], list[int]]:

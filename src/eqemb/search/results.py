@@ -9,6 +9,7 @@ from typing import Any
 from eqemb.article import Equation
 from eqemb.errors import UsageError
 from eqemb.formula import layout
+from eqemb.search.snippets import PLAIN, Renderer, around_equation, pieces, word_matcher
 from eqemb.sources.names import arxiv_id
 
 #: How wide an answer is as text, where nobody says.
@@ -21,6 +22,8 @@ _NUMBER = r"\$((?:[1-9]\d*|[A-Z]\.\d+)(?:\.\d+[a-z]?)*)\$"
 _BEFORE = r"((?:^|(?<=[.:;] ))(?:In|From|By|Using) |\b(?:[Ee]q(?:ns?|s|uations?)?|[Ss]ee)\.?[ ~]?)"
 _REFERENCE = re.compile(rf"\({_NUMBER}\)|{_BEFORE}{_NUMBER}")
 _PLACE = re.compile(r"\[(?:equation|…)\]")
+
+Json = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,17 +91,33 @@ class Hit:
         }
 
     def to_json(
-        self, *, text: str | None = None, mathml: str | None = None, context: Any = None
-    ) -> dict[str, Any]:
-        """The hit as JSON data.
+        self, *, words: Iterable[str] = (), reach: int | None = None, renderer: Renderer = PLAIN
+    ) -> Json:
+        """Return the hit as JSON, the same for the command line, the API and Python.
 
-        The server passes its cached text and MathML, and the context in the pieces it may show.
+        Parameters
+        ----------
+        words
+            Words of the query, to be marked in the context.
+        reach
+            How many words of the context to give on each side of the equation; None for all.
+        renderer
+            How formulas are rendered.
+
+        Returns
+        -------
+        dict
+            `score`, `parts`, all keys of `equation_json`, `context` (a list of pieces, see
+            `snippets`), `context_text`, `family` and `papers`.
+
         """
+        context = around_equation(self.equation.context, reach)
         return {
             "score": round(self.score, 6),
             "parts": {part: round(value, 6) for part, value in self.parts.items()},
-            **equation_json(self.equation, self.title, text=text, mathml=mathml),
-            "context": self.equation.context if context is None else context,
+            **equation_json(self.equation, self.title, renderer),
+            "context": pieces(context, word_matcher(words), renderer),
+            "context_text": context,
             "family": self.family,
             "papers": self.papers,
         }
@@ -281,22 +300,27 @@ def data_frame(records: Iterable[dict[str, Any]]) -> Any:
 # ------------------------------------------------------------ as JSON
 
 
-def equation_json(
-    equation: Equation, title: str, *, text: str | None = None, mathml: str | None = None
-) -> dict[str, Any]:
-    """An equation of the library as JSON data; `text` and `mathml` are rendered if not given."""
-    shape = layout(equation.expanded) if text is None or mathml is None else None
+def equation_json(equation: Equation, title: str, renderer: Renderer = PLAIN) -> Json:
+    """Return an equation of the library as JSON.
+
+    Keys: `id` (ARTICLE#ordinal), `ordinal`, `number` (as printed), `label` (the first), `labels`,
+    `latex` (as written), `text` (Unicode), `mathml`, `article`, `title`, `section`, `file`, `line`,
+    `url` (at arXiv), `reference` (BibTeX).
+    """
     return {
         "id": equation.id,
         "ordinal": equation.ordinal,
         "number": equation.number,
         "label": equation.label,
+        "labels": equation.labels,
         "latex": equation.latex,
-        "text": shape.to_text() if text is None and shape is not None else text,
-        "mathml": shape.to_mathml() if mathml is None and shape is not None else mathml,
+        "text": renderer.text(equation.expanded),
+        "mathml": renderer.mathml(equation.expanded, display=True),
         "article": equation.article,
         "title": title,
         "section": equation.section,
+        "file": equation.file,
+        "line": equation.line,
         "url": arxiv_url(equation.article),
         "reference": bibtex(equation, title),
     }

@@ -7,15 +7,9 @@ know the equations whose windows they are in. A long article is split into parts
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
-from eqemb.article import Article, Equation
-from eqemb.server.snippets import (
-    Piece,
-    inline_math,
-    merge_text,
-    pieces,
-    shorten_context,
-    split_text,
-)
+from eqemb.article import Article, Equation, tokenize
+from eqemb.search.snippets import Piece, around_equation, inline_math, merge_text, pieces
+from eqemb.server.snippets import PAGE
 
 #: Most equations and characters in one part of an article; a single paragraph may exceed them.
 _PART_EQUATIONS, _PART_CHARACTERS = 40, 40_000
@@ -37,14 +31,18 @@ def paragraphs(article: Article, windows: dict[int, list[int]]) -> Iterator[Text
     equations, word = iter(article.equations), 0
     for source in article.text.split("\n\n"):
         parts: list[tuple[str, Any]] = []
-        for kind, text in split_text(source):
-            if kind == "equation":
-                parts.append((kind, next(equations)))
-            elif kind == "word":
-                parts.append((kind, (text, windows.get(word, []))))
+        end = 0
+        for token in tokenize(source):
+            parts.append(("text", source[end : token.start].replace("\n", " ")))
+            end = token.end
+            if token.kind == "equation":
+                parts.append((token.kind, next(equations)))
+            elif token.kind == "word":
+                parts.append((token.kind, (token.text, windows.get(word, []))))
                 word += 1
             else:
-                parts.append((kind, text.replace("\n", " ") if kind == "text" else text))
+                parts.append((token.kind, token.text))
+        parts.append(("text", source[end:].replace("\n", " ")))
         yield TextBlock(" ".join(source.split()), parts)
 
 
@@ -63,12 +61,12 @@ def windows(article: Article, size: int, is_known: Callable[[str], bool]) -> Win
     positions: list[int] = []
     count = 0
     for source in article.text.split("\n\n"):
-        for kind, text in split_text(source):
-            if kind == "equation":
+        for token in tokenize(source):
+            if token.kind == "equation":
                 positions.append(len(known))
-            elif kind == "word":
-                if is_known(text.lower()):
-                    known.append((count, text.lower()))
+            elif token.kind == "word":
+                if is_known(token.text.lower()):
+                    known.append((count, token.text.lower()))
                 count += 1
     near: dict[int, list[int]] = {}
     words: dict[int, list[str]] = {}
@@ -121,14 +119,14 @@ def display_blocks(
         if block.source == " ".join(article.title.split()):
             continue
         if block.source in titles:
-            yield {"kind": "heading", "pieces": pieces(block.source)}
+            yield {"kind": "heading", "pieces": pieces(block.source, renderer=PAGE)}
         elif reach is None:
             yield from _full_text(block, show_equation)
         else:
             for kind, value in block.parts:
                 if kind == "equation":
-                    if context := shorten_context(value.context, reach):
-                        yield {"kind": "paragraph", "pieces": pieces(context)}
+                    if context := around_equation(value.context, reach):
+                        yield {"kind": "paragraph", "pieces": pieces(context, renderer=PAGE)}
                     yield show_equation(value)
 
 
@@ -148,7 +146,7 @@ def _full_text(block: TextBlock, show_equation: Callable[[Equation], Json]) -> I
                 else {"kind": "text", "text": word}
             )
         elif kind == "math":
-            pending.append(inline_math(value))
+            pending.append(inline_math(value, PAGE))
         else:
             pending.append({"kind": "text", "text": value})
     yield from _paragraph(pending, follows_equation=follows_equation)

@@ -51,10 +51,13 @@ class EquationSchema(QueryEquationSchema):
     id: str = Field(description="ARTICLE#ordinal; in a URL, write `#` as %23.")
     ordinal: int = Field(description="Position among the equations of the article, from 1.")
     number: str | None = Field(description="The number printed in the paper.")
-    label: str | None = Field(description="The label in the LaTeX source.")
+    label: str | None = Field(description="The first label in the LaTeX source.")
+    labels: list[str]
     article: str
     title: str
     section: str
+    file: str = Field(description="The file within the paper's source.")
+    line: int
     url: str | None = Field(description="The paper on arXiv.")
     reference: str = Field(description="A BibTeX entry.")
 
@@ -67,6 +70,7 @@ class HitSchema(EquationSchema):
         description="Contributions of words, meaning and structure to the score."
     )
     context: list[PieceSchema]
+    context_text: str = Field(description="The context as plain text, formulas as LaTeX.")
     family: list[str] = Field(description="Other equations that are equal or nearly equal.")
     papers: int = Field(description="Number of papers with this equation.")
 

@@ -21,19 +21,10 @@ from eqemb.facade.library import Library
 from eqemb.formula import layout
 from eqemb.search.query import read_question
 from eqemb.search.results import Answer, Hit, arxiv_url, equation_json
+from eqemb.search.snippets import Piece, around_equation, around_word, pieces, word_matcher
 from eqemb.server import article_text
 from eqemb.server.queries import check_query, single_formula
-from eqemb.server.snippets import (
-    WORDS_SHOWN,
-    Piece,
-    matcher,
-    mathml,
-    page_mathml,
-    pieces,
-    plain_text,
-    shorten_context,
-    shorten_sentence,
-)
+from eqemb.server.snippets import PAGE, WORDS_SHOWN, page_mathml
 from eqemb.server.suggestions import word_list
 
 #: Hits that paging can reach.
@@ -122,21 +113,13 @@ class Service:
 
     def hit(self, hit: Hit, words: Iterable[str] = ()) -> Json:
         """A hit, with the words of the query highlighted in its context."""
-        context = shorten_context(hit.equation.context, self._reach)
-        latex = hit.equation.expanded
-        return hit.to_json(
-            text=plain_text(latex),
-            mathml=mathml(latex, display=True),
-            context=pieces(context, matcher(words)),
-        ) | {"family": hit.family[:_MAX_FAMILY]}
+        made = hit.to_json(words=words, reach=self._reach, renderer=PAGE)
+        return made | {"family": hit.family[:_MAX_FAMILY]}
 
     @staticmethod
     def _equation(equation: Equation, title: str) -> Json:
         """The data of an equation, wherever it is shown."""
-        latex = equation.expanded
-        return equation_json(
-            equation, title, text=plain_text(latex), mathml=mathml(latex, display=True)
-        )
+        return equation_json(equation, title, PAGE)
 
     def _query_equation(self, text: str) -> Json:
         """The equation of a query, given by name or as LaTeX."""
@@ -161,8 +144,8 @@ class Service:
         window = self._windows(article).words.get(found.ordinal, [])
         references = found.references[:_MAX_REFERENCES] if self._is_full else []
         return self._equation(found, article.title) | {
-            "context": pieces(shorten_context(found.context, self._reach)),
-            "references": [pieces(text) for text in references],
+            "context": pieces(around_equation(found.context, self._reach), renderer=PAGE),
+            "references": [pieces(text, renderer=PAGE) for text in references],
             "words": window if self._is_full else [],
             "family": family[:_MAX_FAMILY],
             "papers": len({found.article, *(name.rpartition("#")[0] for name in family)}),
@@ -193,7 +176,7 @@ class Service:
     def _sentence(self, sentence: str | None, word: str) -> list[Piece]:
         if sentence is None or not self._is_full:
             return []
-        return pieces(shorten_sentence(sentence, word, self._reach), matcher([word]))
+        return pieces(around_word(sentence, word, self._reach), word_matcher([word]), PAGE)
 
     def words(self, word: str, count: int = 10) -> Json:
         """The words nearest to a word."""
@@ -269,7 +252,7 @@ class Service:
             raise MissingError(str(error)) from None
         if equation is not None and not 1 <= equation <= len(article.equations):
             raise MissingError(
-                f"article {article.name} has no equation {equation}, only {len(article.equations)}"
+                f"article {article.name} has {len(article.equations)} equations, not {equation}"
             )
         windows = self._windows(article)
         blocks = list(article_text.paragraphs(article, windows.near))
@@ -277,7 +260,7 @@ class Service:
         if part is None:
             part = 1 if equation is None else article_text.part_of_equation(parts, equation)
         if not 1 <= part <= len(parts):
-            raise MissingError(f"article {article.name} has no part {part}, only {len(parts)}")
+            raise MissingError(f"article {article.name} has {len(parts)} parts, not {part}")
 
         def show_equation(found: Equation) -> Json:
             words = windows.words.get(found.ordinal, []) if self._is_full else []

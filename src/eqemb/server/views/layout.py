@@ -5,8 +5,8 @@ from typing import Any
 from urllib.parse import quote, urlencode
 
 from eqemb.formula.html import equation_html, math_frame
+from eqemb.search.snippets import Piece
 from eqemb.server.service import MAX_FRAGMENTS, Json
-from eqemb.server.snippets import Piece
 from eqemb.server.views.markup import Html, h, join, text
 
 #: The links at the top of every page: path and name.

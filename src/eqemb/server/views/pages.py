@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from typing import Any
 from urllib.parse import quote
 
+from eqemb.search.snippets import Piece
 from eqemb.server.service import Json
-from eqemb.server.snippets import Piece
 from eqemb.server.views.layout import (
     actions,
     article_link,
@@ -186,15 +186,20 @@ def equation(stats: Json, asked: Json, described: Json, similar: Json) -> bytes:
           class_="one", aria_label="The equation"),
         h("section", h("h2", "Description"), description(described), id="describe"),
         h("section", h("h2", "Similar equations"),
-          h("ol", map(small_card, similar["hits"]), class_="hits small"),
-          h("p", h("a", "More similar equations →", href=link("/", q=_as_query(asked))),
-            class_="turn"),
-          id="similar"),
+          _similar(asked, similar["hits"]), id="similar"),
         h("section", h("h2", "Source"), source(asked), id="source"),
         _family(asked),
         _references(asked),
         stats=stats,
     )  # fmt: skip
+
+
+def _similar(asked: Json, hits: list[Json]) -> Html:
+    """The first similar equations, with a link to all of them."""
+    if not hits:
+        return h("p", "No similar equations.", class_="note")
+    more = h("a", "More similar equations →", href=link("/", q=_as_query(asked)))
+    return join(h("ol", map(small_card, hits), class_="hits small"), h("p", more, class_="turn"))
 
 
 def _as_query(asked: Json) -> str:

@@ -1,0 +1,124 @@
+"""Text of papers as pieces that a program can show: plain text, marked words, formulas.
+
+A piece is a dictionary. Its `kind` is "text", "mark" (a word of the query), "math" (inline
+mathematics, with its `mathml`) or "equation" (the place of the equation itself).
+"""
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+from eqemb.article import EQUATION_MARK, tokenize
+from eqemb.formula import layout
+from eqemb.index.stemming import stem
+
+#: Longer inline formulas are shown as their source.
+_MAX_INLINE = 1_000
+
+Piece = dict[str, Any]
+
+
+class Renderer:
+    """Renders LaTeX for JSON; a server may override the methods to cache or to restyle."""
+
+    def mathml(self, latex: str, *, display: bool = False) -> str:
+        """Return a formula as MathML."""
+        return layout(latex).to_mathml(display=display)
+
+    def text(self, latex: str) -> str:
+        """Return a formula as one line of Unicode."""
+        return layout(latex).to_text()
+
+
+PLAIN = Renderer()
+
+
+def pieces(
+    text: str,
+    is_marked: Callable[[str], bool] = lambda _word: False,
+    renderer: Renderer = PLAIN,
+) -> list[Piece]:
+    """Split a text into pieces; `[equation]` in it is the place of the equation."""
+    text = text.replace("[equation]", EQUATION_MARK)
+    return list(merge_text(_split(text, is_marked, renderer)))
+
+
+def _split(text: str, is_marked: Callable[[str], bool], renderer: Renderer) -> Iterator[Piece]:
+    last = 0
+    for token in tokenize(text):
+        yield {"kind": "text", "text": text[last : token.start]}
+        last = token.end
+        if token.kind == "equation":
+            yield {"kind": "equation", "text": "[equation]"}
+        elif token.kind == "word":
+            yield {"kind": "mark" if is_marked(token.text) else "text", "text": token.text}
+        else:
+            yield inline_math(token.text, renderer)
+    yield {"kind": "text", "text": text[last:]}
+
+
+def inline_math(source: str, renderer: Renderer = PLAIN) -> Piece:
+    """Return the piece of inline mathematics, given with its dollars."""
+    latex = source.strip("$")
+    if len(latex) > _MAX_INLINE:
+        return {"kind": "text", "text": source}
+    return {"kind": "math", "text": latex, "mathml": renderer.mathml(latex)}
+
+
+def merge_text(parts: Iterable[Piece]) -> Iterator[Piece]:
+    """Join neighbouring pieces of plain text, and drop empty ones."""
+    waiting = ""
+    for piece in parts:
+        if piece["kind"] == "text":
+            waiting += piece["text"]
+            continue
+        if waiting:
+            yield {"kind": "text", "text": waiting}
+            waiting = ""
+        yield piece
+    if waiting:
+        yield {"kind": "text", "text": waiting}
+
+
+def word_matcher(words: Iterable[str]) -> Callable[[str], bool]:
+    """Return a function that tells whether a word has the stem of one of the given words."""
+    wanted = {stem(word.lower()) for word in words}
+    return lambda word: stem(word.lower()) in wanted
+
+
+def around_equation(context: str, reach: int | None) -> str:
+    """Cut a context to `reach` words on each side of `[equation]`; None keeps all of it."""
+    if reach is None:
+        return context
+    if not reach:
+        return ""
+    before, mark, after = context.partition("[equation]")
+    if not mark:
+        return _first(context, 2 * reach)
+    return _last(before, reach) + mark + _first(after, reach)
+
+
+def around_word(sentence: str, word: str, reach: int | None) -> str:
+    """Cut a sentence to `reach` words on each side of a word; None keeps all of it."""
+    if reach is None:
+        return sentence
+    tokens = list(tokenize(sentence))
+    is_it = word_matcher([word])
+    places = (at for at, token in enumerate(tokens) if token.kind == "word" and is_it(token.text))
+    at = next(places, 0)
+    start = tokens[at - reach].start if at > reach else 0
+    stop = tokens[at + reach].end if at + reach < len(tokens) else len(sentence)
+    return (
+        ("… " if start else "")
+        + sentence[start:stop]
+        + (" …" if sentence[stop:].strip(" .") else "")
+    )
+
+
+def _first(text: str, count: int) -> str:
+    tokens = list(tokenize(text))
+    return text if len(tokens) <= count else text[: tokens[count - 1].end] + " …"
+
+
+def _last(text: str, count: int) -> str:
+    tokens = list(tokenize(text))
+    return text if len(tokens) <= count else "… " + text[tokens[-count].start :]

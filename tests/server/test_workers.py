@@ -15,6 +15,7 @@ from axes import make_library
 from eqemb.errors import UsageError
 from eqemb.facade.library import Library
 from eqemb.facade.update import add_papers
+from eqemb.server import responses
 from eqemb.server.app import make_app
 from eqemb.server.service import Service
 from eqemb.server.workers import WorkerPool
@@ -139,6 +140,13 @@ def test_the_version_depends_on_the_snippets_setting(folder: Path, tmp_path: Pat
     state = json.loads((place / "library.json").read_text())
     (place / "library.json").write_text(json.dumps(state | {"generation": 2}))
     assert before != full.version == again.version != short.version
+
+
+def test_etags_depend_on_all_code_of_the_server() -> None:
+    """A new version of any view or file invalidates the answers that clients have cached."""
+    package = Path(responses.__file__).parent
+    digested = {str(path.relative_to(package)) for path in responses.code_files()}
+    assert {"service.py", "views/pages.py", "views/layout.py", "web/page.js"} <= digested
 
 
 @pytest.mark.parametrize(

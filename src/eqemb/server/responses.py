@@ -18,11 +18,14 @@ from eqemb.server.workers import BusyError, WorkerPool
 WEB = Path(__file__).parent / "web"
 
 
+def code_files() -> list[Path]:
+    """The code and files that turn a library's answers into responses, in order."""
+    return sorted([*Path(__file__).parent.rglob("*.py"), *filter(Path.is_file, WEB.glob("*"))])
+
+
 def _code_digest() -> str:
-    """A digest of the code and files that turn a library's answers into responses."""
-    files = [*Path(__file__).parent.glob("*.py"), *WEB.glob("*")]
     digest = hashlib.sha256()
-    for path in sorted(path for path in files if path.is_file()):
+    for path in code_files():
         digest.update(path.read_bytes())
     return digest.hexdigest()
 

@@ -10,7 +10,10 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple, Self
 
+import pytest
+
 from eqemb.article import Article, Equation
+from eqemb.library import ingest
 from eqemb.library.database import Record
 from eqemb.library.ingest import Backstops
 from eqemb.library.worker import make_record
@@ -124,6 +127,11 @@ class InlinePool:
     def __iter__(self) -> Iterator[Record]:
         for found in self._tasks:
             yield make_record(found, self._limits)
+
+
+def read_inline(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Read papers in this process instead of in worker processes."""
+    monkeypatch.setattr(ingest, "_Pool", InlinePool)
 
 
 # -- commands

@@ -8,16 +8,15 @@ from fastapi.testclient import TestClient
 
 from axes import make_library
 from eqemb.facade.library import Library
-from eqemb.library import ingest
 from server.clients import HOSTILE, make_client
-from synthetic import InlinePool
+from synthetic import read_inline
 
 
 @pytest.fixture(scope="module", autouse=True)
 def read_in_place() -> Iterator[None]:
     """Read papers in this process: worker processes do not matter here."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(ingest, "_Pool", InlinePool)
+        read_inline(patch)
         yield
 
 
@@ -25,7 +24,7 @@ def read_in_place() -> Iterator[None]:
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A library with a hand-made model; tests do not change it."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(ingest, "_Pool", InlinePool)
+        read_inline(patch)
         with make_library(tmp_path_factory.mktemp("served")) as made:
             return made.folder
 

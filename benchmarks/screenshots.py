@@ -2,7 +2,8 @@
 
     python benchmarks/screenshots.py docs/pictures
 
-Needs playwright and a chromium (EQEMB_CHROMIUM, or the one on PATH).
+Needs playwright, a chromium (EQEMB_CHROMIUM, or the one on PATH), a font for mathematics such as
+Debian's fonts-lmodern, and for the map umap-learn.
 """
 
 import os

@@ -17,7 +17,7 @@ MAX_QUERY_LENGTH, MAX_QUERY_DEPTH = 2_000, 40
 #: "loss + penalty" is words; "a + b" and "\\log x" are LaTeX.
 _LONG_WORD = re.compile(r"(?<![\\a-zA-Z])[a-zA-Z]{4,}")
 _LATEX_SIGN = re.compile(r"[\\^_{}]")
-_OPENING, _CLOSING = frozenset("{(["), frozenset("})]")
+_OPEN_BRACKETS, _CLOSE_BRACKETS = frozenset("{(["), frozenset("})]")
 
 
 def check_query(query: str) -> str:
@@ -30,7 +30,7 @@ def check_query(query: str) -> str:
         )
     depth = deepest = 0
     for char in query:
-        depth = max(0, depth + (char in _OPENING) - (char in _CLOSING))
+        depth = max(0, depth + (char in _OPEN_BRACKETS) - (char in _CLOSE_BRACKETS))
         deepest = max(deepest, depth)
     if deepest > MAX_QUERY_DEPTH:
         raise UsageError(

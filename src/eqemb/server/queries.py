@@ -1,4 +1,4 @@
-"""Validate queries before the library is asked, and tell formulas from words.
+"""Validate queries before searching, and distinguish formulas from words.
 
 Nothing here depends on a library or on HTTP.
 """

@@ -131,7 +131,7 @@ def source_line(equation: Json) -> Html:
 
 
 def actions(equation: Json, query: str | None = None) -> Html:
-    """Links to what can be asked about an equation."""
+    """Links to the panels of an equation."""
     own = link("/equation", name=equation["id"])
     panels = [
         ("similar", "Similar", f"{own}#similar"),

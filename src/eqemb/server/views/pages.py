@@ -93,15 +93,15 @@ def _sentence(message: str) -> str:
 
 def _query_formula(answer: Json) -> Html:
     """The formula of the query, with a link to its description."""
-    asked = answer["asked"]
-    url = link("/equation", latex=asked["latex"])
+    found = answer["asked"]
+    url = link("/equation", latex=found["latex"])
     return h(
         "section",
-        formula(asked),
+        formula(found),
         h("div", h("a", "Describe", href=f"{url}#describe", data_panel="describe"),
           class_="actions"),
         class_="card asked",
-        data_latex=asked["latex"],
+        data_latex=found["latex"],
         aria_label="The equation of the query",
     )  # fmt: skip
 
@@ -171,55 +171,55 @@ def _turn(answer: Json, path: str, values: Mapping[str, Any]) -> Html | None:
 # ------------------------------------------------------------ one equation
 
 
-def equation(stats: Json, asked: Json, described: Json, similar: Json) -> bytes:
+def equation(stats: Json, found: Json, described: Json, similar: Json) -> bytes:
     """An equation with its description, similar equations, source and duplicates."""
-    is_named = "id" in asked
-    name = f"{asked['title'] or asked['article']}, {_number(asked)}" if is_named else "Equation"
+    is_named = "id" in found
+    name = f"{found['title'] or found['article']}, {_number(found)}" if is_named else "Equation"
     return page(
         name,
         search_form(stats),
         h("h1", name, class_="hidden"),
-        h("section", formula(asked, large=True),
-          source_line(asked) if is_named else None,
-          h("p", prose(asked["context"]), class_="context") if asked.get("context") else None,
-          _neighbours(asked) if is_named else None,
+        h("section", formula(found, large=True),
+          source_line(found) if is_named else None,
+          h("p", prose(found["context"]), class_="context") if found.get("context") else None,
+          _neighbours(found) if is_named else None,
           class_="one", aria_label="The equation"),
         h("section", h("h2", "Description"), description(described), id="describe"),
         h("section", h("h2", "Similar equations"),
-          _similar(asked, similar["hits"]), id="similar"),
-        h("section", h("h2", "Source"), source(asked), id="source"),
-        _family(asked),
-        _references(asked),
+          _similar(found, similar["hits"]), id="similar"),
+        h("section", h("h2", "Source"), source(found), id="source"),
+        _family(found),
+        _references(found),
         stats=stats,
     )  # fmt: skip
 
 
-def _similar(asked: Json, hits: list[Json]) -> Html:
+def _similar(found: Json, hits: list[Json]) -> Html:
     """The first similar equations, with a link to all of them."""
     if not hits:
         return h("p", "No similar equations.", class_="note")
-    more = h("a", "More similar equations →", href=link("/", q=_as_query(asked)))
+    more = h("a", "More similar equations →", href=link("/", q=_as_query(found)))
     return join(h("ol", map(small_card, hits), class_="hits small"), h("p", more, class_="turn"))
 
 
-def _as_query(asked: Json) -> str:
-    return str(asked["id"] if "id" in asked else f"${asked['latex']}$")
+def _as_query(found: Json) -> str:
+    return str(found["id"] if "id" in found else f"${found['latex']}$")
 
 
-def _number(asked: Json) -> str:
-    return f"({asked['number']})" if asked["number"] else f"no. {asked['ordinal']}"
+def _number(found: Json) -> str:
+    return f"({found['number']})" if found["number"] else f"no. {found['ordinal']}"
 
 
-def _neighbours(asked: Json) -> Html:
+def _neighbours(found: Json) -> Html:
     """Links to the previous and the next equation of the article."""
-    ordinal = asked["ordinal"]
+    ordinal = found["ordinal"]
     steps = [
-        h("a", name, href=link("/equation", name=f"{asked['article']}#{other}"), rel=rel)
+        h("a", name, href=link("/equation", name=f"{found['article']}#{other}"), rel=rel)
         for name, other, rel in (
             ("← Previous equation", ordinal - 1, "prev"),
             ("Next equation →", ordinal + 1, "next"),
         )
-        if 1 <= other <= asked["of"]
+        if 1 <= other <= found["of"]
     ]
     return h("nav", steps, class_="turn", aria_label="Equations of the article")
 
@@ -245,13 +245,13 @@ def description(described: Json) -> Html:
     return join(notes, h("ol", rows, class_="said"))
 
 
-def source(asked: Json) -> Html:
+def source(found: Json) -> Html:
     """LaTeX and a BibTeX entry to copy."""
-    made = [_copied("LaTeX", asked["latex"])]
-    if "reference" in asked:
-        made.append(_copied("BibTeX", asked["reference"]))
-    if asked.get("url"):
-        out = h("a", asked["url"], href=asked["url"], rel="noopener noreferrer")
+    made = [_copied("LaTeX", found["latex"])]
+    if "reference" in found:
+        made.append(_copied("BibTeX", found["reference"]))
+    if found.get("url"):
+        out = h("a", found["url"], href=found["url"], rel="noopener noreferrer")
         made.append(h("p", out, class_="out"))
     return join(made)
 
@@ -265,19 +265,19 @@ def _copied(label: str, content: str) -> Html:
     )
 
 
-def _family(asked: Json) -> Html | None:
+def _family(found: Json) -> Html | None:
     """Other occurrences of the equation."""
-    if not asked.get("family"):
+    if not found.get("family"):
         return None
-    names = [h("li", h("a", name, href=link("/equation", name=name))) for name in asked["family"]]
+    names = [h("li", h("a", name, href=link("/equation", name=name))) for name in found["family"]]
     return h("section", h("h2", "Also in"), h("ul", names, class_="names"), id="family")
 
 
-def _references(asked: Json) -> Html | None:
+def _references(found: Json) -> Html | None:
     """Sentences of the article that refer to the equation."""
-    if not asked.get("references"):
+    if not found.get("references"):
         return None
-    lines = [h("li", prose(pieces)) for pieces in asked["references"]]
+    lines = [h("li", prose(pieces)) for pieces in found["references"]]
     return h("section", h("h2", "References to this equation"), h("ul", lines, class_="sentences"))
 
 

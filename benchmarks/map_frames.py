@@ -1,9 +1,9 @@
-"""Measure how smoothly the map is moved: frames in a headless Chromium, while it is dragged.
+"""Measure how smoothly the map moves: frame times in headless Chromium while it is dragged.
 
     python benchmarks/map_frames.py [--points 20000] [--seconds 5]
 
-The points are drawn by lot, in clusters. Prints the median and the 95th percentile of the time from
-frame to frame, and of what our script takes of it, from afar and near. Needs playwright and a
+The points are random, in clusters. Prints the median and the 95th percentile of the time between
+frames, and of the part of it that our script takes, for several zoom levels. Needs playwright and a
 chromium (EQEMB_CHROMIUM, or the one on PATH).
 """
 
@@ -24,7 +24,7 @@ PAGE = """<!doctype html><html lang=en><link rel=stylesheet href=/static/style.c
 <script src=/static/page.js defer></script><main><figure id=map><canvas></canvas>
 <div class=shown hidden></div><ul class=legend></ul></figure>
 <script src=/static/map.js defer></script></main>"""
-#: Drag in every frame, to and fro; the time between frames, and what our own drawing takes.
+#: Drags back and forth in every frame; returns the frame times and the times of our drawing.
 DRAG = """async (seconds) => {
   const canvas = document.querySelector("canvas"), box = canvas.getBoundingClientRect();
   const send = (kind, x, y) => canvas.dispatchEvent(new PointerEvent(kind, { pointerId: 1,
@@ -52,8 +52,8 @@ DRAG = """async (seconds) => {
 }"""
 
 
-def made_map(points: int) -> EquationMap:
-    """Points in clusters, with labels on three levels."""
+def random_map(points: int) -> EquationMap:
+    """Random points in clusters, with labels on three levels."""
     draw = np.random.default_rng(0)
     centres = draw.uniform(0.1, 0.9, (60, 2))
     places = centres[draw.integers(60, size=points)] + draw.normal(0, 0.04, (points, 2))
@@ -69,12 +69,12 @@ def made_map(points: int) -> EquationMap:
 
 
 def main() -> None:
-    """Measure, and print a table."""
+    """Measure and print a table."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--points", type=int, default=20_000)
     parser.add_argument("--seconds", type=float, default=5.0)
-    asked = parser.parse_args()
-    body = made_map(asked.points).to_json()
+    options = parser.parse_args()
+    body = random_map(options.points).to_json()
 
     def answer(route: Any) -> None:
         path = route.request.url.split("localhost", 1)[1].partition("?")[0]
@@ -85,10 +85,10 @@ def main() -> None:
         elif path.startswith("/static/"):
             route.fulfill(path=WEB / Path(path).name)
         else:
-            route.fulfill(status=404, body='{"error": "not here"}')
+            route.fulfill(status=404, body='{"error": "not found"}')
 
     chromium = os.environ.get("EQEMB_CHROMIUM") or shutil.which("chromium")
-    print(f"{asked.points:,} points, /v1/map {len(body):,} bytes; milliseconds\n")
+    print(f"{options.points:,} points, /v1/map {len(body):,} bytes; milliseconds\n")
     print(
         "| zoom | frames | frame: median | 95 % | ours: median | 95 % |\n|---|---|---|---|---|---|"
     )
@@ -101,13 +101,13 @@ def main() -> None:
         for zoom in (1, 3, 12):
             page.evaluate(f"location.hash = '#0.5,0.5,{zoom}'")
             page.wait_for_timeout(300)
-            told = page.evaluate(DRAG, asked.seconds)
-            parts = [_told(told[name]) for name in ("frames", "own")]
-            print(f"| {zoom} | {len(told['frames'])} | {' | '.join(parts)} |")
+            times = page.evaluate(DRAG, options.seconds)
+            parts = [_summary(times[name]) for name in ("frames", "own")]
+            print(f"| {zoom} | {len(times['frames'])} | {' | '.join(parts)} |")
         browser.close()
 
 
-def _told(values: list[float]) -> str:
+def _summary(values: list[float]) -> str:
     return f"{statistics.median(values):.1f} | {statistics.quantiles(values, n=20)[-1]:.1f}"
 
 

@@ -1,11 +1,11 @@
-"""Ask a server whatever its own description allows, and what it does not: no answer may be a 5xx.
+"""Fuzz the API with Schemathesis: no response may be a 5xx or violate the OpenAPI description.
 
     python benchmarks/schemathesis_run.py LIBRARY [--examples 50] [--seed 1]
 
-Starts `eqemb serve LIBRARY` and lets Schemathesis (pip install schemathesis) make requests out of
-`/openapi.json`: values at and beyond every limit, parameters left out, other methods, and so many
-drawn by lot for each address. Answers must have the form that is described, too. What it finds it
-prints as a `curl` command; the exit status says whether there was anything.
+Starts `eqemb serve LIBRARY` and lets Schemathesis (pip install schemathesis) generate requests from
+`/openapi.json`: values at and beyond every limit, missing parameters, other methods, and random
+values for each endpoint. It prints failures as `curl` commands, and the exit status says whether
+there were any.
 """
 
 import argparse
@@ -24,25 +24,25 @@ CHECKS = (
 
 
 def main() -> None:
-    """Start both, and end as Schemathesis does."""
+    """Run the server and Schemathesis, and exit with its status."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("library", type=Path)
     parser.add_argument("--examples", type=int, default=50)
     parser.add_argument("--seed", type=int, default=1)
-    asked = parser.parse_args()
+    options = parser.parse_args()
     beside = Path(sys.executable).with_name("schemathesis")
     program = str(beside) if beside.exists() else shutil.which("schemathesis")
     if program is None:
         sys.exit("Schemathesis is not installed: pip install schemathesis")
     port = free_port()
-    with tempfile.TemporaryDirectory() as folder, served(asked.library, port):
+    with tempfile.TemporaryDirectory() as folder, served(options.library, port):
         done = subprocess.run(
             [program, "run", f"http://127.0.0.1:{port}/openapi.json", "--checks", CHECKS,
-             "--max-examples", str(asked.examples), "--seed", str(asked.seed),
+             "--max-examples", str(options.examples), "--seed", str(options.seed),
              "--phases", "examples,coverage,fuzzing", "--continue-on-failure",
              "--suppress-health-check", "filter_too_much"],
             check=False,
-            cwd=folder,  # it keeps what it found where it stands
+            cwd=folder,  # Schemathesis writes its reports to the current folder
         )  # fmt: skip
     sys.exit(done.returncode)
 

@@ -1,8 +1,9 @@
-"""Take pictures of the page's main states, on the articles that come with eqemb.
+"""Take screenshots of the pages, with the demo articles.
 
     python benchmarks/screenshots.py docs/pictures
 
-Needs playwright and a chromium (EQEMB_CHROMIUM, or the one on PATH).
+Needs playwright, a chromium (EQEMB_CHROMIUM, or the one on PATH), a font for mathematics such as
+Debian's fonts-lmodern, and for the map umap-learn.
 """
 
 import os
@@ -21,14 +22,14 @@ from playwright.sync_api import sync_playwright
 from eqemb.facade.equation_map import map_of
 from eqemb.facade.library import Library
 from eqemb.server.app import make_app
-from eqemb.server.run import bound
+from eqemb.server.run import bind
 
 DEMO = Path(__file__).parents[1] / "src" / "eqemb" / "demo"
 WIDE, NARROW = {"width": 1100, "height": 760}, {"width": 390, "height": 760}
 
 
 class Shot(NamedTuple):
-    """A state of the page."""
+    """A page, what to do on it, and how to show it."""
 
     name: str
     path: str
@@ -38,14 +39,14 @@ class Shot(NamedTuple):
 
 
 def typed(page: Any) -> None:
-    """A query half typed."""
+    """Type a query, but do not submit it."""
     page.locator("#q").press_sequentially(r"cosine $\frac{x \cdot y}{\|x\| \|y\|}$ simil")
     page.locator("#preview mfrac").wait_for()
     page.locator("#suggestions li").first.wait_for()
 
 
 def opened(panel: str) -> Callable[[Any], object]:
-    """The first card with a panel open."""
+    """Open a panel of the first card."""
 
     def act(page: Any) -> None:
         card = page.locator("main > ol.hits > .card").first
@@ -56,7 +57,7 @@ def opened(panel: str) -> Callable[[Any], object]:
 
 
 def hovered(page: Any) -> None:
-    """The map, with the equation in its middle shown."""
+    """Show the equation in the centre of the map."""
     page.locator("#map[data-ready]").wait_for()
     page.locator("#map canvas").focus()
     page.keyboard.press("0")
@@ -76,18 +77,18 @@ SHOTS = (
 
 
 def main(folder: Path) -> None:
-    """Serve the demonstration articles and take every picture."""
+    """Serve the demo articles and take all screenshots."""
     chromium = os.environ.get("EQEMB_CHROMIUM") or shutil.which("chromium")
-    with tempfile.TemporaryDirectory() as scratch, bound("127.0.0.1", 0) as door:
+    with tempfile.TemporaryDirectory() as scratch, bind("127.0.0.1", 0) as listener:
         library = Path(scratch) / "library"
         with Library.read([DEMO], library, jobs=1, index=True) as made:
             map_of(made)
         server = uvicorn.Server(uvicorn.Config(make_app(library), log_level="error", ws="none"))
-        thread = threading.Thread(target=server.run, args=([door],))
+        thread = threading.Thread(target=server.run, args=([listener],))
         thread.start()
         while not server.started:
             time.sleep(0.05)
-        base = f"http://127.0.0.1:{door.getsockname()[1]}"
+        base = f"http://127.0.0.1:{listener.getsockname()[1]}"
         with sync_playwright() as driver:
             browser = driver.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
             for shot in SHOTS:

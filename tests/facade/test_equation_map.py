@@ -191,7 +191,7 @@ def test_the_map_is_served(library: Library) -> None:
         after = asked.get("/", headers={"If-None-Match": before.headers["etag"]})
         assert 'href="/map"' in after.text
         answer = asked.get("/v1/map")
-        schemas.Map.model_validate(answer.json())
+        schemas.MapSchema.model_validate(answer.json())
         assert answer.content == made.to_json()
         tag = {"If-None-Match": answer.headers["etag"]}
         assert asked.get("/v1/map", headers=tag).status_code == 304
@@ -201,7 +201,7 @@ def test_the_map_is_served(library: Library) -> None:
         assert (changed.status_code, changed.json()["labels"]) == (200, [])
         assert map_of(library, recompute=True).to_json() == made.to_json()
         lit = asked.get("/v1/map/hits?q=cosine+similarity").json()
-        schemas.Lit.model_validate(lit)
+        schemas.MapHitsSchema.model_validate(lit)
         assert names(made)[lit["points"][0]] in ("angles#1", "documents#1")
         assert lit["scores"] == sorted(lit["scores"], reverse=True)
         assert lit["scores"][0] == 1
@@ -226,7 +226,7 @@ def test_a_server_makes_the_map_that_is_missing(
     from eqemb.server import map_worker
     from eqemb.server.app import make_app
 
-    monkeypatch.setattr(map_worker, "PAUSE", 0.05)
+    monkeypatch.setattr(map_worker, "CHECK_INTERVAL", 0.05)
     niceness = list[int]()
     monkeypatch.setattr(os, "setpriority", lambda *given: niceness.append(given[2]))
     map_place(library.generation).parent.mkdir()
@@ -235,7 +235,7 @@ def test_a_server_makes_the_map_that_is_missing(
     with testing.TestClient(app, base_url="http://localhost") as asked:
         waiting = asked.get("/map")
         assert (waiting.status_code, waiting.headers["refresh"]) == (202, "5")
-        assert "being drawn" in waiting.text
+        assert "being created" in waiting.text
         assert asked.get("/v1/map").status_code == 404
         assert asked.get("/v1/stats").json()["map"] is False
         wait_until(lambda: stored_map(library) is not None)
@@ -245,7 +245,7 @@ def test_a_server_makes_the_map_that_is_missing(
     monkeypatch.setattr(
         subprocess, "Popen", lambda *_args, **_named: pytest.fail("there is a map already")
     )
-    other = map_worker.MapMaker(library.folder)
+    other = map_worker.MapWorker(library.folder)
     time.sleep(0.2)
     assert other._thread.is_alive()
     other.close()
@@ -263,12 +263,12 @@ def test_a_map_that_cannot_be_made_is_tried_once(
     (tmp_path / "a.tex").write_text(paper("Words."))
     place = tmp_path / "library"
     Library.read([tmp_path / "a.tex"], place, jobs=1, index=True).close()
-    monkeypatch.setattr(map_worker, "PAUSE", 0.05)
-    maker = map_worker.MapMaker(place)
-    wait_until(lambda: not maker.is_due)
+    monkeypatch.setattr(map_worker, "CHECK_INTERVAL", 0.05)
+    maker = map_worker.MapWorker(place)
+    wait_until(lambda: not maker.is_pending)
     time.sleep(0.3)
     assert [record.message for record in caplog.records] == [
-        "there is no map: eqemb: cannot compute a map: the library has no equations"
+        "cannot create the map: eqemb: there is nothing to map: this library has no equations"
     ]
     state = (place / "library.json").read_text()
     (place / "library.json").write_text("{")  # it is watched on, whatever is read
@@ -293,8 +293,8 @@ def test_map_process_ignores_modules_of_the_current_folder(
     hostile_modules(tmp_path)
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(map_worker, "PAUSE", 0.05)
-    maker = map_worker.MapMaker(tmp_path / "library")
-    wait_until(lambda: not maker.is_due)
+    maker = map_worker.MapWorker(tmp_path / "library")
+    wait_until(lambda: not maker.is_pending)
     maker.close()
     assert not (tmp_path / "executed").exists()
 
@@ -312,15 +312,15 @@ def test_a_map_whose_process_cannot_start_is_tried_once(
     def fail(*_args: object, **_named: object) -> None:
         raise OSError(errno.ENOMEM, "no memory")
 
-    monkeypatch.setattr(map_worker, "PAUSE", 0.05)
+    monkeypatch.setattr(map_worker, "CHECK_INTERVAL", 0.05)
     monkeypatch.setattr(subprocess, "Popen", fail)
-    maker = map_worker.MapMaker(tmp_path / "library")
-    wait_until(lambda: not maker.is_due)
+    maker = map_worker.MapWorker(tmp_path / "library")
+    wait_until(lambda: not maker.is_pending)
     monkeypatch.setattr(map_worker, "read_state", fail)
     time.sleep(0.3)
-    assert not maker.is_due
+    assert not maker.is_pending
     assert [record.message for record in caplog.records] == [
-        f"there is no map: [Errno {errno.ENOMEM}] no memory"
+        f"cannot create the map: [Errno {errno.ENOMEM}] no memory"
     ]
     assert maker._thread.is_alive()
     maker.close()

@@ -1,4 +1,4 @@
-"""The page in a browser: what people click, type and see. Needs Debian's chromium."""
+"""The pages in a browser: clicking, typing, layout and accessibility. Needs Debian's chromium."""
 
 import os
 import re
@@ -17,48 +17,51 @@ from axes import make_library
 from eqemb.facade.equation_map import map_of
 from eqemb.facade.library import Library
 from eqemb.server.app import make_app
-from eqemb.server.run import bound
-from server.test_server import HOSTILE
+from eqemb.server.run import bind
+from server.clients import HOSTILE
 
 playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
 uvicorn = pytest.importorskip("uvicorn")
 
 CHROMIUM = os.environ.get("EQEMB_CHROMIUM") or shutil.which("chromium")
-pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="there is no chromium on this machine")
+pytestmark = [
+    pytest.mark.browser,
+    pytest.mark.skipif(CHROMIUM is None, reason="chromium is not installed"),
+]
 
 DEMO = Path(__file__).parents[2] / "src" / "eqemb" / "demo" / "ir"
 Open = Callable[..., Any]
 
 
-class Running:
+class RunningServer:
     """A server in a thread."""
 
     def __init__(self, folder: Path) -> None:
-        self._door = bound("127.0.0.1", 0)
-        self.base = f"http://127.0.0.1:{self._door.getsockname()[1]}"
+        self._listener = bind("127.0.0.1", 0)
+        self.base = f"http://127.0.0.1:{self._listener.getsockname()[1]}"
         config = uvicorn.Config(make_app(folder), log_level="error", ws="none")
         self._server = uvicorn.Server(config)
-        self._thread = threading.Thread(target=self._server.run, args=([self._door],))
+        self._thread = threading.Thread(target=self._server.run, args=([self._listener],))
         self._thread.start()
         while not self._server.started:
             time.sleep(0.02)
 
     def stop(self) -> None:
-        """End it."""
+        """Stop the server."""
         self._server.should_exit = True
         self._thread.join()
-        self._door.close()
+        self._listener.close()
 
 
 def _served(folder: Path) -> Iterator[str]:
-    running = Running(folder)
+    running = RunningServer(folder)
     yield running.base
     running.stop()
 
 
 @pytest.fixture(scope="module")
 def demo(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """The demonstration articles, served."""
+    """The URL of a server with the demo articles."""
     folder = tmp_path_factory.mktemp("page") / "library"
     with Library.read([DEMO], folder, jobs=1, index=True) as made:
         map_of(made)
@@ -67,7 +70,7 @@ def demo(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 @pytest.fixture(scope="module")
 def learned(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """A library with a model, served."""
+    """The URL of a server with a library that has a model."""
     with make_library(tmp_path_factory.mktemp("learned")) as made:
         folder = made.folder
         map_of(made)
@@ -76,7 +79,7 @@ def learned(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 @pytest.fixture(scope="module")
 def hostile(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """A paper that means no good, served."""
+    """The URL of a server with a hostile paper."""
     place = tmp_path_factory.mktemp("hostile")
     (place / "evil.tex").write_text(HOSTILE, "utf-8")
     Library.read([place / "evil.tex"], place / "library", jobs=1, index=True).close()
@@ -85,7 +88,7 @@ def hostile(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Any]:
-    """Debian's chromium, without a window."""
+    """A headless chromium."""
     with playwright.sync_playwright() as driver:
         made = driver.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
         yield made
@@ -94,7 +97,7 @@ def browser() -> Iterator[Any]:
 
 @pytest.fixture
 def open_page(browser: Any) -> Iterator[Open]:
-    """A new page; at the end there was no error in it and no request to another host."""
+    """Opens pages; afterwards, asserts that none had errors or sent requests to another host."""
     contexts, wrong, hosts = [], list[str](), set[str]()
 
     def opened(address: str, **settings: Any) -> Any:
@@ -117,15 +120,15 @@ def open_page(browser: Any) -> Iterator[Open]:
 
 
 def cards(page: Any) -> Any:
-    """The hits of a page."""
+    """The hits on a page."""
     return page.locator("main > ol.hits > .card")
 
 
-# ------------------------------------------------------------ the three demonstrations
+# ------------------------------------------------------------ the main tasks
 
 
-def test_from_words_to_equations(open_page: Open, demo: str) -> None:
-    """Type words, see equations, with the words marked."""
+def test_words_find_equations(open_page: Open, demo: str) -> None:
+    """Typed words give equations, with the words highlighted."""
     page = open_page(demo)
     page.fill("#q", "cosine similarity")
     page.click("button[type=submit]")
@@ -135,8 +138,8 @@ def test_from_words_to_equations(open_page: Open, demo: str) -> None:
     assert cards(page).first.locator("math mfrac").first.is_visible()
 
 
-def test_from_an_equation_to_its_like(open_page: Open, demo: str) -> None:
-    """Click Similar on a card, then wander on from there."""
+def test_an_equation_finds_similar_ones(open_page: Open, demo: str) -> None:
+    """In a panel on its card, and from there on."""
     page = open_page(f"{demo}/?q=harmonic+mean")
     first = cards(page).first
     first.locator(".actions a", has_text="Similar").click()
@@ -146,21 +149,21 @@ def test_from_an_equation_to_its_like(open_page: Open, demo: str) -> None:
     asked = page.locator("a[aria-expanded=true]")
     assert asked.inner_text() == "Similar"
     inner = panel.locator(".card").first
-    inner.locator("a", has_text="In words").click()
+    inner.locator("a", has_text="Describe").click()
     inner.locator(".said li").first.wait_for()
-    panel.get_by_role("link", name="More like it").click()
+    panel.get_by_role("link", name="More similar equations").click()
     page.wait_for_url("**/?q=*%23*")
     assert cards(page).count() > 1
 
 
-def test_from_an_equation_to_words_and_back(open_page: Open, demo: str) -> None:
-    """Paste LaTeX, read what it is about, click a word, see its equations; go back twice."""
+def test_an_equation_is_described(open_page: Open, demo: str) -> None:
+    """LaTeX gives words, a word gives its equations, and the back button works."""
     page = open_page(demo)
     page.fill("#q", r"$F = \frac{2 P R}{P + R}$")
     page.keyboard.press("Enter")
     page.locator(".asked math").wait_for()
     assert cards(page).first.get_attribute("data-id") == "f-measure#4"
-    page.locator(".asked").get_by_role("link", name="In words").click()
+    page.locator(".asked").get_by_role("link", name="Describe").click()
     said = page.locator(".asked .said .word")
     said.first.wait_for()
     word = said.first.inner_text()
@@ -173,11 +176,11 @@ def test_from_an_equation_to_words_and_back(open_page: Open, demo: str) -> None:
     page.locator(".welcome").wait_for()
 
 
-# ------------------------------------------------------------ what else people do
+# ------------------------------------------------------------ other tasks
 
 
-def test_a_query_is_shown_while_it_is_typed(open_page: Open, demo: str) -> None:
-    """LaTeX as mathematics, and words that are known."""
+def test_a_query_is_previewed_while_typing(open_page: Open, demo: str) -> None:
+    """LaTeX as mathematics, and suggested words."""
     page = open_page(demo)
     page.locator("#q").press_sequentially(r"loss $\frac{x_1}{2}$ simil")
     page.locator("#preview mfrac").wait_for()
@@ -188,21 +191,21 @@ def test_a_query_is_shown_while_it_is_typed(open_page: Open, demo: str) -> None:
     assert page.locator("#suggestions").is_hidden()
 
 
-#: Answers come late, as over a slow line.
+#: Delays every answer, as over a slow connection.
 LATE = """(delay) => { const real = window.fetch;
   window.fetch = (...asked) => new Promise((go) => setTimeout(go, delay))
     .then(() => real(...asked)); }"""
 
 
 @pytest.mark.parametrize("key", ["Escape", "Enter"])
-def test_suggestions_that_were_left_do_not_return(open_page: Open, demo: str, key: str) -> None:
-    """By closing or by choosing one, while the answer to the last letter is under way."""
+def test_closed_suggestions_do_not_reappear(open_page: Open, demo: str, key: str) -> None:
+    """Closed or chosen while the answer to the last letter is pending."""
     page = open_page(demo)
     page.locator("#q").press_sequentially("me")
     page.locator("#suggestions li").first.wait_for()
     page.evaluate(LATE, 300)
     page.keyboard.press("a")  # mean, measure
-    page.wait_for_timeout(200)  # it is asked for
+    page.wait_for_timeout(200)  # the request is sent
     if key == "Enter":
         page.keyboard.press("ArrowDown")
     page.keyboard.press(key)
@@ -212,7 +215,7 @@ def test_suggestions_that_were_left_do_not_return(open_page: Open, demo: str, ke
 
 
 def test_closing_suggestions_keeps_the_preview(open_page: Open, demo: str) -> None:
-    """What was typed is shown, though its words are not wanted."""
+    """Escape closes the suggestions, not the preview."""
     page = open_page(demo)
     page.locator("#q").press_sequentially("simil")
     page.locator("#suggestions li").first.wait_for()
@@ -222,10 +225,10 @@ def test_closing_suggestions_keeps_the_preview(open_page: Open, demo: str) -> No
     page.locator("#preview mfrac").wait_for()
 
 
-def test_the_keyboard_is_enough(open_page: Open, demo: str) -> None:
-    """Search, move, open and close panels, read the article."""
+def test_everything_works_with_the_keyboard(open_page: Open, demo: str) -> None:
+    """Search, move, open and close panels, open the article."""
     page = open_page(demo)
-    page.keyboard.type("cosine similarity")  # the box has the cursor
+    page.keyboard.type("cosine similarity")  # the box has the focus
     page.keyboard.press("Enter")
     page.wait_for_url("**/?q=*")
     page.keyboard.press("j")
@@ -253,22 +256,22 @@ def test_the_keyboard_is_enough(open_page: Open, demo: str) -> None:
 
 
 def focused(page: Any) -> str:
-    """What has the focus, in words."""
+    """The text of the focused element."""
     found: str = page.evaluate("document.activeElement.innerText.trim()")
     return found
 
 
 def test_closing_a_panel_keeps_the_focus(open_page: Open, demo: str) -> None:
-    """From within a panel, and from a card in it: always to the link that opened it."""
+    """The focus returns to the link that opened the panel."""
     page = open_page(f"{demo}/?q=cosine+similarity")
     first = cards(page).first
     first.locator(":scope > .actions a", has_text="Similar").click()
     inner = first.locator(".panel .card").first
-    inner.locator("a", has_text="In words").click()
+    inner.locator("a", has_text="Describe").click()
     inner.locator(".said .word").first.focus()
     page.keyboard.press("Escape")
     assert inner.locator(".panel").count() == 0
-    assert focused(page) == "In words"
+    assert focused(page) == "Describe"
     page.keyboard.press("Escape")
     assert first.locator(".panel").count() == 0
     assert focused(page) == "Similar"
@@ -281,8 +284,8 @@ def test_closing_a_panel_keeps_the_focus(open_page: Open, demo: str) -> None:
     assert cards(page).nth(1).evaluate("node => node === document.activeElement")
 
 
-def test_only_wide_equations_are_stops(open_page: Open, demo: str) -> None:
-    """Whoever walks by Tab meets those that can be moved; each has a name of its own."""
+def test_only_wide_equations_are_focusable(open_page: Open, demo: str) -> None:
+    """Tab stops at equations that can be scrolled; each has its own name."""
     address = f"{demo}/articles/cosine"
     ways = """() => [...document.querySelectorAll(".sheet")].map((node) =>
         [node.scrollWidth > node.clientWidth, node.tabIndex === 0])"""
@@ -296,8 +299,8 @@ def test_only_wide_equations_are_stops(open_page: Open, demo: str) -> None:
     assert names[0] == "Equation (1)"
 
 
-def test_a_card_made_later_names_its_equation(open_page: Open, demo: str) -> None:
-    """As those that the server wrote; a wide one is a stop too."""
+def test_cards_made_by_the_script_name_their_equations(open_page: Open, demo: str) -> None:
+    """Like those of the server; wide ones are focusable, too."""
     page = open_page(f"{demo}/?q=cosine+similarity", viewport={"width": 300, "height": 700})
     for link in cards(page).locator(":scope > .actions a[data-panel=similar]").all():
         link.click()
@@ -309,8 +312,8 @@ def test_a_card_made_later_names_its_equation(open_page: Open, demo: str) -> Non
     assert {tuple(way) for way in ways} == {(True, 0), (False, -1)}
 
 
-def test_an_equation_marks_its_window(open_page: Open, demo: str) -> None:
-    """By clicking, by its address, and the address follows."""
+def test_an_equation_highlights_its_window(open_page: Open, demo: str) -> None:
+    """By a click, which changes the URL, and by that URL."""
     page = open_page(f"{demo}/articles/cosine")
     assert page.locator(".w.on").count() == 0
     page.locator("#e2 .formula").click()
@@ -319,27 +322,27 @@ def test_an_equation_marks_its_window(open_page: Open, demo: str) -> None:
     assert "square" in page.locator(".w.on").all_inner_texts()
     other = open_page(page.url)
     assert other.locator(".w.on").count() == 16
-    page.locator("#e3").get_by_role("link", name="Words", exact=True).click()
+    page.locator("#e3").get_by_role("link", name="Window", exact=True).click()
     assert "?equation=3" in page.url
     page.locator("#e3 .formula").click()
     assert page.locator(".w.on").count() == 0
     assert page.url.endswith("/articles/cosine")
 
 
-def test_words_of_a_window_open_elsewhere(open_page: Open, demo: str) -> None:
-    """With Ctrl held, a link is the browser's."""
+def test_ctrl_click_opens_a_new_tab(open_page: Open, demo: str) -> None:
+    """The script leaves such clicks to the browser."""
     page = open_page(f"{demo}/articles/cosine")
     page.locator("#e2").hover()
     with page.context.expect_page() as opened:
-        page.locator("#e2").get_by_role("link", name="Words", exact=True).click(
+        page.locator("#e2").get_by_role("link", name="Window", exact=True).click(
             modifiers=["Control"]
         )
     opened.value.wait_for_url("**/articles/cosine?equation=2#e2")
     assert page.locator(".w.on").count() == 0
 
 
-def test_deep_links_show_what_they_name(open_page: Open, demo: str) -> None:
-    """Limits, pages and equations are in the address."""
+def test_urls_contain_the_state(open_page: Open, demo: str) -> None:
+    """Filters, pages and equations."""
     page = open_page(f"{demo}/?q=cosine&article=cosine&numbered=true")
     assert set(cards(page).evaluate_all("all => all.map(c => c.dataset.id.split('#')[0])")) == {
         "cosine"
@@ -347,15 +350,15 @@ def test_deep_links_show_what_they_name(open_page: Open, demo: str) -> None:
     assert page.locator("details.limits").get_attribute("open") is not None
     page = open_page(f"{demo}/?q=model&page=2")
     assert cards(page).first.locator(".rank").inner_text() == "11"
-    page.get_by_role("link", name="Before").click()
+    page.get_by_role("link", name="Previous").click()
     page.wait_for_url("**/?q=model")
     page = open_page(f"{demo}/equation?name=cosine%231")
     assert page.locator("#similar .card").count() >= 3
     assert page.locator("#source code").first.inner_text().startswith("\\label")
 
 
-def test_limits_are_typed(open_page: Open, demo: str) -> None:
-    """Empty fields do not crowd the address."""
+def test_filters_can_be_typed(open_page: Open, demo: str) -> None:
+    """Empty fields are left out of the URL."""
     page = open_page(f"{demo}/?q=cosine")
     page.locator("details.limits summary").click()
     page.fill("input[name=section]", "vectors")
@@ -364,8 +367,8 @@ def test_limits_are_typed(open_page: Open, demo: str) -> None:
     assert cards(page).count()
 
 
-def test_pieces_stay_apart(open_page: Open, demo: str) -> None:
-    """Each that an equation must have is a field, and there is one for another."""
+def test_fragments_have_separate_fields(open_page: Open, demo: str) -> None:
+    """One for each required fragment, and an empty one."""
     page = open_page(f"{demo}/?q=cosine&has=%5Ccdot&has=%5Cfrac%7Ba%7D%7Bb%7D")
     fields = page.locator("input[name=has]")
     assert fields.evaluate_all("all => all.map(n => n.value)") == [r"\cdot", r"\frac{a}{b}", ""]
@@ -375,8 +378,8 @@ def test_pieces_stay_apart(open_page: Open, demo: str) -> None:
     assert fields.count() == 4
 
 
-def test_a_stopped_search_leaves_the_fields_alive(open_page: Open, demo: str) -> None:
-    """Whoever goes nowhere can type on."""
+def test_fields_stay_enabled_if_a_search_is_cancelled(open_page: Open, demo: str) -> None:
+    """Empty fields are disabled only during submission."""
     page = open_page(f"{demo}/?q=cosine")
     page.evaluate("document.addEventListener('submit', (event) => event.preventDefault())")
     page.locator("#q").press("Enter")
@@ -384,17 +387,17 @@ def test_a_stopped_search_leaves_the_fields_alive(open_page: Open, demo: str) ->
     assert page.locator("form :disabled").count() == 0
 
 
-def test_an_article_is_searched(open_page: Open, demo: str) -> None:
-    """From its page, with the limit in place."""
+def test_an_article_can_be_searched(open_page: Open, demo: str) -> None:
+    """The link on its page sets the filter."""
     page = open_page(f"{demo}/articles/bm25")
-    page.get_by_role("link", name="search in it").click()
+    page.get_by_role("link", name="Search this article").click()
     page.fill("#q", "frequency")
     page.keyboard.press("Enter")
     page.wait_for_url("**/?q=frequency&article=bm25")
     assert cards(page).count()
 
 
-def test_latex_is_copied(open_page: Open, demo: str) -> None:
+def test_latex_can_be_copied(open_page: Open, demo: str) -> None:
     """To the clipboard."""
     settings = {"permissions": ["clipboard-read", "clipboard-write"]}
     page = open_page(f"{demo}/?q=cosine+similarity", **settings)
@@ -405,8 +408,8 @@ def test_latex_is_copied(open_page: Open, demo: str) -> None:
     assert "@misc{cosine-1" in cards(page).first.locator(".copied").nth(1).inner_text()
 
 
-def test_why_marks_what_is_shared(open_page: Open, learned: str) -> None:
-    """Symbols of two equations, and words with what they add."""
+def test_shared_symbols_are_highlighted(open_page: Open, learned: str) -> None:
+    """In the panel that explains a match."""
     page = open_page(f"{learned}/?q=angles%231")
     second = cards(page).nth(1)
     second.locator(".actions a", has_text="Why").click()
@@ -415,56 +418,54 @@ def test_why_marks_what_is_shared(open_page: Open, learned: str) -> None:
 
 
 def test_the_model_has_a_page(open_page: Open, learned: str) -> None:
-    """And words have neighbours."""
+    """And the results link to related words."""
     page = open_page(learned)
     page.get_by_role("link", name="Model").click()
-    page.get_by_role("heading", name="The model").wait_for()
+    page.get_by_role("heading", name="Model", exact=True).wait_for()
     page.goto(f"{learned}/?q=recall")
     page.locator(".note").get_by_role("link", name="recall").click()
     assert "precision" in page.locator(".said").inner_text()
 
 
-def test_failures_help(open_page: Open, demo: str) -> None:
-    """Words that are not known have near ones to click."""
+def test_misspelt_words_have_suggestions(open_page: Open, demo: str) -> None:
+    """As links that repeat the search."""
     page = open_page(f"{demo}/?q=cosne")
     page.locator(".note").get_by_role("link", name="cosine", exact=True).click()
     page.wait_for_url("**/?q=cosine")
     assert cards(page).count()
 
 
-#: Nobody there; a gate that speaks no JSON; the API itself.
-SILENT = "async () => { throw new TypeError('Failed to fetch'); }"
-PLAIN = "async () => new Response('Service Unavailable', { status: 503 })"
-ASKED = "async () => new Response(JSON.stringify({ error: 'did you mean x?' }), { status: 404 })"
+#: Replacements of fetch: no connection; a proxy without JSON; two errors of the API.
+OFFLINE = "async () => { throw new TypeError('Failed to fetch'); }"
+PROXY = "async () => new Response('Service Unavailable', { status: 503 })"
+MISSING = "async () => new Response(JSON.stringify({ error: 'did you mean x?' }), { status: 404 })"
 BUSY = "async () => new Response(JSON.stringify({ error: 'too much at once' }), { status: 503 })"
 
 
 @pytest.mark.parametrize(
-    ("fetch", "said"),
-    [(SILENT, "The server does not answer."), (PLAIN, "The server does not answer."),
-     (BUSY, "Too much at once."), (ASKED, "Did you mean x?")],
+    ("fetch", "message"),
+    [(OFFLINE, "The server does not respond."), (PROXY, "The server does not respond."),
+     (BUSY, "Too much at once."), (MISSING, "Did you mean x?")],
 )  # fmt: skip
-def test_a_server_that_fails_is_told_in_a_sentence(
-    open_page: Open, demo: str, fetch: str, said: str
-) -> None:
-    """Not in the browser's words."""
+def test_failed_requests_are_reported(open_page: Open, demo: str, fetch: str, message: str) -> None:
+    """With a sentence of ours, not the message of the browser."""
     page = open_page(f"{demo}/?q=cosine")
     page.evaluate(f"() => {{ window.fetch = {fetch}; }}")
     cards(page).first.locator(".actions a", has_text="Similar").click()
     note = cards(page).first.locator(".panel .note")
     note.wait_for()
-    assert note.inner_text() == said
+    assert note.inner_text() == message
 
 
-def test_articles_have_odd_names(open_page: Open, demo: str) -> None:
-    """Signs that mean something in an address do not end it."""
+def test_article_names_are_encoded_in_urls(open_page: Open, demo: str) -> None:
+    """Characters with a meaning in URLs are escaped."""
     page = open_page(f"{demo}/?q=cosine")
     page.evaluate(
         """() => { window.fetch = async () => new Response(JSON.stringify({ notes: [], words: [
         { word: "w", score: 1, article: "a/b#c?d", sentence: [{ kind: "text", text: "So." }] }
         ] })); }"""
     )
-    cards(page).first.locator(".actions a", has_text="In words").click()
+    cards(page).first.locator(".actions a", has_text="Describe").click()
     link = cards(page).first.locator(".panel cite a")
     assert link.get_attribute("href") == "/articles/a/b%23c%3Fd"
 
@@ -472,18 +473,18 @@ def test_articles_have_odd_names(open_page: Open, demo: str) -> None:
 # ------------------------------------------------------------ the map
 
 
-def test_a_map_without_a_server_says_so(open_page: Open, learned: str) -> None:
-    """Under the empty sheet; its caption stays last."""
+def test_a_map_without_a_server_reports_it(open_page: Open, learned: str) -> None:
+    """Below the canvas; the caption stays last."""
     page = open_page(learned)
-    page.add_init_script(f"window.fetch = {SILENT}")
+    page.add_init_script(f"window.fetch = {OFFLINE}")
     page.goto(f"{learned}/map")
     page.locator("#map [role=alert]").wait_for()
-    assert page.locator("#map [role=alert]").inner_text() == "The server does not answer."
+    assert page.locator("#map [role=alert]").inner_text() == "The server does not respond."
     assert page.evaluate("document.querySelector('#map').lastElementChild.tagName") == "FIGCAPTION"
 
 
 def points_of(page: Any) -> dict[str, tuple[float, float]]:
-    """Where the points of a map lie on the screen, while all of it is seen; by equation."""
+    """The screen positions of the points by equation, while the whole map is visible."""
     found: dict[str, tuple[float, float]] = page.evaluate(
         """async () => {
         const told = await (await fetch("/v1/map")).json();
@@ -506,14 +507,14 @@ def points_of(page: Any) -> dict[str, tuple[float, float]]:
 
 
 def open_map(open_page: Open, base: str, query: str = "", **settings: Any) -> Any:
-    """The page of the map, drawn."""
+    """The map page, once it is drawn."""
     page = open_page(f"{base}/map{query}", **settings)
     page.locator("#map[data-ready]").wait_for()
     return page
 
 
 def seen(page: Any) -> list[int]:
-    """The map as a small picture."""
+    """The map as a small image."""
     page.wait_for_timeout(200)
     small: list[int] = page.evaluate(
         """() => { const small = new OffscreenCanvas(240, 120).getContext("2d");
@@ -525,7 +526,7 @@ def seen(page: Any) -> list[int]:
 
 
 def test_the_map_shows_the_equation_under_the_pointer(open_page: Open, learned: str) -> None:
-    """As mathematics; a click opens it, and a place without points shows nothing."""
+    """As mathematics; a click opens it. A position without points shows nothing."""
     page = open_page(learned)
     page.get_by_role("link", name="Map", exact=True).click()
     page.locator("#map[data-ready]").wait_for()
@@ -542,8 +543,8 @@ def test_the_map_shows_the_equation_under_the_pointer(open_page: Open, learned: 
     page.locator("#map[data-ready]").wait_for()
 
 
-def test_the_map_is_moved_and_its_address_follows(open_page: Open, learned: str) -> None:
-    """By dragging, the wheel, buttons and keys; the address shows the same again."""
+def test_the_map_can_be_moved(open_page: Open, learned: str) -> None:
+    """By dragging, the wheel, buttons and keys; the URL restores the view."""
     page = open_map(open_page, learned)
     box = page.locator("#map canvas").bounding_box()
     middle = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
@@ -554,7 +555,7 @@ def test_the_map_is_moved_and_its_address_follows(open_page: Open, learned: str)
     page.wait_for_url(re.compile(r"/map#0\.9\d+,0\.5\d+,1\.0+$"))
     page.mouse.wheel(0, -500)
     page.wait_for_url(re.compile(r",2\.7\d+$"))
-    page.get_by_role("button", name="Nearer").click()
+    page.get_by_role("button", name="Zoom in").click()
     page.wait_for_url(re.compile(r",4\.0\d+$"))
     other = open_map(open_page, learned, page.url.partition("/map")[2])
     there = seen(page)
@@ -565,8 +566,8 @@ def test_the_map_is_moved_and_its_address_follows(open_page: Open, learned: str)
     assert max(abs(one - two) for one, two in zip(there, seen(page), strict=True)) > 60
 
 
-def test_keys_are_enough_for_the_map(open_page: Open, learned: str) -> None:
-    """Move until an equation is in the middle, read it, open it."""
+def test_the_map_works_with_the_keyboard(open_page: Open, learned: str) -> None:
+    """Move until an equation is in the centre, show it, open it."""
     page = open_map(open_page, learned)
     page.locator("#map canvas").focus()
     page.keyboard.press("+")
@@ -581,8 +582,8 @@ def test_keys_are_enough_for_the_map(open_page: Open, learned: str) -> None:
     page.wait_for_url("**/equation?name=again%23*")
 
 
-def test_fingers_show_first_and_open_then(open_page: Open, learned: str) -> None:
-    """On a phone, where nothing hovers."""
+def test_the_first_tap_shows_and_the_second_opens(open_page: Open, learned: str) -> None:
+    """On touch screens, which have no hover."""
     size = {"width": 390, "height": 760}
     page = open_map(open_page, learned, has_touch=True, viewport=size)
     x, y = points_of(page)["angles#1"]
@@ -593,15 +594,15 @@ def test_fingers_show_first_and_open_then(open_page: Open, learned: str) -> None
     page.wait_for_url("**/equation?name=angles%231")
 
 
-def test_a_query_lights_its_points(open_page: Open, learned: str) -> None:
-    """In the accent's colour, where its hits lie and nowhere else; they are listed too."""
+def test_a_query_highlights_its_points(open_page: Open, learned: str) -> None:
+    """In the accent colour, only the points of its hits; the hits are listed, too."""
     page = open_map(open_page, learned)
     page.fill("#q", "cosine")
     page.keyboard.press("Enter")
     page.wait_for_url("**/map?q=cosine")
     page.locator("#map[data-ready]").wait_for()
     page.wait_for_timeout(200)
-    assert "lit for cosine" in page.locator("#map canvas").get_attribute("aria-label")
+    assert "highlighted for cosine" in page.locator("#map canvas").get_attribute("aria-label")
     reds = page.evaluate(
         """(places) => { const canvas = document.querySelector("#map canvas");
         const box = canvas.getBoundingClientRect(), pen = canvas.getContext("2d");
@@ -615,8 +616,8 @@ def test_a_query_lights_its_points(open_page: Open, learned: str) -> None:
     assert page.locator("section .card").count() >= 1
 
 
-def test_the_map_is_a_list_too(open_page: Open, learned: str) -> None:
-    """For whoever cannot see it, and without a script."""
+def test_the_map_is_also_a_list(open_page: Open, learned: str) -> None:
+    """For screen readers, and without JavaScript."""
     page = open_page(f"{learned}/map", java_script_enabled=False)
     page.locator("summary", has_text="list").click()
     page.locator(".regions a").first.click()
@@ -624,14 +625,14 @@ def test_the_map_is_a_list_too(open_page: Open, learned: str) -> None:
     assert cards(page).count()
 
 
-# ------------------------------------------------------------ how it looks and what it weighs
+# ------------------------------------------------------------ layout, accessibility and size
 
 
 @pytest.mark.parametrize("path", ["/", "/?q=cosine+similarity", "/articles/cosine", "/docs",
                                   "/equation?name=cosine%231", "/report", "/articles",
                                   "/map"])  # fmt: skip
-def test_a_narrow_screen_scrolls_only_down(open_page: Open, demo: str, path: str) -> None:
-    """What is too wide moves within its own frame."""
+def test_narrow_screens_do_not_scroll_sideways(open_page: Open, demo: str, path: str) -> None:
+    """Wide content scrolls within its own frame."""
     page = open_page(demo + path, viewport={"width": 340, "height": 700})
     wide = page.evaluate("document.documentElement.scrollWidth - innerWidth")
     assert wide <= 0
@@ -641,11 +642,11 @@ def test_a_narrow_screen_scrolls_only_down(open_page: Open, demo: str, path: str
 @pytest.mark.parametrize("path", ["/?q=cosine+similarity", "/articles/cosine?equation=2",
                                   "/equation?name=cosine%231", "/report", "/docs",
                                   "/map?q=cosine"])  # fmt: skip
-def test_text_stands_out(open_page: Open, demo: str, path: str, scheme: str) -> None:
-    """Every colour of text has a contrast of 4.5 or more with what lies behind it."""
+def test_text_has_enough_contrast(open_page: Open, demo: str, path: str, scheme: str) -> None:
+    """At least 4.5 between text and background."""
     page = open_page(demo + path, color_scheme=scheme)
     if cards(page).count():
-        cards(page).first.locator(".actions a", has_text="In words").click()
+        cards(page).first.locator(".actions a", has_text="Describe").click()
         page.locator(".panel .said li").first.wait_for()
     pairs = page.evaluate(
         """() => [...document.querySelectorAll("main *, header *, footer *")]
@@ -665,8 +666,8 @@ def test_text_stands_out(open_page: Open, demo: str, path: str, scheme: str) -> 
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_fields_stand_out(open_page: Open, demo: str, scheme: str) -> None:
-    """Their edges have a contrast of 3 or more with what is on either side."""
+def test_form_fields_have_enough_contrast(open_page: Open, demo: str, scheme: str) -> None:
+    """At least 3 between a border and both of its sides."""
     page = open_page(f"{demo}/?q=cosine&article=cosine", color_scheme=scheme)
     edges = page.evaluate(
         """() => [...document.querySelectorAll(".box, .fields input, .fields select")]
@@ -684,7 +685,7 @@ def test_fields_stand_out(open_page: Open, demo: str, scheme: str) -> None:
 @pytest.mark.parametrize("path", ["/articles/cosine", "/equation?name=cosine%231", "/?q=cosne",
                                   "/articles"])  # fmt: skip
 def test_links_in_text_are_underlined(open_page: Open, demo: str, path: str) -> None:
-    """Their colour alone does not tell them from the words around."""
+    """Colour alone does not distinguish them from text."""
     page = open_page(demo + path)
     links = page.locator(".about a, .said cite a, .note a, .lead a, .source a, .titles a")
     lines = links.evaluate_all("all => all.map(n => getComputedStyle(n).textDecorationLine)")
@@ -704,8 +705,8 @@ def _luminance(colour: str) -> float:
 
 @pytest.mark.parametrize("path", ["/", "/?q=cosine", "/articles/cosine", "/docs", "/articles",
                                   "/map?q=cosine"])  # fmt: skip
-def test_everything_has_a_name(open_page: Open, demo: str, path: str) -> None:
-    """Links, buttons and fields are named; what is focused is seen; headings have no gaps."""
+def test_controls_have_names(open_page: Open, demo: str, path: str) -> None:
+    """Links, buttons and fields; Tab moves the focus; heading levels have no gaps."""
     page = open_page(demo + path)
     nameless = page.evaluate(
         """() => [...document.querySelectorAll("a, button, input, select, summary, [role=group]")]
@@ -724,16 +725,16 @@ def test_everything_has_a_name(open_page: Open, demo: str, path: str) -> None:
     assert page.evaluate("document.activeElement !== document.body")
 
 
-@pytest.mark.skipif("EQEMB_AXE" not in os.environ, reason="EQEMB_AXE names no axe.min.js")
+@pytest.mark.skipif("EQEMB_AXE" not in os.environ, reason="EQEMB_AXE does not name an axe.min.js")
 @pytest.mark.parametrize(("scheme", "width"), [("light", 1100), ("dark", 340)])
 @pytest.mark.parametrize("path", ["/", "/?q=cosine+similarity", "/?q=zzyzx", "/articles/cosine",
                                   "/equation?name=cosine%231", "/report", "/docs", "/map?q=cosine",
                                   "/articles", "/why?query=cosine&equation=cosine%231",
                                   "/?q=cosine&has=%5Ccdot"])  # fmt: skip
-def test_axe_finds_nothing_serious(
+def test_axe_finds_no_serious_violations(
     open_page: Open, demo: str, path: str, scheme: str, width: int
 ) -> None:
-    """Panels are open where there are cards."""
+    """With the panels of the cards open."""
     size = {"width": width, "height": 760}
     page = open_page(demo + path, bypass_csp=True, color_scheme=scheme, viewport=size)
     for at, kind in enumerate(("similar", "describe", "why", "source")):
@@ -746,18 +747,18 @@ def test_axe_finds_nothing_serious(
     assert not [each["id"] for each in found if each["impact"] in ("serious", "critical")]
 
 
-def test_the_first_page_reads_without_a_script(open_page: Open, demo: str) -> None:
-    """Results, links and pages; what needs a script is not there."""
+def test_pages_work_without_javascript(open_page: Open, demo: str) -> None:
+    """Results and links; controls that need the script are hidden."""
     page = open_page(f"{demo}/?q=cosine+similarity", java_script_enabled=False)
     assert cards(page).count() == 10
     assert page.locator("#keys").is_hidden()
-    cards(page).first.locator(".actions a", has_text="In words").click()
+    cards(page).first.locator(".actions a", has_text="Describe").click()
     page.wait_for_url("**/equation?name=cosine%231#describe")
     assert page.locator("#describe .said li").count() == 8
 
 
-def test_the_page_is_light(open_page: Open, demo: str) -> None:
-    """Less than 200 kB without results."""
+def test_the_home_page_is_small(open_page: Open, demo: str) -> None:
+    """Less than 200 kB with everything it loads."""
     page = open_page(demo)
     loaded = page.evaluate(
         """() => ["navigation", "resource"].flatMap((kind) => performance.getEntriesByType(kind))
@@ -768,12 +769,12 @@ def test_the_page_is_light(open_page: Open, demo: str) -> None:
     assert sum(size for _, size in loaded) < 200_000
 
 
-def test_hostile_papers_do_nothing(open_page: Open, hostile: str) -> None:
-    """Their tags are seen as text, in what the script makes too."""
+def test_hostile_papers_run_no_scripts(open_page: Open, hostile: str) -> None:
+    """Their tags are shown as text, also in panels made by the script."""
     page = open_page(f"{hostile}/?q=weight")
     page.on("dialog", lambda dialog: pytest.fail(dialog.message))
     assert "<script>alert(1)</script>" in cards(page).first.inner_text()
-    for name in ("Similar", "In words", "Why", "LaTeX"):
+    for name in ("Similar", "Describe", "Why", "LaTeX"):
         cards(page).first.locator(":scope > .actions a", has_text=name).click()
         page.locator(".panel > :not(.waiting)").first.wait_for()
     page.goto(f"{hostile}/articles/evil?equation=1")

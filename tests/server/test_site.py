@@ -1,6 +1,6 @@
-"""The hooks by which the pages become a site: formulas, links, and nothing from elsewhere.
+"""The MkDocs hooks of the documentation: formulas, links, and no external resources.
 
-That the whole site is built without a warning is what `make docs` says.
+`make docs` checks that the whole site builds without warnings.
 """
 
 from types import SimpleNamespace
@@ -12,12 +12,12 @@ from mkdocs.exceptions import PluginError
 
 
 def page(path: str) -> Any:
-    """A page as MkDocs has it, as far as we look."""
+    """The part of a MkDocs page that the hooks use."""
     return SimpleNamespace(file=SimpleNamespace(src_uri=path))
 
 
 def test_formulas_become_mathml() -> None:
-    """A block is a display, and `$`...`$` stands in its line; other code is left alone."""
+    """Blocks become displays and `$`...`$` becomes inline; other code is unchanged."""
     text = "so\n\n```math\n\\frac{a}{b}\n```\n\nwith $`a_1`$ and `$x$`\n"
     shown = hooks.on_page_markdown(text, page("how/a.md"))
     assert "<mfrac>" in shown
@@ -40,13 +40,13 @@ def test_formulas_become_mathml() -> None:
         ("asking.md", "![f](pictures/f.svg)", None),
     ],
 )
-def test_links_fit_the_site(place: str, link: str, made: str | None) -> None:
-    """What lies outside `docs` is no link there, but for pages that are taken in."""
+def test_links_are_adapted_to_the_site(place: str, link: str, made: str | None) -> None:
+    """Links out of `docs` become text, unless the site includes their page."""
     assert hooks.on_page_markdown(link, page(place)) == (link if made is None else made)
 
 
-def test_links_in_code_are_code() -> None:
-    """A block is left as it is."""
+def test_links_in_code_are_unchanged() -> None:
+    """A code block is not Markdown."""
     text = "```python\na[b](../c)\n```"
     assert hooks.on_page_markdown(text, page("a.md")) == text
 
@@ -59,8 +59,8 @@ def test_links_in_code_are_code() -> None:
         "<img alt='a' src='http://example.org/a.png'>",
     ],
 )
-def test_a_page_that_needs_a_network_is_refused(loading: str) -> None:
-    """A link that people follow is none."""
+def test_external_resources_are_rejected(loading: str) -> None:
+    """Links to other sites are allowed."""
     fine = '<a href="https://example.org">e</a><script src="js/a.js"></script>'
     assert hooks.on_post_page(fine, page("a.md")) == fine
     with pytest.raises(PluginError, match="loads from elsewhere"):

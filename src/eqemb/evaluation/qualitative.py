@@ -30,6 +30,7 @@ from eqemb.errors import UsageError
 from eqemb.evaluation.rankers import TITLES, UnitOverlap, equation_query
 from eqemb.facade.library import Library
 from eqemb.formula import layout
+from eqemb.formula.html import equation_html, math_frame
 from eqemb.models import workspace
 from eqemb.models.embeddings import Embeddings
 from eqemb.search.paper import PAIRED_SIDES
@@ -355,7 +356,7 @@ class _PageWriter:
         parts = [
             f'<section><h2 id="{anchor}">Equation {anchor[1:]}:',
             f"<code>{_escape(asked.query)}</code></h2>",
-            f'<div class="query">{layout(asked.latex).to_mathml()}</div>',
+            f'<div class="query">{math_frame(layout(asked.latex).to_mathml())}</div>',
         ]
         if row is None:
             parts.append("<p>No equation of the collection shares a unit with it.</p></section>")
@@ -366,7 +367,7 @@ class _PageWriter:
             parts.append(
                 "<p>This equation is not in the collection. The neighbours are those of the"
                 f" equation that shares most units with it (Dice {asked.share:.2f}):</p>"
-                f'<div class="query">{mathml}</div>'
+                f'<div class="query">{math_frame(mathml)}</div>'
             )
         parts.append(f'<p class="dim">{place}</p><h3>Nearest equations</h3>')
         home = self._equations.articles(row)
@@ -412,7 +413,7 @@ class _PageWriter:
             equation, title, mathml = self._equations.equation(row)
             mark = "◆ " if home & self._equations.articles(row) else ""
             lines.append(
-                f'<li><div class="formula">{mathml}</div><small class="score">{score:.2f}</small>'
+                f'<li>{equation_html(mathml)}<small class="score">{score:.2f}</small>'
                 f"<small>{mark}{_escape(equation.id)}{self._often(row)}<br>{_escape(title)}</small>"
             )
         return "".join(lines) and f"<ol>{''.join(lines)}</ol>"

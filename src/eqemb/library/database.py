@@ -457,6 +457,24 @@ class Records:
         )
         return ((f"{name}#{ordinal}", value) for name, ordinal, value in self.rows(query))
 
+    def list_articles(self) -> Iterator[tuple[str, str, str, int]]:
+        """Name, collection, title and number of equations of every article, in order."""
+        query = (
+            "SELECT name, collection, title,"
+            " (SELECT COUNT(*) FROM equations e WHERE e.article = s.id)"
+            " FROM sources s JOIN articles a ON a.id = s.id ORDER BY s.id"
+        )
+        return ((name, group, title, count) for name, group, title, count in self.rows(query))
+
+    def expanded_latex(self) -> list[str]:
+        """The LaTeX of all equations with macros expanded, in order."""
+        query = "SELECT expanded FROM equations ORDER BY article, ordinal"
+        return [latex for (latex,) in self.rows(query)]
+
+    def titles(self) -> list[str]:
+        """The titles of all articles."""
+        return [title or "" for (title,) in self.rows("SELECT title FROM articles")]
+
     def _equations(self, key: int, name: str, ordinal: int | None = None) -> Iterator[Equation]:
         columns = ", ".join(f'"{column}"' for column in EQUATION_COLUMNS)
         query = f"SELECT {columns} FROM equations WHERE article = ?1"

@@ -7,7 +7,7 @@ mathematics, with its `mathml`) or "equation" (the place of the equation itself)
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
-from eqemb.article import EQUATION_MARK, tokenize
+from eqemb.article import DOLLAR, EQUATION_MARK, tokenize
 from eqemb.formula import layout
 from eqemb.index.stemming import stem
 
@@ -69,7 +69,7 @@ def merge_text(parts: Iterable[Piece]) -> Iterator[Piece]:
     waiting = ""
     for piece in parts:
         if piece["kind"] == "text":
-            waiting += piece["text"]
+            waiting += piece["text"].replace(DOLLAR, "$")
             continue
         if waiting:
             yield {"kind": "text", "text": waiting}

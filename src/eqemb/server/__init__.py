@@ -1,9 +1,8 @@
-"""A library as a page and an API.
+"""Serve a library as web pages and an HTTP API.
 
-`answers` turns a library's answers into dictionaries, with `reading` (articles) and `snippets`
-(text as pieces); `counter` asks them in threads, one open library each; `forms` says what the
-dictionaries look like. `markup`, `frame`, `pages`, `accounts` and `manual` write HTML from the same
-dictionaries; the files in `web/` are its style and script. `api` and
-`site` put all of it at addresses, `replies` and `guard` say how answers travel and who may ask,
-`app` is the whole and `running` opens the door.
+`service` turns a library's answers into dictionaries, with `queries` (validation), `snippets` (text
+as pieces), `article_text` (articles) and `suggestions` (words). `workers` runs it in threads, and
+`schemas` describes the dictionaries. The modules of `views` write HTML from the same dictionaries;
+`web` has the style sheet and the scripts. `api` and `site` define the URLs, `responses` adds ETags
+and a cache, `middleware` controls access. `app` is the whole application, and `run` serves it.
 """

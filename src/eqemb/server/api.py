@@ -1,4 +1,4 @@
-"""The API: one address for each question, all of them GET, so that every answer has a link."""
+"""The API: one URL for each kind of query, all of them GET, so that every answer has a link."""
 
 from typing import Annotated, Any, Literal
 
@@ -6,35 +6,42 @@ from fastapi import APIRouter, Depends, Path, Query, Request, Response
 
 from eqemb.errors import UsageError
 from eqemb.server import schemas
+from eqemb.server.queries import MAX_QUERY_LENGTH
 from eqemb.server.responses import reply
-from eqemb.server.service import FURTHEST, LONGEST, MOST_PIECES, Json, Page
+from eqemb.server.service import MAX_FRAGMENTS, MAX_HITS, Json, Page
 
-_PROBLEMS = {
-    400: "It cannot be asked so.",
-    401: "The server asks for a token.",
-    404: "There is nothing by this name.",
-    413: "Something was sent along; a question is its address.",
-    414: "The address is too long.",
-    421: "The server is asked by a name that is not its own.",
-    422: "A value is not what it should be.",
-    503: "The server is busy; ask again.",
+_ERRORS = {
+    400: "The query is invalid.",
+    401: "The server requires a token.",
+    404: "Nothing has this name.",
+    413: "The request has a body; put the whole query into the URL.",
+    414: "The URL is too long.",
+    421: "The server does not answer requests for this host.",
+    422: "A parameter is missing or invalid.",
+    503: "The server is busy; try again.",
 }
 router = APIRouter(
     prefix="/v1",
     responses={
-        code: {"model": schemas.Problem, "description": said} for code, said in _PROBLEMS.items()
+        status: {"model": schemas.ErrorSchema, "description": text}
+        for status, text in _ERRORS.items()
     },
 )
+#: Most characters of a LaTeX fragment in `has`.
+_MAX_FRAGMENT_LENGTH = 200
 
 By = Annotated[
     Literal["all", "words", "meaning", "structure", "paper"],
-    Query(description="Which part of the score ranks; paper: as in the paper."),
+    Query(
+        description="Rank by the whole score, by one part of it, or by the method of the EqEmb"
+        " paper (paper)."
+    ),
 ]
-Count = Annotated[int, Query(ge=1, le=50, description="How many.")]
+Count = Annotated[int, Query(ge=1, le=50, description="Number of results.")]
 Name = Annotated[
     str,
     Query(
-        max_length=LONGEST,
+        max_length=MAX_QUERY_LENGTH,
         description="LaTeX, or a name: ARTICLE#4, ARTICLE(2.3), ARTICLE:label.",
         examples=[r"F = \frac{2PR}{P+R}"],
     ),
@@ -42,34 +49,46 @@ Name = Annotated[
 
 
 def page(
-    page: Annotated[int, Query(ge=1, le=FURTHEST, description="From 1.")] = 1,
-    size: Annotated[int, Query(ge=1, le=50, description="Hits on a page.")] = 10,
+    page: Annotated[int, Query(ge=1, le=MAX_HITS, description="Page number, from 1.")] = 1,
+    size: Annotated[int, Query(ge=1, le=50, description="Results on a page.")] = 10,
 ) -> Page:
-    """Which part of an answer is wanted."""
+    """The requested page."""
     return Page(page, size)
 
 
 def limits(
-    collection: Annotated[str, Query(max_length=200, description="Only of this collection.")] = "",
-    article: Annotated[str, Query(max_length=500, description="Only of this article.")] = "",
+    collection: Annotated[
+        str, Query(max_length=200, description="Search only this collection.")
+    ] = "",
+    article: Annotated[str, Query(max_length=500, description="Search only this article.")] = "",
     year: Annotated[
-        str, Query(max_length=9, description="2015, 2015-2018, 2015- or -2018; by arXiv id.")
+        str,
+        Query(
+            max_length=9,
+            description="2015, 2015-2018, 2015- or -2018; the year comes from the arXiv id.",
+        ),
     ] = "",
     section: Annotated[
-        str, Query(max_length=200, description="Words of the section's title.")
+        str, Query(max_length=200, description="Words in the title of the section.")
     ] = "",
     has: Annotated[
-        list[str] | None, Query(description="LaTeX that the equation has; may be given often.")
+        list[str] | None,
+        Query(description="LaTeX that the equation must contain; can be repeated."),
     ] = None,
     numbered: Annotated[bool, Query(description="Only numbered equations.")] = False,  # noqa: FBT002
 ) -> Json:
-    """What an answer is limited to; what is empty limits nothing."""
-    pieces = [latex for latex in has or () if latex.strip()]
-    if len(pieces) > MOST_PIECES or any(len(latex) > 200 for latex in pieces):
-        raise UsageError(f"has: {MOST_PIECES} pieces of 200 letters are the most")
+    """The filters of a search; empty parameters are ignored."""
+    fragments = [latex for latex in has or () if latex.strip()]
+    if len(fragments) > MAX_FRAGMENTS or any(
+        len(latex) > _MAX_FRAGMENT_LENGTH for latex in fragments
+    ):
+        raise UsageError(
+            f"has: at most {MAX_FRAGMENTS} fragments of {_MAX_FRAGMENT_LENGTH} characters each"
+            " are allowed"
+        )
     given = {"collection": collection, "article": article, "year": year, "section": section}
     return {name: value.strip() or None for name, value in given.items()} | {
-        "has": pieces,
+        "has": fragments,
         "numbered": numbered,
     }
 
@@ -78,7 +97,7 @@ Paged = Annotated[Page, Depends(page)]
 Limits = Annotated[dict[str, Any], Depends(limits)]
 
 
-@router.get("/search", summary="Equations for words and $LaTeX$", response_model=schemas.Hits)
+@router.get("/search", summary="Search by words and LaTeX", response_model=schemas.SearchSchema)
 async def search(
     request: Request,
     page: Paged,
@@ -86,132 +105,171 @@ async def search(
     q: Annotated[
         str,
         Query(
-            max_length=LONGEST,
-            description='Words, "phrases", -words and $LaTeX$; LaTeX alone is answered as by'
-            " `similar`.",
+            max_length=MAX_QUERY_LENGTH,
+            description='Words, "phrases", -excluded words and $LaTeX$. A single formula is'
+            " answered like `similar`.",
             examples=["cosine similarity"],
         ),
     ],
     by: By = "all",
 ) -> Response:
     """Find equations by the words around them."""
-    return await reply(request, lambda desk: desk.search(q, page, by=by, **limits))
+    return await reply(request, lambda service: service.search(q, page, by=by, **limits))
 
 
-@router.get("/similar", summary="Equations like an equation", response_model=schemas.Hits)
+@router.get("/similar", summary="Similar equations", response_model=schemas.SearchSchema)
 async def similar(
     request: Request, page: Paged, limits: Limits, equation: Name, by: By = "all"
 ) -> Response:
-    """Find equations like one that is named or given; in LaTeX, ?x stands for anything."""
-    return await reply(request, lambda desk: desk.similar(equation, page, by=by, **limits))
+    """Find equations similar to a given one. In LaTeX, ?x matches anything."""
+    return await reply(request, lambda service: service.similar(equation, page, by=by, **limits))
 
 
-@router.get("/describe", summary="An equation in words", response_model=schemas.Description)
+@router.get("/describe", summary="Describe an equation", response_model=schemas.DescriptionSchema)
 async def describe(request: Request, equation: Name, count: Count = 10) -> Response:
-    """Say what an equation is about, each word with a sentence that bears it out."""
-    return await reply(request, lambda desk: desk.describe(equation, count))
+    """List words that describe an equation, each with a sentence as evidence."""
+    return await reply(request, lambda service: service.describe(equation, count))
 
 
-@router.get("/words", summary="Neighbours of a word", response_model=schemas.Neighbours)
+@router.get("/words", summary="Nearest words", response_model=schemas.NeighboursSchema)
 async def words(
     request: Request,
-    word: Annotated[str, Query(max_length=200, examples=["cosine"])],
+    word: Annotated[
+        str, Query(max_length=200, description="A word of the library.", examples=["cosine"])
+    ],
     count: Count = 10,
 ) -> Response:
-    """List the words nearest to a word, by the library's model."""
-    return await reply(request, lambda desk: desk.words(word, count))
+    """List the words nearest to a word in the library's model."""
+    return await reply(request, lambda service: service.words(word, count))
 
 
-@router.get("/why", summary="Why an equation answers", response_model=schemas.Why)
+@router.get("/why", summary="Explain a match", response_model=schemas.ExplanationSchema)
 async def why(
     request: Request,
-    query: Annotated[str, Query(max_length=LONGEST, examples=["cosine similarity"])],
+    query: Annotated[
+        str,
+        Query(
+            max_length=MAX_QUERY_LENGTH,
+            description="Words, LaTeX or the name of an equation.",
+            examples=["cosine similarity"],
+        ),
+    ],
     equation: Name,
 ) -> Response:
-    """Show the symbols and words by which an equation answers words or an equation."""
-    return await reply(request, lambda desk: desk.why(query, equation))
+    """Show the symbols and words that an equation shares with a query."""
+    return await reply(request, lambda service: service.why(query, equation))
 
 
-@router.get("/suggest", summary="Words that begin so", response_model=schemas.Suggestions)
+@router.get("/suggest", summary="Complete a word", response_model=schemas.SuggestionsSchema)
 async def suggest(
     request: Request,
-    start: Annotated[str, Query(min_length=1, max_length=100, examples=["cos"])],
+    start: Annotated[
+        str,
+        Query(min_length=1, max_length=100, description="The start of a word.", examples=["cos"]),
+    ],
     count: Count = 8,
 ) -> Response:
-    """List words of the library, those near most equations first."""
-    return await reply(request, lambda desk: desk.suggest(start, count))
+    """List words of the library with a prefix, those near most equations first."""
+    return await reply(request, lambda service: service.suggest(start, count))
 
 
-@router.get("/render", summary="A query, set", response_model=schemas.Rendered)
+@router.get("/render", summary="Render a query", response_model=schemas.RenderedQuerySchema)
 async def render(
     request: Request,
-    q: Annotated[str, Query(max_length=LONGEST, examples=[r"loss $\sum_i x_i^2$"])],
+    q: Annotated[
+        str,
+        Query(
+            max_length=MAX_QUERY_LENGTH,
+            description="A query, as for `search`.",
+            examples=[r"loss $\sum_i x_i^2$"],
+        ),
+    ],
 ) -> Response:
-    """Take a query apart and set its formulas as MathML."""
-    return await reply(request, lambda desk: desk.render(q))
+    """Split a query into words and formulas, with the formulas as MathML."""
+    return await reply(request, lambda service: service.render(q))
 
 
-@router.get("/equations/{name:path}", summary="One equation", response_model=schemas.OneEquation)
+@router.get(
+    "/equations/{name:path}",
+    summary="Get an equation",
+    response_model=schemas.EquationDetailsSchema,
+)
 async def equation(
     request: Request,
     name: Annotated[str, Path(description="ARTICLE%234, ARTICLE(2.3) or ARTICLE:label.")],
 ) -> Response:
-    """Tell all that is known of an equation."""
-    return await reply(request, lambda desk: desk.equation(name))
+    """Get an equation with its context, the sentences that refer to it and its duplicates."""
+    return await reply(request, lambda service: service.equation(name))
 
 
-@router.get("/articles", summary="The articles", response_model=schemas.Articles)
+@router.get("/articles", summary="List articles", response_model=schemas.ArticleListSchema)
 async def articles(
     request: Request,
     page: Paged,
-    words: Annotated[str, Query(max_length=200, description="Of the title or name.")] = "",
-    collection: Annotated[str, Query(max_length=200)] = "",
+    words: Annotated[
+        str, Query(max_length=200, description="Words in the title or the name.")
+    ] = "",
+    collection: Annotated[
+        str, Query(max_length=200, description="List only this collection.")
+    ] = "",
 ) -> Response:
-    """List articles in the order of the library."""
+    """List the articles of the library in order."""
     only = collection or None
-    return await reply(request, lambda desk: desk.articles(page, words=words, collection=only))
+    return await reply(
+        request, lambda service: service.articles(page, words=words, collection=only)
+    )
 
 
-@router.get("/articles/{name:path}", summary="One article", response_model=schemas.Article)
+@router.get("/articles/{name:path}", summary="Get an article", response_model=schemas.ArticleSchema)
 async def article(
     request: Request,
-    name: Annotated[str, Path(description="Its name.")],
-    part: Annotated[int | None, Query(ge=1, description="Of a long article.")] = None,
+    name: Annotated[str, Path(description="The name of the article.")],
+    part: Annotated[
+        int | None, Query(ge=1, description="The part of a long article, from 1.")
+    ] = None,
     equation: Annotated[
-        int | None, Query(ge=1, description="The part with this equation, by its ordinal.")
+        int | None, Query(ge=1, description="Get the part with this equation (its ordinal).")
     ] = None,
 ) -> Response:
-    """Give an article as it was read: headings, paragraphs and equations."""
-    return await reply(request, lambda desk: desk.article(name, part, equation))
+    """Get the text of an article: headings, paragraphs and equations."""
+    return await reply(request, lambda service: service.article(name, part, equation))
 
 
-@router.get("/map", summary="All equations in two dimensions", response_model=schemas.Map)
+@router.get("/map", summary="Get the map", response_model=schemas.MapSchema)
 async def map_(request: Request) -> Response:
-    """Give the map, where the library has one.
+    """Get all distinct equations in two dimensions, if the library has a map.
 
     `x` and `y` (16 bits, up to `side`), `equation` (32 bits) and `collection` (8 bits) are base64
-    of little-endian numbers, one for each point. A point is a kind of equation; `equation` is its
-    first one in the library, counted through `articles`, which have each the count of those before.
+    of little-endian numbers, one for each point. A point is a distinct equation; `equation` is the
+    position of its first occurrence in the library. `articles` lists each article with the position
+    of its first equation.
     """
-    return await reply(request, lambda desk: desk.map())
+    return await reply(request, lambda service: service.map())
 
 
-@router.get("/map/hits", summary="Points that answer", response_model=schemas.Lit)
+@router.get("/map/hits", summary="Search the map", response_model=schemas.MapHitsSchema)
 async def map_hits(
     request: Request,
-    q: Annotated[str, Query(max_length=LONGEST, examples=["cosine similarity"])],
+    q: Annotated[
+        str,
+        Query(
+            max_length=MAX_QUERY_LENGTH,
+            description="A query, as for `search`.",
+            examples=["cosine similarity"],
+        ),
+    ],
 ) -> Response:
-    """Find the points of the map that answer a query, best first; the best scores 1."""
-    return await reply(request, lambda desk: desk.on_map(q))
+    """List the points of the map that match a query, best first. The best one scores 1."""
+    return await reply(request, lambda service: service.map_hits(q))
 
 
-@router.get("/stats", summary="What there is", response_model=schemas.Stats)
+@router.get("/stats", summary="Library statistics", response_model=schemas.StatsSchema)
 async def stats(request: Request) -> Response:
-    """Count."""
-    return await reply(request, lambda desk: desk.stats)
+    """Count the library's articles, equations and words."""
+    return await reply(request, lambda service: service.stats)
 
 
-@router.get("/healthz", summary="Whether the server answers", response_model=schemas.Health)
+@router.get("/healthz", summary="Health check", response_model=schemas.HealthSchema)
 async def healthz() -> Response:
-    """Answer without asking the library."""
+    """Respond without using the library."""
     return Response(b'{"status":"ok"}', media_type="application/json")

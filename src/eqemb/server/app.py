@@ -1,4 +1,4 @@
-"""The server as one application: API, pages, guard, and failures in the form that was asked for."""
+"""The application: API, pages, middleware, and errors in the format of the request."""
 
 import logging
 from collections.abc import AsyncIterator
@@ -12,15 +12,17 @@ from starlette.exceptions import HTTPException
 from eqemb import __version__
 from eqemb.errors import EqembError
 from eqemb.server import api, site
-from eqemb.server.cache import Kept
-from eqemb.server.map_worker import MapMaker
-from eqemb.server.middleware import HEADERS, LOOPBACK, Guard
-from eqemb.server.responses import ShownError, sentence_of, status_of
-from eqemb.server.service import encoded
+from eqemb.server.cache import LRUCache
+from eqemb.server.map_worker import MapWorker
+from eqemb.server.middleware import LOOPBACK, SECURITY_HEADERS, AccessMiddleware
+from eqemb.server.responses import PageError, message_of, status_of
+from eqemb.server.service import encode_json
 from eqemb.server.views import pages
-from eqemb.server.workers import Counter
+from eqemb.server.workers import WorkerPool
 
 _log = logging.getLogger("eqemb.server")
+#: Bytes of responses that are cached.
+_CACHE_BYTES = 32_000_000
 
 
 def make_app(
@@ -33,64 +35,65 @@ def make_app(
     seconds: float = 10.0,
     draws: bool = False,
 ) -> FastAPI:
-    """A library as an application; without a token only `hosts` are answered.
+    """The application that serves a library.
 
-    `draws`: a map is made where there is none.
+    Without a `token`, only requests for `hosts` are answered. `seconds` is the time limit of a
+    query. `draws` creates a missing map in the background.
     """
-    counter = Counter(folder, snippets=snippets, threads=threads, seconds=seconds)
+    pool = WorkerPool(folder, snippets=snippets, threads=threads, seconds=seconds)
 
     @asynccontextmanager
-    async def life(app: FastAPI) -> AsyncIterator[None]:
-        maker = app.state.maker = MapMaker(counter.folder) if draws else None
+    async def lifespan(app: FastAPI) -> AsyncIterator[None]:
+        worker = app.state.map_worker = MapWorker(pool.folder) if draws else None
         yield
-        counter.close()
-        if maker is not None:
-            maker.close()
+        pool.close()
+        if worker is not None:
+            worker.close()
 
     app = FastAPI(
         title="eqemb",
-        description="Ask a library of equations.",
+        description="Search a library of equations.",
         version=__version__,
         docs_url=None,
         redoc_url=None,
-        openapi_url=None,  # ours has a tag
-        lifespan=life,
+        openapi_url=None,  # `site` serves it, with an ETag
+        lifespan=lifespan,
     )
-    app.state.counter = counter
-    app.state.kept = Kept[bytes](32_000_000)
-    app.state.maker = None
+    app.state.pool = pool
+    app.state.cache = LRUCache[bytes](_CACHE_BYTES)
+    app.state.map_worker = None
     app.state.files = site.files()
     app.include_router(api.router)
     app.include_router(site.router)
     for kind in (EqembError, RequestValidationError, HTTPException, Exception):
-        app.add_exception_handler(kind, _failed)
-    app.add_middleware(Guard, token=token, hosts=hosts, refuse=failure)
+        app.add_exception_handler(kind, _handle_error)
+    app.add_middleware(AccessMiddleware, token=token, hosts=hosts, refuse=error_response)
     return app
 
 
-async def _failed(request: Request, error: Exception) -> Response:
-    """A failure as a sentence, for programs or for people."""
-    counter: Counter = request.app.state.counter
+async def _handle_error(request: Request, error: Exception) -> Response:
+    """The response to a request that failed."""
+    pool: WorkerPool = request.app.state.pool
     status = status_of(error)
-    if isinstance(error, ShownError):
+    if isinstance(error, PageError):
         return Response(error.page, status, {"Cache-Control": "no-store"}, site.HTML)
     if status == 500:
-        _log.error("%s failed", request.url.path, exc_info=error)
-    return failure(request.url.path, status, sentence_of(error, counter))
+        _log.error("request for %s failed", request.url.path, exc_info=error)
+    return error_response(request.url.path, status, message_of(error, pool))
 
 
-def failure(address: str, status: int, sentence: str) -> Response:
-    """A sentence with a status, as JSON under /v1/ and as a page elsewhere."""
-    # with the guard's headers: an answer that broke does not pass it
-    headers = {**HEADERS, "Cache-Control": "no-store"}
+def error_response(url: str, status: int, message: str) -> Response:
+    """An error as JSON under /v1/ and as a page elsewhere."""
+    # a response to an unhandled exception does not pass through the middleware
+    headers = {**SECURITY_HEADERS, "Cache-Control": "no-store"}
     if status == 413:
-        headers["Connection"] = "close"  # what was sent along is not read
+        headers["Connection"] = "close"  # the body is not read
     if status == 503:
         headers["Retry-After"] = "1"
     if status == 401:
         headers["WWW-Authenticate"] = "Bearer"
-    if address.startswith("/v1/"):
-        body, kind = encoded({"error": sentence}), "application/json"
+    if url.startswith("/v1/"):
+        body, kind = encode_json({"error": message}), "application/json"
     else:
-        body, kind = pages.failure(status, sentence, address), site.HTML
+        body, kind = pages.error(status, message, url), site.HTML
     return Response(body, status, headers, kind)

@@ -1,4 +1,4 @@
-"""What was made lately, kept for who asks next: so many bytes of it, not so many things."""
+"""LRU cache bounded by bytes."""
 
 import threading
 from sys import getsizeof
@@ -7,35 +7,39 @@ from typing import Generic, TypeVar
 T = TypeVar("T", str, bytes)
 
 
-class Kept(Generic[T]):
-    """Texts by their names; threads may share it."""
+class LRUCache(Generic[T]):
+    """Maps string keys to text or bytes and evicts the least recently used entry; thread-safe.
 
-    def __init__(self, most: int) -> None:
-        self._most, self._size = most, 0
-        self._things: dict[str, T] = {}
+    The limit counts bytes, not entries: a short formula may become MathML of a hundred times its
+    length.
+    """
+
+    def __init__(self, max_bytes: int) -> None:
+        self._max_bytes, self._size = max_bytes, 0
+        self._entries: dict[str, T] = {}
         self._lock = threading.Lock()
 
-    def get(self, name: str) -> T | None:
-        """A thing, which is the last to go then."""
+    def get(self, key: str) -> T | None:
+        """The value of a key, which becomes the most recently used; None if it is not cached."""
         with self._lock:
-            thing = self._things.pop(name, None)
-            if thing is not None:
-                self._things[name] = thing
-            return thing
+            value = self._entries.pop(key, None)
+            if value is not None:
+                self._entries[key] = value
+            return value
 
-    def put(self, name: str, thing: T) -> None:
-        """Keep a thing, in the place of the oldest; a very large one is not worth it."""
-        size = _size(name, thing)
+    def put(self, key: str, value: T) -> None:
+        """Add an entry; one larger than a sixteenth of the cache is not stored."""
+        size = _size(key, value)
         with self._lock:
-            if name in self._things or size > self._most // 16:
+            if key in self._entries or size > self._max_bytes // 16:
                 return
-            self._things[name] = thing
+            self._entries[key] = value
             self._size += size
-            while self._size > self._most:
-                oldest = next(iter(self._things))
-                self._size -= _size(oldest, self._things.pop(oldest))
+            while self._size > self._max_bytes:
+                oldest = next(iter(self._entries))
+                self._size -= _size(oldest, self._entries.pop(oldest))
 
 
-def _size(name: str, thing: str | bytes) -> int:
-    """Bytes in memory: one letter beyond the basic plane makes a text four times as large."""
-    return getsizeof(name) + getsizeof(thing)
+def _size(key: str, value: str | bytes) -> int:
+    """Bytes in memory: one character beyond the basic plane makes a str four times as large."""
+    return getsizeof(key) + getsizeof(value)

@@ -1,9 +1,10 @@
-"""Who may ask, and what a browser may do with the answer.
+"""ASGI middleware: access control, request limits and security headers.
 
-Without a token only names of this machine are answered, so that no other site can read the library
-through a browser that runs here (DNS rebinding). With one it is asked for: in a header
-(`Authorization: Bearer`), or once by a form or in the address (`?token=`), after which a cookie
-remembers it. All else is GET without a body, so that links from elsewhere may bring the cookie.
+Without a token, only requests to names of this machine are answered, so that no other site can read
+the library through a browser that runs here (DNS rebinding). With a token, a client sends it in the
+header `Authorization: Bearer`, or once in a form or in the URL (`?token=`); a cookie remembers it
+from then on. Everything else is GET without a body, so that links from elsewhere may carry the
+cookie (SameSite=Lax).
 """
 
 import hashlib
@@ -16,12 +17,12 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.responses import RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-#: Nothing but what this server sends, and nothing inline.
+#: Content-Security-Policy: only this server's own files, nothing inline.
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self';"
     " form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 )
-HEADERS = {
+SECURITY_HEADERS = {
     "Content-Security-Policy": POLICY,
     "X-Content-Type-Options": "nosniff",
     "Referrer-Policy": "no-referrer",
@@ -30,14 +31,14 @@ HEADERS = {
 }
 LOOPBACK = frozenset(("127.0.0.1", "localhost", "::1"))
 COOKIE = "eqemb"
-#: Bytes of an address, and of the form that sends a token.
-LONGEST_ADDRESS, LONGEST_FORM = 32_768, 4_096
-#: What anybody may have: whether we live, and how the page looks that asks for the token.
-_OPEN = ("/v1/healthz", "/static/")
+#: Most bytes of a URL, and of the form that submits a token.
+MAX_URL_BYTES, MAX_FORM_BYTES = 32_768, 4_096
+#: Paths that need no token: the health check, and the files of the page that asks for the token.
+_PUBLIC_PATHS = ("/v1/healthz", "/static/")
 
 
-class Guard:
-    """Lets requests through, or does not, and adds the headers of every answer."""
+class AccessMiddleware:
+    """Rejects requests that may not be answered, and adds security headers to every response."""
 
     def __init__(
         self,
@@ -46,74 +47,77 @@ class Guard:
         hosts: frozenset[str],
         refuse: Callable[[str, int, str], Response],
     ) -> None:
-        """`refuse` makes an answer for an address, with a status and a sentence."""
+        """`refuse(url, status, message)` makes the response to a rejected request."""
         self._app, self._token, self._hosts, self._refuse = app, token, hosts, refuse
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer, or hand on."""
+        """Handle one request."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
 
-        async def guarded(message: Message) -> None:
+        async def send_with_headers(message: Message) -> None:
             if message["type"] == "http.response.start":
-                MutableHeaders(scope=message).update(HEADERS)
+                MutableHeaders(scope=message).update(SECURITY_HEADERS)
             await send(message)
 
-        refused = self._refusal(scope) or await self._entrance(scope, receive)
-        if refused is not None:
-            await refused(scope, receive, guarded)
+        response = self._check_limits(scope) or await self._check_token(scope, receive)
+        if response is not None:
+            await response(scope, receive, send_with_headers)
             return
-        if scope["method"] == "HEAD":  # the server sends the head of what GET gives
+        if scope["method"] == "HEAD":  # the server sends only the headers of the GET response
             scope = {**scope, "method": "GET"}
-        await self._app(scope, receive, guarded)
+        await self._app(scope, receive, send_with_headers)
 
-    def _refusal(self, scope: Scope) -> Response | None:
-        """Why a request goes no further, whoever asks."""
+    def _check_limits(self, scope: Scope) -> Response | None:
+        """A response that rejects the request, whoever sent it."""
         headers = Headers(scope=scope)
-        path = scope.get("raw_path") or scope["path"]  # as it was sent: %C3%A9 is one letter
-        if len(path) + len(scope["query_string"]) > LONGEST_ADDRESS:
-            return self._refuse(scope["path"], 414, "the address is too long")
+        path = scope.get("raw_path") or scope["path"]  # as sent: %C3%A9 counts as six bytes
+        if len(path) + len(scope["query_string"]) > MAX_URL_BYTES:
+            message = f"the URL is too long: at most {MAX_URL_BYTES:,} bytes are allowed"
+            return self._refuse(scope["path"], 414, message)
         if self._token is None:
             host = _host(headers.get("host", ""))
             if host not in self._hosts:
-                return self._refuse(scope["path"], 421, f"this server is not called {host!r}")
-        most = LONGEST_FORM if self._token is not None and scope["method"] == "POST" else 0
-        if "transfer-encoding" in headers or int(headers.get("content-length", 0)) > most:
-            return self._refuse(scope["path"], 413, "a question is its address: send nothing more")
+                message = f"this server does not answer requests for the host {host!r}"
+                return self._refuse(scope["path"], 421, message)
+        allowed = MAX_FORM_BYTES if self._token is not None and scope["method"] == "POST" else 0
+        if "transfer-encoding" in headers or int(headers.get("content-length", 0)) > allowed:
+            message = "request bodies are not accepted: put the whole query into the URL"
+            return self._refuse(scope["path"], 413, message)
         return None
 
-    async def _entrance(self, scope: Scope, receive: Receive) -> Response | None:
-        """Where there is a token: the question for it, or the way on once it is given."""
+    async def _check_token(self, scope: Scope, receive: Receive) -> Response | None:
+        """If a token is set: a 401, or a redirect once the client has sent the token."""
         if self._token is None:
             return None
-        path, query = _address(scope), scope["query_string"].decode("latin-1")
+        path, query = _local_path(scope), scope["query_string"].decode("latin-1")
         rest = [(name, value) for name, value in _pairs(query) if name != "token"]
-        address = path + (f"?{urlencode(rest)}" if rest else "")
+        url = path + (f"?{urlencode(rest)}" if rest else "")
         form = await _body(receive) if scope["method"] == "POST" else query
         given = [value for name, value in _pairs(form) if name == "token"]
-        if given and _same(given[0], self._token):
-            found = RedirectResponse(address, 303)
-            # lax: a link in a mail leads in, and nothing here does more than answer
-            found.set_cookie(COOKIE, _digest(self._token), httponly=True, samesite="lax")
-            return found
-        if scope["path"].startswith(_OPEN) or self._knows(Headers(scope=scope)):
+        if given and _equal(given[0], self._token):
+            redirect = RedirectResponse(url, 303)
+            # Lax, so that a link in a mail works; requests here only read
+            redirect.set_cookie(COOKIE, _digest(self._token), httponly=True, samesite="lax")
+            return redirect
+        if scope["path"].startswith(_PUBLIC_PATHS) or self._is_authorized(Headers(scope=scope)):
             return None
-        return self._refuse(address, 401, "this library asks for a token")
+        return self._refuse(url, 401, "this library requires a token")
 
-    def _knows(self, headers: Headers) -> bool:
+    def _is_authorized(self, headers: Headers) -> bool:
         kind, _, given = headers.get("authorization", "").partition(" ")
-        if kind.lower() == "bearer" and _same(given.strip(), str(self._token)):
+        if kind.lower() == "bearer" and _equal(given.strip(), str(self._token)):
             return True
         try:
             cookies = SimpleCookie(headers.get("cookie", ""))
         except CookieError:
             return False
-        return COOKIE in cookies and _same(cookies[COOKIE].value, _digest(str(self._token)))
+        return COOKIE in cookies and _equal(cookies[COOKIE].value, _digest(str(self._token)))
 
 
-def _address(scope: Scope) -> str:
-    r"""The path as it was asked for; neither //other.host nor /\other.host is one of ours."""
+def _local_path(scope: Scope) -> str:
+    r"""The requested path; //other.host and /\other.host become paths on this server."""
     raw = scope.get("raw_path") or quote(scope["path"]).encode()
     return "/" + quote(raw.decode("latin-1").lstrip("/"), safe="/%:@!$&'()*+,;=~")
 
@@ -123,7 +127,7 @@ def _pairs(text: str) -> list[tuple[str, str]]:
 
 
 async def _body(receive: Receive) -> str:
-    """What was sent along; the guard has looked how long it is."""
+    """The body of a request; `_check_limits` has bounded its length."""
     body, more = b"", True
     while more:
         message = await receive()
@@ -132,7 +136,8 @@ async def _body(receive: Receive) -> str:
     return body.decode("latin-1")
 
 
-def _same(one: str, other: str) -> bool:
+def _equal(one: str, other: str) -> bool:
+    """Compare in constant time."""
     return hmac.compare_digest(one.encode("utf-8", "replace"), other.encode("utf-8", "replace"))
 
 

@@ -1,4 +1,4 @@
-"""How answers travel: whole, with a tag by which they are not sent twice; failures as sentences."""
+"""HTTP responses: answers with ETags and a cache, errors with a status and one sentence."""
 
 import hashlib
 from collections.abc import Callable
@@ -11,33 +11,36 @@ from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 
 from eqemb.errors import EqembError, UsageError
-from eqemb.server.cache import Kept
-from eqemb.server.service import Desk, Json, MissingError, encoded
-from eqemb.server.workers import BusyError, Counter
+from eqemb.server.cache import LRUCache
+from eqemb.server.service import Json, MissingError, Service, encode_json
+from eqemb.server.workers import BusyError, WorkerPool
 
 WEB = Path(__file__).parent / "web"
 
 
-def _made_by() -> str:
-    """Stands for the code and files that make answers of a library."""
-    files = [*Path(__file__).parent.glob("*.py"), *WEB.glob("*")]
+def code_files() -> list[Path]:
+    """The code and files that turn a library's answers into responses, in order."""
+    return sorted([*Path(__file__).parent.rglob("*.py"), *filter(Path.is_file, WEB.glob("*"))])
+
+
+def _code_digest() -> str:
     digest = hashlib.sha256()
-    for path in sorted(path for path in files if path.is_file()):
+    for path in code_files():
         digest.update(path.read_bytes())
     return digest.hexdigest()
 
 
-MADE_BY = _made_by()
+CODE_DIGEST = _code_digest()
 
 
-def counter_of(request: Request) -> Counter:
-    """Where this server's questions are answered."""
-    found: Counter = request.app.state.counter
+def pool_of(request: Request) -> WorkerPool:
+    """The worker pool of the server."""
+    found: WorkerPool = request.app.state.pool
     return found
 
 
-def tagged(request: Request, body: bytes, media_type: str) -> Response:
-    """Something that is the same for everybody, with its own digest for a tag."""
+def static_response(request: Request, body: bytes, media_type: str) -> Response:
+    """Content that is the same for every library, with its digest as ETag."""
     tag = f'"{hashlib.sha256(body).hexdigest()[:24]}"'
     headers = {"ETag": tag, "Cache-Control": "no-cache"}
     if tag in request.headers.get("if-none-match", ""):
@@ -47,53 +50,53 @@ def tagged(request: Request, body: bytes, media_type: str) -> Response:
 
 async def reply(
     request: Request,
-    question: Callable[[Desk], Json | bytes],
+    answer: Callable[[Service], Json | bytes],
     media_type: str = "application/json",
 ) -> Response:
-    """The answer to a question; nothing is asked where the other side has it already."""
-    counter = counter_of(request)
-    said = f"{counter.edition} {MADE_BY} {request.url.path}?{request.url.query}"
-    tag = f'"{hashlib.sha256(said.encode()).hexdigest()[:24]}"'
+    """The response to a request; `answer` is not called if the client or our cache has it."""
+    pool = pool_of(request)
+    identity = f"{pool.version} {CODE_DIGEST} {request.url.path}?{request.url.query}"
+    tag = f'"{hashlib.sha256(identity.encode()).hexdigest()[:24]}"'
     headers = {"ETag": tag, "Cache-Control": "private, no-cache"}
     if tag in request.headers.get("if-none-match", ""):
         return Response(status_code=304, headers=headers)
-    kept: Kept[bytes] = request.app.state.kept
-    body = kept.get(tag)
+    cache: LRUCache[bytes] = request.app.state.cache
+    body = cache.get(tag)
     if body is None:
-        body = await counter.ask(lambda desk: encoded(question(desk)))
-        kept.put(tag, body)
+        body = await pool.run(lambda service: encode_json(answer(service)))
+        cache.put(tag, body)
     return Response(body, media_type=media_type, headers=headers)
 
 
 def status_of(error: Exception) -> int:
-    """What a failure is called in HTTP."""
+    """The HTTP status of an error."""
     if isinstance(error, HTTPException):
         return error.status_code
     kinds = {RequestValidationError: 422, MissingError: 404, BusyError: 503, UsageError: 400}
     return next((code for kind, code in kinds.items() if isinstance(error, kind)), 500)
 
 
-def sentence_of(error: Exception, counter: Counter) -> str:
-    """What a failure is called in words, with no path of ours in it."""
+def message_of(error: Exception, pool: WorkerPool) -> str:
+    """The message of an error for clients: without paths of this machine."""
     if isinstance(error, RequestValidationError):
-        return "; ".join(_complaint(problem) for problem in error.errors()[:3])
+        return "; ".join(_validation_message(problem) for problem in error.errors()[:3])
     if isinstance(error, HTTPException):
         if error.status_code == HTTPStatus.NOT_FOUND:
-            return "there is nothing at this address"
+            return "there is no page at this address"
         return str(error.detail)
     if isinstance(error, EqembError) and status_of(error) != HTTPStatus.INTERNAL_SERVER_ERROR:
-        return counter.for_strangers(str(error))
-    return "the server failed to answer; its log says why"
+        return pool.public_message(str(error))
+    return "an internal error occurred; the server's log has the details"
 
 
-class ShownError(UsageError):
-    """A question that cannot be asked so, with the page that says so."""
+class PageError(UsageError):
+    """An invalid query, with the page that reports it."""
 
-    def __init__(self, sentence: str, page: bytes) -> None:
-        super().__init__(sentence)
+    def __init__(self, message: str, page: bytes) -> None:
+        super().__init__(message)
         self.page = page
 
 
-def _complaint(problem: Any) -> str:
+def _validation_message(problem: Any) -> str:
     where = ".".join(str(part) for part in problem["loc"][1:]) or "the request"
     return f"{where}: {str(problem['msg']).lower()}"

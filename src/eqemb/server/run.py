@@ -1,4 +1,4 @@
-"""Open the door: a socket, a server on it, and an end without haste."""
+"""Run the server: bind a socket, serve, shut down gracefully."""
 
 import asyncio
 import contextlib
@@ -19,77 +19,84 @@ from eqemb.errors import UsageError
 from eqemb.server.app import make_app
 from eqemb.server.middleware import LOOPBACK
 
-#: Connections at once, bytes of a request's head, seconds in which a request must be there, seconds
-#: for the last answers at the end. A longer head is answered 400, a long address in it 414.
-CONNECTIONS, HEAD, PATIENCE, LAST = 512, 128 << 10, 15.0, 5
-#: Bytes that the system keeps of an answer. It asks for more when a third is taken: where it kept
-#: megabytes, who reads slowly would look like who does not read.
-UNDERWAY = 128 << 10
+#: Most connections at once; most bytes of a request's head (a longer one is answered 400).
+MAX_CONNECTIONS, MAX_HEAD_BYTES = 512, 128 << 10
+#: Seconds until a request must be complete, and without progress in reading a response; seconds for
+#: the last responses at shutdown.
+CLIENT_TIMEOUT, SHUTDOWN_TIMEOUT = 15.0, 5
+#: Bytes of a response that the kernel buffers. It asks for more when a third is free: with a buffer
+#: of megabytes, a slow reader could not be told from one that has stopped.
+SEND_BUFFER_BYTES = 128 << 10
+MIN_TOKEN_LENGTH = 8
 
 
-class Visitor(H11Protocol):
-    """A connection that ends where no whole request comes, or no answer is taken.
+class LimitedH11Protocol(H11Protocol):
+    """An HTTP connection that is dropped if its client sends no request or stops reading.
 
-    Else who is silent would keep others out. It is cut off, for closing waits for bytes to be sent.
+    Otherwise idle clients could use up all connections. The connection is aborted: a normal close
+    would wait until the buffered bytes are sent.
     """
 
-    _timer: asyncio.TimerHandle | None = None
-    _taking: asyncio.TimerHandle | None = None
+    timeout: float = CLIENT_TIMEOUT
+    max_connections: int = MAX_CONNECTIONS
+    _request_timer: asyncio.TimerHandle | None = None
+    _write_timer: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        """Wait for a request, if there is room."""
+        """Start the request timer, unless there are too many connections."""
         super().connection_made(transport)
-        if len(self.connections) > CONNECTIONS:
+        if len(self.connections) > self.max_connections:
             transport.abort()
             return
-        line = transport.get_extra_info("socket")
-        line.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, UNDERWAY)
-        transport.set_write_buffer_limits(high=0)  # writing is paused while a single byte waits
-        self._wait()
+        connection = transport.get_extra_info("socket")
+        connection.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, SEND_BUFFER_BYTES)
+        transport.set_write_buffer_limits(high=0)  # pause writing while any byte is buffered
+        self._update_request_timer()
 
     def data_received(self, data: bytes) -> None:
-        """Read; half a request is no reason to wait longer."""
+        """Handle data; an incomplete request does not extend the timeout."""
         super().data_received(data)
-        self._wait()
+        self._update_request_timer()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Wait no more."""
+        """Stop both timers."""
         super().connection_lost(exc)
-        self._stop()
-        self._stop_taking()
+        self._stop_request_timer()
+        self._stop_write_timer()
 
     def pause_writing(self) -> None:
-        """Wait until what is written is taken."""
+        """Start the write timer."""
         super().pause_writing()
-        self._wait_taking()
+        self._check_progress()
 
     def resume_writing(self) -> None:
-        """All is taken."""
+        """Stop the write timer: everything was sent."""
         super().resume_writing()
-        self._stop_taking()
+        self._stop_write_timer()
 
-    def _wait_taking(self, before: int | None = None) -> None:
-        left = self.transport.get_write_buffer_size()
-        if before is not None and left >= before:
+    def _check_progress(self, before: int | None = None) -> None:
+        """Abort if nothing was sent since the last check, otherwise check again later."""
+        pending = self.transport.get_write_buffer_size()
+        if before is not None and pending >= before:
             self.transport.abort()
         else:
-            self._taking = self.loop.call_later(PATIENCE, self._wait_taking, left)
+            self._write_timer = self.loop.call_later(self.timeout, self._check_progress, pending)
 
-    def _stop_taking(self) -> None:
-        if self._taking is not None:
-            self._taking.cancel()
-            self._taking = None
+    def _stop_write_timer(self) -> None:
+        if self._write_timer is not None:
+            self._write_timer.cancel()
+            self._write_timer = None
 
-    def _wait(self) -> None:
+    def _update_request_timer(self) -> None:
         if self.conn.their_state not in (h11.IDLE, h11.SEND_BODY):
-            self._stop()
-        elif self._timer is None:
-            self._timer = self.loop.call_later(PATIENCE, self.transport.abort)
+            self._stop_request_timer()
+        elif self._request_timer is None:
+            self._request_timer = self.loop.call_later(self.timeout, self.transport.abort)
 
-    def _stop(self) -> None:
-        if self._timer is not None:
-            self._timer.cancel()
-            self._timer = None
+    def _stop_request_timer(self) -> None:
+        if self._request_timer is not None:
+            self._request_timer.cancel()
+            self._request_timer = None
 
 
 def serve(
@@ -103,33 +110,41 @@ def serve(
     draws: bool = True,
     say: Callable[[str], object] = print,
 ) -> None:
-    """Serve a library until somebody interrupts; `draws`: with a map, which may be made first."""
+    """Serve a library until interrupted; `draws` creates a missing map in the background."""
     if token is None and not is_loopback(host):
-        raise UsageError(f"whoever reaches {host} could read the library: give a --token")
-    if token is not None and len(token) < 8:
-        raise UsageError(f"a token of {len(token)} letters is soon guessed: give 8 or more")
+        raise UsageError(
+            f"anyone who can reach {host} could read the library: set a token with --token"
+        )
+    if token is not None and len(token) < MIN_TOKEN_LENGTH:
+        raise UsageError(
+            f"the token has only {len(token)} characters and is easy to guess:"
+            f" use {MIN_TOKEN_LENGTH} or more"
+        )
     hosts = LOOPBACK | {host.lower()}
     app = make_app(folder, snippets=snippets, token=token, hosts=hosts, draws=draws)
-    with bound(host, port) as door:
-        address = _address(host, door.getsockname()[1], token)
-        say(f"{address} (stop with Ctrl-C)")
+    with bind(host, port) as listener:
+        url = _url(host, listener.getsockname()[1], token)
+        say(f"{url} (stop with Ctrl-C)")
         if browse:
-            threading.Timer(0.5, webbrowser.open, (address,)).start()
-        with contextlib.suppress(KeyboardInterrupt):  # it has ended what was under way
-            uvicorn.Server(settings(app)).run(sockets=[door])
+            threading.Timer(0.5, webbrowser.open, (url,)).start()
+        with contextlib.suppress(KeyboardInterrupt):  # uvicorn has shut down by then
+            uvicorn.Server(uvicorn_config(app)).run(sockets=[listener])
 
 
-def settings(app: FastAPI) -> uvicorn.Config:
-    """How an application is served, and to how many."""
+def uvicorn_config(
+    app: FastAPI, *, timeout: float = CLIENT_TIMEOUT, max_connections: int = MAX_CONNECTIONS
+) -> uvicorn.Config:
+    """The settings of uvicorn, with limits on clients."""
+    limits = {"timeout": timeout, "max_connections": max_connections}
     return uvicorn.Config(
         app,
-        http=Visitor,  # h11 bounds the head of a request, and this its time
-        h11_max_incomplete_event_size=HEAD,
+        http=type("LimitedH11Protocol", (LimitedH11Protocol,), limits),
+        h11_max_incomplete_event_size=MAX_HEAD_BYTES,
         ws="none",
         log_level="warning",
         access_log=False,
         timeout_keep_alive=15,
-        timeout_graceful_shutdown=LAST,
+        timeout_graceful_shutdown=SHUTDOWN_TIMEOUT,
         server_header=False,
     )
 
@@ -144,27 +159,27 @@ def is_loopback(host: str) -> bool:
         return False
 
 
-def bound(host: str, port: int) -> socket.socket:
-    """A socket at an address; port 0 takes any that is free."""
+def bind(host: str, port: int) -> socket.socket:
+    """A socket bound to an address; port 0 selects a free port."""
     try:
-        family, kind, protocol, _, place = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[
-            0
-        ]
-        # asyncio sends at once (TCP_NODELAY) only where the protocol is named: 40 ms an answer
-        door = socket.socket(family, kind, protocol)
-        door.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        addresses = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+        family, kind, protocol, _, address = addresses[0]
+        # asyncio sets TCP_NODELAY only if the protocol is given: without it, 40 ms a response
+        listener = socket.socket(family, kind, protocol)
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
-            door.bind(place)
+            listener.bind(address)
         except OSError:
-            door.close()
+            listener.close()
             raise
     except OSError as error:
         raise UsageError(
-            f"cannot listen at {host}, port {port} ({error.strerror}): name another with --port"
+            f"cannot listen on {host}, port {port} ({error.strerror}):"
+            " choose another port with --port"
         ) from None
-    return door
+    return listener
 
 
-def _address(host: str, port: int, token: str | None) -> str:
+def _url(host: str, port: int, token: str | None) -> str:
     shown = f"[{host}]" if ":" in host else host
     return f"http://{shown}:{port}/" + (f"?token={quote(token)}" if token else "")

@@ -1,178 +1,186 @@
-"""What answers look like, for the API's description; a test holds them to it."""
+"""Schemas of the API's answers, for its OpenAPI description; tests validate the answers."""
 
 from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
 
-class Form(BaseModel):
-    """A dictionary with these keys and no others."""
+class Schema(BaseModel):
+    """An object with exactly these keys."""
 
     model_config = ConfigDict(extra="forbid")
 
 
-class Problem(Form):
-    """Why there is no answer."""
+class ErrorSchema(Schema):
+    """Why a request failed."""
 
-    error: str = Field(description="One sentence.")
+    error: str = Field(description="What went wrong, in one sentence.")
 
 
-class Piece(Form):
+class PieceSchema(Schema):
     """A piece of text."""
 
     kind: Literal["text", "mark", "word", "math", "equation"] = Field(
-        description="mark: a word of the query; equation: where the equation itself stands;"
-        " word: one that is near equations of the article."
+        description="mark: a word of the query; equation: the position of the equation itself;"
+        " word: a word near equations of the article."
     )
     text: str
     mathml: str | None = None
     near: list[int] | None = Field(None, description="Ordinals of the equations near a word.")
 
 
-class Formula(Form):
-    """LaTeX of a query, set."""
+class FormulaSchema(Schema):
+    """A formula of a query, rendered."""
 
     latex: str
     mathml: str
-    problems: list[str] = Field(description="What could not be read of it.")
+    problems: list[str] = Field(description="Parts that could not be read.")
 
 
-class Asked(Form):
-    """LaTeX that was asked for."""
+class QueryEquationSchema(Schema):
+    """An equation given as LaTeX in a query."""
 
     latex: str
-    text: str = Field(description="In Unicode.")
+    text: str = Field(description="As Unicode text.")
     mathml: str
 
 
-class Equation(Asked):
+class EquationSchema(QueryEquationSchema):
     """An equation of the library."""
 
-    id: str = Field(description="ARTICLE#ordinal; `#` is %23 in an address.")
-    ordinal: int
-    number: str | None = Field(description="As printed.")
-    label: str | None
+    id: str = Field(description="ARTICLE#ordinal; in a URL, write `#` as %23.")
+    ordinal: int = Field(description="Position among the equations of the article, from 1.")
+    number: str | None = Field(description="The number printed in the paper.")
+    label: str | None = Field(description="The first label in the LaTeX source.")
+    labels: list[str]
     article: str
     title: str
     section: str
-    url: str | None = Field(description="Where arXiv has the paper.")
-    reference: str = Field(description="In the manner of BibTeX.")
+    file: str = Field(description="The file within the paper's source.")
+    line: int
+    url: str | None = Field(description="The paper on arXiv.")
+    reference: str = Field(description="A BibTeX entry.")
 
 
-class Hit(Equation):
-    """An equation that answers."""
+class HitSchema(EquationSchema):
+    """An equation that matches a query."""
 
     score: float
-    parts: dict[str, float] = Field(description="What words, meaning and structure add.")
-    context: list[Piece]
-    family: list[str] = Field(description="The same equation elsewhere, or nearly the same.")
-    papers: int = Field(description="In how many papers it is.")
+    parts: dict[str, float] = Field(
+        description="Contributions of words, meaning and structure to the score."
+    )
+    context: list[PieceSchema]
+    context_text: str = Field(description="The context as plain text, formulas as LaTeX.")
+    family: list[str] = Field(description="Other equations that are equal or nearly equal.")
+    papers: int = Field(description="Number of papers with this equation.")
 
 
-class Hits(Form):
-    """Hits, best first, a page at a time."""
+class SearchSchema(Schema):
+    """One page of hits, best first."""
 
     kind: Literal["words", "equation"]
     page: int
     size: int
-    more: bool = Field(description="Whether there is a next page.")
-    hits: list[Hit]
-    unknown: list[str] = Field(description="Words that stand near no equation.")
-    near: dict[str, list[str]] = Field(description="Words that are spelt nearly so.")
+    more: bool = Field(description="Whether there is another page.")
+    hits: list[HitSchema]
+    unknown: list[str] = Field(description="Words that do not appear near any equation.")
+    near: dict[str, list[str]] = Field(description="For unknown words, known words spelt alike.")
     notes: list[str]
     query: str | None = None
     words: list[str] | None = Field(None, description="The words of the query.")
-    formulas: list[Formula] | None = None
-    asked: Equation | Asked | None = None
+    formulas: list[FormulaSchema] | None = None
+    asked: EquationSchema | QueryEquationSchema | None = Field(
+        None, description="The equation of the query."
+    )
 
 
-class Said(Form):
-    """A word that says what an equation is about."""
+class DescribingWordSchema(Schema):
+    """A word that describes an equation."""
 
     word: str
     score: float
-    sentence: list[Piece] = Field(description="Where it is said.")
-    article: str | None
+    sentence: list[PieceSchema] = Field(description="A sentence with the word, as evidence.")
+    article: str | None = Field(description="The article with this sentence.")
 
 
-class Description(Form):
-    """What an equation is about."""
+class DescriptionSchema(Schema):
+    """An equation described in words."""
 
-    asked: Equation | Asked
-    words: list[Said]
-    kin: list[str] = Field(description="The equations most like it, which speak for it.")
+    asked: EquationSchema | QueryEquationSchema
+    words: list[DescribingWordSchema]
+    kin: list[str] = Field(description="The most similar equations, whose text was used.")
     notes: list[str]
 
 
-class Scored(Form):
+class ScoredWordSchema(Schema):
     """A word with a score."""
 
     word: str
     score: float
 
 
-class Neighbours(Form):
+class NeighboursSchema(Schema):
     """The words nearest to a word."""
 
     word: str
-    words: list[Scored]
+    words: list[ScoredWordSchema]
 
 
-class Suggestions(Form):
-    """Words that begin so."""
+class SuggestionsSchema(Schema):
+    """Words that start with a prefix."""
 
     words: list[str]
 
 
-class ReadWord(Form):
+class QueryWordSchema(Schema):
     """A word of a query."""
 
     word: str
     known: bool
 
 
-class Rendered(Form):
-    """A query taken apart."""
+class RenderedQuerySchema(Schema):
+    """A query split into words and formulas."""
 
-    words: list[ReadWord]
-    formulas: list[Formula]
-    open: bool = Field(description="Whether a dollar is not closed.")
+    words: list[QueryWordSchema]
+    formulas: list[FormulaSchema]
+    open: bool = Field(description="Whether a dollar sign is not closed.")
 
 
-class Side(Form):
-    """One of two that are compared."""
+class ComparedSchema(Schema):
+    """One of the two sides of a comparison."""
 
     query: str
     id: str | None
     text: str | None
-    mathml: str | None = Field(description="What meets its like has the class `eqemb-mark`.")
-    marked: list[str]
+    mathml: str | None = Field(description="Shared symbols have the class `eqemb-mark`.")
+    marked: list[str] = Field(description="The shared symbols.")
 
 
-class Why(Form):
-    """Why an equation answers."""
+class ExplanationSchema(Schema):
+    """Why an equation matches a query."""
 
     score: float
     parts: dict[str, float]
-    likeness: float
-    letters: dict[str, str] = Field(description="Which letter stands for which.")
-    words: list[Scored]
-    query: Side
-    other: Side
+    likeness: float = Field(description="Structural similarity, from 0 to 1.")
+    letters: dict[str, str] = Field(description="Letters of the query and their counterparts.")
+    words: list[ScoredWordSchema]
+    query: ComparedSchema
+    other: ComparedSchema
 
 
-class OneEquation(Equation):
-    """An equation with all that is known of it."""
+class EquationDetailsSchema(EquationSchema):
+    """An equation with everything that is known about it."""
 
-    context: list[Piece]
-    references: list[list[Piece]] = Field(description="Sentences that refer to it.")
+    context: list[PieceSchema]
+    references: list[list[PieceSchema]] = Field(description="Sentences that refer to it.")
     words: list[str] = Field(description="Its window: the words it was learned from.")
     family: list[str]
     papers: int
-    of: int = Field(description="How many equations the article has.")
+    of: int = Field(description="Number of equations in the article.")
 
 
-class Listed(Form):
+class ArticleSummarySchema(Schema):
     """An article in a list."""
 
     name: str
@@ -181,27 +189,27 @@ class Listed(Form):
     equations: int
 
 
-class Articles(Form):
-    """Articles, a page at a time."""
+class ArticleListSchema(Schema):
+    """One page of articles."""
 
     page: int
     size: int
     more: bool
     total: int
-    articles: list[Listed]
+    articles: list[ArticleSummarySchema]
 
 
-class Block(Form):
+class BlockSchema(Schema):
     """A heading, a paragraph or an equation."""
 
     kind: Literal["heading", "paragraph", "equation"]
-    pieces: list[Piece] | None = None
-    equation: Equation | None = None
+    pieces: list[PieceSchema] | None = None
+    equation: EquationSchema | None = None
     words: list[str] | None = None
 
 
-class Article(Form):
-    """An article as it is read; a long one comes in parts."""
+class ArticleSchema(Schema):
+    """The text of an article; a long one is split into parts."""
 
     name: str
     title: str
@@ -210,15 +218,15 @@ class Article(Form):
     part: int
     parts: int
     equations: int
-    window: int = Field(description="How many words an equation is learned from.")
-    blocks: list[Block]
+    window: int = Field(description="Number of words an equation is learned from.")
+    blocks: list[BlockSchema]
 
 
-class Stats(Form):
-    """What there is."""
+class StatsSchema(Schema):
+    """Counts of the library."""
 
     version: str
-    content: str = Field(description="The digest of all that was read.")
+    content: str = Field(description="SHA-256 of everything that was read.")
     articles: int
     partial: int
     skipped: int
@@ -231,8 +239,8 @@ class Stats(Form):
     map: bool
 
 
-class Label(Form):
-    """Words for a region of the map."""
+class MapLabelSchema(Schema):
+    """Words that label a region of the map."""
 
     words: list[str]
     x: int
@@ -241,8 +249,8 @@ class Label(Form):
     points: int
 
 
-class Map(Form):
-    """All kinds of equations in two dimensions."""
+class MapSchema(Schema):
+    """All distinct equations in two dimensions."""
 
     format: int
     method: str
@@ -254,18 +262,18 @@ class Map(Form):
     collection: str
     collections: list[str]
     articles: list[tuple[str, int]]
-    labels: list[Label]
+    labels: list[MapLabelSchema]
 
 
-class Lit(Form):
-    """Points of the map that answer a query."""
+class MapHitsSchema(Schema):
+    """Points of the map that match a query."""
 
     query: str
     points: list[int]
     scores: list[float]
 
 
-class Health(Form):
-    """That the server answers."""
+class HealthSchema(Schema):
+    """The server is running."""
 
     status: Literal["ok"]

@@ -1,4 +1,4 @@
-"""The pages at their addresses, and the files they need."""
+"""The URLs of the web pages and of the files they load."""
 
 import json
 from typing import Annotated, Any
@@ -8,73 +8,81 @@ from starlette.exceptions import HTTPException
 
 from eqemb.errors import UsageError
 from eqemb.server.api import Limits
-from eqemb.server.map_worker import MapMaker
-from eqemb.server.responses import WEB, ShownError, counter_of, reply, sentence_of, tagged
-from eqemb.server.service import LONGEST, Desk, Page, encoded
+from eqemb.server.map_worker import MapWorker
+from eqemb.server.queries import MAX_QUERY_LENGTH
+from eqemb.server.responses import WEB, PageError, message_of, pool_of, reply, static_response
+from eqemb.server.service import Page, Service, encode_json
 from eqemb.server.views import map_page, pages, report_page
 from eqemb.server.views.manual import manual
 
 router = APIRouter(include_in_schema=False)
 HTML = "text/html; charset=utf-8"
-_KINDS = {".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
+_MEDIA_TYPES = {".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
 
-Text = Annotated[str, Query(max_length=LONGEST)]
+Text = Annotated[str, Query(max_length=MAX_QUERY_LENGTH)]
 Number = Annotated[int, Query(ge=1, le=1000)]
 
 
 @router.get("/")
 async def search(request: Request, limits: Limits, q: Text = "", page: Number = 1) -> Response:
-    """The first page, and answers."""
+    """The home page, and the results of a search."""
 
-    def made(desk: Desk) -> bytes:
+    def render(service: Service) -> bytes:
         if not q.strip():
-            return pages.home(desk.stats, desk.examples(), limits)
+            return pages.home(service.stats, service.examples(), limits)
         try:
-            answer = desk.search(q, Page(page), **limits)
+            answer = service.search(q, Page(page), **limits)
         except UsageError as error:
-            sentence = sentence_of(error, counter_of(request))
-            raise ShownError(sentence, pages.refused(desk.stats, q, limits, sentence)) from None
-        return pages.results(desk.stats, answer, limits)
+            message = message_of(error, pool_of(request))
+            shown = pages.invalid_query(service.stats, q, limits, message)
+            raise PageError(message, shown) from None
+        return pages.results(service.stats, answer, limits)
 
-    return await reply(request, made, HTML)
+    return await reply(request, render, HTML)
 
 
 @router.get("/equation")
 async def equation(request: Request, name: Text = "", latex: Text = "") -> Response:
-    """An equation of the library, or one that is given."""
+    """An equation of the library, or one given as LaTeX."""
 
-    def made(desk: Desk) -> bytes:
-        asked = name or latex
-        described, similar = desk.describe(asked, 8), desk.similar(asked, Page(1, 5))
-        about = desk.equation(name) if name else similar["asked"]
-        return pages.equation(desk.stats, about, described, similar)
+    def render(service: Service) -> bytes:
+        given = name or latex
+        described, similar = service.describe(given, 8), service.similar(given, Page(1, 5))
+        about = service.equation(name) if name else similar["asked"]
+        return pages.equation(service.stats, about, described, similar)
 
-    return await reply(request, made, HTML)
+    return await reply(request, render, HTML)
 
 
 @router.get("/why")
 async def why(request: Request, query: Text, equation: Text) -> Response:
-    """Why an equation answers."""
-    return await reply(request, lambda desk: pages.why(desk.stats, desk.why(query, equation)), HTML)
+    """Why an equation matches a query."""
+    return await reply(
+        request,
+        lambda service: pages.why(service.stats, service.why(query, equation)),
+        HTML,
+    )
 
 
 @router.get("/words")
 async def words(request: Request, word: Text) -> Response:
-    """Neighbours of a word."""
-    return await reply(request, lambda desk: pages.words(desk.stats, desk.words(word, 20)), HTML)
+    """The words nearest to a word."""
+    return await reply(
+        request, lambda service: pages.words(service.stats, service.words(word, 20)), HTML
+    )
 
 
 @router.get("/articles")
 async def articles(
     request: Request, words: Text = "", collection: Text = "", page: Number = 1
 ) -> Response:
-    """The articles."""
+    """The list of articles."""
 
-    def made(desk: Desk) -> bytes:
-        found = desk.articles(Page(page, 50), words=words, collection=collection or None)
-        return pages.articles(desk.stats, found, words, collection)
+    def render(service: Service) -> bytes:
+        found = service.articles(Page(page, 50), words=words, collection=collection or None)
+        return pages.articles(service.stats, found, words, collection)
 
-    return await reply(request, made, HTML)
+    return await reply(request, render, HTML)
 
 
 @router.get("/articles/{name:path}")
@@ -83,81 +91,81 @@ async def article(
 ) -> Response:
     """An article."""
 
-    def made(desk: Desk) -> bytes:
-        return pages.article(desk.stats, desk.article(name, part, equation), equation)
+    def render(service: Service) -> bytes:
+        return pages.article(service.stats, service.article(name, part, equation), equation)
 
-    return await reply(request, made, HTML)
+    return await reply(request, render, HTML)
 
 
 @router.get("/report")
 async def report(request: Request) -> Response:
-    """What was read."""
+    """The reading report."""
     return await reply(request, report_page.report, HTML)
 
 
 @router.get("/model")
 async def model(request: Request) -> Response:
-    """The model."""
+    """The model card."""
 
-    def made(desk: Desk) -> bytes:
-        found = report_page.model(desk)
+    def render(service: Service) -> bytes:
+        found = report_page.model(service)
         if found is None:
             raise HTTPException(404)
         return found
 
-    return await reply(request, made, HTML)
+    return await reply(request, render, HTML)
 
 
 @router.get("/map")
 async def map_(request: Request, q: Text = "") -> Response:
-    """The map, which its script draws from `/v1/map`."""
-    maker: MapMaker | None = request.app.state.maker
-    if maker is not None and maker.is_due:
-        page = await counter_of(request).ask(lambda desk: map_page.being_drawn(desk.stats))
+    """The map; its script draws it from `/v1/map`."""
+    worker: MapWorker | None = request.app.state.map_worker
+    if worker is not None and worker.is_pending:
+        page = await pool_of(request).run(lambda service: map_page.pending(service.stats))
         return Response(page, 202, {"Refresh": "5", "Cache-Control": "no-store"}, HTML)
 
-    def made(desk: Desk) -> bytes:
-        regions = json.loads(desk.map())["labels"]
+    def render(service: Service) -> bytes:
+        regions = json.loads(service.map())["labels"]
         if not q.strip():
-            return map_page.page(desk.stats, regions)
+            return map_page.page(service.stats, regions)
         try:
-            return map_page.page(desk.stats, regions, q, desk.search(q, Page())["hits"])
+            return map_page.page(service.stats, regions, q, service.search(q, Page())["hits"])
         except UsageError as error:
-            sentence = sentence_of(error, counter_of(request))
-            page = map_page.page(desk.stats, regions, q, sentence=sentence)
-            raise ShownError(sentence, page) from None
+            message = message_of(error, pool_of(request))
+            page = map_page.page(service.stats, regions, q, message=message)
+            raise PageError(message, page) from None
 
-    return await reply(request, made, HTML)
+    return await reply(request, render, HTML)
 
 
 @router.get("/docs")
 async def docs(request: Request) -> Response:
-    """The API for people."""
+    """The documentation of the API."""
     described: dict[str, Any] = request.app.openapi()
 
-    def made(desk: Desk) -> bytes:
-        listed = desk.library.contents()
+    def render(service: Service) -> bytes:
+        listed = service.library.contents()
         first = next((name for name, count, _ in listed if count), "article")
-        return manual(desk.stats, described, f"{first}#1")
+        return manual(service.stats, described, f"{first}#1")
 
-    return await reply(request, made, HTML)
+    return await reply(request, render, HTML)
 
 
 @router.get("/static/{name}")
 async def static(request: Request, name: str) -> Response:
-    """A file of the page."""
+    """A style sheet, script or icon."""
     files: dict[str, bytes] = request.app.state.files
     if name not in files:
         raise HTTPException(404)
-    return tagged(request, files[name], _KINDS[name[name.rindex(".") :]])
+    return static_response(request, files[name], _MEDIA_TYPES[name[name.rindex(".") :]])
 
 
 @router.get("/openapi.json")
 async def openapi(request: Request) -> Response:
-    """The API for programs."""
-    return tagged(request, encoded(request.app.openapi()), "application/json")
+    """The OpenAPI description of the API."""
+    return static_response(request, encode_json(request.app.openapi()), "application/json")
 
 
 def files() -> dict[str, bytes]:
-    """What `web/` has for browsers, by name."""
-    return {path.name: path.read_bytes() for path in WEB.glob("*") if path.suffix in _KINDS}
+    """The files in `web/` that browsers load, by name."""
+    return {path.name: path.read_bytes() for path in WEB.glob("*") if path.suffix in _MEDIA_TYPES}

@@ -1,8 +1,8 @@
-"""Where questions wait their turn: threads, each with the library opened for itself.
+"""A pool of threads that answer requests, each with its own open library.
 
-SQLite and the index are not shared between threads. A question that waits or works too long gives
-up with `BusyError`, and so does one more than may wait: the others go on. A library that was
-changed on disk is opened anew.
+SQLite connections and the index are not shared between threads. A request that waits or runs too
+long, or that finds the queue full, fails with `BusyError`; other requests continue. A library that
+changed on disk is reopened.
 """
 
 import asyncio
@@ -20,109 +20,113 @@ from eqemb.errors import EqembError
 from eqemb.facade.equation_map import map_place
 from eqemb.facade.library import Library
 from eqemb.library.generations import read_state
-from eqemb.server.service import Desk
+from eqemb.server.service import Service
 
 _log = logging.getLogger("eqemb.server")
 T = TypeVar("T")
-#: Questions that may wait for each thread.
-WAITING = 16
-#: Advice to type a command, at the end of a sentence or of a part of it. It begins where a part
-#: does: looked for from every letter on, long sentences would take long.
-_COMMANDS = re.compile(r"(?:^|[;:,] ?|(?<=`))[^;:,`]*`eqemb [^`]*`[^;:]*")
+#: Requests that may wait for each thread.
+QUEUE_PER_THREAD = 16
+#: Advice to run a command, at the end of a message or of one of its clauses. The pattern starts at
+#: the start of a clause: tried at every character, it would be slow on long messages.
+_COMMAND_ADVICE = re.compile(r"(?:^|[;:,] ?|(?<=`))[^;:,`]*`eqemb [^`]*`[^;:]*")
 
 
 class BusyError(EqembError):
-    """There is no time for this question now."""
+    """The server cannot answer this request now."""
 
 
-class Counter:
-    """Threads that answer questions about a library."""
+class WorkerPool:
+    """Threads that run functions of a `Service`."""
 
     def __init__(
         self, folder: Path, *, snippets: str = "full", threads: int = 4, seconds: float = 10.0
     ) -> None:
-        # absolute, so that sentences can be rid of it; a link stays one, and may be turned
+        # absolute, so that `public_message` can remove it; not resolved, as a link may change
         self.folder, self.snippets, self.seconds = folder.absolute(), snippets, seconds
-        self._own, self._said = threading.local(), ""
-        self._threads = ThreadPoolExecutor(threads, "eqemb-answer")
-        self._places = threading.Semaphore(threads * (1 + WAITING))
+        self._local, self._logged = threading.local(), ""
+        self._threads = ThreadPoolExecutor(threads, "eqemb-worker")
+        self._slots = threading.Semaphore(threads * (1 + QUEUE_PER_THREAD))
         with Library.open(self.folder) as library:
-            Desk(library, snippets)
-            library.engine  # noqa: B018 - a library without an index is refused here
+            Service(library, snippets)
+            library.engine  # noqa: B018 - fail now if the library has no index
 
-    # ------------------------------------------------------------ asking
+    # ------------------------------------------------------------ running
 
-    async def ask(self, question: Callable[[Desk], T]) -> T:
-        """Answer a question in a thread."""
-        if not self._places.acquire(blocking=False):
-            raise BusyError("too many questions at once: ask again in a moment")
-        work = self._threads.submit(self._answer, question)
-        work.add_done_callback(lambda _work: self._places.release())
+    async def run(self, request: Callable[[Service], T]) -> T:
+        """The result of a function of the service, computed in a thread."""
+        if not self._slots.acquire(blocking=False):
+            raise BusyError("the server has too many requests: try again in a moment")
+        work = self._threads.submit(self._answer, request)
+        work.add_done_callback(lambda _work: self._slots.release())
         try:
             return await asyncio.wait_for(asyncio.wrap_future(work), self.seconds)
         except TimeoutError:
-            work.cancel()  # it does nothing where the thread is at it already
-            raise BusyError(f"no answer within {self.seconds:g} seconds: ask for less") from None
+            work.cancel()  # has no effect if the thread has started on it
+            raise BusyError(
+                f"the query took longer than {self.seconds:g} seconds: try a simpler one"
+            ) from None
 
-    def _answer(self, question: Callable[[Desk], T]) -> T:
-        desk = self._desk()
+    def _answer(self, request: Callable[[Service], T]) -> T:
+        service = self._service()
         try:
-            return question(desk)
+            return request(service)
         except (OSError, sqlite3.Error):
-            if self._mark() == self._own.mark:
+            if self._stamp() == self._local.stamp:
                 raise
-            # it was changed while we read it
-            return question(self._desk())
+            # the library changed while it was read
+            return request(self._service())
 
-    def _desk(self) -> Desk:
-        """This thread's own, of the library as it is now."""
-        own, mark = self._own, self._mark()
-        desk: Desk | None = getattr(own, "desk", None)
-        if desk is None or own.mark != mark:
-            own.desk = None  # whatever happens: one that is closed answers nothing
-            if desk is not None:
-                desk.library.close()
+    def _service(self) -> Service:
+        """This thread's service, for the library as it is now."""
+        local, stamp = self._local, self._stamp()
+        service: Service | None = getattr(local, "service", None)
+        if service is None or local.stamp != stamp:
+            local.service = None  # never keep one whose library is closed
+            if service is not None:
+                service.library.close()
             try:
                 library = Library.open(self.folder)
             except EqembError as error:
-                if str(error) != self._said:  # once, not for every question
-                    self._said = str(error)
-                    _log.warning("the library cannot be opened: %s", error)
-                raise BusyError("the library cannot be read now: ask again in a moment") from None
-            own.mark, own.desk, self._said = mark, Desk(library, self.snippets), ""
-        return cast(Desk, own.desk)
+                if str(error) != self._logged:  # log it once, not for every request
+                    self._logged = str(error)
+                    _log.warning("cannot open the library: %s", error)
+                raise BusyError(
+                    "the library cannot be read at the moment: try again later"
+                ) from None
+            local.stamp, local.service, self._logged = stamp, Service(library, self.snippets), ""
+        return cast(Service, local.service)
 
-    # ------------------------------------------------------------ which library it is
+    # ------------------------------------------------------------ identity of the library
 
     @property
-    def edition(self) -> str:
-        """Stands for all that answers depend on, but for the question."""
+    def version(self) -> str:
+        """Changes whenever the answer to the same request may change."""
         try:
             state = read_state(self.folder)
         except EqembError:
-            state = None  # who opens it says so
+            state = None  # opening the library reports the error
         place = map_place(self.folder / "generations" / str(state and state["generation"]))
-        return f"{__version__} {self.snippets} {self._mark()} {_mark(place)}"
+        return f"{__version__} {self.snippets} {self._stamp()} {_file_stamp(place)}"
 
-    def _mark(self) -> tuple[int, ...] | None:
-        """Stands for the library as it lies there: every change writes library.json anew."""
-        return _mark(self.folder / "library.json")
+    def _stamp(self) -> tuple[int, ...] | None:
+        """Identifies the state of the library: every change rewrites library.json."""
+        return _file_stamp(self.folder / "library.json")
 
-    def for_strangers(self, sentence: str) -> str:
-        """A sentence that tells neither where the library lies nor what to type on its machine."""
-        sentence = _COMMANDS.sub("", sentence)
+    def public_message(self, message: str) -> str:
+        """An error message without the library's path and without commands to run."""
+        message = _COMMAND_ADVICE.sub("", message)
         for path in (self.folder, self.folder.resolve()):
             if len(str(path)) > 1:
-                sentence = sentence.replace(str(path), "this library")
-        return sentence
+                message = message.replace(str(path), "this library")
+        return message
 
     def close(self) -> None:
-        """Let go; what is being answered is answered."""
+        """Accept no more requests; those that run are finished."""
         self._threads.shutdown(wait=False, cancel_futures=True)
 
 
-def _mark(path: Path) -> tuple[int, ...] | None:
-    """Tells a file from one that is put in its place; None where there is none."""
+def _file_stamp(path: Path) -> tuple[int, ...] | None:
+    """Distinguishes a file from one that replaces it; None if there is no file."""
     try:
         found = path.stat()
     except OSError:

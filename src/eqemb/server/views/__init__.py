@@ -1,1 +1,1 @@
-"""HTML pages."""
+"""HTML pages, written from the dictionaries of `server.service`."""

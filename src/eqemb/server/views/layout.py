@@ -1,32 +1,33 @@
-"""What all pages have: the frame, the query box, and how an equation is shown."""
+"""What all pages share: the frame, the search box, and how equations and hits are shown."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any
 from urllib.parse import quote, urlencode
 
-from eqemb.server.service import MOST_PIECES, Json
+from eqemb.formula.html import equation_html, math_frame
+from eqemb.search.snippets import Piece
+from eqemb.server.service import MAX_FRAGMENTS, Json
 from eqemb.server.views.markup import Html, h, join, text
-from eqemb.server.views.snippets import Piece
 
-#: What people meet at the top of every page: address and name.
-_PLACES = (
+#: The links at the top of every page: path and name.
+_NAVIGATION = (
     ("/articles", "Articles"),
     ("/map", "Map"),
-    ("/report", "What was read"),
+    ("/report", "Report"),
     ("/model", "Model"),
     ("/docs", "API"),
 )
 
 
 def page(title: str, *body: Any, stats: Json | None = None, here: str = "") -> bytes:
-    """A whole page."""
+    """A complete HTML page; `here` is the path that the navigation marks as current."""
     known = stats or {}
-    places = [
-        h("a", name, href=address, aria_current="page" if address == here else None)
-        for address, name in _PLACES
-        if (address != "/map" or known.get("map"))
-        and (address != "/model" or known.get("model"))
-        and (stats is not None or address == "/docs")
+    links = [
+        h("a", name, href=path, aria_current="page" if path == here else None)
+        for path, name in _NAVIGATION
+        if (path != "/map" or known.get("map"))
+        and (path != "/model" or known.get("model"))
+        and (stats is not None or path == "/docs")
     ]
     head = h(
         "head",
@@ -41,53 +42,53 @@ def page(title: str, *body: Any, stats: Json | None = None, here: str = "") -> b
     top = h(
         "header",
         h("a", "eqemb", class_="name", href="/", aria_label="eqemb: search"),
-        h("nav", *places, aria_label="Pages"),
+        h("nav", *links, aria_label="Pages"),
         class_="top",
     )
     body_ = h(
         "body",
-        h("a", "To the content", class_="skip", href="#main"),
+        h("a", "Skip to content", class_="skip", href="#main"),
         top,
         h("main", *body, id="main"),
         _footer(stats),
     )
-    whole = f"<!doctype html>\n{h('html', head, body_, lang='en')}\n"
-    return whole.encode("utf-8", "backslashreplace")
+    document = f"<!doctype html>\n{h('html', head, body_, lang='en')}\n"
+    return document.encode("utf-8", "backslashreplace")
 
 
 def _footer(stats: Json | None) -> Html:
     if stats is None:
         return h("footer", "eqemb")
     counts = (
-        f"{stats['equations']:,} equations of {stats['articles']:,} articles",
+        f"{stats['equations']:,} equations from {stats['articles']:,} articles",
         f"eqemb {stats['version']}",
     )
-    keys = h("button", "Keys", type="button", id="keys", class_="plain", hidden=True)
+    keys = h("button", "Keyboard shortcuts", type="button", id="keys", class_="plain", hidden=True)
     return h("footer", h("span", " · ".join(counts)), keys)
 
 
-# ------------------------------------------------------------ pieces of pages
+# ------------------------------------------------------------ parts of pages
 
 
 def link(path: str, **values: Any) -> str:
-    """An address of ours."""
+    """A URL on this server; empty values are left out of the query string."""
     given = {name: value for name, value in values.items() if value not in (None, "", (), False)}
     return path + (f"?{urlencode(given, doseq=True)}" if given else "")
 
 
 def article_link(name: str, ordinal: int | None = None) -> str:
-    """Where an article is read, at one of its equations."""
-    found = link(f"/articles/{quote(name)}", equation=ordinal)
-    return found if ordinal is None else f"{found}#e{ordinal}"
+    """The URL of an article, or of one of its equations."""
+    url = link(f"/articles/{quote(name)}", equation=ordinal)
+    return url if ordinal is None else f"{url}#e{ordinal}"
 
 
 def prose(pieces: Iterable[Piece]) -> Html:
-    """Text with its marks and mathematics."""
+    """Pieces of text as HTML."""
     return join(*map(one_piece, pieces))
 
 
 def one_piece(piece: Piece) -> Html:
-    """A piece of text."""
+    """One piece of text as HTML."""
     kind = piece["kind"]
     if kind == "mark":
         return h("mark", piece["text"])
@@ -101,24 +102,21 @@ def one_piece(piece: Piece) -> Html:
 
 
 def formula(equation: Json, *, large: bool = False) -> Html:
-    """An equation set, with its number."""
-    number = h("span", f"({equation['number']})", class_="number") if equation.get("number") else ""
-    return h("div", sheet(equation), number, class_="formula large" if large else "formula")
+    """An equation with its number."""
+    return Html(equation_html(equation["mathml"], **_names(equation), large=large))
 
 
 def sheet(equation: Json) -> Html:
-    """An equation in a frame of its own; the script lets keys into one that is too wide for it."""
-    if equation.get("number"):
-        name = f"Equation ({equation['number']})"
-    elif "ordinal" in equation:
-        name = f"Equation no. {equation['ordinal']}"
-    else:
-        name = "Equation"
-    return h("div", Html(equation["mathml"]), class_="sheet", role="group", aria_label=name)
+    """An equation without its number; the script makes a frame that overflows focusable."""
+    return Html(math_frame(equation["mathml"], **_names(equation)))
+
+
+def _names(equation: Json) -> Json:
+    return {name: equation.get(name) for name in ("number", "ordinal")}
 
 
 def source_line(equation: Json) -> Html:
-    """Where an equation stands."""
+    """The article and section of an equation."""
     section = equation["section"]
     return h(
         "p",
@@ -133,11 +131,11 @@ def source_line(equation: Json) -> Html:
 
 
 def actions(equation: Json, query: str | None = None) -> Html:
-    """What can be asked about an equation."""
+    """Links to the panels of an equation."""
     own = link("/equation", name=equation["id"])
-    asked = [
+    panels = [
         ("similar", "Similar", f"{own}#similar"),
-        ("describe", "In words", f"{own}#describe"),
+        ("describe", "Describe", f"{own}#describe"),
         *([("why", "Why", link("/why", query=query, equation=equation["id"]))] if query else []),
         ("source", "LaTeX", f"{own}#source"),
     ]
@@ -145,14 +143,14 @@ def actions(equation: Json, query: str | None = None) -> Html:
     family = h("a", f"in {papers} papers", href=f"{own}#family", class_="papers")
     return h(
         "div",
-        [h("a", name, href=address, data_panel=panel) for panel, name, address in asked],
+        [h("a", name, href=url, data_panel=panel) for panel, name, url in panels],
         family if papers > 1 else None,
         class_="actions",
     )
 
 
 def card(hit: Json, rank: int, query: str | None) -> Html:
-    """A hit."""
+    """A hit in a list of results."""
     return h(
         "li",
         h("span", str(rank), class_="rank", aria_hidden="true"),
@@ -168,20 +166,20 @@ def card(hit: Json, rank: int, query: str | None) -> Html:
 
 
 def small_card(hit: Json) -> Html:
-    """A hit among what belongs to another equation."""
+    """A hit on the page of another equation: without rank and context."""
     return h("li", formula(hit), source_line(hit), actions(hit), class_="card", data_id=hit["id"])
 
 
-# ------------------------------------------------------------ the query box
+# ------------------------------------------------------------ the search box
 
 
-def ask(
+def search_form(
     stats: Json, query: str = "", limits: Mapping[str, Any] | None = None, *, first: bool = False
 ) -> Html:
-    """The box in which people ask, and what they limit an answer to; `first` has the cursor."""
+    """The search box with its filters; `first` puts the cursor into it."""
     box = h(
         "div",
-        h("label", "Words, or LaTeX between dollars", for_="q", class_="hidden"),
+        h("label", "Words, or LaTeX between dollar signs", for_="q", class_="hidden"),
         h(
             "input",
             id="q",
@@ -198,20 +196,20 @@ def ask(
         h("button", "Search", type="submit"),
         class_="box",
     )
-    known = h(
+    suggestions = h(
         "ul",
         id="suggestions",
         role="listbox",
-        aria_label="Known words",
+        aria_label="Suggestions",
         hidden=True,
     )
     preview = h("output", id="preview", for_="q", hidden=True)
     return h(
         "form",
         box,
-        known,
+        suggestions,
         preview,
-        _limits(stats, limits or {}),
+        _filters(stats, limits or {}),
         role="search",
         action="/",
         method="get",
@@ -219,14 +217,14 @@ def ask(
     )
 
 
-def _limits(stats: Json, limits: Mapping[str, Any]) -> Html:
-    """Fields that narrow an answer down; open where one of them does."""
+def _filters(stats: Json, limits: Mapping[str, Any]) -> Html:
+    """The filters of a search; expanded if one of them is in use."""
     names = [name for name in stats["collections"] if name]
     chosen = limits.get("collection")
-    options = [h("option", "all collections", value="")] + [
+    options = [h("option", "All collections", value="")] + [
         h("option", name, value=name, selected=name == chosen) for name in names
     ]
-    pieces = list(limits.get("has") or ())
+    fragments = list(limits.get("has") or ())
 
     def field(name: str, label: str, value: Any, hint: str) -> Html:
         return h(
@@ -237,24 +235,24 @@ def _limits(stats: Json, limits: Mapping[str, Any]) -> Html:
         h("label", h("span", "Collection"), h("select", options, name="collection"))
         if len(names) > 1
         else None,
-        field("article", "Article", limits.get("article"), "its name"),
+        field("article", "Article", limits.get("article"), "name"),
         field("year", "Year", limits.get("year"), "2015-2018"),
-        field("section", "Section", limits.get("section"), "words of its title"),
-        # a field for each piece, and an empty one where one more may be asked for
-        [field("has", "And has" if at else "Has", latex, "one more" if at else r"\sum")
-         for at, latex in enumerate([*pieces, ""][:MOST_PIECES])],
+        field("section", "Section", limits.get("section"), "words in its title"),
+        # a field for each fragment, and an empty one if another is allowed
+        [field("has", "And contains" if at else "Contains", latex, "another" if at else r"\sum")
+         for at, latex in enumerate([*fragments, ""][:MAX_FRAGMENTS])],
         h(
             "label",
             h("input", type="checkbox", name="numbered", value="true",
               checked=bool(limits.get("numbered"))),
-            h("span", "numbered only"),
+            h("span", "Numbered only"),
             class_="check",
         ),
     ]  # fmt: skip
     is_used = any(value for value in limits.values())
     return h(
         "details",
-        h("summary", "Narrow down"),
+        h("summary", "Filters"),
         h("div", fields, class_="fields"),
         class_="limits",
         open=is_used,

@@ -1,4 +1,4 @@
-"""The page of the map: a place to draw, and the same as lists."""
+"""The map page: a canvas for the script, and the regions as a list."""
 
 from collections.abc import Sequence
 
@@ -8,8 +8,8 @@ from eqemb.server.views.layout import page as framed
 from eqemb.server.views.markup import Html, h
 
 _KEYS = (
-    "Drag it, and scroll or pinch to zoom. By keys: arrows move, plus and minus zoom, 0 shows all;"
-    " the equation in the middle is shown, and Enter opens it."
+    "Drag to move; scroll or pinch to zoom. With the keyboard: arrow keys move, + and − zoom, 0"
+    " shows everything. The equation nearest to the centre is shown; Enter opens it."
 )
 
 
@@ -18,15 +18,15 @@ def page(
     regions: Sequence[Json],
     query: str = "",
     hits: Sequence[Json] = (),
-    sentence: str | None = None,
+    message: str | None = None,
 ) -> bytes:
-    """The map; with a query its points are lit, and its first hits listed."""
+    """The map; a query highlights its points and lists the first hits."""
     return framed(
         "Map",
         h("h1", "Map", class_="hidden"),
-        _ask(query),
-        h("p", sentence, class_="note", role="alert") if sentence else None,
-        _sheet(query if sentence is None else ""),
+        _search_form(query),
+        h("p", message, class_="note", role="alert") if message else None,
+        _figure(query if message is None else ""),
         _hits(query, hits) if hits else None,
         _regions(regions),
         h("script", src="/static/map.js", defer=True),
@@ -35,32 +35,33 @@ def page(
     )
 
 
-def _ask(query: str) -> Html:
+def _search_form(query: str) -> Html:
     box = h(
         "div",
-        h("label", "Words, or LaTeX between dollars", for_="q", class_="hidden"),
+        h("label", "Words, or LaTeX between dollar signs", for_="q", class_="hidden"),
         h("input", id="q", name="q", type="search", value=query, maxlength="2000",
-          autocomplete="off", spellcheck="false", placeholder="light up what answers"),
-        h("button", "Show", type="submit"),
+          autocomplete="off", spellcheck="false", placeholder="Highlight matching equations"),
+        h("button", "Search", type="submit"),
         class_="box",
     )  # fmt: skip
     return h("form", box, role="search", action="/map", method="get", class_="ask")
 
 
-def _sheet(query: str) -> Html:
-    """Where the script draws."""
+def _figure(query: str) -> Html:
+    """The figure that the script draws into."""
 
     def button(key: str, name: str, sign: str) -> Html:
         return h("button", sign, type="button", data_key=key, aria_label=name, title=name)
 
     return h(
         "figure",
-        h("canvas", tabindex="0", role="application", aria_label="Map of the equations",
+        h("canvas", tabindex="0", role="application", aria_label="Map of equations",
           aria_describedby="map-keys"),
-        h("div", button("+", "Nearer", "+"), button("-", "Farther", "−"),
+        h("div", button("+", "Zoom in", "+"), button("-", "Zoom out", "−"),
           button("0", "Show all", "○"), class_="zoom", role="group", aria_label="Zoom"),
         h("div", class_="shown", aria_live="polite", hidden=True),
-        h("noscript", h("p", "The map is drawn by a script; below it is a list.", class_="note")),
+        h("noscript", h("p", "The map needs JavaScript. The list below names its regions.",
+                        class_="note")),
         h("figcaption", h("ul", class_="legend", aria_label="Collections"),
           h("p", _KEYS, id="map-keys", class_="note")),
         id="map",
@@ -71,15 +72,15 @@ def _sheet(query: str) -> Html:
 def _hits(query: str, hits: Sequence[Json]) -> Html:
     return h(
         "section",
-        h("h2", "What answers"),
+        h("h2", "Matching equations"),
         h("ol", map(small_card, hits), class_="hits"),
-        h("p", h("a", "All of it →", href=link("/", q=query)), class_="turn"),
-        aria_label="What answers",
+        h("p", h("a", "All results →", href=link("/", q=query)), class_="turn"),
+        aria_label="Matching equations",
     )
 
 
 def _regions(regions: Sequence[Json]) -> Html:
-    """The regions in words, nearest level first seen from afar."""
+    """The words of the regions, the largest regions first."""
     listed = [
         h("li", h("a", ", ".join(region["words"]), href=link("/", q=" ".join(region["words"]))),
           h("span", f"{region['points']:,}", class_="count"))
@@ -88,21 +89,21 @@ def _regions(regions: Sequence[Json]) -> Html:
     ]  # fmt: skip
     return h(
         "details",
-        h("summary", "The regions as a list"),
+        h("summary", "Regions as a list"),
         h("ul", listed, class_="regions"),
         class_="limits",
     )
 
 
-def being_drawn(stats: Json) -> bytes:
-    """The page in the place of a map that is not there yet; it is asked for again by itself."""
+def pending(stats: Json) -> bytes:
+    """The page shown until the map exists; it reloads by itself."""
     return framed(
         "Map",
-        h("h1", "The map is being drawn"),
-        h("p", "This takes a minute or two for 20,000 equations, and is done once. The page looks"
-          " again every five seconds; the search does not wait for it.", class_="lead",
+        h("h1", "The map is being created"),
+        h("p", "This takes one or two minutes for 20,000 equations and happens only once. The page"
+          " reloads every five seconds. Search works in the meantime.", class_="lead",
           role="status"),
-        h("p", h("a", "Back to the search", href="/")),
+        h("p", h("a", "Back to search", href="/")),
         stats=stats,
         here="/map",
     )  # fmt: skip

@@ -1,27 +1,27 @@
-"""HTML that is put together, never pasted: text is escaped unless we made it ourselves."""
+"""Build HTML from elements; text is always escaped, except HTML made by this package."""
 
-import re
 from collections.abc import Iterable
 from html import escape
 from typing import Any
 
-_VOID = frozenset(("br", "hr", "input", "link", "meta"))
-_NOT_IN_HTML = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ufffe\uffff]")
+from eqemb.formula.html import without_control_characters
+
+_VOID_ELEMENTS = frozenset(("br", "hr", "input", "link", "meta"))
 
 
 class Html(str):
-    """HTML of our own making."""
+    """Trusted HTML: it is not escaped again."""
 
     __slots__ = ()
 
 
 def text(value: object) -> Html:
-    """Any text, as HTML."""
-    return Html(escape(_NOT_IN_HTML.sub(" ", str(value))))
+    """Any value as escaped text."""
+    return Html(escape(without_control_characters(str(value))))
 
 
 def join(*children: Any) -> Html:
-    """Children one after the other: HTML as it is, other text escaped, None left out."""
+    """The children in order: `Html` unchanged, other values escaped, None and False omitted."""
     made = []
     for child in children:
         if child is None or child is False:
@@ -36,12 +36,16 @@ def join(*children: Any) -> Html:
 
 
 def h(tag: str, *children: Any, **attributes: Any) -> Html:
-    """An element; `class_` is class, `aria_label` aria-label; None and False leave one out."""
-    said = "".join(
+    """An element.
+
+    `class_` is written as class and `aria_label` as aria-label. An attribute that is None or False
+    is omitted, and one that is True has no value.
+    """
+    written = "".join(
         f" {name.rstrip('_').replace('_', '-')}" + ("" if value is True else f'="{text(value)}"')
         for name, value in attributes.items()
         if value is not None and value is not False
     )
-    if tag in _VOID:
-        return Html(f"<{tag}{said}>")
-    return Html(f"<{tag}{said}>{join(*children)}</{tag}>")
+    if tag in _VOID_ELEMENTS:
+        return Html(f"<{tag}{written}>")
+    return Html(f"<{tag}{written}>{join(*children)}</{tag}>")

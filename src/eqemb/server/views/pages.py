@@ -1,51 +1,51 @@
-"""The pages, written from the answers of the API: they are whole without a script."""
+"""The pages, written from the answers of the API; they work without JavaScript."""
 
 from collections.abc import Mapping
 from typing import Any
 from urllib.parse import quote
 
+from eqemb.search.snippets import Piece
 from eqemb.server.service import Json
 from eqemb.server.views.layout import (
     actions,
     article_link,
-    ask,
     card,
     formula,
     link,
     one_piece,
     page,
     prose,
+    search_form,
     sheet,
     small_card,
     source_line,
 )
 from eqemb.server.views.markup import Html, h, join
-from eqemb.server.views.snippets import Piece
 
 # ------------------------------------------------------------ search
 
 
 def home(stats: Json, examples: Json, limits: Json | None = None) -> bytes:
-    """Where people begin; limits may be there before words are."""
+    """The home page; filters may be set before a query is entered."""
     words = [h("a", word, href=link("/", q=word)) for word in examples["words"]]
     equation = examples["equation"]
     return page(
         "",
-        h("h1", "Find equations by what is said of them", class_="welcome"),
-        ask(stats, limits=limits, first=True),
+        h("h1", "Find equations by the words around them", class_="welcome"),
+        search_form(stats, limits=limits, first=True),
         h(
             "section",
-            h("h2", "Words of this library"),
+            h("h2", "Example words"),
             h("p", words, class_="words"),
-            aria_label="Words of this library",
+            aria_label="Example words",
         )
         if words
         else None,
         h(
             "section",
-            h("h2", "An equation of it"),
+            h("h2", "Example equation"),
             h("ol", small_card(equation), class_="hits"),
-            aria_label="An equation of this library",
+            aria_label="Example equation",
         )
         if equation
         else None,
@@ -54,76 +54,76 @@ def home(stats: Json, examples: Json, limits: Json | None = None) -> bytes:
 
 
 def results(stats: Json, answer: Json, limits: Json) -> bytes:
-    """What a query found."""
+    """The results of a query."""
     query = answer["query"]
     first = (answer["page"] - 1) * answer["size"] + 1
     cards = [card(hit, first + at, query) for at, hit in enumerate(answer["hits"])]
     found = h("ol", cards, class_="hits", start=first) if cards else _nothing(answer, limits)
     return page(
         query,
-        ask(stats, query, limits),
+        search_form(stats, query, limits),
         h("h1", "Results", class_="hidden"),
         _notes(answer),
-        _wander(answer, stats),
-        _for_formula(answer) if answer["kind"] == "equation" else None,
+        _related_words(answer, stats),
+        _query_formula(answer) if answer["kind"] == "equation" else None,
         found,
         _turn(answer, "/", {"q": query} | limits),
         stats=stats,
     )
 
 
-def refused(stats: Json, query: str, limits: Json, sentence: str) -> bytes:
-    """Why a query cannot be asked so."""
+def invalid_query(stats: Json, query: str, limits: Json, message: str) -> bytes:
+    """The page for a query that is not valid."""
     return page(
         query,
-        ask(stats, query, limits),
-        h("h1", "Not so", class_="hidden"),
-        h("p", _sentence(sentence), class_="lead", role="alert"),
-        h("p", h("a", "Ask without limits", href=link("/", q=query)))
+        search_form(stats, query, limits),
+        h("h1", "Invalid query", class_="hidden"),
+        h("p", _sentence(message), class_="lead", role="alert"),
+        h("p", h("a", "Search without filters", href=link("/", q=query)))
         if any(limits.values())
         else None,
         stats=stats,
     )
 
 
-def _sentence(said: str) -> str:
-    """As people write it."""
-    return f"{said[:1].upper()}{said[1:]}{'' if said.endswith('?') else '.'}"
+def _sentence(message: str) -> str:
+    """A message with a capital and a full stop."""
+    return f"{message[:1].upper()}{message[1:]}{'' if message.endswith('?') else '.'}"
 
 
-def _for_formula(answer: Json) -> Html:
-    """The formula that was asked for, and the way to its words."""
-    asked = answer["asked"]
-    address = link("/equation", latex=asked["latex"])
+def _query_formula(answer: Json) -> Html:
+    """The formula of the query, with a link to its description."""
+    found = answer["asked"]
+    url = link("/equation", latex=found["latex"])
     return h(
         "section",
-        formula(asked),
-        h("div", h("a", "In words", href=f"{address}#describe", data_panel="describe"),
+        formula(found),
+        h("div", h("a", "Describe", href=f"{url}#describe", data_panel="describe"),
           class_="actions"),
         class_="card asked",
-        data_latex=asked["latex"],
-        aria_label="The equation that was asked for",
+        data_latex=found["latex"],
+        aria_label="The equation of the query",
     )  # fmt: skip
 
 
 def _notes(answer: Json) -> list[Html]:
-    """What people should know of an answer."""
-    said = []
+    """Unknown words with suggestions, and notes on the results."""
+    notes = []
     for word in answer["unknown"]:
         near = [h("a", other, href=link("/", q=answer["query"].replace(word, other)))
                 for other in answer["near"].get(word, ())]  # fmt: skip
-        other = join("; did you mean ", *_listed(near), "?") if near else ""
-        said.append(h("p", h("em", word), " stands near no equation", other, class_="note"))
-    return said + [h("p", note, class_="note") for note in answer["notes"]]
+        hint = join(" Did you mean ", *_listed(near), "?") if near else ""
+        notes.append(h("p", f"“{word}” does not appear near any equation.", hint, class_="note"))
+    return notes + [h("p", note, class_="note") for note in answer["notes"]]
 
 
-def _wander(answer: Json, stats: Json) -> Html | None:
-    """From the words of a query to those near them."""
+def _related_words(answer: Json, stats: Json) -> Html | None:
+    """Links from the words of a query to the words nearest to them."""
     known = [word for word in answer["words"] if word not in answer["unknown"]]
     if not known or not stats["model"]:
         return None
     links = [h("a", word, href=link("/words", word=word)) for word in known]
-    return h("p", "Neighbours of ", *_listed(links), class_="note")
+    return h("p", "Show words related to ", *_listed(links), class_="note")
 
 
 def _listed(items: list[Html]) -> list[Html]:
@@ -131,23 +131,25 @@ def _listed(items: list[Html]) -> list[Html]:
 
 
 def _nothing(answer: Json, limits: Json) -> Html:
-    """What to do where nothing was found."""
+    """Hints for a query without results."""
     query = answer["query"]
     is_limited = any(limits.values())
     without = query.replace('"', "")
     return h(
         "section",
-        h("h2", "Nothing found"),
+        h("h2", "No matches"),
         h(
             "ul",
-            h("li", h("a", "Ask without limits", href=link("/", q=query))) if is_limited else None,
-            h("li", h("a", "Ask without quotation marks", href=link("/", q=without)))
+            h("li", h("a", "Search without filters", href=link("/", q=query)))
+            if is_limited
+            else None,
+            h("li", h("a", "Search without quotation marks", href=link("/", q=without)))
             if without != query
             else None,
-            h("li", "Words are looked for near equations, in any of their forms: try others, or"
-              " fewer."),
-            h("li", "LaTeX stands between dollars: ", h("code", r"entropy $\sum p \log p$")),
-            h("li", "A name finds an equation: ", h("code", "ARTICLE#4")),
+            h("li", "Try other words, or fewer. Words are matched near equations, in any"
+              " grammatical form."),
+            h("li", "Write LaTeX between dollar signs: ", h("code", r"entropy $\sum p \log p$")),
+            h("li", "Find an equation by its name: ", h("code", "ARTICLE#4")),
             class_="hints",
         ),
         class_="empty",
@@ -155,71 +157,79 @@ def _nothing(answer: Json, limits: Json) -> Html:
 
 
 def _turn(answer: Json, path: str, values: Mapping[str, Any]) -> Html | None:
-    """The way to the pages before and after."""
+    """Links to the previous and the next page."""
     number = answer["page"]
     steps = []
     if number > 1:
         before = number - 1 if number > 2 else None
-        steps.append(h("a", "← Before", href=link(path, **values, page=before), rel="prev"))
+        steps.append(h("a", "← Previous", href=link(path, **values, page=before), rel="prev"))
     if answer["more"]:
-        steps.append(h("a", "More →", href=link(path, **values, page=number + 1), rel="next"))
-    return h("nav", steps, class_="turn", aria_label="Pages of the answer") if steps else None
+        steps.append(h("a", "Next →", href=link(path, **values, page=number + 1), rel="next"))
+    return h("nav", steps, class_="turn", aria_label="Pages of results") if steps else None
 
 
 # ------------------------------------------------------------ one equation
 
 
-def equation(stats: Json, asked: Json, described: Json, similar: Json) -> bytes:
-    """An equation with its words, its like, its source and its family."""
-    is_named = "id" in asked
-    name = f"{asked['title'] or asked['article']}, {_number(asked)}" if is_named else "An equation"
+def equation(stats: Json, found: Json, described: Json, similar: Json) -> bytes:
+    """An equation with its description, similar equations, source and duplicates."""
+    is_named = "id" in found
+    name = f"{found['title'] or found['article']}, {_number(found)}" if is_named else "Equation"
     return page(
         name,
-        ask(stats),
+        search_form(stats),
         h("h1", name, class_="hidden"),
-        h("section", formula(asked, large=True),
-          source_line(asked) if is_named else None,
-          h("p", prose(asked["context"]), class_="context") if asked.get("context") else None,
-          _neighbours(asked) if is_named else None,
+        h("section", formula(found, large=True),
+          source_line(found) if is_named else None,
+          h("p", prose(found["context"]), class_="context") if found.get("context") else None,
+          _neighbours(found) if is_named else None,
           class_="one", aria_label="The equation"),
-        h("section", h("h2", "In words"), said(described), id="describe"),
-        h("section", h("h2", "Similar"),
-          h("ol", map(small_card, similar["hits"]), class_="hits small"),
-          h("p", h("a", "More like it →", href=link("/", q=_as_query(asked))), class_="turn"),
-          id="similar"),
-        h("section", h("h2", "Source"), source(asked), id="source"),
-        _family(asked),
-        _references(asked),
+        h("section", h("h2", "Description"), description(described), id="describe"),
+        h("section", h("h2", "Similar equations"),
+          _similar(found, similar["hits"]), id="similar"),
+        h("section", h("h2", "Source"), source(found), id="source"),
+        _family(found),
+        _references(found),
         stats=stats,
     )  # fmt: skip
 
 
-def _as_query(asked: Json) -> str:
-    return str(asked["id"] if "id" in asked else f"${asked['latex']}$")
+def _similar(found: Json, hits: list[Json]) -> Html:
+    """The first similar equations, with a link to all of them."""
+    if not hits:
+        return h("p", "No similar equations.", class_="note")
+    more = h("a", "More similar equations →", href=link("/", q=_as_query(found)))
+    return join(h("ol", map(small_card, hits), class_="hits small"), h("p", more, class_="turn"))
 
 
-def _number(asked: Json) -> str:
-    return f"({asked['number']})" if asked["number"] else f"no. {asked['ordinal']}"
+def _as_query(found: Json) -> str:
+    return str(found["id"] if "id" in found else f"${found['latex']}$")
 
 
-def _neighbours(asked: Json) -> Html:
-    """The equations before and after in the article."""
-    ordinal = asked["ordinal"]
+def _number(found: Json) -> str:
+    return f"({found['number']})" if found["number"] else f"no. {found['ordinal']}"
+
+
+def _neighbours(found: Json) -> Html:
+    """Links to the previous and the next equation of the article."""
+    ordinal = found["ordinal"]
     steps = [
-        h("a", name, href=link("/equation", name=f"{asked['article']}#{other}"), rel=rel)
+        h("a", name, href=link("/equation", name=f"{found['article']}#{other}"), rel=rel)
         for name, other, rel in (
-            ("← the one before", ordinal - 1, "prev"),
-            ("the next →", ordinal + 1, "next"),
+            ("← Previous equation", ordinal - 1, "prev"),
+            ("Next equation →", ordinal + 1, "next"),
         )
-        if 1 <= other <= asked["of"]
+        if 1 <= other <= found["of"]
     ]
     return h("nav", steps, class_="turn", aria_label="Equations of the article")
 
 
-def said(described: Json) -> Html:
-    """Words that say what an equation is about, each with a sentence."""
+def description(described: Json) -> Html:
+    """The words that describe an equation, each with a sentence."""
     if not described["words"]:
-        return h("p", "No equation here is like this one: nothing is said of it.", class_="note")
+        return h(
+            "p", "The library has no similar equation that could describe this one.", class_="note"
+        )
     most = described["words"][0]["score"] or 1
     rows = [
         h("li",
@@ -235,13 +245,13 @@ def said(described: Json) -> Html:
     return join(notes, h("ol", rows, class_="said"))
 
 
-def source(asked: Json) -> Html:
-    """LaTeX to copy, and a reference."""
-    made = [_copied("LaTeX", asked["latex"])]
-    if "reference" in asked:
-        made.append(_copied("Reference", asked["reference"]))
-    if asked.get("url"):
-        out = h("a", asked["url"], href=asked["url"], rel="noopener noreferrer")
+def source(found: Json) -> Html:
+    """LaTeX and a BibTeX entry to copy."""
+    made = [_copied("LaTeX", found["latex"])]
+    if "reference" in found:
+        made.append(_copied("BibTeX", found["reference"]))
+    if found.get("url"):
+        out = h("a", found["url"], href=found["url"], rel="noopener noreferrer")
         made.append(h("p", out, class_="out"))
     return join(made)
 
@@ -255,36 +265,36 @@ def _copied(label: str, content: str) -> Html:
     )
 
 
-def _family(asked: Json) -> Html | None:
-    """Where else it stands."""
-    if not asked.get("family"):
+def _family(found: Json) -> Html | None:
+    """Other occurrences of the equation."""
+    if not found.get("family"):
         return None
-    names = [h("li", h("a", name, href=link("/equation", name=name))) for name in asked["family"]]
-    return h("section", h("h2", "Also at"), h("ul", names, class_="names"), id="family")
+    names = [h("li", h("a", name, href=link("/equation", name=name))) for name in found["family"]]
+    return h("section", h("h2", "Also in"), h("ul", names, class_="names"), id="family")
 
 
-def _references(asked: Json) -> Html | None:
-    """What is said of it elsewhere in its article."""
-    if not asked.get("references"):
+def _references(found: Json) -> Html | None:
+    """Sentences of the article that refer to the equation."""
+    if not found.get("references"):
         return None
-    lines = [h("li", prose(pieces)) for pieces in asked["references"]]
-    return h("section", h("h2", "Referred to"), h("ul", lines, class_="sentences"))
+    lines = [h("li", prose(pieces)) for pieces in found["references"]]
+    return h("section", h("h2", "References to this equation"), h("ul", lines, class_="sentences"))
 
 
 def why(stats: Json, answer: Json) -> bytes:
-    """Why an equation answers."""
+    """Why an equation matches a query."""
     query = answer["query"]["query"]
     return page(
         f"Why: {query}",
-        ask(stats, query),
-        h("h1", "Why it answers"),
+        search_form(stats, query),
+        h("h1", "Why it matches"),
         h("section", reasons(answer), class_="why", aria_label="Reasons"),
         stats=stats,
     )
 
 
 def reasons(answer: Json) -> Html:
-    """The symbols and the words that two have in common."""
+    """The symbols and words that a query and an equation share."""
     sides = [
         sheet(side) if side["mathml"] else h("p", side["query"], class_="asked-words")
         for side in (answer["query"], answer["other"])
@@ -317,10 +327,10 @@ def words(stats: Json, answer: Json) -> bytes:
     ]  # fmt: skip
     return page(
         word,
-        ask(stats, word),
-        h("h1", "Words near ", h("em", word)),
+        search_form(stats, word),
+        h("h1", "Words related to ", h("em", word)),
         h("ol", rows, class_="said short"),
-        h("p", h("a", "Equations for it →", href=link("/", q=word)), class_="turn"),
+        h("p", h("a", "Search for equations →", href=link("/", q=word)), class_="turn"),
         stats=stats,
     )
 
@@ -347,13 +357,13 @@ def articles(stats: Json, answer: Json, words: str, collection: str) -> bytes:
         "Articles",
         h("h1", "Articles"),
         h("form",
-          h("label", "Words of the title", for_="words", class_="hidden"),
+          h("label", "Words in the title", for_="words", class_="hidden"),
           h("div", h("input", id="words", name="words", type="search", value=words,
-                     placeholder="words of the title"),
+                     placeholder="words in the title"),
             h("button", "Find", type="submit"), class_="box"),
           h("input", type="hidden", name="collection", value=collection) if collection else None,
           action="/articles", method="get", class_="ask"),
-        h("p", h("a", "all", href="/articles",
+        h("p", h("a", "All", href="/articles",
                  aria_current=None if collection else "true"), groups, class_="words")
         if len(groups) > 1 else None,
         h("ol", rows, class_="titles", start=(answer["page"] - 1) * answer["size"] + 1)
@@ -365,7 +375,7 @@ def articles(stats: Json, answer: Json, words: str, collection: str) -> bytes:
 
 
 def article(stats: Json, found: Json, chosen: int | None) -> bytes:
-    """An article; the words of one equation's window are marked."""
+    """An article; the window of the chosen equation is highlighted."""
     out = found["url"]
     about = [
         found["name"],
@@ -377,10 +387,11 @@ def article(stats: Json, found: Json, chosen: int | None) -> bytes:
         h("h1", found["title"] or found["name"]),
         h("p", " · ".join(part for part in about if part),
           join(" · ", h("a", "arXiv", href=out, rel="noopener noreferrer")) if out else None,
-          " · ", h("a", "search in it", href=link("/", article=found["name"])),
+          " · ", h("a", "Search this article", href=link("/", article=found["name"])),
           class_="about"),
-        h("p", f"Choose an equation: its window of {found['window']} words is marked.",
-          class_="note") if found["equations"] and stats["snippets"] == "full" else None,
+        h("p", f"Select an equation to highlight its window, the {found['window']} words it was"
+          " learned from.", class_="note")
+        if found["equations"] and stats["snippets"] == "full" else None,
         _parts(found),
         h("div", (_block(block, chosen) for block in found["blocks"]), class_="text"),
         _parts(found),
@@ -415,7 +426,7 @@ def _block(block: Json, chosen: int | None) -> Html:
         "div",
         formula(equation),
         h("div",
-          h("a", "Words", href=article_link(equation["article"], ordinal), class_="choose"),
+          h("a", "Window", href=article_link(equation["article"], ordinal), class_="choose"),
           actions(equation), class_="tools"),
         class_="display chosen" if ordinal == chosen else "display",
         id=f"e{ordinal}",
@@ -425,7 +436,7 @@ def _block(block: Json, chosen: int | None) -> Html:
 
 
 def _piece_of_article(piece: Piece) -> Html:
-    """A word keeps its equations when it is marked."""
+    """A piece of an article: a highlighted word still lists the equations near it."""
     if "near" not in piece:
         return one_piece(piece)
     near = " ".join(map(str, piece["near"]))
@@ -433,22 +444,25 @@ def _piece_of_article(piece: Piece) -> Html:
     return h("span", piece["text"], class_="w on" if is_marked else "w", data_near=near)
 
 
-# ------------------------------------------------------------ failures
+# ------------------------------------------------------------ errors
 
 
-def failure(status: int, sentence: str, address: str = "/") -> bytes:
-    """What went wrong, and where to go from here; a token is sent to where one wanted to go."""
-    titles = {401: "A token, please", 404: "Not here", 503: "Busy", 500: "Something broke"}
+def error(status: int, message: str, url: str = "/") -> bytes:
+    """An error page; for a missing token, a form that submits it to the requested URL."""
+    titles = {
+        401: "Token required", 404: "Not found", 500: "Internal error", 503: "Server busy",
+    }  # fmt: skip
+    title = titles.get(status, "Invalid request")
     form = h(
         "form",
         h("div", h("label", "Token", for_="token", class_="hidden"),
           h("input", id="token", name="token", type="password", placeholder="token"),
-          h("button", "Enter", type="submit"), class_="box"),
-        action=address, method="post", class_="ask",
+          h("button", "Continue", type="submit"), class_="box"),
+        action=url, method="post", class_="ask",
     )  # fmt: skip
     return page(
-        titles.get(status, "Not so"),
-        h("h1", titles.get(status, "Not so")),
-        h("p", _sentence(sentence), class_="lead"),
-        form if status == 401 else h("p", h("a", "Back to the search", href="/")),
+        title,
+        h("h1", title),
+        h("p", _sentence(message), class_="lead"),
+        form if status == 401 else h("p", h("a", "Back to search", href="/")),
     )

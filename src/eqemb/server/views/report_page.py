@@ -1,19 +1,20 @@
-"""Pages about the library itself: what was read, the model's card and how it was learned."""
+"""Pages about the library itself: the reading report and the model card."""
 
 from collections.abc import Iterable
 from pathlib import PurePath
 from typing import Any
 
 from eqemb.library.report import percent, place
-from eqemb.server.service import Desk, Json
+from eqemb.server.service import Json, Service
 from eqemb.server.views.layout import article_link, page
 from eqemb.server.views.markup import Html, h
 
-_WIDTH, _HEIGHT, _EDGE = 640, 260, 44
+#: Size of the training curve, and its margin.
+_CURVE_WIDTH, _CURVE_HEIGHT, _MARGIN = 640, 260, 44
 
 
 def table(title: str, heads: list[str], rows: list[list[Any]], note: str = "") -> Html | None:
-    """A table, or nothing where it has no rows; a head with # is a column of numbers."""
+    """A table, or None if it has no rows; a head that starts with # marks a numeric column."""
     if not rows:
         return None
     numeric = [head.startswith("#") for head in heads]
@@ -41,52 +42,52 @@ def _cell(value: Any, is_number: bool) -> Html:  # noqa: FBT001
 
 
 def figures(listed: Iterable[tuple[str, str]]) -> Html:
-    """Numbers with their names."""
+    """Numbers with their labels."""
     made = [h("div", h("dt", name), h("dd", value)) for name, value in listed]
     return h("dl", made, class_="figures")
 
 
-def report(desk: Desk) -> bytes:
-    """What was read and what was not."""
-    told, stats = desk.library.report, desk.stats
-    equations, coverage = told["equations"], told["coverage"]
-    silent = coverage["displays_unaccounted"]
+def report(service: Service) -> bytes:
+    """The reading report: what was read, what was not, and why."""
+    counts, stats = service.library.report, service.stats
+    equations, coverage = counts["equations"], counts["coverage"]
+    nested = coverage["displays_unaccounted"]
     parts = [
         figures((
-            ("articles read", f"{told['articles']:,}"),
-            ("of them in part", f"{told['partial']:,}"),
-            ("sources skipped", f"{told['skipped']['total']:,}"),
+            ("articles read", f"{counts['articles']:,}"),
+            ("read in part", f"{counts['partial']:,}"),
+            ("sources skipped", f"{counts['skipped']['total']:,}"),
             ("equations", f"{stats['equations']:,}"),
             ("displays lost", f"{equations['lost']:,}"),
-            *([("displays empty or within another", f"{silent:,}")] if silent else []),
-            ("words", f"{told['words']:,}"),
-            ("of displays read", percent(coverage["displays"])),
+            *([("displays empty or nested", f"{nested:,}")] if nested else []),
+            ("words", f"{counts['words']:,}"),
+            ("displays read", percent(coverage["displays"])),
         )),
         table("Collections", ["collection", "#articles", "#words", "#equations", "#numbered"], [
             [name or "(none)", c["articles"], c["words"], c["equations"], c["numbered"]]
-            for name, c in told["collections"].items()]),
-        table("Skipped, by cause", ["cause", "#sources"], [
-            [cause, count] for cause, count in told["skipped"]["causes"].items()]),
+            for name, c in counts["collections"].items()]),
+        table("Skipped sources by cause", ["cause", "#sources"], [
+            [cause, count] for cause, count in counts["skipped"]["causes"].items()]),
         table("Skipped sources", ["source", "cause"], [
-            # what a source is called, not where it lies
-            [PurePath(s["source"]).name, s["cause"]] for s in told["skipped_sources"]]),
+            # its name, not its path on the server
+            [PurePath(s["source"]).name, s["cause"]] for s in counts["skipped_sources"]]),
         table("Articles read in part", ["article", "cause", "where"], [
             [h("a", p["article"], href=article_link(p["article"])), p["cause"],
-             place(p["file"], p["line"])] for p in told.get("partial_articles", [])]),
-        table("What was not read, or not surely", ["cause", "#times", "#articles", "for example"], [
+             place(p["file"], p["line"])] for p in counts.get("partial_articles", [])]),
+        table("Problems", ["cause", "#occurrences", "#articles", "examples"], [
             [p["cause"], p["count"], p["articles"], _examples(p["examples"])]
-            for p in told["problems"]]),
-        table("Articles with displays that were not read",
+            for p in counts["problems"]]),
+        table("Articles with unread displays",
               ["article", "#displays", "#not read", "#read"], [
             [h("a", w["article"], href=article_link(w["article"])), w["opened"], w["lost"],
              percent(w["coverage"])] for w in coverage["worst"]]),
-        table("Unknown commands", ["command", "#times", "#articles", "most in"], [
+        table("Unknown commands", ["command", "#occurrences", "#articles", "most frequent in"], [
             [h("code", u["macro"]), u["count"], u["articles"], u.get("example", "")]
-            for u in told["unknown_macros"]]),
-        table("Near-duplicates", ["articles"], [[", ".join(names)] for names in told["clusters"]],
-              "More than a fifth of their runs of eight words are the same."),
+            for u in counts["unknown_macros"]]),
+        table("Near-duplicates", ["articles"], [[", ".join(names)] for names in counts["clusters"]],
+              "Articles that share more than a fifth of their eight-word sequences."),
     ]  # fmt: skip
-    return page("What was read", h("h1", "What was read, and what was not"), parts, stats=stats,
+    return page("Reading report", h("h1", "Reading report"), parts, stats=stats,
                 here="/report")  # fmt: skip
 
 
@@ -98,45 +99,45 @@ def _examples(examples: list[Json]) -> list[str]:
 # ------------------------------------------------------------ the model
 
 
-def model(desk: Desk) -> bytes | None:
-    """The model's card, with the curve of its training; None where there is no model."""
-    made, stats = desk.library.model, desk.stats
+def model(service: Service) -> bytes | None:
+    """The model card, with the training curve; None if the library has no model."""
+    made, stats = service.library.model, service.stats
     if made is None:
         return None
-    told = desk.library.report.get("model") or {}
+    measured = service.library.report.get("model") or {}
     settings = made.config.get("settings", {})
     numbers = [(kind, f"{len(keys):,}") for kind, keys in made.keys.items()]
-    if told.get("validation") is not None:
-        numbers.append(("validation", f"{told['validation']:.3f}"))
-        numbers.append(("chance", f"{told['chance']:.3f}"))
+    if measured.get("validation") is not None:
+        numbers.append(("validation", f"{measured['validation']:.3f}"))
+        numbers.append(("chance", f"{measured['chance']:.3f}"))
     shown = {
         name: value
         for name, value in settings.items()
         if isinstance(value, int | float | str) and value != "" and name != "words"
     }
     lacks = [
-        [kind, told["lacks"][kind], told["lacks"].get(f"{kind}_occurrences", 0)]
+        [kind, measured["lacks"][kind], measured["lacks"].get(f"{kind}_occurrences", 0)]
         for kind in ("words", "units")
-        if told.get("lacks", {}).get(kind)
+        if measured.get("lacks", {}).get(kind)
     ]
     return page(
         "Model",
-        h("h1", "The model"),
-        h("p", f"{made.config['model']}: vectors of words, equations and the units of equations,"
-          " learned from the text around equations.", class_="lead"),
+        h("h1", "Model"),
+        h("p", f"{made.config['model']}: vectors of words, of equations and of their units,"
+          " learned from the text around the equations.", class_="lead"),
         figures(numbers),
         _training(made.history),
         table("Settings", ["setting", "value"], [[k, str(v)] for k, v in shown.items()]),
-        table("What it does not know", ["kind", "#of the library", "#occurrences"], lacks),
+        table("Words and units without a vector", ["kind", "#distinct", "#occurrences"], lacks),
         h("section", h("h2", "Licence"),
-          h("p", "The vectors derive from the papers of the collection, which belong to their"
-            " authors. Whoever shares them sees to it that the licences of the papers allow it.")),
+          h("p", "The vectors are derived from the papers of the collection, which belong to"
+            " their authors. Share them only if the licences of the papers allow it.")),
         stats=stats, here="/model",
     )  # fmt: skip
 
 
 def _training(history: list[Json]) -> Html | None:
-    """The held-out score after each iteration, a line for each pass."""
+    """The validation score after each iteration, one line for each pass."""
     lines: dict[str, list[tuple[int, float]]] = {}
     for at, step in enumerate(history):
         for name, value in (step.get("validation") or {}).items():
@@ -152,25 +153,27 @@ def _training(history: list[Json]) -> Html | None:
     return h(
         "section",
         h("h2", "Training"),
-        h("p", "The log-likelihood of held-out words after each iteration; higher is better.",
+        h("p", "Log-likelihood of held-out words after each iteration; higher is better.",
           class_="note"),
         curve(lines, len(history)),
-        h("details", h("summary", "As numbers"),
+        h("details", h("summary", "Show the numbers"),
           table("Iterations", ["pass", "#iteration", "validation"], rows)),
     )  # fmt: skip
 
 
 def curve(lines: dict[str, list[tuple[int, float]]], steps: int) -> Html:
-    """Lines in one picture, drawn as SVG without a style of its own."""
+    """A line chart as SVG; the style sheet sets its colours."""
     values = [value for points in lines.values() for _, value in points]
     low, high = min(values), max(values)
     span = (high - low) or 1.0
 
     def x(step: float) -> str:
-        return f"{_EDGE + (step - 1) / max(1, steps - 1) * (_WIDTH - 2 * _EDGE - 40):.1f}"
+        return f"{_MARGIN + (step - 1) / max(1, steps - 1) * (_CURVE_WIDTH - 2 * _MARGIN - 40):.1f}"
 
     def y(value: float) -> str:
-        return f"{_HEIGHT - _EDGE - (value - low) / span * (_HEIGHT - 2 * _EDGE):.1f}"
+        return (
+            f"{_CURVE_HEIGHT - _MARGIN - (value - low) / span * (_CURVE_HEIGHT - 2 * _MARGIN):.1f}"
+        )
 
     drawn = []
     for rank, (name, points) in enumerate(lines.items()):
@@ -187,21 +190,28 @@ def curve(lines: dict[str, list[tuple[int, float]]], steps: int) -> Html:
             )
         )
     ticks = [
-        h("text", f"{value:.2f}", x=str(_EDGE - 8), y=y(value), class_="tick")
+        h("text", f"{value:.2f}", x=str(_MARGIN - 8), y=y(value), class_="tick")
         for value in (low, (low + high) / 2, high)
     ]
     rules = [
-        h("line", x1=str(_EDGE), x2=str(_WIDTH - _EDGE), y1=y(value), y2=y(value), class_="rule")
+        h(
+            "line",
+            x1=str(_MARGIN),
+            x2=str(_CURVE_WIDTH - _MARGIN),
+            y1=y(value),
+            y2=y(value),
+            class_="rule",
+        )
         for value in (low, (low + high) / 2, high)
     ]
-    said = "; ".join(f"{name} from {p[0][1]:.2f} to {p[-1][1]:.2f}" for name, p in lines.items())
+    summary = "; ".join(f"{name} from {p[0][1]:.2f} to {p[-1][1]:.2f}" for name, p in lines.items())
     return h(
         "svg",
-        h("title", f"Held-out score over {steps} iterations: {said}"),
+        h("title", f"Validation score over {steps} iterations: {summary}"),
         rules,
         ticks,
         drawn,
-        viewBox=f"0 0 {_WIDTH} {_HEIGHT}",
+        viewBox=f"0 0 {_CURVE_WIDTH} {_CURVE_HEIGHT}",
         role="img",
         class_="curve",
     )

@@ -1,5 +1,5 @@
-// The map: points as pixels, words of regions above them, the equation under the pointer. Data
-// comes from /v1/map; `make`, `math`, `ask` and `address` are those of page.js.
+// Draws the map: points as pixels, labels of regions, and the equation under the pointer. The data
+// comes from /v1/map; `make`, `math`, `ask` and `address` are defined in page.js.
 "use strict";
 
 {
@@ -7,44 +7,44 @@
   const canvas = figure.querySelector("canvas");
   const shown = figure.querySelector(".shown");
   const pen = canvas.getContext("2d", { alpha: false });
-  const REACH = 14; // how far from a point it is still meant, in pixels of the page
-  const NEAREST = 64; // how much larger than all of it the map can become
-  const CELLS = 128; // of each side, by which points are found
+  const REACH = 14; // pointer distance at which a point is hit, in CSS pixels
+  const NEAREST = 64; // highest zoom
+  const CELLS = 128; // grid cells on each side, for finding points
 
-  let map = null; // what the API says, arrays unpacked
-  let lit = null; // of each point how well it answers; null where nothing was asked
+  let map = null; // the answer of the API, with decoded arrays
+  let lit = null; // scores of the matching points; null without a query
   let colours = null;
   let image = null, pixels = null;
-  let width = 0, height = 0, ratio = 1; // of the canvas in pixels of the page; device pixels each
-  const view = { x: 0.5, y: 0.5, zoom: 1 }; // the middle, of a map from 0 to 1
-  const home = { x: 0.5, y: 0.5, zoom: 1 }; // where all is seen
-  const extent = { x: 1, y: 1 }; // of the points
-  let chosen = -1; // the point that is shown
-  let waiting = false; // for the next frame
+  let width = 0, height = 0, ratio = 1; // canvas size in CSS pixels; device pixels per CSS pixel
+  const view = { x: 0.5, y: 0.5, zoom: 1 }; // centre, in map coordinates from 0 to 1
+  const home = { x: 0.5, y: 0.5, zoom: 1 }; // the view that shows everything
+  const extent = { x: 1, y: 1 }; // size of the area with points
+  let chosen = -1; // the point whose equation is shown, or -1
+  let waiting = false; // whether a frame is requested
 
   // ---------------------------------------------------------- data
 
   function unpacked(text, Kind) {
     const bytes = Uint8Array.from(atob(text), (char) => char.charCodeAt(0));
-    return new Kind(bytes.buffer); // little-endian, as all machines with a browser are
+    return new Kind(bytes.buffer); // little-endian, like all machines with browsers
   }
 
-  function read(told) {
+  function read(data) {
     const made = {
-      ...told,
-      x: Float32Array.from(unpacked(told.x, Uint16Array), (at) => at / told.side),
-      y: Float32Array.from(unpacked(told.y, Uint16Array), (at) => at / told.side),
-      equation: unpacked(told.equation, Uint32Array),
-      collection: unpacked(told.collection, Uint8Array),
+      ...data,
+      x: Float32Array.from(unpacked(data.x, Uint16Array), (at) => at / data.side),
+      y: Float32Array.from(unpacked(data.y, Uint16Array), (at) => at / data.side),
+      equation: unpacked(data.equation, Uint32Array),
+      collection: unpacked(data.collection, Uint8Array),
     };
-    // points by cells: those of cell c stand at starts[c] up to starts[c + 1]
+    // points sorted by cell: those of cell c are inCells[starts[c]] to inCells[starts[c + 1] - 1]
     const cells = Uint16Array.from(made.x, (x, at) => cell(x) + CELLS * cell(made.y[at]));
     made.starts = new Uint32Array(CELLS * CELLS + 1);
     for (const at of cells) made.starts[at + 1] += 1;
     for (let at = 0; at < CELLS * CELLS; at += 1) made.starts[at + 1] += made.starts[at];
     const free = made.starts.slice();
-    made.inCells = new Uint32Array(told.points);
-    for (let point = 0; point < told.points; point += 1) made.inCells[free[cells[point]]++] = point;
+    made.inCells = new Uint32Array(data.points);
+    for (let point = 0; point < data.points; point += 1) made.inCells[free[cells[point]]++] = point;
     return made;
   }
 
@@ -52,7 +52,7 @@
     return Math.max(0, Math.min(CELLS - 1, Math.floor(at * CELLS)));
   }
 
-  /** How far the points reach, and the middle between them. */
+  /** Compute the area with points, and its centre. */
   function measure() {
     for (const axis of ["x", "y"]) {
       const low = map[axis].reduce((one, other) => Math.min(one, other), 1);
@@ -63,7 +63,7 @@
     Object.assign(view, home);
   }
 
-  /** The name of a point's equation: articles have the places of their first ones. */
+  /** The name of a point's equation; `map.articles` has the position of each first equation. */
   function nameOf(point) {
     const place = map.equation[point];
     let low = 0, high = map.articles.length;
@@ -76,7 +76,7 @@
 
   // ---------------------------------------------------------- view
 
-  // at zoom 1 all points are seen
+  // at zoom 1 all points are visible
   const scale = () => Math.min(width / extent.x, height / extent.y) * 0.92 * view.zoom;
   const onScreen = (x, y) => [(x - view.x) * scale() + width / 2,
     (y - view.y) * scale() + height / 2];
@@ -95,7 +95,7 @@
     moved();
   }
 
-  /** Larger or smaller; what is at a place of the screen stays there. */
+  /** Zoom, keeping the point at a screen position fixed. */
   function zoom(factor, left = width / 2, top = height / 2) {
     const [x, y] = onMap(left, top);
     view.zoom *= factor;
@@ -112,7 +112,7 @@
     bounded();
     redraw();
     clearTimeout(settled);
-    settled = setTimeout(() => { // the address is that of what is seen
+    settled = setTimeout(() => { // the URL describes the view
       const place = [view.x, view.y, view.zoom].map((each) => each.toFixed(4)).join(",");
       history.replaceState(null, "", `${location.pathname}${location.search}#${place}`);
     }, 250);
@@ -155,7 +155,7 @@
 
   const groupOf = (row) => (row < 8 ? colours.groups[row] : colours.soft);
 
-  /** The pixels that a disc covers, from its middle, and how much of each, from 0 to 256. */
+  /** The pixel offsets that a disc covers, with the coverage of each from 0 to 256. */
   function disc(radius) {
     const reach = Math.ceil(radius), steps = [], parts = [];
     for (let down = -reach; down <= reach; down += 1) {
@@ -184,11 +184,11 @@
   function drawPoints() {
     const [red, green, blue] = colours.paper;
     pixels.fill((0xff000000 | (blue << 16) | (green << 8) | red) >>> 0);
-    // far away many points are small, near by few are large
+    // points grow when zoomed in, and with fewer points
     const few = Math.sqrt(20000 / Math.max(map.points, 200));
     const radius = ratio * Math.min(6, 1.1 * Math.min(2.5, few) * view.zoom ** 0.4);
     const shape = disc(radius), bright = disc(radius + 1.6 * ratio);
-    const strength = lit ? Math.min(110, 44 * few) : 150; // who answers is seen among the others
+    const strength = lit ? Math.min(110, 44 * few) : 150; // dim the points that do not match
     const size = scale() * ratio;
     const left = image.width / 2 - view.x * size, top = image.height / 2 - view.y * size;
     const { x, y, collection, points } = map;
@@ -205,9 +205,9 @@
     pen.putImageData(image, 0, 0);
   }
 
-  /** How clearly a level of labels is seen: each has its own distance. */
+  /** The opacity of a level of labels: each level has its own zoom range. */
   function clarity(level) {
-    const at = Math.log2(view.zoom); // 0 where all is seen
+    const at = Math.log2(view.zoom); // 0 if everything is visible
     const middle = [0, 1.8, 3.6][level], last = map.labels[map.labels.length - 1].level === level;
     const far = at < middle ? middle - at : last ? 0 : at - middle;
     const reach = level === 0 && at < middle ? 9 : 1.5;
@@ -267,9 +267,9 @@
     redraw();
   }
 
-  // ---------------------------------------------------------- the equation that is meant
+  // ---------------------------------------------------------- the equation under the pointer
 
-  /** The point nearest to a place of the screen, within reach; -1 where there is none. */
+  /** The point nearest to a screen position, within reach; -1 if there is none. */
   function nearest(left, top, reach = REACH) {
     const [x, y] = onMap(left, top), far = reach / scale();
     let best = -1, least = far * far;
@@ -277,7 +277,7 @@
       const distance = ((map.x[point] - x) ** 2 + (map.y[point] - y) ** 2) * bonus;
       if (distance < least) { least = distance; best = point; }
     };
-    if (lit) for (const point of lit.keys()) look(point, 0.25); // those that answer are meant first
+    if (lit) for (const point of lit.keys()) look(point, 0.25); // prefer matching points
     if (best >= 0) return best;
     for (let row = cell(y - far); row <= cell(y + far); row += 1) {
       const first = map.starts[row * CELLS + cell(x - far)];
@@ -287,7 +287,7 @@
     return best;
   }
 
-  const known = new Map(); // equations that were asked for
+  const known = new Map(); // requests for equations, by name
   let asking = 0;
 
   function show(point) {
@@ -309,14 +309,14 @@
         known.delete(name);
         content = [make("p", { class: "note" }, error.message)];
       }
-      if (chosen !== point) return; // somebody moved on
+      if (chosen !== point) return; // the pointer moved on
       shown.replaceChildren(...content);
       shown.hidden = false;
       beside();
     }, 60);
   }
 
-  /** Put the card next to its point, within the map. */
+  /** Place the card next to its point, within the map. */
   function beside() {
     if (shown.hidden) return;
     const [left, top] = onScreen(map.x[chosen], map.y[chosen]);
@@ -357,7 +357,7 @@
     }
     fingers.set(event.pointerId, now);
     const other = [...fingers].find(([id]) => id !== event.pointerId);
-    if (other) { // two fingers: what is between them grows
+    if (other) { // two fingers: zoom around the other finger
       const spread = (one) => Math.hypot(one[0] - other[1][0], one[1] - other[1][1]) || 1;
       zoom(spread(now) / spread(before), other[1][0], other[1][1]);
       return;
@@ -375,7 +375,7 @@
     if (!was || !map || event.type === "pointercancel" || dragged > 4) return;
     const touched = event.pointerType !== "mouse";
     const point = nearest(...place(event), touched ? 2 * REACH : REACH);
-    if (touched && point !== chosen) show(point); // a finger does not hover: first show, then open
+    if (touched && point !== chosen) show(point); // touch has no hover: show first, then open
     else open(point);
   }
 
@@ -433,12 +433,12 @@
 
   async function start() {
     const query = figure.dataset.query;
-    const [told, answer] = await Promise.all([ask("/v1/map"),
+    const [data, answer] = await Promise.all([ask("/v1/map"),
       query ? ask("/v1/map/hits", { q: query }).catch(() => null) : null]);
-    map = read(told);
+    map = read(data);
     if (answer) lit = new Map(answer.points.map((point, at) => [point, answer.scores[at]]));
-    canvas.setAttribute("aria-label", `Map of ${map.points.toLocaleString("en")} kinds of equations`
-      + (lit ? `, ${lit.size} of them lit for ${query}` : ""));
+    canvas.setAttribute("aria-label", `Map of ${map.points.toLocaleString("en")} equations`
+      + (lit ? `, ${lit.size} of them highlighted for ${query}` : ""));
     legend();
     measure();
     fromAddress();

@@ -1,6 +1,6 @@
-// What the page does beyond its links: suggestions and a preview while a query is typed, panels
-// that open on a card, copying, keys, and the words of an equation's window. All data comes from
-// the API under /v1/. Without this file every link still leads somewhere.
+// Enhances the pages: suggestions and a preview while a query is typed, panels that open on a card,
+// copying, keyboard shortcuts, and highlighting the window of an equation. All data comes from the
+// API under /v1/. Without JavaScript, the same content is reached by ordinary links.
 "use strict";
 
 // ------------------------------------------------------------ making elements
@@ -13,7 +13,7 @@ const ATTRIBUTES = new Set(("class display displaystyle mathvariant stretchy sym
   "rspace minsize maxsize largeop movablelimits form accent accentunder linethickness width " +
   "mathsize").split(" "));
 
-/** An element with text and other elements in it; text is never read as HTML. */
+/** Create an element; strings become text nodes and are never parsed as HTML. */
 function make(tag, attributes = {}, ...children) {
   const made = document.createElement(tag);
   for (const [name, value] of Object.entries(attributes)) {
@@ -23,7 +23,7 @@ function make(tag, attributes = {}, ...children) {
   return made;
 }
 
-/** MathML from the API, rebuilt of known elements and attributes alone. */
+/** Rebuild MathML from the API, keeping only known elements and attributes. */
 function math(text) {
   const parsed = new DOMParser().parseFromString(text, "application/xml");
   const build = (node) => {
@@ -48,7 +48,7 @@ function prose(pieces) {
   });
 }
 
-/** An equation in a frame of its own, named by its number where it has one. */
+/** An equation in a frame that scrolls sideways, labelled by its number if it has one. */
 function sheet({ mathml, number, ordinal }) {
   const name = number ? ` (${number})` : ordinal ? ` no. ${ordinal}` : "";
   const made = make("div", { class: "sheet", role: "group", "aria-label": `Equation${name}` },
@@ -57,7 +57,7 @@ function sheet({ mathml, number, ordinal }) {
   return made;
 }
 
-// only what can be moved sideways is a stop for whoever walks by keys
+// a frame is focusable only if its content overflows, so that Tab skips the others
 const frames = new ResizeObserver((changed) => {
   for (const { target } of changed) {
     if (target.scrollWidth > target.clientWidth) target.tabIndex = 0;
@@ -74,22 +74,22 @@ function articleAddress(name) {
   return `/articles/${name.split("/").map(encodeURIComponent).join("/")}`;
 }
 
-/** What the API answers; otherwise an error whose message is a sentence for people. */
+/** The answer of the API; throws an Error with a message for the user if the request fails. */
 async function ask(path, values) {
-  let said;
+  let message;
   try {
     const response = await fetch(values ? address(path, values) : path);
     const answer = await response.json();
     if (response.ok) return answer;
-    said = answer.error[0].toUpperCase() + answer.error.slice(1);
-    if (!said.endsWith("?")) said += ".";
-  } catch { // nobody is there, or somebody who is not the API
-    said = "The server does not answer.";
+    message = answer.error[0].toUpperCase() + answer.error.slice(1);
+    if (!message.endsWith("?")) message += ".";
+  } catch { // no connection, or the answer is not JSON from the API
+    message = "The server does not respond.";
   }
-  throw new Error(said);
+  throw new Error(message);
 }
 
-/** Whether a click means this page: with a key held down it is for the browser. */
+/** Whether a click is meant for this page: with a modifier key, the browser handles it. */
 function isPlain(event) {
   return !(event.ctrlKey || event.metaKey || event.shiftKey || event.button);
 }
@@ -110,7 +110,7 @@ function smallCard(hit) {
   const own = address("/equation", { name: hit.id });
   const read = articleAddress(hit.article);
   const number = hit.number ? make("span", { class: "number" }, `(${hit.number})`) : null;
-  const links = [["similar", "Similar"], ["describe", "In words"], ["source", "LaTeX"]].map(
+  const links = [["similar", "Similar"], ["describe", "Describe"], ["source", "LaTeX"]].map(
     ([panel, name]) => make("a", { href: `${own}#${panel}`, "data-panel": panel }, name));
   return make("li", { class: "card", "data-id": hit.id },
     make("div", { class: "formula" }, sheet(hit), number),
@@ -124,28 +124,28 @@ function smallCard(hit) {
 const PANELS = {
   async similar(card) {
     const answer = await ask("/v1/similar", { equation: name(card), size: 4 });
-    if (!answer.hits.length) return [note("No equation is like this one.")];
+    if (!answer.hits.length) return [note("No similar equations.")];
     const query = card.dataset.id || `$${card.dataset.latex}$`;
     return [
       make("ol", { class: "hits" }, answer.hits.map(smallCard)),
       make("p", { class: "turn" }, make("a", { href: address("/", { q: query }) },
-        "More like it →")),
+        "More similar equations →")),
     ];
   },
 
   async describe(card) {
     const answer = await ask("/v1/describe", { equation: name(card), count: 8 });
     if (!answer.words.length) {
-      return [note("No equation here is like this one: nothing is said of it.")];
+      return [note("The library has no similar equation that could describe this one.")];
     }
     const most = answer.words[0].score || 1;
-    const rows = answer.words.map((said) => {
-      const from = said.article && make("cite", {},
-        make("a", { href: articleAddress(said.article) }, said.article));
+    const rows = answer.words.map((each) => {
+      const from = each.article && make("cite", {},
+        make("a", { href: articleAddress(each.article) }, each.article));
       return make("li", {},
-        make("a", { class: "word", href: address("/", { q: said.word }) }, said.word),
-        meter(said.score / most),
-        said.sentence.length ? make("p", {}, prose(said.sentence), from) : null);
+        make("a", { class: "word", href: address("/", { q: each.word }) }, each.word),
+        meter(each.score / most),
+        each.sentence.length ? make("p", {}, prose(each.sentence), from) : null);
     });
     return [...answer.notes.map(note), make("ol", { class: "said" }, rows)];
   },
@@ -171,7 +171,7 @@ const PANELS = {
 
   async source(card) {
     const found = await ask(`/v1/equations/${encodeURIComponent(card.dataset.id)}`);
-    return [copied("LaTeX", found.latex), copied("Reference", found.reference)];
+    return [copied("LaTeX", found.latex), copied("BibTeX", found.reference)];
   },
 };
 
@@ -183,7 +183,7 @@ function name(card) {
   return card.dataset.id || card.dataset.latex;
 }
 
-/** Open what a link of a card promises, in the card; close it when it is open. */
+/** Open the panel of a link in its card, or close it if it is open. */
 async function toggle(link) {
   const card = link.closest("[data-id], [data-latex]");
   const kind = link.dataset.panel;
@@ -193,13 +193,13 @@ async function toggle(link) {
     other.setAttribute("aria-expanded", "false");
   }
   if (open) {
-    if (open.contains(document.activeElement)) link.focus(); // who was in it does not get lost
+    if (open.contains(document.activeElement)) link.focus(); // keep the focus when its element is removed
     open.remove();
     if (open.dataset.kind === kind) return;
   }
   const panel = make("div", { class: "panel", "data-kind": kind, role: "region",
     "aria-label": link.textContent, "aria-live": "polite" },
-  make("p", { class: "waiting" }, "…"));
+  make("p", { class: "waiting" }, "Loading…"));
   card.append(panel);
   link.setAttribute("aria-expanded", "true");
   try {
@@ -230,7 +230,7 @@ document.addEventListener("click", async (event) => {
     await navigator.clipboard.writeText(code.textContent);
     button.textContent = "Copied";
   } catch {
-    getSelection().selectAllChildren(code); // where we may not write: ready for Ctrl-C
+    getSelection().selectAllChildren(code); // no clipboard access: ready for Ctrl-C
     button.textContent = "Selected";
   }
   setTimeout(() => { button.textContent = "Copy"; }, 1500);
@@ -242,7 +242,7 @@ const box = document.getElementById("q");
 const list = document.getElementById("suggestions");
 const preview = document.getElementById("preview");
 
-/** The word at the caret, unless it stands in LaTeX. */
+/** The word before the caret, unless it is part of LaTeX. */
 function wordAt(text, caret) {
   const before = text.slice(0, caret);
   if (before.split("$").length % 2 === 0 || /[\\^_{}=]/.test(text.replace(/\$[^$]*\$/g, ""))) {
@@ -258,12 +258,12 @@ function choose(word) {
   box.value = `${box.value.slice(0, start)}${word} ${box.value.slice(caret).trimStart()}`;
   box.selectionStart = box.selectionEnd = start + word.length + 1;
   box.focus();
-  box.dispatchEvent(new Event("input")); // what was asked for before is not wanted any more
+  box.dispatchEvent(new Event("input")); // cancel the pending suggestions
   close();
 }
 
 function close() {
-  asked += 1; // an answer that is still to come opens nothing
+  turns += 1; // ignore answers that are still pending
   list.hidden = true;
   list.replaceChildren();
   box.setAttribute("aria-expanded", "false");
@@ -279,17 +279,17 @@ function select(step) {
   else box.removeAttribute("aria-activedescendant");
 }
 
-let asked = 0; // the turn whose suggestions are wanted
+let turns = 0; // number of the latest request; older answers are ignored
 
 async function typed(turn) {
   const text = box.value;
-  const word = turn === asked ? wordAt(text, box.selectionStart) : "";
+  const word = turn === turns ? wordAt(text, box.selectionStart) : "";
   const [known, read] = await Promise.all([
     word ? ask("/v1/suggest", { start: word, count: 7 }).catch(() => null) : null,
     text.trim() ? ask("/v1/render", { q: text }).catch(() => null) : null,
   ]);
   if (text === box.value) show(read);
-  if (turn !== asked) return; // somebody typed on, or chose, or went away
+  if (turn !== turns) return; // the user typed on, chose a word or left the box
   const words = known ? known.words.filter((each) => each !== word.toLowerCase()) : [];
   list.replaceChildren(...words.map((each, at) => make("li",
     { role: "option", id: `suggestion-${at}`, "aria-selected": "false" }, each)));
@@ -300,7 +300,7 @@ async function typed(turn) {
 function show(read) {
   const formulas = read ? read.formulas : [];
   preview.replaceChildren(...formulas.map((formula) => math(formula.mathml)),
-    ...(read && read.open ? [note("A dollar is still open.")] : []));
+    ...(read && read.open ? [note("Missing closing dollar sign.")] : []));
   preview.hidden = !preview.childNodes.length;
 }
 
@@ -311,7 +311,7 @@ if (box && list) {
   box.setAttribute("aria-expanded", "false");
   let waiting = 0;
   box.addEventListener("input", () => {
-    const turn = ++asked;
+    const turn = ++turns;
     clearTimeout(waiting);
     waiting = setTimeout(() => typed(turn), 120);
   });
@@ -327,20 +327,20 @@ if (box && list) {
   box.addEventListener("blur", close);
   list.addEventListener("mousedown", (event) => {
     const item = event.target.closest("li");
-    event.preventDefault(); // the box keeps the focus
+    event.preventDefault(); // keep the focus in the box
     if (item) choose(item.textContent);
   });
   box.form.addEventListener("submit", () => {
-    // an address without empty fields is one that people can read
+    // leave empty fields out of the URL
     const empty = [...box.form.elements].filter((field) => field.name && !field.value);
     for (const field of empty) field.disabled = true;
-    setTimeout(() => { for (const field of empty) field.disabled = false; }); // it was read
+    setTimeout(() => { for (const field of empty) field.disabled = false; }); // after submission
   });
 }
 
 // ------------------------------------------------------------ the window of an equation
 
-/** Mark the words that an equation is learned from; none where it was chosen already. */
+/** Highlight the window of an equation, or remove the highlight if it is chosen already. */
 function chooseEquation(display) {
   const was = document.querySelector(".display.chosen");
   for (const word of document.querySelectorAll(".w.on")) word.classList.remove("on");
@@ -376,8 +376,9 @@ document.addEventListener("click", (event) => {
 // ------------------------------------------------------------ keys
 
 const KEYS = [
-  ["/", "to the query"], ["j  k", "next, previous"], ["s", "similar"], ["d", "in words"],
-  ["w", "why"], ["l", "LaTeX"], ["Enter", "read it in its article"], ["Esc", "close"],
+  ["/", "Go to the search box"], ["j  k", "Next, previous equation"], ["s", "Similar equations"],
+  ["d", "Describe"], ["w", "Why it matches"], ["l", "LaTeX"], ["Enter", "Read the article"],
+  ["Esc", "Close"],
 ];
 const opener = document.getElementById("keys");
 
@@ -391,14 +392,14 @@ function help() {
     const check = make("input", { type: "checkbox", id: "keys-on" });
     check.checked = keysAreOn();
     check.addEventListener("change", () => {
-      try { localStorage.setItem("keys", check.checked ? "on" : "off"); } catch { /* not kept */ }
+      try { localStorage.setItem("keys", check.checked ? "on" : "off"); } catch { /* not saved */ }
     });
-    const rows = KEYS.flatMap(([key, said]) => [
+    const rows = KEYS.flatMap(([key, action]) => [
       make("dt", {}, key.split("  ").flatMap((each) => [make("kbd", {}, each), " "])),
-      make("dd", {}, said)]);
+      make("dd", {}, action)]);
     dialog = make("dialog", { "aria-labelledby": "keys-title" },
-      make("h2", { id: "keys-title" }, "Keys"), make("dl", {}, rows),
-      make("p", {}, make("label", {}, check, " single keys are on")),
+      make("h2", { id: "keys-title" }, "Keyboard shortcuts"), make("dl", {}, rows),
+      make("p", {}, make("label", {}, check, " Enable single-key shortcuts")),
       make("form", { method: "dialog" }, make("button", { class: "plain" }, "Close")));
     document.body.append(dialog);
   }
@@ -429,7 +430,7 @@ document.addEventListener("keydown", (event) => {
   const typing = event.target.closest("input, select, textarea, dialog");
   const card = event.target.closest(".card, .display");
   if (event.key === "Escape") {
-    // the nearest panel around: that of the card, or the one that the card stands in
+    // the innermost open panel: in this card, or in a card that contains it
     let around = card;
     while (around && !around.querySelector(":scope > .panel")) {
       around = around.parentElement.closest(".card, .display");

@@ -1,0 +1,169 @@
+"""An article for display: headings, paragraphs and equations in reading order.
+
+Each equation has a window: the words around it from which the model learned it. Words in the text
+know the equations whose windows they are in. A long article is split into parts.
+"""
+
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
+
+from eqemb.article import Article, Equation, tokenize
+from eqemb.formula.running_text import plain_text
+from eqemb.search.snippets import Piece, around_equation, inline_math, merge_text, pieces
+from eqemb.server.snippets import PAGE
+
+#: Most equations and characters in one part of an article; a single paragraph may exceed them.
+_PART_EQUATIONS, _PART_CHARACTERS = 40, 40_000
+
+Json = dict[str, Any]
+
+_MAX_TITLE = 500  # characters; a longer paragraph is not compared with the title
+
+
+class TextBlock(NamedTuple):
+    """A paragraph of an article's text; its mathematics is not rendered yet."""
+
+    source: str
+    """As written, to recognise headings."""
+    parts: list[tuple[str, Any]]
+    """Pairs of kind and value: text, a word with the equations near it, math, an equation."""
+
+
+def paragraphs(article: Article, windows: dict[int, list[int]]) -> Iterator[TextBlock]:
+    """The paragraphs of an article; `windows` maps word numbers to the equations near them."""
+    equations, word = iter(article.equations), 0
+    for source in article.text.split("\n\n"):
+        parts: list[tuple[str, Any]] = []
+        end = 0
+        for token in tokenize(source):
+            parts.append(("text", source[end : token.start].replace("\n", " ")))
+            end = token.end
+            if token.kind == "equation":
+                parts.append((token.kind, next(equations)))
+            elif token.kind == "word":
+                parts.append((token.kind, (token.text, windows.get(word, []))))
+                word += 1
+            else:
+                parts.append((token.kind, token.text))
+        parts.append(("text", source[end:].replace("\n", " ")))
+        yield TextBlock(" ".join(source.split()), parts)
+
+
+class Windows(NamedTuple):
+    """The words around the equations of an article."""
+
+    near: dict[int, list[int]]
+    """Maps the number of a word to the ordinals of the equations near it."""
+    words: dict[int, list[str]]
+    """Maps the ordinal of an equation to its words, in order."""
+
+
+def windows(article: Article, size: int, is_known: Callable[[str], bool]) -> Windows:
+    """For each equation the nearest known words, half of them before and half after it."""
+    known: list[tuple[int, str]] = []
+    positions: list[int] = []
+    count = 0
+    for source in article.text.split("\n\n"):
+        for token in tokenize(source):
+            if token.kind == "equation":
+                positions.append(len(known))
+            elif token.kind == "word":
+                if is_known(token.text.lower()):
+                    known.append((count, token.text.lower()))
+                count += 1
+    near: dict[int, list[int]] = {}
+    words: dict[int, list[str]] = {}
+    half = size // 2
+    for ordinal, position in enumerate(positions, 1):
+        inside = known[max(0, position - half) : position + half]
+        words[ordinal] = [word for _, word in inside]
+        for number, _ in inside:
+            near.setdefault(number, []).append(ordinal)
+    return Windows(near, words)
+
+
+def split_into_parts(blocks: list[TextBlock]) -> list[list[TextBlock]]:
+    """Paragraphs grouped into parts small enough for one page."""
+    parts: list[list[TextBlock]] = [[]]
+    equations = size = 0
+    for block in blocks:
+        own = sum(kind == "equation" for kind, _ in block.parts)
+        if parts[-1] and (
+            equations + own > _PART_EQUATIONS or size + len(block.source) > _PART_CHARACTERS
+        ):
+            parts.append([])
+            equations = size = 0
+        parts[-1].append(block)
+        equations, size = equations + own, size + len(block.source)
+    return parts
+
+
+def part_of_equation(parts: list[list[TextBlock]], ordinal: int) -> int:
+    """The number, from 1, of the part that contains an equation."""
+    for number, part in enumerate(parts, 1):
+        for block in part:
+            if any(kind == "equation" and e.ordinal == ordinal for kind, e in block.parts):
+                return number
+    return 1
+
+
+def display_blocks(
+    part: list[TextBlock],
+    article: Article,
+    show_equation: Callable[[Equation], Json],
+    reach: int | None,
+) -> Iterator[Json]:
+    """A part as headings, paragraphs and equations.
+
+    `reach` is how many words are shown on each side of an equation; None shows the whole text.
+    """
+    titles = {" ".join(title.split()) for title in article.sections}
+    for block in part:
+        if _is_title(block.source, article.title):
+            continue
+        if block.source in titles:
+            yield {"kind": "heading", "pieces": pieces(block.source, renderer=PAGE)}
+        elif reach is None:
+            yield from _full_text(block, show_equation)
+        else:
+            for kind, value in block.parts:
+                if kind == "equation":
+                    if context := around_equation(value.context, reach):
+                        yield {"kind": "paragraph", "pieces": pieces(context, renderer=PAGE)}
+                    yield show_equation(value)
+
+
+def _full_text(block: TextBlock, show_equation: Callable[[Equation], Json]) -> Iterator[Json]:
+    pending: list[Piece] = []
+    follows_equation = False
+    for kind, value in block.parts:
+        if kind == "equation":
+            yield from _paragraph(pending, follows_equation=follows_equation)
+            yield show_equation(value)
+            pending, follows_equation = [], True
+        elif kind == "word":
+            word, near = value
+            pending.append(
+                {"kind": "word", "text": word, "near": near}
+                if near
+                else {"kind": "text", "text": word}
+            )
+        elif kind == "math":
+            pending.append(inline_math(value, PAGE))
+        else:
+            pending.append({"kind": "text", "text": value})
+    yield from _paragraph(pending, follows_equation=follows_equation)
+
+
+def _paragraph(pending: list[Piece], *, follows_equation: bool) -> Iterator[Json]:
+    """A paragraph; after an equation, without the punctuation that the equation already shows."""
+    made = list(merge_text(pending))
+    if follows_equation and made and made[0]["kind"] == "text":
+        made[0] = made[0] | {"text": made[0]["text"].lstrip(" .,;:")}
+    if any(piece["text"].strip() for piece in made):
+        yield {"kind": "paragraph", "pieces": [piece for piece in made if piece["text"]]}
+
+
+def _is_title(source: str, title: str) -> bool:
+    """Whether a paragraph is the title of the article, which the page shows above the text."""
+    return source == title or (len(source) <= _MAX_TITLE and plain_text(source) == title)

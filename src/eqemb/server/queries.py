@@ -1,0 +1,71 @@
+"""Validate queries before searching, and distinguish formulas from words.
+
+Nothing here depends on a library or on HTTP.
+"""
+
+import re
+
+from eqemb.errors import UsageError
+from eqemb.formula import layout
+from eqemb.formula.tree import Node, children
+from eqemb.search.names import looks_like_name
+from eqemb.search.query import parse_query, reads_as_words
+
+#: Longest query in characters, and deepest nesting of brackets or of LaTeX.
+MAX_QUERY_LENGTH, MAX_QUERY_DEPTH = 2_000, 40
+
+#: "loss + penalty" is words; "a + b" and "\\log x" are LaTeX.
+_LONG_WORD = re.compile(r"(?<![\\a-zA-Z])[a-zA-Z]{4,}")
+_LATEX_SIGN = re.compile(r"[\\^_{}]")
+_OPEN_BRACKETS, _CLOSE_BRACKETS = frozenset("{(["), frozenset("})]")
+
+
+def check_query(query: str) -> str:
+    """The query itself; raises `UsageError` if it is empty, too long or nested too deeply."""
+    if not query.strip():
+        raise UsageError("the query is empty: enter words, or LaTeX between dollar signs")
+    if len(query) > MAX_QUERY_LENGTH:
+        raise UsageError(
+            f"the query has {len(query):,} characters, but at most {MAX_QUERY_LENGTH:,} are allowed"
+        )
+    depth = deepest = 0
+    for char in query:
+        depth = max(0, depth + (char in _OPEN_BRACKETS) - (char in _CLOSE_BRACKETS))
+        deepest = max(deepest, depth)
+    if deepest > MAX_QUERY_DEPTH:
+        raise UsageError(
+            f"brackets are nested {deepest} deep, but at most {MAX_QUERY_DEPTH} levels are allowed"
+        )
+    # Roots, \left and \over nest without brackets. A % can hide a formula from the whole query, so
+    # that each formula is checked by itself, too.
+    for latex in (query, *parse_query(query).formulas):
+        shape = layout(latex)
+        is_cut = any(problem.cause == "nested too deep" for problem in shape.problems)
+        if is_cut or _depth(shape.root) > MAX_QUERY_DEPTH:
+            raise UsageError(
+                f"the LaTeX is nested too deep: at most {MAX_QUERY_DEPTH} levels are allowed"
+            )
+    return query
+
+
+def _depth(root: Node | None) -> int:
+    """The depth of a layout tree; neighbours and table cells do not nest."""
+    deepest, pending = 0, [(root, 0)] if root is not None else []
+    while pending:
+        node, depth = pending.pop()
+        deepest = max(deepest, depth)
+        pending += [(child, depth + (edge not in "ne")) for edge, child in children(node)]
+    return deepest
+
+
+def single_formula(query: str) -> str | None:
+    """The LaTeX of a query that is one formula without words, with or without dollar signs."""
+    text = query.strip()
+    if looks_like_name(text):
+        return None
+    question = parse_query(text)
+    if "$" not in text:
+        in_words = _LONG_WORD.search(text) and not _LATEX_SIGN.search(text)
+        return None if in_words or reads_as_words(text) else text
+    is_alone = len(question.formulas) == 1 and not (question.words or question.excluded)
+    return question.formulas[0] if is_alone else None

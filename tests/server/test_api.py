@@ -1,0 +1,241 @@
+"""The API: answers, pagination, filters, errors and ETags."""
+
+import re
+import shutil
+from pathlib import Path
+from urllib.parse import quote
+
+import pytest
+from fastapi.testclient import TestClient
+
+from eqemb.facade.library import Library
+from server.clients import COSINE, ENDPOINTS, PAGES, Elements, make_client
+
+# ------------------------------------------------------------ answers
+
+
+@pytest.mark.parametrize("url", ENDPOINTS)
+def test_answers_match_their_schema(client: TestClient, url: str) -> None:
+    """Exactly the described keys."""
+    answer = client.get(url)
+    assert answer.status_code == 200, answer.text
+    assert answer.headers["content-type"] == "application/json"
+    ENDPOINTS[url].model_validate(answer.json(), strict=True)
+
+
+def test_hits_are_the_json_of_the_library(client: TestClient, folder: Path) -> None:
+    """The API and Python give the same keys and, rendering aside, the same values."""
+    first = client.get("/v1/search", params={"q": "similarity"}).json()["hits"][0]
+    with Library.open(folder) as library:
+        hit = library.search("similarity").hits[0].to_json(words=["similarity"], reach=60)
+    rendered = {"mathml", "context"}
+    assert first.keys() == hit.keys()
+    assert {k: v for k, v in first.items() if k not in rendered} == {
+        k: v for k, v in hit.items() if k not in rendered
+    }
+
+
+def test_search_highlights_words(client: TestClient) -> None:
+    """Words of the query are marked in the context in all their forms."""
+    found = client.get("/v1/search", params={"q": "similarity"}).json()
+    assert found["kind"] == "words"
+    first = found["hits"][0]
+    assert first["article"] in ("angles", "documents")
+    assert "similarity" in [p["text"] for p in first["context"] if p["kind"] == "mark"]
+
+
+def test_a_single_formula_is_answered_like_similar(client: TestClient) -> None:
+    """With or without dollar signs; with words it is a search by words."""
+    similar = client.get("/v1/similar", params={"equation": COSINE}).json()["hits"]
+    for query in (COSINE, f"${COSINE}$"):
+        found = client.get("/v1/search", params={"q": query}).json()
+        assert found["kind"] == "equation"
+        assert found["hits"] == similar
+    assert client.get("/v1/search", params={"q": f"angle ${COSINE}$"}).json()["kind"] == "words"
+
+
+def test_pages_of_results_are_consecutive(client: TestClient) -> None:
+    """Small pages together have the same hits as one large page."""
+    query = {"q": "cosine harmonic mean precision documents"}
+    whole = client.get("/v1/search", params=query | {"size": 50}).json()
+    assert whole["more"] is False
+    parts = []
+    for number in range(1, 10):
+        part = client.get("/v1/search", params=query | {"size": 1, "page": number}).json()
+        parts += [hit["id"] for hit in part["hits"]]
+        if not part["more"]:
+            break
+    assert parts == [hit["id"] for hit in whole["hits"]]
+    assert len(parts) > 1
+
+
+def test_filters_restrict_the_results(client: TestClient) -> None:
+    """Empty filters are ignored, invalid ones are rejected."""
+    hits = client.get("/v1/search?q=cosine&article=documents&year=&section=").json()["hits"]
+    assert {hit["article"] for hit in hits} == {"documents"}
+    assert client.get("/v1/search?q=cosine&year=then").status_code == 400
+    assert client.get("/v1/search?q=cosine&" + "has=x&" * 6).status_code == 400
+    assert client.get("/v1/search?q=cosine&collection=none").status_code == 400
+
+
+def test_an_article_has_its_equations_in_order(client: TestClient) -> None:
+    """Words in the text know the equations near them."""
+    found = client.get("/v1/articles/again").json()
+    ordinals = [b["equation"]["ordinal"] for b in found["blocks"] if b["kind"] == "equation"]
+    assert ordinals == [1, 2]
+    words = [p for b in found["blocks"] for p in b.get("pieces", []) if p["kind"] == "word"]
+    assert {1, 2} == set(next(p["near"] for p in words if p["text"] == "Precision"))
+    assert client.get("/v1/articles/again?part=2").status_code == 404
+    assert client.get("/v1/articles/again?equation=3").status_code == 404
+
+
+def test_suggestions_start_with_the_prefix(client: TestClient) -> None:
+    """The prefix is not case-sensitive."""
+    words = client.get("/v1/suggest?start=S").json()["words"]
+    assert "similarity" in words or "similarities" in words
+    assert all(word.startswith("s") for word in words)
+
+
+def test_incomplete_queries_are_rendered(client: TestClient) -> None:
+    """A preview works while a formula is still open."""
+    read = client.get("/v1/render", params={"q": r"cosine $\frac{a}{"}).json()
+    assert read["open"]
+    read = client.get("/v1/render", params={"q": "cosine unheardof $x_1$"}).json()
+    assert [each["known"] for each in read["words"]] == [True, False]
+    assert "<msub>" in read["formulas"][0]["mathml"]
+
+
+def test_a_very_long_phrase_has_no_hits(client: TestClient) -> None:
+    """It is longer than the indexed text around an equation."""
+    found = client.get("/v1/search", params={"q": '"' + "cosine of " * 150 + '"'}).json()
+    assert found["hits"] == []
+
+
+# ------------------------------------------------------------ caching
+
+
+@pytest.mark.parametrize("url", ["/openapi.json", "/static/page.js", "/v1/stats", "/docs"])
+def test_a_known_etag_gets_304(client: TestClient, url: str) -> None:
+    """For answers, pages, static files and the OpenAPI description."""
+    first = client.get(url)
+    again = client.get(url, headers={"If-None-Match": first.headers["etag"]})
+    assert (first.status_code, again.status_code, again.content) == (200, 304, b"")
+
+
+def test_an_etag_depends_on_the_url(client: TestClient) -> None:
+    """The tag of one query does not match another query."""
+    first = client.get("/v1/search?q=cosine")
+    again = client.get("/v1/search?q=cosine", headers={"If-None-Match": first.headers["etag"]})
+    assert (again.status_code, again.content) == (304, b"")
+    other = client.get("/v1/search?q=recall", headers={"If-None-Match": first.headers["etag"]})
+    assert other.status_code == 200
+
+
+# ------------------------------------------------------------ errors
+
+
+@pytest.mark.parametrize(
+    ("url", "status"),
+    [
+        ("/v1/search", 422),
+        ("/v1/search?q=", 400),
+        ("/v1/search?q=x&size=51", 422),
+        ("/v1/search?q=x&page=1000&size=50", 400),
+        ("/v1/search?q=" + "x" * 3000, 422),
+        ("/v1/search?q=" + "%7B" * 100 + "x", 400),
+        ("/v1/similar?equation=nothing%231", 400),
+        ("/v1/equations/nothing%231", 404),
+        ("/v1/equations/angles%2399", 404),
+        ("/v1/equations/x", 404),
+        ("/v1/articles/nothing", 404),
+        ("/v1/words?word=unheardof", 404),
+        ("/v1/map", 404),
+        ("/v1/none", 404),
+    ],
+)
+def test_errors_have_a_status_and_a_message(client: TestClient, url: str, status: int) -> None:
+    """The message names neither a path of the server nor a command."""
+    answer = client.get(url)
+    assert answer.status_code == status
+    assert len(answer.json()["error"]) > 5
+    assert "/" not in answer.json()["error"]
+    assert "eqemb" not in answer.json()["error"]
+
+
+def test_no_answer_contains_a_path_of_the_server(client: TestClient, folder: Path) -> None:
+    """Neither the path of the library nor those of the papers."""
+    for url in (*ENDPOINTS, *PAGES, "/openapi.json", "/articles/nope", "/?q=x&year=1"):
+        assert str(folder.parent) not in client.get(url).text, url
+
+
+@pytest.mark.parametrize("name", ["library", "a"])
+def test_messages_do_not_contain_a_relative_path(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    """A library opened by a relative path is "this library" in messages."""
+    shutil.copytree(folder, tmp_path / name)
+    monkeypatch.chdir(tmp_path)
+    with make_client(Path(name)) as near:
+        assert near.get("/v1/map").json()["error"] == "this library has no map"
+        missing = near.get("/v1/articles/anglse").json()["error"]
+        assert re.fullmatch("no article 'anglse' in this library.* did you mean angles.*", missing)
+
+
+@pytest.mark.parametrize(
+    "latex",
+    [
+        ")" * 700 + "{" * 640,
+        r"\sqrt" * 380,
+        r"a % $" + r"\sqrt" * 300 + "$",
+        r"\left<" * 300,
+        r"x\over " * 240,
+        r"\begin{array}{c}" * 100,
+        r"\frac" * 300 + "1",
+    ],
+)
+@pytest.mark.parametrize(
+    "url", ["/?q=", "/v1/search?q=", "/v1/similar?equation=", "/v1/render?q=", "/v1/map/hits?q="]
+)
+def test_deep_nesting_is_rejected(client: TestClient, latex: str, url: str) -> None:
+    """With and without brackets."""
+    answer = client.get(url + quote(latex))
+    assert answer.status_code == 400
+    assert "deep" in answer.text
+
+
+def test_long_rows_and_tables_are_accepted(client: TestClient) -> None:
+    """Symbols and cells side by side do not nest; `has` is checked like the query."""
+    for latex in ("x_1+" * 400, r"\begin{matrix}" + "a&" * 300 + r"\end{matrix}", "x^" * 900):
+        assert client.get("/v1/render?q=" + quote(latex)).status_code == 200
+    assert client.get("/v1/search?q=cosine&has=" + "(" * 50).status_code == 400
+
+
+def test_pages_beyond_the_last_hit_are_rejected_before_searching(
+    client: TestClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The library is not asked."""
+    for name in ("search", "similar"):
+        monkeypatch.setattr(Library, name, lambda *_all, **_named: 1 / 0)
+    for query in ("search?q=cosine", "similar?equation=angles%231"):
+        assert client.get(f"/v1/{query}&page=1000&size=50").status_code == 400
+
+
+def test_an_internal_error_reveals_nothing(folder: Path) -> None:
+    """The details go to the log; the response still has the security headers."""
+    with make_client(folder) as broken:
+        broken.app.state.pool._service = lambda: 1 / 0  # type: ignore[attr-defined]
+        answer = broken.get("/v1/stats")
+        assert answer.status_code == 500
+        assert "log" in answer.json()["error"]
+        assert "script-src 'self'" in answer.headers["content-security-policy"]
+        assert answer.headers["x-content-type-options"] == "nosniff"
+        assert answer.headers["cross-origin-resource-policy"] == "same-origin"
+
+
+def test_hostile_mathml_contains_only_mathml(hostile_client: TestClient) -> None:
+    """Text of a paper does not become an element."""
+    found = hostile_client.get("/v1/equations/evil%231").json()
+    tags = {tag for tag, _ in Elements(found["mathml"]).found}
+    assert "mtext" in tags
+    assert all(re.fullmatch("m[a-z]+", tag) for tag in tags)
+    assert "<script>" not in found["mathml"]

@@ -1,0 +1,177 @@
+"""The worker pool: time limits, a full queue, and libraries that change on disk."""
+
+import json
+import shutil
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from fastapi.testclient import TestClient
+
+from axes import make_library
+from eqemb.errors import UsageError
+from eqemb.facade.library import Library
+from eqemb.facade.update import add_papers
+from eqemb.server import responses
+from eqemb.server.app import make_app
+from eqemb.server.service import Service
+from eqemb.server.workers import WorkerPool
+from server.clients import make_client
+from synthetic import paper
+
+
+def test_a_slow_request_does_not_block_others(folder: Path) -> None:
+    """It fails with 503 after the time limit."""
+    with make_client(folder, threads=2, seconds=0.3) as busy:
+        pool: WorkerPool = busy.app.state.pool  # type: ignore[attr-defined]
+        started, finish, statuses = threading.Event(), threading.Event(), list[int]()
+        original = pool._answer
+
+        def slow(request: Callable[[Service], Any]) -> Any:
+            if not started.is_set():
+                started.set()
+                finish.wait(30)
+            return original(request)
+
+        pool._answer = slow  # type: ignore[method-assign]
+        thread = threading.Thread(
+            target=lambda: statuses.append(busy.get("/v1/search?q=cosine").status_code)
+        )
+        thread.start()
+        assert started.wait(5)
+        assert busy.get("/v1/healthz").status_code == 200
+        assert any(busy.get("/v1/search?q=recall").status_code == 200 for _ in range(10))
+        thread.join()
+        finish.set()
+        assert statuses == [503]
+
+
+def test_a_full_queue_is_reported(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """At once, with 503; the health check still works."""
+    monkeypatch.setattr("eqemb.server.workers.QUEUE_PER_THREAD", -1)
+    with make_client(folder, threads=1) as full:
+        answer = full.get("/v1/stats")
+        assert answer.status_code == 503
+        assert answer.headers["retry-after"] == "1"
+        assert full.get("/v1/healthz").status_code == 200
+
+
+def test_concurrent_requests_get_the_same_answer(client: TestClient) -> None:
+    """Each thread has its own library."""
+    answers: list[bytes] = []
+
+    def ask() -> None:
+        answers.extend(client.get(f"/v1/search?q=cosine&size={n}").content for n in (1, 2, 3))
+
+    threads = [threading.Thread(target=ask) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(answers) == 24
+    assert len(set(answers)) == 3
+
+
+def test_a_changed_library_is_reopened(tmp_path: Path) -> None:
+    """New papers are found, and the ETags of old answers are no longer valid."""
+    with make_library(tmp_path, model=False) as made:
+        place = made.folder
+    with make_client(place) as client:
+        before = client.get("/v1/stats")
+        (tmp_path / "more").mkdir()
+        (tmp_path / "more" / "new.tex").write_text(
+            r"\documentclass{article}\begin{document}An eigenvalue \[ Ax = \lambda x \]"
+            r"\end{document}"
+        )
+        add_papers(place, [tmp_path / "more"], jobs=1)
+        tag = {"If-None-Match": before.headers["etag"]}
+        after = client.get("/v1/stats", headers=tag)
+        assert after.status_code == 200
+        assert after.json()["articles"] == before.json()["articles"] + 1
+        assert client.get("/v1/search?q=eigenvalue").json()["hits"][0]["article"] == "more"
+
+
+def test_a_missing_library_is_reopened_when_it_returns(
+    folder: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Until then requests get 503, and the log has one message with its path."""
+    place = tmp_path / "library"
+    shutil.copytree(folder, place)
+    with make_client(place, threads=1) as client:
+        assert client.get("/v1/search?q=cosine").status_code == 200
+        place.rename(tmp_path / "away")
+        gone = client.get("/v1/search?q=angle")
+        assert gone.status_code == 503
+        assert str(tmp_path) not in gone.text
+        assert client.get("/v1/search?q=lengths").status_code == 503
+        assert [str(place) in record.message for record in caplog.records] == [True]
+        (tmp_path / "away").rename(place)
+        assert client.get("/v1/search?q=angle").status_code == 200
+        assert client.get("/v1/search?q=recall").status_code == 200
+
+
+def test_a_rebuilt_library_shares_no_answers_with_the_old_one(tmp_path: Path) -> None:
+    """Even if its generation has the same number."""
+    source, place = tmp_path / "one.tex", tmp_path / "library"
+    source.write_text(paper(r"The entropy of a source \[ H = -p \log p \] is finite."))
+    Library.read([source], place, jobs=1, index=True).close()
+    with make_client(place, threads=1) as client:
+        before = client.get("/v1/suggest?start=e")
+        assert before.json()["words"] == ["entropy"]
+        shutil.rmtree(place)
+        source.write_text(paper(r"The eigenvalue of a matrix \[ Ax = \lambda x \] is real."))
+        Library.read([source], place, jobs=1, index=True).close()
+        tag = {"If-None-Match": before.headers["etag"]}
+        after = client.get("/v1/suggest?start=e", headers=tag)
+        assert (after.status_code, after.json()["words"]) == (200, ["eigenvalue"])
+        assert client.get("/v1/search?q=entropy").json()["unknown"] == ["entropy"]
+
+
+def test_the_version_depends_on_the_snippets_setting(folder: Path, tmp_path: Path) -> None:
+    """And on the generation, even before a request for it."""
+    place = tmp_path / "library"
+    shutil.copytree(folder, place)
+    full, again, short = (WorkerPool(place, snippets=kind) for kind in ("full", "full", "short"))
+    before = full.version
+    shutil.copytree(place / "generations" / "1", place / "generations" / "2")
+    state = json.loads((place / "library.json").read_text())
+    (place / "library.json").write_text(json.dumps(state | {"generation": 2}))
+    assert before != full.version == again.version != short.version
+
+
+def test_etags_depend_on_all_code_of_the_server() -> None:
+    """A new version of any view or file invalidates the answers that clients have cached."""
+    package = Path(responses.__file__).parent
+    digested = {str(path.relative_to(package)) for path in responses.code_files()}
+    assert {"service.py", "views/pages.py", "views/layout.py", "web/page.js"} <= digested
+
+
+@pytest.mark.parametrize(
+    ("message", "public"),
+    [
+        ("no map: `eqemb map` makes one", "no map"),
+        ("no `x`, or say `eqemb y`; else", "no `x`; else"),
+        ("say `eqemb y`", ""),
+        ("nothing to type", "nothing to type"),
+        ("x" * 200_000, "x" * 200_000),
+        ("x" * 200_000 + "`eqemb ", "x" * 200_000 + "`eqemb "),
+    ],
+    ids=range(6),
+)
+def test_commands_are_removed_from_messages(folder: Path, message: str, public: str) -> None:
+    """In linear time."""
+    pool = WorkerPool(folder)
+    began = time.perf_counter()
+    assert pool.public_message(message) == public
+    assert time.perf_counter() - began < 1
+
+
+def test_a_library_without_an_index_is_rejected(tmp_path: Path) -> None:
+    """Before the server starts."""
+    (tmp_path / "a.tex").write_text(r"\documentclass{article}\begin{document}x\end{document}")
+    Library.read([tmp_path / "a.tex"], tmp_path / "library", jobs=1).close()
+    with pytest.raises(UsageError, match="no index"):
+        make_app(tmp_path / "library")

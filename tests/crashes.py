@@ -1,10 +1,9 @@
-"""Readings that die at every step of their end, each then taken up again.
+"""Kill an ingest at every one of its final steps, and resume each.
 
     python crashes.py PAPERS FOLDER
 
-Prints one JSON object: step -> what became of it. `old` is the library that was there, `before`
-the one found after the death, `after` the one that `resume` made of it, each by its digest.
-test_reading.py judges.
+Prints one JSON object: step -> result. `old` is the existing library, `before` the one found after
+the kill, and `after` the one after `resume`, each by its digest. test_ingest.py checks the results.
 """
 
 import json
@@ -22,7 +21,7 @@ from eqemb.library.database import Records
 from synthetic import InlineExecutor
 
 DIED = 77
-#: Every step from the last paper on: which call of which function is the one that never happens.
+#: Every step after the last paper: the function, and which of its calls never happens.
 STEPS: dict[str, tuple[Any, str, int]] = {
     "note the settings": (Path, "replace", 1),
     "commit the last records": (Records, "commit", 1),
@@ -43,7 +42,7 @@ STEPS: dict[str, tuple[Any, str, int]] = {
 
 
 def fatal(function: Callable[..., Any], call: int) -> Callable[..., Any]:
-    """The function, but the process does not live to see its n-th call."""
+    """Return the function with an n-th call that ends the process."""
     calls = 0
 
     def count(*arguments: Any, **options: Any) -> Any:
@@ -57,7 +56,7 @@ def fatal(function: Callable[..., Any], call: int) -> Callable[..., Any]:
 
 
 def in_child(work: Callable[[], object]) -> int:
-    """Do it in another process: its exit status."""
+    """Run `work` in a child process and return its exit status."""
     child = os.fork()
     if child == 0:
         try:
@@ -69,13 +68,13 @@ def in_child(work: Callable[[], object]) -> int:
 
 
 def digest(folder: Path) -> str:
-    """What is at the folder now."""
+    """Return the digest of the library at a folder."""
     with Library.open(folder) as library:
         return str(library.report["sha256"])
 
 
 def die(papers: Path, folder: Path, step: str) -> dict[str, Any]:
-    """Read into a library that is there, die at a step, and go on."""
+    """Read into an existing library, die at a step, and resume."""
     owner, name, call = STEPS[step]
 
     def work() -> None:
@@ -96,10 +95,10 @@ def die(papers: Path, folder: Path, step: str) -> dict[str, Any]:
 
 
 def main() -> None:
-    """Die everywhere once."""
+    """Die at every step once."""
     papers, folder = map(Path, sys.argv[1:])
     executor.make_executor = InlineExecutor  # type: ignore[assignment]
-    os.fsync = lambda fd: None  # noqa: ARG005 - no power is cut here
+    os.fsync = lambda fd: None  # noqa: ARG005 - only power cuts need it
     few = sorted(papers.rglob("*.tex"))[:2]
     build.read_library(few, folder / "old")
     found = {}

@@ -1,4 +1,4 @@
-"""Papers and libraries for the tests: small, made by a seeded generator, nobody's."""
+"""Synthetic papers and libraries for tests, made by a seeded generator."""
 
 import contextlib
 import os
@@ -24,14 +24,14 @@ PDF = b"%PDF-1.5\n%\xd0\xd4\xc5\xd8\n1 0 obj\n"
 
 
 def text(count: int, seed: int | str) -> str:
-    """So many words of no language, the same for the same seed."""
+    """Return a number of nonsense words, the same for the same seed."""
     dice = random.Random(str(seed))
     words = ["".join(dice.choices(SYLLABLES, k=dice.randint(2, 4))) for _ in range(count)]
     return " ".join(words)
 
 
 def paper(body: str, title: str = "A paper") -> str:
-    """A LaTeX document."""
+    """Return a LaTeX document."""
     return (
         f"\\documentclass{{article}}\n\\title{{{title}}}\n\\begin{{document}}\n\\maketitle\n"
         f"{body}\n\\end{{document}}\n"
@@ -39,7 +39,7 @@ def paper(body: str, title: str = "A paper") -> str:
 
 
 def small_paper(seed: int) -> str:
-    """A paper with words, a few equations of every kind, and now and then something lost."""
+    """Return a paper with words, equations of every kind, and sometimes a missing input."""
     dice = random.Random(seed)
     parts = [f"\\section{{{text(3, seed)}}}"]
     for part in range(dice.randint(1, 4)):
@@ -56,10 +56,10 @@ def small_paper(seed: int) -> str:
 
 
 def corpus(folder: Path, count: int) -> Path:
-    """A folder of so many small sources, one in nine of them no paper but a PDF."""
+    """Write a folder of small sources; one in nine is a PDF."""
     for number in range(count):
         path = folder / f"set{number % 3}/paper{number:03}.tex"
-        if number % 9 == 8:  # in a folder of its own: beside a paper it would be a figure
+        if number % 9 == 8:  # in a separate folder: beside a paper it would be a figure
             path = folder / f"pdf/paper{number:03}.pdf"
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(PDF if path.suffix == ".pdf" else small_paper(number).encode())
@@ -67,7 +67,7 @@ def corpus(folder: Path, count: int) -> Path:
 
 
 def topical(folder: Path, count: int, first: int = 0) -> Path:
-    """Papers whose equations stand among words of their topic: there is something to learn."""
+    """Write papers whose equations are among words of their topic, so that a model can learn."""
     for number in range(first, first + count):
         dice, topic = random.Random(number), number % 4
         words = text(12, f"topic {topic}").split()
@@ -83,7 +83,7 @@ def topical(folder: Path, count: int, first: int = 0) -> Path:
 
 
 def papers(folder: Path, **bodies: str) -> Path:
-    """A folder of papers with these names and bodies."""
+    """Write a folder of papers with these names and bodies."""
     folder.mkdir(parents=True, exist_ok=True)
     for name, body in bodies.items():
         (folder / f"{name}.tex").write_text(paper(body, title=f"On {name}"), "utf-8")
@@ -91,7 +91,7 @@ def papers(folder: Path, **bodies: str) -> Path:
 
 
 def article(name: str = "a", *equations: Equation, **fields: object) -> Article:
-    """An article as a reader would make it."""
+    """Return an article as a reader would make it."""
     made = Article(name, f"{name}.tex", equations=list(equations))
     for field, value in fields.items():
         setattr(made, field, value)
@@ -101,7 +101,7 @@ def article(name: str = "a", *equations: Equation, **fields: object) -> Article:
 def equation(
     ordinal: int = 1, *, numbered: bool | None = True, name: str = "a", **fields: object
 ) -> Equation:
-    """An equation as a reader would make it; each is a display of its own."""
+    """Return an equation as a reader would make it, in a display of its own."""
     number = str(ordinal) if numbered else None
     made = Equation(
         name, ordinal, numbered, number, [], "equation", ordinal, "x", "x", "a.tex", 1, 1
@@ -133,7 +133,7 @@ def read_inline(patch: pytest.MonkeyPatch) -> None:
 
 
 class Done(NamedTuple):
-    """What a command did."""
+    """The result of a command."""
 
     code: int
     out: str
@@ -144,7 +144,7 @@ Run = Callable[..., Done]
 
 
 def assert_one_sentence(done: Done) -> None:
-    """A failure is told in one line, without Python's words."""
+    """Check that an error is a single line without Python jargon."""
     assert done.err.startswith("eqemb: ")
     assert done.err.count("\n") == 1
     assert "Traceback" not in done.err
@@ -158,7 +158,7 @@ HAS_PROC = Path("/proc/self/environ").exists()
 
 
 def hostile(mark: str, hangs: Path) -> dict[str, str]:
-    """An environment in which readers go mad, its mark, and the file they make when they hang."""
+    """Return an environment with hostile readers: its mark, and the file for one that hangs."""
     path = os.pathsep.join(filter(None, [str(HOSTILE), os.environ.get("PYTHONPATH")]))
     return {"EQEMB_TEST_MARK": mark, "EQEMB_TEST_HANGS": str(hangs), "PYTHONPATH": path}
 
@@ -176,7 +176,7 @@ def start(
     environment: dict[str, str] | None = None,
     cwd: Path | None = None,
 ) -> subprocess.Popen[str]:
-    """A Python of ours at work, in a session of its own; `limit` is called in it at first."""
+    """Start Python in a session of its own."""
     return subprocess.Popen(
         [sys.executable, *command],
         stdin=subprocess.DEVNULL,
@@ -197,7 +197,7 @@ def eqemb(*arguments: str | Path, **options: Any) -> subprocess.CompletedProcess
 
 
 def living(mark: str) -> list[int]:
-    """The processes that have this mark in their environment."""
+    """Return the processes that have this mark in their environment."""
     found = []
     for entry in Path("/proc").iterdir():
         with contextlib.suppress(OSError):
@@ -207,7 +207,7 @@ def living(mark: str) -> list[int]:
 
 
 def wait_for(condition: Callable[[], bool], seconds: float = 30.0) -> bool:
-    """Whether it comes true in time."""
+    """Wait for a condition; return whether it became true in time."""
     end = time.monotonic() + seconds
     while not (came := condition()) and time.monotonic() < end:
         time.sleep(0.02)

@@ -7,7 +7,7 @@ from synthetic import article, equation
 
 
 def words(text: str) -> list[str]:
-    """The words of a text."""
+    """Return the words of a text."""
     return Article("a", "a.tex", text=text).words()
 
 
@@ -27,42 +27,42 @@ def words(text: str) -> list[str]:
     ],
 )
 def test_words_are_letters_and_digits_with_inner_marks(text: str, expected: list[str]) -> None:
-    """Hyphens, apostrophes and dots within a word stay, all other marks go."""
+    """Hyphens, apostrophes and dots within a word are kept; other marks are dropped."""
     assert words(text) == expected
 
 
 def test_inline_mathematics_gives_no_words() -> None:
-    """What stands between dollars is shown to people, not counted."""
+    """Text between dollars is shown to people, but not counted as words."""
     assert words("where $x_i = \\alpha$ is small and $y$ large") == [
         *("where", "is", "small", "and", "large")
     ]
 
 
-def test_a_placeholder_is_no_word() -> None:
-    """The mark of an equation separates words and is none."""
+def test_placeholder_is_not_a_word() -> None:
+    """The mark of an equation separates words."""
     assert words(f"before{EQUATION_MARK}after") == ["before", "after"]
 
 
 def test_stream_is_words_and_equations_in_reading_order() -> None:
-    """Equations stand between the words where their marks stand."""
+    """Each equation is in the place of its mark."""
     first, second = equation(1), equation(2)
     made = article("a", first, second, text=f"One $z$ {EQUATION_MARK} two.\n{EQUATION_MARK}\n\nOne")
     assert list(made.stream()) == ["One", first, "two", second, "One"]
 
 
 def test_stream_without_equations_is_the_words() -> None:
-    """The stream and the words never disagree."""
+    """The stream agrees with `words`."""
     made = article(text="A b-c.\nD $e$ f.")
     assert list(made.stream()) == made.words() == ["A", "b-c", "D", "f"]
 
 
-def test_an_equation_is_named_by_article_and_ordinal() -> None:
-    """`ARTICLE#n`, also where the article's name has slashes."""
+def test_equation_is_named_by_article_and_ordinal() -> None:
+    """`ARTICLE#n`, also if the article's name contains slashes."""
     assert equation(3, name="hep-th/9901001").id == "hep-th/9901001#3"
 
 
-def test_the_first_label_is_the_label() -> None:
-    """An equation without labels has none."""
+def test_first_label_is_the_label() -> None:
+    """An equation without labels has None."""
     assert equation(labels=["eq:a", "eq:b"]).label == "eq:a"
     assert equation().label is None
 

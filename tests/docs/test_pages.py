@@ -94,7 +94,7 @@ def desk(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
         patch.setattr(build, "build_library", quick_build)
         # the demo's articles are too few to learn from, and pages speak of models
         patch.setattr(model, "LEAST_WORDS", 0)
-        patch.setattr(build, "chance", lambda _: -1e9)
+        patch.setattr(model, "chance", lambda _: -1e9)
         quick_build(folder / "papers", folder / "library")
         shutil.copytree(folder / "library", folder / "larger")
         yield folder

@@ -1,4 +1,4 @@
-"""A library is built in stages, changed by generations, and can be made again to the byte."""
+"""Libraries are built in stages, changed by generations, and can be rebuilt byte for byte."""
 
 import os
 import shutil
@@ -26,7 +26,7 @@ BODY = r"Some words. \begin{equation} x = 1 \end{equation} More words."
 
 @pytest.fixture(autouse=True)
 def _inline(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Read in this process, and learn from little."""
+    """Read in this process, and train on little text."""
     read_inline(monkeypatch)
     monkeypatch.setattr(model, "LEAST_WORDS", 100)
 
@@ -44,7 +44,7 @@ def learned(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def content(folder: Path) -> dict[str, Any]:
-    """All of a library that must be the same however it came about."""
+    """Return everything of a library that must not depend on how it was made."""
     with Library.open(folder) as library:
         files = (path for path in (library.generation / "index").rglob("*") if path.is_file())
         index = {path.name: path.read_bytes() for path in files}
@@ -61,20 +61,20 @@ def content(folder: Path) -> dict[str, Any]:
 
 
 class Interrupt:
-    """Ctrl-C at the n-th word of a stage."""
+    """A progress callback that raises KeyboardInterrupt at the n-th call of a stage."""
 
     def __init__(self, stage: str, count: int) -> None:
         self._stage, self._left = stage, count
 
     def __call__(self, stage: str, _state: str) -> None:
-        """Hear of progress."""
+        """Count calls."""
         self._left -= stage == self._stage
         if self._left == 0:
             raise KeyboardInterrupt
 
 
 def kill_at(end: str, remove: Callable[..., None]) -> Callable[..., None]:
-    """Ctrl-C before a folder is removed whose path ends so."""
+    """Raise KeyboardInterrupt before a folder with this path suffix is removed."""
 
     def instead(path: Path, **options: Any) -> None:
         if Path(path).as_posix().endswith(end):
@@ -84,11 +84,11 @@ def kill_at(end: str, remove: Callable[..., None]) -> Callable[..., None]:
     return instead
 
 
-# -- building
+# -- build
 
 
-def test_a_library_is_built_with_a_model_of_its_own(learned: Path) -> None:
-    """Records, model, index and report in one generation, and nothing that helped to make them."""
+def test_library_is_built_with_its_own_model(learned: Path) -> None:
+    """One generation has records, model, index and report, and no intermediate files."""
     with Library.open(learned) as library:
         assert library.model is not None
         assert library.model.config["model"] == "eqemb-h"
@@ -104,8 +104,8 @@ def test_a_library_is_built_with_a_model_of_its_own(learned: Path) -> None:
         assert [step["step"] for step in library.steps] == ["build"]
 
 
-def test_the_model_is_that_of_train(learned: Path, tmp_path: Path) -> None:
-    """To the byte: what is known of the one is known of the other."""
+def test_model_is_that_of_train(learned: Path, tmp_path: Path) -> None:
+    """Byte for byte."""
     shutil.copytree(learned, tmp_path / "lib")
     with Library.open(tmp_path / "lib") as library:
         corpus_ = workspace.corpus(library)
@@ -115,10 +115,10 @@ def test_the_model_is_that_of_train(learned: Path, tmp_path: Path) -> None:
         assert task.run().sha256 == library.model.sha256
 
 
-def test_a_gpu_changes_no_library(
+def test_gpu_does_not_change_the_library(
     learned: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A machine that has one learns the same model, on its processors."""
+    """By default, a machine with a GPU trains on its CPU, with the same result."""
     monkeypatch.setattr("eqemb.models.bernoulli._no_gpu", lambda: None)
     topical(tmp_path / "papers", 12)
     with (
@@ -130,8 +130,8 @@ def test_a_gpu_changes_no_library(
         assert same.model.sha256 == library.model.sha256
 
 
-def test_the_face_builds_too(tmp_path: Path) -> None:
-    """As `eqemb.Library.build`, of one path or of several."""
+def test_build_is_a_public_method(tmp_path: Path) -> None:
+    """`eqemb.Library.build` takes one path or several."""
     folder = papers(tmp_path / "papers", a=BODY)
     with package.Library.build(str(folder), tmp_path / "lib", model=False) as library:
         assert library.records.names() == ["papers"]
@@ -139,10 +139,10 @@ def test_the_face_builds_too(tmp_path: Path) -> None:
         assert len(library.search("words")) == 1
 
 
-def test_a_tiny_collection_is_built_without_a_model(
+def test_tiny_collection_is_built_without_a_model(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """And the report says why."""
+    """The report says why."""
     monkeypatch.undo()
     read_inline(monkeypatch)
     folder = papers(tmp_path / "papers", a=BODY, b=BODY)
@@ -152,10 +152,10 @@ def test_a_tiny_collection_is_built_without_a_model(
         assert len(library.search("words")) > 0
 
 
-def test_what_is_no_better_than_chance_is_not_kept(
+def test_model_no_better_than_chance_is_not_kept(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Words and structure alone are searched then."""
+    """Then only words and structure are searched."""
     monkeypatch.setattr(model, "chance", lambda _made: 0.0)  # no score is better
     folder = topical(tmp_path / "papers", 4)
     with Library.build(folder, tmp_path / "lib", model=SMALL) as library:
@@ -167,10 +167,10 @@ def test_what_is_no_better_than_chance_is_not_kept(
     ("stage", "count"),
     [("reading", 5), ("learning", 1), ("learning", 4), ("indexing", 1)],
 )
-def test_an_interrupted_build_goes_on(
+def test_interrupted_build_can_be_resumed(
     learned: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, stage: str, count: int
 ) -> None:
-    """At any stage, and ends with the same bytes."""
+    """At any stage, with the same bytes at the end."""
     monkeypatch.setattr(ingest, "_COMMIT_EVERY", 0.0)
     source, folder = learned.parent / "papers", tmp_path / "lib"
     with pytest.raises(KeyboardInterrupt):
@@ -187,10 +187,10 @@ def test_an_interrupted_build_goes_on(
 
 
 @pytest.mark.parametrize("model", [False, SMALL])
-def test_a_build_that_was_done_is_not_done_again(
+def test_completed_build_is_not_repeated(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, model: Any
 ) -> None:
-    """Where it was killed after the switch; what the kill left is tidied up."""
+    """If it was killed after the switch, resuming only removes leftovers."""
     source, folder = topical(tmp_path / "papers", 4), tmp_path / "lib"
     told: list[str] = []
 
@@ -215,8 +215,8 @@ def test_a_build_that_was_done_is_not_done_again(
     assert content(folder) != after
 
 
-def test_a_replacement_that_was_done_is_not_recorded_twice(tmp_path: Path) -> None:
-    """Nor are its papers read again."""
+def test_completed_replacement_is_not_recorded_twice(tmp_path: Path) -> None:
+    """Its papers are not read again either."""
     papers(tmp_path / "one", a=BODY, b=BODY)
     folder = built(tmp_path / "one", at=tmp_path / "lib")
     papers(tmp_path / "two", a=r"New. \[ y = 2 \]", c=BODY)
@@ -230,8 +230,8 @@ def test_a_replacement_that_was_done_is_not_recorded_twice(tmp_path: Path) -> No
     assert add_papers(folder, tmp_path / "two", replace=True).replaced == ["a", "c"]
 
 
-def test_going_on_with_another_model_is_refused(learned: Path, tmp_path: Path) -> None:
-    """What was begun is left as it was."""
+def test_resume_with_another_model_is_refused(learned: Path, tmp_path: Path) -> None:
+    """The interrupted build is left unchanged."""
     source, folder = learned.parent / "papers", tmp_path / "lib"
     with pytest.raises(KeyboardInterrupt):
         Library.build(source, folder, model=SMALL, watch=Interrupt("learning", 2))
@@ -239,8 +239,8 @@ def test_going_on_with_another_model_is_refused(learned: Path, tmp_path: Path) -
         Library.build(source, folder, model={**SMALL, "dim": 4}, resume=True)
 
 
-def test_wrong_settings_are_said_before_anything_is_read(tmp_path: Path) -> None:
-    """And make no folder."""
+def test_wrong_settings_are_refused_before_reading(tmp_path: Path) -> None:
+    """No folder is created."""
     folder = papers(tmp_path / "papers", a=BODY)
     with pytest.raises(UsageError, match="dim=0"):
         Library.build(folder, tmp_path / "lib", model={"dim": 0})
@@ -254,8 +254,8 @@ def test_wrong_settings_are_said_before_anything_is_read(tmp_path: Path) -> None
 # -- a base
 
 
-def test_words_of_a_base_are_taken_as_they_are(learned: Path, tmp_path: Path) -> None:
-    """And how many is said."""
+def test_word_vectors_of_a_base_are_used_unchanged(learned: Path, tmp_path: Path) -> None:
+    """The report counts them."""
     folder = topical(tmp_path / "papers", 8, first=20)
     for path in folder.rglob("*.tex"):
         body = path.read_text("utf-8").replace(r"\end{document}", r"novelty novelty \end{document}")
@@ -274,10 +274,10 @@ def test_words_of_a_base_are_taken_as_they_are(learned: Path, tmp_path: Path) ->
         assert (library.model.words[word] == base.model.words[word]).all()
 
 
-def test_a_tiny_collection_takes_the_whole_model_of_its_base(
+def test_tiny_collection_uses_the_model_of_its_base(
     learned: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Rather than none."""
+    """Instead of no model."""
     monkeypatch.setattr(model, "LEAST_WORDS", 1000)
     folder = papers(tmp_path / "papers", a=BODY, b=BODY)
     with (
@@ -290,20 +290,20 @@ def test_a_tiny_collection_takes_the_whole_model_of_its_base(
         assert "using the base model unchanged" in library.report["model"]["why"]
 
 
-def test_a_base_without_a_model_is_refused(tmp_path: Path) -> None:
-    """In one sentence."""
+def test_base_without_a_model_is_refused(tmp_path: Path) -> None:
+    """With a remedy."""
     folder = papers(tmp_path / "papers", a=BODY)
     Library.read([folder], tmp_path / "other").close()
     with pytest.raises(UsageError, match="has no model to take word vectors from"):
         Library.build(folder, tmp_path / "lib", base=tmp_path / "other")
 
 
-# -- adding
+# -- add
 
 
 @pytest.fixture
 def grown(tmp_path: Path) -> tuple[Path, Path]:
-    """A folder of sources of every kind in two halves, as the order of their names has them."""
+    """Return a folder of sources of every kind, and its second half by name."""
     corpus(tmp_path / "all", 27)
     files = sorted(path for path in (tmp_path / "all").rglob("*") if path.is_file())
     for path in files[14:]:
@@ -314,13 +314,13 @@ def grown(tmp_path: Path) -> tuple[Path, Path]:
 
 
 def built(*sources: Path, at: Path) -> Path:
-    """A library without a model."""
+    """Build a library without a model."""
     Library.build(sources, at, model=False).close()
     return at
 
 
-def test_adding_equals_building_both(grown: tuple[Path, Path], tmp_path: Path) -> None:
-    """Records, types, units and index, to the byte, skipped sources among them."""
+def test_adding_equals_building_all(grown: tuple[Path, Path], tmp_path: Path) -> None:
+    """Records, types, units and index are identical, with skipped sources."""
     old, new = grown
     folder = built(old, at=tmp_path / "lib")
     change = add_papers(folder, new)
@@ -335,8 +335,10 @@ def test_adding_equals_building_both(grown: tuple[Path, Path], tmp_path: Path) -
     assert len(list((folder / "generations").iterdir())) == 1
 
 
-def test_removing_gives_the_library_before(grown: tuple[Path, Path], tmp_path: Path) -> None:
-    """Ids, types and units are numbered anew."""
+def test_removing_added_papers_restores_the_library(
+    grown: tuple[Path, Path], tmp_path: Path
+) -> None:
+    """Ids, types and units are numbered again."""
     old, new = grown
     before = content(built(old, at=tmp_path / "before"))
     folder = built(old, new, at=tmp_path / "lib")
@@ -350,7 +352,7 @@ def test_removing_gives_the_library_before(grown: tuple[Path, Path], tmp_path: P
 
 
 def test_near_duplicates_are_found_again(tmp_path: Path) -> None:
-    """Among old and new, and not when one has gone."""
+    """Among old and new papers, and not after one was removed."""
     long = text(200, 1) + BODY
     papers(tmp_path / "one", a=long, z=BODY)
     papers(tmp_path / "two", b=long)
@@ -363,8 +365,8 @@ def test_near_duplicates_are_found_again(tmp_path: Path) -> None:
         assert library.report["clusters"] == []
 
 
-def test_names_that_are_there_are_passed_over(tmp_path: Path) -> None:
-    """Reported, and nothing is changed where nothing is new."""
+def test_known_names_are_not_read(tmp_path: Path) -> None:
+    """They are reported; without new papers nothing changes."""
     papers(tmp_path / "one", a=BODY, b=BODY)
     folder = built(tmp_path / "one", at=tmp_path / "lib")
     before = content(folder)
@@ -376,8 +378,8 @@ def test_names_that_are_there_are_passed_over(tmp_path: Path) -> None:
     assert (change.known, change.articles) == (["a", "b"], 1)
 
 
-def test_known_papers_beside_an_unreadable_one_change_nothing(tmp_path: Path) -> None:
-    """What cannot be read is counted, as when the folder was built or added first."""
+def test_known_papers_and_an_unreadable_one_change_nothing(tmp_path: Path) -> None:
+    """The unreadable source is counted, as when it was first added."""
     papers(tmp_path / "one", a=BODY, b=BODY)
     (tmp_path / "one" / "c.tex").write_text("", "utf-8")
     folder = built(tmp_path / "one", at=tmp_path / "lib")
@@ -389,8 +391,8 @@ def test_known_papers_beside_an_unreadable_one_change_nothing(tmp_path: Path) ->
         assert [path.name for path in (folder / "generations").iterdir()] == ["1"]
 
 
-def test_a_new_version_replaces_the_old(tmp_path: Path) -> None:
-    """Where it is asked for and can be read; else the old one stays."""
+def test_new_version_replaces_the_old(tmp_path: Path) -> None:
+    """On request, and if it can be read; otherwise the old one is kept."""
     papers(tmp_path / "one", a=BODY, b=BODY, c=BODY)
     folder = built(tmp_path / "one", at=tmp_path / "lib")
     papers(tmp_path / "two", a=r"New. \[ y = 2 \]", d=BODY)
@@ -402,8 +404,8 @@ def test_a_new_version_replaces_the_old(tmp_path: Path) -> None:
         assert library.article("a").equations[0].latex == "y = 2"
 
 
-def test_a_source_that_is_skipped_again_is_there_once(tmp_path: Path) -> None:
-    """And once it can be read it is an article."""
+def test_source_that_is_skipped_again_is_recorded_once(tmp_path: Path) -> None:
+    """When it becomes readable, it becomes an article."""
     papers(tmp_path / "papers", a=BODY, c=BODY)
     (tmp_path / "papers" / "b.tex").write_text("", "utf-8")
     folder = built(tmp_path / "papers", at=tmp_path / "lib")
@@ -417,8 +419,8 @@ def test_a_source_that_is_skipped_again_is_there_once(tmp_path: Path) -> None:
         assert (library.report["articles"], library.report["skipped"]["total"]) == (4, 0)
 
 
-def test_the_model_stays_and_what_it_lacks_is_counted(learned: Path, tmp_path: Path) -> None:
-    """Words and units of new papers that it never met."""
+def test_model_stays_and_unknown_words_are_counted(learned: Path, tmp_path: Path) -> None:
+    """Words and units of new papers that the model does not have."""
     folder = tmp_path / "lib"
     shutil.copytree(learned, folder)
     with Library.open(folder) as library:
@@ -445,14 +447,14 @@ def test_the_model_stays_and_what_it_lacks_is_counted(learned: Path, tmp_path: P
 
 
 @pytest.mark.parametrize(("stage", "count"), [("reading", 4), ("indexing", 1)])
-def test_an_interrupted_add_goes_on(
+def test_interrupted_add_can_be_resumed(
     grown: tuple[Path, Path],
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     stage: str,
     count: int,
 ) -> None:
-    """The library is the old one until then."""
+    """Until then, the library is the old one."""
     monkeypatch.setattr(ingest, "_COMMIT_EVERY", 0.0)
     old, new = grown
     folder = built(old, at=tmp_path / "lib")
@@ -475,8 +477,8 @@ def test_changes_accept_one_path_or_name_or_several(tmp_path: Path, *, several: 
     assert remove_articles(folder, ["one"] if several else "one").articles == 1
 
 
-def test_nothing_is_added_to_nothing(tmp_path: Path) -> None:
-    """Wrong places, and papers that cannot be read, are said; the library stays as it was."""
+def test_wrong_paths_do_not_change_the_library(tmp_path: Path) -> None:
+    """Neither do papers that cannot be read."""
     papers(tmp_path / "papers", a=BODY)
     with pytest.raises(UsageError, match="no library at"):
         add_papers(tmp_path / "lib", tmp_path / "papers")
@@ -492,12 +494,12 @@ def test_nothing_is_added_to_nothing(tmp_path: Path) -> None:
     assert [path.name for path in (folder / "generations").iterdir()] == ["1"]
 
 
-# -- changed by others
+# -- concurrent changes
 
 
 @pytest.mark.skipif(os.name == "nt", reason="no locks here")
-def test_an_open_library_answers_on_while_it_is_changed(learned: Path, tmp_path: Path) -> None:
-    """As it was when it was opened; the next change after it was closed removes that state."""
+def test_open_library_stays_readable_during_a_change(learned: Path, tmp_path: Path) -> None:
+    """The first change after it was closed removes its generation."""
     folder = tmp_path / "lib"
     shutil.copytree(learned, folder)
     topical(tmp_path / "more", 2, first=30)
@@ -515,8 +517,8 @@ def test_an_open_library_answers_on_while_it_is_changed(learned: Path, tmp_path:
     assert [path.name for path in (folder / "generations").iterdir()] == ["4"]
 
 
-def test_a_library_that_has_gone_is_said_to_have_changed(learned: Path, tmp_path: Path) -> None:
-    """Where nothing could hold it."""
+def test_removed_generation_is_reported_as_a_change(learned: Path, tmp_path: Path) -> None:
+    """Where folders cannot be locked."""
     shutil.copytree(learned, tmp_path / "lib")
     with (  # noqa: PT012 - the library is closed by the error
         pytest.raises(EqembError, match="was changed since it was opened"),
@@ -527,11 +529,11 @@ def test_a_library_that_has_gone_is_said_to_have_changed(learned: Path, tmp_path
         library.similar("x_1 = a + 0", by="paper")
 
 
-# -- removing
+# -- remove
 
 
-def test_a_name_that_is_not_there_changes_nothing(tmp_path: Path) -> None:
-    """Near ones are named."""
+def test_unknown_name_is_refused(tmp_path: Path) -> None:
+    """The error suggests similar names."""
     papers(tmp_path / "papers", cosine=BODY, entropy=BODY)
     folder = built(tmp_path / "papers", at=tmp_path / "lib")
     before = content(folder)
@@ -542,15 +544,15 @@ def test_a_name_that_is_not_there_changes_nothing(tmp_path: Path) -> None:
 
 
 def test_not_every_article_can_be_removed(tmp_path: Path) -> None:
-    """An empty library is of no use to anyone."""
+    """An empty library is useless."""
     papers(tmp_path / "papers", a=BODY, b=BODY)
     folder = built(tmp_path / "papers", at=tmp_path / "lib")
     with pytest.raises(UsageError, match="would remove every article"):
         remove_articles(folder, ["a", "b"])
 
 
-def test_a_removal_that_was_done_is_not_done_again(tmp_path: Path) -> None:
-    """Where it was killed after the switch and is gone on with."""
+def test_completed_removal_is_not_repeated(tmp_path: Path) -> None:
+    """If it was killed after the switch and is resumed."""
     papers(tmp_path / "papers", a=BODY, b=BODY, c=BODY)
     folder = built(tmp_path / "papers", at=tmp_path / "lib")
     assert remove_articles(folder, ["a", "a"]).articles == 1
@@ -561,11 +563,11 @@ def test_a_removal_that_was_done_is_not_done_again(tmp_path: Path) -> None:
         remove_articles(folder, ["a"])
 
 
-# -- again
+# -- rebuild
 
 
-def test_a_library_can_be_made_again(learned: Path, tmp_path: Path) -> None:
-    """Built, added to and removed from, with a model: to the byte."""
+def test_library_can_be_rebuilt(learned: Path, tmp_path: Path) -> None:
+    """After build, add and remove, with a model, byte for byte."""
     source, folder = tmp_path / "papers", tmp_path / "lib"
     shutil.copytree(learned.parent / "papers", source)
     Library.build(source, folder, model=SMALL).close()
@@ -578,8 +580,8 @@ def test_a_library_can_be_made_again(learned: Path, tmp_path: Path) -> None:
     assert len(list((folder / "generations").iterdir())) == 1
 
 
-def test_papers_that_changed_are_named(tmp_path: Path) -> None:
-    """And those that have gone or come."""
+def test_changed_papers_are_named(tmp_path: Path) -> None:
+    """So are papers that vanished or appeared."""
     papers(tmp_path / "papers", a=BODY, b=BODY, c=BODY)
     folder = built(tmp_path / "papers", at=tmp_path / "lib")
     papers(tmp_path / "papers", b=BODY + " More.", d=BODY)
@@ -593,10 +595,8 @@ def test_papers_that_changed_are_named(tmp_path: Path) -> None:
     assert (found.vanished, found.agrees) == ([str(tmp_path / "papers")], False)
 
 
-def test_files_named_from_elsewhere_are_found_again(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A paper's origin is the path that was typed, so that it is typed again from there."""
+def test_relative_paths_are_resolved_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A paper's origin is the path as typed, so that a rebuild runs in the same folder."""
     papers(tmp_path / "papers", a=BODY, b=BODY)
     monkeypatch.chdir(tmp_path / "papers")
     built(Path("a.tex"), Path("b.tex"), at=Path("../lib"))
@@ -605,15 +605,15 @@ def test_files_named_from_elsewhere_are_found_again(
     assert Path.cwd() == tmp_path
 
 
-def test_a_library_that_was_only_read_can_be_read_again(tmp_path: Path) -> None:
+def test_library_without_an_index_can_be_rebuilt(tmp_path: Path) -> None:
     """It has neither model nor index."""
     papers(tmp_path / "papers", a=BODY)
     Library.read([tmp_path / "papers"], tmp_path / "lib").close()
     assert rebuild(tmp_path / "lib").parts == {"records": True}
 
 
-def test_a_byte_of_the_index_that_differs_is_found(tmp_path: Path) -> None:
-    """By the name of its file."""
+def test_changed_byte_of_the_index_is_found(tmp_path: Path) -> None:
+    """The file is named."""
     papers(tmp_path / "papers", a=BODY)
     folder = built(tmp_path / "papers", at=tmp_path / "lib")
     path = folder / "generations/1/index/equations.npy"
@@ -622,8 +622,8 @@ def test_a_byte_of_the_index_that_differs_is_found(tmp_path: Path) -> None:
     assert [name for name, same in found.parts.items() if not same] == ["index/equations.npy"]
 
 
-def test_a_base_that_changed_is_named(learned: Path, tmp_path: Path) -> None:
-    """Its words are part of what was made."""
+def test_changed_base_is_named(learned: Path, tmp_path: Path) -> None:
+    """Its word vectors are part of the result."""
     base = tmp_path / "base"
     shutil.copytree(learned, base)
     source = topical(tmp_path / "papers", 4, first=40)

@@ -1,4 +1,4 @@
-"""The map: where equations lie, what regions are called, what is kept, served and drawn."""
+"""The map: positions of equations, labels of regions, storage, server and plot."""
 
 import errno
 import json
@@ -30,12 +30,12 @@ from synthetic import eqemb, hostile_modules, paper
 
 @pytest.fixture
 def library(tmp_path: Path) -> Library:
-    """A library with a model made by hand: cosines along one axis, harmonic means on another."""
+    """A library with a hand-made model: cosines on one axis, harmonic means on another."""
     return make_library(tmp_path)
 
 
 def names(made: EquationMap) -> list[str]:
-    """The equation of each point, as the page finds it."""
+    """Return the equation name of each point, as the page finds it."""
     firsts = np.array([first for _, first in made.articles])
     rows = np.searchsorted(firsts, made.equation, side="right") - 1
     return [
@@ -45,7 +45,7 @@ def names(made: EquationMap) -> list[str]:
 
 
 def test_points_are_types_and_have_names(library: Library) -> None:
-    """Each has an equation of its type, and what is alike lies together."""
+    """Each has an equation of its type, and similar equations are close."""
     made = compute(library.engine)
     types = library.engine.types
     assert len(made.x) == len(set(types.tolist()))
@@ -59,10 +59,8 @@ def test_points_are_types_and_have_names(library: Library) -> None:
     assert max(made.x.max(), made.y.max()) == SIDE
 
 
-def test_a_map_is_the_same_every_time_and_made_once(
-    library: Library, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Kept whole beside the index; one that cannot be read is made anew."""
+def test_map_is_deterministic_and_stored(library: Library, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is stored beside the index; an unreadable file is replaced."""
     first = map_of(library)
     data = map_place(library.generation).read_bytes()
     assert map_of(library, recompute=True).to_json() == first.to_json() == data
@@ -76,7 +74,7 @@ def test_a_map_is_the_same_every_time_and_made_once(
     assert [path.name for path in map_place(library.generation).parent.iterdir()] == ["map.json"]
 
 
-def test_a_map_of_an_older_generation_is_not_kept(library: Library) -> None:
+def test_map_of_an_older_generation_is_not_stored(library: Library) -> None:
     """The library was changed meanwhile."""
     state = library.folder / "library.json"
     told = json.loads(state.read_text()) | {"generation": 2}
@@ -86,8 +84,8 @@ def test_a_map_of_an_older_generation_is_not_kept(library: Library) -> None:
     assert not map_place(library.generation).exists()
 
 
-def test_without_a_model_words_decide(tmp_path: Path) -> None:
-    """Equations near the same words lie together."""
+def test_map_without_a_model_uses_words(tmp_path: Path) -> None:
+    """Equations near the same words are close."""
     with make_library(tmp_path, model=False) as bare:
         vectors = equation_map.vectors_of(bare.engine)
         assert len(map_of(bare).x) == len(vectors) == 4
@@ -95,8 +93,8 @@ def test_without_a_model_words_decide(tmp_path: Path) -> None:
     assert angles @ documents > angles @ harmonic + 0.1
 
 
-def test_without_equations_there_is_no_map(tmp_path: Path) -> None:
-    """And a sentence says why."""
+def test_map_without_equations_is_an_error(tmp_path: Path) -> None:
+    """The message says why."""
     (tmp_path / "a.tex").write_text(r"\documentclass{article}\begin{document}Words.\end{document}")
     with (
         Library.read([tmp_path / "a.tex"], tmp_path / "library", jobs=1, index=True) as empty,
@@ -105,8 +103,8 @@ def test_without_equations_there_is_no_map(tmp_path: Path) -> None:
         map_of(empty)
 
 
-def test_main_axes_find_what_differs_most() -> None:
-    """In order, pointing one way, and zero where there are no more."""
+def test_main_axes_are_principal_components() -> None:
+    """In order, with a fixed sign, and zero beyond the dimension of the data."""
     draw = np.random.default_rng(1)
     hidden = draw.normal(size=(500, 2)) * (5, 2)
     turned, _ = np.linalg.qr(draw.normal(size=(6, 6)))
@@ -120,8 +118,8 @@ def test_main_axes_find_what_differs_most() -> None:
     assert main_axes(np.ones((4, 1)), 2).tolist() == [[0.0, 0.0]] * 4
 
 
-def test_far_points_do_not_make_the_others_small() -> None:
-    """They are drawn in, and stay outside."""
+def test_outliers_do_not_squeeze_other_points() -> None:
+    """They are moved closer, and stay outside."""
     places = np.random.default_rng(0).uniform(size=(1000, 2))
     places[0] = (500.0, 0.5)
     scaled = equation_map._scaled(places).astype(float)
@@ -129,8 +127,8 @@ def test_far_points_do_not_make_the_others_small() -> None:
     assert np.ptp(scaled[1:, 0]) > 0.7 * SIDE
 
 
-def test_regions_are_where_points_are() -> None:
-    """Four heaps are four regions."""
+def test_regions_follow_the_points() -> None:
+    """Four clusters are four regions."""
     draw = np.random.default_rng(0)
     heaps = np.repeat(np.array([(0, 0), (0, 9), (9, 0), (9, 9)]), 50, axis=0)
     parts = list(equation_map._regions(heaps + draw.normal(0, 0.3, heaps.shape), 4))
@@ -138,15 +136,17 @@ def test_regions_are_where_points_are() -> None:
     assert all(part.sum() == 50 for part in parts)
 
 
-def test_labels_say_what_others_do_not() -> None:
-    """A word of every region names none."""
+def test_labels_distinguish_regions() -> None:
+    """A word of every region labels none."""
     said = [{1: 0.5, 2: 0.4, 3: 0.1}, {1: 0.6, 4: 0.4}, {1: 0.7, 5: 0.2, 6: 0.1}]
-    assert [words[0] for words in equation_map._telling(said)] == [2, 4, 5]
-    assert list(equation_map._telling([{7: 0.3, 8: 0.7}])) == [[8, 7]]  # there are no others
+    assert [words[0] for words in equation_map._distinctive_stems(said)] == [2, 4, 5]
+    assert list(equation_map._distinctive_stems([{7: 0.3, 8: 0.7}])) == [
+        [8, 7]
+    ]  # there are no others
 
 
-def test_umap_keeps_neighbours_and_is_the_same_every_time() -> None:
-    """Where it is installed."""
+def test_umap_keeps_neighbours_and_is_deterministic() -> None:
+    """If it is installed."""
     pytest.importorskip("umap", reason="umap-learn is not installed")
     draw = np.random.default_rng(0)
     heaps = np.repeat(np.eye(3, 20), 20, axis=0) + draw.normal(0, 0.02, (60, 20))
@@ -158,8 +158,8 @@ def test_umap_keeps_neighbours_and_is_the_same_every_time() -> None:
         assert (of[others] == of[point]).all()
 
 
-def test_the_command_makes_and_draws_it(library: Library, tmp_path: Path) -> None:
-    """Once, with a picture where one is wanted."""
+def test_command_computes_and_plots_the_map(library: Library, tmp_path: Path) -> None:
+    """Once, with a picture on request."""
     pytest.importorskip("matplotlib")
     picture = tmp_path / "map.png"
     done = eqemb("map", library.folder, "--png", picture, "--json")
@@ -175,8 +175,8 @@ def test_the_command_makes_and_draws_it(library: Library, tmp_path: Path) -> Non
 # ------------------------------------------------------------ served
 
 
-def test_the_map_is_served(library: Library) -> None:
-    """Before it is there, and after; then pages lead to it and queries light points."""
+def test_map_is_served(library: Library) -> None:
+    """Before and after it exists; then pages link to it, and queries highlight points."""
     client = pytest.importorskip("fastapi.testclient")
     from eqemb.server import schemas
     from eqemb.server.app import make_app
@@ -218,10 +218,8 @@ def test_the_map_is_served(library: Library) -> None:
         assert "<canvas" in refused.text
 
 
-def test_a_server_makes_the_map_that_is_missing(
-    library: Library, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """By itself, once; meanwhile its page says so."""
+def test_server_computes_a_missing_map(library: Library, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Once; meanwhile its page says so."""
     testing = pytest.importorskip("fastapi.testclient")
     from eqemb.server import map_worker
     from eqemb.server.app import make_app
@@ -252,10 +250,10 @@ def test_a_server_makes_the_map_that_is_missing(
     assert not other._thread.is_alive()
 
 
-def test_a_map_that_cannot_be_made_is_tried_once(
+def test_map_that_cannot_be_computed_is_tried_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """The log says why, the page that there is none; a changed library is tried again."""
+    """The log says why, and the page that there is none; a changed library is tried again."""
     pytest.importorskip("fastapi")
     from eqemb.facade.update import add_papers
     from eqemb.server import map_worker
@@ -271,7 +269,7 @@ def test_a_map_that_cannot_be_made_is_tried_once(
         "cannot create the map: eqemb: there is nothing to map: this library has no equations"
     ]
     state = (place / "library.json").read_text()
-    (place / "library.json").write_text("{")  # it is watched on, whatever is read
+    (place / "library.json").write_text("{")  # the server continues to watch it
     time.sleep(0.2)
     (place / "library.json").write_text(state)
     (tmp_path / "b.tex").write_text(paper(r"An eigenvalue \[ Ax = \lambda x \] is real."))
@@ -299,10 +297,10 @@ def test_map_process_ignores_modules_of_the_current_folder(
     assert not (tmp_path / "executed").exists()
 
 
-def test_a_map_whose_process_cannot_start_is_tried_once(
+def test_map_process_that_cannot_start_is_tried_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """The log says why, the page that there is none; it is watched on, whatever cannot be read."""
+    """The log says why; the server continues to watch the library."""
     pytest.importorskip("fastapi")
     from eqemb.server import map_worker
 
@@ -327,7 +325,7 @@ def test_a_map_whose_process_cannot_start_is_tried_once(
 
 
 def wait_until(is_so: Callable[[], bool]) -> None:
-    """A minute at most."""
+    """Wait for a condition, at most a minute."""
     for _ in range(600):
         if is_so():
             return

@@ -22,7 +22,7 @@ More words. \[ \oiint_Q \] End."""
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A library with a model, and one article with an equation of which no unit is known."""
+    """A library with a model, and an article with an equation of which no unit is known."""
     folder = tmp_path_factory.mktemp("listing")
     topical(folder / "papers", 8)
     papers(folder / "papers/own", article=BODY, other="Nothing.")
@@ -35,8 +35,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def test_rows_hold_what_is_known_of_equations(folder: Path) -> None:
-    """In order, and their vectors are those of their units."""
+def test_rows_describe_the_equations(folder: Path) -> None:
+    """In order, with the vectors of their units."""
     with Library.open(folder / "lib") as library:
         rows = list(equation_rows(library))
         assert [row["name"] for row in rows] == [
@@ -55,8 +55,8 @@ def test_rows_hold_what_is_known_of_equations(folder: Path) -> None:
 
 
 @pytest.mark.parametrize("suffix", [".jsonl", ".csv", ".parquet"])
-def test_every_form_gives_the_rows_back(folder: Path, tmp_path: Path, suffix: str) -> None:
-    """Texts to the letter and vectors to the bit."""
+def test_every_format_restores_the_rows(folder: Path, tmp_path: Path, suffix: str) -> None:
+    """Texts and vectors are identical."""
     if suffix == ".parquet":
         pytest.importorskip("pyarrow")
     path = tmp_path / f"out{suffix}"
@@ -83,7 +83,7 @@ def test_every_form_gives_the_rows_back(folder: Path, tmp_path: Path, suffix: st
                 assert np.array_equal(np.array(vector, np.float32), np.float32(row["vector"]))
 
 
-def test_without_a_model_there_are_no_vectors(folder: Path, tmp_path: Path) -> None:
+def test_export_without_a_model_has_no_vectors(folder: Path, tmp_path: Path) -> None:
     """And no columns for them."""
     pytest.importorskip("pyarrow")
     with Library.open(folder / "bare") as library:
@@ -95,7 +95,7 @@ def test_without_a_model_there_are_no_vectors(folder: Path, tmp_path: Path) -> N
 
 
 def test_families_are_named_by_their_first_equation(folder: Path, tmp_path: Path) -> None:
-    """Where the index knows them."""
+    """If the index has families."""
     shutil.copytree(folder / "bare", tmp_path / "lib")
     with Library.open(tmp_path / "lib") as library:
         known = library.generation / "index" / "families.npy"
@@ -106,10 +106,8 @@ def test_families_are_named_by_their_first_equation(folder: Path, tmp_path: Path
     assert [row["family"] for row in rows] == [rows[0]["name"]] * 2
 
 
-def test_a_file_is_written_whole_or_not_at_all(
-    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """An old one stays, and is not replaced unasked."""
+def test_export_is_atomic(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An old file is replaced only on request."""
     path = tmp_path / "out.csv"
     with Library.open(folder / "bare") as library:
         export_equations(library, path)

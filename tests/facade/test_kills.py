@@ -1,4 +1,4 @@
-"""Killed for real: SIGKILL at random moments, then resumed to the same bytes."""
+"""Kill processes by SIGKILL at random moments, and resume them to the same bytes."""
 
 import json
 import os
@@ -36,7 +36,7 @@ print(model.embeddings_.sha256)
 
 
 def start(file: Path, pause: float) -> subprocess.Popen[str]:
-    """A training process, past its imports."""
+    """Start a training process, and wait until it has imported everything."""
     environment = os.environ | {"PYTHONPATH": str(Path(__file__).parents[1])}
     process = subprocess.Popen(
         [sys.executable, "-c", PROGRAM, str(file), str(pause)],
@@ -51,7 +51,7 @@ def start(file: Path, pause: float) -> subprocess.Popen[str]:
 
 @pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="no SIGKILL here")
 def test_three_kills_end_with_the_same_bytes(tmp_path: Path) -> None:
-    """Whatever the moment, the checkpoint is whole, and the end is that of one run."""
+    """The checkpoint is complete at any moment, and the result is that of one run."""
     corpus = planted()
     split = Split.make(corpus, Settings(negatives=10))
     model = EqEmbU(dim=10, batch=1024, iterations=15, patience=15)
@@ -71,8 +71,8 @@ def test_three_kills_end_with_the_same_bytes(tmp_path: Path) -> None:
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
 @pytest.mark.parametrize("change", ["build", "add", "remove"])
-def test_a_killed_change_leaves_the_old_library_or_the_new(change: str, tmp_path: Path) -> None:
-    """Whatever the moment; going on makes the new one, and nothing else is left."""
+def test_killed_change_leaves_the_old_or_the_new_library(change: str, tmp_path: Path) -> None:
+    """Resuming gives the new one, and leaves no other files."""
     script = Path(__file__).parents[1] / "kills.py"
     count, seed = (20, os.urandom(4).hex()) if FULL else (2, "0")
     environment = {"OPENBLAS_NUM_THREADS": "1", "PYTHONWARNINGS": "ignore"}

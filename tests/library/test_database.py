@@ -1,4 +1,4 @@
-"""What is written to the records is what comes back, and one digest speaks for all of it."""
+"""Records are read back as they were written, and one digest covers all of them."""
 
 import json
 import os
@@ -20,12 +20,12 @@ HOSTILE = "\x00 \u2028 😀 </script> ' \" \\ é e\u0301 ﬁ \U000fffff"
 
 
 def record(name: str = "a", *equations: Equation, **parts: object) -> Record:
-    """The record of an article."""
+    """Return the record of an article."""
     return from_article(article(name, *equations, **parts), words=3, sketch=b"")
 
 
 def written(path: Path, *records: Record) -> Path:
-    """A finished file of records."""
+    """Write a finished file of records."""
     with closing(Records(path, write=True)) as file:
         for one in records:
             file.add(one)
@@ -34,7 +34,7 @@ def written(path: Path, *records: Record) -> Path:
 
 
 def digest(tmp_path: Path, *records: Record, clusters: list[list[int]] | None = None) -> str:
-    """The digest of a file of these records."""
+    """Return the digest of a file of these records."""
     path = tmp_path / f"{len(list(tmp_path.iterdir()))}.sqlite"
     with closing(Records(path, write=True)) as file:
         for one in records:
@@ -45,18 +45,18 @@ def digest(tmp_path: Path, *records: Record, clusters: list[list[int]] | None = 
 
 
 def returned(path: Path, name: str) -> Article:
-    """An article as the records give it back."""
+    """Read an article back."""
     with closing(Records(path)) as file:
         found = file.article(name)
         assert found is not None
         return found
 
 
-# -- there and back
+# -- write and read
 
 
-def test_an_article_comes_back_as_it_was(tmp_path: Path) -> None:
-    """Every field of an article, of its equations and of its problems is kept."""
+def test_article_is_read_back_unchanged(tmp_path: Path) -> None:
+    """Every field of an article, its equations and its problems is stored."""
     made = article(
         "set/a",
         equation(
@@ -94,8 +94,8 @@ def test_an_article_comes_back_as_it_was(tmp_path: Path) -> None:
     assert returned(path, "set/a") == made
 
 
-def test_any_text_comes_back_as_it_was(tmp_path: Path) -> None:
-    """Zero bytes, line separators, quotes and rare characters are text like any other."""
+def test_any_text_is_read_back_unchanged(tmp_path: Path) -> None:
+    """Text may contain NUL bytes, line separators, quotes and rare characters."""
     made = article(
         HOSTILE,
         equation(name=HOSTILE, latex=HOSTILE, labels=[HOSTILE], references=[HOSTILE]),
@@ -109,8 +109,8 @@ def test_any_text_comes_back_as_it_was(tmp_path: Path) -> None:
     assert returned(path, HOSTILE) == made
 
 
-def test_half_a_character_is_replaced_wherever_it_stands(tmp_path: Path) -> None:
-    """A lone surrogate, as foreign file names have, stops neither the digest nor the file."""
+def test_lone_surrogate_is_replaced_everywhere(tmp_path: Path) -> None:
+    """A lone surrogate, as in foreign file names, breaks neither the digest nor the file."""
     half = "half \udce9"
     made = article(
         half,
@@ -136,8 +136,8 @@ def test_half_a_character_is_replaced_wherever_it_stands(tmp_path: Path) -> None
         assert next(file.rows("SELECT detail FROM sources WHERE status = 'skipped'")) == ("half ?",)
 
 
-def test_a_name_that_is_not_there_is_none(tmp_path: Path) -> None:
-    """A skipped source is no article either."""
+def test_unknown_name_gives_none(tmp_path: Path) -> None:
+    """A skipped source is not an article either."""
     path = written(tmp_path / "r.sqlite", skipped("b", "b.pdf", "", "pdf only", ""))
     with closing(Records(path)) as file:
         assert file.article("a") is None
@@ -145,15 +145,15 @@ def test_a_name_that_is_not_there_is_none(tmp_path: Path) -> None:
         assert file.names() == []
 
 
-def test_an_article_is_found_beside_a_skipped_source_of_its_name(tmp_path: Path) -> None:
-    """A skipped source takes no name away from an article."""
+def test_article_is_found_despite_a_skipped_source_of_its_name(tmp_path: Path) -> None:
+    """The name of a skipped source is not reserved."""
     path = written(tmp_path / "r.sqlite", skipped("a", "a.pdf", "", "pdf only", ""), record("a"))
     assert returned(path, "a").origin == "a.tex"
 
 
 @pytest.mark.parametrize("first", ["article", "skipped"])
 def test_every_method_by_name_returns_the_article(tmp_path: Path, first: str) -> None:
-    """Never the skipped source that shares its name, whichever was written first."""
+    """A skipped source that shares its name is never returned, whichever was written first."""
     sources = [
         record("a", equation(expanded="x"), equation(2, expanded="y"), text="Words."),
         skipped("a", "a.pdf", "", "pdf only", ""),
@@ -175,29 +175,29 @@ def test_every_method_by_name_returns_the_article(tmp_path: Path, first: str) ->
         assert file.equation(key, 2)[0].expanded == "y"
 
 
-def test_names_stand_in_the_order_of_writing(tmp_path: Path) -> None:
-    """Not in that of the alphabet."""
+def test_names_are_in_the_order_of_writing(tmp_path: Path) -> None:
+    """They are not sorted."""
     path = written(tmp_path / "r.sqlite", record("c"), record("a"), record("b"))
     with closing(Records(path)) as file:
         assert file.names() == ["c", "a", "b"]
 
 
-# -- read whole or in part
+# -- complete or partial
 
 
 @pytest.mark.parametrize("cause", sorted(PARTIAL | {"lost: unclosed"}))
-def test_what_is_lost_makes_an_article_partial(cause: str) -> None:
-    """Each of these causes says that something of the paper is not here."""
+def test_loss_makes_an_article_partial(cause: str) -> None:
+    """Each of these causes means that part of the paper is missing."""
     assert record(problems=[Problem(cause)]).status == "partial"
 
 
-def test_an_article_is_whole_in_spite_of_remarks() -> None:
-    """A file that no one uses is worth a word, and no loss."""
+def test_remark_does_not_make_an_article_partial() -> None:
+    """An unused file is reported, but nothing is missing."""
     assert record(problems=[Problem("file not used", "b.tex")]).status == "read"
 
 
-def test_what_an_archive_lacks_makes_an_article_partial() -> None:
-    """Every problem that opening a paper can have is known here."""
+def test_problems_of_an_archive_make_an_article_partial() -> None:
+    """Every problem of opening a paper is in `PARTIAL`."""
     assert set(PROBLEMS) <= PARTIAL
 
 
@@ -205,7 +205,7 @@ def test_what_an_archive_lacks_makes_an_article_partial() -> None:
 
 
 def test_digest_is_the_same_for_the_same_content(tmp_path: Path) -> None:
-    """Seconds and sketches are no content."""
+    """Seconds and sketches are not part of the digest."""
     slow = record("a", equation())
     slow.seconds, slow.article = 9.0, (*(slow.article or ())[:-1], b"sketch!!")
     assert digest(tmp_path, slow.seal()) == digest(tmp_path, record("a", equation()))
@@ -229,7 +229,7 @@ def test_digest_is_the_same_for_the_same_content(tmp_path: Path) -> None:
     ids=lambda other: other.digest.hex()[:6],
 )
 def test_digest_changes_with_any_content(tmp_path: Path, other: Record) -> None:
-    """Each difference that a reader of the library could see is in the digest."""
+    """Every visible difference changes the digest."""
     assert digest(tmp_path, other) != digest(tmp_path, record("a", equation()))
 
 
@@ -239,13 +239,13 @@ def test_digest_changes_with_the_order(tmp_path: Path) -> None:
 
 
 def test_digest_changes_with_the_clusters(tmp_path: Path) -> None:
-    """Which documents are near-duplicates is content."""
+    """Near-duplicate clusters are part of the digest."""
     both = record("a"), record("b")
     assert digest(tmp_path, *both) != digest(tmp_path, *both, clusters=[[0, 1]])
 
 
-def test_clusters_are_set_anew(tmp_path: Path) -> None:
-    """Finding them once more, after a kill, leaves nothing of the first time."""
+def test_clusters_replace_earlier_ones(tmp_path: Path) -> None:
+    """Finding clusters again after a kill keeps nothing of the first attempt."""
     path = tmp_path / "r.sqlite"
     with closing(Records(path, write=True)) as file:
         for name in "abc":
@@ -285,8 +285,8 @@ def test_equation_types_are_numbered_in_order_after_reopening(tmp_path: Path) ->
 # -- kills
 
 
-def test_what_was_not_committed_is_forgotten(tmp_path: Path) -> None:
-    """The file then holds whole records up to the last commit."""
+def test_uncommitted_records_are_dropped(tmp_path: Path) -> None:
+    """The file contains complete records up to the last commit."""
     path = tmp_path / "r.sqlite"
     with closing(Records(path, write=True)) as file:
         file.add(record("a"))
@@ -296,8 +296,8 @@ def test_what_was_not_committed_is_forgotten(tmp_path: Path) -> None:
         assert file.names() == ["a"]
 
 
-def test_writing_goes_on_where_it_ended(tmp_path: Path) -> None:
-    """Two sittings give the digest of one."""
+def test_writing_continues_after_reopening(tmp_path: Path) -> None:
+    """Two sessions give the same digest as one."""
     path = tmp_path / "r.sqlite"
     for name in "ab":
         with closing(Records(path, write=True)) as file:
@@ -309,8 +309,8 @@ def test_writing_goes_on_where_it_ended(tmp_path: Path) -> None:
     assert found == digest(tmp_path, *both)
 
 
-def test_half_a_record_is_never_kept(tmp_path: Path) -> None:
-    """A record that fails half-way leaves nothing, once the file is let go of."""
+def test_partial_record_is_never_kept(tmp_path: Path) -> None:
+    """A record that fails halfway leaves nothing after the file is closed."""
     path = tmp_path / "r.sqlite"
     broken = record("b", equation(name="b"))
     broken.problems = (("too", "short"),)
@@ -324,8 +324,8 @@ def test_half_a_record_is_never_kept(tmp_path: Path) -> None:
         assert next(file.rows("SELECT COUNT(*) FROM equations")) == (0,)
 
 
-def test_a_finished_file_is_one_file(tmp_path: Path) -> None:
-    """Nothing stands beside it, neither after writing nor after reading."""
+def test_finished_file_has_no_companions(tmp_path: Path) -> None:
+    """No journal is left beside it, neither after writing nor after reading."""
     path = written(tmp_path / "r.sqlite", record("a"))
     returned(path, "a")
     assert [found.name for found in tmp_path.iterdir()] == ["r.sqlite"]
@@ -335,16 +335,16 @@ def test_a_finished_file_is_one_file(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["a?b", "a#b", "100%41", "a b", "ü", os.fsdecode(b"\xe9")])
-def test_any_folder_name_will_do(tmp_path: Path, name: str) -> None:
-    """Characters that mean something in an address, and bytes that are no text."""
+def test_any_folder_name_works(tmp_path: Path, name: str) -> None:
+    """Names may contain URL characters, and bytes that are not UTF-8."""
     (tmp_path / name).mkdir()
     path = written(tmp_path / name / "r.sqlite", record("a"))
     assert returned(path, "a").name == "a"
 
 
 @pytest.mark.parametrize("content", [None, b"", b"no database", b"SQLite format 3\x00 and so on"])
-def test_no_records_are_said_in_one_sentence(tmp_path: Path, content: bytes | None) -> None:
-    """A missing, an empty and a foreign file alike."""
+def test_unreadable_records_are_reported(tmp_path: Path, content: bytes | None) -> None:
+    """The file is missing, empty or of another kind."""
     path = tmp_path / "r.sqlite"
     if content is not None:
         path.write_bytes(content)
@@ -352,7 +352,7 @@ def test_no_records_are_said_in_one_sentence(tmp_path: Path, content: bytes | No
         open_records(path)
 
 
-def test_a_record_is_plain_data() -> None:
-    """It goes through a pipe and into JSON as it is."""
+def test_record_is_plain_data() -> None:
+    """It can be pickled and written as JSON."""
     made = record("a", equation(labels=["x"]))
     assert json.loads(json.dumps(made.equations[0]))[3] == '["x"]'

@@ -1,4 +1,4 @@
-"""The same papers give the same library: on any number of processes, after any kill."""
+"""The same papers give the same library, with any number of workers and after any kill."""
 
 import csv
 import errno
@@ -68,7 +68,7 @@ def many(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def reference(many: Path) -> Iterator[Library]:
-    """The library of these papers, read in one go in one process."""
+    """The library of these papers, read without interruption in one process."""
     with pytest.MonkeyPatch.context() as patch:
         read_inline(patch)
         library = Library.read([many], many.parent / "reference")
@@ -78,7 +78,7 @@ def reference(many: Path) -> Iterator[Library]:
 
 @pytest.fixture
 def inline(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Read in this process, where workers do not matter."""
+    """Read in this process."""
     read_inline(monkeypatch)
 
 
@@ -86,13 +86,13 @@ in_one_process = pytest.mark.usefixtures("inline")
 
 
 def sha256(library: Library) -> str:
-    """The digest of a library, which is closed."""
+    """Close a library and return its digest."""
     with library:
         return str(library.report["sha256"])
 
 
 def interrupt_at(number: int) -> Callable[[Progress], None]:
-    """Ctrl-C after so many papers."""
+    """Return a callback that raises KeyboardInterrupt after a number of papers."""
 
     def tell(state: Progress) -> None:
         if state.done == number:
@@ -136,7 +136,7 @@ def test_articles_are_read_from_several_arguments(tmp_path: Path) -> None:
 def test_any_number_of_processes_gives_the_same_bytes(
     many: Path, reference: Library, tmp_path: Path, jobs: int
 ) -> None:
-    """The digest and the report, to the last byte."""
+    """Digest and report are identical."""
     with Library.read([many], tmp_path / "lib", jobs=jobs) as library:
         assert library.report["sha256"] == reference.report["sha256"]
         expected = (reference.generation / "report.json").read_bytes()
@@ -145,10 +145,8 @@ def test_any_number_of_processes_gives_the_same_bytes(
 
 
 @in_one_process
-def test_where_the_papers_lie_does_not_matter(
-    many: Path, reference: Library, tmp_path: Path
-) -> None:
-    """The same papers in another folder, read on another day, are the same library."""
+def test_location_of_papers_does_not_matter(many: Path, reference: Library, tmp_path: Path) -> None:
+    """The same papers in another folder, read on another day, give the same library."""
     shutil.copytree(many, tmp_path / "elsewhere")
     assert (
         sha256(Library.read([tmp_path / "elsewhere"], tmp_path / "lib"))
@@ -156,7 +154,7 @@ def test_where_the_papers_lie_does_not_matter(
     )
 
 
-def test_the_facts_of_a_run_stand_apart(many: Path, reference: Library) -> None:
+def test_run_facts_are_in_run_json(many: Path, reference: Library) -> None:
     """Times, paths and machine are in run.json, which no digest covers."""
     run = json.loads((reference.generation / "run.json").read_text("utf-8"))
     assert run["paths"] == [str(many.resolve())]
@@ -166,22 +164,22 @@ def test_the_facts_of_a_run_stand_apart(many: Path, reference: Library) -> None:
 
 
 def test_articles_and_skipped_are_all_sources(reference: Library) -> None:
-    """Nothing that was found is forgotten."""
+    """Every source that was found is counted."""
     report = reference.report
     assert report["articles"] + report["skipped"]["total"] == report["sources"] == COUNT
     assert report["skipped"]["causes"] == {"pdf only": COUNT // 9}
 
 
 @in_one_process
-def test_a_library_within_its_papers_changes_nothing(tmp_path: Path) -> None:
-    """What we write is no paper."""
+def test_library_inside_the_folder_of_papers_is_ignored(tmp_path: Path) -> None:
+    """Our own files are not papers."""
     papers(tmp_path, a=BODY, b=BODY)
     first = sha256(Library.read([tmp_path], tmp_path / "lib"))
     assert sha256(Library.read([tmp_path], tmp_path / "lib")) == first
 
 
 @in_one_process
-def test_progress_tells_of_every_source(many: Path, tmp_path: Path) -> None:
+def test_progress_reports_every_source(many: Path, tmp_path: Path) -> None:
     """In order, up to the counts of the report."""
     told: list[Progress] = []
     with Library.read([many], tmp_path / "lib", progress=told.append) as library:
@@ -192,16 +190,16 @@ def test_progress_tells_of_every_source(many: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("jobs", [0, -1])
-def test_no_process_at_all_is_refused(tmp_path: Path, jobs: int) -> None:
-    """Before anything is made."""
+def test_less_than_one_job_is_refused(tmp_path: Path, jobs: int) -> None:
+    """Before anything is created."""
     papers(tmp_path / "papers", a=BODY)
     with pytest.raises(UsageError, match=f"jobs must be at least 1, not {jobs}"):
         Library.read([tmp_path / "papers"], tmp_path / "lib", jobs=jobs)
     assert not (tmp_path / "lib").exists()
 
 
-def test_a_wrong_path_makes_no_library(tmp_path: Path) -> None:
-    """It is said before anything is made."""
+def test_wrong_path_creates_no_library(tmp_path: Path) -> None:
+    """The error comes before anything is created."""
     with pytest.raises(UsageError, match="nothing to read at"):
         Library.read([tmp_path / "nothing"], tmp_path / "lib")
     assert not (tmp_path / "lib").exists()
@@ -209,7 +207,7 @@ def test_a_wrong_path_makes_no_library(tmp_path: Path) -> None:
 
 @in_one_process
 def test_folders_of_any_name_are_read_and_written(tmp_path: Path) -> None:
-    """Bytes that are no text among them, and resumed from."""
+    """Names may contain bytes that are not UTF-8, also for `resume`."""
     odd = tmp_path / os.fsdecode(b"caf\xe9 ?#%")
     papers(odd / "papers", a=BODY, b=BODY)
     with pytest.raises(KeyboardInterrupt):
@@ -222,13 +220,13 @@ def test_folders_of_any_name_are_read_and_written(tmp_path: Path) -> None:
 
 
 def kill_somewhere(many: Path, folder: Path, dice: random.Random) -> bool:
-    """Start or go on, kill the process group at a random moment; whether it was still at work."""
+    """Start or resume, kill the process group at a random moment; return if it was running."""
     more, mark = dice.randrange(COUNT // 2), uuid.uuid4().hex
     with start("-c", READ, many, folder, environment={"EQEMB_TEST_MARK": mark}) as process:
         assert process.stdout is not None
         done = map(int, process.stdout)
         at_end = any(number == COUNT for number in islice(done, more))
-        # after the last paper there is still the end: clusters, report, switch
+        # after the last paper, clusters, report and switch remain
         time.sleep(dice.random() * (0.15 if at_end else 0.005))
         os.killpg(process.pid, signal.SIGKILL)
     if HAS_PROC:
@@ -239,7 +237,7 @@ def kill_somewhere(many: Path, folder: Path, dice: random.Random) -> bool:
 def test_kills_at_random_moments_change_nothing(
     many: Path, reference: Library, tmp_path: Path
 ) -> None:
-    """Killed and resumed again and again, it ends with the same bytes."""
+    """Killed and resumed several times, an ingest ends with the same bytes."""
     folder = tmp_path / "lib"
     expected = reference.report["sha256"]
     for seed in range(40 if FULL else 3):
@@ -257,7 +255,7 @@ def test_kills_at_random_moments_change_nothing(
 
 @pytest.fixture(scope="module")
 def deaths(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, Any]]:
-    """What became of readings that died at every step of their end."""
+    """Run crashes.py and return its results."""
     folder = tmp_path_factory.mktemp("deaths")
     found = corpus(folder / "papers", 12)
     script = Path(__file__).parents[1] / "crashes.py"
@@ -270,10 +268,10 @@ def deaths(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, Any]
 
 
 @pytest.mark.parametrize("step", STEPS)
-def test_a_death_at_any_step_of_the_end_changes_nothing(
+def test_kill_at_any_final_step_changes_nothing(
     deaths: dict[str, dict[str, Any]], step: str
 ) -> None:
-    """The old library or the whole new one is there, and going on ends with the same bytes."""
+    """The old library or the complete new one exists, and resuming gives the same bytes."""
     found, new = deaths[step], deaths["note the settings"]["after"]
     is_switched = step in {"copy report.json", "copy report.html", "remove the old"}
     assert found["status"] == DIED
@@ -284,10 +282,10 @@ def test_a_death_at_any_step_of_the_end_changes_nothing(
 
 
 @in_one_process
-def test_an_old_library_stays_readable_until_the_switch(
+def test_old_library_stays_readable_until_the_switch(
     many: Path, reference: Library, tmp_path: Path
 ) -> None:
-    """Whoever looks while a new one is read sees the old one whole."""
+    """A reader sees the complete old library while a new one is made."""
     papers(tmp_path / "few", a=BODY)
     old = sha256(Library.read([tmp_path / "few"], tmp_path / "lib"))
     seen: set[str] = set()
@@ -301,14 +299,14 @@ def test_an_old_library_stays_readable_until_the_switch(
     assert new == sha256(Library.open(tmp_path / "lib")) == reference.report["sha256"] != old
 
 
-# -- going on
+# -- resume
 
 
 @in_one_process
-def test_going_on_reads_only_what_is_left(
+def test_resume_reads_only_the_remaining_papers(
     many: Path, reference: Library, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What was committed is not read again."""
+    """Committed papers are not read again."""
     monkeypatch.setattr(ingest, "_COMMIT_EVERY", 0.0)
     with pytest.raises(KeyboardInterrupt):
         Library.read([many], tmp_path / "lib", progress=interrupt_at(100))
@@ -321,10 +319,10 @@ def test_going_on_reads_only_what_is_left(
 
 
 @in_one_process
-def test_an_interrupted_record_is_read_again(
+def test_interrupted_record_is_read_again(
     many: Path, reference: Library, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Ctrl-C between two rows of one article leaves no half of it."""
+    """Ctrl-C between two rows of an article leaves no partial record."""
     add, calls = Records.add, 0
 
     def half(self: Records, record: Any) -> None:
@@ -344,8 +342,8 @@ def test_an_interrupted_record_is_read_again(
 
 
 @in_one_process
-def test_without_resume_it_starts_again(tmp_path: Path) -> None:
-    """What an interrupted reading left is removed."""
+def test_ingest_without_resume_starts_again(tmp_path: Path) -> None:
+    """The files of the interrupted ingest are removed."""
     papers(tmp_path / "papers", a=BODY, b=BODY)
     with pytest.raises(KeyboardInterrupt):
         Library.read([tmp_path / "papers"], tmp_path / "lib", progress=interrupt_at(1))
@@ -355,25 +353,25 @@ def test_without_resume_it_starts_again(tmp_path: Path) -> None:
 
 
 @in_one_process
-def test_resume_with_nothing_begun_begins(tmp_path: Path) -> None:
-    """So that one command can be repeated until it succeeds."""
+def test_resume_without_an_interrupted_ingest_starts(tmp_path: Path) -> None:
+    """One command can be repeated until it succeeds."""
     papers(tmp_path / "papers", a=BODY)
     with Library.read([tmp_path / "papers"], tmp_path / "lib", resume=True) as library:
         assert library.report["articles"] == 1
 
 
 def change_first(folder: Path) -> None:
-    """A paper more, before those that were read."""
+    """Add a paper before those that were read."""
     (folder / "a0.tex").write_text(paper(BODY), "utf-8")
 
 
 def change_gone(folder: Path) -> None:
-    """A paper less."""
+    """Remove a paper."""
     (folder / "a.tex").unlink()
 
 
 def change_nothing(_folder: Path) -> None:
-    """The same papers."""
+    """Keep the papers."""
 
 
 @in_one_process
@@ -395,7 +393,7 @@ def test_resume_with_other_papers_or_settings_is_refused(
     options: dict[str, Any],
     sentence: str,
 ) -> None:
-    """In one sentence, and what was begun is left as it was."""
+    """The interrupted ingest is left unchanged."""
     for folder in ("papers", "others"):
         papers(tmp_path / folder, a=BODY, b=BODY, c=BODY)
     monkeypatch.setattr(ingest, "_COMMIT_EVERY", 0.0)
@@ -415,7 +413,7 @@ def test_resume_with_other_papers_or_settings_is_refused(
 
 @in_one_process
 def test_resume_may_use_another_number_of_processes(tmp_path: Path) -> None:
-    """Or the same path written in another way."""
+    """The path may also be spelled in another way."""
     folder = papers(tmp_path / "papers", a=BODY, b=BODY)
     with pytest.raises(KeyboardInterrupt):
         Library.read([folder], tmp_path / "lib", jobs=1, progress=interrupt_at(1))
@@ -425,12 +423,12 @@ def test_resume_may_use_another_number_of_processes(tmp_path: Path) -> None:
     ).close()
 
 
-# -- what goes wrong
+# -- errors
 
 
 @in_one_process
-def test_two_writers_do_not_meet(tmp_path: Path) -> None:
-    """The second is told so, and the first does not notice."""
+def test_second_writer_is_refused(tmp_path: Path) -> None:
+    """The first one is not disturbed."""
     pytest.importorskip("fcntl")
     folder = papers(tmp_path / "papers", a=BODY, b=BODY)
 
@@ -443,8 +441,8 @@ def test_two_writers_do_not_meet(tmp_path: Path) -> None:
 
 
 @in_one_process
-def test_a_reading_without_articles_leaves_a_library_as_it_was(tmp_path: Path) -> None:
-    """A wrong folder given by mistake does not cost the library."""
+def test_ingest_without_articles_keeps_the_old_library(tmp_path: Path) -> None:
+    """A wrong folder, given by mistake, does not destroy a library."""
     folder = papers(tmp_path / "papers", a=BODY)
     old = sha256(Library.read([folder], tmp_path / "lib"))
     (tmp_path / "pdfs").mkdir()
@@ -455,10 +453,8 @@ def test_a_reading_without_articles_leaves_a_library_as_it_was(tmp_path: Path) -
 
 
 @in_one_process
-def test_a_full_disk_is_said_in_one_sentence(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Whatever SQLite could not write, and what was committed is kept."""
+def test_full_disk_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Committed records are kept."""
     folder = papers(tmp_path / "papers", a=BODY, b=BODY)
     add = Records.add
 
@@ -478,9 +474,7 @@ def test_a_full_disk_is_said_in_one_sentence(
 
 
 @pytest.mark.parametrize("size", [20_000, 120_000])
-def test_a_disk_that_takes_no_more_is_said_in_one_sentence(
-    many: Path, tmp_path: Path, size: int
-) -> None:
+def test_file_size_limit_is_reported(many: Path, tmp_path: Path, size: int) -> None:
     """At the first record, and in the middle of the papers."""
     code = (
         f"import resource; resource.setrlimit(resource.RLIMIT_FSIZE, ({size}, {size}))\n"
@@ -495,10 +489,8 @@ def test_a_disk_that_takes_no_more_is_said_in_one_sentence(
 
 
 @in_one_process
-def test_a_report_that_cannot_be_written_is_an_error(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The library is not switched, and the reading can be resumed."""
+def test_unwritable_report_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The library is not switched, and the ingest can be resumed."""
     folder = papers(tmp_path / "papers", a=BODY)
     write = write_atomically
 
@@ -517,8 +509,8 @@ def test_a_report_that_cannot_be_written_is_an_error(
 
 
 @in_one_process
-def test_damaged_records_of_an_interrupted_reading_are_said_so(tmp_path: Path) -> None:
-    """In one sentence, and starting again helps."""
+def test_damaged_records_of_an_interrupted_ingest_are_reported(tmp_path: Path) -> None:
+    """Starting again helps."""
     folder = papers(tmp_path / "papers", a=BODY, b=BODY)
     with pytest.raises(KeyboardInterrupt):
         Library.read([folder], tmp_path / "lib", progress=interrupt_at(1))
@@ -529,8 +521,8 @@ def test_damaged_records_of_an_interrupted_reading_are_said_so(tmp_path: Path) -
 
 
 @pytest.mark.parametrize("jobs", ["1", "2"])
-def test_ctrl_c_ends_at_once_and_leaves_a_state_to_go_on_from(tmp_path: Path, jobs: str) -> None:
-    """Exit status 130, one sentence, no process left, though a reader hangs in a paper."""
+def test_ctrl_c_stops_at_once_and_can_be_resumed(tmp_path: Path, jobs: str) -> None:
+    """Exit status 130, one line, and no process left, though a reader hangs in a paper."""
     bodies = dict.fromkeys([*(f"{number:02}" for number in range(20)), "99-hang"], BODY)
     folder, hangs, mark = papers(tmp_path / "papers", **bodies), tmp_path / "h", uuid.uuid4().hex
     arguments = ("read", folder, "-o", tmp_path / "lib", "--jobs", jobs)
@@ -547,7 +539,7 @@ def test_ctrl_c_ends_at_once_and_leaves_a_state_to_go_on_from(tmp_path: Path, jo
     assert done.returncode == 0, done.stderr
 
 
-# -- one article after the other
+# -- read_articles
 
 
 def test_articles_are_read_one_after_the_other(tmp_path: Path) -> None:
@@ -559,8 +551,8 @@ def test_articles_are_read_one_after_the_other(tmp_path: Path) -> None:
     assert [equation.number for article in found for equation in article.equations] == ["1"] * 4
 
 
-def test_articles_are_read_as_they_are_asked_for(tmp_path: Path) -> None:
-    """Nothing is read ahead, and a wrong path is said at the first."""
+def test_articles_are_read_lazily(tmp_path: Path) -> None:
+    """Nothing is read ahead; a wrong path raises an error at the first article."""
     papers(tmp_path, a=BODY, b=BODY)
     articles = read_articles(tmp_path)
     assert next(articles).name == "a"
@@ -568,10 +560,10 @@ def test_articles_are_read_as_they_are_asked_for(tmp_path: Path) -> None:
         next(read_articles(tmp_path / "nothing"))
 
 
-def test_sources_that_are_no_articles_are_handed_over(
+def test_skipped_sources_are_passed_to_the_callback(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Or said as warnings, and the others are read."""
+    """Without a callback, a warning is logged."""
     papers(tmp_path, a=BODY, c=BODY)
     (tmp_path / "b.tex").write_text("", "utf-8")
     skips: list[tuple[str, str]] = []
@@ -587,7 +579,7 @@ def test_sources_that_are_no_articles_are_handed_over(
 
 
 @in_one_process
-def test_the_package_s_face_reads(tmp_path: Path) -> None:
+def test_read_articles_is_a_public_name(tmp_path: Path) -> None:
     """As the README shows it."""
     papers(tmp_path / "papers", a=BODY, b=BODY)
     for article in package.read_articles(tmp_path / "papers"):
@@ -613,14 +605,14 @@ def real(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Library]:
 
 
 def manifest() -> list[dict[str, str]]:
-    """What is known of each document."""
+    """What is known about each document."""
     with (Path(str(CORPORA)) / "MANIFEST.tsv").open(encoding="utf-8", newline="") as file:
         return list(csv.DictReader(file, delimiter="\t"))
 
 
 @needs_corpora
 def test_every_real_paper_is_read(real: Library) -> None:
-    """None skipped, and no defect of ours found."""
+    """No paper is skipped, and no internal error occurs."""
     rows = real.records.rows("SELECT origin, cause, detail FROM sources WHERE status = 'skipped'")
     assert list(rows) == []
     assert real.report["articles"] == len(manifest())

@@ -1,4 +1,4 @@
-"""Near-duplicates are found wherever a fifth of the text is shared, and only there."""
+"""Documents are near-duplicates if they share a fifth of their text, and only then."""
 
 from collections.abc import Iterator
 
@@ -13,18 +13,18 @@ from synthetic import text
 
 
 def words(count: int, seed: int | str) -> list[str]:
-    """So many words."""
+    """Return a number of words."""
     return text(count, seed).split()
 
 
 def found(documents: list[list[str]]) -> list[list[int]]:
-    """The clusters of these documents."""
+    """Return the clusters of these documents."""
     sketches = [sketch(document) for document in documents]
     return clusters([len(one) for one in sketches], lambda: iter(sketches))
 
 
 def sharing(share: float, seed: int = 0, count: int = 2000) -> list[list[str]]:
-    """Two documents of equal length that have one stretch of text in common."""
+    """Return two documents of equal length that share one stretch of text."""
     common = words(round(share * count), f"common {seed}")
     rest = count - len(common)
     return [[*words(rest, f"{seed} a"), *common], [*common, *words(rest, f"{seed} b")]]
@@ -34,68 +34,68 @@ def sharing(share: float, seed: int = 0, count: int = 2000) -> list[list[str]]:
 
 
 def test_identical_documents_are_near() -> None:
-    """Among others that are not."""
+    """Other documents are not in their cluster."""
     documents = [words(500, seed) for seed in range(5)]
     assert found([*documents, documents[3], documents[1]]) == [[1, 6], [3, 5]]
 
 
 @pytest.mark.parametrize("seed", range(5))
 def test_half_shared_is_near(seed: int) -> None:
-    """Wherever the shared half stands."""
+    """Wherever the shared half is."""
     assert found(sharing(0.5, seed)) == [[0, 1]]
 
 
 @pytest.mark.parametrize("seed", range(5))
 def test_a_tenth_shared_is_not_near(seed: int) -> None:
-    """A quotation, or the usual sentences of a group's papers."""
+    """It may be a quotation, or the usual sentences of a research group."""
     assert found(sharing(0.1, seed)) == []
 
 
 @pytest.mark.parametrize(("share", "is_near"), [(0.16, False), (0.25, True)])
-def test_the_line_is_drawn_at_a_fifth(share: float, *, is_near: bool) -> None:
-    """In documents long enough for a sample to tell."""
+def test_threshold_is_a_fifth(share: float, *, is_near: bool) -> None:
+    """In documents that are long enough for a sample."""
     assert bool(found(sharing(share, count=20_000))) is is_near
 
 
-def test_a_chapter_is_near_the_book_that_holds_it() -> None:
-    """The shorter of the two decides."""
+def test_chapter_is_near_its_book() -> None:
+    """The shorter document decides."""
     book = words(50_000, "book")
     assert found([book, words(2000, "other"), book[30_000:31_000]]) == [[0, 2]]
 
 
-def test_near_to_the_same_is_one_cluster() -> None:
-    """Two chapters of one book, which have nothing else in common."""
+def test_clusters_are_transitive() -> None:
+    """Two chapters of a book are in one cluster, though they share nothing else."""
     book = words(6000, "book")
     assert found([book[:2000], book[4000:], book]) == [[0, 1, 2]]
 
 
-def test_what_three_share_counts_for_every_pair_of_them() -> None:
-    """The first and the last are near by what all have and what they alone have."""
+def test_text_of_three_counts_for_every_pair() -> None:
+    """The first and the last are near by what all share and what only they share."""
     all_have, two_have = words(300, "all"), words(300, "two")
     first, last = ([*all_have, *two_have, *words(1400, seed)] for seed in "ac")
     assert found([first, [*all_have, *words(1700, "b")], last]) == [[0, 2]]
 
 
-def test_capitals_do_not_matter() -> None:
+def test_case_is_ignored() -> None:
     """A title in capitals is the same title."""
     document = words(500, 1)
     assert found([document, [word.upper() for word in document]]) == [[0, 1]]
 
 
-def test_another_order_is_another_text() -> None:
-    """The same words, shuffled."""
+def test_order_of_words_matters() -> None:
+    """Shuffled words are another text."""
     document = words(500, 1)
     assert found([document, sorted(document)]) == []
 
 
 def test_boilerplate_in_many_documents_makes_no_cluster() -> None:
-    """A licence of a tenth of the text, in more documents than are compared pair by pair."""
+    """A licence is a tenth of each text, in more documents than are compared pair by pair."""
     licence = words(60, "licence")
     assert found([[*licence, *words(540, seed)] for seed in range(100)]) == []
 
 
 def test_copies_are_found_among_boilerplate() -> None:
-    """What all documents have in common hides nothing."""
+    """Text that all documents share hides no copies."""
     licence = words(60, "licence")
     documents = [[*licence, *words(540, seed)] for seed in range(100)]
     assert found([*documents, documents[7]]) == [[7, 100]]
@@ -112,19 +112,19 @@ def test_any_number_of_copies_is_one_cluster(copies: int) -> None:
 
 
 @pytest.mark.parametrize("count", [0, 1, 7, 8, 20])
-def test_short_documents_are_not_judged(count: int) -> None:
-    """A few equal words are no evidence."""
+def test_short_documents_are_not_compared(count: int) -> None:
+    """A few equal words are not evidence."""
     assert found([words(count, 1), words(count, 1)]) == []
 
 
 def test_no_documents_have_no_clusters() -> None:
-    """Nor has one."""
+    """Neither does a single document."""
     assert found([]) == []
     assert found([words(500, 1)]) == []
 
 
-def test_a_run_repeated_counts_once() -> None:
-    """A document that says the same again and again is no longer for it."""
+def test_repeated_run_counts_once() -> None:
+    """Repetition does not make a document longer."""
     chorus = words(8, "chorus")
     assert len(sketch(chorus * 1000)) <= 8
     assert found([chorus * 1000, [*chorus * 1000, *words(1000, 1)]]) == []
@@ -133,33 +133,33 @@ def test_a_run_repeated_counts_once() -> None:
 # -- sketches
 
 
-def test_a_sketch_is_sorted_and_has_each_run_once() -> None:
-    """As the merge of documents needs it."""
+def test_sketch_is_sorted_and_unique() -> None:
+    """Merging documents requires it."""
     made = sketch(words(2000, 1) * 2)
     assert (np.diff(made.astype(object)) > 0).all()
 
 
-def test_a_sketch_keeps_a_quarter_of_the_runs() -> None:
-    """Chosen by the runs themselves."""
+def test_sketch_samples_a_quarter_of_the_runs() -> None:
+    """The hashes themselves decide which."""
     assert 0.22 < len(sketch(words(40_000, 1))) / 40_000 < 0.28
 
 
-def test_a_part_s_sketch_is_part_of_the_whole_s() -> None:
-    """What two documents share is in both samples or in neither."""
+def test_sketch_of_a_part_is_part_of_the_sketch() -> None:
+    """A shared run is in both samples or in neither."""
     document = words(3000, 1)
     assert set(sketch(document[1000:2000]).tolist()) <= set(sketch(document).tolist())
 
 
-def test_a_sketch_does_not_depend_on_what_was_seen_before(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nor on how much of it is remembered: every process makes the same."""
+def test_sketch_does_not_depend_on_earlier_documents(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every process computes the same sketch, whatever its cache contains."""
     document = words(1000, 1)
     expected = sketch(document)
     monkeypatch.setattr(near_duplicates, "_words", dict.fromkeys(map(str, range(300_001)), 1))
     assert (sketch(document) == expected).all()
 
 
-def test_a_sketch_is_what_it_was() -> None:
-    """It is stored in libraries: another one would need another format."""
+def test_sketch_is_stable() -> None:
+    """Sketches are stored in libraries, so that a change would require a new format."""
     made = sketch([f"word{number}" for number in range(20)])
     assert [hex(value) for value in made.tolist()] == ["0x23eee60581d7211c", "0x28c8424a18375fb8"]
 
@@ -168,7 +168,7 @@ def test_a_sketch_is_what_it_was() -> None:
 
 
 def random_corpus(seed: int) -> list[list[str]]:
-    """Documents that share stretches of all lengths with one another."""
+    """Return documents that share stretches of all lengths."""
     dice = np.random.default_rng(seed)
     stretches = [words(int(dice.integers(5, 200)), f"{seed} {number}") for number in range(30)]
     return [
@@ -178,8 +178,8 @@ def random_corpus(seed: int) -> list[list[str]]:
 
 
 @pytest.mark.parametrize("part", [29, 1000, 10_000])
-def test_parts_give_what_the_whole_gives(monkeypatch: pytest.MonkeyPatch, part: int) -> None:
-    """However few hashes are sorted, and pairs counted, at a time."""
+def test_chunk_size_does_not_change_clusters(monkeypatch: pytest.MonkeyPatch, part: int) -> None:
+    """However few hashes are sorted at a time."""
     documents = random_corpus(part)
     expected = found(documents)
     assert expected
@@ -188,15 +188,15 @@ def test_parts_give_what_the_whole_gives(monkeypatch: pytest.MonkeyPatch, part: 
 
 
 def test_many_documents_are_compared_by_fewer_hashes(monkeypatch: pytest.MonkeyPatch) -> None:
-    """And what is clearly near is still found."""
+    """Clear near-duplicates are still found."""
     documents = [words(4000, seed) for seed in range(10)]
     documents += [documents[2], *sharing(0.5, 1, 4000)]
     monkeypatch.setattr(near_duplicates, "_MOST_HASHES", 3000)
     assert found(documents) == [[2, 10], [11, 12]]
 
 
-def plainly(sketches: list[Hashes]) -> list[tuple[int, ...]]:
-    """The definition: every pair compared, near ones joined."""
+def reference_clusters(sketches: list[Hashes]) -> list[tuple[int, ...]]:
+    """Compute clusters by definition: compare every pair, join near ones."""
     groups = [{number} for number in range(len(sketches))]
     for second in range(len(sketches)):
         for first in range(second):
@@ -214,17 +214,17 @@ def plainly(sketches: list[Hashes]) -> list[tuple[int, ...]]:
 
 @settings(max_examples=15, deadline=None)
 @given(st.integers(0, 10_000), st.sampled_from([50, 1000, 1_000_000]))
-def test_clusters_are_those_of_the_definition(seed: int, part: int) -> None:
-    """Of comparing every document with every other."""
+def test_clusters_agree_with_the_reference(seed: int, part: int) -> None:
+    """The reference compares every document with every other."""
     sketches = [sketch(document) for document in random_corpus(seed)[:40]]
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(near_duplicates, "_CHUNK_SIZE", part)
         made = clusters([len(one) for one in sketches], lambda: iter(sketches))
-    assert [tuple(group) for group in made] == plainly(sketches)
+    assert [tuple(group) for group in made] == reference_clusters(sketches)
 
 
-def test_sketches_are_asked_for_once_a_part(monkeypatch: pytest.MonkeyPatch) -> None:
-    """They are read from the library, not kept."""
+def test_sketches_are_read_once_per_chunk(monkeypatch: pytest.MonkeyPatch) -> None:
+    """They are read from the library, not kept in memory."""
     sketches = [sketch(words(1000, seed)) for seed in range(8)]
     sizes, calls = [len(one) for one in sketches], []
 

@@ -1,4 +1,4 @@
-"""The report counts what the records hold, tells what was lost, and shows it harmlessly."""
+"""The report agrees with the records, lists losses, and escapes hostile text."""
 
 import json
 import re
@@ -34,7 +34,7 @@ SETTINGS = {"version": "0.0", "sha256": "0" * 64}
 def report(
     tmp_path: Path, *records: Record, clusters: list[list[int]] | None = None
 ) -> dict[str, Any]:
-    """The report of these records."""
+    """Return the report of these records."""
     with closing(Records(tmp_path / "r.sqlite", write=True)) as file:
         for record in records:
             file.add(record)
@@ -44,12 +44,12 @@ def report(
 
 
 def read(name: str = "a", *equations: Any, words: int = 0, **parts: Any) -> Record:
-    """The record of an article."""
+    """Return the record of an article."""
     return from_article(article(name, *equations, **parts), words, b"")
 
 
 def lost(name: str, opened: int, displays: int, told: int | None = None) -> Record:
-    """An article that lost some displays, and says of how many."""
+    """Return the record of an article with lost displays."""
     record = read(name)
     *first, _, _, _, size, sketch = record.article or ()
     told = displays if told is None else told
@@ -58,7 +58,7 @@ def lost(name: str, opened: int, displays: int, told: int | None = None) -> Reco
 
 
 class Page(HTMLParser):
-    """What a browser makes of a page: its tags, and its text."""
+    """A parsed page: its tags, and its text."""
 
     def __init__(self, page: str) -> None:
         super().__init__()
@@ -67,12 +67,12 @@ class Page(HTMLParser):
         self.feed(page)
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        """Note a tag, and make sure that it does nothing."""
+        """Record a tag, and check that it is harmless."""
         assert not [name for name, _ in attrs if name.startswith("on") or name in ("src", "href")]
         self.tags.append(tag)
 
     def handle_data(self, data: str) -> None:
-        """Note the text."""
+        """Record the text."""
         self.text += data
 
 
@@ -81,15 +81,15 @@ class Page(HTMLParser):
 
 @pytest.fixture(scope="module")
 def library(tmp_path_factory: pytest.TempPathFactory) -> Library:
-    """Sixty small sources, read."""
+    """A library of sixty small sources."""
     folder = tmp_path_factory.mktemp("report")
     with pytest.MonkeyPatch.context() as patch:
         read_inline(patch)
         return Library.read([corpus(folder / "papers", 60)], folder / "lib")
 
 
-def test_counts_are_what_the_records_hold(library: Library) -> None:
-    """Articles, equations, words and problems, counted once more one by one."""
+def test_counts_agree_with_the_records(library: Library) -> None:
+    """Articles, equations, words and problems are counted again one by one."""
     found, articles = library.report, list(library.articles())
     equations = Counter(e.numbered for one in articles for e in one.equations)
     problems = Counter(problem.cause for one in articles for problem in one.problems)
@@ -106,13 +106,13 @@ def test_counts_are_what_the_records_hold(library: Library) -> None:
 
 
 def test_every_display_is_read_or_lost(library: Library) -> None:
-    """What an independent scan saw opened is what the articles hold."""
+    """The count of an independent scan agrees with the articles."""
     for one in library.articles():
         assert one.displays_opened == len({e.display for e in one.equations}) + one.displays_lost
 
 
 def test_articles_and_skipped_are_the_sources(library: Library) -> None:
-    """Articles read in part are articles."""
+    """Partially read articles count as articles."""
     found = library.report
     assert found["articles"] + found["skipped"]["total"] == found["sources"] == 60
     assert sum(found["skipped"]["causes"].values()) == found["skipped"]["total"]
@@ -120,7 +120,7 @@ def test_articles_and_skipped_are_the_sources(library: Library) -> None:
 
 
 def test_collections_add_up(library: Library) -> None:
-    """To the counts of the whole."""
+    """Their sums are the counts of the library."""
     found = library.report
     collections = found["collections"].values()
     assert sorted(found["collections"]) == ["set0", "set1", "set2"]
@@ -132,8 +132,8 @@ def test_collections_add_up(library: Library) -> None:
     )
 
 
-def test_an_empty_reading_has_a_report(tmp_path: Path) -> None:
-    """All zeros, nothing lost, a page to show."""
+def test_empty_records_have_a_report(tmp_path: Path) -> None:
+    """All counts are zero, and the page can be rendered."""
     found = report(tmp_path)
     assert (found["sources"], found["articles"], found["words"]) == (0, 0, 0)
     assert (found["coverage"]["displays"], found["coverage"]["papers"]) == (1.0, 1.0)
@@ -141,7 +141,7 @@ def test_an_empty_reading_has_a_report(tmp_path: Path) -> None:
 
 
 def test_unknown_numbering_is_counted_apart(tmp_path: Path) -> None:
-    """Only where a source does not say; elsewhere the key is not there."""
+    """The key is missing if every source tells its numbering."""
     found = report(
         tmp_path, read("a", equation(1, numbered=None), equation(2), equation(3, numbered=False))
     )
@@ -149,11 +149,11 @@ def test_unknown_numbering_is_counted_apart(tmp_path: Path) -> None:
     assert "numbering unknown" in render_report(found)
 
 
-# -- what was not read
+# -- losses
 
 
 def test_skipped_sources_are_named_with_their_cause(tmp_path: Path) -> None:
-    """The most frequent cause first."""
+    """The most frequent cause comes first."""
     found = report(
         tmp_path,
         skipped("a", "x.tar!a.gz", "", "broken archive", "not gzip"),
@@ -168,8 +168,8 @@ def test_skipped_sources_are_named_with_their_cause(tmp_path: Path) -> None:
     }
 
 
-def test_sources_that_never_were_latex_do_not_count_against_coverage(tmp_path: Path) -> None:
-    """A PDF is no paper that we failed to read; a broken archive is."""
+def test_sources_without_latex_do_not_count_against_coverage(tmp_path: Path) -> None:
+    """A PDF is not a paper that we failed to read; a damaged archive is."""
     found = report(
         tmp_path,
         *(read(name) for name in "abc"),
@@ -179,13 +179,13 @@ def test_sources_that_never_were_latex_do_not_count_against_coverage(tmp_path: P
     assert found["coverage"]["papers"] == 0.75
 
 
-def test_causes_that_do_not_count_are_causes_that_there_are() -> None:
-    """A word that is misspelt here would count against coverage for ever."""
+def test_causes_without_latex_exist() -> None:
+    """A misspelt cause would count against coverage."""
     assert set(CAUSES) >= NOT_LATEX
 
 
-def test_lost_displays_are_told_with_file_and_line(tmp_path: Path) -> None:
-    """Every one of them, where other problems have a few examples."""
+def test_lost_displays_are_listed_with_file_and_line(tmp_path: Path) -> None:
+    """All of them are listed; other problems have a few examples."""
     problems = [
         *(Problem("lost: unclosed", "a.tex", line, "align") for line in range(1, 51)),
         *(Problem("missing input", "a.tex", line) for line in range(1, 51)),
@@ -199,7 +199,7 @@ def test_lost_displays_are_told_with_file_and_line(tmp_path: Path) -> None:
 
 
 def test_examples_come_from_many_papers(tmp_path: Path) -> None:
-    """The first of each before the second of any; the page says how many more there are."""
+    """The first of each paper comes before the second of any; the page counts the rest."""
     found = report(
         tmp_path,
         read("a", problems=[Problem("missing figure", "a.tex", line) for line in range(1, 8)]),
@@ -220,8 +220,8 @@ def test_every_lost_display_is_on_the_page(tmp_path: Path) -> None:
     assert all(f"a.tex:{line}" in text for line in range(1, 21))
 
 
-def test_papers_read_in_part_are_named(tmp_path: Path) -> None:
-    """With the first thing that made them so; other problems do not."""
+def test_partially_read_papers_are_named(tmp_path: Path) -> None:
+    """With their first loss; other problems do not count."""
     found = report(
         tmp_path,
         read("a", problems=[Problem("missing figure", "a.tex", 1)]),
@@ -239,7 +239,7 @@ def test_papers_read_in_part_are_named(tmp_path: Path) -> None:
 
 
 def test_every_problem_is_listed_once(tmp_path: Path) -> None:
-    """Skipped sources, those of papers, unknown commands; the page says by what command."""
+    """Skipped sources, problems and unknown commands; the page says how to list them."""
     problems = [Problem("missing figure", "a.tex", line) for line in range(1, 301)]
     macros = {"foo": 1, "bar": 1_000}
     records = [
@@ -257,8 +257,8 @@ def test_every_problem_is_listed_once(tmp_path: Path) -> None:
     assert "eqemb info LIBRARY --problems" in render_report(found)
 
 
-def test_the_worst_papers_come_first(tmp_path: Path) -> None:
-    """By the share that they lost; those that lost nothing are not there."""
+def test_least_complete_papers_come_first(tmp_path: Path) -> None:
+    """By the share of lost displays; complete papers are not listed."""
     found = report(tmp_path, lost("a", 10, 1), lost("b", 2, 2), lost("c", 9, 0), lost("d", 4, 2))
     assert [(w["article"], w["coverage"]) for w in found["coverage"]["worst"]] == [
         *(("b", 0.0), ("d", 0.5), ("a", 0.9))
@@ -266,21 +266,21 @@ def test_the_worst_papers_come_first(tmp_path: Path) -> None:
     assert found["coverage"]["displays"] == 0.8
 
 
-def test_as_many_of_the_worst_papers_are_named_as_of_others(tmp_path: Path) -> None:
-    """The first two hundred, as the documents say."""
+def test_list_of_least_complete_papers_is_limited(tmp_path: Path) -> None:
+    """To two hundred, as documented."""
     found = report(tmp_path, *(lost(f"a{n:03}", 10, 1) for n in range(201)))
     assert [w["article"] for w in found["coverage"]["worst"]] == [f"a{n:03}" for n in range(200)]
 
 
-def test_a_display_that_nobody_tells_of_counts_as_lost(tmp_path: Path) -> None:
-    """Opened, neither read nor said to be lost: coverage does not believe it."""
+def test_unaccounted_display_lowers_coverage(tmp_path: Path) -> None:
+    """It was opened, but neither read nor reported as lost."""
     coverage = report(tmp_path, lost("a", 10, 3, told=1), lost("b", 10, 0))["coverage"]
     assert (coverage["displays"], coverage["displays_unaccounted"]) == (0.85, 2)
     assert coverage["worst"] == [{"article": "a", "coverage": 0.7, "opened": 10, "lost": 3}]
 
 
-def test_displays_that_are_not_read_are_counted_and_their_paper_named(tmp_path: Path) -> None:
-    """Where none is known to be lost, too: a share below all has its reason on the page."""
+def test_missing_displays_are_counted_and_their_paper_named(tmp_path: Path) -> None:
+    """Also if none is known to be lost, so that the page explains its coverage."""
     found = report(tmp_path, lost("a", 10, 0), lost("b", 10, 1, told=0))
     assert (found["equations"]["lost"], found["coverage"]["displays"]) == (0, 0.95)
     assert [w["article"] for w in found["coverage"]["worst"]] == ["b"]
@@ -288,14 +288,14 @@ def test_displays_that_are_not_read_are_counted_and_their_paper_named(tmp_path: 
     assert "1displays empty or nested" in text
 
 
-def test_more_displays_than_opened_make_up_for_nothing(tmp_path: Path) -> None:
-    """One paper's surplus is not another's."""
+def test_surplus_displays_do_not_hide_losses(tmp_path: Path) -> None:
+    """The surplus of one paper does not compensate the loss of another."""
     coverage = report(tmp_path, lost("a", 10, -5, told=0), lost("b", 10, 5))["coverage"]
     assert (coverage["displays"], coverage["displays_unaccounted"]) == (0.75, 0)
 
 
-def test_unknown_macros_are_told_by_frequency(tmp_path: Path) -> None:
-    """With the number of papers that use them, and the one that does most."""
+def test_unknown_macros_are_listed_by_frequency(tmp_path: Path) -> None:
+    """With the number of papers that use them, and the paper that uses them most."""
     found = report(
         tmp_path,
         read("a", unknown_macros={"foo": 2, "bar": 5}),
@@ -307,14 +307,14 @@ def test_unknown_macros_are_told_by_frequency(tmp_path: Path) -> None:
     ]
 
 
-def test_of_papers_with_as_many_the_first_is_named(tmp_path: Path) -> None:
-    """Two readings of the same papers have the same report."""
+def test_first_paper_is_named_among_equals(tmp_path: Path) -> None:
+    """So that the same papers give the same report."""
     macros = {"foo": 2}
     found = report(tmp_path, *(read(name, unknown_macros=macros) for name in "cab"))
     assert found["unknown_macros"][0]["example"] == "c"
 
 
-def test_clusters_are_told_by_name(tmp_path: Path) -> None:
+def test_clusters_are_listed_by_name(tmp_path: Path) -> None:
     """In order."""
     found = report(tmp_path, *(read(name) for name in "abcde"), clusters=[[0, 2], [1, 4]])
     assert found["clusters"] == [["a", "c"], ["b", "e"]]
@@ -333,6 +333,7 @@ def test_message_explains_why_there_is_no_article(tmp_path: Path) -> None:
             [("b.pdf", "pdf only")],
             "Found 1 file, but it is a PDF without LaTeX source (b.pdf). To get the sources of",
         ),
+        ([("a", "time limit")], "Found 1 file, but could not read it: time limit (a). Supported: "),
         (
             [("a", "empty"), ("b", "empty"), ("c", "encrypted")],
             "Found 3 files, but could not read any: 2 empty, 1 encrypted (a, b, c). Supported: ",
@@ -351,7 +352,7 @@ def test_message_names_skipped_files(
     assert explain_no_articles(report(tmp_path, *records)).startswith(message)
 
 
-# -- for people
+# -- text and page
 
 
 @pytest.mark.parametrize(
@@ -361,29 +362,29 @@ def test_message_names_skipped_files(
         *((0.29, "29.00 %"), (0.12345, "12.34 %"), (0.0, "0.00 %")),
     ],
 )
-def test_a_share_is_never_shown_as_more_than_it_is(share: float, shown: str) -> None:
-    """And a round one is shown as itself, whatever floats make of it."""
+def test_percentage_is_rounded_down(share: float, shown: str) -> None:
+    """Exact percentages are shown exactly, despite floating-point error."""
     assert percent(share) == shown
 
 
-def test_one_loss_in_ten_million_is_not_nothing(tmp_path: Path) -> None:
-    """Coverage is 1 only where nothing was lost."""
+def test_tiny_loss_lowers_coverage(tmp_path: Path) -> None:
+    """Coverage is 1 only if nothing was lost."""
     assert report(tmp_path, lost("a", 10_000_000, 1))["coverage"]["displays"] < 1
 
 
-def test_one_is_no_plural() -> None:
-    """And none is."""
+def test_one_is_singular() -> None:
+    """All other numbers are plural."""
     assert [counted(number, "paper") for number in (0, 1, 2000)] == [
         *("0 papers", "1 paper", "2,000 papers")
     ]
 
 
-def test_a_place_is_what_editors_take() -> None:
-    """Without a line where there is none."""
+def test_place_is_file_and_line() -> None:
+    """Or the file alone, without a line."""
     assert (place("a.tex", 3), place("a.tex", 0), place("", 0)) == ("a.tex:3", "a.tex", "")
 
 
-def test_the_page_shows_the_counts(library: Library) -> None:
+def test_page_shows_the_counts(library: Library) -> None:
     """The same numbers as report.json."""
     text = Page((library.folder / "report.html").read_text("utf-8")).text
     found = library.report
@@ -393,8 +394,8 @@ def test_the_page_shows_the_counts(library: Library) -> None:
     assert found["sha256"][:16] in text
 
 
-def test_nothing_of_a_paper_acts_on_the_page(tmp_path: Path) -> None:
-    """Names, origins, macros and details of hostile papers are text."""
+def test_page_escapes_text_of_papers(tmp_path: Path) -> None:
+    """Names, origins, macros and details of hostile papers are plain text."""
     found = report(
         tmp_path,
         read(
@@ -418,14 +419,14 @@ def test_nothing_of_a_paper_acts_on_the_page(tmp_path: Path) -> None:
     assert "<script" not in html
 
 
-def test_the_page_needs_nothing_else(library: Library) -> None:
-    """No address of anything is in it."""
+def test_page_is_self_contained(library: Library) -> None:
+    """It links to nothing."""
     page = (library.folder / "report.html").read_text("utf-8")
     assert not re.findall(r"https?:|url\(|@import|src=|href=", page)
 
 
-def test_the_report_is_plain_json(library: Library) -> None:
-    """And without the clock: two readings of the same papers have the same report."""
+def test_report_is_reproducible_json(library: Library) -> None:
+    """Without times: the same papers give the same report."""
     found = json.loads((library.folder / "report.json").read_text("utf-8"))
     assert found == library.report
     assert not [key for key in found if "second" in key or "time" in key or "path" in key]

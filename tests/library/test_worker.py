@@ -1,4 +1,4 @@
-"""One bad paper costs itself only: whatever its reader does, the others are read."""
+"""A bad paper affects only itself: whatever its reader does, the other papers are read."""
 
 import io
 import os
@@ -22,12 +22,12 @@ from eqemb.sources import Found, Limits, Source
 from synthetic import HAS_PROC, HOSTILE, hostile, hostile_modules, living, papers, start, wait_for
 
 BODY = r"Some words. \begin{equation} x = 1 \end{equation} More words."
-#: Papers in order, each named by what its reader does (hostile/sitecustomize.py), and what must
-#: come of it: cause and detail, or "" where it must be read.
-FATES = {
+#: Papers in order, each named by what its reader does (hostile/sitecustomize.py), and the expected
+#: cause and detail, or "" if it must be read.
+EXPECTED = {
     "01-honest": "",
     "02-mine": "",
-    "03-slow": "",  # its process dies under it, and not through its fault
+    "03-slow": "",  # the paper before it kills its process
     "04-exit": "reader died: exit status 7",
     "05-honest": "",
     "06-kill": "reader died: killed, likely for memory",
@@ -37,7 +37,7 @@ FATES = {
     "10-honest": "",
     "11-exhaust": "out of memory",
     "12-hoard": "",
-    "13-needy": "",  # there is enough for it in a process that nobody has hoarded in
+    "13-needy": "",  # a new process has enough memory
     "14-recurse": "internal error: RecursionError: maximum recursion depth exceeded",
     "15-fail": "internal error: ZeroDivisionError: " + ("of no use to anyone. " * 100)[:281],
     "16-talk": "",
@@ -47,9 +47,9 @@ FATES = {
 
 @pytest.fixture(scope="module")
 def survivors(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Library]:
-    """A library of papers whose readers went mad, read by one process after the other."""
+    """A library of papers that crash, hang or exhaust memory, read by one worker at a time."""
     folder = tmp_path_factory.mktemp("hostile")
-    papers(folder / "papers", **dict.fromkeys(FATES, BODY))
+    papers(folder / "papers", **dict.fromkeys(EXPECTED, BODY))
     with pytest.MonkeyPatch.context() as patch:
         patch.syspath_prepend(str(HOSTILE))
         stops = WorkerLimits(seconds=3.0, memory=1 << 30)
@@ -60,31 +60,31 @@ def survivors(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Library]:
 
 
 def found(name: str = "a", **fields: object) -> Found:
-    """A paper as it is sent to a worker."""
+    """Return a paper as it is sent to a worker."""
     data = b"\\documentclass{article}\\begin{document}Words.\\end{document}"
     made = {"name": name, "origin": "a.tex", "collection": "", "kind": "data", "path": "a.tex"}
     return Found(**(made | {"data": data} | fields))  # type: ignore[arg-type]
 
 
-# -- readers gone mad
+# -- hostile readers
 
 
-@pytest.mark.parametrize("name", FATES)
-def test_a_paper_pays_for_its_own_reader_only(survivors: Library, name: str) -> None:
-    """It is skipped with the cause that is its own, or read in spite of its neighbours."""
+@pytest.mark.parametrize("name", EXPECTED)
+def test_bad_paper_affects_only_itself(survivors: Library, name: str) -> None:
+    """A paper is skipped for its own cause, or read despite its neighbours."""
     query = "SELECT status, cause, detail FROM sources WHERE name = ?"
     status, cause, detail = next(survivors.records.rows(query, name))
-    assert f"{cause}: {detail}".removesuffix(": ")[:300] == FATES[name][:300]
-    assert status == ("skipped" if FATES[name] else "read")
+    assert f"{cause}: {detail}".removesuffix(": ")[:300] == EXPECTED[name][:300]
+    assert status == ("skipped" if EXPECTED[name] else "read")
 
 
-def test_papers_stay_in_their_order(survivors: Library) -> None:
-    """However long each took."""
+def test_records_are_in_the_order_of_papers(survivors: Library) -> None:
+    """However long each paper took."""
     rows = survivors.records.rows("SELECT name FROM sources ORDER BY id")
-    assert [name for (name,) in rows] == list(FATES)
+    assert [name for (name,) in rows] == list(EXPECTED)
 
 
-def test_the_report_counts_what_stopped_papers(survivors: Library) -> None:
+def test_report_counts_causes_of_failures(survivors: Library) -> None:
     """By cause."""
     assert survivors.report["skipped"]["causes"] == {
         "reader died": 4,
@@ -94,10 +94,10 @@ def test_the_report_counts_what_stopped_papers(survivors: Library) -> None:
     }
 
 
-def test_a_reader_that_cannot_start_ends_the_run(
+def test_worker_that_cannot_start_is_an_error(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """In one sentence: it is not the papers' fault."""
+    """The error does not blame the papers."""
     papers(tmp_path / "papers", a=BODY, b=BODY)
     for executable in ("/bin/false", str(tmp_path / "nothing")):
         monkeypatch.setattr(sys, "executable", executable)
@@ -108,7 +108,7 @@ def test_a_reader_that_cannot_start_ends_the_run(
 @pytest.mark.skipif(not HAS_PROC, reason="looks for processes in /proc")
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
 def test_no_worker_outlives_its_parent(tmp_path: Path, number: int) -> None:
-    """Not even one that hangs in the middle of a paper."""
+    """Not even a worker that hangs in the middle of a paper."""
     papers(tmp_path / "papers", **{"1-hang": BODY, "2-hang": BODY})
     mark, hangs = uuid.uuid4().hex, tmp_path / "hangs"
     arguments = ("read", tmp_path / "papers", "-o", tmp_path / "lib", "--jobs", "2")
@@ -120,8 +120,8 @@ def test_no_worker_outlives_its_parent(tmp_path: Path, number: int) -> None:
         assert wait_for(lambda: not living(mark), 5.0)
 
 
-def test_nothing_in_the_folder_one_stands_in_is_run(tmp_path: Path) -> None:
-    """Papers come with programs; those named like Python's own modules are not ours."""
+def test_modules_of_the_current_folder_are_not_run(tmp_path: Path) -> None:
+    """A folder of papers may contain files named like modules of Python."""
     papers(tmp_path, a=BODY)
     hostile_modules(tmp_path)
     script = Path(sys.executable).with_name("eqemb")
@@ -134,22 +134,22 @@ def test_nothing_in_the_folder_one_stands_in_is_run(tmp_path: Path) -> None:
 # -- one paper to one record
 
 
-def test_a_paper_becomes_a_record() -> None:
-    """With the seconds that it took."""
+def test_paper_becomes_a_record() -> None:
+    """The record has the seconds that it took."""
     record = make_record(found(), Limits())
     assert (record.status, record.name) == ("read", "a")
     assert record.seconds > 0
 
 
-def test_a_source_that_is_no_article_becomes_a_record() -> None:
-    """With the cause that was found before, or on opening."""
+def test_source_that_is_not_an_article_becomes_a_record() -> None:
+    """Its cause was found by discovery, or on opening."""
     assert make_record(found(cause="pdf only", detail="d"), Limits()).detail == "d"
     assert make_record(found(data=b""), Limits()).status == "skipped"
 
 
 @pytest.mark.parametrize("error", [KeyError("x"), RecursionError(), UnicodeError("u")])
-def test_a_defect_of_ours_is_a_cause(monkeypatch: pytest.MonkeyPatch, error: Exception) -> None:
-    """In reading one after the other, too: one bad paper never stops the run."""
+def test_internal_error_is_a_cause(monkeypatch: pytest.MonkeyPatch, error: Exception) -> None:
+    """A bug in the reader does not stop `read_articles` either."""
 
     def fail(_source: Source) -> Article:
         raise error
@@ -159,8 +159,8 @@ def test_a_defect_of_ours_is_a_cause(monkeypatch: pytest.MonkeyPatch, error: Exc
         read_found(found(), Limits())
 
 
-def test_a_defect_after_reading_is_a_cause_too(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What is made of an article belongs to its paper."""
+def test_internal_error_after_reading_is_a_cause(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An error in processing an article is attributed to its paper."""
     monkeypatch.setattr(worker, "sketch", lambda words: words.no_such_thing)
     assert make_record(found(), Limits()).cause == "internal error"
 
@@ -168,7 +168,7 @@ def test_a_defect_after_reading_is_a_cause_too(monkeypatch: pytest.MonkeyPatch) 
 # -- messages
 
 
-def test_a_message_comes_back_as_it_was() -> None:
+def test_messages_are_received_as_they_were_sent() -> None:
     """Of any length, one after the other."""
     stream = io.BytesIO()
     messages = [found(), "x" * 1_000_000, None]
@@ -179,16 +179,16 @@ def test_a_message_comes_back_as_it_was() -> None:
 
 
 @pytest.mark.parametrize("kept", [0, 3, 8, 20])
-def test_half_a_message_is_the_end(kept: int) -> None:
-    """Wherever the other side died: nothing, half a length, a length alone, half a content."""
+def test_truncated_message_raises_eof(kept: int) -> None:
+    """The stream may end at any byte of a message."""
     stream = io.BytesIO()
     send(stream, "a content of some length")
     with pytest.raises(EOFError):
         receive(io.BytesIO(stream.getvalue()[:kept]))
 
 
-def test_a_length_is_eight_bytes() -> None:
-    """Answers of more than four gigabytes are announced rightly, if ever there are any."""
+def test_message_length_has_eight_bytes() -> None:
+    """Messages may be longer than 4 GB."""
     stream = io.BytesIO()
     send(stream, None)
     data = stream.getvalue()

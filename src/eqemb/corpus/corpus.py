@@ -204,9 +204,9 @@ class Corpus:
     @classmethod
     def load(cls, path: Path) -> Self:
         """Open a folder; its arrays stay on disk until they are used."""
-        path = atomic.whole(path)
+        path = atomic.find_folder(path)
         described = atomic.read_json(path / "corpus.json", FORMAT, VERSION)
-        equations = atomic.read_part(path / "equations.json")
+        equations = atomic.load_json(path / "equations.json")
         made = cls(
             words=(path / "words.txt").read_text("utf-8").split("\n")[:-1],
             articles=described["articles"],

@@ -143,7 +143,7 @@ class Split:
     @classmethod
     def load(cls, path: Path) -> Self:
         """Open a folder and check that it is what its hash says."""
-        path = atomic.whole(path)
+        path = atomic.find_folder(path)
         described = atomic.read_json(path / "split.json", FORMAT, VERSION)
         made = cls(
             **array_file.map_arrays(path / "arrays.safetensors"),

@@ -273,7 +273,7 @@ def _labels(questions: Search, places: Floats, equations: Array) -> Iterator[Jso
             return
         regions = [np.flatnonzero(part) for part in _regions(places, max(count, 1))]
         said = [_said(questions.text, equations[points], spelt) for points in regions]
-        for points, words in zip(regions, _telling(said), strict=True):
+        for points, words in zip(regions, _distinctive_stems(said), strict=True):
             if not words:
                 continue
             middle = np.median(places[points], axis=0)
@@ -321,7 +321,7 @@ def _said(wording: TextIndex, equations: Array, spelt: Container[int]) -> dict[i
     return {stem: weight for stem, weight in topic.items() if stem in spelt}
 
 
-def _telling(said: list[dict[int, float]]) -> Iterator[list[int]]:
+def _distinctive_stems(said: list[dict[int, float]]) -> Iterator[list[int]]:
     """Yield for each region the stems by which it differs most from all regions together."""
     mean: dict[int, float] = defaultdict(float)
     for stems in said:

@@ -23,6 +23,11 @@ _PROBLEM_FIELDS = ("article", "file", "line", "detail")
 _SUPPORTED = ".tex, .gz, .tar, .tar.gz, .zip and unarXive .jsonl"
 #: What a skipped source is, by cause, for a message about a single file.
 _SKIP_PHRASES = {
+    "empty": "empty",
+    "withdrawn": "withdrawn",
+    "unreadable": "unreadable",
+    "encrypted": "encrypted",
+    "too large": "too large",
     "no TeX": "not LaTeX",
     "pdf only": "a PDF without LaTeX source",
     "postscript only": "PostScript without LaTeX source",
@@ -156,7 +161,8 @@ def explain_no_articles(report: dict[str, Any]) -> str:
         return f"No papers found. Supported: {_SUPPORTED}."
     if sum(causes.values()) == 1:
         (cause,) = causes
-        found = f"Found 1 file, but it is {_SKIP_PHRASES.get(cause, cause)}"
+        is_what = f"it is {_SKIP_PHRASES[cause]}" if cause in _SKIP_PHRASES else ""
+        found = f"Found 1 file, but {is_what or f'could not read it: {cause}'}"
     else:
         counts = ", ".join(f"{count:,} {cause}" for cause, count in causes.items())
         found = f"Found {sum(causes.values()):,} files, but could not read any: {counts}"

@@ -277,12 +277,12 @@ class Embeddings:
     @classmethod
     def load(cls, path: Path | str) -> Self:
         """Open a folder; vectors stay on disk until they are used (`verify` reads them all)."""
-        path = atomic.whole(Path(path))
+        path = atomic.find_folder(Path(path))
         config = atomic.read_json(path / "config.json", FORMAT, VERSION)
         for name in ("format", "version", "sha256"):
             config.pop(name)
         read = {
-            name: atomic.read_part(path / f"{name}.json")
+            name: atomic.load_json(path / f"{name}.json")
             for name in ("vocabulary", "history", "run")
         }
         arrays = array_file.map_arrays(path / "arrays.safetensors")
@@ -386,7 +386,7 @@ def _table(left: str, right: str, rows: Iterable[tuple[str, Any]]) -> str:
 
 def load_words(path: Path) -> Embeddings:
     """Words to build on: a model's folder or, with alpha alone, a text file of vectors."""
-    if atomic.whole(path).is_dir():
+    if atomic.find_folder(path).is_dir():
         found = Embeddings.load(path)
         found.view("words")
         return found

@@ -49,8 +49,8 @@ def new_file(path: Path) -> Iterator[Path]:
 def new_folder(path: Path, *, replace: bool = False) -> Iterator[Path]:
     """Yield a temporary folder; on success, it becomes, or replaces, the folder at `path`."""
     path = path.resolve()  # a link is kept, and its target replaced
-    if whole(path) != path:
-        whole(path).rename(path)
+    if find_folder(path) != path:
+        find_folder(path).rename(path)
     shutil.rmtree(_aside(path), ignore_errors=True)
     if path.exists() and not replace:
         raise UsageError(f"{path} already exists; choose another path or remove it")
@@ -64,7 +64,7 @@ def new_folder(path: Path, *, replace: bool = False) -> Iterator[Path]:
         sync_folder(path.parent)
 
 
-def whole(path: Path) -> Path:
+def find_folder(path: Path) -> Path:
     """Return the path of the complete folder, which a kill between two renames leaves beside it."""
     aside = _aside(path)
     return aside if aside.exists() and not path.exists() else path
@@ -171,7 +171,7 @@ def write_json(path: Path, value: Any) -> None:
     path.write_text(to_json(value), encoding="utf-8")
 
 
-def read_part(path: Path) -> Any:
+def load_json(path: Path) -> Any:
     """Read a JSON file that belongs to a folder; raise an error if it is missing or damaged."""
     try:
         return json.loads(path.read_text("utf-8"))

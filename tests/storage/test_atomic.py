@@ -1,4 +1,4 @@
-"""Folders and files that are written whole or not at all, whatever moment a kill comes at."""
+"""Atomic writes of folders and files, with kills at every step."""
 
 import errno
 import json
@@ -14,8 +14,8 @@ import pytest
 from eqemb.errors import UsageError
 from eqemb.storage import atomic
 
-#: Replaces a folder over and over, each time dying at the next call of a function that touches
-#: names or disks; prints what was found after each death.
+#: Replaces a folder several times; each time, the process dies at the next call of a function that
+#: renames, syncs or removes. Prints what was found after each death.
 PROGRAM = """
 import json, os, shutil, sys
 from pathlib import Path
@@ -46,7 +46,7 @@ def write(text, last=0):
         (folder / "deep" / "b.txt").write_text(text)
 
 def texts():
-    return [path.read_text() for path in sorted(atomic.whole(place).rglob("*.txt"))]
+    return [path.read_text() for path in sorted(atomic.find_folder(place).rglob("*.txt"))]
 
 def in_child(work):
     child = os.fork()
@@ -71,7 +71,7 @@ print(json.dumps(rows))
 
 
 def deaths(place: Path, how: str) -> list[dict[str, Any]]:
-    """What is found after each death."""
+    """Run `PROGRAM` and return its rows."""
     command = [sys.executable, "-c", PROGRAM, str(place), how]
     done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=120)
     found: list[dict[str, Any]] = json.loads(done.stdout)
@@ -80,8 +80,8 @@ def deaths(place: Path, how: str) -> list[dict[str, Any]]:
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
 @pytest.mark.parametrize("how", ["exchange", "renames"])
-def test_a_kill_at_any_step_leaves_the_old_folder_or_the_new(tmp_path: Path, how: str) -> None:
-    """Old files or new ones, never a mixture; the next write leaves no scraps."""
+def test_kill_at_any_step_leaves_the_old_or_the_new_folder(tmp_path: Path, how: str) -> None:
+    """Files are never mixed, and the next write removes leftovers."""
     rows = deaths(tmp_path / "x" / "model", how)
     assert [row["status"] for row in rows[:-1]] == [77] * (len(rows) - 1)
     assert rows[-1]["status"] == 0
@@ -94,7 +94,7 @@ def test_a_kill_at_any_step_leaves_the_old_folder_or_the_new(tmp_path: Path, how
 
 @pytest.mark.skipif(atomic._renameat2() is None, reason="no renameat2 here")
 def test_folders_are_exchanged_in_one_step(tmp_path: Path) -> None:
-    """Where the system can, there is no moment without a folder at the place."""
+    """Where the system supports it, the path always exists."""
     for name in ("one", "other"):
         (tmp_path / name).mkdir()
         (tmp_path / name / "text").write_text(name)
@@ -106,16 +106,16 @@ def test_folders_are_exchanged_in_one_step(tmp_path: Path) -> None:
 
 
 def write(place: Path, text: str) -> None:
-    """A folder of one file."""
+    """Write a folder with one file."""
     with atomic.new_folder(place, replace=True) as folder:
         (folder / "a.txt").write_text(text)
 
 
 @pytest.mark.parametrize("call", [1, 2])
-def test_a_rename_that_fails_leaves_the_old_folder(
+def test_failed_rename_leaves_the_old_folder(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, call: int
 ) -> None:
-    """An error, unlike a kill, is cleared up at once."""
+    """After an error, unlike after a kill, temporary files are removed at once."""
     monkeypatch.setattr(atomic, "_renameat2", lambda: None)
     write(tmp_path / "m", "old")
     monkeypatch.setattr(os, "rename", failing(os.rename, call))
@@ -126,7 +126,7 @@ def test_a_rename_that_fails_leaves_the_old_folder(
 
 
 def failing(function: Callable[..., None], call: int) -> Callable[..., None]:
-    """The function, but its n-th call fails."""
+    """Return the function with an n-th call that fails."""
     calls = iter(range(1, 100))
 
     def count(*arguments: Any) -> None:
@@ -137,10 +137,10 @@ def failing(function: Callable[..., None], call: int) -> Callable[..., None]:
     return count
 
 
-def test_everything_is_on_disk_before_it_is_named(
+def test_everything_is_synced_before_the_rename(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Each file and folder is synced, then comes the rename, then the parent is synced."""
+    """Each file and folder is synced, then renamed, then the parent is synced."""
     seen: list[str] = []
     fsync, rename = os.fsync, os.rename
 
@@ -161,8 +161,8 @@ def test_everything_is_on_disk_before_it_is_named(
     assert seen[1].startswith(".m."), "the folder itself"
 
 
-def test_another_writer_is_left_alone(tmp_path: Path) -> None:
-    """Two at the same place: neither takes the other's folder for a scrap; the last one wins."""
+def test_concurrent_writers_do_not_disturb_each_other(tmp_path: Path) -> None:
+    """Neither removes the folder of the other; the last one wins."""
     with atomic.new_folder(tmp_path / "m", replace=True) as first:
         (first / "a.txt").write_text("first")
         write(tmp_path / "m", "second")
@@ -171,8 +171,8 @@ def test_another_writer_is_left_alone(tmp_path: Path) -> None:
     assert [path.name for path in tmp_path.iterdir()] == ["m"]
 
 
-def test_only_scraps_of_the_same_place_are_removed(tmp_path: Path) -> None:
-    """A place called m is no place called m.big, nor anything else that is hidden."""
+def test_only_leftovers_of_the_same_path_are_removed(tmp_path: Path) -> None:
+    """Similar names, such as those of m.big for m, are kept."""
     others = [".m.big.abcd1234", ".m.notes", ".n.abcd1234", "m.abcd1234"]
     for name in [*others, ".m.abcd1234"]:
         (tmp_path / name).mkdir()
@@ -180,11 +180,11 @@ def test_only_scraps_of_the_same_place_are_removed(tmp_path: Path) -> None:
     assert sorted(path.name for path in tmp_path.iterdir()) == sorted([*others, "m"])
 
 
-def test_a_folder_half_replaced_is_still_found(tmp_path: Path) -> None:
-    """A kill between two renames left the old one aside: it is read there, and not lost."""
+def test_folder_is_found_after_a_kill_between_renames(tmp_path: Path) -> None:
+    """The old folder is read from beside its path."""
     write(tmp_path / "m", "old")
     (tmp_path / "m").rename(tmp_path / ".m.old")
-    assert atomic.whole(tmp_path / "m") == tmp_path / ".m.old"
+    assert atomic.find_folder(tmp_path / "m") == tmp_path / ".m.old"
     with (
         pytest.raises(UsageError, match="already exists"),
         atomic.new_folder(tmp_path / "m"),
@@ -193,8 +193,8 @@ def test_a_folder_half_replaced_is_still_found(tmp_path: Path) -> None:
     assert (tmp_path / "m" / "a.txt").read_text() == "old"
 
 
-def test_a_link_stays_a_link(tmp_path: Path) -> None:
-    """What it points to is replaced."""
+def test_link_is_kept(tmp_path: Path) -> None:
+    """The target of the link is replaced."""
     write(tmp_path / "real", "old")
     (tmp_path / "link").symlink_to(tmp_path / "real")
     write(tmp_path / "link", "new")
@@ -202,8 +202,8 @@ def test_a_link_stays_a_link(tmp_path: Path) -> None:
     assert (tmp_path / "real" / "a.txt").read_text() == "new"
 
 
-def test_a_file_is_written_whole_or_not_at_all(tmp_path: Path) -> None:
-    """The old text stays until the new one is complete; no scraps."""
+def test_file_is_written_atomically(tmp_path: Path) -> None:
+    """The old text stays until the new one is complete, and no temporary file is left."""
     place = tmp_path / "a.txt"
     for text in ("old", "new"):
         with atomic.new_file(place) as made:
@@ -217,7 +217,7 @@ def test_a_file_is_written_whole_or_not_at_all(tmp_path: Path) -> None:
 
 
 def test_files_and_folders_do_not_replace_each_other(tmp_path: Path) -> None:
-    """A slip of the hand costs nothing."""
+    """A file is not replaced by a folder, nor a folder by a file."""
     (tmp_path / "file").write_text("text")
     with (
         pytest.raises(UsageError, match="is a file"),

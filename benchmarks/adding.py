@@ -41,6 +41,7 @@ from eqemb.models import workspace
 from eqemb.models.bernoulli import context_sum
 from eqemb.models.embeddings import Embeddings
 from eqemb.models.fold_in import Units
+from eqemb.search.query import check_ranking
 from eqemb.sources import discover
 
 HERE = Path(__file__).parent / "judged"
@@ -171,7 +172,7 @@ def scored(
 def answers(library: Library, topic: retrieval.Topic, by: str) -> list[str]:
     """The names of the first hits."""
     ask = library.search if topic.query.kind == WORDS else library.similar
-    return [hit.equation.id for hit in ask(topic.query.text, DEPTH, by=by)]
+    return [hit.equation.id for hit in ask(topic.query.text, DEPTH, by=check_ranking(by))]
 
 
 def judged(added: Library, whole: Library, ways: Iterable[str]) -> None:

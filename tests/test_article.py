@@ -2,7 +2,15 @@
 
 import pytest
 
-from eqemb.article import EQUATION_MARK, Article, Equation
+from eqemb.article import (
+    EQUATION_MARK,
+    Article,
+    Equation,
+    equation_positions,
+    interleave,
+    read_tokens,
+    tokenize,
+)
 from synthetic import article, equation
 
 
@@ -73,3 +81,30 @@ def test_equations_do_not_share_their_references() -> None:
     first.references.append("See the first.")
     assert isinstance(first, Equation)
     assert second.references == []
+
+
+def test_tokens_have_kinds_and_positions() -> None:
+    """Their texts are where they say they are; the rest is blanks and punctuation."""
+    text = f"A norm, $|x|$ of\n{EQUATION_MARK} f-measures."
+    found = list(tokenize(text))
+    assert [(token.kind, token.text) for token in found] == [
+        ("word", "A"),
+        ("word", "norm"),
+        ("math", "$|x|$"),
+        ("word", "of"),
+        ("equation", EQUATION_MARK),
+        ("word", "f-measures"),
+    ]
+    assert all(text[token.start : token.end] == token.text for token in found)
+    words, places = read_tokens(text)
+    assert words == [token.text for token in found if token.kind == "word"]
+    assert places == [3]
+    assert equation_positions(text) == [text.index(EQUATION_MARK)]
+
+
+def test_equations_are_interleaved_with_words() -> None:
+    """One for each placeholder; another number of equations is refused."""
+    text = f"One {EQUATION_MARK} two {EQUATION_MARK}"
+    assert list(interleave(text, [1, 2])) == ["One", 1, "two", 2]
+    with pytest.raises(ValueError, match="shorter"):
+        list(interleave(text, [1]))

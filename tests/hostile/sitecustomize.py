@@ -1,7 +1,7 @@
-"""Python loads this file first, where it is on the path: here every reader of papers goes mad.
+"""Python runs this file at startup if it is on the path: it makes the reader misbehave.
 
-What the reader does to a paper, the paper's name says after its last dash: `3-hang.tex` is never
-done with, `4-kill.tex` takes the process with it. All other papers are read as ever.
+The end of a paper's name, after its last dash, says how: reading `3-hang.tex` never ends,
+`4-kill.tex` kills the process. All other papers are read normally.
 """
 
 import os
@@ -25,7 +25,7 @@ hoard: list[object] = []
 
 
 def hang() -> None:
-    """Never come back; say so in the file that EQEMB_TEST_HANGS names."""
+    """Never return; first create the file that EQEMB_TEST_HANGS names."""
     if mark := os.environ.get("EQEMB_TEST_HANGS"):
         Path(mark).touch()
     while True:
@@ -33,30 +33,30 @@ def hang() -> None:
 
 
 def half() -> None:
-    """Die in the middle of an answer."""
+    """Die in the middle of sending a result."""
     os.write(1, struct.pack("<Q", 1 << 20) + b"half an answer")
     os._exit(0)
 
 
 def exhaust() -> None:
-    """Take memory until there is none."""
+    """Allocate memory until there is none left."""
     taken = []
     while True:
-        taken.append(np.empty(1 << 26, np.uint8))  # not touched: it is the claim that counts
+        taken.append(np.empty(1 << 26, np.uint8))  # not touched: address space is what is limited
 
 
 def recurse() -> None:
-    """Call until Python has enough."""
+    """Recurse until Python raises."""
     recurse()
 
 
 def fail() -> None:
-    """Find a defect of ours."""
+    """Fail as a bug of ours would."""
     raise ZeroDivisionError("of no use to anyone. " * 100)
 
 
 def talk() -> None:
-    """Print where the answers go, as a package of others might."""
+    """Print to stdout, which carries the results, as a library might."""
     print("noise" * 100)  # noqa: T201
     sys.stdout.flush()
 
@@ -72,7 +72,7 @@ DEEDS: dict[str, Callable[[], object]] = {
     "kill": lambda: os.kill(os.getpid(), signal.SIGKILL),
     "crash": lambda: os.kill(os.getpid(), signal.SIGSEGV),
     "slow": lambda: time.sleep(0.6),
-    # these harm only the paper after them, where nothing is done about it
+    # without countermeasures, these harm only the paper after them
     "mine": threading.Timer(0.3, os._exit, (9,)).start,
     "hoard": lambda: hoard.append(np.empty(500_000_000, np.uint8)),
     "needy": lambda: np.empty(500_000_000, np.uint8),

@@ -1,7 +1,7 @@
-r"""Small papers for the tests of `eqemb.readers.latex`: from a few lines of LaTeX to an `Article`.
+r"""Helpers for the tests of `eqemb.readers.latex`: from a few lines of LaTeX to an `Article`.
 
-`read(body)` reads a whole document around a body; `read_files` a source of several files;
-`expanded(r"\x")` gives what becomes of one formula.
+`read(body)` reads a document with a body; `read_files` reads a source of several files;
+`expanded(r"\x")` returns the expansion of one formula.
 """
 
 from collections.abc import Mapping
@@ -41,7 +41,7 @@ def read(
 
 
 def expanded(formula: str, preamble: str = "") -> str:
-    """What one formula becomes under the definitions of a preamble."""
+    """The expansion of one formula under the definitions of a preamble."""
     article = read(f"\\[{formula}\\]", preamble)
     assert article.problems == []
     (equation,) = article.equations
@@ -49,7 +49,7 @@ def expanded(formula: str, preamble: str = "") -> str:
 
 
 def text(body: str, preamble: str = "") -> str:
-    """The running text of a body, without the line ends at its end."""
+    """The running text of a body, without the newlines at its end."""
     return read(body, preamble).text.strip()
 
 
@@ -64,5 +64,5 @@ def by_label(article: Article) -> dict[str, Equation]:
 
 
 def causes(article: Article) -> list[str]:
-    """What was reported, in order."""
+    """The causes of all problems, in order."""
     return [problem.cause for problem in article.problems]

@@ -1,4 +1,4 @@
-"""Papers made by hand and packed in every way, and short questions to `discover` and `load`."""
+"""Papers packed in every format, and short helpers around `discover` and `load`."""
 
 import bz2
 import gzip
@@ -48,7 +48,7 @@ def entry(
 
 
 def header(name: bytes, size: bytes, flag: bytes = b"0") -> bytes:
-    """A tar header by hand, with a right checksum and whatever size."""
+    """A tar header with a correct checksum and any size."""
     block = bytearray(512)
     block[: len(name)] = name
     block[124:136] = size.ljust(12, b"\0")
@@ -69,7 +69,7 @@ def zipped(members: dict[str, bytes], method: int = zipfile.ZIP_DEFLATED) -> byt
 
 
 def gz(data: bytes, title: str = "") -> bytes:
-    """A gzip file, with a file name in its header where one is given."""
+    """A gzip file, with a file name in its header if given."""
     buffer = io.BytesIO()
     with gzip.GzipFile(title, "wb", fileobj=buffer, mtime=0) as file:
         file.write(data)
@@ -77,7 +77,7 @@ def gz(data: bytes, title: str = "") -> bytes:
 
 
 def lines(*records: object) -> bytes:
-    """JSON, one record a line."""
+    """JSON, one record per line."""
     return b"".join(json.dumps(record).encode() + b"\n" for record in records)
 
 
@@ -91,7 +91,7 @@ def put(folder: Path, files: dict[str, bytes]) -> Path:
 
 
 def month() -> dict[str, bytes]:
-    """A month of arXiv in small."""
+    """A small version of a month of arXiv."""
     return {
         "9901/hep-th9901001.gz": gz(PAPER),
         "9901/hep-th9901002.gz": gz(tar({"main.tex": PAPER, "a.tex": PART})),
@@ -115,12 +115,12 @@ FORMS: dict[str, Callable[[dict[str, bytes]], bytes]] = {
 
 
 def names(*paths: str | Path) -> list[str]:
-    """The names of the papers under these paths that are to be loaded."""
+    """The names of the papers under these paths that can be loaded."""
     return [found.name for found in discover(paths) if not found.cause]
 
 
 def skipped(*paths: str | Path) -> dict[str, str]:
-    """The cause for each origin that is skipped."""
+    """Origin -> cause of the skipped sources."""
     return {found.origin: found.cause for found in discover(paths) if found.cause}
 
 
@@ -144,13 +144,13 @@ def refused(data: bytes, limits: Limits = DEFAULTS) -> str:
 
 
 def problems(source: Source) -> list[tuple[str, str]]:
-    """What a source lacks, as cause and file."""
+    """The problems of a source, as cause and file."""
     assert {problem.cause for problem in source.problems} <= set(PROBLEMS)
     return [(problem.cause, problem.file) for problem in source.problems]
 
 
 def lock(monkeypatch: pytest.MonkeyPatch, *locked: str) -> None:
-    """Let files of these names be unreadable, also to root."""
+    """Make files of these names unreadable, even for root."""
     free = Path.open
 
     def open_unless_locked(path: Path, mode: str) -> Any:

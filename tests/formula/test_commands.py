@@ -9,7 +9,7 @@ from eqemb.formula.alphabets import styled
 from eqemb.formula.parse import HANDLERS
 from eqemb.formula.tokens import tokens
 
-#: Where math-core chose another character or kind for a command, and ours stays as LaTeXML's.
+#: Commands for which math-core has another character or kind; ours follows LaTeXML.
 MATH_CORE_DIFFERS = {
     "\\triangle", "\\Box", "\\Diamond", "\\blacktriangle", "\\blacktriangledown", "\\bigcirc",
     "\\Join", "\\models", "\\eqqcolon", "\\equalscolon", "\\Coloneqq", "\\surd", "\\idotsint",
@@ -18,7 +18,7 @@ MATH_CORE_DIFFERS = {
 
 
 def math_core(latex: str) -> str | None:
-    """The tree of math-core's MathML; None where it does not know the command."""
+    """The tree of math-core's MathML; None if it does not know the command."""
     module = pytest.importorskip("math_core")
     try:
         made = module.LatexToMathML().convert_with_local_state(latex, displaystyle=True)
@@ -28,7 +28,7 @@ def math_core(latex: str) -> str | None:
 
 
 def test_no_command_is_of_two_kinds() -> None:
-    """A symbol is looked up first, so a handler of the same name would never run."""
+    """Symbols are looked up first, so a handler of the same name would never run."""
     assert not set(commands.SYMBOLS) & set(HANDLERS)
 
 
@@ -42,7 +42,7 @@ def test_every_symbol_has_a_tag_that_bracket_strings_can_hold() -> None:
 
 
 def test_symbols_are_what_an_independent_converter_shows() -> None:
-    """Every command that math-core knows too, but for the listed ones."""
+    """Every command that math-core knows, except the listed ones."""
     known = 0
     for token in commands.SYMBOLS:
         if token[0] != "\\" or token in MATH_CORE_DIFFERS:
@@ -66,7 +66,7 @@ def test_accents_are_what_an_independent_converter_shows() -> None:
     "command", ["mathbf", "mathbb", "mathcal", "mathfrak", "mathsf", "mathtt", "boldsymbol"]
 )
 def test_alphabets_are_those_of_unicode(command: str) -> None:
-    """Letter by letter as math-core has them, and plain again when folded."""
+    """The same letters as in math-core, and plain ones when folded."""
     for letter in "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz":
         made = layout(rf"\{command}{{{letter}}}").to_slt()
         assert unicodedata.normalize("NFKC", made) == f"[V!{letter}]"
@@ -91,7 +91,7 @@ def test_alphabets_are_those_of_unicode(command: str) -> None:
     ],
 )
 def test_styles_change_letters_and_nothing_else(tag: str, style: str, expected: str) -> None:
-    """What TeX has no bold of stays as it is."""
+    """Symbols without a bold form in TeX are unchanged."""
     assert styled(tag, style) == expected
 
 
@@ -126,7 +126,7 @@ def test_styles_change_letters_and_nothing_else(tag: str, style: str, expected: 
     ],
 )
 def test_tokens(latex: str, expected: list[str]) -> None:
-    """Words of text and names of environments stay whole; space and comments vanish."""
+    """Words of text and names of environments are single tokens; space and comments are dropped."""
     assert tokens(latex) == expected
 
 
@@ -155,7 +155,7 @@ def test_tokens(latex: str, expected: list[str]) -> None:
     ],
 )
 def test_what_shows_nothing_leaves_nothing(latex: str, tree: str) -> None:
-    """Commands go with their arguments, and only with those."""
+    """Commands are dropped with their arguments, and only with those."""
     assert layout(latex).to_slt() == tree
 
 
@@ -170,7 +170,7 @@ def test_every_environment_is_read(name: str) -> None:
 
 
 @pytest.mark.parametrize("token", sorted(HANDLERS))
-def test_every_command_stands_being_alone(token: str) -> None:
+def test_every_command_may_lack_its_arguments(token: str) -> None:
     """At the end of input, before a brace, and with too few arguments."""
     for latex in (
         token,

@@ -1,4 +1,4 @@
-"""The promises about units on data that is not part of the project."""
+"""Claims about units, checked on data that is not part of the project."""
 
 import io
 import json
@@ -17,7 +17,7 @@ BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
 
 
 def run(script: str, *arguments: str, bench: Path) -> str:
-    """What a benchmark prints."""
+    """The output of a benchmark."""
     done = subprocess.run(
         [sys.executable, str(BENCHMARKS / script), *arguments],
         capture_output=True,
@@ -45,7 +45,7 @@ def test_queries_read_from_latex_rank_as_well(bench: Path) -> None:
 
 
 def displays(corpora: Path, limit: int) -> list[str]:
-    """Bodies of plain `equation` environments without author's macros, read crudely."""
+    """Bodies of plain `equation` environments without the author's macros, found crudely."""
     import re
 
     found: list[str] = []
@@ -72,7 +72,7 @@ def test_real_equations_are_read_cleanly(corpora: Path) -> None:
 
 
 def test_leaves_are_the_visible_tokens(corpora: Path) -> None:
-    """An independent count of characters finds the same in source and tree."""
+    """An independent count of characters agrees between source and tree."""
     from leaves import leaves, visible
 
     equations = displays(corpora, 3000)
@@ -81,7 +81,7 @@ def test_leaves_are_the_visible_tokens(corpora: Path) -> None:
 
 
 def test_math_core_makes_the_same_units(corpora: Path) -> None:
-    """At least 99 % on what it accepts, fences grouped or dissolved."""
+    """For at least 99 % of what it accepts, with fences grouped or dissolved."""
     pytest.importorskip("math_core")
     from agreement import with_math_core
 

@@ -1,4 +1,4 @@
-"""Two equations laid side by side: what meets, what stands for what, and what it is worth."""
+"""Alignment of two equations: which symbols match, how letters are renamed, and the score."""
 
 import time
 from typing import Any
@@ -16,7 +16,7 @@ def compare(query: str, other: str, **how: Any) -> Likeness:
 
 
 def met(query: str, other: str) -> list[tuple[str, str]]:
-    """The symbols that met their like."""
+    """The symbols that matched."""
     nodes = layout(query).nodes(), layout(other).nodes()
     return [(nodes[0][one].tag, nodes[1][two].tag) for one, two in compare(query, other).pairs]
 
@@ -34,7 +34,7 @@ EQUATIONS = [
 
 @pytest.mark.parametrize("latex", EQUATIONS)
 def test_an_equation_is_like_itself(latex: str) -> None:
-    """Every symbol meets itself, and the score is 1 at any share."""
+    """Every symbol matches itself, and the score is 1 for any share."""
     places = range(len(layout(latex).nodes()))
     for share in (0.5, QUERY, 1.0):
         found = compare(latex, latex, share=share)
@@ -51,67 +51,67 @@ def test_scores_lie_between_nothing_and_all(query: str, other: str) -> None:
 
 
 def test_a_renamed_letter_is_worth_a_little_less() -> None:
-    """Two of four symbols are renamed, and all stand next to what they stood next to."""
+    """Two of four symbols are renamed, and all have the same neighbours."""
     found = compare("x^2+y", "a^2+b")
     assert found.names == {"V!x": "V!a", "V!y": "V!b"}
     assert found.score == pytest.approx((2 + 2 * RENAMED) / 4)
 
 
 def test_a_letter_stands_for_one_letter() -> None:
-    """Where x would be both a and b it is one of them, and the other meets nothing."""
+    """If x would stand for both a and b, it stands for one, and the other does not match."""
     assert compare("x+x", "a+a").score == pytest.approx((1 + 2 * RENAMED) / 3)
     assert compare("x+x", "a+b").score == pytest.approx((1 + RENAMED) / 3)
     assert compare("x+y", "a+a").score == pytest.approx((1 + RENAMED) / 3)
 
 
 def test_the_commonest_meaning_of_a_letter_wins() -> None:
-    """Here x meets itself once and t twice."""
+    """Here x is aligned with itself once and with t twice."""
     assert compare("x+x+x", "t+t+x").names == {"V!x": "V!t"}
 
 
 def test_names_of_functions_and_constants_are_not_renamed() -> None:
-    """A sine is no cosine, and pi no variable."""
+    """A sine is not a cosine, and pi is not a variable."""
     assert met(r"\sin x", r"\cos x") == [("V!x", "V!x")]
     assert met(r"2\pi", "2r") == [("N!2", "N!2")]
     assert compare(r"\sin x", r"\cos x").names == {"V!x": "V!x"}
 
 
 def test_numbers_and_operators_meet_only_themselves() -> None:
-    """They have no other name."""
+    """They cannot be renamed."""
     assert met("x+1", "x-2") == [("V!x", "V!x")]
 
 
 def test_what_hangs_on_unlike_symbols_may_meet() -> None:
-    """A product in place of a sum, between the same limits."""
+    """A product instead of a sum, with the same limits."""
     query, other = r"\sum_{i=1}^{n} x_i", r"\prod_{i=1}^{n} x_i"
     assert len(compare(query, other).pairs) == len(layout(query).nodes()) - 1
 
 
 def test_rows_meet_only_in_the_same_place() -> None:
-    """An exponent is no index."""
+    """An exponent does not match an index."""
     assert met("x^2", "x_2") == [("V!x", "V!x")]
 
 
 def test_the_elements_of_a_fence_are_one_row() -> None:
-    """A second argument is something more, not something else."""
+    """A second argument adds to the row and does not change the rest."""
     assert len(met("f(x)", "f(x,y)")) == len(layout("f(x)").nodes())
     assert met("f(1)", "f(x,1)")[-1] == ("N!1", "N!1")
 
 
 def test_order_matters() -> None:
-    """Of a+b and b+a no more than one letter can meet itself, though both have the same ones."""
+    """Of a+b and b+a, at most one letter can match itself, though both have the same letters."""
     assert compare("2<x", "x<2").score < compare("2<x", "2<x+1").score
 
 
 def test_neighbours_count() -> None:
-    """The same symbols are worth more without something between them."""
+    """The same symbols score more without something between them."""
     whole, apart = compare("abc", "abcdd"), compare("abc", "adbdc")
     assert len(whole.pairs) == len(apart.pairs) == 3
     assert whole.score > apart.score
 
 
 def test_the_query_should_be_found_whole() -> None:
-    """What holds the query and more is better than what is only a part of it."""
+    """Containing the query and more is better than being only a part of it."""
     part, whole = "a^2+b^2", "a^2+b^2=c^2+d^2"
     assert compare(part, whole).score > compare(whole, part).score
     assert compare(part, whole, share=1.0).score == pytest.approx(1.0)
@@ -120,8 +120,8 @@ def test_the_query_should_be_found_whole() -> None:
     )
 
 
-def test_nothing_is_like_nothing() -> None:
-    """Empty equations have a score too."""
+def test_empty_equations_have_a_score() -> None:
+    """Empty equations have a score, too."""
     assert compare("", "").score == compare("x", "").score == compare("", "x").score == 0.0
 
 
@@ -138,8 +138,8 @@ def nested(depth: int) -> Layout:
 @pytest.mark.parametrize(
     "made", [layout("x+" * 20_000 + "x"), nested(40_000)], ids=["long", "deep"]
 )
-def test_strangers_trees_do_no_harm(made: Layout) -> None:
-    """No recursion, bounded time; what is beyond the limit meets nothing."""
+def test_untrusted_trees_take_bounded_time(made: Layout) -> None:
+    """No recursion, bounded time; symbols beyond the limit do not match."""
     start = time.process_time()
     large = outline(made)
     found = likeness(large, large)

@@ -1,4 +1,4 @@
-"""MathML: written for people, read from others' converters."""
+"""MathML: written for browsers, and read from other converters."""
 
 import re
 from xml.etree.ElementTree import fromstring
@@ -31,7 +31,7 @@ FORMULAS = [
 
 @pytest.mark.parametrize("latex", FORMULAS)
 def test_our_mathml_is_well_formed_and_reads_back_as_the_same_equation(latex: str) -> None:
-    """Nothing of the tree is lost on the way to a page."""
+    """No part of the tree is lost in the output."""
     made = layout(latex)
     assert made.problems == []
     fromstring(made.to_mathml())  # noqa: S314 - our own
@@ -54,7 +54,7 @@ def test_text_is_escaped() -> None:
 
 @pytest.mark.parametrize("latex", FORMULAS)
 def test_any_symbol_can_be_marked(latex: str) -> None:
-    """By its place in the order of units; its element carries the mark."""
+    """By its index in the order of units; its element has the mark."""
     made = layout(latex)
     for place, node in enumerate(made.nodes()):
         shown = made.to_mathml(mark=[place])
@@ -70,13 +70,13 @@ def test_the_mark_is_on_the_symbol_asked_for() -> None:
 
 
 def test_a_column_of_relations_stands_with_what_follows_it() -> None:
-    """Three columns of an `eqnarray` are two, in rows without a relation too."""
+    """Three columns of an `eqnarray` become two, also in rows without a relation."""
     shown = layout(r"a &=& b \\ && + c").to_mathml()
     assert [row.count("<mtd") for row in shown.split("<mtr>")[1:]] == [2, 2]
 
 
 def test_line_breaks_of_the_source_are_kept_for_people() -> None:
-    """Aligned rows are a table; the tree has none."""
+    """Aligned rows become a table; the tree has none."""
     made = layout(r"x &= a \\ &= b")
     assert made.to_mathml().count("<mtr>") == 2
     assert made.to_slt() == "[V!x[=[V!a[=[V!b]]]]]"
@@ -137,7 +137,7 @@ JATS = """<disp-formula><mml:math display="block"><mml:mstyle displaystyle="true
 
 @pytest.mark.parametrize("source", [LATEXML, JATS])
 def test_others_mathml_makes_our_tree(source: str) -> None:
-    """LaTeXML's nested rows and annotations; JATS's prefixes, entities and mfenced."""
+    """Nested rows and annotations of LaTeXML; prefixes, entities and mfenced of JATS."""
     made = Layout.from_mathml(source)
     assert made.canonical() == layout(r"p(x|y)=\frac12").canonical()
     assert made.problems == []
@@ -204,7 +204,7 @@ def test_others_mathml_makes_our_tree(source: str) -> None:
     ],
 )
 def test_each_element_reads_as_its_latex(body: str, latex: str) -> None:
-    """One formula makes one tree, whoever converted it."""
+    """One formula gives one tree, whichever tool converted it."""
     made = Layout.from_mathml(f"<math>{body}</math>")
     assert made.to_slt() == layout(latex).to_slt()
 
@@ -221,7 +221,7 @@ def test_each_element_reads_as_its_latex(body: str, latex: str) -> None:
     ],
 )
 def test_what_cannot_be_read_is_a_problem(source: str, cause: str) -> None:
-    """And never an exception."""
+    """It never raises."""
     assert cause in [problem.cause for problem in Layout.from_mathml(source).problems]
 
 
@@ -237,7 +237,7 @@ BOMB = f'<!DOCTYPE math [<!ENTITY l0 "lol">{LAUGHS}]>'
         "<math><mi>&l9;</mi>" + LAUGHS.lower() + "</math>",
     ],
 )
-def test_a_billion_laughs_stay_unlaughed(source: str) -> None:
+def test_declared_entities_are_not_expanded(source: str) -> None:
     """Entities that a document declares are neither expanded nor parsed."""
     made = Layout.from_mathml(source)
     assert len(made.to_slt()) < 10
@@ -245,7 +245,7 @@ def test_a_billion_laughs_stay_unlaughed(source: str) -> None:
 
 
 def test_presentation_inside_an_annotation_wins() -> None:
-    """Where content comes first."""
+    """If content MathML comes first."""
     source = (
         '<math><semantics><apply/><annotation-xml encoding="MathML-Presentation"><mi>x</mi>'
         "</annotation-xml></semantics></math>"

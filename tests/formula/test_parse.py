@@ -106,7 +106,7 @@ def test_scripts_come_in_any_order_on_any_base(latex: str, tree: str) -> None:
     ],
 )
 def test_limits_hang_over_and_under_whatever_the_style(latex: str, tree: str) -> None:
-    """One pair of edges for the limits of an operator, in display or in a fraction."""
+    """Limits are on the same edges in any style, in a display or in a fraction."""
     assert slt(latex) == tree
 
 
@@ -139,7 +139,7 @@ def test_limits_hang_over_and_under_whatever_the_style(latex: str, tree: str) ->
     ],
 )
 def test_alphabets_are_a_mark_on_the_letter(latex: str, tree: str) -> None:
-    """Bold and script letters keep their alphabet; upright words are one symbol."""
+    """Bold and script letters keep their alphabet; an upright word is one symbol."""
     assert slt(latex) == tree
 
 
@@ -180,7 +180,7 @@ def test_an_unknown_command_is_a_symbol_by_its_name() -> None:
     ],
 )
 def test_a_glossarys_entry_is_a_symbol_by_its_key(latex: str, tree: str) -> None:
-    """What the glossary shows is not in the equation, so the entry counts as unknown."""
+    """The glossary's text is not in the equation, so the entry counts as unknown."""
     assert slt(latex) == tree
     assert layout(latex).unknown == ["\\gls"]
 
@@ -199,7 +199,7 @@ def test_a_glossarys_entry_is_a_symbol_by_its_key(latex: str, tree: str) -> None
     ],
 )
 def test_broken_input_gives_the_tree_of_what_was_read(latex: str, cause: str, tree: str) -> None:
-    """The cause is named, and nothing raises."""
+    """The cause is recorded, and nothing raises."""
     made = layout(latex)
     assert cause in [problem.cause for problem in made.problems]
     assert made.to_slt() == tree
@@ -210,7 +210,7 @@ def test_broken_input_gives_the_tree_of_what_was_read(latex: str, cause: str, tr
     ["{" * 100_000 + "x" + "}" * 100_000, "x^{" * 60_000, r"\left(" * 30_000, r"\sqrt" * 40_000],
 )
 def test_nesting_of_any_depth_gives_a_clean_answer(latex: str) -> None:
-    """What lies too deep stands as an error, with its cause."""
+    """A group that is too deep becomes an error node, with its cause."""
     made = layout(latex)
     assert made.problems
     assert made.units()
@@ -219,14 +219,14 @@ def test_nesting_of_any_depth_gives_a_clean_answer(latex: str) -> None:
 
 
 def test_a_long_row_of_parentheses_is_read_in_linear_time() -> None:
-    """Bare pairs need no recursion."""
+    """Bare parentheses need no recursion."""
     made = layout("(" * 20_000 + "x" + ")" * 20_000)
     assert len(made.units()) == 20_000
     assert made.problems == []
 
 
 def test_deep_formulas_are_read_from_deep_code() -> None:
-    """A caller that is 350 calls deep itself still gets an answer, and can show it."""
+    """A caller that is itself 350 calls deep still gets a result, and can show it."""
 
     def deeper(count: int) -> str:
         if count:
@@ -239,7 +239,7 @@ def test_deep_formulas_are_read_from_deep_code() -> None:
 
 
 def test_empty_input_is_an_empty_tree() -> None:
-    """No units, and everything else still answers."""
+    """It has no units, and everything else works."""
     made = layout("  \n ")
     assert (made.units(), made.to_slt(), made.canonical(), made.to_text()) == ([], "", "", "")
     assert made.to_mathml().startswith("<math")
@@ -247,7 +247,7 @@ def test_empty_input_is_an_empty_tree() -> None:
 
 @pytest.mark.parametrize("wrapped", ["$x=1$", "$$x=1$$", r"\[x=1\]", r" \(x=1\) "])
 def test_delimiters_around_a_formula_are_no_symbols(wrapped: str) -> None:
-    """People paste formulas with what stood around them."""
+    """Users paste formulas with their delimiters."""
     assert layout(wrapped).canonical() == layout("x=1").canonical()
 
 

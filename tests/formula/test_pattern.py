@@ -1,4 +1,4 @@
-"""Patterns: what wildcards stand for, where they are found, and that time is bounded."""
+"""Patterns: what wildcards match, where they match, and bounded time."""
 
 import time
 
@@ -33,7 +33,7 @@ def match(pattern: str, latex: str) -> Match | None:
     ],
 )
 def test_wildcards_stand_for_any_part(pattern: str, latex: str) -> None:
-    """Symbols, runs of them, whole arguments; in a larger equation too."""
+    """Symbols, runs of symbols and whole arguments, also within a larger equation."""
     if pattern == "?x":
         assert not is_pattern(read_pattern(latex))
         return
@@ -45,25 +45,25 @@ def test_wildcards_stand_for_any_part(pattern: str, latex: str) -> None:
 @pytest.mark.parametrize(
     ("pattern", "latex"),
     [
-        ("?x+?x", "a+b"),  # the same name is the same thing
+        ("?x+?x", "a+b"),  # a repeated name must match the same
         ("?x+?x", "b^2+b_2"),
         (r"\frac{?a}{?a+?b}", r"\frac{t}{p+t}"),
-        ("x^?n", "x_1^2"),  # a letter carries no more than the pattern says
-        ("x^2", "x^{2n}"),  # a row that hangs on something is matched whole
+        ("x^?n", "x_1^2"),  # a letter has nothing attached that the pattern does not mention
+        ("x^2", "x^{2n}"),  # an attached row is matched completely
         ("?x+1", "1+x"),
-        (r"\sin ?x", r"\cos y"),  # functions have no other name
+        (r"\sin ?x", r"\cos y"),  # functions cannot be renamed
         ("a+?x+a", "b+x+c"),  # one letter stands for one letter
         ("a+?x+b", "c+x+c"),
         ("?a?b?c=", "xy="),  # a wildcard takes at least one symbol
     ],
 )
 def test_what_does_not_match(pattern: str, latex: str) -> None:
-    """Concrete symbols and equal names must be there."""
+    """Concrete symbols and repeated names must match."""
     assert match(pattern, latex) is None
 
 
 def test_a_renamed_letter_is_worth_less() -> None:
-    """And what the pattern does not say counts a little against the equation."""
+    """Symbols that the pattern does not mention reduce the score a little."""
     same, renamed, inside = (match("x=?y", latex) for latex in ("x=1", "z=1", "x=1<2"))
     assert same is not None
     assert renamed is not None
@@ -71,14 +71,14 @@ def test_a_renamed_letter_is_worth_less() -> None:
     assert renamed.score == pytest.approx((2 + RENAMED) / 3)
     assert renamed.names == {"V!x": "V!z"}
     assert inside is not None
-    assert inside.score == pytest.approx(1.0)  # ?y takes all that follows
+    assert inside.score == pytest.approx(1.0)  # ?y matches everything that follows
     larger = match("x=1", "x=1+2")
     assert larger is not None
     assert larger.score == pytest.approx(3 / (3 * QUERY + 5 * (1 - QUERY)))
 
 
 def test_letters_keep_their_names_where_they_can() -> None:
-    """The renaming that comes first in the equation does not hide the pattern itself."""
+    """The first possible renaming in the equation does not hide an exact match."""
     found = match("x^?n", "y^2+x^2")
     assert found is not None
     assert found.names == {"V!x": "V!x"}
@@ -91,21 +91,21 @@ def test_a_pattern_needs_a_symbol(latex: str) -> None:
         Pattern(read_pattern(latex))
 
 
-def test_a_pattern_may_not_be_endless() -> None:
-    """What is beyond the limit could not be matched."""
+def test_a_pattern_has_a_maximum_size() -> None:
+    """Symbols beyond the limit could not be matched."""
     with pytest.raises(ValueError, match="up to 300 symbols, not 401"):
         Pattern(read_pattern("?x" + "+1" * 200))
 
 
 def test_time_is_bounded() -> None:
-    """There are more ways to cut a long row into ten parts than can be tried."""
+    """There are more ways to split a long row into ten parts than can be tried."""
     start = time.process_time()
     with pytest.raises(OutOfStepsError):
         match(" ".join(f"?w{n}" for n in range(10)) + "=?w3?w2", "x" * 150 + "=y")
     assert time.process_time() - start < 2
 
 
-# A part of an equation twice: as it is, and as a pattern in which parts of it are wildcards.
+# Part of an equation twice: as it is, and as a pattern in which parts of it are wildcards.
 Part = tuple[str, str]
 LETTERS = st.sampled_from([*"abcxyz12+-=", r"\alpha ", r"\sum ", r"\log "])
 
@@ -133,7 +133,7 @@ EXPRESSIONS = st.recursive(LETTERS.map(lambda letter: (letter, letter)), parts, 
 @settings(deadline=None, max_examples=150)
 @given(EXPRESSIONS)
 def test_an_equation_matches_itself_with_parts_left_out(made: Part) -> None:
-    """Whatever parts are wildcards, each of its own name, the equation is found and whole."""
+    """Whatever parts are wildcards, each with its own name, the whole equation matches."""
     latex, pattern = made
     number = iter(range(100))
     pieces = pattern.split("?w")
@@ -154,7 +154,7 @@ PLAIN = st.lists(st.sampled_from(["a", "b", "a^2", "b_1", "+"]), min_size=1, max
 
 @given(PLAIN, PLAIN)
 def test_the_same_name_is_the_same_thing(one: list[str], two: list[str]) -> None:
-    """Above and below a line the same wildcard stands for the same rows, and no others."""
+    """Above and below a line, the same wildcard matches the same rows only."""
     above, below = " ".join(one), " ".join(two)
     found = match(r"\frac{?x}{?x}", rf"\frac{{{above}}}{{{below}}}")
     assert (found is not None) == (one == two)

@@ -20,7 +20,7 @@ PIECES = [
     "\ud800", "\0", "\\ar@{", "\\ar[r]^", "@",
 ]  # fmt: skip
 
-#: The full campaign when EQEMB_FULL is set, a sample in everyday tests.
+#: Full campaign if EQEMB_FULL is set, else a sample.
 CAMPAIGN = 50_000 if os.environ.get("EQEMB_FULL") else 2_000
 #: CPU seconds that no formula may take (outliers are timed three times).
 LIMIT = 0.05
@@ -45,7 +45,7 @@ def mutate(latex: str, rng: random.Random) -> str:
 
 
 def everything(latex: str) -> None:
-    """All that can be asked of a formula."""
+    """Call everything that a formula offers."""
     for exact in (False, True):
         made = layout(latex, tangent_exact=exact)
         made.units()
@@ -82,7 +82,7 @@ def test_mutated_formulas_neither_raise_nor_take_long() -> None:
 
 
 def test_a_mutated_formula_of_our_mathml_reads_back() -> None:
-    """What we write is always well formed."""
+    """Our MathML is always well formed."""
     from equations import load
 
     rng = random.Random(2)
@@ -104,7 +104,7 @@ def test_any_row_of_pieces_is_read(latex: str) -> None:
 @settings(max_examples=200, deadline=None)
 @given(st.text(max_size=60))
 def test_any_text_is_read(text: str) -> None:
-    """Even what is no LaTeX at all, as LaTeX and as MathML."""
+    """Even if it is not LaTeX at all, as LaTeX and as MathML."""
     everything(text)
     Layout.from_mathml(f"<math><mi>{text}</mi></math>")
     Layout.from_mathml(text)
@@ -114,9 +114,9 @@ def test_any_text_is_read(text: str) -> None:
     "start", [r"a\\[", r"a\\", r"\text", r"\begin", r"\text{a", r"\sqrt", r"\\[-", r"\\[1"]
 )
 def test_blanks_cost_linear_time(start: str) -> None:
-    """Patterns split a run of blanks in one way only: 64 times the blanks, about 64 times the time.
+    """A run of blanks can be split in one way only: 64 times the blanks, about 64 times the time.
 
-    A cubic pattern fails on the first length already, after seconds rather than minutes.
+    A cubic pattern fails at the first length, after seconds rather than minutes.
     """
     for blanks in (1_000, 4_000, 64_000):
         latex = start + " " * blanks + "x"
@@ -124,7 +124,7 @@ def test_blanks_cost_linear_time(start: str) -> None:
 
 
 def test_time_grows_with_length_and_no_faster() -> None:
-    """Twice the length, at most about three times the time (noise allowed for)."""
+    """Eight times the length, at most about thirty times the time (allowing for noise)."""
     for piece in (
         r"\frac{a}{b}+",
         "(a|b)",

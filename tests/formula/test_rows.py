@@ -1,4 +1,4 @@
-"""Fences: what belongs together is one node, what only separates stays on the baseline."""
+"""Fences: a fenced group is one node, and separators stay on the baseline."""
 
 import pytest
 
@@ -38,7 +38,7 @@ from eqemb.formula import layout
     ],
 )
 def test_brackets_group_what_they_hold(latex: str, tree: str) -> None:
-    """However written, matched or half open; unmatched ones are operators."""
+    """However written, matched or half open; unmatched brackets are operators."""
     assert layout(latex).to_slt() == tree
 
 
@@ -68,7 +68,7 @@ def test_brackets_group_what_they_hold(latex: str, tree: str) -> None:
     ],
 )
 def test_bars_that_embrace_are_fences(latex: str, tree: str) -> None:
-    """Absolute values and norms, however the bars are typed."""
+    """Absolute values and norms, however the bars are written."""
     assert layout(latex).to_slt() == tree
 
 
@@ -92,15 +92,15 @@ def test_bars_that_separate_stay_on_the_baseline(latex: str, tree: str) -> None:
 
 
 def test_a_script_on_a_closing_fence_belongs_to_the_group() -> None:
-    """TeX sets it on the fence; it means the group."""
+    """TeX sets it on the fence, but it applies to the group."""
     assert layout("(a+b)_i^2").to_slt() == "[M!()1x1,a[N!2],b[V!i],w[V!a[+[V!b]]]]"
 
 
 def test_an_accent_on_an_opening_fence_is_not_lost() -> None:
-    """An author's operator written as an accent of a bracket."""
+    """An author's operator written as an accent on a bracket."""
     assert layout(r"\vec(M)").to_slt() == "[M!()1x1,o[→],w[V!M]]"
 
 
 def test_many_bars_are_paired_in_linear_time() -> None:
-    """Thousands of loose bars on one level."""
+    """Thousands of unmatched bars on one level."""
     assert len(layout("a|b" * 5000).units()) > 9000

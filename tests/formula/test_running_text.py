@@ -1,4 +1,4 @@
-"""Running text as people read it: no placeholder of ours is left in it."""
+"""Running text for people contains none of our placeholders."""
 
 import pytest
 

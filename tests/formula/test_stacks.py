@@ -35,7 +35,7 @@ def test_fractions_and_roots(latex: str, tree: str) -> None:
 
 
 def test_a_binomial_is_no_fraction_in_parentheses() -> None:
-    """They are two types, with units of their own; written either way, a binomial is one type."""
+    """They are two types with different units; however it is written, a binomial is one type."""
     binomial, fraction = layout(r"\binom nk"), layout(r"\left(\frac nk\right)")
     assert binomial.canonical() != fraction.canonical()
     assert binomial == layout(r"{n \choose k}") == layout(r"\left({n \atop k}\right)")
@@ -72,5 +72,5 @@ def test_a_binomial_is_no_fraction_in_parentheses() -> None:
     ],
 )
 def test_accents_and_stacks(latex: str, tree: str) -> None:
-    """What stands over or under is there; a taken place wraps its base."""
+    """Accents and stacked rows are attached; a base whose edge is taken is wrapped."""
     assert layout(latex).to_slt() == tree

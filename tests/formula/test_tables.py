@@ -33,7 +33,7 @@ from eqemb.formula import layout
     ],
 )
 def test_tables_are_read_cell_by_cell(latex: str, tree: str) -> None:
-    """Cells hang on each other by their first symbols; empty cells are kept."""
+    """Cells are linked by their first symbols; empty cells are kept."""
     assert layout(latex).to_slt() == tree
 
 
@@ -72,6 +72,6 @@ def test_rows_that_only_break_lines_join(latex: str) -> None:
     ],
 )  # fmt: skip
 def test_a_diagram_is_a_table_with_its_arrows_in_the_cells(latex: str, tree: str) -> None:
-    """An arrow points as it is told and carries its labels; how it is drawn is not kept."""
+    """An arrow has its direction and labels; its style is not kept."""
     assert layout(latex).to_slt() == tree
     assert layout(latex).unknown == []

@@ -1,4 +1,4 @@
-"""Tangent-exact mode against Tangent itself, and each deliberate difference from it."""
+"""Tangent-exact mode compared with Tangent, and each deliberate difference from it."""
 
 import re
 from collections import Counter
@@ -10,10 +10,10 @@ from eqemb.formula import layout
 from eqemb.formula.layout import Ends
 from eqemb.formula.tree import Unit
 
-#: Where Tangent-exact mode differs from Tangent's output on purpose: tag of Tangent -> ours.
-#: LaTeXML 0.8.7 makes the d of an integral an operator, older ones (the ARQMath strings) a letter.
+#: Deliberate differences of Tangent-exact mode from Tangent's output: tag of Tangent -> ours.
+#: In LaTeXML 0.8.7 the d of an integral is an operator, in older ones (ARQMath) a letter.
 DIFFERENCES = {"𝑑": "V!d"}
-#: A formula on which LaTeXML -> Tangent fails; ours is wrapped as its rules say.
+#: A formula on which LaTeXML and Tangent fail; ours follows Tangent's rules.
 TANGENT_FAILS = {"{x_i}_j": "[M!1x1,b[V!j],w[V!x,b[V!i]]]"}
 
 
@@ -49,7 +49,7 @@ def test_the_worked_formulas_give_tangents_units(
 
 
 def test_the_order_of_units_is_tangents(bench: Path) -> None:
-    """Windows are sequences too: the order is what EqEmb-U's unit windows run over."""
+    """Windows are sequences: EqEmb-U's unit windows depend on the order."""
     text = (bench / "slt" / "slt_examples_tangent_output.txt").read_text("utf8")
     line = next(x for x in text.splitlines() if x.startswith("  w=2") and "∑, V!i, nb" in x)
     expected = re.findall(r"\((\S+), (\S+), (\w+), \S+\)", line)
@@ -58,7 +58,7 @@ def test_the_order_of_units_is_tangents(bench: Path) -> None:
 
 @pytest.mark.parametrize(("latex", "tree"), TANGENT_FAILS.items())
 def test_where_tangent_fails_ours_follows_its_rules(latex: str, tree: str) -> None:
-    """A base that has the script already is wrapped."""
+    """A base that already has the script is wrapped."""
     assert layout(latex, tangent_exact=True).to_slt() == tree
 
 
@@ -79,7 +79,7 @@ def test_where_tangent_fails_ours_follows_its_rules(latex: str, tree: str) -> No
     ],
 )  # fmt: skip
 def test_each_deliberate_difference(latex: str, ours: str, tangent: str) -> None:
-    """The default groups and unifies; Tangent-exact mode does as Tangent."""
+    """By default, trees are grouped and unified; Tangent-exact mode follows Tangent."""
     assert layout(latex).to_slt() == ours
     assert layout(latex, tangent_exact=True).to_slt() == tangent
 

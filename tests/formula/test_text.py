@@ -1,4 +1,4 @@
-"""Text inside mathematics, and mathematics inside text."""
+"""Text within mathematics, and mathematics within text."""
 
 import pytest
 
@@ -32,7 +32,7 @@ from eqemb.formula.text import parts
     ],
 )
 def test_text_is_one_node_and_its_mathematics_is_read(latex: str, tree: str) -> None:
-    """Dollars inside text open mathematics; a single letter is a symbol."""
+    """Dollars within text delimit mathematics; a single letter is a symbol."""
     assert layout(latex).to_slt() == tree
 
 
@@ -58,7 +58,7 @@ def test_an_unknown_command_in_text_is_shown_by_its_name_and_reported() -> None:
 def test_dollars_open_and_close_at_one_level_of_braces(
     text: str, pieces: list[tuple[str, bool]]
 ) -> None:
-    """Deeper ones belong to text inside the mathematics."""
+    """Deeper ones belong to text within the mathematics."""
     assert list(parts(text)) == pieces
 
 

@@ -25,13 +25,13 @@ def test_units_are_the_edges_in_tangents_order() -> None:
 
 
 def test_window_one_has_a_unit_less_than_symbols() -> None:
-    """Every symbol but the first hangs on one edge."""
+    """Every symbol but the first is on one edge."""
     made = layout(r"\frac{a+b}{c} = \sqrt{(x,y)}")
     assert len(made.units()) == len(made.nodes()) - 1
 
 
 def test_wider_windows_join_symbols_further_apart() -> None:
-    """The path is what lies between."""
+    """The unit has the path between them."""
     assert layout("x^2+y").units(window=2) == [
         ("V!x", "N!2", "a"),
         ("V!x", "+", "n"),
@@ -41,7 +41,7 @@ def test_wider_windows_join_symbols_further_apart() -> None:
 
 
 def test_window_zero_reaches_every_descendant_and_shortens_paths() -> None:
-    """Paths of more than five edges are counted."""
+    """Paths of more than five edges are run-length encoded."""
     units = layout("abcdefg").units(window=0)
     assert len(units) == 21
     assert ("V!a", "V!f", "nnnnn") in units
@@ -77,7 +77,7 @@ def test_ends_are_left_out_where_an_equation_has_units() -> None:
 
 
 def test_type_mode_keeps_only_kinds() -> None:
-    """Operators have no kind but themselves."""
+    """Operators are their own kind."""
     assert layout("x+1").units(mode="type") == [("V!", "+", "n"), ("+", "N!", "n")]
 
 
@@ -88,7 +88,7 @@ def test_both_modes_together() -> None:
 
 
 def test_renaming_makes_the_same_shape_the_same() -> None:
-    """Names such as cos stay; one-letter variables are numbered."""
+    """Names such as cos are kept; one-letter variables are numbered."""
     first = layout(r"\cos(x,y) = \frac{x \cdot y}{\|x\| \|y\|}")
     second = layout(r"\cos(u,v) = \frac{u \cdot v}{\|u\| \|v\|}")
     other = layout(r"\cos(u,v) = \frac{u \cdot u}{\|u\| \|v\|}")
@@ -99,7 +99,7 @@ def test_renaming_makes_the_same_shape_the_same() -> None:
 
 
 def test_renaming_leaves_constants_alone() -> None:
-    """Pi and infinity mean one thing."""
+    """Pi and infinity have a fixed meaning."""
     assert layout(r"\pi\infty").units(rename=True) == [("V!π", "V!∞", "n")]
 
 
@@ -124,7 +124,7 @@ def test_a_type_is_a_tag_cut_after_its_mark(tag: str, kind: str) -> None:
     [("V!𝐄", "V!E"), ("V!ℝ", "V!R"), ("V!𝜽", "V!θ"), ("N!𝟏", "N!1"), ("V!ℓ", "V!ℓ")],
 )
 def test_a_plain_tag_has_no_alphabet(tag: str, plain: str) -> None:
-    """But letters that are not of an alphabet stay."""
+    """Letters that belong to no alphabet are unchanged."""
     assert plain_tag(tag) == plain
 
 
@@ -195,7 +195,7 @@ def test_every_tree_survives_its_bracket_string(root: Node) -> None:
 
 @given(trees())
 def test_every_edge_is_a_unit(root: Node) -> None:
-    """Windows 1 by either way agree, and count the edges."""
+    """Both implementations of window 1 agree, and count the edges."""
     made = Layout(root)
     units = made.units(1, "none")
     assert len(units) == sum(1 for _ in walk(root)) - 1
@@ -228,7 +228,7 @@ def _imports(file: Path) -> list[str]:
 
 
 def test_nothing_of_ours_is_imported_but_the_package() -> None:
-    """Trees need neither NumPy nor, beside the data model of articles, the rest of eqemb."""
+    """Trees need neither NumPy nor, apart from the data model of articles, the rest of eqemb."""
     folder = Path(inspect.getfile(Layout)).parent
     for file in folder.glob("*.py"):
         for name in _imports(file):
@@ -238,7 +238,7 @@ def test_nothing_of_ours_is_imported_but_the_package() -> None:
 
 
 def test_equal_equations_are_equal_layouts() -> None:
-    """And hash alike, so that sets hold types."""
+    """They have the same hash, so that sets hold types."""
     assert layout(r"x^2_i") == layout("x_{i}^{2} .")
     assert len({layout("x"), layout("{x}"), layout("y")}) == 2
     assert layout("x") != "x"
@@ -252,7 +252,7 @@ def test_repr_shows_the_equation() -> None:
 
 
 def test_notebooks_show_mathml_and_latex() -> None:
-    """Both ways that Jupyter asks."""
+    """Both representations that Jupyter asks for."""
     made = layout("x")
     assert made._repr_html_().startswith("<math")
     assert made._repr_latex_() == "$\\displaystyle x$"

@@ -36,7 +36,7 @@ from eqemb.formula import Layout, layout, picture
     ],
 )
 def test_a_line_of_text(latex: str, text: str) -> None:
-    """Scripts as Unicode has them, brackets where it has none."""
+    """Scripts in Unicode where they exist, brackets elsewhere."""
     assert layout(latex).to_text() == text
 
 
@@ -48,13 +48,13 @@ def test_the_picture_goes_down_the_baseline_and_right_for_the_rest() -> None:
 
 
 def test_cells_stand_below_each_other() -> None:
-    """So that a large matrix does not run off to the right."""
+    """A large matrix would be too wide otherwise."""
     lines = picture(layout(r"\begin{matrix} a & b & c & d \end{matrix}")).splitlines()
     assert lines == ["M!1x4", "  └w─ V!a", "      e─ V!b", "      e─ V!c", "      e─ V!d"]
 
 
 def test_an_empty_tree_has_no_picture() -> None:
-    """Nothing is nothing."""
+    """It is the empty string."""
     assert picture(Layout(None)) == ""
 
 
@@ -68,7 +68,7 @@ def test_an_empty_tree_has_no_picture() -> None:
     ],
 )
 def test_fractions_beside_symbols_are_bracketed(latex: str, text: str) -> None:
-    """On one line a fraction must not swallow its neighbours."""
+    """On one line, a fraction must not absorb its neighbours."""
     assert layout(latex).to_text() == text
 
 
@@ -89,12 +89,12 @@ def test_fractions_beside_symbols_are_bracketed(latex: str, text: str) -> None:
     ],
 )
 def test_rows_of_a_display_do_not_run_together(latex: str, text: str) -> None:
-    """A row that goes on with the one before it is not set apart."""
+    """A row that continues the previous one is not separated from it."""
     assert layout(latex).to_text() == text
 
 
 def test_marked_symbols_stand_between_signs() -> None:
-    """Runs of marked symbols share one pair of signs; scripts and accents stay what they are."""
+    """Adjacent marked symbols share one pair of brackets; scripts and accents are unchanged."""
     made = layout(r"\hat x_i^2+\sqrt{a}")
     tags = [node.tag for node in made.nodes()]
     wanted = {tags.index("V!x"), tags.index("V!i"), tags.index("+")}
@@ -106,7 +106,7 @@ def test_marked_symbols_stand_between_signs() -> None:
     "latex", [r"\frac{x \cdot y}{\|x\|}", r"a_{i,j}^{T}", r"\sum_{k=1}^n k", r"a &= b \\ c &= d"]
 )
 def test_marks_change_nothing_else(latex: str) -> None:
-    """Without the signs the line is the same."""
+    """Without the brackets the line is the same."""
     made = layout(latex)
     shown = made.to_text(mark=range(len(made.nodes())), around=("⟦", "⟧"))
     assert shown != made.to_text()

@@ -1,7 +1,7 @@
-"""Python imports this file at startup if it is on the path. It makes the reader misbehave.
+"""Python runs this file at startup if it is on the path: it makes the reader misbehave.
 
-The part of a paper's name after its last dash says what its reader does: `3-hang.tex` never ends,
-`4-kill.tex` kills the process. All other papers are read as usual.
+The end of a paper's name, after its last dash, says how: reading `3-hang.tex` never ends,
+`4-kill.tex` kills the process. All other papers are read normally.
 """
 
 import os
@@ -33,30 +33,30 @@ def hang() -> None:
 
 
 def half() -> None:
-    """Die in the middle of a message."""
+    """Die in the middle of sending a result."""
     os.write(1, struct.pack("<Q", 1 << 20) + b"half an answer")
     os._exit(0)
 
 
 def exhaust() -> None:
-    """Allocate memory until there is none."""
+    """Allocate memory until there is none left."""
     taken = []
     while True:
-        taken.append(np.empty(1 << 26, np.uint8))  # not touched: allocation counts
+        taken.append(np.empty(1 << 26, np.uint8))  # not touched: address space is what is limited
 
 
 def recurse() -> None:
-    """Recurse without end."""
+    """Recurse until Python raises."""
     recurse()
 
 
 def fail() -> None:
-    """Raise an unexpected error."""
+    """Fail as a bug of ours would."""
     raise ZeroDivisionError("of no use to anyone. " * 100)
 
 
 def talk() -> None:
-    """Print to the stream of messages, as a third-party package might."""
+    """Print to stdout, which carries the results, as a library might."""
     print("noise" * 100)  # noqa: T201
     sys.stdout.flush()
 
@@ -72,7 +72,7 @@ DEEDS: dict[str, Callable[[], object]] = {
     "kill": lambda: os.kill(os.getpid(), signal.SIGKILL),
     "crash": lambda: os.kill(os.getpid(), signal.SIGSEGV),
     "slow": lambda: time.sleep(0.6),
-    # these harm only the next paper, if the worker is not replaced
+    # without countermeasures, these harm only the paper after them
     "mine": threading.Timer(0.3, os._exit, (9,)).start,
     "hoard": lambda: hoard.append(np.empty(500_000_000, np.uint8)),
     "needy": lambda: np.empty(500_000_000, np.uint8),

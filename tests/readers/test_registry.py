@@ -1,4 +1,4 @@
-"""The registry of readers: a format is one entry, and its files are found and read."""
+"""The registry of readers: with one entry, files of a format are found and read."""
 
 from pathlib import Path
 
@@ -12,7 +12,7 @@ from packing import PAPER, names, put, skipped, tar
 
 
 def read_org(source: Source) -> Article:
-    """A reader of a toy format: its first line is the title."""
+    """A reader of a toy format, whose first line is the title."""
     (data,) = source.files.values()
     title, _, text = data.decode().partition("\n")
     return Article(source.name, source.origin, source.collection, title, source.main or "", text)
@@ -20,20 +20,20 @@ def read_org(source: Source) -> Article:
 
 @pytest.fixture
 def org(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The toy format, registered as an entry of the table would be."""
+    """Register the toy format, as an entry of the table would."""
     monkeypatch.setitem(READERS, "org", FormatReader(read_org, (".org",)))
     monkeypatch.setitem(formats._FORMATS, ".org", "org")
 
 
 def test_every_source_form_has_a_reader() -> None:
-    """The forms that `discover` gives are those of the table."""
+    """The formats that `discover` returns are those of the table."""
     assert set(READERS) == {"tex", "unarxive"}
     assert read_source(Source("a", "a.tex", "", "tex", {"a.tex": PAPER})).words() == ["Words"]
 
 
 @pytest.mark.usefixtures("org")
 def test_a_format_needs_an_entry_and_nothing_else(tmp_path: Path) -> None:
-    """Its files are papers in a folder, beside TeX, in a container and by themselves."""
+    """Its files are papers in a folder, beside TeX, and given directly."""
     org = b"A title\nSome \\begin{words} \\section{x} that look like TeX.\n"
     put(tmp_path, {"nlp/one.org": org, "nlp/two.tex": PAPER, "three.ORG": org})
     put(tmp_path, {"month.tar": tar({"m/four.org": org, "m/five.org": org})})
@@ -47,7 +47,7 @@ def test_a_format_needs_an_entry_and_nothing_else(tmp_path: Path) -> None:
 
 @pytest.mark.usefixtures("org")
 def test_limits_hold_for_every_format(tmp_path: Path) -> None:
-    """A document larger than one file may be is skipped with its cause."""
+    """A document over the size limit of a file is skipped with its cause."""
     put(tmp_path, {"a.org": b"x" * 1_000})
     causes: list[str] = []
     limits = Limits(file_bytes=999)
@@ -58,7 +58,7 @@ def test_limits_hold_for_every_format(tmp_path: Path) -> None:
 
 
 def test_files_of_no_format_are_not_papers(tmp_path: Path) -> None:
-    """Without its entry a suffix means nothing."""
+    """Without an entry, a suffix has no meaning."""
     put(tmp_path, {"one.org": b"A title\nwords\n"})
     assert names(tmp_path) == []
     assert skipped(tmp_path) == {}

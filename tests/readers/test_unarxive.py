@@ -1,4 +1,4 @@
-"""A record of unarXive becomes an article: formulas alone on their line are displays."""
+"""unarXive records become articles: formulas alone on their line are displays."""
 
 import json
 import os
@@ -17,7 +17,7 @@ from eqemb.sources import Source
 
 
 def record(*texts: str, **fields: Any) -> dict[str, Any]:
-    """A record with these paragraphs; `{{formula:x}}` in them is "x", and so with y and z."""
+    """A record with these paragraphs, in which `{{formula:x}}` is "x = 1"; likewise y and z."""
     return {
         "paper_id": "2212.00001",
         "metadata": {"title": "On  nothing\nat all"},
@@ -28,7 +28,7 @@ def record(*texts: str, **fields: Any) -> dict[str, Any]:
 
 
 def opened(name: str, line: bytes) -> Source:
-    """A line as `load` gives it."""
+    """A line as `load` returns it."""
     return Source(name, "a.jsonl!1", "", "unarxive", {f"{name}.json": line})
 
 
@@ -42,7 +42,7 @@ def read(*texts: str, **fields: Any) -> Article:
 
 
 def test_title_abstract_and_sections_are_text() -> None:
-    """In order, a section's title once."""
+    """In order, each section title once."""
     article = read("First.", "Second one.", body_text=[
         {"section": "Introduction", "text": "First."},
         {"section": "Introduction", "text": "Second one. Third."},
@@ -64,7 +64,7 @@ def test_citations_figures_and_tables_give_no_words() -> None:
 
 
 def test_a_formula_in_a_line_is_inline_mathematics() -> None:
-    """Shown, and no word."""
+    """It is shown and is not a word."""
     article = read("Where {{formula:x}} is small.")
     assert article.text.endswith("Where $x = 1$ is small.\n\n")
     assert article.words()[-3:] == ["Where", "is", "small"]
@@ -72,7 +72,7 @@ def test_a_formula_in_a_line_is_inline_mathematics() -> None:
 
 
 def test_a_formula_in_a_section_s_title_is_inline_mathematics() -> None:
-    """No word of its key is a word of the paper."""
+    """Its key gives no words."""
     article = read(body_text=[{"section": "Choosing {{formula:x}} well", "text": "Words."}])
     assert article.sections[-1] == "Choosing $x = 1$ well"
     assert article.words()[-3:] == ["Choosing", "well", "Words"]
@@ -89,7 +89,7 @@ def test_mathematics_of_titles_and_abstracts_stands_between_dollars() -> None:
 
 
 def test_money_is_no_mathematics() -> None:
-    """A dollar of the text hides neither words nor equations."""
+    """A dollar sign in the text hides neither words nor equations."""
     article = read("It costs $5 at first.\n{{formula:x}}\nThen it costs $6.")
     assert len(article.equations) == 1
     assert [token for token in article.stream() if not isinstance(token, str)] == article.equations
@@ -102,7 +102,7 @@ def test_money_is_no_mathematics() -> None:
 
 @pytest.mark.parametrize("end", ["", ".", ",", " ;", "  "])
 def test_a_formula_alone_on_its_line_is_a_display(end: str) -> None:
-    """Of unknown numbering, with the sentences around it."""
+    """Its numbering is unknown; its context is the sentences around it."""
     article = read("Intro.", f"Before it.\n {{{{formula:x}}}}{end}\nAfter it. Later. Much later.")
     (found,) = article.equations
     assert (found.id, found.numbered, found.number) == ("2212.00001#1", None, None)
@@ -115,7 +115,7 @@ def test_a_formula_alone_on_its_line_is_a_display(end: str) -> None:
 
 
 def test_displays_are_counted_through_the_article() -> None:
-    """Each is a display of its own, and its line is its paragraph."""
+    """Each is a separate display, and its line number is that of its paragraph."""
     article = read("{{formula:x}}\n{{formula:y}}", "Words.", "{{formula:z}}")
     assert [(e.ordinal, e.display, e.line) for e in article.equations] == [
         *((1, 1, 2), (2, 2, 2), (3, 3, 4))
@@ -126,7 +126,7 @@ def test_displays_are_counted_through_the_article() -> None:
 
 
 def test_a_formula_that_is_missing_is_a_problem() -> None:
-    """One alone on its line is a display that is lost."""
+    """If it is alone on its line, a display is lost."""
     article = read("See {{formula:none}} here.\n{{formula:gone}}\n{{formula:x}}")
     causes = [Problem("formula missing", "2212.00001.json", 0, key) for key in ("none", "gone")]
     assert article.problems == causes
@@ -136,13 +136,13 @@ def test_a_formula_that_is_missing_is_a_problem() -> None:
 
 @pytest.mark.parametrize("entry", [None, 5, "x", {}, {"latex": None}, {"latex": "  "}])
 def test_a_formula_without_latex_is_missing(entry: Any) -> None:
-    """Whatever stands in its place."""
+    """Whatever is in its place."""
     article = read("{{formula:x}}", ref_entries={"x": entry})
     assert [problem.cause for problem in article.problems] == ["formula missing"]
 
 
 def test_our_own_mark_in_a_record_is_not_taken_for_an_equation() -> None:
-    """In no field of it."""
+    """In any field of the record."""
     mark = EQUATION_MARK
     article = read(
         f"Text {mark} and {{{{formula:x}}}}.\n{{{{formula:y}}}}",
@@ -179,15 +179,15 @@ def test_our_own_mark_in_a_record_is_not_taken_for_an_equation() -> None:
     ],
     ids=lambda line: str(line[:40]),
 )
-def test_a_broken_record_is_said_so(line: bytes) -> None:
-    """With a cause, never with an exception of Python's."""
+def test_a_broken_record_is_reported(line: bytes) -> None:
+    """As a SourceError with a cause, never another exception."""
     with pytest.raises(SourceError, match="broken record: not an unarXive paper"):
         read_unarxive(opened("a", line))
 
 
 @pytest.mark.parametrize("fields", [{"abstract": None}, {"body_text": []}, {"abstract": {}}])
-def test_what_may_be_missing_is_not_missed(fields: dict[str, Any]) -> None:
-    """A paper without an abstract, or without a text, is a paper."""
+def test_optional_fields_may_be_missing(fields: dict[str, Any]) -> None:
+    """A paper without an abstract or without text is still a paper."""
     assert read(**fields).title == "On nothing at all"
 
 
@@ -211,7 +211,7 @@ texts = st.lists(
     ),
 )
 def test_any_record_is_read_or_refused(paragraphs: list[str], fields: dict[str, Any]) -> None:
-    """And where it is read, every equation stands in the text."""
+    """If it is read, every equation is in the text."""
     try:
         article = read(*paragraphs, **fields)
     except SourceError as error:
@@ -229,7 +229,7 @@ BENCH = os.environ.get("EQEMB_BENCH")
 
 @pytest.mark.skipif(not BENCH, reason="EQEMB_BENCH names no folder with unarXive records")
 def test_every_real_record_is_read() -> None:
-    """None skipped, nothing of a key among the words, all numbering unknown."""
+    """None is skipped, no key is among the words, and all numbering is unknown."""
     skips: list[str] = []
     articles = list(
         read_articles(

@@ -1,4 +1,4 @@
-"""Archives of every form are read, and nothing that their headers say is trusted."""
+"""Archives of every format are read, and their headers are not trusted."""
 
 import os
 import struct
@@ -38,7 +38,7 @@ from packing import (
 
 @pytest.mark.parametrize("form", FORMS)
 def test_archive_of_every_form_opens_whatever_its_name(tmp_path: Path, form: str) -> None:
-    """A paper packed in any way is read under a name that says nothing."""
+    """A paper packed in any format is read, even if its name has no suffix."""
     files = {"main.tex": PAPER, "sec/a.tex": PART, "my.sty": b"\\def\\x{1}", "fig.eps": POSTSCRIPT}
     put(tmp_path, {"download": FORMS[form](files)})
     found = only(tmp_path)
@@ -62,7 +62,7 @@ def test_long_and_foreign_names_survive() -> None:
 
 
 def test_links_and_devices_are_refused_and_noted() -> None:
-    """No member that is not a plain file is read, and each that may have been TeX is named."""
+    """Only regular files are read; any other member that may be TeX is reported."""
     kinds = {
         "link.tex": tarfile.SYMTYPE,
         "hard.sty": tarfile.LNKTYPE,
@@ -77,7 +77,7 @@ def test_links_and_devices_are_refused_and_noted() -> None:
 
 
 def test_link_in_a_zip_is_refused() -> None:
-    """A zip carries links as Unix modes."""
+    """A zip stores links as Unix modes."""
     data = bytearray(zipped({"link.tex": b"/etc/passwd", "a.tex": PAPER}))
     struct.pack_into("<L", data, data.index(b"PK\1\2") + 38, 0o120777 << 16)
     assert problems(opened(bytes(data))) == [("unsafe member", "link.tex")]
@@ -97,13 +97,13 @@ def test_paths_that_leave_the_archive_are_refused(
 
 
 def test_zip_with_overlapping_entries_hits_the_total() -> None:
-    """Many directory entries for one content count each time."""
+    """Directory entries that share their content count each time."""
     one = zipped({"a.tex": PAPER + os.urandom(50_000).hex().encode()})
     assert refused(repeated(one, 100), Limits(paper_bytes=2_000_000)) == "too large"
 
 
 def repeated(data: bytes, times: int) -> bytes:
-    """A zip of one entry with that entry listed many times."""
+    """A zip of one entry that is listed many times."""
     start, end = data.index(b"PK\1\2"), data.index(b"PK\5\6")
     size = struct.pack("<L", (end - start) * times)
     last = data[end : end + 12] + size + data[end + 16 :]
@@ -111,13 +111,13 @@ def repeated(data: bytes, times: int) -> bytes:
 
 
 def test_too_many_members_are_a_bomb() -> None:
-    """A hundred thousand empty members are refused after the limit."""
+    """A hundred thousand empty members exceed the limit."""
     assert refused(header(b"a.x", b"0" * 11) * 100_000) == "archive bomb"
     assert refused(repeated(zipped({"a.x": b""}), 100_000)) == "archive bomb"
 
 
 def test_member_that_claims_a_huge_size_ends_with_the_file() -> None:
-    """A tar header may lie: nothing is set aside for what it promises."""
+    """No memory is allocated for the size that a tar header claims."""
     lying = header(b"b.tex", b"\x80" + (1 << 60).to_bytes(11, "big")) + PART
     source = opened(tar({"a.tex": PAPER})[:1024] + lying)
     assert source.files == {"a.tex": PAPER, "b.tex": PART}
@@ -129,14 +129,14 @@ def test_member_that_claims_a_huge_size_ends_with_the_file() -> None:
     "size", [b"\xff" * 10 + b"\xfe\0", b"-0000000777", b"99999999999", b"\x80\xff"]
 )
 def test_impossible_sizes_do_not_hang(size: bytes) -> None:
-    """Negative and senseless sizes end the archive."""
+    """Negative and absurd sizes end the archive."""
     data = tar({"a.tex": PAPER})[:1024] + header(b"b.tex", size) + PART
     assert opened(data).files["a.tex"] == PAPER
 
 
 @pytest.mark.parametrize("value", ["-5", "x", "1" * 5000, "9" * 30])
 def test_extended_headers_are_not_trusted(value: str) -> None:
-    """A pax record may say anything of a size."""
+    """A pax record may claim any size."""
     record = f" size={value}\n"
     length = len(record) + len(str(len(record) + 4))
     body = f"{length}{record}".encode()
@@ -147,14 +147,14 @@ def test_extended_headers_are_not_trusted(value: str) -> None:
 
 
 def test_huge_extended_header_is_passed_over() -> None:
-    """A long name of ten megabytes is not kept."""
+    """A name of ten megabytes is not kept in memory."""
     name = header(b"x", b"%011o" % 10_485_760, b"L") + os.urandom(1 << 20) * 10
     data = tar({"a.tex": PAPER})[:1024] + name + tar({"b.tex": PART})
     assert set(opened(data).files.values()) >= {PAPER}
 
 
 def test_sparse_member_does_not_derail_a_tar() -> None:
-    """A sparse file's map is passed over and the next member found."""
+    """The map of a sparse file is skipped, and the next member is found."""
     block = bytearray(header(b"s.dat", b"%011o" % 512, b"S"))
     block[482] = 1
     block[148:156] = b" " * 8
@@ -164,7 +164,7 @@ def test_sparse_member_does_not_derail_a_tar() -> None:
 
 
 def test_encrypted_members_are_noted() -> None:
-    """An encrypted text is a problem; where all are, the cause."""
+    """An encrypted text is a problem; if all are encrypted, the source is skipped."""
     data = bytearray(zipped({"b.tex": PART, "a.tex": PAPER}))
     data[data.index(b"PK\1\2") + 8] |= 1
     assert problems(opened(bytes(data))) == [("encrypted member", "b.tex")]
@@ -174,7 +174,7 @@ def test_encrypted_members_are_noted() -> None:
 
 
 def test_unknown_zip_method_is_noted() -> None:
-    """A member compressed in a way we do not read is named."""
+    """A member with an unsupported compression method is reported."""
     data = bytearray(zipped({"b.tex": PART, "a.tex": PAPER}))
     data[data.index(b"PK\1\2") + 10] = 14
     assert problems(opened(bytes(data))) == [("unsupported compression", "b.tex")]
@@ -182,7 +182,7 @@ def test_unknown_zip_method_is_noted() -> None:
 
 
 def test_zip_behind_other_bytes_and_in_64_bits_is_read(tmp_path: Path) -> None:
-    """Offsets shifted by a stub, and entries whose sizes stand in the 64-bit fields."""
+    """Offsets may be shifted by a prefix, and sizes may be in the 64-bit fields."""
     full = 0xFFFFFFFF
     assert _zip64(struct.pack("<2HQQ", 1, 16, 7, 8), [full, full, 9]) == [7, 8, 9]
     assert _zip64(b"\1\0\xff\xff", [full, 1, 2]) == [full, 1, 2]
@@ -192,7 +192,7 @@ def test_zip_behind_other_bytes_and_in_64_bits_is_read(tmp_path: Path) -> None:
 
 
 def test_zip64_directory_is_read() -> None:
-    """The 64-bit end record wins over the 32-bit one."""
+    """The 64-bit end record takes precedence over the 32-bit one."""
     data = zipped({"a.tex": PAPER})
     end = data.index(b"PK\5\6")
     start = data.index(b"PK\1\2")
@@ -203,7 +203,7 @@ def test_zip64_directory_is_read() -> None:
 
 
 def test_truncated_tar_keeps_the_files_before_the_cut() -> None:
-    """Members before the cut are whole, the one at the cut is there in part and named."""
+    """Members before the cut are complete; the member at the cut is partial and reported."""
     files = {"a.tex": PAPER, "b.tex": PART + os.urandom(60_000).hex().encode()}
     source = opened(gz(tar(files))[:-30_000])
     assert source.files["a.tex"] == PAPER
@@ -212,7 +212,7 @@ def test_truncated_tar_keeps_the_files_before_the_cut() -> None:
 
 
 def test_damage_before_any_text_is_a_broken_archive() -> None:
-    """Nothing read, nothing kept."""
+    """Without any text, the source is skipped."""
     assert refused(gz(tar({"a.tex": PAPER}))[:15]) == "broken archive"
     assert refused(zipped({"a.tex": PAPER})[:-30]) == "broken archive"
     assert (
@@ -235,7 +235,7 @@ MAGIC = [b"PK\3\4", b"PK\5\6", b"\x1f\x8b\x08", b"BZh9", b"\xfd7zXZ\0", b"\xff" 
 
 
 def survives(data: bytes, path: Path) -> None:
-    """Find and open papers in bytes; every failure has one of the fixed causes."""
+    """Discover and load papers from bytes; every failure has one of the fixed causes."""
     path.write_bytes(data)
     causes = set()
     for found in discover([path]):
@@ -254,7 +254,7 @@ def survives(data: bytes, path: Path) -> None:
 def test_any_bytes_open_or_are_refused(
     tmp_path_factory: pytest.TempPathFactory, data: bytes
 ) -> None:
-    """Random content raises nothing but a SourceError of a fixed cause."""
+    """Random bytes raise nothing but a SourceError with a fixed cause."""
     survives(data, tmp_path_factory.getbasetemp() / "bytes")
 
 
@@ -272,7 +272,7 @@ def test_any_mutated_archive_opens_or_is_refused(
     edits: list[tuple[float, bytes]],
     cut: float,
 ) -> None:
-    """Archives with bytes changed and ends cut raise nothing but a SourceError."""
+    """Archives with changed bytes and cut ends raise nothing but a SourceError."""
     raw = bytearray(data)
     for place, change in edits:
         at = int(place * len(raw))

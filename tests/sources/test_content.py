@@ -1,4 +1,4 @@
-"""What a file is, its content says, whatever its name."""
+"""Files are recognised by their content, whatever their name."""
 
 import time
 from pathlib import Path
@@ -44,7 +44,7 @@ from packing import (
     ],
 )
 def test_content_that_is_no_tex_has_its_cause(tmp_path: Path, data: bytes, cause: str) -> None:
-    """What is not TeX is named for what it is, plain or in gzip, when found and when opened."""
+    """A file that is not TeX has its cause, plain or in gzip, in discovery and in loading."""
     put(tmp_path, {"a/plain.gz": data, "b/packed.gz": gz(data)})
     assert skipped(tmp_path) == {"a/plain.gz": cause, "b/packed.gz": cause}
     assert refused(gz(data)) == cause
@@ -56,7 +56,7 @@ def test_magic_comment_is_not_postscript() -> None:
 
 
 def test_texts_with_odd_names_are_known_by_their_content() -> None:
-    """A member without suffix is kept where it looks like TeX, and READMEs of arXiv always."""
+    """A member without suffix is kept if it looks like TeX; READMEs of arXiv are always kept."""
     files = {"paper": PAPER, "sec.1": PART, "notes.txt": b"to do", "Makefile": b"all:\n\tmake\n"}
     readme = {"00README.XXX": b"nohypertex", "data.bin": bytes(range(256))}
     assert set(opened(gz(tar(files | readme))).files) == {"paper", "sec.1", "00README.XXX"}
@@ -73,13 +73,13 @@ def test_archives_with_wrong_names_are_known_by_content(tmp_path: Path) -> None:
 
 
 def test_other_json_is_no_paper(tmp_path: Path) -> None:
-    """JSON without a body is not unarXive's, though it has identifiers."""
+    """JSON without a body is not an unarXive record, even with an identifier."""
     put(tmp_path, {"meta.json": lines({"paper_id": "1", "title": "T"}), "a.jsonl": lines({"a": 1})})
     assert skipped(tmp_path) == {"a.jsonl": "no TeX"}
 
 
 def test_blanks_after_documentclass_cost_linear_time() -> None:
-    """A file of 16,000 blanks is judged at once; with a quadratic pattern it took seconds."""
+    """A file of 16,000 blanks is judged at once; a quadratic pattern took seconds."""
     start = time.process_time()
     assert has_document_head(b"\\documentclass" + b" " * 16_000)
     assert time.process_time() - start < 0.2

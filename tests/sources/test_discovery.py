@@ -1,4 +1,4 @@
-"""Papers are found in folders, containers and records, in a fixed order, each with its cause."""
+"""Papers are found in folders, containers and records, in a fixed order, or have a cause."""
 
 import json
 import lzma
@@ -32,7 +32,7 @@ from packing import (
 
 
 def test_papers_come_in_the_order_of_their_paths(tmp_path: Path) -> None:
-    """Sorted by the parts of the path, whatever the disk says."""
+    """Sorted by the parts of the path, whatever the order on disk."""
     files = ["b/a.gz", "a-b/c.gz", "a/z.gz", "a/b/c.gz", "c.gz", "a.gz", "B.gz"]
     put(tmp_path, dict.fromkeys(files, gz(PAPER)))
     expected = ["B.gz", "a/b/c.gz", "a/z.gz", "a-b/c.gz", "a.gz", "b/a.gz", "c.gz"]
@@ -48,7 +48,7 @@ def test_collection_is_the_first_folder(tmp_path: Path) -> None:
 
 
 def test_several_folders_are_collections(tmp_path: Path) -> None:
-    """Of several folders each names the collection of the papers that lie directly in it."""
+    """With several folders, each names the collection of the papers directly in it."""
     put(tmp_path, dict.fromkeys(["nlp/a.gz", "ir/b.gz", "ir/web/c.gz", "d.gz"], gz(PAPER)))
     given = [tmp_path / "nlp", tmp_path / "ir", tmp_path / "d.gz"]
     collections = {found.name: found.collection for found in discover(given)}
@@ -56,7 +56,7 @@ def test_several_folders_are_collections(tmp_path: Path) -> None:
 
 
 def test_what_was_meant_as_a_paper_is_counted(tmp_path: Path) -> None:
-    """PDFs, failed downloads and empty files have a cause each; the rest is silent."""
+    """PDFs, failed downloads and empty files are reported with a cause; other files are not."""
     put(
         tmp_path,
         {
@@ -89,7 +89,7 @@ def test_what_was_meant_as_a_paper_is_counted(tmp_path: Path) -> None:
 
 
 def test_pdf_beside_tex_is_not_counted(tmp_path: Path) -> None:
-    """Beside or below TeX a PDF is a figure or the output; elsewhere it is a paper."""
+    """Beside or below TeX, a PDF is a figure or output; elsewhere it is a paper."""
     put(tmp_path, {"a/m.tex": PAPER, "a/m.pdf": PDF, "a/fig/f.pdf": PDF, "b/p.pdf": PDF})
     assert skipped(tmp_path) == {"b/p.pdf": "pdf only"}
 
@@ -104,21 +104,21 @@ def test_unreadable_files_are_counted(tmp_path: Path, monkeypatch: pytest.Monkey
 
 
 def test_missing_path_is_named_before_anything_is_found(tmp_path: Path) -> None:
-    """The call itself fails, not the first step of the loop."""
+    """`discover` itself raises, not the first step of the loop."""
     put(tmp_path, {"a.gz": gz(PAPER)})
     with pytest.raises(UsageError, match=r"nothing to read at .*nowhere"):
         discover([tmp_path, tmp_path / "nowhere"])
 
 
-def test_file_given_directly_always_gets_an_answer(tmp_path: Path) -> None:
-    """What was named by hand is never passed over in silence."""
+def test_file_given_directly_is_always_reported(tmp_path: Path) -> None:
+    """A file that the user names is never ignored silently."""
     put(tmp_path, {"a.png": b"\x89PNG\r\n", "b.tex": b"", "c.md": b"words", "d.tex": b"words"})
     given = [tmp_path / name for name in ("a.png", "b.tex", "c.md", "d.tex")]
     assert [found.cause for found in discover(given)] == ["no TeX", "empty", "no TeX", ""]
 
 
 def test_same_path_given_twice_is_read_once(tmp_path: Path) -> None:
-    """However it is spelled."""
+    """However the path is spelled."""
     put(tmp_path, {"x/a.gz": gz(PAPER)})
     assert names(tmp_path, f"{tmp_path}/", tmp_path / "x" / "..") == ["x/a"]
 
@@ -126,7 +126,7 @@ def test_same_path_given_twice_is_read_once(tmp_path: Path) -> None:
 def test_finding_reads_only_the_first_bytes(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Of a large archive no more is decompressed than its first members' headers."""
+    """Of a large archive, only the headers of the first members are decompressed."""
     put(tmp_path, {"a.tar.gz": gz(tar({"a.tex": PAPER, "b.eps": os.urandom(5_000_000)}))})
     spent = Counter[str]()
     monkeypatch.setattr(Meter, "count", lambda _, what, size=1: spent.update({what: size}))
@@ -138,7 +138,7 @@ def test_finding_reads_only_the_first_bytes(
 def test_month_of_arxiv_gives_its_papers(
     tmp_path: Path, pack: Callable[[dict[str, bytes]], bytes]
 ) -> None:
-    """Each member is a paper named by its id; PDFs are counted, not read."""
+    """Each member is a paper named by its identifier; PDFs are counted, not read."""
     put(tmp_path, {"src/arXiv_src_9901_001.tar": pack(month())})
     found = list(discover([tmp_path]))
     assert [item.name for item in found] == [
@@ -160,7 +160,7 @@ def test_month_that_starts_with_a_pdf_is_still_one(tmp_path: Path) -> None:
 
 
 def test_paper_that_holds_archives_is_one_paper(tmp_path: Path) -> None:
-    """Packed figures, even first and large, do not make a container of a paper."""
+    """Packed figures do not make a container of a paper, even if they come first and are large."""
     figures = {"figures.tar.gz": gz(tar({"a.eps": os.urandom(90_000)})), "a.eps.gz": gz(POSTSCRIPT)}
     below = {f"1803.09123/{name}": data for name, data in figures.items()}
     put(
@@ -177,7 +177,7 @@ def test_paper_that_holds_archives_is_one_paper(tmp_path: Path) -> None:
 
 
 def test_archive_of_one_archive_is_one_paper(tmp_path: Path) -> None:
-    """A zip around a tar.gz is the paper inside, under the outer name."""
+    """A zip with a tar.gz in it is the inner paper, under the outer name."""
     inner = gz(tar({"main.tex": PAPER}))
     put(tmp_path, {"thesis.zip": zipped({"upload/v3.tar.gz": inner, "upload/readme.md": b"x"})})
     found = only(tmp_path)
@@ -196,7 +196,7 @@ def test_archive_of_papers_without_ids_names_them_by_path(tmp_path: Path) -> Non
 
 
 def test_archives_nested_too_deep_are_a_bomb(tmp_path: Path) -> None:
-    """Containers in containers end at the limit."""
+    """Nesting of containers ends at the limit."""
     data = gz(tar({"a.tex": PAPER}))
     for level in range(5):
         data = zipped({f"{level}a.tar.gz": data})
@@ -205,7 +205,7 @@ def test_archives_nested_too_deep_are_a_bomb(tmp_path: Path) -> None:
 
 
 def test_truncated_container_gives_the_papers_before_the_cut(tmp_path: Path) -> None:
-    """What came before the damage is found; the damage is reported once."""
+    """Papers before the damage are found; the damage is reported once."""
     members = {
         f"0704/0704.{n:04}.gz": gz(PAPER + os.urandom(20_000).hex().encode()) for n in range(9)
     }
@@ -216,8 +216,8 @@ def test_truncated_container_gives_the_papers_before_the_cut(tmp_path: Path) -> 
     assert found[-1].origin == "m.tar"
 
 
-def test_container_of_encrypted_papers_says_so(tmp_path: Path) -> None:
-    """An encrypted member is a paper that is skipped with its cause."""
+def test_container_of_encrypted_papers_is_reported(tmp_path: Path) -> None:
+    """An encrypted member is a skipped paper with its cause."""
     data = bytearray(zipped({"a.tar.gz": gz(tar({"a.tex": PAPER})), "b.tex.gz": gz(PAPER)}))
     data[data.index(b"PK\1\2") + 8] |= 1
     put(tmp_path, {"m.zip": bytes(data)})
@@ -226,7 +226,7 @@ def test_container_of_encrypted_papers_says_so(tmp_path: Path) -> None:
 
 
 def test_member_too_large_to_carry_is_skipped(tmp_path: Path) -> None:
-    """A paper larger than the limit is not taken into memory, nor a zip in a gzip."""
+    """A paper larger than the limit is not loaded into memory, and neither is a zip in gzip."""
     members = {"0704/0704.0001.gz": os.urandom(5000), "0704/0704.0002.gz": gz(PAPER)}
     put(tmp_path, {"m.tar": tar(members), "z.gz": gz(zipped({"a.tex": os.urandom(5000)}))})
     found = list(discover([tmp_path], Limits(paper_bytes=2000)))
@@ -234,7 +234,7 @@ def test_member_too_large_to_carry_is_skipped(tmp_path: Path) -> None:
 
 
 def test_containers_are_streamed(tmp_path: Path) -> None:
-    """The papers of a month come one at a time: memory does not grow with their number."""
+    """Papers of a month come one at a time, so memory does not grow with their number."""
     papers = {f"0704/0704.{n:04}.gz": gz(PAPER + os.urandom(200_000)) for n in range(60)}
     put(tmp_path, {"m.tar": tar(papers)})
     papers.clear()
@@ -249,7 +249,7 @@ def test_containers_are_streamed(tmp_path: Path) -> None:
 def test_jsonl_of_unarxive_gives_a_paper_a_line(
     tmp_path: Path, pack: Callable[[bytes], bytes]
 ) -> None:
-    """Records of unarXive are papers named by their identifier, their line carried along."""
+    """Records of unarXive are papers named by their identifier; `Found.data` holds their line."""
     old = {"body_text": [], "paper_id": "hep-th/9901001"}
     put(tmp_path, {"2212/part.jsonl": pack(lines(RECORD, old))})
     first, second = discover([tmp_path])
@@ -271,7 +271,7 @@ def test_lines_that_are_no_records_are_counted(tmp_path: Path) -> None:
 
 
 def test_line_over_the_limit_is_left_out(tmp_path: Path) -> None:
-    """A line longer than a text may be is skipped without being held."""
+    """A line over the limit is skipped without being kept in memory."""
     long = {"paper_id": "1", "body_text": "x" * 3000}
     put(tmp_path, {"a.jsonl": lines(RECORD, long, RECORD)})
     found = list(discover([tmp_path], Limits(file_bytes=1000)))
@@ -279,7 +279,7 @@ def test_line_over_the_limit_is_left_out(tmp_path: Path) -> None:
 
 
 def test_truncated_jsonl_keeps_what_it_had(tmp_path: Path) -> None:
-    """The whole lines of a truncated file are papers; its end is reported."""
+    """Complete lines of a truncated file are papers; the truncation is reported."""
     records = [RECORD | {"paper_id": str(i), "noise": os.urandom(500).hex()} for i in range(200)]
     put(tmp_path, {"a.jsonl.gz": gz(lines(*records))[:-50_000]})
     found = list(discover([tmp_path]))
@@ -288,7 +288,7 @@ def test_truncated_jsonl_keeps_what_it_had(tmp_path: Path) -> None:
 
 
 def test_container_of_records_is_read(tmp_path: Path) -> None:
-    """The files of unarXive are handed out as a tar of JSONL files."""
+    """A tar of JSONL files, as unarXive is distributed."""
     put(
         tmp_path,
         {

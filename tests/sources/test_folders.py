@@ -1,4 +1,4 @@
-"""Of loose files, those are papers in which a document begins and that no other includes."""
+"""Among loose files, papers are those in which a document begins and that no other includes."""
 
 import os
 from pathlib import Path
@@ -11,7 +11,7 @@ from packing import PAPER, PART, PDF, POSTSCRIPT, gz, names, only, problems, put
 
 
 def test_folder_that_is_one_paper_has_its_name(tmp_path: Path) -> None:
-    """A folder with one main file is one article; pictures and parts are no sources."""
+    """A folder with one main file is one article; pictures and parts are not sources."""
     put(
         tmp_path / "thesis",
         {
@@ -46,7 +46,7 @@ def test_folder_named_dot_has_the_name_of_the_folder(
 
 
 def test_two_main_files_in_one_folder_are_two_papers(tmp_path: Path) -> None:
-    """Both share the parts, neither has the other."""
+    """Both include the parts, but not each other."""
     put(tmp_path, {"a.tex": PAPER, "b.tex": PAPER, "part.tex": PART, "x.sty": b""})
     first, second = discover([tmp_path])
     assert [first.name, second.name] == ["a", "b"]
@@ -54,8 +54,8 @@ def test_two_main_files_in_one_folder_are_two_papers(tmp_path: Path) -> None:
     assert set(load(second).files) == {"b.tex", "part.tex", "x.sty"}
 
 
-def test_folders_of_papers_are_papers_each(tmp_path: Path) -> None:
-    """Unpacked papers side by side: named by path, own folders are no collections."""
+def test_folder_of_paper_folders_has_one_paper_each(tmp_path: Path) -> None:
+    """Unpacked papers side by side are named by path; their folders are not collections."""
     put(tmp_path, {"a/main.tex": PAPER, "a/s.tex": PART, "b/main.tex": PAPER, "nlp/c/d.tex": PAPER})
     found = list(discover([tmp_path]))
     assert [item.name for item in found] == ["a", "b", "nlp/c/d"]
@@ -81,14 +81,14 @@ def test_folder_named_by_an_arxiv_id_names_its_paper(tmp_path: Path) -> None:
     ],
 )
 def test_text_that_another_includes_is_no_paper(tmp_path: Path, use: bytes) -> None:
-    r"""Even with a `\documentclass` of its own, a part is a part."""
+    r"""Even with its own `\documentclass`, an included file is a part."""
     put(tmp_path, {"x/main.tex": PAPER + use, "x/part.tex": PAPER, "y/z.tex": PAPER})
     assert names(tmp_path) == ["x", "y/z"]
     assert set(load(next(discover([tmp_path]))).files) == {"main.tex", "part.tex"}
 
 
 def test_commented_commands_do_not_count(tmp_path: Path) -> None:
-    r"""A `%` before `\documentclass` or `\input` takes it back, an escaped one does not."""
+    r"""A `%` before `\documentclass` or `\input` disables it; an escaped one does not."""
     put(
         tmp_path,
         {
@@ -121,13 +121,13 @@ def test_texts_without_documentclass_are_papers_where_there_is_no_other(tmp_path
 
 
 def test_texts_that_include_each_other_give_one_paper(tmp_path: Path) -> None:
-    """Of a ring the first is the paper."""
+    """Of a cycle, the first is the paper."""
     put(tmp_path, {"a.tex": PAPER + b"\\input{b}", "b.tex": PAPER + b"\\input{a}", "c.tex": PAPER})
     assert names(tmp_path) == ["a", "c"]
 
 
 def test_inputs_from_the_parent_folder_come_along(tmp_path: Path) -> None:
-    """Shared macros beside the paper's folder, named outright, by macro, or by the folder above."""
+    """Shared macros beside the paper's folder, included by name, by macro or from the parent."""
     put(
         tmp_path,
         {
@@ -151,7 +151,7 @@ def test_inputs_from_the_parent_folder_come_along(tmp_path: Path) -> None:
 
 
 def test_inputs_never_leave_the_given_folder(tmp_path: Path) -> None:
-    """What a text asks for outside of what was given is not opened."""
+    """Files outside the given folder are not opened."""
     put(
         tmp_path,
         {"secret.tex": PART, "in/main.tex": PAPER + b"\\input{../secret}\\input{/etc/passwd}"},
@@ -159,8 +159,8 @@ def test_inputs_never_leave_the_given_folder(tmp_path: Path) -> None:
     assert only(tmp_path / "in").files == ("main.tex",)
 
 
-def test_paper_below_a_paper_keeps_to_itself(tmp_path: Path) -> None:
-    """A supplement with its own main file and parts is a paper apart."""
+def test_paper_below_a_paper_is_separate(tmp_path: Path) -> None:
+    """A supplement with its own main file and parts is a separate paper."""
     put(tmp_path, {"main.tex": PAPER, "a.tex": PART, "supp/supp.tex": PAPER, "supp/b.tex": PART})
     main, supplement = discover([tmp_path])
     assert set(load(main).files) == {"main.tex", "a.tex"}
@@ -168,7 +168,7 @@ def test_paper_below_a_paper_keeps_to_itself(tmp_path: Path) -> None:
 
 
 def test_tex_file_given_by_itself_brings_what_it_includes(tmp_path: Path) -> None:
-    """Its folder is searched for its parts, and the one above where it asks; it may be a part."""
+    """Parts are searched in its folder, and in the parent if it includes from there."""
     put(
         tmp_path,
         {
@@ -192,7 +192,7 @@ def test_tex_file_given_by_itself_brings_what_it_includes(tmp_path: Path) -> Non
 
 
 def test_plain_texts_without_suffix_are_papers_where_a_document_begins(tmp_path: Path) -> None:
-    """Old papers lie about without a suffix; notes and Makefiles do too."""
+    """Old papers have no suffix; notes and Makefiles have none either."""
     put(
         tmp_path,
         {"hep-th9901001": PAPER, "0704.0001": PAPER, "README": b"use \\input", "n.txt": PAPER},
@@ -201,14 +201,14 @@ def test_plain_texts_without_suffix_are_papers_where_a_document_begins(tmp_path:
 
 
 def test_empty_part_of_a_paper_is_not_counted(tmp_path: Path) -> None:
-    """An empty file in the folder of one paper is a part; among papers it was meant as one."""
+    """An empty file is a part in the folder of one paper; among papers it is reported."""
     put(tmp_path, {"a/m.tex": PAPER, "a/s.tex": b"", "b/m.tex": PAPER, "b/n.tex": PAPER})
     put(tmp_path, {"b/o.tex": b"\n"})
     assert skipped(tmp_path) == {"b/o.tex": "empty"}
 
 
 def test_hidden_files_and_linked_folders_are_passed_over(tmp_path: Path) -> None:
-    """Links to folders may loop; links to files are followed, links to themselves are nothing."""
+    """Links to folders may form loops; links to files are followed, broken links are ignored."""
     put(
         tmp_path,
         {
@@ -226,7 +226,7 @@ def test_hidden_files_and_linked_folders_are_passed_over(tmp_path: Path) -> None
 
 
 def test_links_out_of_the_given_folder_are_not_read(tmp_path: Path) -> None:
-    """A linked file of the system never becomes text; each such link is skipped with its cause."""
+    """A linked system file never becomes text; each such link is skipped with its cause."""
     put(tmp_path, {"secret.tex": PART, "secret.gz": gz(PAPER), "more/m.tex": PAPER})
     given = put(tmp_path / "given", {"p/main.tex": PAPER + b"\\input{note}", "q.gz": gz(PAPER)})
     (given / "p" / "note.tex").symlink_to(tmp_path / "secret.tex")
@@ -243,7 +243,7 @@ def test_links_out_of_the_given_folder_are_not_read(tmp_path: Path) -> None:
 
 
 def test_link_that_changes_after_discovery_is_not_read(tmp_path: Path) -> None:
-    """Between listing and opening, a part may become a link out of the folder."""
+    """A part may become a link out of the folder between listing and opening."""
     put(tmp_path, {"secret.tex": PART, "given/main.tex": PAPER, "given/part.tex": PART})
     found = only(tmp_path / "given")
     (tmp_path / "given" / "part.tex").unlink()
@@ -254,7 +254,7 @@ def test_link_that_changes_after_discovery_is_not_read(tmp_path: Path) -> None:
 
 
 def test_links_within_the_given_folder_are_followed(tmp_path: Path) -> None:
-    """Papers may share a part by a link, also where the given folder is a link itself."""
+    """Papers may share a part by a link, even if the given folder is itself a link."""
     put(tmp_path, {"real/p/main.tex": PAPER, "real/shared/macros.sty": b"\\def\\x{}"})
     (tmp_path / "real" / "p" / "macros.sty").symlink_to("../shared/macros.sty")
     (tmp_path / "given").symlink_to(tmp_path / "real")
@@ -263,7 +263,7 @@ def test_links_within_the_given_folder_are_followed(tmp_path: Path) -> None:
 
 
 def test_given_file_may_be_a_link(tmp_path: Path) -> None:
-    """Who names a link means its target; parts are looked for beside the link."""
+    """A link that the user names is followed; parts are looked up beside the link."""
     put(tmp_path, {"else/paper.tex": PAPER + b"\\input{part}", "here/part.tex": PART})
     (tmp_path / "here" / "main.tex").symlink_to(tmp_path / "else" / "paper.tex")
     found = only(tmp_path / "here" / "main.tex")
@@ -272,7 +272,7 @@ def test_given_file_may_be_a_link(tmp_path: Path) -> None:
 
 
 def test_pipes_are_not_opened(tmp_path: Path) -> None:
-    """A named pipe in a folder would wait for ever."""
+    """Opening a named pipe in a folder would block forever."""
     os.mkfifo(tmp_path / "pipe.gz")
     assert list(discover([tmp_path])) == []
     with pytest.raises(UsageError, match=r"pipe\.gz"):
@@ -280,7 +280,7 @@ def test_pipes_are_not_opened(tmp_path: Path) -> None:
 
 
 def test_unreadable_folder_is_counted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A folder that may not be listed is reported, its neighbours are read."""
+    """A folder that cannot be listed is reported; its neighbours are read."""
     put(tmp_path, {"a/p.gz": gz(PAPER), "b/q.gz": gz(PAPER)})
     scandir = os.scandir
 

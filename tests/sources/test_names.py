@@ -1,4 +1,4 @@
-"""An article is called by its arXiv identifier or by its path, and no two by the same name."""
+"""An article is named by its arXiv identifier or by its path, and names are unique."""
 
 import os
 from pathlib import Path
@@ -26,24 +26,24 @@ from packing import PAPER, PDF, RECORD, gz, lines, names, put, tar
         ("math-ph0112017.gz", "math-ph/0112017"),
         ("nlp/foo.tar.gz", "nlp/foo"),
         ("nlp/foo.v2.tex.gz", "nlp/foo.v2"),
-        ("1913.09123.gz", "1913.09123"),  # no thirteenth month: a plain name
+        ("1913.09123.gz", "1913.09123"),  # there is no thirteenth month: a plain name
         ("a#1(b):c.gz", "a_1_b__c"),
     ],
 )
 def test_name_is_the_arxiv_id_or_the_path(tmp_path: Path, path: str, name: str) -> None:
-    """The identifier where the file name carries one, else the path without suffixes."""
+    """The identifier if the file name has one, else the path without suffixes."""
     put(tmp_path, {path: gz(PAPER)})
     assert names(tmp_path) == [name]
 
 
 def test_file_given_directly_is_named_by_itself(tmp_path: Path) -> None:
-    """No folder was given, none is in the name."""
+    """No folder was given, so there is none in the name."""
     put(tmp_path, {"deep/down/foo.tar.gz": gz(PAPER)})
     assert names(tmp_path / "deep/down/foo.tar.gz") == ["foo"]
 
 
 def test_equal_names_are_told_apart(tmp_path: Path) -> None:
-    """A second version keeps its number, other namesakes are counted."""
+    """A second version keeps its number; other duplicates are numbered."""
     put(
         tmp_path,
         dict.fromkeys(["1803.09123v1.gz", "1803.09123v3.gz", "a.gz", "a.tar", "a.zip"], gz(PAPER)),
@@ -54,8 +54,8 @@ def test_equal_names_are_told_apart(tmp_path: Path) -> None:
     ]
 
 
-def test_skipped_source_takes_no_name_away(tmp_path: Path) -> None:
-    """The PDF of a paper that lies before it does not push it to `~2`."""
+def test_skipped_source_does_not_reserve_a_name(tmp_path: Path) -> None:
+    """A skipped PDF of the same paper does not take its name."""
     put(tmp_path, {"foo.pdf": PDF, "foo.tar.gz": gz(tar({"a.tex": PAPER}))})
     assert [(found.name, found.cause) for found in discover([tmp_path])] == [
         *(("foo", "pdf only"), ("foo", ""))
@@ -63,7 +63,7 @@ def test_skipped_source_takes_no_name_away(tmp_path: Path) -> None:
 
 
 def test_names_are_text_that_can_be_stored(tmp_path: Path) -> None:
-    """File names that are not UTF-8, and identifiers with broken Unicode, become plain text."""
+    """File names that are not UTF-8, and identifiers with invalid Unicode, become plain text."""
     path = os.fsencode(tmp_path) + b"/caf\xe9.gz"
     with open(path, "wb") as file:  # noqa: PTH123 - a path of bytes
         file.write(gz(PAPER))
@@ -87,14 +87,14 @@ def test_names_are_text_that_can_be_stored(tmp_path: Path) -> None:
         ("a.pdf", (False, False, True)),
     ],
 )
-def test_names_tell_text_from_archives_and_figures(
+def test_kinds_of_file_names(
     name: str, says: tuple[bool | None, bool, bool]
 ) -> None:
-    """What is text, what is a packed paper, and what someone meant as a paper."""
+    """Which names are texts, packed papers, or look like papers."""
     assert (is_text_name(name), is_archive(name), looks_like_paper(name)) == says
 
 
 def test_name_of_a_million_suffixes_takes_no_time() -> None:
-    """Names come from archives and records, and may be of any length."""
+    """Names come from archives and records, and may have any length."""
     assert strip_suffixes("a" + ".gz" * 1_000_000).startswith("a.gz")
     assert strip_suffixes("a.tex.tar.gz") == "a"

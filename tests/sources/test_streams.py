@@ -1,4 +1,4 @@
-"""Bytes are decompressed piece by piece, and no further than the limits."""
+"""Bytes are decompressed piece by piece, within the limits."""
 
 import bz2
 import lzma
@@ -16,7 +16,7 @@ from packing import DEFAULTS, PAPER, gz, opened, problems, refused, tar, zipped
 
 
 def test_stream_reads_peeks_and_puts_back() -> None:
-    """A stream is one file, however its pieces were cut."""
+    """A stream reads as one file, however it is split into pieces."""
     stream = ByteStream(iter([b"ab", b"", b"cde", b"f\ng"]))
     assert stream.peek(4) == b"abcd"
     assert stream.read(3) == b"abc"
@@ -28,14 +28,14 @@ def test_stream_reads_peeks_and_puts_back() -> None:
 
 
 def test_stream_cuts_lines_that_are_too_long() -> None:
-    """Of a long line the first bytes come, and the next line after it."""
+    """A long line is cut, and the next line follows it."""
     stream = ByteStream(iter([b"12345", b"6789\nnext\n"]))
     assert stream.line(3) == b"1234"
     assert stream.line(5) == b"next\n"
 
 
 def test_stream_keeps_the_damage_that_ended_it() -> None:
-    """Data before the damage are delivered, the reason stays."""
+    """Data before the damage are delivered, and the reason is kept."""
     packed = zlib.compress(os.urandom(200_000), wbits=31)
     stream = ByteStream(inflate(ByteStream(iter([packed[:-9]])), "gzip", Meter(DEFAULTS)))
     assert len(stream.read(1 << 20)) > 100_000
@@ -53,7 +53,7 @@ ENGINES: dict[str, Callable[[bytes], bytes]] = {
 @pytest.mark.parametrize("size", [CHUNK_BYTES - 1, CHUNK_BYTES, CHUNK_BYTES + 1, 3 * CHUNK_BYTES])
 @pytest.mark.parametrize("form", ENGINES)
 def test_data_that_end_with_a_chunk_come_whole(form: str, size: int) -> None:
-    """Whatever an engine holds back at the end of a chunk is asked for."""
+    """Data that a decompressor holds back at the end of a chunk are read."""
     packed = ByteStream(iter([ENGINES[form](b"a" * size)]))
     stream = ByteStream(inflate(packed, form, Meter(DEFAULTS)))
     assert stream.read(4 * CHUNK_BYTES) == b"a" * size
@@ -61,7 +61,7 @@ def test_data_that_end_with_a_chunk_come_whole(form: str, size: int) -> None:
 
 
 def test_gzip_in_several_members_is_read_as_one() -> None:
-    """Concatenated gzip files are one text, and zeros after the end do no harm."""
+    """Concatenated gzip files are one text; zeros after the end are ignored."""
     half = len(PAPER) // 2
     data = gz(PAPER[:half]) + gz(PAPER[half:]) + b"\0" * 100
     assert list(opened(data).files.values()) == [PAPER]
@@ -79,7 +79,7 @@ BOMBS: dict[str, Callable[[bytes], bytes]] = {
 
 @pytest.mark.parametrize("form", BOMBS)
 def test_bomb_stops_early_in_memory_and_time(form: str) -> None:
-    """A file that explodes is refused after some 10 MB, whatever compressed it."""
+    """A decompression bomb is refused after about 10 MB, whatever its compression."""
     bomb = BOMBS[form](PAPER + b" " * 60_000_000)
     tracemalloc.start()
     assert refused(bomb) == "archive bomb"
@@ -88,8 +88,8 @@ def test_bomb_stops_early_in_memory_and_time(form: str) -> None:
     assert peak < 40_000_000
 
 
-def test_compression_over_and_over_is_a_bomb() -> None:
-    """Gzip in gzip is opened as deep as the limit and no deeper."""
+def test_nested_compression_is_a_bomb() -> None:
+    """Nested gzip is opened up to the limit."""
     data = PAPER
     for _ in range(3):
         data = gz(data)
@@ -98,19 +98,19 @@ def test_compression_over_and_over_is_a_bomb() -> None:
 
 
 def test_many_empty_gzip_members_are_a_bomb() -> None:
-    """Gzip files one after the other count as members too."""
+    """Concatenated gzip files count as members."""
     assert refused(gz(b"") * 30_000) == "archive bomb"
 
 
 def test_archive_over_the_total_is_too_large() -> None:
-    """Everything that has to be decompressed counts, also what is passed over."""
+    """All decompressed bytes count, also those that are skipped."""
     data = gz(tar({"fig.eps": os.urandom(3_000_000), "a.tex": PAPER}))
     assert refused(data, Limits(paper_bytes=2_000_000)) == "too large"
     assert opened(data).files == {"a.tex": PAPER}
 
 
 def test_truncated_gzip_keeps_what_was_read() -> None:
-    """A text cut in the middle is kept with a problem."""
+    """A text that is cut in the middle is kept, with a problem."""
     noise = PAPER + os.urandom(60_000).hex().encode()
     source = opened(gz(noise)[:-20_000])
     (data,) = source.files.values()

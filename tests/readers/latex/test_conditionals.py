@@ -1,4 +1,4 @@
-r"""Conditionals: what LaTeX can decide is decided, the rest takes its first branch."""
+"""Conditionals: decidable ones are decided, others take their first branch."""
 
 import pytest
 
@@ -73,7 +73,7 @@ def test_tex_conditionals(body: str, said: str) -> None:
     ],
 )
 def test_conditionals_with_arguments(body: str, said: str) -> None:
-    r"""\ifthenelse, etoolbox and LaTeX's own: {test}{then}{else}."""
+    r"""\ifthenelse, etoolbox and LaTeX: {test}{then}{else}."""
     assert text(body) == said
 
 
@@ -91,7 +91,7 @@ def test_conditionals_with_arguments(body: str, said: str) -> None:
     ],
 )  # fmt: skip
 def test_macros_that_look_ahead(preamble: str, formula: str, becomes: str) -> None:
-    """Stars, brackets and empty arguments are told apart as their macros ask."""
+    """Stars, brackets and empty arguments are recognised."""
     assert expanded(formula, preamble) == becomes
 
 
@@ -102,7 +102,7 @@ def test_what_cannot_be_decided_takes_its_first_branch() -> None:
 
 
 def test_displays_in_dropped_branches_are_not_displays() -> None:
-    """A skipped branch holds nothing to read, to number or to lose."""
+    """A skipped branch has nothing to read, to number or to lose."""
     article = read(r"\iffalse\begin{equation}a\end{equation}\fi\begin{equation}b\end{equation}")
     assert numbers(article) == ["1"]
     assert article.displays_opened == 1
@@ -118,13 +118,13 @@ def test_a_branch_may_hold_half_a_display() -> None:
 
 
 def test_flags_set_in_the_preamble_hold_in_the_text() -> None:
-    """A switch for the long version, as papers have it."""
+    """A switch for the long version, as papers use it."""
     preamble = r"\newif\iflong \longtrue" + "\n" + r"\newcommand{\detail}[1]{\iflong #1\fi}"
     assert text(r"short \detail{long}", preamble) == "short long"
 
 
 def test_an_unclosed_conditional_is_reported() -> None:
-    r"""Without \fi a skipped branch ends with its file, and that is said."""
+    r"""Without \fi, a skipped branch ends with its file, and that is reported."""
     article = read(r"before \iffalse never")
     assert causes(article) == ["unclosed conditional"]
     assert article.words() == ["before"]
@@ -132,5 +132,5 @@ def test_an_unclosed_conditional_is_reported() -> None:
 
 @pytest.mark.parametrize("body", [r"a\fi b", r"a\else b", r"a\or b\fi"])
 def test_stray_ends_do_no_harm(body: str) -> None:
-    r"""A \fi or \else that nothing opened is passed over."""
+    r"""A \fi or \else without an opening is ignored."""
     assert "".join(read(body).words()) == "ab"

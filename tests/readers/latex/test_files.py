@@ -1,4 +1,4 @@
-r"""The files of a paper: decoding, which one is the main file, what an \input finds."""
+"""The files of a paper: decoding, the choice of the main file, and finding inputs."""
 
 import time
 
@@ -13,7 +13,7 @@ PART = "A part.\n"
 
 
 def files(**texts: str) -> Files:
-    """Files by name, `__` standing for the slash and the last `_` for the dot."""
+    """Files by name; `__` stands for a slash, and the last `_` for the dot."""
     named = {name.replace("__", "/"): text.encode() for name, text in texts.items()}
     return Files({".".join(name.rsplit("_", 1)): data for name, data in named.items()})
 
@@ -39,7 +39,7 @@ def files(**texts: str) -> Files:
     ],
 )
 def test_decoding(data: bytes, text: str) -> None:
-    """UTF-8 where it is, else what is declared, else Windows-1252; our marks never come in."""
+    """UTF-8 if valid, else as declared, else Windows-1252; characters used as marks are removed."""
     assert decode(data) == text
 
 
@@ -50,7 +50,7 @@ def test_the_codec_declared_in_one_file_holds_for_all() -> None:
 
 
 def test_an_unknown_codec_is_none() -> None:
-    """An encoding that nobody has is not declared."""
+    """An unknown encoding counts as undeclared."""
     assert declared_codec(b"\\usepackage[klingon]{inputenc}") is None
 
 
@@ -79,12 +79,12 @@ def test_an_unknown_codec_is_none() -> None:
     ],
 )  # fmt: skip
 def test_the_main_file(texts: dict[str, str], main: str) -> None:
-    """Class, document environment, who inputs whom, .bbl, name and size decide, in this order."""
+    """Class, document environment, inputs, .bbl, name and size decide, in this order."""
     assert files(**texts).main() == main
 
 
 def test_a_source_without_tex_is_refused() -> None:
-    """There is nothing to read in a source of figures."""
+    """A source of figures has nothing to read."""
     with pytest.raises(SourceError) as refused:
         read_files({"figure.pdf": b"%PDF-1.5"})
     assert refused.value.cause == "no TeX file"
@@ -96,7 +96,7 @@ def test_a_file_without_suffix_is_tex() -> None:
 
 
 def test_the_main_file_may_be_named() -> None:
-    """What the source itself calls its main file wins."""
+    """A main file named by the source takes precedence."""
     article = read_files({"a.tex": PAPER, "b.tex": document("Others.")}, main="b.tex")
     assert article.main_file == "b.tex"
     assert article.words() == ["Others"]
@@ -122,13 +122,13 @@ def test_the_main_file_may_be_named() -> None:
     ],
 )
 def test_finding(name: str, folder: str, found: str | None) -> None:
-    """Beside the main file, beside the file that asks, else the only file of that name."""
+    """Beside the main file, beside the including file, else the only file of that name."""
     names = ["intro.tex", "sections/method.tex", "a/twice.tex", "b/twice.tex"]
     assert Files(dict.fromkeys(names, b"")).find(name, ["", folder], ("", ".tex")) == found
 
 
 def test_lines_are_counted_from_one() -> None:
-    """An offset into the decoded text has a line, whatever the line ends were."""
+    """An offset into the decoded text has a line, whatever the line endings."""
     found = Files({"a.tex": b"one\r\ntwo\rthree"})
     assert [found.line("a.tex", offset) for offset in (0, 3, 4, 8, 99)] == [1, 1, 2, 3, 3]
 
@@ -148,7 +148,7 @@ def test_supplements_are_read_behind_the_paper() -> None:
 
 
 def test_files_that_nobody_uses_are_reported_where_they_hold_displays() -> None:
-    """An old version beside the paper is not read, and that is said."""
+    """An old version beside the paper is not read, and that is reported."""
     article = read_files(
         {
             "main.tex": PAPER,
@@ -165,13 +165,13 @@ def test_files_that_nobody_uses_are_reported_where_they_hold_displays() -> None:
 
 
 def test_bytes_of_the_files_that_were_joined_are_counted() -> None:
-    """What is counted is what was read, each file once."""
+    """Only files that were read count, each once."""
     source = {"main.tex": document(r"\input{a}\input{a}"), "a.tex": PART, "b.tex": PART}
     assert read_files(source).source_bytes == len(source["main.tex"]) + len(PART)
 
 
 def test_a_chapter_without_a_document_is_read_and_reported() -> None:
-    """A main file that lost its preamble is all text."""
+    """A main file without a preamble is all text."""
     article = read_files({"chapter.tex": r"Words \begin{equation}a\end{equation}"})
     assert causes(article) == ["no document environment"]
     assert numbers(article) == ["1"]
@@ -193,7 +193,7 @@ def test_a_chapter_without_a_document_is_read_and_reported() -> None:
     ],
 )
 def test_hostile_repetitions_cost_linear_time(file: str, text: str) -> None:
-    """Thousands of blanks, or of openings that nothing closes, cost no quadratic time.
+    """Thousands of blanks, or of openings that are never closed, do not take quadratic time.
 
     Quadratic patterns took up to half a minute.
     """

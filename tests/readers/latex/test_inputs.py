@@ -1,4 +1,4 @@
-r"""What comes in and what goes out: \input and its kin, packages, comments, verbatim, \endinput."""
+r"""Including and skipping text: \input and similar, packages, comments, verbatim, \endinput."""
 
 import pytest
 
@@ -29,7 +29,7 @@ from latex_paper import causes, document, expanded, numbers, read, read_files, t
     ],
 )  # fmt: skip
 def test_ways_to_input(body: str, path: str) -> None:
-    """Every form of input that papers use, with and without braces, folders and macros."""
+    """Every form of input in real papers, with and without braces, folders and macros."""
     article = read(f"before {body} after", files={path: "part \\[x\\] end\n"})
     assert article.words() == ["before", "part", "end", "after"]
     assert [equation.file for equation in article.equations] == [path]
@@ -37,7 +37,7 @@ def test_ways_to_input(body: str, path: str) -> None:
 
 
 def test_inputs_are_found_from_the_folder_of_the_file_that_asks() -> None:
-    """A file in a folder names its neighbours without that folder."""
+    """A file in a folder may include its neighbours without naming the folder."""
     files = {"sections/one.tex": r"one \input{two}", "sections/two.tex": "two"}
     assert read(r"\input{sections/one}", files=files).words() == ["one", "two"]
 
@@ -60,7 +60,7 @@ def test_a_file_that_inputs_itself_is_reported() -> None:
 
 
 def test_an_input_may_be_a_document_of_its_own() -> None:
-    """Its preamble only defines, its end is not the paper's."""
+    """Only its preamble's definitions are read, and its end is not the end of the paper."""
     part = document(r"\x{} inner", r"\newcommand{\x}{defined}\usepackage{amsmath}")
     assert read(r"\subfile{part} after", files={"part.tex": part}).words() == [
         "defined",
@@ -70,7 +70,7 @@ def test_an_input_may_be_a_document_of_its_own() -> None:
 
 
 def test_a_subfile_takes_its_parents_preamble() -> None:
-    r"""\documentclass[main]{subfiles} as the main file: macros are those of the parent."""
+    r"""With \documentclass[main]{subfiles}, the macros are those of the parent."""
     parent = document("parent", r"\newcommand{\x}{defined}")
     part = r"\documentclass[parent.tex]{subfiles}\begin{document}\x\end{document}"
     article = read_files({"part.tex": part, "parent.tex": parent}, main="part.tex")
@@ -81,7 +81,7 @@ def test_a_subfile_takes_its_parents_preamble() -> None:
 
 
 def test_notation_in_a_local_style_is_taken() -> None:
-    """Macros of the paper's own .sty and .cls hold; what they print does not."""
+    """Macros of the paper's own .sty and .cls are used, but not the text they print."""
     files = {
         "notation.sty": r"\ProvidesPackage{notation} stray words \newcommand{\R}{\mathbb{R}}",
         "house.cls": r"\LoadClass{article}\newcommand{\Q}{\mathbb{Q}}",
@@ -92,14 +92,14 @@ def test_notation_in_a_local_style_is_taken() -> None:
 
 
 def test_a_copy_of_a_standard_package_is_left_alone() -> None:
-    """A paper that carries amsmath.sty does not change what we know of amsmath."""
+    """A copy of amsmath.sty in a paper does not change what we know about amsmath."""
     files = {"amsmath.sty": r"\def\dfrac{broken}"}
     article = read(r"\[\dfrac{a}{b}\]", r"\usepackage{amsmath}", files=files)
     assert article.equations[0].expanded == r"\dfrac{a}{b}"
 
 
 def test_a_style_does_not_redefine_what_we_know() -> None:
-    r"""Looks are not meaning: a style's \section is its own affair."""
+    r"""A style's redefinition of \section changes its appearance only."""
     files = {"house.sty": r"\renewcommand{\section}[1]{BROKEN}\renewcommand{\emph}[1]{BROKEN}"}
     article = read(r"\section{One} \emph{two}", r"\usepackage{house}", files=files)
     assert article.words() == ["One", "two"]
@@ -142,18 +142,18 @@ def test_what_follows_the_end_is_not_read(body: str, said: str) -> None:
     ],
 )
 def test_comments(body: str, said: str) -> None:
-    """A comment swallows its line end; a blank line behind it still ends the paragraph."""
+    """A comment includes its newline; a blank line after it still ends the paragraph."""
     assert text(body) == said
 
 
 def test_comments_in_displays() -> None:
-    r"""A commented \end{align} does not end a live one, nor a commented row count."""
+    r"""A commented \end{align} does not end a display, and a commented row does not count."""
     article = read("\\begin{align}a\\\\\n%b\\\\\n%\\end{align}\nc\\end{align}")
     assert [equation.expanded for equation in article.equations] == ["a", "c"]
 
 
 def test_a_display_whose_opening_is_commented_is_none() -> None:
-    """Of two openings in a row the commented one does not count."""
+    """Of two consecutive openings, the commented one does not count."""
     article = read("% \\begin{align}\n\\begin{equation}\na\n\\end{equation}")
     assert (numbers(article), article.displays_opened) == (["1"], 1)
 
@@ -182,7 +182,7 @@ def test_a_display_whose_opening_is_commented_is_none() -> None:
     ],
 )
 def test_what_is_not_latex_is_passed_over(inside: str) -> None:
-    """Code, drawings, addresses: no words, no displays, no harm to what follows."""
+    """Code, drawings and addresses give no words or displays, and do not affect what follows."""
     article = read(f"before {inside} after \\[x\\]")
     assert article.words() == ["before", "after"]
     assert [equation.expanded for equation in article.equations] == ["x"]
@@ -201,7 +201,7 @@ def test_authors_may_define_verbatim_and_comment_environments() -> None:
 
 
 def test_an_unclosed_verbatim_is_reported() -> None:
-    """And what follows is read, as nothing says where it would have ended."""
+    """What follows is read, since its end is unknown."""
     article = read(r"before \begin{verbatim} after \[x\]")
     assert causes(article) == ["unclosed environment"]
     assert len(article.equations) == 1
@@ -213,11 +213,11 @@ def test_links_keep_their_text() -> None:
 
 
 def test_macros_with_at_signs_between_makeat_commands() -> None:
-    r"""\makeatletter makes @ a letter, \catcode does too."""
+    r"""\makeatletter makes @ a letter, and so does \catcode."""
     assert expanded(r"\x", r"\makeatletter\def\a@b{y}\def\x{\a@b}\makeatother") == "y"
     assert expanded(r"\x", r"\catcode`\@=11 \def\a@b{y}\def\x{\a@b}\catcode`@=12 ") == "y"
 
 
 def test_begin_document_hooks_are_read() -> None:
-    r"""\AtBeginDocument may hold definitions."""
+    r"""\AtBeginDocument may contain definitions."""
     assert expanded(r"\x", r"\AtBeginDocument{\def\x{y}}") == "y"

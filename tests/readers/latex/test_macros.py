@@ -1,4 +1,4 @@
-"""Authors' macros: ways to define one, how arguments are read, where it holds, when it stops."""
+"""Authors' macros: how they are defined, how arguments are read, their scope and limits."""
 
 import pytest
 
@@ -54,7 +54,7 @@ def test_newcommand(preamble: str, formula: str, becomes: str) -> None:
     ],
 )
 def test_def(preamble: str, formula: str, becomes: str) -> None:
-    """Plain TeX's definitions; a delimiter counts only as a token of its own, outside braces."""
+    """Definitions of plain TeX; a delimiter must be a separate token, outside braces."""
     assert expanded(formula, preamble) == becomes
 
 
@@ -70,7 +70,7 @@ def test_def(preamble: str, formula: str, becomes: str) -> None:
     ],
 )
 def test_let_keeps_the_meaning_of_that_moment(preamble: str, formula: str, becomes: str) -> None:
-    r"""\let copies a meaning, the author's or LaTeX's own."""
+    r"""\let copies the current meaning, the author's or LaTeX's."""
     assert expanded(formula, preamble) == becomes
 
 
@@ -121,7 +121,7 @@ def test_document_commands(spec: str, body: str, formula: str, becomes: str) -> 
     ],
 )  # fmt: skip
 def test_operators_and_delimiters(preamble: str, formula: str, becomes: str) -> None:
-    r"""Operators keep their name; paired delimiters grow with a star, and \delimsize with them."""
+    r"""Operators keep their name; paired delimiters with a star stretch, and so does \delimsize."""
     assert expanded(formula, preamble) == becomes
 
 
@@ -150,7 +150,7 @@ def test_operators_and_delimiters(preamble: str, formula: str, becomes: str) -> 
     ],
 )  # fmt: skip
 def test_alphabets_are_defined_by_loops(preamble: str, formula: str, becomes: str) -> None:
-    r"""Names made by \csname, alone and in the loops that define \bA to \bZ."""
+    r"""Names made by \csname, alone and in loops that define \bA to \bZ."""
     assert expanded(formula, preamble) == becomes
 
 
@@ -167,7 +167,7 @@ def test_alphabets_are_defined_by_loops(preamble: str, formula: str, becomes: st
     ],
 )  # fmt: skip
 def test_words_stay_apart(preamble: str, formula: str, becomes: str) -> None:
-    """A command and the letter a macro puts behind it do not run together."""
+    """A command and a letter that a macro puts after it are kept apart."""
     assert expanded(formula, preamble) == becomes
 
 
@@ -193,12 +193,12 @@ def test_words_stay_apart(preamble: str, formula: str, becomes: str) -> None:
     ],
 )
 def test_definitions_end_with_their_group(body: str, said: str) -> None:
-    """Braces, groups and environments bound a definition, also through macros."""
+    """Braces, groups and environments limit a definition, also through macros."""
     assert text(body).replace(" ", "") == said
 
 
 def test_a_definition_in_the_text_holds_from_there_on() -> None:
-    """A macro may be defined anew between two uses."""
+    """A macro may be redefined between two uses."""
     article = read(r"\def\x{a}\[\x\] \def\x{b}\[\x\]")
     assert [equation.expanded for equation in article.equations] == ["a", "b"]
 
@@ -239,7 +239,7 @@ def test_displays_hidden_in_macros(preamble: str, body: str, found: list[str | N
 
 
 def test_the_label_of_a_shorthand_is_the_equations() -> None:
-    r"""\beql{q} carries its label, seen only after expansion."""
+    r"""The label in \beql{q} is visible only after expansion."""
     preamble = r"\newcommand{\beql}[1]{\begin{equation}\label{#1}}\def\ee{\end{equation}}"
     assert read(r"\beql{q}x\ee", preamble).equations[0].labels == ["q"]
 
@@ -268,7 +268,7 @@ def test_macros_of_one_paper_mean_nothing_in_the_next() -> None:
     ],
 )
 def test_endless_macros_stop(preamble: str) -> None:
-    """A macro that never ends is reported, and what follows it is still read."""
+    """A macro that never ends is reported, and the text after it is still read."""
     article = read(r"\a{} after \[x\]", preamble)
     assert set(causes(article)) & {"macro recursion", "expansion budget"}
     assert [equation.expanded for equation in article.equations] == ["x"]
@@ -276,7 +276,7 @@ def test_endless_macros_stop(preamble: str) -> None:
 
 
 def doubling(argument: str, last: str) -> str:
-    """Twenty-six macros, each of which calls the next twice or with its argument twice."""
+    """Twenty-six macros, each of which calls the next twice or with a doubled argument."""
     letters = [chr(code) for code in range(ord("a"), ord("z"))]
     lines = [
         rf"\def\{this}{argument}{{\{chr(ord(this) + 1)}"
@@ -290,7 +290,7 @@ def doubling(argument: str, last: str) -> str:
     "preamble", [doubling("", "xyz"), doubling("#1", "#1")], ids=["calls", "arguments"]
 )
 def test_exponential_macros_stop(preamble: str) -> None:
-    """Two to the twenty-fifth of anything is beyond the budget; the rest is read."""
+    """2^25 expansions exceed the budget; the rest is read."""
     small = Budget(expansions=20_000, pushed=1_000_000)
     source = document(r"\a{q} after", preamble)
     result = expand(Files({"main.tex": source.encode()}), "main.tex", small)
@@ -300,7 +300,7 @@ def test_exponential_macros_stop(preamble: str) -> None:
 
 
 def test_an_exploding_edef_stops() -> None:
-    r"""Forty doublings by \edef stay within the budget."""
+    r"""Forty doublings with \edef stay within the budget."""
     preamble = r"\def\a{xxxxxxxx}" + r"\edef\a{\a\a}" * 40
     article = read(r"after \[x\]", preamble)
     assert {"expansion budget", "output budget"} & set(causes(article))
@@ -328,7 +328,7 @@ def test_loops_count_against_the_budget() -> None:
     ],
 )
 def test_arguments_without_end_cost_no_more_than_their_budget(preamble: str, piece: str) -> None:
-    """Thousands of openings that never close are not searched for their end each time."""
+    """Thousands of openings that are never closed do not each cause a search to the end."""
     article = read(piece * 3000, preamble)
     assert article.equations == []
 
@@ -343,12 +343,12 @@ def test_arguments_without_end_cost_no_more_than_their_budget(preamble: str, pie
     ],
 )
 def test_parameter_texts(parameters: str, slots: tuple[str, ...]) -> None:
-    r"""What stands between a \def's name and its body becomes slots."""
+    r"""The text between a \def's name and its body becomes slots."""
     assert tuple(slot.kind for slot in def_slots(parameters)) == slots
 
 
 def test_slots_of_newcommand_and_xparse() -> None:
-    """A default makes the first argument optional; a specification is read to its end."""
+    """A default makes the first argument optional; a specification is parsed to its end."""
     assert newcommand_slots(2, "x") == (Slot("o", default="x"), Slot("m"))
     assert newcommand_slots(0, "x") == ()
     assert [slot.kind for slot in xparse_slots("s o +m !O{x} e{^_} t/ d<> v b")] == list(
@@ -366,7 +366,7 @@ def test_slots_of_newcommand_and_xparse() -> None:
     ],
 )
 def test_an_author_may_take_any_free_name(definition: str, use: str, found: str) -> None:
-    """What is a command elsewhere is notation where the author says so."""
+    """A command known elsewhere is notation if the author defines it."""
     assert read(rf"\[{use}\]", definition).equations[0].expanded == found
 
 
@@ -377,7 +377,7 @@ def test_a_macro_that_runs_away_costs_itself_only() -> None:
 
 
 def test_chains_of_environments_stop_at_a_budget() -> None:
-    """Environments that open two others each would double for ever."""
+    """Environments that each open two others would double forever."""
     chain = "".join(
         rf"\newenvironment{{q{a}}}{{\begin{{q{b}}}\begin{{q{b}}}}}{{}}"
         for a, b in zip("abcdefghijklmnopqrstuvwxy", "bcdefghijklmnopqrstuvwxyz", strict=True)

@@ -1,7 +1,7 @@
-r"""Broken papers: whatever is done to a source, it is read or refused, in bounded time, in full.
+"""Mutated papers are read or refused in bounded time, with every display accounted for.
 
-Mutants of our own articles and of small sources; of the papers that EQEMB_CORPORA names too.
-300 of them normally, 20,000 with EQEMB_FULL=1. Every mutant follows from its number alone.
+Mutants of our own articles and of small sources, and of the papers in EQEMB_CORPORA. 300 by
+default, 20,000 with EQEMB_FULL=1. Every mutant is determined by its number.
 """
 
 import csv
@@ -85,7 +85,7 @@ def corpus_papers() -> list[Path]:
 
 
 def corpus_source(rng: random.Random) -> Source:
-    """The TeX files of one of those papers; nothing of it is kept."""
+    """The TeX files of one of those papers; nothing is cached."""
     with tarfile.open(fileobj=io.BytesIO(rng.choice(corpus_papers()).read_bytes())) as archive:
         return {
             member.name.removeprefix("./"): file.read()
@@ -99,7 +99,7 @@ def corpus_source(rng: random.Random) -> Source:
 
 
 def mutated(rng: random.Random, data: bytes) -> bytes:
-    """A few edits: tokens deleted, doubled, swapped, put in; a stray byte; the end cut off."""
+    """A few edits: delete, double, swap or insert tokens, a stray byte, or cut the end."""
     tokens = TOKENS.findall(data)
     for _ in range(rng.randint(1, 8)):
         at = rng.randrange(len(tokens) + 1)
@@ -135,7 +135,7 @@ def mutant(number: int, *, corpora: bool = False) -> Source:
 
 @contextmanager
 def limited(seconds: int) -> Iterator[None]:
-    """Raise TimeoutError when it takes longer (where the system has alarms)."""
+    """Raise TimeoutError if it takes longer (if the system has alarms)."""
 
     def stop(*_: object) -> None:
         raise TimeoutError(f"over {seconds} s")
@@ -153,7 +153,7 @@ def limited(seconds: int) -> Iterator[None]:
 
 
 def fault(source: Source) -> str | None:
-    """What is wrong with the reading of a source; None: nothing."""
+    """What is wrong with the reading of a source, or None."""
     try:
         article = read_latex(opened(source))
     except SourceError:
@@ -176,7 +176,7 @@ def fault(source: Source) -> str | None:
 
 
 def unaccounted(source: Source) -> bool:
-    """Whether the walk and the independent count disagree on a source's displays."""
+    """Whether the walk and the independent count disagree about a source's displays."""
     files = Files(source)
     main = files.main()
     if main is None:
@@ -189,7 +189,7 @@ def unaccounted(source: Source) -> bool:
 
 
 def check(number: int, *, corpora: bool = False) -> tuple[int, str]:
-    """The finding on one mutant, empty where all is well."""
+    """The finding for one mutant, empty if there is none."""
     source = mutant(number, corpora=corpora)
     try:
         with limited(SECONDS):
@@ -200,7 +200,7 @@ def check(number: int, *, corpora: bool = False) -> tuple[int, str]:
 
 
 def check_in_corpora(number: int) -> tuple[int, str]:
-    """The same on a paper of the corpora."""
+    """The same for a paper of the corpora."""
     return check(number, corpora=True)
 
 
@@ -215,7 +215,7 @@ def campaign(examine: Callable[[int], tuple[int, str]], count: int) -> dict[int,
 
 
 def verdict(findings: dict[int, str], count: int) -> None:
-    """Nothing may go wrong; the two counts of displays may disagree on one mutant in 200.
+    """There may be no fault; the two counts of displays may disagree for one mutant in 200.
 
     In such a mutant (a `$$` in a half-open formula, say) the difference is reported as lost.
     """
@@ -239,7 +239,7 @@ def test_mutants_of_real_papers() -> None:
 
 
 def test_sources_without_any_mutation_have_no_fault() -> None:
-    """What is mutated is sound to begin with."""
+    """The unmutated sources have no fault."""
     assert [fault(source) for source in own_sources()] == [None] * len(own_sources())
     assert not any(map(unaccounted, own_sources()))
 
@@ -255,7 +255,7 @@ EXAMPLES = settings(
 @EXAMPLES
 @given(st.lists(st.sampled_from([*PIECES, b"x", b"a = b.", b"Words."]), max_size=40))
 def test_any_sequence_of_pieces(pieces: list[bytes]) -> None:
-    """Commands in any order, not only near to a paper."""
+    """Commands in any order, not only near-papers."""
     with limited(SECONDS):
         assert fault({"main.tex": document(b" ".join(pieces).decode("latin-1")).encode()}) is None
 
@@ -263,11 +263,11 @@ def test_any_sequence_of_pieces(pieces: list[bytes]) -> None:
 @EXAMPLES
 @given(st.binary(max_size=200))
 def test_any_bytes(data: bytes) -> None:
-    """A file of anything at all."""
+    """A file of arbitrary bytes."""
     with limited(SECONDS):
         assert fault({"main.tex": data}) is None
 
 
 def test_a_mutant_follows_from_its_number() -> None:
-    """So that a finding can be looked at again."""
+    """So that a finding can be reproduced."""
     assert mutant(7) == mutant(7)

@@ -1,4 +1,4 @@
-r"""Printed numbers: equations, sections, theorems and their formats, as LaTeX counts them."""
+"""Printed numbers of equations, sections and theorems, and their formats, as in LaTeX."""
 
 import pytest
 
@@ -39,7 +39,7 @@ SAVE, BACK = r"\setcounter{s}{\value{equation}}", r"\setcounter{equation}{\value
     ],
 )  # fmt: skip
 def test_within_sections(preamble: str, body: str, found: str) -> None:
-    """Equations that count within sections start again there and print its number."""
+    """Equations numbered within sections restart there and print the section's number."""
     assert numbers(read(body, preamble)) == found.split()
 
 
@@ -60,12 +60,12 @@ def test_within_sections(preamble: str, body: str, found: str) -> None:
     ],
 )
 def test_chapters(document_class: str, body: str, found: str) -> None:
-    """Books and reports count within chapters."""
+    """Books and reports number within chapters."""
     assert numbers(read(body, "", document_class)) == found.split()
 
 
 def test_counterwithout_undoes_the_class() -> None:
-    r"""\counterwithout{equation}{chapter} counts through."""
+    r"""\counterwithout{equation}{chapter} numbers through."""
     body = rf"\chapter{{A}}{EQUATION}\chapter{{B}}{EQUATION}"
     assert numbers(read(body, r"\counterwithout{equation}{chapter}", "book")) == ["1", "2"]
 
@@ -101,13 +101,13 @@ def test_counters_may_be_set(body: str, found: str) -> None:
     ],
 )  # fmt: skip
 def test_formats_may_be_redefined(definition: str, found: str) -> None:
-    r"""\theequation prints what its author says."""
+    r"""\theequation prints what its author defined."""
     assert numbers(read(rf"{definition}\section{{A}}{EQUATION}")) == [found]
     assert numbers(read(rf"\section{{A}}{EQUATION}", definition)) == [found]
 
 
 def test_formats_that_mention_each_other_stop() -> None:
-    """Two formats in a circle print little and take no time."""
+    """Two formats that refer to each other print little and take no time."""
     many = r"\thesection" * 20, r"\theequation" * 20
     preamble = (
         rf"\renewcommand{{\theequation}}{{{many[0]}}}\renewcommand{{\thesection}}{{{many[1]}}}"
@@ -129,7 +129,7 @@ def test_formats_that_mention_each_other_stop() -> None:
     ],
 )
 def test_theorems_may_share_the_counter(preamble: str, found: str) -> None:
-    """Where theorems count with equations, each theorem takes a number."""
+    """If theorems share the counter of equations, each theorem takes a number."""
     body = rf"{EQUATION}\begin{{thm}}Words.\end{{thm}}{EQUATION}"
     assert numbers(read(body, preamble)) == found.split()
 
@@ -143,7 +143,7 @@ def test_headings_below_secnumdepth_do_not_count() -> None:
 
 
 def test_ieee_sections_are_roman() -> None:
-    """In IEEEtran a section prints in Roman numerals, and so does what stands within."""
+    """In IEEEtran, sections and numbers within them print in Roman numerals."""
     body = rf"\section{{A}}{EQUATION}"
     assert numbers(read(body, r"\numberwithin{equation}{section}", "IEEEtran")) == ["I.1"]
 
@@ -172,7 +172,7 @@ def test_subequations_use_the_format() -> None:
     ],
 )
 def test_styles(style: str, value: int, printed: str) -> None:
-    """Figures, letters and Roman numerals; beyond their range, figures."""
+    """Digits, letters and Roman numerals; digits beyond their range."""
     numbering = Numbering("article")
     numbering.formats["equation"] = rf"\{style}{{equation}}"
     numbering.set("equation", str(value))
@@ -180,7 +180,7 @@ def test_styles(style: str, value: int, printed: str) -> None:
 
 
 def test_explicit_numbering_within_chapters_prints_chapter_zero() -> None:
-    r"""Book prints no chapter before the first one; \numberwithin prints it all the same."""
+    r"""Book prints no chapter number before the first chapter; \numberwithin prints 0."""
     body = r"\begin{document}\begin{equation}a\end{equation}\end{document}"
     plain = read_files({"m.tex": r"\documentclass{book}" + body})
     within = read_files({"m.tex": r"\documentclass{book}\numberwithin{equation}{chapter}" + body})
@@ -188,7 +188,7 @@ def test_explicit_numbering_within_chapters_prints_chapter_zero() -> None:
 
 
 def test_a_section_restarts_what_is_counted_within_its_subsections() -> None:
-    """Counters start again through a level that has not been counted yet."""
+    """Counters are reset through a level that has not been counted yet."""
     source = r"""\documentclass{article}\numberwithin{equation}{subsection}\begin{document}
 \section{A}\begin{equation}a\end{equation}\section{B}\begin{equation}b\end{equation}
 \end{document}"""
@@ -197,7 +197,7 @@ def test_a_section_restarts_what_is_counted_within_its_subsections() -> None:
 
 
 def test_counters_within_each_other_end() -> None:
-    """A ring of counters is reset once, not for ever."""
+    """A cycle of counters is reset once."""
     source = r"""\documentclass{article}\numberwithin{equation}{section}
 \numberwithin{section}{equation}\begin{document}\section{A}\begin{equation}a\end{equation}
 \end{document}"""
@@ -205,28 +205,28 @@ def test_counters_within_each_other_end() -> None:
 
 
 def test_a_class_is_known_by_its_last_name() -> None:
-    """A copy of a known class in a folder of the paper counts like the class."""
+    """A copy of a known class in a folder counts as that class."""
     source = r"""\documentclass{styles/SVMult}\begin{document}\chapter{A}
 \begin{equation}a\end{equation}\end{document}"""
     assert read_files({"m.tex": source}).equations[0].number == "1.1"
 
 
 def test_a_document_with_chapters_is_a_book() -> None:
-    """Where the class is not known, a chapter says what it is."""
+    """With an unknown class, a chapter makes it a book."""
     source = r"""\documentclass{unheardof}\begin{document}\chapter{A}
 \begin{equation}a\end{equation}\end{document}"""
     assert read_files({"m.tex": source}).equations[0].number == "1.1"
 
 
 def test_a_printed_form_ends_with_its_group() -> None:
-    r"""\theequation redefined within braces counts there only."""
+    r"""\theequation redefined within braces holds only there."""
     equation = r"\begin{equation}a\end{equation}"
     body = rf"{equation}{{\renewcommand{{\theequation}}{{*}}{equation}}}{equation}"
     assert numbers(read(body)) == ["1", "*", "3"]
 
 
 def test_subequations_count_as_latex_counts() -> None:
-    """Inside, counting starts anew and its form may be changed; afterwards all is back."""
+    """Inside, counting restarts and the format may change; afterwards both are restored."""
     equation = r"\begin{equation}a\end{equation}"
     form = r"\renewcommand{\theequation}{\theparentequation.\roman{equation}}"
     body = rf"{equation}\begin{{subequations}}{form}{equation}{equation}\end{{subequations}}"

@@ -1,4 +1,4 @@
-r"""Running text: sentences, characters, notes, and what is not text."""
+"""Running text: sentences, characters, notes, and what is not text."""
 
 import pytest
 
@@ -25,7 +25,7 @@ from latex_paper import read, text
     ],
 )
 def test_sentences(paragraph: str, cut: list[str]) -> None:
-    """A stop and a capital end a sentence; an abbreviation and an initial do not."""
+    """A full stop before a capital ends a sentence; abbreviations and initials do not."""
     assert sentences(paragraph) == cut
 
 
@@ -56,7 +56,7 @@ def test_sentences(paragraph: str, cut: list[str]) -> None:
     ],
 )
 def test_characters_and_formatting(latex: str, said: str) -> None:
-    """Accents and special characters as characters; formatting leaves its text."""
+    """Accents and special characters become characters; formatting keeps its text."""
     assert text(latex) == said
 
 
@@ -73,12 +73,12 @@ def test_characters_and_formatting(latex: str, said: str) -> None:
     ],
 )
 def test_inline_mathematics_is_kept(latex: str, said: str) -> None:
-    """Inline formulas stand in the text as $...$ with their braces, and are no words."""
+    """Inline formulas are kept as $...$ with their braces, and are not words."""
     assert text(latex) == said
 
 
 def test_inline_mathematics_gives_no_words() -> None:
-    """The stream passes over it."""
+    """The stream skips it."""
     assert read(r"If $xyz$ is $\text{never}$ so").words() == ["If", "is", "so"]
 
 
@@ -100,19 +100,19 @@ def test_inline_mathematics_gives_no_words() -> None:
     ],
 )
 def test_what_is_not_text(latex: str, said: str) -> None:
-    """Citations, labels, links and figures leave no trace, nor empty brackets."""
+    """Citations, labels, links and figures leave no trace and no empty brackets."""
     assert text(latex) == said
 
 
 def test_footnotes_and_captions_follow_their_paragraph() -> None:
-    """They are text of their own."""
+    """They are separate paragraphs."""
     figure = r"\begin{figure}\caption[Short]{Cap.}\end{figure}"
     body = f"One\\footnote{{Note $x$.}} two.\n{figure}\n\nThree."
     assert text(body) == "One two.\n\nNote $x$.\n\nCap.\n\nThree."
 
 
 def test_headings_are_paragraphs() -> None:
-    r"""Section titles are text; \paragraph runs on into its text as a sentence of its own."""
+    r"""Section titles are text; \paragraph is a sentence before its text."""
     body = r"\section{One Two}three \subsection[short]{Four}five \paragraph{Six.} seven"
     article = read(body)
     assert article.text.strip() == "One Two\n\nthree\n\nFour\n\nfive\n\nSix.\nseven"
@@ -127,14 +127,14 @@ def test_a_title_is_plain_text() -> None:
 
 
 def test_the_title_is_text() -> None:
-    """It comes first, wherever it is given; authors and dates do not come."""
+    """It comes first, wherever it is defined; authors and dates are dropped."""
     article = read(r"\maketitle Words.", r"\title{On $x$\thanks{no}}\author{No One}\date{today}")
     assert article.title == "On x"
     assert article.words() == ["On", "Words"]
 
 
 def test_the_abstract_and_theorems_are_text() -> None:
-    """As is everything an environment holds that is not muted."""
+    """So is everything in environments that are not muted."""
     body = r"\begin{abstract}One.\end{abstract}\begin{theorem}[Bayes]Two.\end{theorem}"
     assert text(body, r"\newtheorem{theorem}{Theorem}") == "One.\n[Bayes]Two."
 
@@ -158,29 +158,29 @@ def test_muted_environments_give_no_words(inside: str) -> None:
 
 
 def test_a_float_that_is_never_closed_ends_at_the_next_heading() -> None:
-    r"""A forgotten \end{figure} does not mute the rest of the paper."""
+    r"""A missing \end{figure} does not mute the rest of the paper."""
     article = read("one \\begin{figure} no \n\n\\section{Two} three")
     assert article.words() == ["one", "Two", "three"]
 
 
 def test_items_are_sentences() -> None:
-    """Each item of a list starts a new one, in whatever case."""
+    """Each item of a list starts a new sentence, whatever its case."""
     body = r"We have \begin{itemize}\item one thing, \item another.\end{itemize}"
     assert text(body) == "We have\none thing,\nanother."
 
 
 def test_a_sentence_goes_on_through_a_display() -> None:
-    """And ends with it where the display ends in a stop."""
+    """It ends with the display if that ends in a full stop."""
     body = r"Then \[a=b,\] where so. Or \[c=d.\] Next."
     said = [f"Then {EQUATION_MARK} where so.", f"Or {EQUATION_MARK}.", "Next."]
     assert text(body).split("\n") == said
 
 
 def test_options_of_unknown_commands_are_no_words() -> None:
-    """What stands in brackets behind a command that is not known is its options."""
+    """Brackets after an unknown command are its options."""
     assert read(r"An \fancy[style=big]{old} word.").words() == ["An", "old", "word"]
 
 
 def test_authors_references_are_no_words() -> None:
-    """An unknown command that ends in ref refers."""
+    """An unknown command that ends in "ref" is a reference."""
     assert read(r"See \figref{fig:one} there.").words() == ["See", "there"]

@@ -1,4 +1,4 @@
-r"""The article as a whole: where equations stand, what surrounds them, who refers to them."""
+"""Whole articles: positions of equations, their context, and references to them."""
 
 import time
 
@@ -10,7 +10,7 @@ from latex_paper import by_label, causes, document, numbers, opened, read, read_
 
 
 def test_an_article_says_where_it_came_from() -> None:
-    """Name, origin and collection are the source's, its problems come first."""
+    """Name, origin and collection are those of the source; its problems come first."""
     source = opened({"a.tex": document("Words.").encode()})
     source.problems.append(Problem("unsafe path", "../x"))
     article = read_latex(source)
@@ -44,7 +44,7 @@ def test_lines_of_an_equation() -> None:
 
 
 def test_lines_count_in_the_file_that_was_input() -> None:
-    """An equation of a part is found in that part, whatever stood before."""
+    """An equation of an input is located in that file."""
     files = {"sections/part.tex": "\n\n\\begin{equation}a\\end{equation}\n"}
     article = read("Words.\n\\input{sections/part}\n\\[b\\]", files=files)
     assert [span(equation) for equation in article.equations] == [
@@ -56,7 +56,7 @@ def test_lines_count_in_the_file_that_was_input() -> None:
 @pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "latin-1"])
 def test_lines_do_not_depend_on_the_encoding(end: str, encoding: str) -> None:
-    """Line ends of every system, and what was saved as anything."""
+    """Whatever the line endings and the encoding."""
     source = document("Naïve words.\n\n\\[\na\n\\]").replace("\n", end)
     article = read_files({"main.tex": source.encode(encoding)})
     assert article.words() == ["Naïve", "words"]
@@ -71,7 +71,7 @@ def test_a_display_made_by_a_macro_stands_where_the_macro_is_called() -> None:
 
 
 def test_a_shorthand_keeps_the_authors_lines() -> None:
-    r"""\be ... \ee: the body is the author's own."""
+    r"""With \be ... \ee, the body is the author's text."""
     article = read("\\be\n a\n\\ee", r"\def\be{\begin{equation}}\def\ee{\end{equation}}")
     equation = article.equations[0]
     assert (equation.line, equation.end_line) == (5, 5)
@@ -82,7 +82,7 @@ def test_a_shorthand_keeps_the_authors_lines() -> None:
 
 
 def test_latex_as_written_and_expanded() -> None:
-    """The author's own text stays beside what it means; marks are taken out of the latter only."""
+    """The author's text is kept beside the expansion; only the latter has its marks removed."""
     preamble = r"\newcommand{\R}{\mathbb{R}}\newcommand{\n}[1]{\|#1\|}"
     body = "\\begin{equation}\n  \\n{x} % so\n  \\in \\R \\label{q}\n\\end{equation}"
     (equation,) = read(body, preamble).equations
@@ -98,7 +98,7 @@ def test_rows_as_written() -> None:
 
 
 def test_what_a_macro_wrote_is_shown_by_its_call() -> None:
-    """A display that exists only through a macro: as written is the call."""
+    """For a display made entirely by a macro, the source is the call."""
     article = read(r"\eql{a+b}", r"\newcommand{\eql}[1]{\begin{equation}#1\end{equation}}")
     assert article.equations[0].expanded == "a+b"
     assert "a+b" in article.equations[0].latex
@@ -108,7 +108,7 @@ def test_what_a_macro_wrote_is_shown_by_its_call() -> None:
 
 
 def test_the_section_an_equation_stands_in() -> None:
-    """The last heading before it, without mathematics' dollars lost."""
+    """The last heading before it, with its mathematics."""
     body = r"\[a\]\section{One}\[b\]\subsection{Two $x$}\[c\]\section*{Three}\[d\]"
     article = read(body)
     assert [equation.section for equation in article.equations] == ["", "One", "Two $x$", "Three"]
@@ -116,14 +116,14 @@ def test_the_section_an_equation_stands_in() -> None:
 
 
 def test_context_is_the_sentence_and_its_neighbours() -> None:
-    """One sentence before, its own, one after; equations are named as such."""
+    """One sentence before, its own, one after; equations are marked."""
     body = r"Zero. One. Two \[a\] goes on. Three. Four."
     (equation,) = read(body).equations
     assert equation.context == "One. Two [equation] goes on. Three."
 
 
 def test_a_display_of_many_rows_has_a_bounded_context() -> None:
-    """A thousand rows do not each repeat the other thousand."""
+    """Of a thousand rows, none repeats all the others."""
     rows = r"a\\" * 1000
     article = read(rf"One \begin{{align}}{rows}b\end{{align}} two.")
     assert len(article.equations) == 1001
@@ -131,7 +131,7 @@ def test_a_display_of_many_rows_has_a_bounded_context() -> None:
 
 
 def test_the_stream_is_in_reading_order() -> None:
-    """Words and equations as they stand; notes after their paragraph."""
+    """Words and equations in order; notes after their paragraph."""
     article = read("One\\footnote{Note \\[b\\]} \\[a\\] two.\n\nThree \\[c\\]")
     stream = [item if isinstance(item, str) else item.expanded for item in article.stream()]
     assert stream == ["One", "a", "two", "Note", "b", "Three", "c"]
@@ -168,7 +168,7 @@ def test_sentences_that_refer(sentence: str, shown: str, labels: str) -> None:
 
 
 def test_references_reach_back_and_forth() -> None:
-    """An equation may be referred to before it stands, in notes, captions and headings."""
+    """References may precede the equation, and may be in notes, captions and headings."""
     body = (
         r"As \eqref{a} will show. \section{On \eqref{a}}"
         r"\begin{equation}x\label{a}\end{equation} Text\footnote{See \eqref{a}.}."
@@ -179,7 +179,7 @@ def test_references_reach_back_and_forth() -> None:
 
 
 def test_a_reference_to_a_group_is_one_to_each_of_its_equations() -> None:
-    """The label of subequations stands for them all, and prints the group's number."""
+    """The label of subequations refers to all of them, and prints the group's number."""
     rows = r"\begin{align}a\label{a}\\b\label{b}\end{align}"
     group = rf"\begin{{subequations}}\label{{g}}{rows}\end{{subequations}}"
     article = read(group + ". By \\eqref{g} so. By \\eqref{b} too.")
@@ -188,7 +188,7 @@ def test_a_reference_to_a_group_is_one_to_each_of_its_equations() -> None:
 
 
 def test_a_display_may_refer() -> None:
-    """As in "= by (1)": the sentence that holds the display refers."""
+    """As in "= by (1)": the sentence around the display refers."""
     article = read(TWO + r"Then \[c \overset{\eqref{a}}{=} d\tag{by \cref{b}}\] so.")
     for equation in article.equations[:2]:
         assert equation.references == ["Then [equation] so."]
@@ -203,7 +203,7 @@ def test_a_sentence_is_given_once() -> None:
 
 
 def test_labels_of_other_things_are_not_equations() -> None:
-    """A section's label does not lead to an equation."""
+    """A section's label does not refer to an equation."""
     article = read(r"\section{One}\label{s}\begin{equation}x\label{a}\end{equation} See \ref{s}.")
     assert article.equations[0].references == []
 
@@ -212,7 +212,7 @@ def test_labels_of_other_things_are_not_equations() -> None:
 
 
 def test_unknown_macros_are_counted() -> None:
-    """By name, with those the author defined and those we know left out."""
+    """By name, without those that the author defined or we know."""
     article = read(r"\[\foo\foo\baz\alpha\mine\] line\\foo", r"\def\mine{x}")
     assert article.unknown_macros == {"foo": 2, "baz": 1}
 
@@ -225,32 +225,32 @@ def test_problems_have_a_place() -> None:
 
 
 def test_an_empty_document_is_an_article() -> None:
-    """Nothing in it, nothing wrong with it."""
+    """It has no content and no problems."""
     article = read("")
     assert (article.text.strip(), numbers(article), causes(article)) == ("", [], [])
 
 
 def test_marks_of_our_own_cannot_be_forged() -> None:
-    """An author's U+FFFC or private character is a blank."""
+    """U+FFFC and private-use characters of authors become blanks."""
     article = read(f"One {EQUATION_MARK} two \U00100000 three \U000f0000 four \\[x\\]")
     assert article.words() == ["One", "two", "three", "four"]
     assert article.text.count(EQUATION_MARK) == len(article.equations) == 1
 
 
 def test_reading_twice_gives_the_same() -> None:
-    """Nothing is left over from one paper to the next."""
+    """No state is left from one paper to the next."""
     body = TWO + r"By \eqref{b}\footnote{Note \[c\]} so. \section{Next} \def\x{y} $\x$"
     assert read(body) == read(body)
 
 
 def test_inner_environments_stay_as_written() -> None:
-    r"""An inner \\begin on the line of the outer one belongs to the equation."""
+    r"""An inner \begin on the line of the outer one belongs to the equation."""
     body = r"\begin{equation}\begin{split} a &= b \\ &= c \end{split}\end{equation}"
     assert read(body).equations[0].latex == r"\begin{split} a &= b \\ &= c \end{split}"
 
 
 def test_a_context_tells_the_equation_from_its_neighbours() -> None:
-    """The equation itself is named, the others around it are dots."""
+    """The equation itself is marked; others around it are dots."""
     first, second = read(r"One \[a\] two \[b\] three.").equations
     assert first.context == "One [equation] two […] three."
     assert second.context == "One […] two [equation] three."
@@ -261,7 +261,7 @@ def test_a_context_tells_the_equation_from_its_neighbours() -> None:
     [r"\begin{equation} ", r"\url{ a ", r"\( a ", r"\begin{math} a ", r"\begin{verbatim} a "],
 )
 def test_what_is_never_closed_is_looked_for_once(piece: str) -> None:
-    """Twenty thousand openings are read in time: none looks through all the rest again."""
+    """Twenty thousand openings are read in time: none causes another search to the end."""
     started = time.process_time()
     read(piece * 20_000)
     assert time.process_time() - started < 20

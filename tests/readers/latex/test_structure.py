@@ -1,4 +1,4 @@
-r"""Displays: every environment, rows and their marks, and the account of what was opened."""
+"""Displays: every environment, rows and their marks, and the count of displays."""
 
 from collections.abc import Iterator
 
@@ -54,7 +54,7 @@ SECOND = r"\begin{equation}z\end{equation}"
     ],
 )  # fmt: skip
 def test_every_kind_of_display(display: str, found: list[tuple[str | None, str]]) -> None:
-    """What counts as a display, its rows, and which of them have a number."""
+    """Which environments are displays, their rows, and which rows are numbered."""
     article = read(f"Before {display} after.")
     assert [(equation.number, equation.expanded) for equation in article.equations] == found
     assert all(equation.numbered == (equation.number is not None) for equation in article.equations)
@@ -64,7 +64,7 @@ def test_every_kind_of_display(display: str, found: list[tuple[str | None, str]]
 
 
 def test_the_environment_is_kept() -> None:
-    """An equation says what it stood in; empheq passes on the inner one."""
+    """An equation records its environment; empheq records the inner one."""
     body = r"\[a\] $$b$$ \begin{align*}c\end{align*} \begin{empheq}{gather}d\end{empheq}"
     kinds = [equation.environment for equation in read(body).equations]
     assert kinds == ["\\[", "$$", "align*", "gather"]
@@ -95,7 +95,7 @@ def test_the_environment_is_kept() -> None:
     ],
 )  # fmt: skip
 def test_rows_of_an_align(rows: str, found: list[tuple[str | None, str]]) -> None:
-    """Rows without a number join the row they lead to; trailing ones the row before."""
+    """Unnumbered rows join the next numbered row; trailing ones join the previous row."""
     article = read(rf"\begin{{align}}{rows}\end{{align}}")
     assert [(equation.number, equation.expanded) for equation in article.equations] == found
     assert {equation.display for equation in article.equations} == {1}
@@ -103,7 +103,7 @@ def test_rows_of_an_align(rows: str, found: list[tuple[str | None, str]]) -> Non
 
 @pytest.mark.parametrize("name", ["align", "gather", "eqnarray", "flalign"])
 def test_a_row_end_before_the_end_is_counted(name: str) -> None:
-    r"""After a last \\ LaTeX prints a number on an empty row: nothing to extract, but it counts."""
+    r"""After a final \\ LaTeX numbers an empty row: nothing to extract, but it counts."""
     assert numbers(read(rf"\begin{{{name}}}a\\\end{{{name}}}{SECOND}")) == ["1", "3"]
 
 
@@ -143,7 +143,7 @@ def test_ieee_marks() -> None:
     ],
 )
 def test_labels(display: str, labels: list[list[str]]) -> None:
-    """Each equation has its labels, and they are no part of its mathematics."""
+    """Each equation has its labels, which are not part of its mathematics."""
     article = read(display)
     assert [equation.labels for equation in article.equations] == labels
     assert not [equation for equation in article.equations if "label" in equation.expanded]
@@ -180,7 +180,7 @@ def test_text_within_a_display(rows: str, found: list[str], said: str) -> None:
 
 
 def test_citations_in_a_display_are_no_mathematics() -> None:
-    """They go as they go in text."""
+    """They are dropped, as in text."""
     article = read(r"\begin{equation}a \quad\text{see \cite[p.~3]{b}}\end{equation}")
     assert article.equations[0].expanded == r"a \quad\text{see }"
 
@@ -200,19 +200,19 @@ SHOWN = r"\begin{equation}a\label{a}\end{equation}\begin{equation}b\label{b}\end
     ],
 )
 def test_only_referenced_equations_are_numbered(preamble: str, found: list[str | None]) -> None:
-    """With showonlyrefs and autonum an equation nobody refers to has no number."""
+    """With showonlyrefs and autonum, an equation without references has no number."""
     assert numbers(read(SHOWN + r" See \eqref{b}.", preamble)) == found
 
 
 def test_showonlyrefs_counts_rows() -> None:
-    """In an align only the referenced row has a number, and the others join it."""
+    """In an align, only the referenced row has a number, and the others join it."""
     rows = r"\begin{align}a\label{a}\\b\label{b}\\c\label{c}\end{align} See \eqref{b}."
     article = read(rows, r"\mathtoolsset{showonlyrefs}")
     assert [(e.number, e.expanded) for e in article.equations] == [("1", r"a \\ b \\ c")]
 
 
 def test_mathtools_counts_its_own_references_only() -> None:
-    r"""Under showonlyrefs a plain \\ref gives no number; autonum counts it."""
+    r"""With showonlyrefs, a plain \ref gives no number; with autonum it does."""
     body = r"\begin{equation}a\label{a}\end{equation} See \ref{a}."
     assert numbers(read(body, r"\mathtoolsset{showonlyrefs}")) == [None]
     assert numbers(read(body, r"\usepackage{autonum}")) == ["1"]
@@ -239,7 +239,7 @@ def test_mathtools_counts_its_own_references_only() -> None:
     ],
 )  # fmt: skip
 def test_displays_are_found_wherever_they_stand(body: str, said: str) -> None:
-    """In notes, captions, tables, boxes and lists; in tables their words are not text."""
+    """In notes, captions, tables, boxes and lists; words in tables are not text."""
     article = read(body)
     assert article.text.strip() == said
     assert len(article.equations) == article.displays_opened == 1
@@ -262,7 +262,7 @@ def test_displays_are_found_wherever_they_stand(body: str, said: str) -> None:
 def test_an_unclosed_display_is_lost_with_cause_and_line(
     body: str, lost: str, said: list[str]
 ) -> None:
-    """It takes neither the text behind it nor the next display with it."""
+    """Neither the text after it nor the next display is lost."""
     article = read(body)
     (problem,) = article.problems
     assert (problem.cause, problem.detail) == ("lost: display not closed", lost)
@@ -281,7 +281,7 @@ def test_an_unclosed_display_is_lost_with_cause_and_line(
     ],
 )
 def test_displays_in_dropped_arguments_are_lost(body: str, command: str) -> None:
-    """What is not text may hold a display; then that is said."""
+    """A dropped argument may contain a display; that is reported."""
     article = read(body)
     (problem,) = article.problems
     assert problem.cause == "lost: in an argument that is not text"
@@ -297,15 +297,15 @@ def test_an_end_without_a_begin_is_reported() -> None:
 
 
 def test_an_empty_equation_takes_its_number() -> None:
-    """LaTeX numbers it; there is nothing to extract, and that is said."""
+    """LaTeX numbers it; there is nothing to extract, and that is reported."""
     article = read(rf"\begin{{equation}}\end{{equation}}{SECOND}")
     assert numbers(article) == ["2"]
     assert causes(article) == ["empty equation"]
 
 
 @pytest.mark.parametrize("body", [r"\[\]", "$$ $$", "\\begin{align*}\n\\end{align*}"])
-def test_an_empty_display_without_a_number_is_told_too(body: str) -> None:
-    """It counts as opened and is nowhere among the equations: the report has to say where."""
+def test_an_empty_display_without_a_number_is_reported(body: str) -> None:
+    """It counts as opened but is no equation, so the report must mention it."""
     article = read(f"One.\n\n{body} {SECOND}")
     assert [(p.cause, p.file) for p in article.problems] == [("empty equation", "main.tex")]
     assert (article.displays_opened, article.displays_lost) == (2, 0)
@@ -321,7 +321,7 @@ def test_an_empty_display_without_a_number_is_told_too(body: str) -> None:
     ],
 )
 def test_a_display_of_drawings_is_no_equation(inside: str) -> None:
-    """LaTeX may number it, but there is nothing to extract; the report says what it is."""
+    """LaTeX may number it, but there is nothing to extract; the report says so."""
     article = read(
         rf"One \[{inside}\] \begin{{equation}}{inside}\label{{a}}\end{{equation}}{SECOND}"
     )
@@ -332,7 +332,7 @@ def test_a_display_of_drawings_is_no_equation(inside: str) -> None:
 
 
 def test_a_formula_with_a_drawing_is_an_equation() -> None:
-    """A drawing may be the argument of a function, and one row of several."""
+    """A drawing may be the argument of a function, or one of several rows."""
     article = read(
         r"\[f(\includegraphics{x}) = 1\] \begin{align*}\includegraphics{x}\\a\end{align*}"
     )
@@ -340,8 +340,8 @@ def test_a_formula_with_a_drawing_is_an_equation() -> None:
     assert causes(article) == []
 
 
-def test_displays_within_another_are_told() -> None:
-    """They are read with it; those in a note or between rows are read for themselves."""
+def test_displays_within_another_are_reported() -> None:
+    """They are read as part of it; those in notes or between rows are read separately."""
     article = read(r"\begin{align}\begin{equation}a\end{equation}\[b\]\end{align}")
     assert [(p.cause, p.detail) for p in article.problems] == [
         ("display within another", "2 in align")
@@ -361,14 +361,14 @@ def test_displays_within_another_are_told() -> None:
     ],
 )
 def test_an_unclosed_argument_ends_with_its_paragraph(body: str) -> None:
-    """A missing brace does not take the rest of the paper with it."""
+    """A missing brace does not affect the rest of the paper."""
     article = read(body.replace("\\n", "\n"))
     assert article.words()[-1] == "three"
     assert "unclosed argument" in causes(article)
 
 
-def test_notes_within_notes_end_somewhere() -> None:
-    """A thousand nested footnotes are cut, not a crash; displays in them are lost."""
+def test_nested_notes_are_bounded() -> None:
+    """A thousand nested footnotes are cut without a crash; displays in them are lost."""
     article = read(r"\footnote{" * 1000 + r"\[x\]" + "}" * 1000 + " after")
     assert causes(article) == ["lost: nested too deeply"]
     assert article.displays_lost == 1
@@ -379,7 +379,7 @@ def test_notes_within_notes_end_somewhere() -> None:
     "piece", [r"\begin{equation}", r"\[", r"\(", "$$", "${", r"\cite[", r"\cite{", r"\footnote{"]
 )
 def test_openings_without_end_are_read_in_linear_time(piece: str) -> None:
-    """Thousands of openings that never close."""
+    """Thousands of openings that are never closed."""
     article = read(f"{piece} " * 4000)
     assert article.equations == []
 
@@ -388,7 +388,7 @@ def test_openings_without_end_are_read_in_linear_time(piece: str) -> None:
 
 
 def account(body: str) -> Iterator[int]:
-    """Displays read, lost and nested, beside those opened."""
+    """Displays read, lost and nested, and displays opened."""
     source = expand(Files({"main.tex": document(body).encode()}), "main.tex")
     found = Walker(source).run(source.body_start)
     yield len({equation.display for equation in found.equations}) + found.lost + found.nested
@@ -417,7 +417,7 @@ def account(body: str) -> Iterator[int]:
     ],
 )
 def test_every_display_opened_is_accounted_for(body: str) -> None:
-    """Read, or lost, or within another: no display goes unnoticed."""
+    """Every display is read, lost, or part of another."""
     accounted, opened = account(body)
     assert accounted == opened
 
@@ -435,12 +435,12 @@ def test_every_display_opened_is_accounted_for(body: str) -> None:
     ],
 )
 def test_the_independent_count(text: str, count: int) -> None:
-    """Openings by name alone; $$ two by two, and not where it closes and opens inline formulas."""
+    """Openings by name; $$ in pairs, unless it closes and opens inline formulas."""
     assert count_displays(text) == count
 
 
 def test_rows_and_marks_of_one_display() -> None:
-    """The parts that displays.py finds, by position."""
+    """What displays.py finds, by position."""
     display = r"a &= b \label{x} \\ c \nonumber"
     spans = split_rows(display, 0, len(display))
     assert [display[start:end].strip() for start, end in spans] == [
@@ -453,26 +453,26 @@ def test_rows_and_marks_of_one_display() -> None:
 
 
 def test_a_title_in_the_preamble_may_hold_mathematics() -> None:
-    """A display or a reference in a title is no equation of the document."""
+    """A display or a reference in a title is not an equation of the document."""
     for title in (r"\title{On $$x$$ things}", r"\title{After \ref{q}}"):
         article = read(r"\begin{equation}a\end{equation}", title)
         assert [equation.expanded for equation in article.equations] == ["a"]
 
 
-def test_a_float_that_is_never_closed_is_told() -> None:
-    """What follows it was taken for a float's, and the report says so."""
+def test_a_float_that_is_never_closed_is_reported() -> None:
+    """The text after it is taken as part of the float, and the report says so."""
     article = read(r"One. \begin{table} cells and words for ever")
     assert "unclosed environment" in [problem.cause for problem in article.problems]
 
 
 def test_a_float_may_be_closed_by_its_starred_name() -> None:
-    """A slip that LaTeX papers live with does not silence the rest."""
+    """A common slip in papers does not mute the rest."""
     assert read(r"\begin{figure}a\end{figure*} Many words.").words() == ["Many", "words"]
 
 
 @pytest.mark.parametrize("name", ["procedure", "algorithm", "scope"])
 def test_theorems_may_have_any_name(name: str) -> None:
-    """A theorem is text, also where its name is else a float's or a drawing's."""
+    """A theorem is text, even if its name is elsewhere that of a float or a drawing."""
     body = rf"\begin{{{name}}}Take \[x\] twice.\end{{{name}}}"
     article = read(body, rf"\newtheorem{{{name}}}{{Name}}")
     assert article.words()[-2:] == ["Take", "twice"]
@@ -480,7 +480,7 @@ def test_theorems_may_have_any_name(name: str) -> None:
 
 
 def test_endnotes_are_counted_where_they_are_printed() -> None:
-    """An equation in an endnote follows those of the text, in number and in place."""
+    """An equation in an endnote follows those of the text, in number and in position."""
     note = r"\endnote{Note \begin{equation}n\end{equation}}"
     body = rf"One.{note} \begin{{equation}}a\end{{equation}} Two. \theendnotes End."
     article = read(body)

@@ -1,5 +1,6 @@
 """The models on a planted corpus: what they recover, the same bytes, stopping and resuming."""
 
+import copy
 import subprocess
 import sys
 from dataclasses import replace
@@ -399,6 +400,17 @@ def test_the_paper_preset_sets_its_letter() -> None:
     assert (model.block, model.weight, model.unit_pooling, model.dim) == (1, 1.0, "sum", 50)
     assert {name: getattr(model, name) for name in PAPER} == PAPER
     assert BernoulliEmbeddings(preset="paper").weight == 1.0
+
+
+def test_an_explicit_argument_wins_over_the_preset() -> None:
+    """Even one that equals the default; copies and later changes keep it."""
+    model = EqEmbU(preset="paper", unit_pooling="mean", negatives=3)
+    assert (model.unit_pooling, model.negatives, model.batch) == ("mean", 3, 5000)
+    assert EqEmbU(**model.get_params()) == model
+    assert copy.deepcopy(model) == model
+    changed = EqEmbU(unit_pooling="mean").set_params(preset="paper")
+    assert (changed.unit_pooling, changed.batch) == ("mean", 5000)
+    assert changed.set_params(dim=7).unit_pooling == "mean"
 
 
 @pytest.mark.parametrize(

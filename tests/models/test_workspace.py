@@ -283,8 +283,6 @@ def test_a_name_is_taken_once(run: Run, library: Path) -> None:
         (["--min-count", "many"], "'auto' or a whole number"),
         (["--name", "../x"], "cannot be a model's name"),
         (["--min-count", "100000"], "no words"),
-        (["--preset", "paper", "--negatives", "3"], "preset 'paper' has negatives=20"),
-        (["--preset", "paper", "--zero-weight", "0.15"], "preset 'paper' has zero_weight=sum"),
         (["--negatives", "1000000"], "from 1 to 1,000"),
         (["--control", "none"], "say 'shuffled', or leave it out"),
         (["--rate", "1e30", "--iterations", "2"], "smaller rate"),

@@ -149,7 +149,7 @@ class Model:
     def set_params(self, **settings: Any) -> Self:
         """Change settings, checked together."""
         checked = replace(self, **settings)
-        for entry in fields(self):  # a preset changes more than its name
+        for entry in fields(self):
             setattr(self, entry.name, getattr(checked, entry.name))
         return self
 
@@ -287,7 +287,8 @@ class BernoulliEmbeddings(Model):
     """b-emb: words given the words around them, b_w = sigma(rho . sum of alpha).
 
     `equations="tokens"` makes every equation a word of the stream, as the paper's baseline.
-    `preset="paper"` sets what `PAPER` lists.
+    `preset="paper"` sets what `PAPER` lists, except for settings that are passed as well: an
+    explicit argument wins over the preset.
     """
 
     name: ClassVar[str] = "b-emb"
@@ -313,17 +314,32 @@ class BernoulliEmbeddings(Model):
     memory: int | None = None
     """Bytes of a GPU's memory that texts and contexts may take; else half of what is free."""
 
+    def __new__(cls, **settings: object) -> Self:
+        """Remember which settings were passed: a preset does not change those."""
+        made = super().__new__(cls)
+        made.__dict__["_passed"] = frozenset(settings)
+        return made
+
     def __post_init__(self) -> None:
         if self.preset not in ("", "paper"):
-            raise UsageError(f"preset={self.preset!r}: there is only 'paper'")
-        for entry in fields(self) if self.preset else ():
-            value, wanted = getattr(self, entry.name), PAPER.get(entry.name)
-            if wanted is None:
-                continue
-            if value not in (entry.default, wanted):
-                raise UsageError(f"preset 'paper' has {entry.name}={wanted}: leave one of them out")
-            setattr(self, entry.name, wanted)
+            raise UsageError(f"preset must be 'paper' or empty, not {self.preset!r}")
+        if self.preset:
+            for entry in fields(self):
+                if entry.name in PAPER and entry.name not in self.__dict__["_passed"]:
+                    setattr(self, entry.name, PAPER[entry.name])
         super().__post_init__()
+
+    def set_params(self, **settings: Any) -> Self:
+        """Change settings; a new preset sets those that were never passed."""
+        passed: frozenset[str] = self.__dict__["_passed"]
+        if "preset" in settings:
+            kept = {name: value for name, value in self.get_params().items() if name in passed}
+            for name, value in type(self)(**(kept | settings)).get_params().items():
+                setattr(self, name, value)
+        else:
+            super().set_params(**settings)
+        self.__dict__["_passed"] = passed | frozenset(settings)
+        return self
 
     def _check(self) -> None:
         super()._check()

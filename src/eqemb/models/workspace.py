@@ -32,7 +32,7 @@ from eqemb.corpus.vocabulary import STOP_WORDS, Rules
 from eqemb.errors import UsageError
 from eqemb.library.generations import OpenLibrary
 from eqemb.models.baselines import Cbow, ParagraphVectors
-from eqemb.models.bernoulli import PAPER, BernoulliEmbeddings, Estimate, Model
+from eqemb.models.bernoulli import BernoulliEmbeddings, Estimate, Model
 from eqemb.models.checkpoint import Callback
 from eqemb.models.embeddings import Embeddings
 from eqemb.models.eqemb import EqEmb, EqEmbH, EqEmbU
@@ -431,10 +431,6 @@ def make_model(name: str, settings: dict[str, Any]) -> Model:
         raise UsageError(f"no model {name!r}: {hint}")
     kind, implied = MODELS[name]
     known = kind().get_params()
-    for setting in set(PAPER) & set(settings) if "preset" in settings else ():
-        if settings[setting] != PAPER[setting]:
-            option, wanted = setting.replace("_", "-"), PAPER[setting]
-            raise UsageError(f"preset 'paper' has {setting}={wanted}: leave out --{option}")
     for setting in settings:
         if setting not in known:
             option = setting.replace("_", "-")

@@ -18,7 +18,7 @@ from pathlib import Path
 
 import numpy as np
 
-from eqemb.corpus.corpus import Corpus, Formula, Stream
+from eqemb.corpus.corpus import Corpus, EquationToken, TokenStream
 from eqemb.corpus.split import TEST, Settings, Split, contexts
 from eqemb.corpus.vocabulary import Rules
 from eqemb.facade.library import Library
@@ -32,16 +32,16 @@ SHAPE = {"dim": 50, "window": 4, "equation_window": 16}
 KEPT = Rules(min_count=1, top=0, min_length=1, abbreviations=0, stop_words=False)
 
 
-def decoded(corpus: Corpus, wanted: list[int]) -> Iterator[tuple[str, str, Stream]]:
+def decoded(corpus: Corpus, wanted: list[int]) -> Iterator[tuple[str, str, TokenStream]]:
     """Articles of a corpus as streams again."""
 
-    def stream(article: int) -> Stream:
+    def stream(article: int) -> TokenStream:
         at = int(corpus.starts[article])
         for index in range(*corpus.equation_starts[article : article + 2].tolist()):
             place, type_ = int(corpus.equation_positions[index]), corpus.equation_types[index]
             yield from (corpus.words[word] for word in corpus.tokens[at:place])
             units = corpus.unit_ids[corpus.unit_starts[type_] : corpus.unit_starts[type_ + 1]]
-            yield Formula(corpus.forms[type_], [corpus.units[unit] for unit in units])
+            yield EquationToken(corpus.forms[type_], [corpus.units[unit] for unit in units])
             at = place
         yield from (corpus.words[word] for word in corpus.tokens[at : corpus.starts[article + 1]])
 

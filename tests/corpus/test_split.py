@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from eqemb.corpus.corpus import Corpus, Formula, Ids, Stream
+from eqemb.corpus.corpus import Corpus, EquationToken, Ids, TokenStream
 from eqemb.corpus.split import TEST, VALIDATION, Settings, Split, contexts, training_stream
 from eqemb.corpus.vocabulary import Rules
 from eqemb.errors import UsageError
@@ -16,19 +16,19 @@ ALL = Rules(min_count=1, top=0, min_length=1, stop_words=False)
 NAMES = [f"w{index:02}" for index in range(12)]
 
 
-def corpus_of(*streams: Stream) -> Corpus:
+def corpus_of(*streams: TokenStream) -> Corpus:
     """A corpus that keeps every word."""
     return Corpus.build([(f"a{i}", "", stream) for i, stream in enumerate(streams)], ALL)
 
 
-def around(form: str, times: int = 1) -> Stream:
+def around(form: str, times: int = 1) -> TokenStream:
     """An equation in the middle of all the words."""
-    return [*NAMES * times, Formula(form), *NAMES * times]
+    return [*NAMES * times, EquationToken(form), *NAMES * times]
 
 
-def items() -> st.SearchStrategy[list[str | Formula]]:
+def items() -> st.SearchStrategy[list[str | EquationToken]]:
     """Articles of a few words and equations, some of them repeated."""
-    formulas = st.sampled_from([Formula(form, ["u"]) for form in "abcde"])
+    formulas = st.sampled_from([EquationToken(form, ["u"]) for form in "abcde"])
     return st.lists(
         st.one_of(st.sampled_from(NAMES), formulas, st.sampled_from(NAMES)), max_size=40
     )
@@ -73,7 +73,7 @@ def test_nothing_held_out_is_left_in_the_training_stream(corpus: Corpus) -> None
 def test_a_long_stream_is_a_mapped_file(monkeypatch: pytest.MonkeyPatch) -> None:
     """The same words and counts, whatever is held out where slices meet, and little memory."""
     words = [name for times in range(1, 40) for name in NAMES[: 1 + times % 12]]
-    corpus = corpus_of(words, around("x", 3), [*words, Formula("y"), *words])
+    corpus = corpus_of(words, around("x", 3), [*words, EquationToken("y"), *words])
     split = Split.make(corpus, Settings(negatives=3, window=16))
     whole = training_stream(corpus, split)
     assert not mapped(whole.tokens)
@@ -146,7 +146,7 @@ def test_negatives_are_never_the_word_itself(corpus: Corpus) -> None:
 
 def test_ties_go_to_the_word_nearer_the_equation() -> None:
     """[w1, w2, w3, e]: two neighbours, then the second neighbour towards the equation."""
-    corpus = corpus_of([*NAMES[:6], Formula("e"), *NAMES[6:]])
+    corpus = corpus_of([*NAMES[:6], EquationToken("e"), *NAMES[6:]])
     split = Split.make(corpus, Settings(negatives=2))
     found = contexts(corpus, split, 3)
     stream = training_stream(corpus, split)
@@ -166,7 +166,7 @@ def test_repeated_types_and_a_sample_of_singletons() -> None:
 
 def test_types_without_four_free_words_are_counted() -> None:
     """Three words around an equation are too few."""
-    split = Split.make(corpus_of([*NAMES[:3], Formula("a")], [*NAMES, Formula("b")]))
+    split = Split.make(corpus_of([*NAMES[:3], EquationToken("a")], [*NAMES, EquationToken("b")]))
     assert split.skipped == 1
     assert set(split.types.tolist()) == {1}
 
@@ -208,5 +208,5 @@ def test_wrong_settings_are_refused(wrong: dict[str, int]) -> None:
 
 def test_without_a_split_the_stream_is_the_corpus() -> None:
     """Users who only train hold nothing out."""
-    corpus = corpus_of([*NAMES, Formula("a")])
+    corpus = corpus_of([*NAMES, EquationToken("a")])
     np.testing.assert_array_equal(training_stream(corpus).tokens, corpus.tokens)

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from eqemb.corpus.corpus import Corpus, Formula
+from eqemb.corpus.corpus import Corpus, EquationToken
 from eqemb.corpus.split import TEST, VALIDATION, Settings, Split, contexts, training_stream
 from eqemb.errors import UsageError
 from eqemb.evaluation import heldout
@@ -47,7 +47,11 @@ def split(corpus: Corpus) -> Split:
 def make_corpus(*articles: str) -> Corpus:
     """Articles as they are read: words in small letters, equations in capitals."""
     streams = [
-        (f"a{index}", "", [Formula(item, []) if item.isupper() else item for item in text.split()])
+        (
+            f"a{index}",
+            "",
+            [EquationToken(item, []) if item.isupper() else item for item in text.split()],
+        )
         for index, text in enumerate(articles)
     ]
     return Corpus.build(streams, ALL)

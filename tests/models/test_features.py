@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from eqemb.corpus.corpus import Corpus, Formula
+from eqemb.corpus.corpus import Corpus, EquationToken
 from eqemb.corpus.split import Stream, training_stream
 from eqemb.corpus.vocabulary import Rules
 from eqemb.errors import EqembError
@@ -16,12 +16,16 @@ from eqemb.models.checkpoint import Attempt, Watch
 from eqemb.models.eqemb import interleaved
 
 ALL = Rules(min_count=1, top=0, min_length=1, stop_words=False)
-A, B = Formula("a", ["x", "y"]), Formula("b", ["y"])
+A, B = EquationToken("a", ["x", "y"]), EquationToken("b", ["y"])
 
 
 def make() -> tuple[Corpus, Stream]:
     """w0 w1 [a] w2 [b] w3 w4 | [a] | w5 [b][b]."""
-    articles: list[list[str | Formula]] = [["w0", "w1", A, "w2", B, "w3", "w4"], [A], ["w5", B, B]]
+    articles: list[list[str | EquationToken]] = [
+        ["w0", "w1", A, "w2", B, "w3", "w4"],
+        [A],
+        ["w5", B, B],
+    ]
     corpus = Corpus.build([(str(i), "", items) for i, items in enumerate(articles)], ALL)
     return corpus, training_stream(corpus)
 

@@ -1,7 +1,8 @@
 """A collection as arrays: words as flat ids, equations between them, units of each equation.
 
-Made from any iterable of articles: (name, collection, stream), where the stream yields words
-as written and a `Formula` for each equation, in reading order. Kept as a folder:
+Built from any iterable of articles: `Article` objects, or tuples (name, collection, stream), where
+the stream yields words as written and equations (`Equation` or `EquationToken`) in reading order.
+Saved as a folder:
 
     corpus.json         format, settings, the account of the vocabulary, articles, sha256
     arrays.safetensors  flat ids and pointers, mapped into memory
@@ -19,10 +20,12 @@ from typing import IO, Any, NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from eqemb.article import Article, Equation
 from eqemb.corpus import phrases, vocabulary
 from eqemb.corpus.phrases import Pairs
 from eqemb.corpus.vocabulary import Mask, Removed, Rules
 from eqemb.errors import EqembError, UsageError
+from eqemb.formula import layout
 from eqemb.storage import array_file, atomic
 
 FORMAT = "corpus"
@@ -32,18 +35,28 @@ Ids = NDArray[np.int32]
 Pointers = NDArray[np.int64]
 
 
-class Formula(NamedTuple):
-    """An equation as a corpus sees it."""
+class EquationToken(NamedTuple):
+    """An equation in a stream of words."""
 
     form: str
-    """The canonical form: occurrences with the same form are one type."""
+    """The canonical form. Occurrences with the same form have the same type."""
     units: list[str] = []  # noqa: RUF012  (never changed)
     name: str = ""
-    """ARTICLE#n; made from the article's name where empty."""
+    """ARTICLE#n; derived from the article's name if empty."""
     numbered: bool | None = True
 
+    @classmethod
+    def of(cls, equation: Equation) -> Self:
+        """The token of an equation of an `Article`, with the form and units a library stores."""
+        shape = layout(equation.expanded)
+        units = ["\t".join(unit) for unit in shape.units()]
+        return cls(shape.canonical(), units, equation.id, equation.numbered)
 
-Stream = Iterable[str | Formula]
+
+#: Words as written, and equations, in reading order.
+TokenStream = Iterable[str | EquationToken | Equation]
+#: An article, or its name, its collection and its stream.
+ArticleSource = Article | tuple[str, str, TokenStream]
 
 
 @dataclass
@@ -73,7 +86,7 @@ class Corpus:
     @classmethod
     def build(
         cls,
-        articles: Iterable[tuple[str, str, Stream]],
+        articles: Iterable[ArticleSource],
         rules: Rules | None = None,
         *,
         numbering: str = "display",
@@ -91,7 +104,7 @@ class Corpus:
         tag = vocabulary.paper_tagger(rules.tagger) if rules.kind == "paper" else None
         with tempfile.TemporaryFile() as spool, tempfile.TemporaryFile() as other:
             raw = _Raw(rules.kind, spool)
-            for name, collection, stream in articles:
+            for name, collection, stream in map(_parts, articles):
                 if name in leave_out:
                     skipped += 1
                 else:
@@ -119,7 +132,7 @@ class Corpus:
         }
         return made
 
-    def encode(self, articles: Iterable[tuple[str, str, Stream]]) -> Self:
+    def encode(self, articles: Iterable[ArticleSource]) -> Self:
         """Other articles in the words of this corpus, to be folded into what was learned from it.
 
         Types and units that this one has keep their numbers, new ones come after. Where this one
@@ -131,7 +144,7 @@ class Corpus:
             raw.units = {unit: index for index, unit in enumerate(self.units)}
             raw.bags.extend(self.unit_ids.tolist())
             raw.sizes.extend(np.diff(self.unit_starts).tolist())
-            for name, collection, stream in articles:
+            for name, collection, stream in map(_parts, articles):
                 raw.add(name, collection, stream, self.settings["numbering"])
             known = {word: index for index, word in enumerate(self.words)}
             raw.count()
@@ -253,7 +266,7 @@ class _Raw:
     def words(self) -> list[str]:
         return list(self.ids)
 
-    def add(self, name: str, collection: str, stream: Stream, numbering: str) -> None:
+    def add(self, name: str, collection: str, stream: TokenStream, numbering: str) -> None:
         """Take in one article."""
         text, pending, positions = array("i"), list[str](), array("q")
         for ordinal, item in _numbered(stream):
@@ -281,7 +294,7 @@ class _Raw:
             self.lower.append(self.ids.setdefault(word.lower(), len(self.ids)))
         return index
 
-    def _equation(self, formula: Formula, name: str) -> None:
+    def _equation(self, formula: EquationToken, name: str) -> None:
         type_ = self.forms.setdefault(formula.form, len(self.forms))
         if type_ == len(self.sizes):
             self.bags.extend(self.units.setdefault(u, len(self.units)) for u in formula.units)
@@ -410,9 +423,16 @@ def _mapped(file: IO[bytes]) -> Ids:
     return np.asarray(np.memmap(file, np.int32, "r")) if file.tell() else np.empty(0, np.int32)
 
 
-def _numbered(stream: Stream) -> Iterable[tuple[int, str | Formula]]:
+def _parts(article: ArticleSource) -> tuple[str, str, TokenStream]:
+    """Name, collection and stream of an article."""
+    if isinstance(article, Article):
+        return article.name, article.collection, article.stream()
+    return article
+
+
+def _numbered(stream: TokenStream) -> Iterable[tuple[int, str | EquationToken]]:
     """Each item with the number of equations up to it: an equation with its own ordinal."""
     ordinal = 0
     for item in stream:
         ordinal += not isinstance(item, str)
-        yield ordinal, item
+        yield ordinal, EquationToken.of(item) if isinstance(item, Equation) else item

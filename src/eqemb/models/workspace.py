@@ -26,7 +26,7 @@ import numpy as np
 
 from eqemb.article import read_tokens
 from eqemb.corpus import split as splits
-from eqemb.corpus.corpus import VERSION, Corpus, Formula, Stream
+from eqemb.corpus.corpus import VERSION, Corpus, EquationToken, TokenStream
 from eqemb.corpus.split import Split
 from eqemb.corpus.vocabulary import STOP_WORDS, Rules
 from eqemb.errors import UsageError
@@ -117,7 +117,7 @@ def _keep(made: Corpus | Split, path: Path) -> None:
 _WITHIN = "(?1 = 'all' OR s.collection = ?1)"
 
 
-def _articles(library: OpenLibrary, collection: str) -> Iterator[tuple[str, str, Stream]]:
+def _articles(library: OpenLibrary, collection: str) -> Iterator[tuple[str, str, TokenStream]]:
     """Articles as a corpus takes them, one at a time."""
     records = library.records
     names = [unit for (unit,) in records.rows("SELECT unit FROM units ORDER BY id")]
@@ -131,7 +131,7 @@ def _articles(library: OpenLibrary, collection: str) -> Iterator[tuple[str, str,
             key,
         )
         formulas = [
-            Formula(
+            EquationToken(
                 form,
                 [names[unit] for unit in array("i", units)],
                 f"{name}#{ordinal}",
@@ -142,7 +142,7 @@ def _articles(library: OpenLibrary, collection: str) -> Iterator[tuple[str, str,
         yield name, group, _stream(text, formulas)
 
 
-def _stream(text: str, formulas: list[Formula]) -> Iterator[str | Formula]:
+def _stream(text: str, formulas: list[EquationToken]) -> Iterator[str | EquationToken]:
     """Words and equations in reading order."""
     words, places = read_tokens(text)
     at = 0

@@ -205,7 +205,7 @@ def test_words_as_written_reach_the_tagger(monkeypatch: pytest.MonkeyPatch) -> N
 def test_articles_as_read_make_the_corpus_of_a_library() -> None:
     """Articles, and what `Article.stream` yields, are taken as they are."""
     place: dict[str, Any] = {"display": 1, "file": "a.tex", "line": 1, "end_line": 1}
-    source = {"environment": "equation", "latex": "x+y", "expanded": "x+y"}
+    source: dict[str, Any] = {"environment": "equation", "latex": "x+y", "expanded": "x+y"}
     equation = Equation("a", 1, numbered=True, number="1", labels=[], **place, **source)
     article = Article(
         "a", "a.tex", "nlp", text=f"neural {EQUATION_MARK} models", equations=[equation]

@@ -590,7 +590,7 @@ def test_a_device_given_to_fit_is_one_of_the_settings(corpus: Corpus, split: Spl
     there = BernoulliEmbeddings(**SMALL | {"device": "torch"})
     assert made["identity"] == there.identity(corpus, split, 0)
     assert model.device == "cpu"
-    with pytest.raises(UsageError, match="say 'auto'"):
+    with pytest.raises(UsageError, match="must be 'auto'"):
         model.fit(corpus, split, device="gpu")
 
 

@@ -429,6 +429,37 @@ def test_wrong_settings_are_refused(wrong: dict[str, Any]) -> None:
         EqEmbU().set_params(**wrong)
 
 
+@pytest.mark.parametrize("model", [BernoulliEmbeddings, EqEmb, EqEmbU, EqEmbH, GloVe, Cbow])
+@pytest.mark.parametrize("value", [float("nan"), 4.0, "16", None, True, np.float32(2)])
+def test_integers_are_integers(model: type[Model], value: Any) -> None:
+    """A float, a string or nothing is refused in one sentence, not by a bare TypeError."""
+    for name in ("dim", "window", "iterations", "negatives", "equation_window", "unit_window"):
+        if hasattr(model, name):
+            with pytest.raises(UsageError, match=f"^{name} must be an integer"):
+                model(**{name: value})
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf"), "0.1", None, True])
+def test_numbers_are_finite_numbers(value: Any) -> None:
+    """So are rates and weights."""
+    wrong: list[tuple[type[Model], str]] = [
+        (EqEmbH, "rate"), (EqEmbH, "equation_rate"), (EqEmbU, "rho_rate"), (EqEmbH, "init"),
+        (EqEmbH, "unit_weight"), (GloVe, "x_max"), (GloVe, "power"), (GloVe, "rate"),
+        (EqEmb, "zero_weight"),
+    ]  # fmt: skip
+    for model, name in wrong:
+        with pytest.raises(UsageError, match=f"^{name} must be "):
+            model(**{name: value})
+
+
+def test_seed_and_threads_are_checked(corpus: Corpus) -> None:
+    """Before training begins."""
+    with pytest.raises(UsageError, match="seed must be an integer"):
+        BernoulliEmbeddings().fit(corpus, seed=1.5)  # type: ignore[arg-type]
+    with pytest.raises(UsageError, match="threads must be an integer"):
+        BernoulliEmbeddings().fit(corpus, threads=0)
+
+
 def test_parameters_in_the_manner_of_scikit_learn() -> None:
     """What get_params gives, the constructor takes."""
     model = EqEmbU(dim=7).set_params(window=8)
@@ -506,7 +537,7 @@ def test_batches_follow_the_text_and_the_device() -> None:
 
 
 @pytest.mark.parametrize(
-    ("settings", "said"), [({"device": "gpu"}, "'cuda'"), ({"memory": 0}, "some bytes")]
+    ("settings", "said"), [({"device": "gpu"}, "'cuda'"), ({"memory": 0}, "at least 1")]
 )
 def test_devices_that_are_none_are_refused(settings: dict[str, Any], said: str) -> None:
     """With what can be said instead."""

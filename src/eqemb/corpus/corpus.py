@@ -22,9 +22,10 @@ from numpy.typing import NDArray
 
 from eqemb.article import Article, Equation
 from eqemb.corpus import phrases, vocabulary
+from eqemb.corpus.checks import check_choice
 from eqemb.corpus.phrases import Pairs
 from eqemb.corpus.vocabulary import Mask, Removed, Rules
-from eqemb.errors import EqembError, UsageError
+from eqemb.errors import EqembError
 from eqemb.formula import layout
 from eqemb.storage import array_file, atomic
 
@@ -97,8 +98,7 @@ class Corpus:
         Words wait in a temporary file (TMPDIR says where) until it is chosen, so that memory grows
         with the vocabulary and the equations, not with the text.
         """
-        if numbering not in ("display", "numbered"):
-            raise UsageError(f"numbering={numbering!r}: say 'display' or 'numbered'")
+        check_choice("numbering", numbering, ("display", "numbered"))
         rules = rules or Rules()
         skipped, table = 0, []
         tag = vocabulary.paper_tagger(rules.tagger) if rules.kind == "paper" else None

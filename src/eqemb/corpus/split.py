@@ -14,6 +14,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from eqemb.corpus.checks import check_even, check_integer
 from eqemb.corpus.corpus import Corpus, Ids, Pointers
 from eqemb.errors import UsageError, writing
 from eqemb.kernels import draws
@@ -60,10 +61,10 @@ class Settings:
     negatives: int = 20
 
     def __post_init__(self) -> None:
-        if self.window < 2 or self.window % 2:
-            raise UsageError(f"window={self.window}: say an even number, half before, half after")
-        if self.negatives < 1 or self.singletons < 0:
-            raise UsageError("a split needs at least one negative, and no less than no singletons")
+        check_integer("seed", self.seed, 0)
+        check_integer("singletons", self.singletons, 0)
+        check_even("window", self.window, 1000)
+        check_integer("negatives", self.negatives)
 
 
 @dataclass(frozen=True)

@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from eqemb.corpus.checks import check_choice, check_flag, check_integer, check_number
 from eqemb.errors import UsageError
 
 Counts = NDArray[np.int64]
@@ -86,24 +87,17 @@ class Rules:
 
     def __post_init__(self) -> None:
         if not isinstance(self.stop_words, bool):
-            if isinstance(self.stop_words, str):
-                raise UsageError(f"stop_words={self.stop_words!r}: give words, or read_stop_words")
-            listed = tuple(sorted({word.lower() for word in self.stop_words}))
-            object.__setattr__(self, "stop_words", listed)  # one spelling of one list
-        if self.kind not in ("plain", "paper"):
-            raise UsageError(f"vocabulary {self.kind!r}: say 'plain' or 'paper'")
-        for name in ("min_count", "top"):
-            value = getattr(self, name)
-            if value != "auto" and (not isinstance(value, int) or value < 0):
-                raise UsageError(f"{name}={value!r}: say 'auto' or a whole number")
-        if self.min_length < 1 or self.abbreviations < 0:
-            raise UsageError("min_length must be at least 1 and abbreviations at least 0")
-        if self.tagger not in ("hanta", "nltk"):
-            raise UsageError(f"tagger={self.tagger!r}: say 'hanta' or 'nltk'")
-        if self.tag_occurrences < 1 or not 0 <= self.tag_share <= 1:
-            raise UsageError("tag_occurrences must be at least 1 and tag_share from 0 to 1")
-        if not self.phrase_threshold > 0:
-            raise UsageError(f"phrase_threshold={self.phrase_threshold}: must be above 0")
+            object.__setattr__(self, "stop_words", _word_list(self.stop_words))
+        check_choice("kind", self.kind, ("plain", "paper"))
+        check_integer("min_count", self.min_count, 0, auto=True)
+        check_integer("top", self.top, 0, auto=True)
+        check_integer("min_length", self.min_length)
+        check_integer("abbreviations", self.abbreviations, 0)
+        check_choice("tagger", self.tagger, ("hanta", "nltk"))
+        check_integer("tag_occurrences", self.tag_occurrences)
+        check_number("tag_share", self.tag_share, 0, 1)
+        check_flag("phrases", self.phrases)
+        check_number("phrase_threshold", self.phrase_threshold, above=True)
 
     def as_dict(self) -> dict[str, Any]:
         """The settings, as they are saved; a list of stop words by its hash."""
@@ -125,6 +119,19 @@ class Rules:
         if self.min_count != "auto":
             return int(self.min_count)
         return min(10, max(2, round(10 * total / 300_000)))
+
+
+def _word_list(words: Any) -> tuple[str, ...]:
+    """Stop words in lower case, sorted: the same list has one spelling."""
+    listed: list[Any] = (
+        [None] if isinstance(words, str) or not isinstance(words, Iterable) else [*words]
+    )
+    if not all(isinstance(word, str) for word in listed):
+        raise UsageError(
+            "stop_words must be True, False or a collection of words, not"
+            f" {words!r}: read_stop_words(path) reads a file"
+        )
+    return tuple(sorted({word.lower() for word in listed}))
 
 
 def read_stop_words(path: Path) -> tuple[str, ...]:

@@ -23,6 +23,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from eqemb.corpus.checks import check_flag
 from eqemb.corpus.corpus import Corpus, Ids, Pointers
 from eqemb.corpus.split import VALIDATION, Split, Stream, contexts, training_stream
 from eqemb.errors import UsageError
@@ -101,6 +102,7 @@ class Gensim(Model):
 
     def _check(self) -> None:
         super()._check()
+        check_flag("mean", self.mean)
         if find_spec("gensim") is None:
             raise UsageError(f"{self.name} needs gensim: pip install 'eqemb[baselines]'")
 

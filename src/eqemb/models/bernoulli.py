@@ -22,6 +22,13 @@ from typing import Any, ClassVar, NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from eqemb.corpus.checks import (
+    check_choice,
+    check_even,
+    check_flag,
+    check_integer,
+    check_number,
+)
 from eqemb.corpus.corpus import Corpus, Ids
 from eqemb.corpus.split import VALIDATION, Split, Stream, contexts, training_stream
 from eqemb.errors import EqembError, UsageError
@@ -51,7 +58,7 @@ _MOST = {"dim": 10_000, "negatives": 1000, "window": 1000}
 _READINGS = {"softmax": likelihood.predictive, "logistic": likelihood.logistic}
 _LARGE = 2_000_000  # words
 _BATCHES = {"cuda": 262_144}  # the largest of their own accord; elsewhere 16,384
-_DEVICES = ("auto", "cpu", "cuda", "torch", "reference")
+_TEST_DEVICES = ("torch", "reference")  # slow, and the same arithmetic as the others
 MACHINE = ("device", "deterministic", "memory")  # settings that say where, and not what
 PROGRAM = 200_000_000  # bytes of Python, NumPy, SciPy and numba before any data
 
@@ -95,6 +102,8 @@ class Model:
     name: ClassVar[str]
     judged: ClassVar[str]
     """The watch whose score is the model's."""
+    automatic: ClassVar[tuple[str, ...]] = ()
+    """Rates that may be "auto"."""
 
     dim: int = 100
     window: int = 4
@@ -117,29 +126,19 @@ class Model:
 
     def _check(self) -> None:
         for name in ("dim", "negatives", "iterations", "patience", "batch", "block"):
-            value = getattr(self, name, 1)
-            if name in ("batch", "block") and value == "auto":
-                continue
-            if not isinstance(value, int) or not 1 <= value <= _MOST.get(name, value):
-                limit = f" to {_MOST[name]:,}" if name in _MOST else " on"
-                raise UsageError(f"{name}={value!r}: must be a whole number from 1{limit}")
+            if hasattr(self, name):
+                auto = name in ("batch", "block")
+                check_integer(name, getattr(self, name), 1, _MOST.get(name), auto=auto)
         for name in ("window", "equation_window", "unit_window"):
-            value = getattr(self, name, 2)
-            if value < 2 or value % 2 or value > _MOST["window"]:
-                raise UsageError(
-                    f"{name}={value}: must be even, half before and half after, and no more than"
-                    f" {_MOST['window']:,}"
-                )
+            if hasattr(self, name):
+                check_even(name, getattr(self, name), _MOST["window"])
         for name in ("rate", "equation_rate", "rho_rate"):
-            value = getattr(self, name, 1.0)
-            if name == "rate" and value == "auto" and isinstance(self, BernoulliEmbeddings):
-                continue
-            if isinstance(value, str) or not 0 < value < math.inf:
-                raise UsageError(f"{name}={value}: must be a number above 0")
-        if self.reading not in _READINGS:
-            raise UsageError(f"reading={self.reading!r}: say 'softmax' or 'logistic'")
-        if self.equations not in ("ignored", "tokens"):
-            raise UsageError(f"equations={self.equations!r}: say 'ignored' or 'tokens'")
+            if hasattr(self, name) and not (
+                name in self.automatic and getattr(self, name) == "auto"
+            ):
+                check_number(name, getattr(self, name), above=True)
+        check_choice("reading", self.reading, tuple(_READINGS))
+        check_choice("equations", self.equations, ("ignored", "tokens"))
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:  # noqa: FBT001, FBT002
         """The settings, as scikit-learn asks for them."""
@@ -170,6 +169,8 @@ class Model:
         `callback(iteration, seconds, loss, validation)` is called after each iteration. `device`
         stands in for the model's own.
         """
+        check_integer("seed", seed, 0)
+        check_integer("threads", threads)
         self.check(corpus)
         with self._on(device), np.errstate(all="ignore"):
             config = self._config(corpus, split, seed)
@@ -293,6 +294,7 @@ class BernoulliEmbeddings(Model):
 
     name: ClassVar[str] = "b-emb"
     judged: ClassVar[str] = "words"
+    automatic: ClassVar[tuple[str, ...]] = ("rate",)
 
     rate: float | str = "auto"
     """Of Adagrad's steps; "auto" = 0.1 / sqrt(window), since wider contexts have larger sums."""
@@ -321,8 +323,7 @@ class BernoulliEmbeddings(Model):
         return made
 
     def __post_init__(self) -> None:
-        if self.preset not in ("", "paper"):
-            raise UsageError(f"preset must be 'paper' or empty, not {self.preset!r}")
+        check_choice("preset", self.preset, ("paper", ""))
         if self.preset:
             for entry in fields(self):
                 if entry.name in PAPER and entry.name not in self.__dict__["_passed"]:
@@ -343,12 +344,16 @@ class BernoulliEmbeddings(Model):
 
     def _check(self) -> None:
         super()._check()
-        if self.weight < 0:
-            raise UsageError(f"zero_weight={self.zero_weight}: must be no less than 0")
-        if self.device not in _DEVICES:
-            raise UsageError(f"device={self.device!r}: say 'auto', 'cpu' or 'cuda'")
-        if self.memory is not None and self.memory < 1:
-            raise UsageError(f"memory={self.memory}: must be some bytes")
+        if isinstance(self.zero_weight, str):
+            check_choice("zero_weight", self.zero_weight, ("sum", "mean"), "a number")
+        else:
+            check_number("zero_weight", self.zero_weight)
+        check_number("init", self.init)
+        if self.device not in _TEST_DEVICES:
+            check_choice("device", self.device, ("auto", "cpu", "cuda"))
+        check_flag("deterministic", self.deterministic)
+        if self.memory is not None:
+            check_integer("memory", self.memory)
 
     def described(self) -> dict[str, Any]:
         """The settings as they are saved; where it was trained only if that changed the result."""
@@ -397,10 +402,7 @@ class BernoulliEmbeddings(Model):
     def weight(self) -> float:
         """The weight of a zero as a number."""
         if isinstance(self.zero_weight, str):
-            named = {"sum": 1.0, "mean": 1.0 / self.negatives}
-            if self.zero_weight not in named:
-                raise UsageError(f"zero_weight={self.zero_weight!r}: say 'sum', 'mean' or a number")
-            return named[self.zero_weight]
+            return {"sum": 1.0, "mean": 1.0 / self.negatives}[self.zero_weight]
         return float(self.zero_weight)
 
     def estimate(self, corpus: Corpus, *, threads: int = 1, probe: bool = True) -> Estimate:

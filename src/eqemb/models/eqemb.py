@@ -13,6 +13,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from eqemb.corpus.checks import check_choice, check_number
 from eqemb.corpus.corpus import Corpus, Ids
 from eqemb.corpus.split import VALIDATION, Split, contexts
 from eqemb.errors import UsageError
@@ -30,7 +31,7 @@ from eqemb.models.bernoulli import (
 )
 from eqemb.models.checkpoint import Watch
 from eqemb.models.embeddings import Embeddings, load_words
-from eqemb.models.features import Bags, Members
+from eqemb.models.features import POOLING, Bags, Members
 
 __all__ = ["PAPER", "BernoulliEmbeddings", "EqEmb", "EqEmbH", "EqEmbU"]
 
@@ -79,12 +80,10 @@ class EqEmb(BernoulliEmbeddings):
         size = self._given.words.vector_size if self._given else self.dim
         if size != self.dim:
             raise UsageError(f"given words have {size} numbers: say dim={size}, not {self.dim}")
-        if self.control not in self.controls:
-            said = " or ".join(map(repr, filter(None, self.controls)))
-            hint = f"say {said}, or leave it out" if said else f"{self.name} has none"
-            raise UsageError(f"control={self.control!r}: {hint}")
-        if self.passes not in ("two", "joint"):
-            raise UsageError(f"passes={self.passes!r}: say 'two' or 'joint'")
+        if self.control and self.controls == ("",):
+            raise UsageError(f"{self.name} has no control: leave control={self.control!r} out")
+        check_choice("control", self.control, self.controls)
+        check_choice("passes", self.passes, ("two", "joint"))
         if self.passes == "joint" and self._given:
             raise UsageError("passes='joint' learns words anew: say 'two' where words are given")
         if self.equations != "ignored":
@@ -323,10 +322,8 @@ class EqEmbU(EqEmb):
 
     def _check(self) -> None:
         super()._check()
-        if self.unit_pooling not in ("sum", "mean", "root"):
-            raise UsageError(f"unit_pooling={self.unit_pooling!r}: say 'sum', 'mean' or 'root'")
-        if self.unit_alpha not in ("words", "joint", "apart"):
-            raise UsageError(f"unit_alpha={self.unit_alpha!r}: say 'words', 'joint' or 'apart'")
+        check_choice("unit_pooling", self.unit_pooling, tuple(POOLING))
+        check_choice("unit_alpha", self.unit_alpha, ("words", "joint", "apart"))
 
     def check(self, corpus: Corpus) -> None:
         """Refuse a corpus without units."""
@@ -450,12 +447,10 @@ class EqEmbH(EqEmb):
 
     def _check(self) -> None:
         super()._check()
-        if self.unit_pooling not in ("sum", "mean", "root"):
-            raise UsageError(f"unit_pooling={self.unit_pooling!r}: say 'sum', 'mean' or 'root'")
+        check_choice("unit_pooling", self.unit_pooling, tuple(POOLING))
         weights = {name: value for name, value in vars(self).items() if name in _WEIGHTS}
         for name, value in weights.items():
-            if value < 0:
-                raise UsageError(f"{name}={value}: must be no less than 0")
+            check_number(name, value)
         if not any(weights.values()):
             raise UsageError(f"all of {', '.join(_WEIGHTS)} are 0: nothing is left of the equation")
 

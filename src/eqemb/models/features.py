@@ -16,6 +16,9 @@ from eqemb.formula.tree import unit_type
 from eqemb.kernels import draws
 from eqemb.kernels.arrays import Contexts, Floats, Near, Offsets, Text
 
+#: Unit pooling: the sum of the units' vectors times their number to this power.
+POOLING = {"sum": 0.0, "mean": -1.0, "root": -0.5}
+
 
 class Bags(NamedTuple):
     """Which rows each equation id is made of, and how they are pooled."""
@@ -55,7 +58,7 @@ def single(size: int) -> Bags:
 def pooled(starts: Pointers, ids: Ids, rows: int, pooling: str) -> Bags:
     """Equations as bags of units: their sum, mean, or sum over the root of their number."""
     size = np.maximum(np.diff(starts), 1).astype(np.float64)
-    scale = size ** {"sum": 0.0, "mean": -1.0, "root": -0.5}[pooling]
+    scale = size ** POOLING[pooling]
     return Bags(starts, ids, scale.astype(np.float32), rows)
 
 

@@ -14,9 +14,9 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from eqemb.corpus.checks import check_flag, check_number
 from eqemb.corpus.corpus import Corpus, Ids
 from eqemb.corpus.split import VALIDATION, Split, Stream, contexts, training_stream
-from eqemb.errors import UsageError
 from eqemb.kernels import draws
 from eqemb.kernels.arrays import GRID, Biased, Floats, PairRule
 from eqemb.models import features, likelihood
@@ -49,10 +49,9 @@ class GloVe(Model):
 
     def _check(self) -> None:
         super()._check()
-        if self.x_max <= 0 or self.power < 0:
-            raise UsageError(
-                f"x_max={self.x_max}, power={self.power}: must be above 0, and no less than 0"
-            )
+        check_number("x_max", self.x_max, above=True)
+        check_number("power", self.power)
+        check_flag("bias", self.bias)
 
     def estimate(self, corpus: Corpus, *, threads: int = 1, probe: bool = True) -> Estimate:
         """What training will need; `probe` counts pairs and times a chunk of them."""

@@ -26,6 +26,7 @@ import numpy as np
 
 from eqemb.article import read_tokens
 from eqemb.corpus import split as splits
+from eqemb.corpus.checks import check_choice, check_flag
 from eqemb.corpus.corpus import VERSION, Corpus, EquationToken, TokenStream
 from eqemb.corpus.split import Split
 from eqemb.corpus.vocabulary import STOP_WORDS, Rules
@@ -76,6 +77,10 @@ class Choice:
     numbering: str = "display"
     duplicates: bool = False
     """Whether documents that nearly repeat another of the collection are kept."""
+
+    def __post_init__(self) -> None:
+        check_choice("numbering", self.numbering, ("display", "numbered"))
+        check_flag("duplicates", self.duplicates)
 
     def described(self, library: OpenLibrary) -> dict[str, Any]:
         """Everything that decides what is in the corpus."""

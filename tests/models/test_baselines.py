@@ -19,7 +19,7 @@ from eqemb.corpus.corpus import Corpus, EquationToken
 from eqemb.corpus.split import TEST, VALIDATION, Settings, Split, contexts, training_stream
 from eqemb.errors import UsageError
 from eqemb.evaluation import heldout
-from eqemb.models import baselines, likelihood, workspace
+from eqemb.models import baselines, likelihood, registry
 from eqemb.models.baselines import CUT, Cbow, Gensim, ParagraphVectors, Tags, Texts, paragraphs
 from eqemb.models.embeddings import Embeddings
 from models.test_models import purity
@@ -407,11 +407,11 @@ def test_parameters_in_the_manner_of_scikit_learn() -> None:
 @needs_gensim
 def test_baselines_by_their_names_on_the_command_line() -> None:
     """What they do not have is refused."""
-    assert workspace.make_model("cbow", {"dim": 7}) == Cbow(dim=7, equations="tokens")
-    made = workspace.make_model("pv-dm", {"equation_window": 8, "negatives": 5})
+    assert registry.create("cbow", {"dim": 7}) == Cbow(dim=7, equations="tokens")
+    made = registry.create("pv-dm", {"equation_window": 8, "negatives": 5})
     assert made == ParagraphVectors(equation_window=8, negatives=5)
     with pytest.raises(UsageError, match="no --equation-window"):
-        workspace.make_model("cbow", {"equation_window": 8})
+        registry.create("cbow", {"equation_window": 8})
 
 
 @needs_gensim

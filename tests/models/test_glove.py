@@ -19,7 +19,7 @@ from eqemb.corpus.split import TEST, Settings, Split, contexts, training_stream
 from eqemb.errors import EqembError, UsageError
 from eqemb.kernels import cpu, reference
 from eqemb.kernels.arrays import GRID, Biased, Counts, PairRule, Pairs
-from eqemb.models import features, likelihood, workspace
+from eqemb.models import features, likelihood, registry
 from eqemb.models.embeddings import Embeddings
 from eqemb.models.glove import GloVe, context_mean, initial
 from models.test_models import purity
@@ -415,9 +415,9 @@ def test_parameters_in_the_manner_of_scikit_learn() -> None:
 
 def test_glove_by_its_name_on_the_command_line() -> None:
     """Equations are tokens, as in the paper's table; what it does not have is refused."""
-    assert workspace.make_model("glove", {"dim": 7}) == GloVe(dim=7, equations="tokens")
+    assert registry.create("glove", {"dim": 7}) == GloVe(dim=7, equations="tokens")
     with pytest.raises(UsageError, match="no --negatives"):
-        workspace.make_model("glove", {"negatives": 5})
+        registry.create("glove", {"negatives": 5})
 
 
 # The authors' program

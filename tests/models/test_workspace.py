@@ -19,7 +19,7 @@ from eqemb.cli import train as learning
 from eqemb.corpus.vocabulary import Rules
 from eqemb.errors import EqembError, UsageError
 from eqemb.facade.library import Library
-from eqemb.models import workspace
+from eqemb.models import registry, workspace
 from few_articles import DEMO, FEW, copy_articles
 from synthetic import Run, papers
 
@@ -205,13 +205,13 @@ def test_memory_is_said_in_gigabytes(
     run: Run, library: Path, said: str, code: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """As bytes it is a setting of the model; none is refused."""
-    seen, make = [], workspace.make_model
+    seen, make = [], registry.create
 
     def watched(name: str, settings: dict[str, Any]) -> Any:
         seen.append(settings["memory"])
         return make(name, settings)
 
-    monkeypatch.setattr(workspace, "make_model", watched)
+    monkeypatch.setattr(registry, "create", watched)
     done = run("train", library, "--memory", said, "--device", "cpu", "--dry-run")
     assert done.code == code, done.err
     assert seen == ([500_000_000] if code == 0 else [])

@@ -10,6 +10,7 @@ import typer
 
 from eqemb.cli.console import Json, LibraryPath, app, busy, print_json, say
 from eqemb.errors import UsageError
+from eqemb.models import registry
 
 Collection = Annotated[
     str, typer.Option("--collection", help="A sub-folder of the papers, or all of them.")
@@ -123,14 +124,13 @@ def _print_corpus(collection: str, corpus: Any) -> None:
     )
 
 
-_MODELS = "words, b-emb, eqemb, eqemb-u, eqemb-h, glove, cbow or pv-dm (extra `baselines`)."
 Setting = typer.Option
 
 
 @app.command()
 def train(
     library: LibraryPath,
-    model: Annotated[str, Setting("--model", help=_MODELS)] = "eqemb-u",
+    model: Annotated[str, Setting("--model", help=registry.listed() + ".")] = "eqemb-u",
     collection: Collection = "all",
     dim: Annotated[int, Setting("--dim", help="K, numbers in a vector.")] = 100,
     window: Annotated[int, Setting("--window", help="W, context words of a word.")] = 4,
@@ -211,7 +211,7 @@ def train(
         "words": words, "device": device, "deterministic": deterministic or None,
         "memory": _bytes(memory),
     }  # fmt: skip
-    made = workspace.make_model(model, {key: v for key, v in given.items() if v is not None})
+    made = registry.create(model, {key: v for key, v in given.items() if v is not None})
     if plot is not None:
         plots.check(plot)
     name = name or (model if collection == workspace.ALL else f"{model}-{collection}")

@@ -9,7 +9,6 @@ equations that occur once can be told from others.
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from importlib.util import find_spec
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -18,13 +17,12 @@ from numpy.typing import NDArray
 from eqemb.corpus.corpus import Corpus
 from eqemb.corpus.split import TEST, VALIDATION, Split
 from eqemb.evaluation.metrics import LEAST, spread
-from eqemb.models import likelihood
-from eqemb.models.baselines import Cbow, Gensim, ParagraphVectors
+from eqemb.models import likelihood, registry
 from eqemb.models.bernoulli import BernoulliEmbeddings, Model
 from eqemb.models.embeddings import Embeddings
-from eqemb.models.eqemb import EqEmb, EqEmbH, EqEmbU
-from eqemb.models.glove import GloVe
+from eqemb.models.eqemb import EqEmb
 from eqemb.models.likelihood import READINGS, Scored, chance
+from eqemb.models.registry import titled
 
 Values = dict[str, NDArray[np.float64]]
 Settings = dict[str, Any]
@@ -81,32 +79,42 @@ def _logistic(**settings: Any) -> dict[str, Settings]:
     return {"logistic": {"zero_weight": "mean", "rate": HALF} | settings}
 
 
+def _system(
+    name: str,
+    settings: Settings | None = None,
+    tuned: dict[str, Settings] | None = None,
+    *,
+    is_everywhere: bool = False,
+) -> System:
+    """A model of the registry with other settings."""
+    entry = registry.find(name)
+    return System(entry.kind, {**entry.settings, **(settings or {})}, tuned or {}, is_everywhere)
+
+
 _DOCUMENT = {"unit_weight": 0.0, "type_weight": 0.0, "own_weight": 0.0}
 #: What `benchmarks/settings.py` and `benchmarks/baselines.py` found best on validation words.
 SYSTEMS: dict[str, System] = {
-    "words": System(BernoulliEmbeddings, {}, _logistic()),
-    "b-emb": System(BernoulliEmbeddings, {"equations": "tokens"}, _logistic()),
-    "one": System(EqEmb, {"control": "one", "equation_rate": 0.4}, _logistic(equation_rate=0.2)),
-    "article": System(EqEmb, {"control": "article", "equation_rate": 0.4}, _logistic()),
-    "document": System(EqEmbH, _DOCUMENT, _logistic(equation_rate=0.1), is_everywhere=True),
-    "shuffled": System(EqEmbU, {"control": "shuffled"}, _logistic(equation_rate=0.5)),
-    "eqemb": System(EqEmb, {}, _logistic(equation_rate=0.1)),
-    "eqemb-u": System(EqEmbU, {}, _logistic(equation_rate=0.5)),
-    "eqemb-h": System(EqEmbH, {}, _logistic(equation_rate=0.1)),
-    "cbow": System(
-        Cbow, {"mean": False}, {"logistic": {"rate": 0.05, "negatives": 1, "mean": True}}
+    "words": _system("words", {}, _logistic()),
+    "b-emb": _system("b-emb", {}, _logistic()),
+    "one": _system("eqemb", {"control": "one", "equation_rate": 0.4}, _logistic(equation_rate=0.2)),
+    "article": _system("eqemb", {"control": "article", "equation_rate": 0.4}, _logistic()),
+    "document": _system("eqemb-h", _DOCUMENT, _logistic(equation_rate=0.1), is_everywhere=True),
+    "shuffled": _system("eqemb-u", {"control": "shuffled"}, _logistic(equation_rate=0.5)),
+    "eqemb": _system("eqemb", {}, _logistic(equation_rate=0.1)),
+    "eqemb-u": _system("eqemb-u", {}, _logistic(equation_rate=0.5)),
+    "eqemb-h": _system("eqemb-h", {}, _logistic(equation_rate=0.1)),
+    "cbow": _system(
+        "cbow", {"mean": False}, {"logistic": {"rate": 0.05, "negatives": 1, "mean": True}}
     ),
-    "pv-dm": System(
-        ParagraphVectors,
-        {"rate": 0.05},
-        {"logistic": {"rate": 0.025, "iterations": 40, "negatives": 1}},
+    "pv-dm": _system(
+        "pv-dm", {"rate": 0.05}, {"logistic": {"rate": 0.025, "iterations": 40, "negatives": 1}}
     ),
-    "glove": System(
-        GloVe,
-        {"equations": "tokens", "iterations": 50},
-        {"softmax": {"rate": 0.025}, "logistic": {"x_max": 3.0}},
+    "glove": _system(
+        "glove", {"iterations": 50}, {"softmax": {"rate": 0.025}, "logistic": {"x_max": 3.0}}
     ),
 }
+#: A model of the registry that is not tuned here takes part with its defaults.
+SYSTEMS |= {name: _system(name) for name in registry.MODELS if name not in SYSTEMS}
 
 
 class Row(NamedTuple):
@@ -142,22 +150,18 @@ ROWS = (
     Row("b-emb", "b-emb"),
     Row("b-emb, W-1 words", "b-emb", -1),
     Row("b-emb, W=E", "b-emb", as_wide=True),
-    Row("CBOW", "cbow"),
-    Row("PV-DM", "pv-dm"),
+    Row(titled("cbow"), "cbow"),
+    Row(titled("pv-dm"), "pv-dm"),
     Row("GloVe", "glove", scoring={"bias": False}),
     Row("GloVe, with bias", "glove", scoring={"bias": True}),
-    Row("EqEmb", "eqemb"),
-    Row("EqEmb-U", "eqemb-u"),
-    Row("EqEmb-H", "eqemb-h"),
+    *(Row(titled(name), name) for name in registry.OURS),
 )
 
 
 def installed(rows: Iterable[Row] = ROWS) -> tuple[Row, ...]:
     """The rows whose packages are there: CBOW and PV-DM need gensim."""
-    missing = find_spec("gensim") is None
-    return tuple(
-        row for row in rows if not (missing and issubclass(SYSTEMS[row.system].kind, Gensim))
-    )
+    missing = {name for name, entry in registry.MODELS.items() if not entry.is_installed}
+    return tuple(row for row in rows if row.system not in missing)
 
 
 @dataclass

@@ -27,15 +27,14 @@ from eqemb.article import Equation, read_tokens
 from eqemb.corpus.corpus import Corpus
 from eqemb.corpus.split import VALIDATION, Split
 from eqemb.errors import UsageError
-from eqemb.evaluation.rankers import TITLES, UnitOverlap, like
+from eqemb.evaluation.rankers import UnitOverlap, like
 from eqemb.facade.library import Library
 from eqemb.formula import layout
-from eqemb.models import workspace
+from eqemb.models import registry, workspace
 from eqemb.models.embeddings import Embeddings
-from eqemb.search.paper import PAIRS
 
-#: The columns of the page; `rankers` has their titles.
-MODELS = ("eqemb", "eqemb-u", "eqemb-h", "b-emb", "cbow", "glove", "pv-dm")
+#: The columns of the page.
+COLUMNS = (*registry.OURS, *registry.BASELINES)
 Near = list[tuple[int, float]]
 """Rows, nearest first, with a cosine or a distance."""
 
@@ -71,7 +70,7 @@ def read_queries(path: Path) -> Queries:
 class Neighbours:
     """A trained model, asked by the paper's pairings.
 
-    equation -> words       cosine in the matrices that `rankers.PAIRS` names
+    equation -> words       cosine in the matrices that `registry.sides` names
     equation -> equations   Euclidean distance of alpha_e
     words -> equations      cosine of the words' mean and the equation, sides as in the first
 
@@ -80,7 +79,7 @@ class Neighbours:
 
     def __init__(self, made: Embeddings) -> None:
         self.made = made
-        self._other, self._own = PAIRS.get(made.config["model"], ("alpha", "rho"))
+        self._other, self._own = registry.sides(made.config["model"])
 
     @cached_property
     def known(self) -> NDArray[np.bool_]:
@@ -139,7 +138,7 @@ def train(
     corpus: Corpus,
     collection: str = workspace.ALL,
     *,
-    names: Iterable[str] = MODELS,
+    names: Iterable[str] = COLUMNS,
     threads: int = 1,
     progress: Callable[[str], object] = lambda _: None,
 ) -> Trained:
@@ -148,14 +147,14 @@ def train(
     split = workspace.split(library, collection, corpus)
     found = Trained({}, {}, split)
     for name in names:
-        on_cpu = {"device": "cpu"} if hasattr(workspace.MODELS[name][0], "device") else {}
+        on_cpu = {"device": "cpu"} if hasattr(registry.find(name).kind, "device") else {}
         try:
-            model = workspace.make_model(name, on_cpu)
+            model = registry.create(name, on_cpu)
         except UsageError as error:  # defaults can lack nothing but gensim
-            found.missing[TITLES[name]] = str(error)
+            found.missing[registry.titled(name)] = str(error)
             continue
-        progress(TITLES[name])
-        found.models[TITLES[name]] = Neighbours(
+        progress(registry.titled(name))
+        found.models[registry.titled(name)] = Neighbours(
             workspace.trained_once(
                 model, corpus, split, folder, name, threads=threads, collection=collection
             )

@@ -26,8 +26,8 @@ from eqemb.index.encoder import Encode
 from eqemb.index.text import around, summed
 from eqemb.models import features, fold_in
 from eqemb.models.embeddings import Embeddings
+from eqemb.models.registry import sides, titled
 from eqemb.search.engine import EQUATION_PARTS, WORD_PARTS, Asked, Search, weighed
-from eqemb.search.paper import PAIRS
 from eqemb.search.query import Question
 
 WORDS, EQUATION = "words", "equation"
@@ -260,16 +260,6 @@ class SentenceEncoder:
 
 # ------------------------------------------------------------ models
 
-TITLES = {
-    "b-emb": "b-emb",
-    "cbow": "CBOW",
-    "glove": "GloVe",
-    "pv-dm": "PV-DM",
-    "eqemb": "EqEmb",
-    "eqemb-u": "EqEmb-U",
-    "eqemb-h": "EqEmb-H",
-}
-
 
 class ModelRanker:
     """A trained model, by the paper's pairing or by the other.
@@ -293,10 +283,10 @@ class ModelRanker:
     ) -> None:
         if model.config["corpus"] != corpus.sha256:
             raise UsageError(f"model {name!r} was trained on another corpus: train it again")
-        self.name = TITLES.get(name, name) + (" (other)" if other else "")
+        self.name = titled(name) + (" (other)" if other else "")
         self._model, self._overlap, self._other = model, overlap, other
         self._types = corpus.equation_types
-        word, equation = PAIRS.get(name, ("alpha", "rho"))
+        word, equation = sides(name)
         if other:
             swapped = {"alpha": "rho", "rho": "alpha"}
             word, equation = swapped[word], swapped[equation]

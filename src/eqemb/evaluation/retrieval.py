@@ -10,7 +10,6 @@ import re
 import tempfile
 import tomllib
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -49,13 +48,13 @@ from eqemb.evaluation.rankers import (
 from eqemb.facade.library import Library
 from eqemb.index.encoder import Encode, passages
 from eqemb.index.text import FIELDS, Wording, index_words
-from eqemb.models import workspace
+from eqemb.models import registry, workspace
 from eqemb.models.embeddings import Embeddings
 from eqemb.search.engine import Search
 
 DEPTH = 10
 DIM = 100
-MODELS = ("b-emb", "cbow", "glove", "pv-dm", "eqemb", "eqemb-u", "eqemb-h")
+COMPARED = (*registry.BASELINES, *registry.OURS)
 CONTROL = "document"
 EQUAL = {
     WORDS: ("BM25", "context means", "sentence encoder", "EqEmb", "EqEmb-U", "EqEmb-H"),
@@ -147,9 +146,11 @@ def train(
     CBOW and PV-DM are left out where there is no gensim.
     """
     made: dict[str, Embeddings] = {}
-    for name in ("words", *MODELS, CONTROL):
-        if name in ("cbow", "pv-dm") and find_spec("gensim") is None:
-            progress(f"{name} is left out, it needs gensim: pip install 'eqemb[baselines]'")
+    for name in ("words", *COMPARED, CONTROL):
+        entry = registry.MODELS.get(name)
+        if entry is not None and not entry.is_installed:
+            needed = f"needs {entry.requires}: pip install 'eqemb[{entry.extra}]'"
+            progress(f"{name} is left out, it {needed}")
             continue
         progress(f"model {name}")
         system = SYSTEMS[name]
@@ -204,7 +205,7 @@ def model_rankers(shelf: Shelf, models: dict[str, Embeddings]) -> list[Ranker]:
     overlap = UnitOverlap(shelf.corpus)
     found: list[Ranker] = [
         ModelRanker(name, models[name], shelf.corpus, overlap, other=other)
-        for name in MODELS
+        for name in COMPARED
         if name in models
         for other in (False, True)
     ]

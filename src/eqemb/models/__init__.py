@@ -1,10 +1,12 @@
 """Models that learn vectors for words, equations and units.
 
-Each name is loaded when it is first used: importing one model costs nothing for the others.
+Each class is imported when it is first used; `registry` lists them all.
 """
 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
+
+from eqemb.models import registry
 
 if TYPE_CHECKING:
     from eqemb.models.baselines import Cbow, ParagraphVectors
@@ -22,15 +24,8 @@ __all__ = [
     "ParagraphVectors",
 ]
 
-_MODULES = {
-    "BernoulliEmbeddings": "bernoulli",
-    "Cbow": "baselines",
-    "EqEmb": "eqemb",
-    "EqEmbH": "eqemb",
-    "EqEmbU": "eqemb",
-    "GloVe": "glove",
-    "ParagraphVectors": "baselines",
-}
+#: Class -> the module of this package that has it.
+_MODULES = {entry.class_name: entry.module for entry in registry.MODELS.values()}
 
 
 def __getattr__(name: str) -> Any:

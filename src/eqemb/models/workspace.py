@@ -32,29 +32,17 @@ from eqemb.corpus.split import Split
 from eqemb.corpus.vocabulary import STOP_WORDS, Rules
 from eqemb.errors import UsageError
 from eqemb.library.generations import OpenLibrary
-from eqemb.models.baselines import Cbow, ParagraphVectors
-from eqemb.models.bernoulli import BernoulliEmbeddings, Estimate, Model
+from eqemb.models import registry
+from eqemb.models.bernoulli import Estimate, Model
 from eqemb.models.checkpoint import Callback
 from eqemb.models.embeddings import Embeddings
-from eqemb.models.eqemb import EqEmb, EqEmbH, EqEmbU
-from eqemb.models.glove import GloVe
+from eqemb.models.eqemb import EqEmb
 from eqemb.models.likelihood import chance
 from eqemb.storage import array_file
 from eqemb.storage.locks import locked
 
 ALL = "all"
 _NAME = re.compile(r"[^./\\\s][^/\\]*")
-#: Name on the command line -> class and the settings that the name stands for.
-MODELS: dict[str, tuple[type[Model], dict[str, Any]]] = {
-    "words": (BernoulliEmbeddings, {}),
-    "b-emb": (BernoulliEmbeddings, {"equations": "tokens"}),
-    "eqemb": (EqEmb, {}),
-    "eqemb-u": (EqEmbU, {}),
-    "eqemb-h": (EqEmbH, {}),
-    "glove": (GloVe, {"equations": "tokens"}),
-    "cbow": (Cbow, {}),
-    "pv-dm": (ParagraphVectors, {}),
-}
 
 
 def collections(library: OpenLibrary) -> dict[str, int]:
@@ -364,7 +352,7 @@ def reopened(made: Embeddings) -> Model:
     """The model that was trained, ready to score again."""
     done = {"preset": "", "words": None}  # they have done their work
     settings = {name: done.get(name, value) for name, value in made.config["settings"].items()}
-    model = MODELS[made.config["model"]][0](**settings)
+    model = registry.find(made.config["model"]).kind(**settings)
     model.embeddings_ = made
     return model
 
@@ -426,18 +414,3 @@ def _keys(library: OpenLibrary, collection: str, settings: Mapping[str, Any]) ->
             (rules["min_count"], "auto"), (rules["top"], "auto"), (False, True)
         )
     }
-
-
-def make_model(name: str, settings: dict[str, Any]) -> Model:
-    """A model by its name on the command line; settings it does not have are refused."""
-    if name not in MODELS:
-        near = difflib.get_close_matches(name, MODELS, n=1)
-        hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(MODELS)}"
-        raise UsageError(f"no model {name!r}: {hint}")
-    kind, implied = MODELS[name]
-    known = kind().get_params()
-    for setting in settings:
-        if setting not in known:
-            option = setting.replace("_", "-")
-            raise UsageError(f"{name} has no --{option}: leave it out or take another model")
-    return kind(**(implied | settings))

@@ -20,10 +20,8 @@ from eqemb.errors import UsageError
 from eqemb.index.postings import load
 from eqemb.index.vectors import Meaning, lengthened
 from eqemb.models.embeddings import Embeddings
+from eqemb.models.registry import sides
 
-#: Words and equations in the matrices that were trained together, as the paper pairs them; a
-#: model that is not here pairs alpha of words with rho of equations.
-PAIRS = {"eqemb-u": ("rho", "alpha"), "pv-dm": ("rho", "alpha")}
 NO_MODEL = (
     "the library has no model: make it with `eqemb build`, without --no-model, from enough papers"
 )
@@ -39,7 +37,7 @@ class Paper:
         self.model, self._folder = model, folder
         if "alpha_equations" not in model.arrays:
             raise UsageError(f"{model!r} has no vectors of equations: the paper compares those")
-        self._word, self._equation = PAIRS.get(model.config["model"], ("alpha", "rho"))
+        self._word, self._equation = sides(model.config["model"])
         if f"{self._equation}_equations" not in model.arrays:
             self._word = self._equation = "alpha"
 

@@ -14,6 +14,7 @@ from eqemb.errors import EqembError
 from eqemb.models import features
 from eqemb.models.checkpoint import Attempt, Watch
 from eqemb.models.eqemb import interleaved
+from eqemb.models.pooling import pool_bags, single_bags, unit_bags
 
 ALL = Rules(min_count=1, top=0, min_length=1, stop_words=False)
 A, B = EquationToken("a", ["x", "y"]), EquationToken("b", ["y"])
@@ -32,7 +33,7 @@ def make() -> tuple[Corpus, Stream]:
 
 def single(corpus: Corpus) -> features.Members:
     """Every type has a row of its own."""
-    return features.Members(features.single(2), corpus.equation_types[:, None])
+    return features.Members(single_bags(2), corpus.equation_types[:, None])
 
 
 def test_words_near_equations() -> None:
@@ -86,8 +87,8 @@ def test_occurrences_are_sorted_by_type() -> None:
 @pytest.mark.parametrize(("pooling", "first"), [("sum", 3), ("mean", 1.5), ("root", 3 / 2**0.5)])
 def test_pooling(pooling: str, first: float) -> None:
     """The sum of two units, their mean, their sum over the root of two; no units, no vector."""
-    bags = features.pooled(np.array([0, 2, 2]), np.array([0, 1], np.int32), 2, pooling)
-    found = features.pool(np.array([[1], [2]], np.float32), bags)
+    bags = unit_bags(np.array([0, 2, 2]), np.array([0, 1], np.int32), 2, pooling)
+    found = pool_bags(np.array([[1], [2]], np.float32), bags)
     np.testing.assert_allclose(found[:, 0], [first, 0], rtol=1e-6)
 
 
@@ -105,7 +106,7 @@ def test_shuffled_units_are_the_same_bags_elsewhere() -> None:
 def test_units_as_a_text() -> None:
     """Every occurrence is an article of units."""
     corpus, stream = make()
-    bags = features.pooled(corpus.unit_starts, corpus.unit_ids, 2, "mean")
+    bags = unit_bags(corpus.unit_starts, corpus.unit_ids, 2, "mean")
     text, held = features.unit_texts(stream, bags, 0, hold_out=False)
     assert [corpus.units[unit] for unit in text.tokens] == ["x", "y", "y", "x", "y", "y", "y"]
     assert text.starts.tolist() == [0, 2, 3, 5, 6, 7]
@@ -117,7 +118,7 @@ def test_a_twentieth_of_types_is_held_out_of_units() -> None:
     size = 2000
     types = np.arange(size, dtype=np.int32)
     stream = make()[1]._replace(equation_types=types)
-    bags = features.single(size)
+    bags = single_bags(size)
     text, held = features.unit_texts(stream, bags, 0, hold_out=True)
     assert 60 < len(held.tokens) < 140
     assert sorted([*text.tokens, *held.tokens]) == types.tolist()

@@ -26,6 +26,7 @@ from eqemb.index.postings import load, new_array
 from eqemb.index.text import Wording
 from eqemb.library.database import Records
 from eqemb.models.embeddings import Embeddings
+from eqemb.models.pooling import UnitVectors
 
 #: Words on each side of an equation whose vectors are its context.
 REACH = 64
@@ -68,33 +69,22 @@ def index_meaning(records: Records, folder: Path, model: Embeddings) -> None:
 
 def _index_units(records: Records, folder: Path, model: Embeddings) -> None:
     """What each unit adds: its own vector, or the mean of its kind, and its kind's vector."""
-    settings = model.config["settings"]
-    own = np.float32(settings.get("unit_weight", 1.0)) * np.asarray(model.arrays["alpha_units"])
-    names = model.view("units").index_to_key
-    kinds: dict[str, int] = {}
-    kind_of = np.array([kinds.setdefault(unit_type(unit), len(kinds)) for unit in names], np.int64)
-    sums = np.zeros((len(kinds) + 1, own.shape[1]), np.float64)  # the last: kinds never met
-    np.add.at(sums, kind_of, own)
-    counts = np.bincount(kind_of, minlength=len(kinds) + 1)
-    backed = (sums / np.maximum(counts, 1)[:, None]).astype(np.float32)
-    shared = np.zeros_like(backed)
-    if "alpha_types" in model.arrays:  # EqEmb-H, in the order of their first units
-        weight = np.float32(settings["type_weight"])
-        shared[:-1] = weight * np.asarray(model.arrays["alpha_types"])
-    (folder / "meaning.kinds.txt").write_text("\n".join(kinds), "utf-8")
-    np.save(folder / "meaning.kinds.npy", backed + shared)
-    rows = model.view("units").key_to_index
+    units = UnitVectors(model)
+    types, shared = units.type_means.astype(np.float32), units.type_vectors
+    (folder / "meaning.kinds.txt").write_text("\n".join(units.types), "utf-8")
+    np.save(folder / "meaning.kinds.npy", types + shared)
     listed = records.rows("SELECT unit FROM units ORDER BY id")
 
     def vectors(part: range) -> Floats:
-        made = np.empty((len(part), own.shape[1]), np.float32)
+        made = np.empty((len(part), units.own.shape[1]), np.float32)
         for at, (unit,) in zip(range(len(part)), listed, strict=False):
-            row, kind = rows.get(unit), kinds.get(unit_type(unit), len(kinds))
-            made[at] = shared[kind] + (own[row] if row is not None else backed[kind])
+            row, kind = units.find(unit)
+            kind = -1 if kind is None else kind  # the last: types that the model never met
+            made[at] = shared[kind] + (types[kind] if row is None else units.own[row])
         return made
 
     count = next(records.rows("SELECT COUNT(*) FROM units"))[0]
-    _write(folder / "meaning.units.npy", vectors, count, own.shape[1])
+    _write(folder / "meaning.units.npy", vectors, count, units.own.shape[1])
 
 
 def _write(path: Path, make: Callable[[range], Floats], count: int, dim: int) -> None:

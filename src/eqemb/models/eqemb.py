@@ -31,7 +31,16 @@ from eqemb.models.bernoulli import (
 )
 from eqemb.models.checkpoint import Watch
 from eqemb.models.embeddings import Embeddings, load_words
-from eqemb.models.features import POOLING, Bags, Members
+from eqemb.models.features import Members
+from eqemb.models.pooling import (
+    POOLING,
+    Bags,
+    concatenate_bags,
+    pool_bags,
+    single_bags,
+    unit_bags,
+    unit_types,
+)
 
 __all__ = ["PAPER", "BernoulliEmbeddings", "EqEmb", "EqEmbH", "EqEmbU"]
 
@@ -151,7 +160,7 @@ class EqEmb(BernoulliEmbeddings):
             near = features.near(job.stream, members, self.equation_window)
 
             def step(iteration: int) -> dict[str, float]:
-                vectors, loss = features.pool(rows.vectors, members.bags), 0.0
+                vectors, loss = pool_bags(rows.vectors, members.bags), 0.0
                 rule = self._rule(job, WORDS, iteration)
                 with kernels.holding(words, rows) as (held, own):
                     for low in range(0, len(text.tokens), 16 * rule.batch):  # offsets are large
@@ -190,7 +199,7 @@ class EqEmb(BernoulliEmbeddings):
         """The rows that are learned, and which of them each occurrence has."""
         del seed
         ids, size = self._ids(corpus)
-        return Members(features.single(size), ids[:, None])
+        return Members(single_bags(size), ids[:, None])
 
     def _learn(self, job: Job) -> dict[str, NDArray[Any]]:
         words = self._learn_words(job)
@@ -346,7 +355,7 @@ class EqEmbU(EqEmb):
         starts, ids = corpus.unit_starts, corpus.unit_ids
         if self.control == "shuffled":
             starts, ids = features.shuffled(starts, ids, seed)
-        return features.pooled(starts, ids, len(corpus.units), pooling)
+        return unit_bags(starts, ids, len(corpus.units), pooling)
 
     def _learn_equations(self, job: Job, words: Vectors) -> dict[str, NDArray[Any]]:
         """The second pass: b_w over words near equations and b_u over units, interleaved."""
@@ -366,7 +375,7 @@ class EqEmbU(EqEmb):
         means = self._bags(corpus, job.seed, "mean")
         found = {"alpha": attempt.arrays["alpha_u"], "rho": attempt.arrays["rho_u"]}
         return {f"{side}_units": array for side, array in found.items()} | {
-            f"{side}_equations": features.pool(array, means) for side, array in found.items()
+            f"{side}_equations": pool_bags(array, means) for side, array in found.items()
         }
 
     def _iterate_units(self, job: Job, words: Vectors, members: Members) -> None:
@@ -468,14 +477,14 @@ class EqEmbH(EqEmb):
     def _parts(self, corpus: Corpus) -> dict[str, Bags]:
         """The rows of each part; all but articles have a bag for each type."""
         starts, ids, types = corpus.unit_starts, corpus.unit_ids, len(corpus.forms)
-        kinds, kind = features.unit_types(corpus.units)
-        units = features.pooled(starts, ids, len(corpus.units), self.unit_pooling)
+        kinds, kind = unit_types(corpus.units)
+        units = unit_bags(starts, ids, len(corpus.units), self.unit_pooling)
         typed = units._replace(ids=kind[ids], rows=len(kinds))
         parts = {
             "units": _weighted(units, self.unit_weight),
             "types": _weighted(typed, self.type_weight),
-            "own": _weighted(features.single(types), self.own_weight),
-            "articles": _weighted(features.single(len(corpus.articles)), self.article_weight),
+            "own": _weighted(single_bags(types), self.own_weight),
+            "articles": _weighted(single_bags(len(corpus.articles)), self.article_weight),
         }
         return {name: part for name, part in parts.items() if part.scale.any()}
 
@@ -492,7 +501,7 @@ class EqEmbH(EqEmb):
         if "articles" in parts:
             articles = (size * columns + np.arange(len(corpus.articles))).astype(np.int32)
         return Members(
-            features.joined(list(parts.values())),
+            concatenate_bags(list(parts.values())),
             ids.astype(np.int32),
             articles,
             corpus.equation_articles,
@@ -505,7 +514,7 @@ class EqEmbH(EqEmb):
             kept[f"alpha_{name}"] = np.ascontiguousarray(found["alpha"][at : at + part.rows])
             at += part.rows
             if name != "articles":
-                total += features.pool(kept[f"alpha_{name}"], part)
+                total += pool_bags(kept[f"alpha_{name}"], part)
         return kept | {"alpha_equations": total}
 
     def _rows_learned(self) -> Floats:

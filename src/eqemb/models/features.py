@@ -12,21 +12,9 @@ from scipy.sparse import csr_array
 
 from eqemb.corpus.corpus import Ids, Pointers
 from eqemb.corpus.split import Stream
-from eqemb.formula.tree import unit_type
 from eqemb.kernels import draws
 from eqemb.kernels.arrays import Contexts, Floats, Near, Offsets, Text
-
-#: Unit pooling: the sum of the units' vectors times their number to this power.
-POOLING = {"sum": 0.0, "mean": -1.0, "root": -0.5}
-
-
-class Bags(NamedTuple):
-    """Which rows each equation id is made of, and how they are pooled."""
-
-    starts: Pointers
-    ids: Ids
-    scale: Floats
-    rows: int
+from eqemb.models.pooling import Bags, pool_bags
 
 
 class Members(NamedTuple):
@@ -36,30 +24,6 @@ class Members(NamedTuple):
     ids: Ids  # [O, m], bags of each occurrence
     articles: Ids | None = None  # [articles], a bag of each, in the context of all its words
     owners: Pointers | None = None  # [O], the article of each occurrence, where articles have bags
-
-
-def joined(parts: list[Bags]) -> Bags:
-    """Several kinds of bags as one: the rows and bags of each come after those before it."""
-    starts, ids, at, rows = [np.zeros(1, np.int64)], [], 0, 0
-    for part in parts:
-        starts.append(part.starts[1:] + at)
-        ids.append(part.ids + np.int32(rows))
-        at, rows = at + int(part.starts[-1]), rows + part.rows
-    scale = np.concatenate([part.scale for part in parts])
-    return Bags(np.concatenate(starts), np.concatenate(ids), scale, rows)
-
-
-def single(size: int) -> Bags:
-    """Every equation id has one row of its own."""
-    ids = np.arange(size, dtype=np.int32)
-    return Bags(np.arange(size + 1), ids, np.ones(size, np.float32), size)
-
-
-def pooled(starts: Pointers, ids: Ids, rows: int, pooling: str) -> Bags:
-    """Equations as bags of units: their sum, mean, or sum over the root of their number."""
-    size = np.maximum(np.diff(starts), 1).astype(np.float64)
-    scale = size ** POOLING[pooling]
-    return Bags(starts, ids, scale.astype(np.float32), rows)
 
 
 def shuffled(starts: Pointers, ids: Ids, seed: int) -> tuple[Pointers, Ids]:
@@ -74,21 +38,6 @@ def shuffled(starts: Pointers, ids: Ids, seed: int) -> tuple[Pointers, Ids]:
     )
 
 
-def unit_types(units: list[str]) -> tuple[list[str], Ids]:
-    """The types of units, in order of their first unit, and the type of each unit."""
-    found: dict[str, int] = {}
-    ids = [found.setdefault(unit_type(unit), len(found)) for unit in units]
-    return list(found), np.array(ids, np.int32)
-
-
-def pool(rows: Floats, bags: Bags) -> Floats:
-    """The vector of every equation id, as it enters a word's context; [ids, K]."""
-    shape = (len(bags.scale), len(rows))
-    which = csr_array((np.ones(len(bags.ids)), bags.ids, bags.starts), shape=shape)
-    total: NDArray[np.float64] = which @ rows.astype(np.float64)
-    return (total * bags.scale[:, None]).astype(np.float32)
-
-
 def offsets(vectors: Floats, near: Near, span: tuple[int, int]) -> Offsets:
     """What the equations near words of a span add to their contexts, given every id's vector."""
     first, last = np.searchsorted(near.positions, span)
@@ -101,7 +50,7 @@ def offsets(vectors: Floats, near: Near, span: tuple[int, int]) -> Offsets:
 
 def added(rows: Floats, members: Members, occurrences: Pointers) -> Floats:
     """What occurrences of equations add to a word's context; [H, K]."""
-    vectors = pool(rows, members.bags)
+    vectors = pool_bags(rows, members.bags)
     total: Floats = vectors[members.ids[occurrences]].sum(axis=1)
     if members.articles is not None and members.owners is not None:
         total = total + vectors[members.articles[members.owners[occurrences]]]

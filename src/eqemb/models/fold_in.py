@@ -15,13 +15,13 @@ import numpy as np
 from eqemb.corpus.corpus import Corpus
 from eqemb.corpus.split import Split, Stream, training_stream
 from eqemb.errors import UsageError
-from eqemb.formula.tree import unit_type
 from eqemb.kernels import cpu, draws
 from eqemb.kernels.arrays import Contexts, Floats, Rows
 from eqemb.models import features
 from eqemb.models.bernoulli import EQUATIONS, fixed
 from eqemb.models.embeddings import Embeddings
 from eqemb.models.eqemb import EqEmb, EqEmbH
+from eqemb.models.pooling import UnitVectors, equation_pooling, pooling_scale, single_bags
 
 
 class Folded(NamedTuple):
@@ -42,49 +42,32 @@ def _joined(unit: str | tuple[str, ...]) -> str:
 
 
 class Units:
-    """The units of a model, ready to be looked up."""
+    """The units of a model, for equations that were not in its training data."""
 
     def __init__(self, model: Embeddings) -> None:
-        if "alpha_units" not in model.arrays:
-            raise UsageError("this model has no units: fold in with its words, or train eqemb-u")
-        settings = model.config["settings"]
-        # the vectors of EqEmb-U's equations are means however words saw them; EqEmb-H's are not
-        pooling = settings["unit_pooling"] if model.config["model"] == EqEmbH.name else "mean"
-        self._power = {"sum": 0.0, "mean": 1.0, "root": 0.5}[pooling]
-        self.alpha = np.float32(settings.get("unit_weight", 1.0)) * model.arrays["alpha_units"]
-        self.rho = model.arrays.get("rho_units", np.zeros_like(self.alpha))
-        self._rows = model.view("units").key_to_index
-        self._types: dict[str, list[int]] = {}
-        for unit, row in self._rows.items():
-            self._types.setdefault(unit_type(unit), []).append(row)
-        # EqEmb-H: types have vectors too, in the order of their first units
-        weight = np.float32(settings.get("type_weight", 0.0))
-        self._kinds = {
-            kind: weight * vector
-            for kind, vector in zip(self._types, model.arrays.get("alpha_types", ()), strict=False)
-        }
+        self._alpha, self._rho = UnitVectors(model), UnitVectors(model, "rho")
+        self._pooling = equation_pooling(model.config)
 
     def fold(self, equations: Sequence[Sequence[Any]]) -> Folded:
-        """The mean of each equation's units; zero where none is known."""
+        """The vector of each equation, pooled from its units; zero where none is known."""
         equations = [list(map(_joined, units)) for units in equations]
-        made = np.zeros((2, len(equations), self.alpha.shape[1]))
+        alpha, rho = np.zeros((2, len(equations), self._alpha.own.shape[1]))
+        known = unknown = 0
         for index, units in enumerate(equations):
-            found = [rows for rows in map(self._find, units) if rows]
-            for rows in found:  # a unit that backs off is the mean of its type
-                made[0, index] += self.alpha[rows].astype(np.float64).mean(axis=0)
-                made[1, index] += self.rho[rows].astype(np.float64).mean(axis=0)
-            made[:, index] *= max(1, len(found)) ** -self._power
-            kinds = [self._kinds[kind] for kind in map(unit_type, units) if kind in self._kinds]
-            made[0, index] += np.sum(kinds, axis=0) * max(1, len(kinds)) ** -self._power
-        alpha, rho = made.astype(np.float32)
-        every = [unit for units in equations for unit in units]
-        known = sum(unit in self._rows for unit in every)
-        unknown = sum(not self._find(unit) for unit in every)
-        return Folded([], alpha, rho, known, len(every) - known - unknown, unknown)
-
-    def _find(self, unit: str) -> list[int]:
-        row = self._rows.get(unit)
-        return [row] if row is not None else self._types.get(unit_type(unit), [])
+            found = [self._alpha.find(unit) for unit in units]
+            pairs = [(row, kind) for row, kind in found if kind is not None]
+            for row, kind in pairs:
+                for total, vectors in ((alpha, self._alpha), (rho, self._rho)):
+                    total[index] += vectors.type_means[kind] if row is None else vectors.own[row]
+            scale = float(pooling_scale(len(pairs), self._pooling))
+            kinds = self._alpha.type_vectors[[kind for _, kind in pairs]]
+            alpha[index] = alpha[index] * scale + kinds.sum(axis=0) * scale
+            rho[index] *= scale
+            known += sum(row is not None for row, _ in pairs)
+            unknown += len(units) - len(pairs)
+        backed_off = sum(map(len, equations)) - known - unknown
+        made = alpha.astype(np.float32), rho.astype(np.float32)
+        return Folded([], *made, known, backed_off, unknown)
 
 
 def bare(model: Embeddings, equations: Sequence[Sequence[Any]]) -> Folded:
@@ -142,7 +125,7 @@ def _alpha(
     rows = np.zeros((types, settings.dim), np.float32)
     rows[:first] = arrays["alpha_equations"]
     learned = Rows(rows, np.zeros_like(rows))
-    members = features.Members(features.single(types), stream.equation_types[:, None])
+    members = features.Members(single_bags(types), stream.equation_types[:, None])
     near = features.near(stream, members, settings.equation_window)
     text = stream.text._replace(noise=draws.noise_table(old.counts))
     words = fixed(np.array(arrays["rho_words"]), np.array(arrays["alpha_words"]))

@@ -20,6 +20,7 @@ from eqemb.errors import UsageError
 from eqemb.index.postings import load
 from eqemb.index.vectors import Meaning, lengthened
 from eqemb.models.embeddings import Embeddings
+from eqemb.models.pooling import equation_pooling, pooling_scale
 from eqemb.models.registry import sides
 
 NO_MODEL = (
@@ -84,11 +85,8 @@ class Paper:
         if meaning is None or meaning.shapes is None:
             raise UsageError("the model has no vector for this equation, nor for units to make one")
         total, count = meaning.sum_of_units(units)
-        settings = self.model.config["settings"]
-        # the vectors of EqEmb-U's equations are means however words saw them; EqEmb-H's are not
-        pooling = settings["unit_pooling"] if self.model.config["model"] == "eqemb-h" else "mean"
-        power = {"sum": 0.0, "mean": 1.0, "root": 0.5}[pooling]
-        return total / np.float32(max(1, count) ** power)
+        scale = pooling_scale(count, equation_pooling(self.model.config))
+        return total / np.float32(1 / scale)
 
     def _spread(self, scores: NDArray[Any]) -> Scores:
         """Scores of the model's rows as scores of types."""

@@ -359,6 +359,46 @@ class Records:
                 values["numbered"] = bool(values["numbered"])
             yield Equation(name, **values)
 
+    # ------------------------------------------------------------ training data
+
+    def collections(self) -> dict[str, int]:
+        """Articles of each collection, by name; those without a collection are not listed."""
+        query = (
+            "SELECT collection, COUNT(*) FROM sources WHERE status != 'skipped'"
+            " GROUP BY collection ORDER BY collection"
+        )
+        return {name: int(count) for name, count in self.rows(query) if name}
+
+    def texts(self, collection: str | None = None) -> Iterator[tuple[int, str, str, str]]:
+        """Id, name, collection and text of every article, or of one collection's, in order."""
+        query = (
+            "SELECT s.id, s.name, collection, text FROM sources s JOIN articles a ON a.id = s.id"
+            " WHERE (?1 IS NULL OR s.collection = ?1) ORDER BY s.id"
+        )
+        return ((int(key), *row) for key, *row in self.rows(query, collection))
+
+    def article_types(self, key: int) -> Iterator[tuple[int, bool | None, str, list[int]]]:
+        """Ordinal, whether numbered, canonical form and unit ids of an article's equations."""
+        query = (
+            "SELECT ordinal, numbered, canonical, units FROM equations e JOIN types t"
+            " ON t.id = e.type WHERE article = ? ORDER BY ordinal"
+        )
+        for ordinal, numbered, canonical, units in self.rows(query, key):
+            is_numbered = None if numbered is None else bool(numbered)
+            yield ordinal, is_numbered, canonical, array("i", units).tolist()
+
+    def unit_names(self) -> list[str]:
+        """All units, by id."""
+        return [unit for (unit,) in self.rows("SELECT unit FROM units ORDER BY id")]
+
+    def cluster_members(self, collection: str | None = None) -> Iterator[tuple[str, int]]:
+        """Name and cluster of sources that are near-duplicates of others, in order."""
+        query = (
+            "SELECT name, cluster FROM sources s WHERE cluster IS NOT NULL"
+            " AND (?1 IS NULL OR s.collection = ?1) ORDER BY id"
+        )
+        return ((name, int(cluster)) for name, cluster in self.rows(query, collection))
+
 
 def open_records(path: Path) -> Records:
     """The records of a library that is already there."""

@@ -12,7 +12,6 @@ import difflib
 import json
 import math
 import re
-from array import array
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
@@ -47,13 +46,7 @@ _NAME = re.compile(r"[^./\\\s][^/\\]*")
 
 def collections(library: OpenLibrary) -> dict[str, int]:
     """Collections and how many articles each has; "all" comes last."""
-    query = (
-        "SELECT collection, COUNT(*) FROM sources WHERE status != 'skipped'"
-        " GROUP BY collection ORDER BY collection"
-    )
-    found = {name: int(count) for name, count in library.records.rows(query) if name}
-    total = next(library.records.rows("SELECT COUNT(*) FROM sources WHERE status != 'skipped'"))
-    return found | {ALL: int(total[0])}
+    return library.records.collections() | {ALL: len(library.records.names())}
 
 
 @dataclass(frozen=True)
@@ -106,33 +99,16 @@ def _keep(made: Corpus | Split, path: Path) -> None:
             raise
 
 
-#: Limits a query to the articles of one collection, its first parameter.
-_WITHIN = "(?1 = 'all' OR s.collection = ?1)"
-
-
 def _articles(library: OpenLibrary, collection: str) -> Iterator[tuple[str, str, TokenStream]]:
     """Articles as a corpus takes them, one at a time."""
     records = library.records
-    names = [unit for (unit,) in records.rows("SELECT unit FROM units ORDER BY id")]
-    query = "SELECT s.id, s.name, collection, text FROM sources s JOIN articles a ON a.id = s.id"
-    for key, name, group, text in records.rows(
-        query + f" WHERE {_WITHIN} ORDER BY s.id", collection
-    ):
-        rows = records.rows(
-            "SELECT ordinal, numbered, canonical, units FROM equations e JOIN types t"
-            " ON t.id = e.type WHERE article = ? ORDER BY ordinal",
-            key,
-        )
-        formulas = [
-            EquationToken(
-                form,
-                [names[unit] for unit in array("i", units)],
-                f"{name}#{ordinal}",
-                None if numbered is None else bool(numbered),
-            )
-            for ordinal, numbered, form, units in rows
+    units = records.unit_names()
+    for key, name, group, text in records.texts(None if collection == ALL else collection):
+        equations = [
+            EquationToken(form, [units[unit] for unit in ids], f"{name}#{ordinal}", numbered)
+            for ordinal, numbered, form, ids in records.article_types(key)
         ]
-        yield name, group, _stream(text, formulas)
+        yield name, group, _stream(text, equations)
 
 
 def _stream(text: str, formulas: list[EquationToken]) -> Iterator[str | EquationToken]:
@@ -148,10 +124,10 @@ def _stream(text: str, formulas: list[EquationToken]) -> Iterator[str | Equation
 
 def _repeated(library: OpenLibrary, collection: str) -> frozenset[str]:
     """Articles of a collection that nearly repeat one that comes before them."""
-    query = "SELECT name, cluster FROM sources s WHERE cluster IS NOT NULL AND "
     seen: set[int] = set()
     again = set()
-    for name, cluster in library.records.rows(query + _WITHIN + " ORDER BY id", collection):
+    found = library.records.cluster_members(None if collection == ALL else collection)
+    for name, cluster in found:
         if cluster in seen:
             again.add(name)
         seen.add(cluster)

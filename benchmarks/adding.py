@@ -35,6 +35,7 @@ from eqemb.evaluation import metrics, retrieval
 from eqemb.evaluation.rankers import WORDS
 from eqemb.facade.library import Library
 from eqemb.facade.update import add_papers
+from eqemb.library.database import ALL
 from eqemb.library.generations import read_state
 from eqemb.models import likelihood as scores
 from eqemb.models import workspace
@@ -112,7 +113,7 @@ def likelihood(added: Library, whole: Library) -> None:
         print("no likelihood: the papers are too few to learn from")
         return
     corpus = workspace.corpus(whole)
-    split = workspace.split(whole, workspace.ALL, corpus)
+    split = workspace.split(whole, ALL, corpus)
     if whole.model.config["split"] != split.sha256:
         raise SystemExit("the model of all papers was trained with another split")
     new, article = new_names(added), corpus.equation_articles[split.occurrences]

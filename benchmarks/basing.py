@@ -26,6 +26,7 @@ from eqemb.corpus.split import TEST, Split
 from eqemb.evaluation import metrics
 from eqemb.evaluation.heldout import tested_articles
 from eqemb.facade.library import Library
+from eqemb.library.database import ALL
 from eqemb.library.generations import read_state
 from eqemb.models import likelihood, workspace
 from eqemb.models.embeddings import Embeddings
@@ -39,7 +40,7 @@ def read(paths: Iterable[Path], folder: Path) -> tuple[Corpus, Split]:
         Library.read(paths, folder, resume=True).close()
     with Library.open(folder) as library:
         corpus = workspace.corpus(library)
-        return corpus, workspace.split(library, workspace.ALL, corpus)
+        return corpus, workspace.split(library, ALL, corpus)
 
 
 def tested(model: EqEmbH, corpus: Corpus, split: Split, threads: int) -> str:

@@ -15,6 +15,7 @@ from eqemb.facade.library import Library
 from eqemb.facade.reproduce import rebuild
 from eqemb.facade.update import Change, add_papers, remove_articles
 from eqemb.library import ingest
+from eqemb.library.database import ALL
 from eqemb.models import workspace
 from eqemb.models.eqemb import EqEmbH
 from synthetic import PDF, InlinePool, corpus, papers, text, topical
@@ -109,7 +110,7 @@ def test_the_model_is_that_of_train(learned: Path, tmp_path: Path) -> None:
     shutil.copytree(learned, tmp_path / "lib")
     with Library.open(tmp_path / "lib") as library:
         corpus_ = workspace.corpus(library)
-        held = workspace.split(library, workspace.ALL, corpus_)
+        held = workspace.split(library, ALL, corpus_)
         task = workspace.Training(EqEmbH(**SMALL), corpus_, held, library.folder, "same")
         assert library.model is not None
         assert task.run().sha256 == library.model.sha256

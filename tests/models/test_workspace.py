@@ -36,6 +36,21 @@ def library(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder / "lib"
 
 
+def test_all_is_every_collection_in_every_command(run: Run, tmp_path: Path, library: Path) -> None:
+    """`--collection all` is no limit, as it is for training."""
+    Library.read([library.parent / "papers"], tmp_path / "l", index=True).close()
+    with Library.open(tmp_path / "l") as opened:
+        every = opened.search("probability", collection="all")
+        assert every.to_dict() == opened.search("probability").to_dict()
+        assert every.hits
+        assert {hit.article.split("/")[0] for hit in opened.search("probability", 50)} == {
+            "one",
+            "two",
+        }
+    done = run("search", tmp_path / "l", "probability", "--collection", "all")
+    assert done.code == 0, done.err
+
+
 def test_collections_are_the_folders(library: Path) -> None:
     """And all of them."""
     with Library.open(library) as opened:

@@ -138,12 +138,13 @@ def compare(
 def _collections(library: Path, named: list[str] | None) -> tuple[str, ...]:
     """Those that are compared: each one that the library has, where none is named."""
     from eqemb.facade.library import Library
+    from eqemb.library.database import ALL
     from eqemb.models import workspace
 
     with Library.open(library) as opened:
-        known = [name for name in workspace.collections(opened) if name != workspace.ALL]
-    chosen = tuple(dict.fromkeys(named or known or [workspace.ALL]))
-    if workspace.ALL in chosen and len(chosen) > 1:
+        known = [name for name in workspace.collections(opened) if name != ALL]
+    chosen = tuple(dict.fromkeys(named or known or [ALL]))
+    if ALL in chosen and len(chosen) > 1:
         raise UsageError("--collection all holds the papers of every other: compare it alone")
     return chosen
 

@@ -201,6 +201,7 @@ def train(
     from eqemb.corpus.split import Settings
     from eqemb.evaluation import plots
     from eqemb.facade.library import Library
+    from eqemb.library.database import ALL
     from eqemb.models import workspace
 
     given = {
@@ -214,7 +215,7 @@ def train(
     made = registry.create(model, {key: v for key, v in given.items() if v is not None})
     if plot is not None:
         plots.check(plot)
-    name = name or (model if collection == workspace.ALL else f"{model}-{collection}")
+    name = name or (model if collection == ALL else f"{model}-{collection}")
     choice = _choice(
         collection,
         vocabulary,

@@ -30,6 +30,7 @@ from eqemb.errors import UsageError
 from eqemb.evaluation.rankers import UnitOverlap, like
 from eqemb.facade.library import Library
 from eqemb.formula import layout
+from eqemb.library.database import ALL
 from eqemb.models import registry, workspace
 from eqemb.models.embeddings import Embeddings
 
@@ -136,7 +137,7 @@ def train(
     library: Library,
     folder: Path,
     corpus: Corpus,
-    collection: str = workspace.ALL,
+    collection: str = ALL,
     *,
     names: Iterable[str] = COLUMNS,
     threads: int = 1,
@@ -244,7 +245,7 @@ def page(
     queries: Queries,
     folder: Path,
     *,
-    collection: str = workspace.ALL,
+    collection: str = ALL,
     count: int = 5,
     threads: int = 1,
     progress: Callable[[str], object] = lambda _: None,

@@ -48,6 +48,7 @@ from eqemb.evaluation.rankers import (
 from eqemb.facade.library import Library
 from eqemb.index.encoder import Encode, passages
 from eqemb.index.text import FIELDS, Wording, index_words
+from eqemb.library.database import ALL
 from eqemb.models import registry, workspace
 from eqemb.models.embeddings import Embeddings
 from eqemb.search.engine import Search
@@ -125,7 +126,7 @@ class Shelf(NamedTuple):
 def open_shelf(library: Library) -> Shelf:
     """The corpus "all" with the product's defaults."""
     corpus = workspace.corpus(library)
-    split = workspace.split(library, workspace.ALL, corpus)
+    split = workspace.split(library, ALL, corpus)
     everything = workspace.corpus(library, workspace.Choice(rules=EVERY_WORD))
     texts = dict(zip(library.questions.names(), passages(library.records), strict=True))
     query = "SELECT name, ordinal, expanded FROM equations e JOIN sources s ON s.id = e.article"

@@ -27,7 +27,7 @@ from eqemb.corpus.corpus import Corpus
 from eqemb.corpus.split import Settings, Split
 from eqemb.errors import UsageError
 from eqemb.index.build import build_index
-from eqemb.library.database import Records
+from eqemb.library.database import ALL, Records
 from eqemb.library.generations import OpenLibrary, make_folder, read_state, switch
 from eqemb.library.ingest import (
     Backstops,
@@ -234,7 +234,7 @@ class _Lesson:
             if len(corpus.tokens) < LEAST_WORDS or not corpus.units:
                 why = f"{len(corpus.tokens):,} words are too few to learn from ({LEAST_WORDS:,})"
             else:
-                held = workspace.split(unfinished, workspace.ALL, corpus)
+                held = workspace.split(unfinished, ALL, corpus)
                 made = self._trained(corpus, held, work, threads, watch)
         if made is not None and (made.config["validation"] or -math.inf) <= chance(made):
             made, why = None, "what was learned is no better than chance on held-out words"

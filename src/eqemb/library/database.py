@@ -23,6 +23,8 @@ from eqemb.errors import EqembError
 #: Raised whenever what is stored, or what decides that two equations are the same, changes; an
 #: index, which is made of records, has a version of its own.
 FORMAT = 2
+#: The name that stands for every article, whatever its collection.
+ALL = "all"
 
 _SCHEMA = """
 CREATE TABLE sources (
@@ -369,11 +371,11 @@ class Records:
         )
         return {name: int(count) for name, count in self.rows(query) if name}
 
-    def texts(self, collection: str | None = None) -> Iterator[tuple[int, str, str, str]]:
-        """Id, name, collection and text of every article, or of one collection's, in order."""
+    def texts(self, collection: str = ALL) -> Iterator[tuple[int, str, str, str]]:
+        """Id, name, collection and text of the articles of a collection, in order."""
         query = (
             "SELECT s.id, s.name, collection, text FROM sources s JOIN articles a ON a.id = s.id"
-            " WHERE (?1 IS NULL OR s.collection = ?1) ORDER BY s.id"
+            " WHERE (?1 = 'all' OR s.collection = ?1) ORDER BY s.id"
         )
         return ((int(key), *row) for key, *row in self.rows(query, collection))
 
@@ -391,11 +393,11 @@ class Records:
         """All units, by id."""
         return [unit for (unit,) in self.rows("SELECT unit FROM units ORDER BY id")]
 
-    def cluster_members(self, collection: str | None = None) -> Iterator[tuple[str, int]]:
+    def cluster_members(self, collection: str = ALL) -> Iterator[tuple[str, int]]:
         """Name and cluster of sources that are near-duplicates of others, in order."""
         query = (
             "SELECT name, cluster FROM sources s WHERE cluster IS NOT NULL"
-            " AND (?1 IS NULL OR s.collection = ?1) ORDER BY id"
+            " AND (?1 = 'all' OR s.collection = ?1) ORDER BY id"
         )
         return ((name, int(cluster)) for name, cluster in self.rows(query, collection))
 

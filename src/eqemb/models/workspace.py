@@ -30,6 +30,7 @@ from eqemb.corpus.corpus import VERSION, Corpus, EquationToken, TokenStream
 from eqemb.corpus.split import Split
 from eqemb.corpus.vocabulary import STOP_WORDS, Rules
 from eqemb.errors import UsageError
+from eqemb.library.database import ALL
 from eqemb.library.generations import OpenLibrary
 from eqemb.models import registry
 from eqemb.models.bernoulli import Estimate, Model
@@ -40,7 +41,6 @@ from eqemb.models.likelihood import chance
 from eqemb.storage import array_file
 from eqemb.storage.locks import locked
 
-ALL = "all"
 _NAME = re.compile(r"[^./\\\s][^/\\]*")
 
 
@@ -103,7 +103,7 @@ def _articles(library: OpenLibrary, collection: str) -> Iterator[tuple[str, str,
     """Articles as a corpus takes them, one at a time."""
     records = library.records
     units = records.unit_names()
-    for key, name, group, text in records.texts(None if collection == ALL else collection):
+    for key, name, group, text in records.texts(collection):
         equations = [
             EquationToken(form, [units[unit] for unit in ids], f"{name}#{ordinal}", numbered)
             for ordinal, numbered, form, ids in records.article_types(key)
@@ -126,8 +126,7 @@ def _repeated(library: OpenLibrary, collection: str) -> frozenset[str]:
     """Articles of a collection that nearly repeat one that comes before them."""
     seen: set[int] = set()
     again = set()
-    found = library.records.cluster_members(None if collection == ALL else collection)
-    for name, cluster in found:
+    for name, cluster in library.records.cluster_members(collection):
         if cluster in seen:
             again.add(name)
         seen.add(cluster)

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from eqemb.article import read_tokens
 from eqemb.errors import UsageError
+from eqemb.library.database import ALL
 
 _FORMULA = re.compile(r"\$([^$]*)\$")
 _PHRASE = re.compile(r'(?<!\S)(-?)["\u201c\u201d]([^"\u201c\u201d]*)["\u201c\u201d]')
@@ -73,6 +74,8 @@ class Where:
             value = getattr(self, name)
             if not isinstance(value, str | None):
                 raise UsageError(f"an answer cannot be limited to the {name} {value!r}: give text")
+        if self.collection == ALL:  # as in every other command: no limit
+            object.__setattr__(self, "collection", None)
         for latex in self.has:
             if not isinstance(latex, str):
                 raise UsageError(f"{latex!r} is no symbol that an equation may have: give LaTeX")

@@ -5,6 +5,7 @@ from typing import Annotated, Any, Literal
 from fastapi import APIRouter, Depends, Path, Query, Request, Response
 
 from eqemb.errors import UsageError
+from eqemb.library.database import ALL
 from eqemb.server import schemas
 from eqemb.server.responses import reply
 from eqemb.server.service import FURTHEST, LONGEST, MOST_PIECES, Json, Page
@@ -168,7 +169,7 @@ async def articles(
     collection: Annotated[str, Query(max_length=200)] = "",
 ) -> Response:
     """List articles in the order of the library."""
-    only = collection or None
+    only = None if collection in ("", ALL) else collection
     return await reply(request, lambda desk: desk.articles(page, words=words, collection=only))
 
 

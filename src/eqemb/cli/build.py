@@ -339,6 +339,8 @@ def _print_own(model: dict[str, Any]) -> None:
         return
     _, words, note = model_row(model)
     print(f"learned {words} words, {note}")
+    if "chosen" in model:
+        print(f"        by the model {model['chosen']}, chosen with `eqemb use`")
     if "base" in model:
         base = model["base"]
         print(f"        {base['taken']:,} words from {base['path']}, {base['missing']:,} not there")
@@ -353,7 +355,7 @@ def _print_own(model: dict[str, Any]) -> None:
 
 def _step_text(step: dict[str, Any]) -> str:
     """One step of a library's making, in a line."""
-    given = step["articles"] if step["step"] == "remove" else step["paths"]
+    given = step.get("articles") or step.get("paths") or [step["model"]]
     more = f" and {len(given) - 5:,} more" if len(given) > 5 else ""
     return f"{step['step']} {' '.join(given[:5])}{more}"
 

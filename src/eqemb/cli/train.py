@@ -1,4 +1,4 @@
-"""Commands that learn: split, train."""
+"""Commands that learn: split, train, use."""
 
 import math
 import os
@@ -8,7 +8,7 @@ from typing import Annotated, Any, Self
 
 import typer
 
-from eqemb.cli.console import Json, LibraryPath, app, busy, print_json, say
+from eqemb.cli.console import Json, LibraryPath, Stages, app, busy, print_json, say
 from eqemb.errors import UsageError
 from eqemb.models import registry
 
@@ -258,6 +258,29 @@ def train(
     _print_trained(found, trained)
     for sentence in training.remarks(trained):
         say(sentence)
+
+
+@app.command()
+def use(
+    library: LibraryPath,
+    model: Annotated[
+        str, typer.Argument(metavar="MODEL", help="Its name in LIBRARY/models, or its folder.")
+    ],
+    resume: Annotated[bool, Setting("--resume", help="Continue after an interruption.")] = False,
+    as_json: Json = False,
+) -> None:
+    """Make a trained model the library's own: search, similar and describe use its vectors."""
+    from eqemb.facade.use import use_model
+
+    with Stages() as stages:
+        about = use_model(library, model, resume=resume, watch=stages.watch)
+    if as_json:
+        print_json(about)
+        return
+    units = f" and {about['units']:,} units" if about["units"] else ""
+    print(f"{library} now uses {model}: vectors of {about['words']:,} words{units}")
+    if not about["units"]:
+        say("the model has no vectors of units: similar compares structure and words alone")
 
 
 def _weight(value: str | None) -> float | str | None:

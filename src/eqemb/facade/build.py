@@ -265,19 +265,24 @@ class _Lesson:
         found: dict[str, Any] = {"why": why} if why else {}
         if made is None:
             return found | {"sha256": None}
-        found |= {
-            "sha256": made.sha256,
-            "validation": made.config["validation"],
-            "chance": chance(made),
-            "words": len(made.keys["words"]),
-            "units": len(made.keys["units"]),
-            "lacks": lacking(made, corpus),
-        }
+        found |= describe_model(made, corpus)
         if self.base is not None:
             lacks = lacking(self.base, corpus)
             taken = {"taken": len(corpus.words) - lacks["words"], "missing": lacks["words"]}
             found["base"] = {"path": self.place, "sha256": self.base.sha256} | taken
         return found
+
+
+def describe_model(made: Embeddings, corpus: Corpus) -> dict[str, Any]:
+    """What the report says about a library's model; `corpus` is that of the library."""
+    return {
+        "sha256": made.sha256,
+        "validation": made.config["validation"],
+        "chance": chance(made),
+        "words": len(made.keys["words"]),
+        "units": len(made.keys.get("units", ())),
+        "lacks": lacking(made, corpus),
+    }
 
 
 def chance(made: Embeddings) -> float:
@@ -322,7 +327,7 @@ def lacking(
     )
     found: dict[str, int] = {}
     for kind, keys, often in (("words", corpus.words, counts), ("units", corpus.units, units)):
-        known = set(model.keys[kind])
+        known = set(model.keys.get(kind, ()))
         new = np.array([key not in known for key in keys], bool) & (often > 0)
         found |= {
             kind: int(new.sum()),

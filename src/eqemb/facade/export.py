@@ -50,7 +50,8 @@ def equation_rows(library: Library) -> Iterator[Row]:
     known = library.generation / "index" / "families.npy"  # type -> the least type of its family
     families = np.load(known, mmap_mode="r") if known.exists() else None
     names = [unit for (unit,) in records.rows("SELECT unit FROM units ORDER BY id")]
-    units = Units(library.model) if library.model is not None else None
+    model = library.model
+    units = Units(model) if model is not None and "alpha_units" in model.arrays else None
 
     @cache
     def first(type_: int) -> str:
@@ -98,7 +99,9 @@ def export_equations(library: Library, path: str | Path, *, replace: bool = Fals
         raise UsageError(f"{path} names no form: end it in {', '.join(_FORMS)}")
     if path.exists() and not replace:
         raise UsageError(f"{path} exists already; name another place or remove it")
-    size = library.model.view("units").vector_size if library.model is not None else 0
+    model = library.model
+    has_units = model is not None and "alpha_units" in model.arrays
+    size = model.view("units").vector_size if model is not None and has_units else 0
     count = without = 0
 
     def counted() -> Iterator[Row]:

@@ -215,9 +215,7 @@ def _take(
     about = old.report.get("model")
     model = own_model(old.generation)
     if model is not None and about is not None:
-        with atomic.new_folder(generation / "model", replace=True) as place:
-            for file in (old.generation / "model").iterdir():
-                _link(file, place / file.name)
+        copy_model(old.generation / "model", generation)
         with OpenLibrary(generation / "training", generation) as unfinished:
             corpus = workspace.corpus(unfinished)
         about = about | {"lacks": lacking(model, corpus)}
@@ -227,8 +225,15 @@ def _take(
     finish(generation, limits, about, watch)
 
 
-def _link(file: Path, place: Path) -> None:
-    """The same file in another folder: a model is written once, and never changed."""
+def copy_model(model: Path, generation: Path) -> None:
+    """Make the model at a place the model of a generation."""
+    with atomic.new_folder(generation / "model", replace=True) as place:
+        for file in model.iterdir():
+            link(file, place / file.name)
+
+
+def link(file: Path, place: Path) -> None:
+    """Hard-link a file that is written once and never changed, or copy it."""
     try:
         place.hardlink_to(file)
     except OSError:

@@ -243,7 +243,7 @@ def test_going_on_with_another_model_is_refused(learned: Path, tmp_path: Path) -
 def test_wrong_settings_are_said_before_anything_is_read(tmp_path: Path) -> None:
     """And make no folder."""
     folder = papers(tmp_path / "papers", a=BODY)
-    with pytest.raises(UsageError, match="dim=0"):
+    with pytest.raises(UsageError, match="dim must be an integer"):
         Library.build(folder, tmp_path / "lib", model={"dim": 0})
     with pytest.raises(UsageError, match="no library at"):
         Library.build(folder, tmp_path / "lib", base=tmp_path / "nowhere")

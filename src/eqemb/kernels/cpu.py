@@ -19,19 +19,18 @@ GloVe has no batches: its pairs stand in cells of which many share no row (`Pair
 learned side by side, pair after pair within each, whatever the number of threads.
 """
 
-import ctypes
 import functools
-import importlib.util
+import importlib
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import partial
 from itertools import pairwise
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from threadpoolctl import ThreadpoolController
 
 from eqemb.kernels import bag_loops, draws, loops, pair_loops, word_loops
 from eqemb.kernels.arrays import (
@@ -91,36 +90,24 @@ class Team:
 
 @contextmanager
 def team(threads: int) -> Iterator[Team]:
-    """A team whose BLAS, which each of its threads calls, has one thread."""
-    library = _openblas()
-    before = library.scipy_openblas_get_num_threads() if library else 0
-    if library:
-        library.scipy_openblas_set_num_threads(1)
+    """A team of threads, each of which calls a single-threaded BLAS."""
     members = Team(threads)
     try:
-        yield members
+        with _blas().limit(limits=1):
+            yield members
     finally:
         members.close()
-        if library:
-            library.scipy_openblas_set_num_threads(before)
 
 
 @functools.cache
-def _openblas() -> Any:
-    """SciPy's own OpenBLAS, the one numba calls; None where SciPy was built on another.
+def _blas() -> ThreadpoolController:
+    """The BLAS libraries of this process: numba calls SciPy's, which is loaded first.
 
-    Products as small as ours stay on one thread in any case; this makes it sure.
+    Looking for them takes milliseconds, limiting them 12 microseconds. Products as small as ours
+    stay on one thread in any case; this guarantees it.
     """
-    scipy = importlib.util.find_spec("scipy")
-    folder = Path(scipy.origin if scipy and scipy.origin else "").parent
-    for found in sorted([*folder.parent.glob("scipy.libs/*openblas*"), *folder.glob(".dylibs/*")]):
-        try:
-            library = ctypes.CDLL(str(found))
-            _ = library.scipy_openblas_set_num_threads
-        except (OSError, AttributeError):
-            continue
-        return library
-    return None
+    importlib.import_module("scipy.linalg.cython_blas")
+    return ThreadpoolController().select(user_api="blas")
 
 
 @contextmanager

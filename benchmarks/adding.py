@@ -128,7 +128,7 @@ def likelihood(added: Library, whole: Library) -> None:
         f" {len(np.unique(article[chosen]))} added papers,\n20 negatives; zero vectors make -3.093"
         " and .5; errors by articles"
     )
-    found: dict[str, scores.Scored] = {}
+    found: dict[str, scores.HeldOutScores] = {}
     for name, spoken in parts.items():
         words = context_sum(spoken.alpha, around)
         near = spoken.equations[split.types[chosen]]
@@ -161,7 +161,7 @@ def new_names(library: Library) -> frozenset[str]:
 
 def scored(
     spoken: Spoken, split: Split, chosen: NDArray[np.bool_], context: NDArray[np.float64]
-) -> scores.Scored:
+) -> scores.HeldOutScores:
     """The chosen words in their contexts."""
     return scores.score(spoken.rho, split.words[chosen], split.negatives[chosen], context)
 

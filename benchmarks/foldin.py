@@ -108,7 +108,7 @@ def main() -> None:
     )
     for name in given.collections:
         with Library.open(given.library) as library:
-            corpus = workspace.corpus(library, workspace.Choice(name))
+            corpus = workspace.corpus(library, workspace.CorpusChoice(name))
         new_ones = [index for index, a in enumerate(corpus.articles) if is_new(a)]
         old_ones = [index for index, a in enumerate(corpus.articles) if not is_new(a)]
         old = Corpus.build(decoded(corpus, old_ones), KEPT)

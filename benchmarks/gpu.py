@@ -655,7 +655,7 @@ def judged(bench: Bench) -> tuple[Corpus, Split]:
     """The collection that is scored, or something small."""
     if bench.smoke:
         corpus = made_corpus(bench)
-        return corpus, Split.make(corpus, splits.Settings(singletons=50))
+        return corpus, Split.make(corpus, splits.SplitSettings(singletons=50))
     return brought(bench.given.data, gpu_bring.JUDGED)
 
 

@@ -94,7 +94,7 @@ def opened(folder: Path, collections: list[str]) -> list[Data]:
     made = []
     for name in collections:
         with Library.open(folder) as library:
-            choice = workspace.Choice(name, Rules("paper", 10, 25), "numbered")
+            choice = workspace.CorpusChoice(name, Rules("paper", 10, 25), "numbered")
             corpus = workspace.corpus(library, choice)
             made.append((corpus, workspace.split(library, name, corpus)))
     return made
@@ -105,7 +105,7 @@ def judged(model: BernoulliEmbeddings, data: Data, words: int | None) -> list[fl
     return readings(model.score(*data, VALIDATION, words=words))
 
 
-def readings(found: likelihood.Scored) -> list[float]:
+def readings(found: likelihood.HeldOutScores) -> list[float]:
     """The five figures of a row."""
     raw = likelihood.means(found)
     tempered = [

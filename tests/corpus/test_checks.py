@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from eqemb.corpus.split import Settings
+from eqemb.corpus.split import SplitSettings
 from eqemb.corpus.vocabulary import Rules
 from eqemb.errors import UsageError
 
@@ -27,7 +27,7 @@ NAN, INF = float("nan"), float("inf")
 def test_settings_of_a_split(name: str, value: Any, message: str) -> None:
     """The sentence has the value, what is expected and, where there is one, the remedy."""
     with pytest.raises(UsageError) as found:
-        Settings(**{name: value})
+        SplitSettings(**{name: value})
     assert str(found.value) == message
 
 

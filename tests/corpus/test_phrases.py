@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from eqemb.corpus import phrases, vocabulary
 from eqemb.corpus.corpus import Corpus, EquationToken, TokenStream
-from eqemb.corpus.phrases import Ids, Pairs, Pointers
+from eqemb.corpus.phrases import Ids, PhrasePairs, Pointers
 from eqemb.corpus.vocabulary import Removed, Rules
 
 ALL = Rules(min_count=1, top=0, min_length=1, stop_words=False, phrases=True, phrase_threshold=1.0)
@@ -85,7 +85,7 @@ def test_pairs_are_those_of_the_definition(
 
 def test_runs_are_joined_from_the_left() -> None:
     """Of a a a a a the first two, the next two, and one is left."""
-    pairs = Pairs(np.array([0]), np.array([True]))
+    pairs = PhrasePairs(np.array([0]), np.array([True]))
     first, which = phrases.joined(np.zeros(5, np.int32), np.array([], np.int64), pairs)
     assert first.tolist() == [0, 2]
     assert which.tolist() == [0, 0]

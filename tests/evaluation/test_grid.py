@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from eqemb import cli
-from eqemb.corpus.split import VALIDATION, Settings, Split
+from eqemb.corpus.split import VALIDATION, Split, SplitSettings
 from eqemb.corpus.vocabulary import Rules
 from eqemb.evaluation import grid, heldout, tables
 from eqemb.evaluation.heldout import Cell, Row, difference
@@ -51,7 +51,7 @@ def plan(**more: object) -> grid.Plan:
 def test_equations_help_where_topics_are_planted() -> None:
     """On a corpus made so, a model of equations beats words alone, and the bootstrap says so."""
     corpus = planted()
-    split = Split.make(corpus, Settings(negatives=10))
+    split = Split.make(corpus, SplitSettings(negatives=10))
     found = {
         result.row: result
         for result in heldout.compare(corpus, split, Cell(10, 2, 8), rows=ROWS, seeds=range(2))
@@ -73,7 +73,7 @@ def test_a_gpu_changes_no_table(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "device" in BernoulliEmbeddings().described()
     assert [system.make(Cell(), "softmax").described() for system in OURS.values()] == plain
     corpus = planted()
-    split = Split.make(corpus, Settings(negatives=10))
+    split = Split.make(corpus, SplitSettings(negatives=10))
     trainer = heldout.Trainer(corpus, split, "softmax")
     made = trainer.trained(ROWS[0], Cell(10, 2, 8), 0).embeddings_
     assert made.run["device"] == "cpu"
@@ -82,7 +82,7 @@ def test_a_gpu_changes_no_table(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_chance_is_chance() -> None:
     """Zero vectors score what the formula says, whatever the corpus."""
     corpus = planted()
-    split = Split.make(corpus, Settings(negatives=10))
+    split = Split.make(corpus, SplitSettings(negatives=10))
     found = likelihood.chance(corpus, split)
     assert found["zero"]["accuracy"] == 0.5
     for reading, expected in (("softmax", -2.493), ("logistic", -1.386)):
@@ -204,7 +204,7 @@ def test_a_trained_model_is_judged_again(
 def test_validation_is_what_training_watched() -> None:
     """The score that stopped training is the one that judging finds."""
     corpus = planted()
-    split = Split.make(corpus, Settings(negatives=10))
+    split = Split.make(corpus, SplitSettings(negatives=10))
     for kind in (BernoulliEmbeddings, EqEmb, EqEmbU, EqEmbH):
         model = kind(dim=8, iterations=3).fit(corpus, split)
         found = likelihood.predictive(model.score(corpus, split, VALIDATION)).mean()
@@ -271,7 +271,7 @@ def test_processes_end_with_the_one_they_work_for(tmp_path: Path) -> None:
 def test_what_decides_a_row_is_in_its_identity(monkeypatch: pytest.MonkeyPatch) -> None:
     """Settings of every window, the words it builds on, seeds and the split."""
     corpus = planted()
-    split = Split.make(corpus, Settings(negatives=10))
+    split = Split.make(corpus, SplitSettings(negatives=10))
     task, row = grid.Task("all", 8, "logistic"), Row("EqEmb-U", "eqemb-u")
     usual = plan().identity(row, task, split)
     assert plan().identity(row, task, split) == usual

@@ -34,7 +34,7 @@ from eqemb.index import text as wording
 from eqemb.index.text import REACH
 from eqemb.models.embeddings import Embeddings
 from eqemb.models.eqemb import BernoulliEmbeddings, EqEmb, EqEmbH, EqEmbU
-from eqemb.models.workspace import Choice
+from eqemb.models.workspace import CorpusChoice
 from eqemb.models.workspace import corpus as corpus_of
 from planted import TOPICS, form, planted, topic_of, word
 from synthetic import papers
@@ -86,7 +86,7 @@ def library(tmp_path_factory: pytest.TempPathFactory) -> Library:
 
 def test_bm25_is_the_formula_written_out(library: Library) -> None:
     """Weights by distance, lengths by their mean, over all equations."""
-    every = corpus_of(library, Choice(rules=EVERY_WORD))
+    every = corpus_of(library, CorpusChoice(rules=EVERY_WORD))
     stream = training_stream(every)
     found = Bm25(every.words, stream).scores(in_words("cosine of"))
     weights: list[Counter[str]] = []

@@ -29,7 +29,7 @@ from eqemb.errors import EqembError, UsageError  # noqa: E402
 from eqemb.kernels import draws, gpu, reference, shelf, torch_steps  # noqa: E402
 from eqemb.kernels.arrays import Offsets, Text, Vectors  # noqa: E402
 from eqemb.models.eqemb import BernoulliEmbeddings, EqEmb, EqEmbH, EqEmbU  # noqa: E402
-from eqemb.corpus.split import Settings, Split  # noqa: E402
+from eqemb.corpus.split import SplitSettings, Split  # noqa: E402
 from planted import planted  # noqa: E402
 
 DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
@@ -387,7 +387,7 @@ def corpus() -> Corpus:
 @pytest.fixture(scope="module")
 def split(corpus: Corpus) -> Split:
     """Its split."""
-    return Split.make(corpus, Settings(negatives=10))
+    return Split.make(corpus, SplitSettings(negatives=10))
 
 
 SMALL: dict[str, Any] = {"dim": 10, "batch": 1024, "iterations": 2, "negatives": 5,

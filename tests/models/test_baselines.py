@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 
 from eqemb.corpus.corpus import Corpus, EquationToken
-from eqemb.corpus.split import TEST, VALIDATION, Settings, Split, contexts, training_stream
+from eqemb.corpus.split import TEST, VALIDATION, Split, SplitSettings, contexts, training_stream
 from eqemb.errors import UsageError
 from eqemb.evaluation import heldout
 from eqemb.models import baselines, likelihood, registry
@@ -41,7 +41,7 @@ def corpus() -> Corpus:
 @pytest.fixture(scope="module")
 def split(corpus: Corpus) -> Split:
     """Its split."""
-    return Split.make(corpus, Settings(negatives=10))
+    return Split.make(corpus, SplitSettings(negatives=10))
 
 
 def make_corpus(*articles: str) -> Corpus:

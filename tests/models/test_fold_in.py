@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from eqemb.corpus.corpus import Corpus, EquationToken
-from eqemb.corpus.split import Settings, Split
+from eqemb.corpus.split import Split, SplitSettings
 from eqemb.errors import UsageError
 from eqemb.formula.tree import unit_type
 from eqemb.models.eqemb import BernoulliEmbeddings, EqEmb, EqEmbH, EqEmbU
@@ -27,7 +27,7 @@ def corpus() -> Corpus:
 @pytest.fixture(scope="module")
 def split(corpus: Corpus) -> Split:
     """What was held out then."""
-    return Split.make(corpus, Settings(negatives=10))
+    return Split.make(corpus, SplitSettings(negatives=10))
 
 
 def articles() -> Iterator[tuple[str, str, Iterator[str | EquationToken]]]:

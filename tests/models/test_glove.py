@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 from eqemb.corpus.corpus import Corpus
-from eqemb.corpus.split import TEST, Settings, Split, contexts, training_stream
+from eqemb.corpus.split import TEST, Split, SplitSettings, contexts, training_stream
 from eqemb.errors import EqembError, UsageError
 from eqemb.kernels import cpu, reference
 from eqemb.kernels.arrays import GRID, Biased, Counts, PairRule, Pairs
@@ -62,7 +62,7 @@ def corpus() -> Corpus:
 @pytest.fixture(scope="module")
 def split(corpus: Corpus) -> Split:
     """Its split."""
-    return Split.make(corpus, Settings(negatives=10))
+    return Split.make(corpus, SplitSettings(negatives=10))
 
 
 # Pairs are counted

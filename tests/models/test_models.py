@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from eqemb.corpus.corpus import Corpus
-from eqemb.corpus.split import TEST, Settings, Split
+from eqemb.corpus.split import TEST, Split, SplitSettings
 from eqemb.errors import EqembError, UsageError
 from eqemb.models import likelihood, vector_io
 from eqemb.models.baselines import Cbow, Gensim, ParagraphVectors
@@ -59,7 +59,7 @@ def corpus() -> Corpus:
 @pytest.fixture(scope="module")
 def split(corpus: Corpus) -> Split:
     """Its split."""
-    return Split.make(corpus, Settings(negatives=10))
+    return Split.make(corpus, SplitSettings(negatives=10))
 
 
 def purity(vectors: KeyedVectors) -> float:

@@ -57,7 +57,9 @@ def test_collections_are_the_folders(library: Path) -> None:
         found = workspace.collections(opened)
         assert list(found) == ["one", "two", "all"]
         assert found["all"] == found["one"] + found["two"]
-        one, every = (workspace.corpus(opened, workspace.Choice(name)) for name in ("one", "all"))
+        one, every = (
+            workspace.corpus(opened, workspace.CorpusChoice(name)) for name in ("one", "all")
+        )
     assert set(one.articles) < set(every.articles)
     assert set(one.collections) == {"one"}
 
@@ -66,8 +68,8 @@ def test_a_corpus_is_what_was_read(library: Path) -> None:
     """Equations stand between the words they stand between, with their names and units."""
     rules = Rules(min_count=1, top=0, min_length=1, stop_words=False)
     with Library.open(library) as opened:
-        corpus = workspace.corpus(opened, workspace.Choice(rules=rules))
-        again = workspace.corpus(opened, workspace.Choice(rules=rules))
+        corpus = workspace.corpus(opened, workspace.CorpusChoice(rules=rules))
+        again = workspace.corpus(opened, workspace.CorpusChoice(rules=rules))
         articles = {article.name: article for article in opened.articles()}
     assert corpus.sha256 == again.sha256
     for index, name in enumerate(corpus.articles):
@@ -91,7 +93,7 @@ def test_numbered_only(library: Path) -> None:
     """The paper's corpus has fewer equations than the product's."""
     with Library.open(library) as opened:
         every = workspace.corpus(opened)
-        few = workspace.corpus(opened, workspace.Choice(numbering="numbered"))
+        few = workspace.corpus(opened, workspace.CorpusChoice(numbering="numbered"))
         report = opened.report["equations"]
     assert len(few.equation_types) == report["numbered"]
     assert len(every.equation_types) == report["numbered"] + report["unnumbered"]
@@ -105,7 +107,7 @@ def test_near_duplicates_are_left_out(tmp_path: Path) -> None:
         (tmp_path / "papers" / name / "main.tex").write_text(source, "utf-8")
     with Library.read([tmp_path / "papers"], tmp_path / "lib") as opened:
         few = workspace.corpus(opened)
-        every = workspace.corpus(opened, workspace.Choice(duplicates=True))
+        every = workspace.corpus(opened, workspace.CorpusChoice(duplicates=True))
     assert (few.articles, few.left_out) == (["a"], 2)
     assert (every.articles, every.left_out) == (["a", "b", "c"], 0)
 
@@ -366,9 +368,9 @@ def test_one_training_of_a_name_at_a_time(library: Path) -> None:
     """The second is told so."""
     checkpoint = library / "models" / ".busy.checkpoint"
     with (
-        workspace.named(checkpoint),
+        workspace.reserve_name(checkpoint),
         pytest.raises(EqembError, match="busy is being trained by another eqemb"),
-        workspace.named(checkpoint),
+        workspace.reserve_name(checkpoint),
     ):
         pass
     assert not checkpoint.with_suffix(".lock").exists()
@@ -402,7 +404,7 @@ def test_the_library_stays_readable_after_training(library: Path) -> None:
     with Library.open(library) as opened:
         workspace.corpus(opened)
         with pytest.raises(UsageError, match="no collection"):
-            workspace.corpus(opened, workspace.Choice("three"))
+            workspace.corpus(opened, workspace.CorpusChoice("three"))
         assert opened.report["articles"] == 8
 
 

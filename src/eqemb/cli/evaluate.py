@@ -35,9 +35,9 @@ def evaluate(
     with Library.open(library) as opened:
         place = workspace.find_model(opened, model)
         made = Embeddings.load(place)
-        corpus, split = workspace.trained_on(opened, made)
+        corpus, split = workspace.training_data(opened, made)
         current = workspace.is_current(opened, made.config)
-    found = heldout.judged(workspace.reopened(made), corpus, split)
+    found = heldout.judged(workspace.restore_model(made), corpus, split)
     if place.name != model:
         say(f"{model} is {place}")
     if not current:

@@ -40,7 +40,7 @@ def _choice(
     collection: str, vocabulary: str, numbering: str, min_count: str, top: str, **more: Any
 ) -> Any:
     from eqemb.corpus.vocabulary import Rules, read_stop_words
-    from eqemb.models.workspace import Choice
+    from eqemb.models.workspace import CorpusChoice
 
     rules = Rules(
         vocabulary,
@@ -50,7 +50,7 @@ def _choice(
         tagger=more["tagger"],
         stop_words=read_stop_words(more["stop_words"]) if more["stop_words"] else True,
     )
-    return Choice(collection, rules, numbering, duplicates=more["duplicates"])
+    return CorpusChoice(collection, rules, numbering, duplicates=more["duplicates"])
 
 
 def _number(value: str) -> int | str:
@@ -77,7 +77,7 @@ def split(
     as_json: Json = False,
 ) -> None:
     """Hold words out of a collection, frozen with their negatives, and print chance lines."""
-    from eqemb.corpus.split import Settings
+    from eqemb.corpus.split import SplitSettings
     from eqemb.facade.library import Library
     from eqemb.models import workspace
 
@@ -87,7 +87,7 @@ def split(
             tagger=tagger, stop_words=stop_words, duplicates=duplicates,
         )  # fmt: skip
         corpus = workspace.corpus(opened, choice)
-        settings = Settings(seed=seed, singletons=singletons, negatives=negatives)
+        settings = SplitSettings(seed=seed, singletons=singletons, negatives=negatives)
         made = workspace.split(opened, collection, corpus, settings)
     found = workspace.split_summary(corpus, made)
     if as_json:
@@ -198,7 +198,7 @@ def train(
     as_json: Json = False,
 ) -> None:
     """Train a model on a library: vectors for words, equations and units."""
-    from eqemb.corpus.split import Settings
+    from eqemb.corpus.split import SplitSettings
     from eqemb.evaluation import plots
     from eqemb.facade.library import Library
     from eqemb.library.database import ALL
@@ -231,7 +231,7 @@ def train(
         corpus = workspace.corpus(opened, choice)
         held = None
         if hold_out:
-            held = workspace.split(opened, collection, corpus, Settings(seed=split_seed))
+            held = workspace.split(opened, collection, corpus, SplitSettings(seed=split_seed))
         training = workspace.Training(
             made, corpus, held, library, name, seed, threads or _cores(), collection
         )

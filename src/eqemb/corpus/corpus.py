@@ -23,15 +23,15 @@ from numpy.typing import NDArray
 from eqemb.article import Article, Equation
 from eqemb.corpus import phrases, vocabulary
 from eqemb.corpus.checks import check_choice
-from eqemb.corpus.phrases import Pairs
+from eqemb.corpus.phrases import PhrasePairs
 from eqemb.corpus.vocabulary import Mask, Removed, Rules
 from eqemb.errors import EqembError
 from eqemb.formula import layout
 from eqemb.storage import array_file, atomic
 
-FORMAT = "corpus"
-VERSION = 1
-_SLICE = 1 << 22  # words counted in one go
+CORPUS_FORMAT = "corpus"
+CORPUS_VERSION = 1
+_TOKENS_AT_A_TIME = 1 << 22  # words counted in one go
 Ids = NDArray[np.int32]
 Pointers = NDArray[np.int64]
 
@@ -174,8 +174,8 @@ class Corpus:
     def counts(self) -> Pointers:
         """How often each word stands in the text."""
         total = np.zeros(len(self.words), np.int64)
-        for low in range(0, len(self.tokens), _SLICE):  # counting makes ids of 8 bytes
-            total += np.bincount(self.tokens[low : low + _SLICE], minlength=len(total))
+        for low in range(0, len(self.tokens), _TOKENS_AT_A_TIME):  # counting makes ids of 8 bytes
+            total += np.bincount(self.tokens[low : low + _TOKENS_AT_A_TIME], minlength=len(total))
         return total
 
     @property
@@ -185,8 +185,8 @@ class Corpus:
 
     def _described(self) -> dict[str, Any]:
         return {
-            "format": f"eqemb {FORMAT}",
-            "version": VERSION,
+            "format": f"eqemb {CORPUS_FORMAT}",
+            "version": CORPUS_VERSION,
             "settings": self.settings,
             "table": [list(row) for row in self.table],
             "left_out": self.left_out,
@@ -218,7 +218,7 @@ class Corpus:
     def load(cls, path: Path) -> Self:
         """Open a folder; its arrays stay on disk until they are used."""
         path = atomic.whole(path)
-        described = atomic.read_json(path / "corpus.json", FORMAT, VERSION)
+        described = atomic.read_json(path / "corpus.json", CORPUS_FORMAT, CORPUS_VERSION)
         equations = atomic.read_part(path / "equations.json")
         made = cls(
             words=(path / "words.txt").read_text("utf-8").split("\n")[:-1],
@@ -336,7 +336,7 @@ class _Raw:
         runs = (([words[i] for i in text.tolist()], self.lower_ids[text]) for text in self.texts())
         return vocabulary.nouns_and_adjectives(runs, wanted, tag, rules)
 
-    def pairs(self, rules: Rules, nouns: Mask | None) -> Pairs:
+    def pairs(self, rules: Rules, nouns: Mask | None) -> PhrasePairs:
         """Frequent pairs of words that pass the rules on letters, tags and stop words."""
         words = self.words
         parts = vocabulary.lettered(words) & ~vocabulary.stopped(words, rules)
@@ -349,15 +349,15 @@ class _Raw:
 
         return phrases.find(texts, self.counts, parts, least, rules.phrase_threshold)
 
-    def pairs_among(self, known: Iterable[str]) -> Pairs:
-        """Pairs that make one of these words."""
+    def pairs_among(self, known: Iterable[str]) -> PhrasePairs:
+        """PhrasePairs that make one of these words."""
         cuts = ((word, at) for word in known for at, letter in enumerate(word) if letter == "_")
         found = [(self.ids.get(word[:at]), self.ids.get(word[at + 1 :])) for word, at in cuts]
         size = len(self.ids)
         keys = [one * size + other for one, other in found if one is not None and other is not None]
-        return Pairs(np.array(sorted(keys), np.int64), np.ones(size, bool))
+        return PhrasePairs(np.array(sorted(keys), np.int64), np.ones(size, bool))
 
-    def join(self, pairs: Pairs, spool: IO[bytes]) -> int:
+    def join(self, pairs: PhrasePairs, spool: IO[bytes]) -> int:
         """Make words of pairs, the text going to another spool; how often that was done."""
         words, total = self.words, 0
         made = [self._word(f"{words[one]}_{words[other]}") for one, other in pairs.words]

@@ -23,7 +23,7 @@ Texts = Callable[[], Iterable[tuple[Ids, Pointers]]]
 _BUCKETS = 22  # bits: 32 MB of counters for any number of pairs
 
 
-class Pairs(NamedTuple):
+class PhrasePairs(NamedTuple):
     """The pairs to be joined."""
 
     keys: Pointers  # first * len(parts) + second, ascending
@@ -35,7 +35,9 @@ class Pairs(NamedTuple):
         return [divmod(key, len(self.parts)) for key in self.keys.tolist()]
 
 
-def find(texts: Texts, counts: Pointers, parts: Mask, min_count: int, threshold: float) -> Pairs:
+def find(
+    texts: Texts, counts: Pointers, parts: Mask, min_count: int, threshold: float
+) -> PhrasePairs:
     """The pairs of a text that score above the threshold; `counts` are those of its words.
 
     Most pairs are rare. They are first counted in a table of fixed size by their hash, and only
@@ -56,10 +58,10 @@ def find(texts: Texts, counts: Pointers, parts: Mask, min_count: int, threshold:
     together = np.array([often[key] for key in found.tolist()], np.float64)
     first, second = (counts[part].astype(np.float64) for part in divmod(found, max(1, len(parts))))
     score = (together - min_count) * float(counts.sum()) / (first * second)
-    return Pairs(found[score > threshold], parts)
+    return PhrasePairs(found[score > threshold], parts)
 
 
-def joined(ids: Ids, breaks: Pointers, pairs: Pairs) -> tuple[Pointers, Pointers]:
+def joined(ids: Ids, breaks: Pointers, pairs: PhrasePairs) -> tuple[Pointers, Pointers]:
     """Where the first word of each joined pair of an article stands, and which pair it is."""
     keys = _keys(ids, breaks, pairs.parts)
     at = np.searchsorted(pairs.keys, keys)

@@ -21,16 +21,20 @@ from eqemb.kernels import draws
 from eqemb.kernels.arrays import Text
 from eqemb.storage import array_file, atomic
 
-FORMAT = "split"
-VERSION = 1
-EACH = 2  # positions of a type in each part
+SPLIT_FORMAT = "split"
+SPLIT_VERSION = 1
+WORDS_PER_PART = 2  # positions of a type in each part
 VALIDATION, TEST = 0, 1
-_ORDER, _CHOICE, _NEGATIVES = 101, 102, 103  # passes of the draws, apart from training's
+_ORDER_DRAW, _CHOICE_DRAW, _NEGATIVE_DRAW = (
+    101,
+    102,
+    103,
+)  # passes of the draws, apart from training's
 _IN_MEMORY = 1 << 25  # words of a stream that is kept there; a longer one is mapped from a file
-_SLICE = 1 << 22  # words looked at in one go
+_TOKENS_AT_A_TIME = 1 << 22  # words looked at in one go
 
 
-class Stream(NamedTuple):
+class TrainingStream(NamedTuple):
     """What a model may see: words and equations, without what is held out."""
 
     tokens: Ids
@@ -52,7 +56,7 @@ class Stream(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Settings:
+class SplitSettings:
     """How a split is made; checked when made."""
 
     seed: int = 0
@@ -77,16 +81,16 @@ class Split:
     words: Ids  # [H]
     types: Ids  # [H]
     negatives: Ids  # [H, n]
-    settings: Settings
+    settings: SplitSettings
     corpus: str
     """The sha256 of the corpus it belongs to."""
     skipped: int
     """Types with too few free positions."""
 
     @classmethod
-    def make(cls, corpus: Corpus, settings: Settings | None = None) -> Self:
+    def make(cls, corpus: Corpus, settings: SplitSettings | None = None) -> Self:
         """Sample a split; the same for the same corpus and settings."""
-        settings = settings or Settings()
+        settings = settings or SplitSettings()
         found, skipped = _sample(corpus, settings)
         rows = np.array(found, np.int64).reshape(-1, 3)
         positions, occurrences = rows[:, 0].copy(), rows[:, 1].copy()
@@ -132,8 +136,8 @@ class Split:
         with atomic.new_folder(path, replace=replace) as folder:
             array_file.write_arrays(folder / "arrays.safetensors", self.arrays)
             described = {
-                "format": f"eqemb {FORMAT}",
-                "version": VERSION,
+                "format": f"eqemb {SPLIT_FORMAT}",
+                "version": SPLIT_VERSION,
                 "settings": asdict(self.settings),
                 "corpus": self.corpus,
                 "skipped": self.skipped,
@@ -145,10 +149,10 @@ class Split:
     def load(cls, path: Path) -> Self:
         """Open a folder and check that it is what its hash says."""
         path = atomic.whole(path)
-        described = atomic.read_json(path / "split.json", FORMAT, VERSION)
+        described = atomic.read_json(path / "split.json", SPLIT_FORMAT, SPLIT_VERSION)
         made = cls(
             **array_file.map_arrays(path / "arrays.safetensors"),
-            settings=Settings(**described["settings"]),
+            settings=SplitSettings(**described["settings"]),
             corpus=described["corpus"],
             skipped=described["skipped"],
         )
@@ -165,7 +169,7 @@ class Split:
             )
 
 
-def training_stream(corpus: Corpus, split: Split | None = None) -> Stream:
+def training_stream(corpus: Corpus, split: Split | None = None) -> TrainingStream:
     """The corpus without held-out positions; windows close up.
 
     Memory grows with the vocabulary and the equations, not with the text: a long stream waits in a
@@ -173,7 +177,7 @@ def training_stream(corpus: Corpus, split: Split | None = None) -> Stream:
     """
     counts = training_counts(corpus, split)
     out = np.empty(0, np.int64) if split is None else split.positions
-    return Stream(
+    return TrainingStream(
         _without(corpus.tokens, out) if len(out) else corpus.tokens,
         _closed_up(corpus.starts, out),
         _closed_up(corpus.equation_positions, out),
@@ -200,9 +204,9 @@ def _without(tokens: Ids, out: Pointers) -> Ids:
         writing(Path(tempfile.gettempdir())),  # it may be another disk than the library's
         tempfile.TemporaryFile() as file,  # it is gone once nothing maps it
     ):
-        for low in range(0, len(tokens), _SLICE):
-            first, last = np.searchsorted(out, (low, low + _SLICE))
-            file.write(np.delete(tokens[low : low + _SLICE], out[first:last] - low).data)
+        for low in range(0, len(tokens), _TOKENS_AT_A_TIME):
+            first, last = np.searchsorted(out, (low, low + _TOKENS_AT_A_TIME))
+            file.write(np.delete(tokens[low : low + _TOKENS_AT_A_TIME], out[first:last] - low).data)
         file.flush()
         return np.memmap(file, tokens.dtype, "r+").view(np.ndarray)
 
@@ -247,7 +251,7 @@ def contexts(corpus: Corpus, split: Split, count: int) -> Ids:
     return found
 
 
-def _sample(corpus: Corpus, settings: Settings) -> tuple[list[tuple[int, int, int]], int]:
+def _sample(corpus: Corpus, settings: SplitSettings) -> tuple[list[tuple[int, int, int]], int]:
     """(position, occurrence, part) of every held-out word, and how many types were skipped."""
     by_type = np.argsort(corpus.equation_types, kind="stable")
     edges = np.searchsorted(corpus.equation_types[by_type], np.arange(len(corpus.forms) + 1))
@@ -259,20 +263,20 @@ def _sample(corpus: Corpus, settings: Settings) -> tuple[list[tuple[int, int, in
         occurrences = by_type[edges[type_] : edges[type_ + 1]]
         near = _window(corpus, occurrences, articles, settings.window // 2)
         free = np.array([place for place in near if place not in taken], np.int64)
-        if len(free) < 2 * EACH:
+        if len(free) < 2 * WORDS_PER_PART:
             skipped += 1
             continue
-        drawn = draws.bits(draws.key(settings.seed, _CHOICE, type_), free, 1)[:, 0]
-        chosen = free[np.argsort(drawn, kind="stable")[: 2 * EACH]].tolist()
+        drawn = draws.bits(draws.key(settings.seed, _CHOICE_DRAW, type_), free, 1)[:, 0]
+        chosen = free[np.argsort(drawn, kind="stable")[: 2 * WORDS_PER_PART]].tolist()
         taken.update(chosen)
-        parts = [TEST] * EACH + [VALIDATION] * EACH
+        parts = [TEST] * WORDS_PER_PART + [VALIDATION] * WORDS_PER_PART
         found += [(place, near[place], part) for place, part in zip(chosen, parts, strict=True)]
     return sorted(found), skipped
 
 
-def _evaluated(often: Pointers, settings: Settings) -> list[int]:
+def _evaluated(often: Pointers, settings: SplitSettings) -> list[int]:
     """Types to be scored, in an order of chance: repeated ones and a sample of singletons."""
-    drawn = draws.bits(draws.key(settings.seed, _ORDER, 0), np.arange(len(often)), 1)[:, 0]
+    drawn = draws.bits(draws.key(settings.seed, _ORDER_DRAW, 0), np.arange(len(often)), 1)[:, 0]
     order = np.argsort(drawn, kind="stable")
     single = order[often[order] == 1][: settings.singletons]
     wanted = (often > 1) | np.isin(np.arange(len(often)), single)
@@ -293,12 +297,12 @@ def _window(corpus: Corpus, occurrences: Pointers, articles: Pointers, half: int
     return {position: occurrence for position, (_, occurrence) in near.items()}
 
 
-def _negatives(corpus: Corpus, positions: Pointers, words: Ids, settings: Settings) -> Ids:
+def _negatives(corpus: Corpus, positions: Pointers, words: Ids, settings: SplitSettings) -> Ids:
     """Draws from unigram^0.75, passing over the held-out word itself."""
     if len(corpus.words) < 2 or not len(positions):
         return np.empty((len(positions), 0 if len(positions) else settings.negatives), np.int32)
     noise = draws.noise_table(corpus.counts)
-    key = draws.key(settings.seed, _NEGATIVES, 0)
+    key = draws.key(settings.seed, _NEGATIVE_DRAW, 0)
     size = 2 * settings.negatives + 16
     while True:
         drawn = draws.zeros(key, positions, size, noise)

@@ -152,7 +152,7 @@ class Removed(NamedTuple):
     occurrences: int
 
 
-class Choice(NamedTuple):
+class VocabularyChoice(NamedTuple):
     """The words that count, as indices, and the account."""
 
     kept: NDArray[np.int64]  # most frequent first, then by spelling
@@ -163,7 +163,7 @@ class Choice(NamedTuple):
 
 def choose(
     words: Sequence[str], counts: Counts, capitals: Counts, rules: Rules, nouns: Mask | None = None
-) -> Choice:
+) -> VocabularyChoice:
     """Apply the rules in order; `capitals` counts occurrences written in capitals."""
     table: list[Removed] = []
     kept = np.ones(len(words), bool)
@@ -189,7 +189,7 @@ def choose(
     keep(f"shorter than {rules.min_length}", ~short | chosen)
     keep(f"fewer than {min_count} times", (counts >= min_count) | chosen)
     table.append(Removed("kept", int(kept.sum()), int(counts[kept].sum())))
-    return Choice(_by_frequency(words, counts, kept), table, min_count, top)
+    return VocabularyChoice(_by_frequency(words, counts, kept), table, min_count, top)
 
 
 def lettered(words: Sequence[str]) -> Mask:

@@ -41,7 +41,7 @@ from eqemb.evaluation.metrics import spread
 from eqemb.facade.library import Library
 from eqemb.models import likelihood, workspace
 from eqemb.models.bernoulli import Model
-from eqemb.models.likelihood import READINGS, chance
+from eqemb.models.likelihood import LIKELIHOODS, chance
 from eqemb.storage import array_file, atomic
 
 FORMAT = 4  # raised when the same settings begin to find something else
@@ -109,7 +109,7 @@ class Task(NamedTuple):
 
 def prepared(library: Library, plan: Plan, collection: str) -> tuple[Corpus, Split]:
     """The data of a collection."""
-    choice = workspace.Choice(collection, plan.rules, plan.numbering)
+    choice = workspace.CorpusChoice(collection, plan.rules, plan.numbering)
     corpus = workspace.corpus(library, choice)
     return corpus, workspace.split(library, collection, corpus)
 
@@ -175,7 +175,7 @@ def _place(out: Path, plan: Plan, task: Task, row: Row, split: Split) -> Path:
 
 def choices(trainer: Trainer, plan: Plan, task: Task, rows: list[Row]) -> dict[str, Chosen]:
     """For each row the cell whose validation score, with its temperature, is best."""
-    read, seed = READINGS[task.reading], plan.seeds[0]
+    read, seed = LIKELIHOODS[task.reading], plan.seeds[0]
     best: dict[str, Chosen] = {}
     highest: dict[str, float] = {}
     spent = dict.fromkeys((row.name for row in rows), 0.0)

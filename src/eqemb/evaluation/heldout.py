@@ -21,7 +21,7 @@ from eqemb.models import likelihood, registry
 from eqemb.models.bernoulli import BernoulliEmbeddings, Model
 from eqemb.models.embeddings import Embeddings
 from eqemb.models.eqemb import EqEmb
-from eqemb.models.likelihood import READINGS, Scored, chance
+from eqemb.models.likelihood import LIKELIHOODS, HeldOutScores, chance
 from eqemb.models.registry import titled
 
 Values = dict[str, NDArray[np.float64]]
@@ -179,9 +179,9 @@ class Result:
     test: Values = field(default_factory=dict)
     """Measure -> value of each test word, averaged over seeds."""
 
-    def add(self, seed: int, validation: Scored, test: Scored) -> None:
+    def add(self, seed: int, validation: HeldOutScores, test: HeldOutScores) -> None:
         """Take in what one seed's model scores."""
-        factor = likelihood.fit_temperature(validation, READINGS[self.reading])
+        factor = likelihood.fit_temperature(validation, LIKELIHOODS[self.reading])
         done = len(self.seeds)
         self.seeds.append(seed)
         self.temperature.append(1.0 / factor)
@@ -207,9 +207,9 @@ class Result:
         }
 
 
-def measured(scored: Scored, factor: float, reading: str) -> Values:
+def measured(scored: HeldOutScores, factor: float, reading: str) -> Values:
     """The values of each word: its reading raw and with the temperature, and without a scale."""
-    read = READINGS[reading]
+    read = LIKELIHOODS[reading]
     found = {
         "raw": read(scored),
         "tempered": read(scored.scaled(factor)),
@@ -227,7 +227,7 @@ class Trainer:
         self.corpus, self.split, self.reading, self.threads = corpus, split, reading, threads
         self._models: dict[tuple[str, Cell, int], Model] = {}
 
-    def scored(self, row: Row, cell: Cell, seed: int) -> tuple[Scored, Scored]:
+    def scored(self, row: Row, cell: Cell, seed: int) -> tuple[HeldOutScores, HeldOutScores]:
         """The scores of a row on validation and test words."""
         model = self.trained(row, cell, seed)
         count = None if row.words is None else cell.window + row.words
@@ -342,7 +342,9 @@ def judged(model: Model, corpus: Corpus, split: Split) -> dict[str, Any]:
     found = {part: model.score(corpus, split, part) for part in names}
     articles = {part: corpus.equation_articles[split.occurrences[split.of(part)]] for part in names}
 
-    def both(read: Callable[[Scored], NDArray[np.float64]], factor: float = 1.0) -> dict[str, Any]:
+    def both(
+        read: Callable[[HeldOutScores], NDArray[np.float64]], factor: float = 1.0
+    ) -> dict[str, Any]:
         return {
             name: spread(read(found[part].scaled(factor)), articles[part])
             for part, name in names.items()
@@ -356,9 +358,10 @@ def judged(model: Model, corpus: Corpus, split: Split) -> dict[str, Any]:
         "seeds": [config["seed"]],
     }
     factors = {
-        name: likelihood.fit_temperature(found[VALIDATION], read) for name, read in READINGS.items()
+        name: likelihood.fit_temperature(found[VALIDATION], read)
+        for name, read in LIKELIHOODS.items()
     }
-    for name, read in READINGS.items():
+    for name, read in LIKELIHOODS.items():
         made[name] = both(read) | {"tempered": both(read, factors[name])}
     made["softmax"]["predictive"] = both(likelihood.predictive)
     made["accuracy"] = both(likelihood.accuracy)

@@ -156,7 +156,7 @@ def train(
             continue
         progress(registry.titled(name))
         found.models[registry.titled(name)] = Neighbours(
-            workspace.trained_once(
+            workspace.train_or_load(
                 model, corpus, split, folder, name, threads=threads, collection=collection
             )
         )
@@ -251,7 +251,7 @@ def page(
     progress: Callable[[str], object] = lambda _: None,
 ) -> str:
     """The answers of every model to every query as HTML without scripts; models are in FOLDER."""
-    corpus = workspace.corpus(library, workspace.Choice(collection))
+    corpus = workspace.corpus(library, workspace.CorpusChoice(collection))
     shelf = Shelf(library, corpus)
     equations = [shelf.ask(query) for query in queries.equations]  # wrong names before training
     trained = train(library, folder, corpus, collection, threads=threads, progress=progress)

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from eqemb.article import read_tokens
 from eqemb.corpus.corpus import Corpus
-from eqemb.corpus.split import Stream
+from eqemb.corpus.split import TrainingStream
 from eqemb.errors import UsageError
 from eqemb.formula import Layout, layout
 from eqemb.formula.likeness import likeness, outline
@@ -91,7 +91,7 @@ class Bm25:
     name = "BM25"
     answers = frozenset({WORDS})
 
-    def __init__(self, words: Sequence[str], stream: Stream) -> None:
+    def __init__(self, words: Sequence[str], stream: TrainingStream) -> None:
         from scipy.sparse import coo_array
 
         self._rows = {word: row for row, word in enumerate(words)}
@@ -210,7 +210,7 @@ class ContextMeans:
         self,
         model: Embeddings,
         corpus: Corpus,
-        stream: Stream,
+        stream: TrainingStream,
         overlap: UnitOverlap,
         *,
         window: int = 16,

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eqemb.corpus.corpus import Corpus
-from eqemb.corpus.split import Split, Stream, training_stream
+from eqemb.corpus.split import Split, TrainingStream, training_stream
 from eqemb.corpus.vocabulary import Rules
 from eqemb.errors import UsageError
 from eqemb.evaluation import metrics, tasks
@@ -127,7 +127,7 @@ def open_shelf(library: Library) -> Shelf:
     """The corpus "all" with the product's defaults."""
     corpus = workspace.corpus(library)
     split = workspace.split(library, ALL, corpus)
-    everything = workspace.corpus(library, workspace.Choice(rules=EVERY_WORD))
+    everything = workspace.corpus(library, workspace.CorpusChoice(rules=EVERY_WORD))
     texts = dict(zip(library.questions.names(), passages(library.records), strict=True))
     query = "SELECT name, ordinal, expanded FROM equations e JOIN sources s ON s.id = e.article"
     latex = {f"{name}#{ordinal}": text[:400] for name, ordinal, text in library.records.rows(query)}
@@ -158,7 +158,7 @@ def train(
         words = made["words"] if system.takes_words else None
         model = system.make(Cell(DIM), "softmax", words)
         place = library.folder
-        made[name] = workspace.trained_once(
+        made[name] = workspace.train_or_load(
             model, shelf.corpus, shelf.split, place, name, threads=threads
         )
     return made
@@ -191,7 +191,7 @@ def plain_rankers_without(shelf: Shelf, words: Embeddings, encode: Encode | None
     return found
 
 
-def stream_passages(words: Sequence[str], stream: Stream, half: int = 16) -> list[str]:
+def stream_passages(words: Sequence[str], stream: TrainingStream, half: int = 16) -> list[str]:
     """The vocabulary words of a stream around each equation, as a text."""
     home, found = stream.equation_articles, []
     for at, article in zip(stream.equation_positions.tolist(), home.tolist(), strict=True):

@@ -24,7 +24,7 @@ from typing import Any
 import numpy as np
 
 from eqemb.corpus.corpus import Corpus
-from eqemb.corpus.split import Settings, Split
+from eqemb.corpus.split import Split, SplitSettings
 from eqemb.errors import UsageError
 from eqemb.index.build import build_index
 from eqemb.library.database import ALL, Records
@@ -48,7 +48,7 @@ from eqemb.library.ingest import (
 from eqemb.models import likelihood, workspace
 from eqemb.models.embeddings import Embeddings, own_model
 from eqemb.models.eqemb import EqEmbH
-from eqemb.models.likelihood import READINGS
+from eqemb.models.likelihood import LIKELIHOODS
 from eqemb.sources import Limits, discover
 
 #: What a watcher is told: the stage, and how far it is.
@@ -287,8 +287,8 @@ def describe_model(made: Embeddings, corpus: Corpus) -> dict[str, Any]:
 
 def chance(made: Embeddings) -> float:
     """The validation score of a model that knows nothing, in the reading of this one."""
-    nothing = likelihood.zero(1, Settings().negatives)
-    return READINGS[made.config["settings"].get("reading", "softmax")](nothing).item()
+    nothing = likelihood.zero(1, SplitSettings().negatives)
+    return LIKELIHOODS[made.config["settings"].get("reading", "softmax")](nothing).item()
 
 
 def base_model(path: Path) -> Embeddings:

@@ -25,12 +25,12 @@ from numpy.typing import NDArray
 
 from eqemb.corpus.checks import check_flag
 from eqemb.corpus.corpus import Corpus, Ids, Pointers
-from eqemb.corpus.split import VALIDATION, Split, Stream, contexts, training_stream
+from eqemb.corpus.split import VALIDATION, Split, TrainingStream, contexts, training_stream
 from eqemb.errors import UsageError
 from eqemb.kernels.arrays import Floats
 from eqemb.models import features, likelihood
-from eqemb.models.bernoulli import PROGRAM, Estimate, Job, Model, context_sum
-from eqemb.models.checkpoint import Watch
+from eqemb.models.bernoulli import PROGRAM, Model, TrainingEstimate, TrainingJob, context_sum
+from eqemb.models.checkpoint import EarlyStopping
 from eqemb.models.glove import context_mean
 
 CUT = 10_000  # words of a text that gensim reads
@@ -39,7 +39,7 @@ PROBED = 100_000  # words
 EACH_WORD = 500  # bytes of a word in gensim's vocabulary, as it says itself
 
 
-class Paragraph(NamedTuple):
+class TaggedParagraph(NamedTuple):
     """What gensim takes for a document."""
 
     words: list[str]
@@ -79,7 +79,7 @@ class Texts:
             words = self.names[self.tokens[start:end]].tolist()
             if len(self.tags.ids):
                 own = slice(*self.tags.starts[text : text + 2])
-                yield Paragraph(words, self.tags.ids[own].tolist())
+                yield TaggedParagraph(words, self.tags.ids[own].tolist())
             else:
                 yield words
 
@@ -106,7 +106,7 @@ class Gensim(Model):
         if find_spec("gensim") is None:
             raise UsageError(f"{self.name} needs gensim: pip install 'eqemb[baselines]'")
 
-    def estimate(self, corpus: Corpus, *, threads: int = 1, probe: bool = True) -> Estimate:
+    def estimate(self, corpus: Corpus, *, threads: int = 1, probe: bool = True) -> TrainingEstimate:
         """What training will need; `probe` times an iteration over the first 100,000 words."""
         del threads
         texts = self._texts(corpus, training_stream(corpus))
@@ -121,15 +121,15 @@ class Gensim(Model):
             seconds = self.iterations * each * words
         memory = PROGRAM + 3 * texts.tokens.nbytes + EACH_WORD * len(texts.names)
         memory += 2 * 4 * numbers  # in gensim and here
-        return Estimate(words, numbers, memory, seconds)
+        return TrainingEstimate(words, numbers, memory, seconds)
 
-    def _learn(self, job: Job) -> dict[str, NDArray[Any]]:
+    def _learn(self, job: TrainingJob) -> dict[str, NDArray[Any]]:
         from gensim.models.callbacks import CallbackAny2Vec
 
         texts = self._texts(job.corpus, job.stream)
         made = self._made(job.seed)
         made.build_vocab(texts)
-        watch = job.attempt.watches[self.judged] = Watch([])
+        watch = job.attempt.watches[self.judged] = EarlyStopping([])
         start = perf_counter()
 
         def after(_: object, made: Any) -> None:
@@ -152,7 +152,7 @@ class Gensim(Model):
         made.train(texts, total_examples=len(texts), epochs=self.iterations, callbacks=[told])
         return self._arrays(made, job.corpus, texts)
 
-    def _judge(self, job: Job, arrays: dict[str, NDArray[Any]]) -> float | None:
+    def _judge(self, job: TrainingJob, arrays: dict[str, NDArray[Any]]) -> float | None:
         """The validation score of arrays."""
         if job.split is None or not job.split.of(VALIDATION).any():
             return None
@@ -160,7 +160,7 @@ class Gensim(Model):
 
     def score(
         self, corpus: Corpus, split: Split, part: int, *, words: int | None = None
-    ) -> likelihood.Scored:
+    ) -> likelihood.HeldOutScores:
         """Scores of held-out words: W - 1 words and the equation, or `words` words alone."""
         self.check_data(corpus, split)
         return self._score(self._fitted().arrays, corpus, split, part, words)
@@ -172,7 +172,7 @@ class Gensim(Model):
         split: Split,
         part: int,
         words: int | None = None,
-    ) -> likelihood.Scored:
+    ) -> likelihood.HeldOutScores:
         chosen, alpha = split.of(part), arrays["alpha_words"]
         found = contexts(corpus, split, self.window - 1 if words is None else words)[chosen]
         if words is None and "alpha_equations" in arrays:
@@ -202,7 +202,7 @@ class Gensim(Model):
         """An untrained model of gensim's."""
         raise NotImplementedError
 
-    def _texts(self, corpus: Corpus, stream: Stream) -> Texts:
+    def _texts(self, corpus: Corpus, stream: TrainingStream) -> Texts:
         """What it reads."""
         raise NotImplementedError
 
@@ -232,7 +232,7 @@ class Cbow(Gensim):
 
         return Word2Vec(**self._shared(seed), sg=0, cbow_mean=int(self.mean))
 
-    def _texts(self, corpus: Corpus, stream: Stream) -> Texts:
+    def _texts(self, corpus: Corpus, stream: TrainingStream) -> Texts:
         if self.equations == "tokens":
             stream = features.with_tokens(stream, len(corpus.words), len(corpus.forms))
         return Texts(stream.tokens, stream.starts)
@@ -281,7 +281,7 @@ class ParagraphVectors(Gensim):
 
         return Doc2Vec(**self._shared(seed), dm=1, dm_mean=int(self.mean))
 
-    def _texts(self, corpus: Corpus, stream: Stream) -> Texts:
+    def _texts(self, corpus: Corpus, stream: TrainingStream) -> Texts:
         return Texts(stream.tokens, *paragraphs(stream, len(corpus.forms), self.equation_window))
 
     def _rows(self, corpus: Corpus, texts: Texts) -> int:
@@ -295,14 +295,14 @@ class ParagraphVectors(Gensim):
         return arrays | {"alpha_equations": vectors}
 
 
-def paragraphs(stream: Stream, types: int, window: int) -> tuple[Pointers, Tags]:
+def paragraphs(stream: TrainingStream, types: int, window: int) -> tuple[Pointers, Tags]:
     """Where paragraphs begin, and their tags: types of equations, or a number after all types."""
     owner = _nearest(stream, window // 2)
     edges = np.unique(np.r_[stream.starts, np.flatnonzero(np.diff(owner)) + 1])
     return edges, _tags(stream, types, owner[edges[:-1]])
 
 
-def _nearest(stream: Stream, half: int) -> Pointers:
+def _nearest(stream: TrainingStream, half: int) -> Pointers:
     """The occurrence each word belongs to, the first of its place; -1 where all are too far."""
     article = np.repeat(np.arange(len(stream.starts) - 1), np.diff(stream.starts))
     word = np.arange(len(article)) + article  # the end of an article is not where the next begins
@@ -317,7 +317,7 @@ def _nearest(stream: Stream, half: int) -> Pointers:
     return np.where(np.minimum(back, ahead) <= half, nearest, -1)
 
 
-def _tags(stream: Stream, types: int, owner: Pointers) -> Tags:
+def _tags(stream: TrainingStream, types: int, owner: Pointers) -> Tags:
     """The types at the place of each paragraph's first equation; -1 is a paragraph without."""
     places = np.c_[stream.equation_articles, stream.equation_positions]
     _, first, together = np.unique(places, axis=0, return_index=True, return_counts=True)

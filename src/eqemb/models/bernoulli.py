@@ -30,12 +30,12 @@ from eqemb.corpus.checks import (
     check_number,
 )
 from eqemb.corpus.corpus import Corpus, Ids
-from eqemb.corpus.split import VALIDATION, Split, Stream, contexts, training_stream
+from eqemb.corpus.split import VALIDATION, Split, TrainingStream, contexts, training_stream
 from eqemb.errors import EqembError, UsageError
 from eqemb.kernels import draws
 from eqemb.kernels.arrays import Floats, Rule, Text, Vectors
 from eqemb.models import features, likelihood
-from eqemb.models.checkpoint import Attempt, Callback, Watch
+from eqemb.models.checkpoint import Callback, EarlyStopping, TrainingRun
 from eqemb.models.embeddings import Embeddings
 from eqemb.storage import array_file
 
@@ -53,9 +53,9 @@ PAPER: dict[str, Any] = {
     "unit_window": 4,
     "passes": "two",
 }
-WORDS, EQUATIONS, UNITS = 1, 2, 3  # passes, in the draws
+WORD_PASS, EQUATION_PASS, UNIT_PASS = 1, 2, 3  # passes, in the draws
 _MOST = {"dim": 10_000, "negatives": 1000, "window": 1000}
-_READINGS = {"softmax": likelihood.predictive, "logistic": likelihood.logistic}
+_STOPPING = {"softmax": likelihood.predictive, "logistic": likelihood.logistic}
 _LARGE = 2_000_000  # words
 _BATCHES = {"cuda": 262_144}  # the largest of their own accord; elsewhere 16,384
 _TEST_DEVICES = ("torch", "reference")  # slow, and the same arithmetic as the others
@@ -63,7 +63,7 @@ MACHINE = ("device", "deterministic", "memory")  # settings that say where, and 
 PROGRAM = 200_000_000  # bytes of Python, NumPy, SciPy and numba before any data
 
 
-class Estimate(NamedTuple):
+class TrainingEstimate(NamedTuple):
     """What training will need, said beforehand."""
 
     words: int
@@ -77,7 +77,7 @@ class Estimate(NamedTuple):
 
 
 @dataclass
-class Job:
+class TrainingJob:
     """Everything one call of `fit` carries about."""
 
     corpus: Corpus
@@ -85,10 +85,10 @@ class Job:
     seed: int
     threads: int
     callback: Callback | None
-    stream: Stream
+    stream: TrainingStream
     kernels: Any
     """A module of steps, or an object with the same ones."""
-    attempt: Attempt
+    attempt: TrainingRun
 
     def key(self, pass_: int, iteration: int) -> int:
         """The draws of an iteration."""
@@ -137,7 +137,7 @@ class Model:
                 name in self.automatic and getattr(self, name) == "auto"
             ):
                 check_number(name, getattr(self, name), above=True)
-        check_choice("reading", self.reading, tuple(_READINGS))
+        check_choice("reading", self.reading, tuple(_STOPPING))
         check_choice("equations", self.equations, ("ignored", "tokens"))
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:  # noqa: FBT001, FBT002
@@ -174,7 +174,7 @@ class Model:
         self.check(corpus)
         with self._on(device), np.errstate(all="ignore"):
             config = self._config(corpus, split, seed)
-            job = Job(
+            job = TrainingJob(
                 corpus,
                 split,
                 seed,
@@ -182,7 +182,7 @@ class Model:
                 callback,
                 training_stream(corpus, split),
                 self._kernels(device),
-                Attempt.start(config["identity"], checkpoint, resume=resume),
+                TrainingRun.start(config["identity"], checkpoint, resume=resume),
             )
             self.history_ = job.attempt.history  # grows while training
             self.embeddings_ = self._embeddings(job, config, self._learn(job))
@@ -235,7 +235,7 @@ class Model:
         return self.get_params()
 
     def _embeddings(
-        self, job: Job, config: dict[str, Any], arrays: dict[str, NDArray[Any]]
+        self, job: TrainingJob, config: dict[str, Any], arrays: dict[str, NDArray[Any]]
     ) -> Embeddings:
         keys = {"words": job.corpus.words, "equations": job.corpus.forms, "units": job.corpus.units}
         have = {name.rsplit("_", 1)[1] for name in arrays}
@@ -259,23 +259,23 @@ class Model:
             },
         )
 
-    def estimate(self, corpus: Corpus, *, threads: int = 1, probe: bool = True) -> Estimate:
+    def estimate(self, corpus: Corpus, *, threads: int = 1, probe: bool = True) -> TrainingEstimate:
         """What training on a corpus will need; `probe` times a little of it."""
         raise NotImplementedError
 
     def score(
         self, corpus: Corpus, split: Split, part: int, *, words: int | None = None
-    ) -> likelihood.Scored:
+    ) -> likelihood.HeldOutScores:
         """Scores of held-out words: W - 1 words and the equation, or `words` words alone."""
         raise NotImplementedError
 
-    def _learn(self, job: Job) -> dict[str, NDArray[Any]]:
+    def _learn(self, job: TrainingJob) -> dict[str, NDArray[Any]]:
         """Train; the arrays of the trained thing."""
         raise NotImplementedError
 
-    def _mean(self, scored: likelihood.Scored) -> float:
+    def _mean(self, scored: likelihood.HeldOutScores) -> float:
         """The validation score in the reading that training stops by."""
-        return float(_READINGS[self.reading](scored).mean())
+        return float(_STOPPING[self.reading](scored).mean())
 
     def _fitted(self) -> Embeddings:
         if not hasattr(self, "embeddings_"):
@@ -405,7 +405,7 @@ class BernoulliEmbeddings(Model):
             return {"sum": 1.0, "mean": 1.0 / self.negatives}[self.zero_weight]
         return float(self.zero_weight)
 
-    def estimate(self, corpus: Corpus, *, threads: int = 1, probe: bool = True) -> Estimate:
+    def estimate(self, corpus: Corpus, *, threads: int = 1, probe: bool = True) -> TrainingEstimate:
         """What training on a corpus will need; `probe` times a few batches of the first pass."""
         first, second = self._rows(corpus)
         words, K = len(corpus.tokens), self.dim
@@ -421,7 +421,7 @@ class BernoulliEmbeddings(Model):
         memory = PROGRAM + vectors + texts + scratch + near
         place = self.place
         device = self._kernels().name if place in ("cuda", "torch") else place
-        return Estimate(words, 2 * K * (first + second), memory, seconds, device)
+        return TrainingEstimate(words, 2 * K * (first + second), memory, seconds, device)
 
     def _rows(self, corpus: Corpus) -> tuple[int, int]:
         """Rows of the matrices learned in the first pass and in the second."""
@@ -451,7 +451,9 @@ class BernoulliEmbeddings(Model):
         """The rate as a number."""
         return 0.1 / math.sqrt(self.window) if isinstance(self.rate, str) else self.rate
 
-    def _rule(self, job: Job, pass_: int, iteration: int, rate: float | None = None) -> Rule:
+    def _rule(
+        self, job: TrainingJob, pass_: int, iteration: int, rate: float | None = None
+    ) -> Rule:
         key = job.key(pass_, iteration)
         return self.rule(key, self.step if rate is None else rate, len(job.stream.tokens))
 
@@ -474,7 +476,7 @@ class BernoulliEmbeddings(Model):
         block = self._block(size)
         return max(block, batch // block * block)
 
-    def _learn(self, job: Job) -> dict[str, NDArray[Any]]:
+    def _learn(self, job: TrainingJob) -> dict[str, NDArray[Any]]:
         """Both passes; the arrays of the trained thing."""
         words = self._learn_words(job)
         size = len(job.corpus.words)
@@ -483,7 +485,7 @@ class BernoulliEmbeddings(Model):
             arrays |= {"rho_equations": words.rho[size:], "alpha_equations": words.alpha[size:]}
         return {name: np.ascontiguousarray(array) for name, array in arrays.items()}
 
-    def _learn_words(self, job: Job, alpha: Floats | None = None) -> Vectors:
+    def _learn_words(self, job: TrainingJob, alpha: Floats | None = None) -> Vectors:
         """The first pass; where alpha is given it stays as it is, and rho alone is learned."""
         attempt, stream, size = job.attempt, job.stream, len(job.corpus.words)
         if self.equations == "tokens":
@@ -493,7 +495,7 @@ class BernoulliEmbeddings(Model):
             made = self._first_vectors(job.seed, size)
             if alpha is not None:
                 made["alpha"] = alpha
-            watch = Watch(["rho", "alpha"] if alpha is None else ["rho"], self.patience)
+            watch = EarlyStopping(["rho", "alpha"] if alpha is None else ["rho"], self.patience)
             attempt.enter("words", made, {"words": watch})
             vectors, text = (
                 Vectors(*(attempt.arrays[name] for name in Vectors._fields)),
@@ -501,7 +503,7 @@ class BernoulliEmbeddings(Model):
             )
 
             def step(iteration: int) -> dict[str, float]:
-                rule = self._rule(job, WORDS, iteration)._replace(learn_alpha=alpha is None)
+                rule = self._rule(job, WORD_PASS, iteration)._replace(learn_alpha=alpha is None)
                 return {"b_w": job.kernels.words_update(vectors, text, rule, None, job.threads)}
 
             judges = {"words": self._judge_words(job)}
@@ -517,7 +519,7 @@ class BernoulliEmbeddings(Model):
         sums = {f"{side}_sum": np.zeros((size, self.dim), np.float32) for side in made}
         return made | sums
 
-    def _judge_words(self, job: Job) -> Callable[[], float | None]:
+    def _judge_words(self, job: TrainingJob) -> Callable[[], float | None]:
         """The validation score of the words now in the attempt."""
         if job.split is None or not job.split.of(VALIDATION).any():
             return lambda: None
@@ -537,7 +539,7 @@ class BernoulliEmbeddings(Model):
 
     def score(
         self, corpus: Corpus, split: Split, part: int, *, words: int | None = None
-    ) -> likelihood.Scored:
+    ) -> likelihood.HeldOutScores:
         """Scores of held-out words: W - 1 words and the equation, or `words` words alone."""
         self.check_data(corpus, split)
         arrays, chosen = self._fitted().arrays, split.of(part)

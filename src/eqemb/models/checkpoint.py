@@ -17,7 +17,7 @@ Callback = Callable[[int, float, float, float | None], object]
 
 
 @dataclass
-class Watch:
+class EarlyStopping:
     """The best iteration so far of some arrays; stopped once a score no longer improves.
 
     That is after `patience` iterations in a row that are no better than the best.
@@ -42,14 +42,14 @@ class Watch:
 
 
 @dataclass
-class Attempt:
+class TrainingRun:
     """A run: its arrays, its best arrays, how far it has come."""
 
     identity: str
     """Of settings, corpus, split and seed: what a checkpoint must agree on."""
     arrays: dict[str, NDArray[Any]] = field(default_factory=dict)
     best: dict[str, NDArray[Any]] = field(default_factory=dict)
-    watches: dict[str, Watch] = field(default_factory=dict)
+    watches: dict[str, EarlyStopping] = field(default_factory=dict)
     history: list[dict[str, Any]] = field(default_factory=list)
     stage: str = ""
     iteration: int = 0
@@ -72,7 +72,7 @@ class Attempt:
             identity,
             {name[4:]: array for name, array in kept.items() if name.startswith("now.")},
             {name[5:]: array for name, array in kept.items() if name.startswith("best.")},
-            {name: Watch(**state["watches"][name]) for name in state["watches"]},
+            {name: EarlyStopping(**state["watches"][name]) for name in state["watches"]},
             state["history"],
             state["stage"],
             state["iteration"],
@@ -99,7 +99,9 @@ class Attempt:
         """Whether a stage was finished before."""
         return f"done {stage}" in self.watches
 
-    def enter(self, stage: str, arrays: Mapping[str, Any], watches: Mapping[str, Watch]) -> None:
+    def enter(
+        self, stage: str, arrays: Mapping[str, Any], watches: Mapping[str, EarlyStopping]
+    ) -> None:
         """Begin a stage with its arrays, unless a checkpoint was taken within it."""
         if self.stage == stage:
             return
@@ -150,7 +152,7 @@ class Attempt:
                 callback(iteration, seconds, next(iter(loss.values())), next(iter(scores.values())))
         for watch in watches:
             self.arrays |= {name: self.best.pop(name) for name in watch.names if name in self.best}
-        self.watches[f"done {self.stage}"] = Watch([])
+        self.watches[f"done {self.stage}"] = EarlyStopping([])
         for name in [name for name in self.arrays if name.endswith("_sum")]:
             del self.arrays[name]  # of no use to the next pass
         self.save()

@@ -25,8 +25,8 @@ from eqemb.models import vector_io
 from eqemb.models.vector_io import Exported
 from eqemb.storage import array_file, atomic
 
-FORMAT = "model"
-VERSION = 1
+MODEL_FORMAT = "model"
+MODEL_VERSION = 1
 
 
 Floats = NDArray[np.float32]
@@ -271,14 +271,18 @@ class Embeddings:
             atomic.write_json(folder / "history.json", self.history)
             atomic.write_json(folder / "run.json", self.run)
             (folder / "README.md").write_text(self.card(), encoding="utf-8")
-            head = {"format": f"eqemb {FORMAT}", "version": VERSION, "sha256": self.sha256}
+            head = {
+                "format": f"eqemb {MODEL_FORMAT}",
+                "version": MODEL_VERSION,
+                "sha256": self.sha256,
+            }
             atomic.write_json(folder / "config.json", head | self.config)
 
     @classmethod
     def load(cls, path: Path | str) -> Self:
         """Open a folder; vectors stay on disk until they are used (`verify` reads them all)."""
         path = atomic.whole(Path(path))
-        config = atomic.read_json(path / "config.json", FORMAT, VERSION)
+        config = atomic.read_json(path / "config.json", MODEL_FORMAT, MODEL_VERSION)
         for name in ("format", "version", "sha256"):
             config.pop(name)
         read = {
@@ -297,7 +301,7 @@ class Embeddings:
     def verified(cls, path: Path | str) -> Self:
         """Open a folder and check that it is, to the byte, what was saved."""
         made = cls.load(path)
-        wanted = atomic.read_json(Path(path) / "config.json", FORMAT, VERSION)["sha256"]
+        wanted = atomic.read_json(Path(path) / "config.json", MODEL_FORMAT, MODEL_VERSION)["sha256"]
         if made.sha256 != wanted:
             raise EqembError(f"{path} was changed after it was saved: train it again")
         return made

@@ -20,16 +20,16 @@ from eqemb.errors import UsageError
 from eqemb.kernels.arrays import Floats, Rows, Rule, Vectors
 from eqemb.models import features, likelihood
 from eqemb.models.bernoulli import (
-    EQUATIONS,
+    EQUATION_PASS,
     PAPER,
-    UNITS,
-    WORDS,
+    UNIT_PASS,
+    WORD_PASS,
     BernoulliEmbeddings,
-    Job,
+    TrainingJob,
     context_sum,
     fixed,
 )
-from eqemb.models.checkpoint import Watch
+from eqemb.models.checkpoint import EarlyStopping
 from eqemb.models.embeddings import Embeddings, load_words
 from eqemb.models.features import Members
 from eqemb.models.pooling import (
@@ -37,7 +37,7 @@ from eqemb.models.pooling import (
     Bags,
     concatenate_bags,
     pool_bags,
-    single_bags,
+    singleton_bags,
     unit_bags,
     unit_types,
 )
@@ -117,14 +117,14 @@ class EqEmb(BernoulliEmbeddings):
         return {"words": int(lacking.sum()), "occurrences": int(corpus.counts[lacking].sum())}
 
     def _embeddings(
-        self, job: Job, config: dict[str, Any], arrays: dict[str, NDArray[Any]]
+        self, job: TrainingJob, config: dict[str, Any], arrays: dict[str, NDArray[Any]]
     ) -> Embeddings:
         made = super()._embeddings(job, config, arrays)
         if self._given:
             made.run["words_missing"] = self.words_missing(job.corpus)
         return made
 
-    def _learn_words(self, job: Job, alpha: Floats | None = None) -> Vectors:
+    def _learn_words(self, job: TrainingJob, alpha: Floats | None = None) -> Vectors:
         if self.passes == "joint":
             return self._learn_jointly(job)
         if self._given is None:
@@ -140,7 +140,7 @@ class EqEmb(BernoulliEmbeddings):
             return super()._learn_words(job, made["alpha"])
         return fixed(made["rho"], made["alpha"])
 
-    def _learn_jointly(self, job: Job) -> Vectors:
+    def _learn_jointly(self, job: TrainingJob) -> Vectors:
         """The first pass with equations in the words' contexts.
 
         In each iteration all words take their steps, equations as they stood at its start, and
@@ -152,7 +152,7 @@ class EqEmb(BernoulliEmbeddings):
             made = self._first_vectors(job.seed, len(job.corpus.words))
             size = (members.bags.rows, self.dim)
             more = {name: np.zeros(size, np.float32) for name in ("alpha_j", "alpha_j_sum")}
-            watch = Watch(["rho", "alpha", "alpha_j"], self.patience)
+            watch = EarlyStopping(["rho", "alpha", "alpha_j"], self.patience)
             attempt.enter("joint", made | more, {"joint": watch})
             now, kernels = attempt.arrays, job.kernels
             words = Vectors(*(now[name] for name in Vectors._fields))
@@ -161,14 +161,14 @@ class EqEmb(BernoulliEmbeddings):
 
             def step(iteration: int) -> dict[str, float]:
                 vectors, loss = pool_bags(rows.vectors, members.bags), 0.0
-                rule = self._rule(job, WORDS, iteration)
+                rule = self._rule(job, WORD_PASS, iteration)
                 with kernels.holding(words, rows) as (held, own):
                     for low in range(0, len(text.tokens), 16 * rule.batch):  # offsets are large
                         span = (low, min(low + 16 * rule.batch, len(text.tokens)))
                         part = text._replace(offsets=features.offsets(vectors, near, span))
                         mean = kernels.words_update(held, part, rule, span, job.threads)
                         loss += mean * (span[1] - low) / len(text.tokens)
-                    rule = self._rule(job, EQUATIONS, iteration, self.equation_rate)
+                    rule = self._rule(job, EQUATION_PASS, iteration, self.equation_rate)
                     kernels.bags_update(
                         own, held, text, near, rule, whole=self.whole, threads=job.threads
                     )
@@ -199,14 +199,14 @@ class EqEmb(BernoulliEmbeddings):
         """The rows that are learned, and which of them each occurrence has."""
         del seed
         ids, size = self._ids(corpus)
-        return Members(single_bags(size), ids[:, None])
+        return Members(singleton_bags(size), ids[:, None])
 
-    def _learn(self, job: Job) -> dict[str, NDArray[Any]]:
+    def _learn(self, job: TrainingJob) -> dict[str, NDArray[Any]]:
         words = self._learn_words(job)
         arrays: dict[str, NDArray[Any]] = {"rho_words": words.rho, "alpha_words": words.alpha}
         return arrays | self._learn_equations(job, words)
 
-    def _learn_equations(self, job: Job, words: Vectors) -> dict[str, NDArray[Any]]:
+    def _learn_equations(self, job: TrainingJob, words: Vectors) -> dict[str, NDArray[Any]]:
         """The second pass: alpha_e as part of words' contexts, rho_e given its own context."""
         attempt = job.attempt
         ids, size = self._ids(job.corpus)
@@ -230,7 +230,7 @@ class EqEmb(BernoulliEmbeddings):
             )
 
             def step(iteration: int) -> dict[str, float]:
-                rule = self._rule(job, EQUATIONS, iteration, self.equation_rate)
+                rule = self._rule(job, EQUATION_PASS, iteration, self.equation_rate)
                 loss = {}
                 if not attempt.watches["alpha_e"].stopped:
                     loss["b_w"] = job.kernels.bags_update(
@@ -260,12 +260,12 @@ class EqEmb(BernoulliEmbeddings):
         found: Floats = self._fitted().arrays[f"alpha_{self.control or 'equations'}"]
         return found
 
-    def _watches(self, *names: str) -> dict[str, Watch]:
+    def _watches(self, *names: str) -> dict[str, EarlyStopping]:
         """Each of these arrays keeps its own best iteration."""
-        return {name: Watch([name], self.patience) for name in names}
+        return {name: EarlyStopping([name], self.patience) for name in names}
 
     def _judge_near(
-        self, job: Job, words: Vectors, members: Members, name: str
+        self, job: TrainingJob, words: Vectors, members: Members, name: str
     ) -> Callable[[], float | None]:
         """The validation score of words with their equation in the context."""
         if job.split is None or not job.split.of(VALIDATION).any():
@@ -282,7 +282,7 @@ class EqEmb(BernoulliEmbeddings):
 
         return judge
 
-    def _judge_rho(self, job: Job, words: Vectors) -> Callable[[], float | None]:
+    def _judge_rho(self, job: TrainingJob, words: Vectors) -> Callable[[], float | None]:
         """The log-likelihood of b_e on validation words: each type's own against others'."""
         if job.split is None or not job.split.of(VALIDATION).any():
             return lambda: None
@@ -299,7 +299,7 @@ class EqEmb(BernoulliEmbeddings):
             others = np.empty(zeros.shape)
             for slot, column in enumerate(zeros.T):
                 others[:, slot] = np.einsum("hk,hk->h", rho, context[column])
-            return float(likelihood.logistic(likelihood.Scored(own, others)).mean())
+            return float(likelihood.logistic(likelihood.HeldOutScores(own, others)).mean())
 
         return judge
 
@@ -357,7 +357,7 @@ class EqEmbU(EqEmb):
             starts, ids = features.shuffled(starts, ids, seed)
         return unit_bags(starts, ids, len(corpus.units), pooling)
 
-    def _learn_equations(self, job: Job, words: Vectors) -> dict[str, NDArray[Any]]:
+    def _learn_equations(self, job: TrainingJob, words: Vectors) -> dict[str, NDArray[Any]]:
         """The second pass: b_w over words near equations and b_u over units, interleaved."""
         attempt, corpus = job.attempt, job.corpus
         if not attempt.done("units"):
@@ -378,7 +378,7 @@ class EqEmbU(EqEmb):
             f"{side}_equations": pool_bags(array, means) for side, array in found.items()
         }
 
-    def _iterate_units(self, job: Job, words: Vectors, members: Members) -> None:
+    def _iterate_units(self, job: TrainingJob, words: Vectors, members: Members) -> None:
         now, text = job.attempt.arrays, job.stream.text
         near = features.near(job.stream, members, self.equation_window)
         units = Vectors(now["rho_u"], now["alpha_u"], now["rho_u_sum"], now["alpha_u_sum"])
@@ -388,7 +388,7 @@ class EqEmbU(EqEmb):
         kernels, threads = job.kernels, job.threads
 
         def step(iteration: int) -> dict[str, float]:
-            rule = self._rule(job, EQUATIONS, iteration, self.equation_rate)
+            rule = self._rule(job, EQUATION_PASS, iteration, self.equation_rate)
             other = self._unit_rule(job, iteration)
             loss, sizes = {"b_w": 0.0, "b_u": 0.0}, (len(near.positions), len(learned.tokens))
             with kernels.holding(rows, units) as (own, held):
@@ -412,9 +412,11 @@ class EqEmbU(EqEmb):
         size = len(near.positions) + len(learned.tokens)
         job.attempt.iterate(self.iterations, step, judges, job.callback, size)
 
-    def _unit_rule(self, job: Job, iteration: int) -> Rule:
+    def _unit_rule(self, job: TrainingJob, iteration: int) -> Rule:
         shared = self.unit_alpha != "words"  # then b_u teaches alpha too, at alpha's rate
-        rule = self._rule(job, UNITS, iteration, self.equation_rate if shared else self.rho_rate)
+        rule = self._rule(
+            job, UNIT_PASS, iteration, self.equation_rate if shared else self.rho_rate
+        )
         return rule._replace(window=self.unit_window, learn_alpha=shared)
 
     def _rows_learned(self) -> Floats:
@@ -483,8 +485,8 @@ class EqEmbH(EqEmb):
         parts = {
             "units": _weighted(units, self.unit_weight),
             "types": _weighted(typed, self.type_weight),
-            "own": _weighted(single_bags(types), self.own_weight),
-            "articles": _weighted(single_bags(len(corpus.articles)), self.article_weight),
+            "own": _weighted(singleton_bags(types), self.own_weight),
+            "articles": _weighted(singleton_bags(len(corpus.articles)), self.article_weight),
         }
         return {name: part for name, part in parts.items() if part.scale.any()}
 

@@ -1,7 +1,7 @@
 """What training is made of besides kernels: the second pass's arrays, best iterations, resuming.
 
 `near` and `contexts` turn a stream and the ids of its equations into what kernels read. An
-`Attempt` is a run that can be killed after any iteration and go on with the same bytes.
+`TrainingRun` is a run that can be killed after any iteration and go on with the same bytes.
 """
 
 from typing import NamedTuple
@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from eqemb.corpus.corpus import Ids, Pointers
-from eqemb.corpus.split import Stream
+from eqemb.corpus.split import TrainingStream
 from eqemb.kernels import draws
 from eqemb.kernels.arrays import Contexts, Floats, Near, Offsets, Text
 from eqemb.models.pooling import Bags, pool_bags
@@ -57,7 +57,7 @@ def added(rows: Floats, members: Members, occurrences: Pointers) -> Floats:
     return total
 
 
-def _reach(stream: Stream, window: int) -> tuple[Pointers, NDArray[np.bool_]]:
+def _reach(stream: TrainingStream, window: int) -> tuple[Pointers, NDArray[np.bool_]]:
     """Positions of the window's words around each occurrence, and which exist; [O, E]."""
     half = window // 2
     found = stream.equation_positions[:, None] + np.arange(-half, half)[None, :]
@@ -66,7 +66,7 @@ def _reach(stream: Stream, window: int) -> tuple[Pointers, NDArray[np.bool_]]:
     return found, (found >= low) & (found < high)
 
 
-def near(stream: Stream, members: Members, window: int) -> Near:
+def near(stream: TrainingStream, members: Members, window: int) -> Near:
     """Words with an equation among the E/2 words before or after it, and those equations.
 
     Where articles have bags, every word has that of its own article too.
@@ -86,7 +86,7 @@ def near(stream: Stream, members: Members, window: int) -> Near:
     return Near(positions, starts, types, bags.starts, bags.ids, bags.scale)
 
 
-def context_sums(alpha: Floats, stream: Stream, window: int) -> Floats:
+def context_sums(alpha: Floats, stream: TrainingStream, window: int) -> Floats:
     """Sum over c_m of alpha, for every occurrence; [O, K]."""
     found, inside = _reach(stream, window)
     total = np.zeros((len(found), alpha.shape[1]), np.float32)
@@ -116,7 +116,9 @@ def contexts(sums: Floats, ids: Ids, types: int, zeros: Pointers) -> Contexts:
     return Contexts(sums, starts.astype(np.int64), order, zeros)
 
 
-def unit_texts(stream: Stream, bags: Bags, seed: int, *, hold_out: bool) -> tuple[Text, Text]:
+def unit_texts(
+    stream: TrainingStream, bags: Bags, seed: int, *, hold_out: bool
+) -> tuple[Text, Text]:
     """Units of every occurrence as a text for b_u, and a twentieth of types held out of it."""
     sizes = np.diff(bags.starts)
     apart = np.zeros(len(sizes), bool)
@@ -134,7 +136,7 @@ def unit_texts(stream: Stream, bags: Bags, seed: int, *, hold_out: bool) -> tupl
     return Text(*made[0], noise), Text(*made[1], noise)
 
 
-def with_tokens(stream: Stream, words: int, types: int) -> Stream:
+def with_tokens(stream: TrainingStream, words: int, types: int) -> TrainingStream:
     """The stream with every equation as a word of its own, numbered after the words."""
     tokens = np.insert(
         stream.tokens, stream.equation_positions, words + stream.equation_types

@@ -13,15 +13,15 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from eqemb.corpus.corpus import Corpus
-from eqemb.corpus.split import Split, Stream, training_stream
+from eqemb.corpus.split import Split, TrainingStream, training_stream
 from eqemb.errors import UsageError
 from eqemb.kernels import cpu, draws
 from eqemb.kernels.arrays import Contexts, Floats, Rows
 from eqemb.models import features
-from eqemb.models.bernoulli import EQUATIONS, fixed
+from eqemb.models.bernoulli import EQUATION_PASS, fixed
 from eqemb.models.embeddings import Embeddings
 from eqemb.models.eqemb import EqEmb, EqEmbH
-from eqemb.models.pooling import UnitVectors, equation_pooling, pooling_scale, single_bags
+from eqemb.models.pooling import UnitVectors, equation_pooling, pooling_scale, singleton_bags
 
 
 class Folded(NamedTuple):
@@ -118,19 +118,24 @@ def _settings(model: Embeddings) -> EqEmb:
 
 
 def _alpha(
-    model: Embeddings, old: Stream, stream: Stream, first: int, types: int, threads: int
+    model: Embeddings,
+    old: TrainingStream,
+    stream: TrainingStream,
+    first: int,
+    types: int,
+    threads: int,
 ) -> Floats:
     """As many steps as training took; the types that were there stay as they are."""
     settings, arrays = _settings(model), model.arrays
     rows = np.zeros((types, settings.dim), np.float32)
     rows[:first] = arrays["alpha_equations"]
     learned = Rows(rows, np.zeros_like(rows))
-    members = features.Members(single_bags(types), stream.equation_types[:, None])
+    members = features.Members(singleton_bags(types), stream.equation_types[:, None])
     near = features.near(stream, members, settings.equation_window)
     text = stream.text._replace(noise=draws.noise_table(old.counts))
     words = fixed(np.array(arrays["rho_words"]), np.array(arrays["alpha_words"]))
     for iteration in range(1, model.config["best"]["alpha_e"] + 1):
-        key = draws.key(model.config["seed"], EQUATIONS, iteration)
+        key = draws.key(model.config["seed"], EQUATION_PASS, iteration)
         rule = settings.rule(key, settings.equation_rate, len(old.tokens))
         cpu.bags_update(learned, words, text, near, rule, whole=True, threads=threads)
         rows[:first] = arrays["alpha_equations"]
@@ -138,7 +143,12 @@ def _alpha(
 
 
 def _rho(
-    model: Embeddings, old: Stream, stream: Stream, first: int, types: int, threads: int
+    model: Embeddings,
+    old: TrainingStream,
+    stream: TrainingStream,
+    first: int,
+    types: int,
+    threads: int,
 ) -> Floats:
     """Against contexts of the equations that were there."""
     settings, alpha = _settings(model), np.array(model.arrays["alpha_words"])
@@ -156,7 +166,7 @@ def _rho(
     made = np.zeros((types - first, settings.dim), np.float32)
     learned = Rows(made, np.zeros_like(made))
     for iteration in range(1, model.config["best"]["rho_e"] + 1):
-        key = draws.key(model.config["seed"], EQUATIONS, iteration)
+        key = draws.key(model.config["seed"], EQUATION_PASS, iteration)
         rule = settings.rule(key, settings.rho_rate, len(old.tokens))
         cpu.contexts_update(learned, contexts, rule, threads)
     return made

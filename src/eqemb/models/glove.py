@@ -16,15 +16,15 @@ from numpy.typing import NDArray
 
 from eqemb.corpus.checks import check_flag, check_number
 from eqemb.corpus.corpus import Corpus, Ids
-from eqemb.corpus.split import VALIDATION, Split, Stream, contexts, training_stream
+from eqemb.corpus.split import VALIDATION, Split, TrainingStream, contexts, training_stream
 from eqemb.kernels import draws
 from eqemb.kernels.arrays import GRID, Biased, Floats, PairRule
 from eqemb.models import features, likelihood
-from eqemb.models.bernoulli import PROGRAM, Estimate, Job, Model, context_sum
-from eqemb.models.checkpoint import Watch
+from eqemb.models.bernoulli import PROGRAM, Model, TrainingEstimate, TrainingJob, context_sum
+from eqemb.models.checkpoint import EarlyStopping
 
 LEARNED = ["rho", "alpha", "rho_bias", "alpha_bias"]
-PAIRS = 4  # a pass in the draws, after those of the other models
+PAIR_PASS = 4  # a pass in the draws, after those of the other models
 
 
 @dataclass(kw_only=True)
@@ -53,7 +53,7 @@ class GloVe(Model):
         check_number("power", self.power)
         check_flag("bias", self.bias)
 
-    def estimate(self, corpus: Corpus, *, threads: int = 1, probe: bool = True) -> Estimate:
+    def estimate(self, corpus: Corpus, *, threads: int = 1, probe: bool = True) -> TrainingEstimate:
         """What training will need; `probe` counts pairs and times a chunk of them."""
         stream, size = self._stream(corpus, training_stream(corpus))
         number, seconds = min(size**2, self.window * len(stream.tokens)), None
@@ -71,9 +71,9 @@ class GloVe(Model):
         texts = 4 * stream.tokens.nbytes + sum(map(len, corpus.words))
         memory = PROGRAM + texts + 28 * number  # counted, and in order
         memory += 6 * 4 * (self.dim + 1) * size  # vectors, their squares, the best iteration's
-        return Estimate(len(stream.tokens), 2 * (self.dim + 1) * size, memory, seconds)
+        return TrainingEstimate(len(stream.tokens), 2 * (self.dim + 1) * size, memory, seconds)
 
-    def _learn(self, job: Job) -> dict[str, NDArray[Any]]:
+    def _learn(self, job: TrainingJob) -> dict[str, NDArray[Any]]:
         attempt, size = job.attempt, len(job.corpus.words)
         if not attempt.done("pairs"):
             self._learn_pairs(job)
@@ -86,21 +86,21 @@ class GloVe(Model):
             for name in LEARNED
         }
 
-    def _stream(self, corpus: Corpus, stream: Stream) -> tuple[Stream, int]:
+    def _stream(self, corpus: Corpus, stream: TrainingStream) -> tuple[TrainingStream, int]:
         """What is counted, and how many different words are in it."""
         words, types = len(corpus.words), len(corpus.forms)
         if self.equations == "tokens":
             return features.with_tokens(stream, words, types), words + types
         return stream, words
 
-    def _learn_pairs(self, job: Job) -> None:
+    def _learn_pairs(self, job: TrainingJob) -> None:
         attempt, (stream, size) = job.attempt, self._stream(job.corpus, job.stream)
         kernels, threads = job.kernels, job.threads
         counts = kernels.pairs_count(stream.tokens, stream.starts, size, self.window, threads)
         pairs = kernels.pairs_order(counts, self._rule(job.seed), threads)
         del counts
         first = initial(job.seed, size, self.dim)._asdict()
-        attempt.enter("pairs", first, {"pairs": Watch(LEARNED, self.patience)})
+        attempt.enter("pairs", first, {"pairs": EarlyStopping(LEARNED, self.patience)})
         vectors = Biased(**{name: attempt.arrays[name] for name in Biased._fields})
 
         def step(_: int) -> dict[str, float]:
@@ -110,9 +110,9 @@ class GloVe(Model):
         attempt.iterate(self.iterations, step, judges, job.callback, len(stream.tokens))
 
     def _rule(self, seed: int) -> PairRule:
-        return PairRule(self.x_max, self.power, draws.key(seed, PAIRS, 0))
+        return PairRule(self.x_max, self.power, draws.key(seed, PAIR_PASS, 0))
 
-    def _judge(self, job: Job) -> Callable[[], float | None]:
+    def _judge(self, job: TrainingJob) -> Callable[[], float | None]:
         """The validation score of what is now in the attempt."""
         if job.split is None or not job.split.of(VALIDATION).any():
             return lambda: None
@@ -138,7 +138,7 @@ class GloVe(Model):
         *,
         words: int | None = None,
         bias: bool | None = None,
-    ) -> likelihood.Scored:
+    ) -> likelihood.HeldOutScores:
         """Scores of held-out words: W - 1 words and the equation, or `words` words alone.
 
         `bias` stands in for the setting.
@@ -156,7 +156,7 @@ class GloVe(Model):
 
 def initial(seed: int, size: int, dim: int) -> Biased:
     """Uniform numbers between -1/2 and 1/2, over K; squares of 1. A function of the seed alone."""
-    random = np.random.default_rng([seed % 2**63, PAIRS])
+    random = np.random.default_rng([seed % 2**63, PAIR_PASS])
     shapes = [(size, dim), (size, dim), (size,), (size,)]
     made = [((random.random(shape) - 0.5) / dim).astype(np.float32) for shape in shapes]
     return Biased(*made, *(np.ones_like(array) for array in made))
@@ -175,9 +175,9 @@ def _score(
     split: Split,
     part: NDArray[np.bool_],
     context: NDArray[np.float64],
-) -> likelihood.Scored:
+) -> likelihood.HeldOutScores:
     words, negatives = split.words[part], split.negatives[part]
     found = likelihood.score(rho, words, negatives, context)
     if bias is None:
         return found
-    return likelihood.Scored(found.word + bias[words], found.negatives + bias[negatives])
+    return likelihood.HeldOutScores(found.word + bias[words], found.negatives + bias[negatives])

@@ -20,15 +20,15 @@ from eqemb.corpus.split import TEST, VALIDATION, Split, training_counts
 Doubles = NDArray[np.float64]
 
 
-class Scored(NamedTuple):
+class HeldOutScores(NamedTuple):
     """Scores of held-out words and of their negatives."""
 
     word: Doubles  # [H]
     negatives: Doubles  # [H, n]
 
-    def scaled(self, factor: float, constant: float = 0.0) -> "Scored":
+    def scaled(self, factor: float, constant: float = 0.0) -> "HeldOutScores":
         """All scores times a factor (one over the temperature) plus a constant."""
-        return Scored(self.word * factor + constant, self.negatives * factor + constant)
+        return HeldOutScores(self.word * factor + constant, self.negatives * factor + constant)
 
 
 class Means(NamedTuple):
@@ -45,30 +45,30 @@ def score(
     words: NDArray[np.int32],
     negatives: NDArray[np.int32],
     context: NDArray[np.floating],
-) -> Scored:
+) -> HeldOutScores:
     """The scores of words and negatives in their contexts [H, K]."""
     context = context.astype(np.float64)
     word = np.einsum("hk,hk->h", rho[words].astype(np.float64), context)
     others = np.empty(negatives.shape)
     for slot in range(negatives.shape[1]):  # a slot at a time: [H, n, K] would be large
         others[:, slot] = np.einsum("hk,hk->h", rho[negatives[:, slot]], context)
-    return Scored(word, others)
+    return HeldOutScores(word, others)
 
 
 def unigram(
     counts: NDArray[np.int64], words: NDArray[np.int32], negatives: NDArray[np.int32]
-) -> Scored:
+) -> HeldOutScores:
     """The best score without a context, against negatives from unigram^0.75: a quarter log."""
     value = 0.25 * np.log(np.maximum(counts, 1))
-    return Scored(value[words], value[negatives])
+    return HeldOutScores(value[words], value[negatives])
 
 
-def zero(size: int, negatives: int) -> Scored:
+def zero(size: int, negatives: int) -> HeldOutScores:
     """What vectors of zeros score."""
-    return Scored(np.zeros(size), np.zeros((size, negatives)))
+    return HeldOutScores(np.zeros(size), np.zeros((size, negatives)))
 
 
-def _log_softmax(scored: Scored) -> tuple[Doubles, Doubles]:
+def _log_softmax(scored: HeldOutScores) -> tuple[Doubles, Doubles]:
     """The log p of words and log(1 - p) of negatives."""
     every = np.concatenate([scored.word[:, None], scored.negatives], axis=1)
     first = every.argmax(axis=1)[:, None]
@@ -86,26 +86,26 @@ def _log_softmax(scored: Scored) -> tuple[Doubles, Doubles]:
     return every[:, 0] - top[:, 0] - np.log(total[:, 0]), (rest - np.log(total))[:, 1:]
 
 
-def predictive(scored: Scored) -> Doubles:
+def predictive(scored: HeldOutScores) -> Doubles:
     """The softmax reading's log p(w_h); [H]."""
     return _log_softmax(scored)[0]
 
 
-def softmax(scored: Scored) -> Doubles:
+def softmax(scored: HeldOutScores) -> Doubles:
     """The pseudo-log-likelihood in the softmax reading; [H]."""
     word, others = _log_softmax(scored)
     result: Doubles = word + others.mean(axis=1)
     return result
 
 
-def logistic(scored: Scored) -> Doubles:
+def logistic(scored: HeldOutScores) -> Doubles:
     """The pseudo-log-likelihood in the logistic reading; [H]."""
     word = -np.logaddexp(0.0, -scored.word)
     result: Doubles = word - np.logaddexp(0.0, scored.negatives).mean(axis=1)
     return result
 
 
-def accuracy(scored: Scored) -> Doubles:
+def accuracy(scored: HeldOutScores) -> Doubles:
     """The share of negatives that score below the word, ties counting half; [H]."""
     below = (scored.negatives < scored.word[:, None]).mean(axis=1)
     equal = (scored.negatives == scored.word[:, None]).mean(axis=1)
@@ -113,20 +113,22 @@ def accuracy(scored: Scored) -> Doubles:
     return result
 
 
-def means(scored: Scored) -> Means:
+def means(scored: HeldOutScores) -> Means:
     """All readings, averaged over held-out words."""
     readings = (predictive, softmax, logistic, accuracy)
     return Means(*(float(reading(scored).mean()) for reading in readings))
 
 
-def fit_temperature(scored: Scored, reading: Callable[[Scored], Doubles] = softmax) -> float:
+def fit_temperature(
+    scored: HeldOutScores, reading: Callable[[HeldOutScores], Doubles] = softmax
+) -> float:
     """The factor, one over the temperature, that scores best on validation."""
     return float(
         np.exp(_best(lambda log: float(reading(scored.scaled(np.exp(log))).mean()), -6.0, 4.0))
     )
 
 
-def fit_constant(scored: Scored) -> float:
+def fit_constant(scored: HeldOutScores) -> float:
     """The constant that makes the logistic reading best, for scores without one."""
     return _best(lambda constant: float(logistic(scored.scaled(1.0, constant)).mean()), -20.0, 20.0)
 
@@ -141,7 +143,7 @@ def _best(value: Callable[[float], float], low: float, high: float) -> float:
 
 
 #: The readings of scores that models are trained and judged by.
-READINGS: dict[str, Callable[[Scored], Doubles]] = {
+LIKELIHOODS: dict[str, Callable[[HeldOutScores], Doubles]] = {
     "softmax": softmax,
     "logistic": logistic,
 }
@@ -154,7 +156,7 @@ def chance(corpus: Corpus, split: Split, part: int = TEST) -> dict[str, dict[str
     """
     counts = training_counts(corpus, split)
 
-    def lines(part: int) -> dict[str, Scored]:
+    def lines(part: int) -> dict[str, HeldOutScores]:
         words, negatives = split.words[split.of(part)], split.negatives[split.of(part)]
         return {
             "zero": zero(len(words), split.settings.negatives),

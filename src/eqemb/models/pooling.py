@@ -37,7 +37,7 @@ def unit_bags(starts: Pointers, ids: Ids, rows: int, pooling: str) -> Bags:
     return Bags(starts, ids, scale.astype(np.float32), rows)
 
 
-def single_bags(size: int) -> Bags:
+def singleton_bags(size: int) -> Bags:
     """Every equation id has one row of its own."""
     ids = np.arange(size, dtype=np.int32)
     return Bags(np.arange(size + 1), ids, np.ones(size, np.float32), size)

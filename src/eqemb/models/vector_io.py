@@ -29,7 +29,7 @@ from eqemb.storage import array_file, atomic
 
 Floats = NDArray[np.float32]
 
-_ROWS = 4096  # written together
+_ROWS_AT_A_TIME = 4096  # written together
 _HEADER = 100_000_000  # bytes that safetensors reads of a header
 _PAIR = ("vectors.tsv", "metadata.tsv")
 
@@ -73,8 +73,8 @@ def export(
 
 
 def _chunks(vectors: Floats) -> Iterator[tuple[int, Floats]]:
-    for at in range(0, len(vectors), _ROWS):
-        yield at, vectors[at : at + _ROWS]
+    for at in range(0, len(vectors), _ROWS_AT_A_TIME):
+        yield at, vectors[at : at + _ROWS_AT_A_TIME]
 
 
 def word_safe(key: str) -> str:

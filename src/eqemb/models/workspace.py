@@ -26,14 +26,14 @@ import numpy as np
 from eqemb.article import read_tokens
 from eqemb.corpus import split as splits
 from eqemb.corpus.checks import check_choice, check_flag
-from eqemb.corpus.corpus import VERSION, Corpus, EquationToken, TokenStream
+from eqemb.corpus.corpus import CORPUS_VERSION, Corpus, EquationToken, TokenStream
 from eqemb.corpus.split import Split
 from eqemb.corpus.vocabulary import STOP_WORDS, Rules
 from eqemb.errors import UsageError
 from eqemb.library.database import ALL
 from eqemb.library.generations import OpenLibrary
 from eqemb.models import registry
-from eqemb.models.bernoulli import Estimate, Model
+from eqemb.models.bernoulli import Model, TrainingEstimate
 from eqemb.models.checkpoint import Callback
 from eqemb.models.embeddings import Embeddings
 from eqemb.models.eqemb import EqEmb
@@ -50,7 +50,7 @@ def collections(library: OpenLibrary) -> dict[str, int]:
 
 
 @dataclass(frozen=True)
-class Choice:
+class CorpusChoice:
     """Which corpus of a library is meant."""
 
     collection: str = ALL
@@ -65,7 +65,7 @@ class Choice:
 
     def described(self, library: OpenLibrary) -> dict[str, Any]:
         """Everything that decides what is in the corpus."""
-        made = {"records": library.records.sha256(), "version": VERSION}
+        made = {"records": library.records.sha256(), "version": CORPUS_VERSION}
         return asdict(self) | made | {"stop_words": sorted(STOP_WORDS)}
 
     def key(self, library: OpenLibrary) -> str:
@@ -73,9 +73,9 @@ class Choice:
         return array_file.content_hash(self.described(library), {})[:12]
 
 
-def corpus(library: OpenLibrary, choice: Choice | None = None) -> Corpus:
+def corpus(library: OpenLibrary, choice: CorpusChoice | None = None) -> Corpus:
     """A collection as arrays, made where it is not there yet."""
-    choice = choice or Choice()
+    choice = choice or CorpusChoice()
     known = collections(library)
     if choice.collection not in known:
         near = difflib.get_close_matches(choice.collection, known, n=1)
@@ -134,10 +134,10 @@ def _repeated(library: OpenLibrary, collection: str) -> frozenset[str]:
 
 
 def split(
-    library: OpenLibrary, collection: str, of: Corpus, settings: splits.Settings | None = None
+    library: OpenLibrary, collection: str, of: Corpus, settings: splits.SplitSettings | None = None
 ) -> Split:
     """What is held out of a corpus; frozen when it is first asked for."""
-    settings = settings or splits.Settings()
+    settings = settings or splits.SplitSettings()
     key = array_file.content_hash(asdict(settings) | {"corpus": of.sha256}, {})[:12]
     path = library.folder / "splits" / quote(collection, safe=" ") / key
     if not path.exists():
@@ -250,7 +250,7 @@ class Training:
             "path": str(self.path),
         }
 
-    def estimate(self, *, probe: bool = True) -> Estimate:
+    def estimate(self, *, probe: bool = True) -> TrainingEstimate:
         """What it will need; `probe` times a little of it."""
         return self.model.estimate(self.corpus, threads=self.threads, probe=probe)
 
@@ -258,7 +258,7 @@ class Training:
         """Train and keep the model, or return one that was trained by the same settings."""
         if found := self.check(resume=resume):
             return found
-        with named(self.checkpoint):
+        with reserve_name(self.checkpoint):
             return self._run(callback, resume=resume)
 
     def _run(self, callback: Callback | None, *, resume: bool) -> Embeddings:
@@ -280,7 +280,7 @@ class Training:
 
 
 @contextmanager
-def named(checkpoint: Path) -> Iterator[None]:
+def reserve_name(checkpoint: Path) -> Iterator[None]:
     """Hold the name of a model while it is trained; a second training of it is told so."""
     checkpoint.parent.mkdir(exist_ok=True)
     place = checkpoint.with_suffix(".lock")
@@ -289,7 +289,7 @@ def named(checkpoint: Path) -> Iterator[None]:
         place.unlink(missing_ok=True)
 
 
-def trained_once(
+def train_or_load(
     model: Model,
     of: Corpus,
     made: Split,
@@ -308,7 +308,7 @@ def trained_once(
 def find_model(library: OpenLibrary, name: str) -> Path:
     """The folder of a model; a name that is not there is answered with near ones.
 
-    One that was kept with its hash (`trained_once`) needs no hash where it is the only one.
+    One that was kept with its hash (`train_or_load`) needs no hash where it is the only one.
     """
     known = library.models()
     if name not in known:
@@ -323,7 +323,7 @@ def find_model(library: OpenLibrary, name: str) -> Path:
     return library.folder / "models" / name
 
 
-def reopened(made: Embeddings) -> Model:
+def restore_model(made: Embeddings) -> Model:
     """The model that was trained, ready to score again."""
     done = {"preset": "", "words": None}  # they have done their work
     settings = {name: done.get(name, value) for name, value in made.config["settings"].items()}
@@ -332,7 +332,7 @@ def reopened(made: Embeddings) -> Model:
     return model
 
 
-def trained_on(library: OpenLibrary, made: Embeddings) -> tuple[Corpus, Split]:
+def training_data(library: OpenLibrary, made: Embeddings) -> tuple[Corpus, Split]:
     """The corpus and the split that a model was trained with."""
     found: dict[str, Path] = {}
     for name in ("corpus", "split"):
@@ -379,7 +379,7 @@ def _keys(library: OpenLibrary, collection: str, settings: Mapping[str, Any]) ->
     """The keys that a corpus with these settings may have now: "auto" is kept as what it found."""
     rules = {name: value for name, value in settings.items() if name != "numbering"}
     return {
-        Choice(
+        CorpusChoice(
             collection,
             Rules(**(rules | {"min_count": least, "top": top})),
             settings["numbering"],

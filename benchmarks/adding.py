@@ -39,7 +39,7 @@ from eqemb.library.database import ALL
 from eqemb.library.generations import read_state
 from eqemb.models import likelihood as scores
 from eqemb.models import workspace
-from eqemb.models.bernoulli import context_sum
+from eqemb.models.base import context_sum
 from eqemb.models.embeddings import Embeddings
 from eqemb.models.fold_in import Units
 from eqemb.sources import discover

@@ -28,9 +28,8 @@ from eqemb.evaluation.heldout import tested_articles
 from eqemb.facade.library import Library
 from eqemb.library.database import ALL
 from eqemb.library.generations import read_state
-from eqemb.models import likelihood, workspace
+from eqemb.models import EqEmbH, likelihood, workspace
 from eqemb.models.embeddings import Embeddings
-from eqemb.models.eqemb import EqEmbH
 from eqemb.sources import discover
 
 

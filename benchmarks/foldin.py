@@ -22,10 +22,9 @@ from eqemb.corpus.corpus import Corpus, EquationToken, TokenStream
 from eqemb.corpus.split import TEST, Settings, Split, contexts
 from eqemb.corpus.vocabulary import Rules
 from eqemb.facade.library import Library
-from eqemb.models import likelihood, workspace
-from eqemb.models.bernoulli import context_sum
+from eqemb.models import EqEmb, EqEmbU, likelihood, workspace
+from eqemb.models.base import context_sum
 from eqemb.models.embeddings import Embeddings
-from eqemb.models.eqemb import EqEmb, EqEmbU
 from eqemb.models.fold_in import among_words
 
 SHAPE = {"dim": 50, "window": 4, "equation_window": 16}

@@ -53,7 +53,7 @@ from eqemb.corpus.corpus import Corpus
 from eqemb.corpus.split import Split
 from eqemb.kernels import draws, gpu, reference
 from eqemb.kernels.arrays import Contexts, Near, Rows, Rule, Text, Vectors
-from eqemb.models.eqemb import BernoulliEmbeddings, EqEmb, EqEmbH, EqEmbU
+from eqemb.models import BernoulliEmbeddings, EqEmb, EqEmbH, EqEmbU
 from eqemb.storage import array_file
 
 K, N, BLOCK, ARTICLE = 100, 10, 64, 5_000
@@ -716,7 +716,7 @@ def exact(bench: Bench) -> Report:
     for kind in (EqEmbU, EqEmb, BernoulliEmbeddings, EqEmbH):
         if kind is EqEmbH and not bench.smoke:
             small = small | {"iterations": 2}
-        row: Report = {"model": kind(**small).title, "iterations": kind(**small).iterations}
+        row: Report = {"model": kind(**small).registry_name, "iterations": kind(**small).iterations}
         for name, settings in (("deterministic", {"deterministic": True}), ("default", {})):
             start, hashes = time.perf_counter(), set()
             for _ in range(2):
@@ -775,7 +775,8 @@ def grid_task(task: tuple[str, str, int, str, bool]) -> list[Report]:
         start = time.perf_counter()
         made = model.fit(corpus, split)
         rows.append({
-            "collection": name, "model": model.title, "K": dim, "W": model.window, "E": around,
+            "collection": name, "model": model.registry_name, "K": dim, "W": model.window,
+            "E": around,
             "validation": made.embeddings_.config["validation"],
             "iterations": len(made.history_), "seconds": time.perf_counter() - start,
         })  # fmt: skip
@@ -817,7 +818,7 @@ def fits(bench: Bench) -> Report:
             by_stage[done["stage"]] = by_stage.get(done["stage"], 0.0) + done["seconds"]
         first = by_stage.pop("words")
         row: Report = {
-            "model": model.title, "memory_of_the_text": more.get("memory"),
+            "model": model.registry_name, "memory_of_the_text": more.get("memory"),
             "equations": len(corpus.equation_types), "iterations": rounds, "seconds": took,
             "first_pass_s": first, "second_pass_s": sum(by_stage.values()),
         }  # fmt: skip

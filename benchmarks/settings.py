@@ -21,9 +21,8 @@ from eqemb.corpus.corpus import Corpus
 from eqemb.corpus.split import VALIDATION, Split
 from eqemb.corpus.vocabulary import Rules
 from eqemb.facade.library import Library
-from eqemb.models import likelihood, workspace
+from eqemb.models import EqEmb, EqEmbH, EqEmbU, likelihood, workspace
 from eqemb.models.bernoulli import BernoulliEmbeddings
-from eqemb.models.eqemb import EqEmb, EqEmbH, EqEmbU
 
 SHAPE: dict[str, Any] = {"dim": 50, "window": 4}
 WIDE: dict[str, Any] = {"dim": 100, "window": 16}

@@ -205,7 +205,7 @@ class Side:
 def model(given: argparse.Namespace, window: int) -> BernoulliEmbeddings:
     """Our defaults, with the ones and zeros in the same balance at another n."""
     usual = BernoulliEmbeddings()
-    weight = usual.weight * usual.negatives / given.negatives
+    weight = usual.negative_weight * usual.negatives / given.negatives
     return BernoulliEmbeddings(
         dim=given.dim, window=window, negatives=given.negatives, zero_weight=weight
     )

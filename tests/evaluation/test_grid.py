@@ -16,8 +16,7 @@ from eqemb.corpus.vocabulary import Rules
 from eqemb.evaluation import grid, heldout, tables
 from eqemb.evaluation.heldout import Cell, Row, difference
 from eqemb.facade.library import Library
-from eqemb.models import likelihood
-from eqemb.models.eqemb import BernoulliEmbeddings, EqEmb, EqEmbH, EqEmbU
+from eqemb.models import BernoulliEmbeddings, EqEmb, EqEmbH, EqEmbU, likelihood
 from few_articles import copy_articles
 from planted import planted
 
@@ -68,10 +67,10 @@ def test_equations_help_where_topics_are_planted() -> None:
 
 def test_a_gpu_changes_no_table(monkeypatch: pytest.MonkeyPatch) -> None:
     """Where there is one, all that is compared, ranked and shown is trained on processors."""
-    plain = [system.make(Cell(), "softmax").described() for system in OURS.values()]
-    monkeypatch.setattr("eqemb.models.bernoulli._no_gpu", lambda: None)
-    assert "device" in BernoulliEmbeddings().described()
-    assert [system.make(Cell(), "softmax").described() for system in OURS.values()] == plain
+    plain = [system.make(Cell(), "softmax").saved_settings() for system in OURS.values()]
+    monkeypatch.setattr("eqemb.models.bernoulli.gpu_problem", lambda: None)
+    assert "device" in BernoulliEmbeddings().saved_settings()
+    assert [system.make(Cell(), "softmax").saved_settings() for system in OURS.values()] == plain
     corpus = planted()
     split = Split.make(corpus, SplitSettings(negatives=10))
     trainer = heldout.Trainer(corpus, split, "softmax")

@@ -32,8 +32,8 @@ from eqemb.evaluation.retrieval import EVERY_WORD
 from eqemb.facade.library import Library
 from eqemb.index import text as wording
 from eqemb.index.text import REACH
+from eqemb.models import BernoulliEmbeddings, EqEmb, EqEmbH, EqEmbU
 from eqemb.models.embeddings import Embeddings
-from eqemb.models.eqemb import BernoulliEmbeddings, EqEmb, EqEmbH, EqEmbU
 from eqemb.models.workspace import CorpusChoice
 from eqemb.models.workspace import corpus as corpus_of
 from planted import TOPICS, form, planted, topic_of, word

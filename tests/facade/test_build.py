@@ -16,8 +16,7 @@ from eqemb.facade.reproduce import rebuild
 from eqemb.facade.update import Change, add_papers, remove_articles
 from eqemb.library import ingest
 from eqemb.library.database import ALL
-from eqemb.models import workspace
-from eqemb.models.eqemb import EqEmbH
+from eqemb.models import EqEmbH, workspace
 from synthetic import PDF, InlinePool, corpus, papers, text, topical
 
 #: A model that is learned in a second.
@@ -120,7 +119,7 @@ def test_a_gpu_changes_no_library(
     learned: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A machine that has one learns the same model, on its processors."""
-    monkeypatch.setattr("eqemb.models.bernoulli._no_gpu", lambda: None)
+    monkeypatch.setattr("eqemb.models.bernoulli.gpu_problem", lambda: None)
     topical(tmp_path / "papers", 12)
     with (
         Library.open(learned) as library,

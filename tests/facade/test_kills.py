@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from eqemb.corpus.split import Split, SplitSettings
-from eqemb.models.eqemb import EqEmbU
+from eqemb.models import EqEmbU
 from planted import planted
 from synthetic import start as start_python
 

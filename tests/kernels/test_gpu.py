@@ -23,12 +23,12 @@ from kernels.test_kernels import (  # noqa: E402, I001
     RULE, V, K, assert_close, make_contexts, make_second, make_text, make_vectors,
 )  # fmt: skip
 
-from eqemb.models import bernoulli  # noqa: E402
+from eqemb.models import bernoulli, devices  # noqa: E402
 from eqemb.corpus.corpus import Corpus  # noqa: E402
 from eqemb.errors import EqembError, UsageError  # noqa: E402
 from eqemb.kernels import draws, gpu, reference, shelf, torch_steps  # noqa: E402
 from eqemb.kernels.arrays import Offsets, Text, Vectors  # noqa: E402
-from eqemb.models.eqemb import BernoulliEmbeddings, EqEmb, EqEmbH, EqEmbU  # noqa: E402
+from eqemb.models import BernoulliEmbeddings, EqEmb, EqEmbH, EqEmbU  # noqa: E402
 from eqemb.corpus.split import SplitSettings, Split  # noqa: E402
 from planted import planted  # noqa: E402
 
@@ -564,20 +564,20 @@ def test_auto_goes_to_the_cpu_and_says_why(corpus: Corpus, monkeypatch: pytest.M
     def broken(name: str) -> Any:
         raise OSError(f"libcudart.so: cannot open shared object file, for {name}")
 
-    monkeypatch.setattr(bernoulli, "_loads", lambda _: True)
-    monkeypatch.setattr("eqemb.models.bernoulli.importlib.import_module", broken)
+    monkeypatch.setattr(devices, "_loads", lambda _: True)
+    monkeypatch.setattr("eqemb.models.devices.importlib.import_module", broken)
     with pytest.raises(UsageError, match="torch cannot be imported"):
         BernoulliEmbeddings(device="cuda").estimate(corpus)
-    why = bernoulli._no_gpu.__wrapped__()
+    why = devices.gpu_problem.__wrapped__()
     assert why == (
         "torch cannot be imported (libcudart.so: cannot open shared object file, for"
         " eqemb.kernels.gpu)"
     )
     monkeypatch.undo()
-    monkeypatch.setattr(bernoulli, "_no_gpu", lambda: why)
+    monkeypatch.setattr(bernoulli, "gpu_problem", lambda: why)
     model = BernoulliEmbeddings(**SMALL | {"device": "auto"})
     assert model.estimate(corpus, probe=False).device == "cpu"
-    with pytest.warns(RuntimeWarning, match=r"cannot be imported.*; the CPU trains instead"):
+    with pytest.warns(RuntimeWarning, match=r"cannot be imported.*; training on the CPU"):
         made = model.fit(corpus).embeddings_
     assert made.run["device"] == "cpu"
 

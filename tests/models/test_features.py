@@ -13,7 +13,7 @@ from eqemb.corpus.vocabulary import Rules
 from eqemb.errors import EqembError
 from eqemb.models import features
 from eqemb.models.checkpoint import EarlyStopping, TrainingRun
-from eqemb.models.eqemb import interleaved
+from eqemb.models.eqemb_u import interleaved
 from eqemb.models.pooling import pool_bags, singleton_bags, unit_bags
 
 ALL = Rules(min_count=1, top=0, min_length=1, stop_words=False)

@@ -10,7 +10,7 @@ from eqemb.corpus.corpus import Corpus, EquationToken
 from eqemb.corpus.split import Split, SplitSettings
 from eqemb.errors import UsageError
 from eqemb.formula.tree import unit_type
-from eqemb.models.eqemb import BernoulliEmbeddings, EqEmb, EqEmbH, EqEmbU
+from eqemb.models import BernoulliEmbeddings, EqEmb, EqEmbH, EqEmbU
 from eqemb.models.fold_in import among_words, bare
 from planted import ALL, TOPICS, form, planted, topic_of, word
 

@@ -14,11 +14,11 @@ import pytest
 from eqemb.corpus.corpus import Corpus
 from eqemb.corpus.split import TEST, Split, SplitSettings
 from eqemb.errors import EqembError, UsageError
-from eqemb.models import likelihood, vector_io
+from eqemb.models import BernoulliEmbeddings, EqEmb, EqEmbH, EqEmbU, likelihood, vector_io
+from eqemb.models.base import Model
 from eqemb.models.baselines import Cbow, Gensim, ParagraphVectors
-from eqemb.models.bernoulli import Model
+from eqemb.models.bernoulli import PAPER
 from eqemb.models.embeddings import Embeddings, KeyedVectors
-from eqemb.models.eqemb import PAPER, BernoulliEmbeddings, EqEmb, EqEmbH, EqEmbU
 from eqemb.models.glove import GloVe
 from planted import TOPICS, planted, topic_of, word
 
@@ -223,8 +223,11 @@ def test_the_history_knows_what_is_kept(kind: type[EqEmb], corpus: Corpus, split
     model = kind(**SMALL | {"iterations": 8}).fit(corpus, split)
     config, rows = model.embeddings_.config, {row["stage"]: row for row in model.history_}
     assert {name: at for row in rows.values() for name, at in row["best"].items()} == config["best"]
-    own = [row for row in model.history_ if model.judged in row["validation"]]
-    assert own[config["best"][model.judged] - 1]["validation"][model.judged] == config["validation"]
+    own = [row for row in model.history_ if model.monitored in row["validation"]]
+    assert (
+        own[config["best"][model.monitored] - 1]["validation"][model.monitored]
+        == config["validation"]
+    )
 
 
 def test_without_a_split_all_iterations_are_made(corpus: Corpus) -> None:
@@ -252,7 +255,7 @@ def test_given_words_stand_in_for_the_first_pass(corpus: Corpus, split: Split) -
     assert model.embeddings_.arrays["alpha_equations"].tobytes() == (
         plain.arrays["alpha_equations"].tobytes()
     )
-    with pytest.raises(UsageError, match="numbers"):
+    with pytest.raises(UsageError, match="dimensions"):
         EqEmb(**SMALL | {"dim": 5}, words=words).fit(corpus, split)
 
 
@@ -350,7 +353,7 @@ def test_words_that_are_not_there_are_refused_at_once(
     """A path to nothing, and vectors of another size, before any training."""
     with pytest.raises(UsageError, match="no words at"):
         EqEmb(words=tmp_path / "nowhere")
-    with pytest.raises(UsageError, match="say dim=10"):
+    with pytest.raises(UsageError, match="pass dim=10"):
         EqEmbU(dim=100, words=vectors_of_others)
 
 
@@ -397,9 +400,14 @@ def test_numbers_that_overflow_are_refused(corpus: Corpus) -> None:
 def test_the_paper_preset_sets_its_letter() -> None:
     """Blocks of one position, summed zeros and units."""
     model = EqEmbU(preset="paper", dim=50)
-    assert (model.block, model.weight, model.unit_pooling, model.dim) == (1, 1.0, "sum", 50)
+    assert (model.block, model.negative_weight, model.unit_pooling, model.dim) == (
+        1,
+        1.0,
+        "sum",
+        50,
+    )
     assert {name: getattr(model, name) for name in PAPER} == PAPER
-    assert BernoulliEmbeddings(preset="paper").weight == 1.0
+    assert BernoulliEmbeddings(preset="paper").negative_weight == 1.0
 
 
 def test_an_explicit_argument_wins_over_the_preset() -> None:
@@ -519,7 +527,7 @@ def test_a_device_shows_where_it_changes_the_result(corpus: Corpus, split: Split
     known.add(EqEmb(**SMALL, device="cpu", deterministic=True).identity(corpus, split, 0))
     known.add(EqEmb(**SMALL, device="reference", memory=5).identity(corpus, split, 0))
     assert len(known) == 1
-    assert not {"device", "deterministic", "memory"} & set(plain.described())
+    assert not {"device", "deterministic", "memory"} & set(plain.saved_settings())
     known.add(EqEmb(**SMALL, device="cuda").identity(corpus, split, 0))
     known.add(EqEmb(**SMALL, device="cuda", deterministic=True).identity(corpus, split, 0))
     assert len(known) == 3
@@ -547,7 +555,7 @@ def test_devices_that_are_none_are_refused(settings: dict[str, Any], said: str) 
 
 def test_a_gpu_needs_torch(monkeypatch: pytest.MonkeyPatch, corpus: Corpus, split: Split) -> None:
     """Asked for one where torch is not installed."""
-    monkeypatch.setattr("eqemb.models.bernoulli.find_spec", lambda _: None)
+    monkeypatch.setattr("eqemb.models.devices.find_spec", lambda _: None)
     with pytest.raises(UsageError, match=r"eqemb\[gpu\]"):
         BernoulliEmbeddings(**SMALL, device="cuda").fit(corpus, split)
 
@@ -571,4 +579,4 @@ def test_processors_without_numba_are_refused() -> None:
         "BernoulliEmbeddings(device='cpu')._kernels()\n"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
-    assert done.stderr.endswith("UsageError: processors train by numba: pip install numba\n")
+    assert done.stderr.endswith("UsageError: training on a CPU needs numba: pip install numba\n")

@@ -19,7 +19,7 @@ def test_entries_have_their_class_and_accept_their_settings() -> None:
         if entry.is_installed:
             made = registry.create(name, {"dim": 7})
             assert made.get_params() == {**made.get_params(), **entry.settings, "dim": 7}
-            assert made.title == name
+            assert made.registry_name == name
 
 
 def test_public_classes_are_those_of_the_registry() -> None:

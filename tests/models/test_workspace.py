@@ -241,9 +241,9 @@ def test_warnings_are_sentences(
 ) -> None:
     """A GPU that cannot be used is no reason to show source code, nor to say it twice."""
     monkeypatch.setattr(
-        "eqemb.models.bernoulli._no_gpu", lambda: "the GPU cannot be used (too old)"
+        "eqemb.models.bernoulli.gpu_problem", lambda: "the GPU cannot be used (too old)"
     )
-    said = "the GPU cannot be used (too old); the CPU trains instead"
+    said = "the GPU cannot be used (too old); training on the CPU"
     papers(tmp_path / "papers", a=r"Some words. \[ x = 1 \]")
     for command in (
         ("train", library, *SMALL, "--name", "warned"),  # its estimate warns, and its training

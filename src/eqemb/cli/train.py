@@ -311,7 +311,7 @@ def _print_plan(training: Any, expected: Any, file: Any) -> None:
         ("words", f"{kept.occurrences:,} of {kept.words:,} different ones"),
         ("equations", f"{len(corpus.equation_types):,} of {len(corpus.forms):,} types"),
         ("units", f"{len(corpus.unit_ids):,} of {len(corpus.units):,} different ones"),
-        ("model", f"{training.model.title}, " + _settings(settings)),
+        ("model", f"{training.model.registry_name}, " + _settings(settings)),
         ("device", expected.device),
         ("parameters", f"{expected.parameters:,}"),
         ("memory", f"about {expected.memory / 1e6:,.0f} MB"),

@@ -40,7 +40,7 @@ from eqemb.evaluation.heldout import (
 from eqemb.evaluation.metrics import spread
 from eqemb.facade.library import Library
 from eqemb.models import likelihood, workspace
-from eqemb.models.bernoulli import Model
+from eqemb.models.base import Model
 from eqemb.models.likelihood import LIKELIHOODS, chance
 from eqemb.storage import array_file, atomic
 
@@ -77,7 +77,7 @@ class Plan:
         system = SYSTEMS[row.system]
         systems = [system, SYSTEMS["words"]] if system.takes_words else [system]
         return [
-            each.make(cell, task.reading).described()
+            each.make(cell, task.reading).saved_settings()
             for cell in self.cells(row, task.dim)
             for each in systems
         ]
@@ -207,8 +207,8 @@ def choices(trainer: Trainer, plan: Plan, task: Task, rows: list[Row]) -> dict[s
 
 def curve(model: Model) -> list[float]:
     """The validation score after each iteration that the model's score was watched in."""
-    seen = (entry["validation"].get(model.judged) for entry in model.history_)
-    best = model.embeddings_.config["best"][model.judged]
+    seen = (entry["validation"].get(model.monitored) for entry in model.history_)
+    best = model.embeddings_.config["best"][model.monitored]
     return [value for value in seen if value is not None][: best + model.patience]
 
 
@@ -294,7 +294,7 @@ def _end_with(parent: int) -> None:
 def summary(folder: Path, out: Path, plan: Plan) -> dict[str, Any]:
     """Everything that was found, in one object."""
     systems = {
-        reading: {row.name: SYSTEMS[row.system].make(Cell(), reading).described()
+        reading: {row.name: SYSTEMS[row.system].make(Cell(), reading).saved_settings()
                   for row in plan.rows}
         for reading in plan.readings
     }  # fmt: skip

@@ -18,7 +18,8 @@ from eqemb.corpus.corpus import Corpus
 from eqemb.corpus.split import TEST, VALIDATION, Split
 from eqemb.evaluation.metrics import LEAST, spread
 from eqemb.models import likelihood, registry
-from eqemb.models.bernoulli import BernoulliEmbeddings, Model
+from eqemb.models.base import Model
+from eqemb.models.bernoulli import BernoulliEmbeddings
 from eqemb.models.embeddings import Embeddings
 from eqemb.models.eqemb import EqEmb
 from eqemb.models.likelihood import LIKELIHOODS, HeldOutScores, chance
@@ -66,7 +67,7 @@ class System(NamedTuple):
             given["device"] = "cpu"
         given |= self.settings | self.tuned.get(reading, {})
         if given.get("rate") == HALF:
-            given["rate"] = 0.5 * BernoulliEmbeddings(window=cell.window).step
+            given["rate"] = 0.5 * BernoulliEmbeddings(window=cell.window).learning_rate
         if self.has_window:
             given["equation_window"] = cell.equation_window
         if self.takes_words:

@@ -47,7 +47,7 @@ from eqemb.library.ingest import (
 )
 from eqemb.models import likelihood, workspace
 from eqemb.models.embeddings import Embeddings, own_model
-from eqemb.models.eqemb import EqEmbH
+from eqemb.models.eqemb_h import EqEmbH
 from eqemb.models.likelihood import LIKELIHOODS
 from eqemb.sources import Limits, discover
 
@@ -203,7 +203,7 @@ class _Lesson:
             made = cls(settings, words, str(Path(base).resolve()))
         else:
             made = cls(settings)
-        device = made.model().settled()
+        device = made.model().check_device()
         if settings.get("device") == "auto":  # who makes it again has to learn where we did
             settings["device"] = device
         return made

@@ -11,7 +11,9 @@ from eqemb.models import registry
 if TYPE_CHECKING:
     from eqemb.models.baselines import Cbow, ParagraphVectors
     from eqemb.models.bernoulli import BernoulliEmbeddings
-    from eqemb.models.eqemb import EqEmb, EqEmbH, EqEmbU
+    from eqemb.models.eqemb import EqEmb
+    from eqemb.models.eqemb_h import EqEmbH
+    from eqemb.models.eqemb_u import EqEmbU
     from eqemb.models.glove import GloVe
 
 __all__ = [

@@ -29,7 +29,7 @@ from eqemb.corpus.split import VALIDATION, Split, TrainingStream, contexts, trai
 from eqemb.errors import UsageError
 from eqemb.kernels.arrays import Floats
 from eqemb.models import features, likelihood
-from eqemb.models.bernoulli import PROGRAM, Model, TrainingEstimate, TrainingJob, context_sum
+from eqemb.models.base import PROGRAM_MEMORY, Model, TrainingEstimate, TrainingJob, context_sum
 from eqemb.models.checkpoint import EarlyStopping
 from eqemb.models.glove import context_mean
 
@@ -93,7 +93,7 @@ class Texts:
 class Gensim(Model):
     """What both share: settings, training, scores."""
 
-    judged: ClassVar[str] = "words"
+    monitored: ClassVar[str] = "words"
     patience: ClassVar[int] = 1  # type: ignore[misc]  # nothing stops early: no setting here
 
     negatives: int = 10
@@ -119,17 +119,17 @@ class Gensim(Model):
             made.train(some, total_examples=len(some), epochs=1)
             each = (perf_counter() - start) / int(some.edges[-1])
             seconds = self.iterations * each * words
-        memory = PROGRAM + 3 * texts.tokens.nbytes + EACH_WORD * len(texts.names)
+        memory = PROGRAM_MEMORY + 3 * texts.tokens.nbytes + EACH_WORD * len(texts.names)
         memory += 2 * 4 * numbers  # in gensim and here
         return TrainingEstimate(words, numbers, memory, seconds)
 
-    def _learn(self, job: TrainingJob) -> dict[str, NDArray[Any]]:
+    def _train(self, job: TrainingJob) -> dict[str, NDArray[Any]]:
         from gensim.models.callbacks import CallbackAny2Vec
 
         texts = self._texts(job.corpus, job.stream)
         made = self._made(job.seed)
         made.build_vocab(texts)
-        watch = job.attempt.watches[self.judged] = EarlyStopping([])
+        watch = job.run.watches[self.monitored] = EarlyStopping([])
         start = perf_counter()
 
         def after(_: object, made: Any) -> None:
@@ -138,10 +138,10 @@ class Gensim(Model):
             score = self._judge(job, self._arrays(made, job.corpus, texts))
             watch.best = -math.inf if score is None else score
             seconds = perf_counter() - start
-            job.attempt.history.append({
+            job.run.history.append({
                 "stage": "words", "iteration": watch.iteration, "loss": {},
-                "positions": len(texts.tokens), "best": {self.judged: watch.iteration},
-                "validation": {self.judged: score},
+                "positions": len(texts.tokens), "best": {self.monitored: watch.iteration},
+                "validation": {self.monitored: score},
                 "seconds": round(seconds, 4),
             })  # fmt: skip
             if job.callback is not None:

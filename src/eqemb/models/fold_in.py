@@ -20,7 +20,8 @@ from eqemb.kernels.arrays import Contexts, Floats, Rows
 from eqemb.models import features
 from eqemb.models.bernoulli import EQUATION_PASS, fixed
 from eqemb.models.embeddings import Embeddings
-from eqemb.models.eqemb import EqEmb, EqEmbH
+from eqemb.models.eqemb import EqEmb
+from eqemb.models.eqemb_h import EqEmbH
 from eqemb.models.pooling import UnitVectors, equation_pooling, pooling_scale, singleton_bags
 
 

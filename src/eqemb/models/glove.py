@@ -20,7 +20,7 @@ from eqemb.corpus.split import VALIDATION, Split, TrainingStream, contexts, trai
 from eqemb.kernels import draws
 from eqemb.kernels.arrays import GRID, Biased, Floats, PairRule
 from eqemb.models import features, likelihood
-from eqemb.models.bernoulli import PROGRAM, Model, TrainingEstimate, TrainingJob, context_sum
+from eqemb.models.base import PROGRAM_MEMORY, Model, TrainingEstimate, TrainingJob, context_sum
 from eqemb.models.checkpoint import EarlyStopping
 
 LEARNED = ["rho", "alpha", "rho_bias", "alpha_bias"]
@@ -37,7 +37,7 @@ class GloVe(Model):
     """
 
     name: ClassVar[str] = "glove"
-    judged: ClassVar[str] = "pairs"
+    monitored: ClassVar[str] = "pairs"
 
     iterations: int = 25
     rate: float = 0.05
@@ -69,19 +69,19 @@ class GloVe(Model):
             each = (perf_counter() - start) / max(1, chunk.starts[-1])
             seconds = self.iterations * each * number
         texts = 4 * stream.tokens.nbytes + sum(map(len, corpus.words))
-        memory = PROGRAM + texts + 28 * number  # counted, and in order
+        memory = PROGRAM_MEMORY + texts + 28 * number  # counted, and in order
         memory += 6 * 4 * (self.dim + 1) * size  # vectors, their squares, the best iteration's
         return TrainingEstimate(len(stream.tokens), 2 * (self.dim + 1) * size, memory, seconds)
 
-    def _learn(self, job: TrainingJob) -> dict[str, NDArray[Any]]:
-        attempt, size = job.attempt, len(job.corpus.words)
-        if not attempt.done("pairs"):
+    def _train(self, job: TrainingJob) -> dict[str, NDArray[Any]]:
+        run, size = job.run, len(job.corpus.words)
+        if not run.done("pairs"):
             self._learn_pairs(job)
         kinds = {"words": slice(size)}
         if self.equations == "tokens":
             kinds["equations"] = slice(size, None)
         return {
-            f"{name}_{kind}": np.ascontiguousarray(attempt.arrays[name][rows])
+            f"{name}_{kind}": np.ascontiguousarray(run.arrays[name][rows])
             for kind, rows in kinds.items()
             for name in LEARNED
         }
@@ -94,26 +94,26 @@ class GloVe(Model):
         return stream, words
 
     def _learn_pairs(self, job: TrainingJob) -> None:
-        attempt, (stream, size) = job.attempt, self._stream(job.corpus, job.stream)
+        run, (stream, size) = job.run, self._stream(job.corpus, job.stream)
         kernels, threads = job.kernels, job.threads
         counts = kernels.pairs_count(stream.tokens, stream.starts, size, self.window, threads)
         pairs = kernels.pairs_order(counts, self._rule(job.seed), threads)
         del counts
         first = initial(job.seed, size, self.dim)._asdict()
-        attempt.enter("pairs", first, {"pairs": EarlyStopping(LEARNED, self.patience)})
-        vectors = Biased(**{name: attempt.arrays[name] for name in Biased._fields})
+        run.enter("pairs", first, {"pairs": EarlyStopping(LEARNED, self.patience)})
+        vectors = Biased(**{name: run.arrays[name] for name in Biased._fields})
 
         def step(_: int) -> dict[str, float]:
             return {"cost": kernels.pairs_update(vectors, pairs, self.rate, threads)}
 
-        judges = {"pairs": self._judge(job)}
-        attempt.iterate(self.iterations, step, judges, job.callback, len(stream.tokens))
+        validate = {"pairs": self._judge(job)}
+        run.iterate(self.iterations, step, validate, job.callback, len(stream.tokens))
 
     def _rule(self, seed: int) -> PairRule:
         return PairRule(self.x_max, self.power, draws.key(seed, PAIR_PASS, 0))
 
     def _judge(self, job: TrainingJob) -> Callable[[], float | None]:
-        """The validation score of what is now in the attempt."""
+        """The validation score of what is now in the run."""
         if job.split is None or not job.split.of(VALIDATION).any():
             return lambda: None
         split, part = job.split, job.split.of(VALIDATION)
@@ -121,14 +121,14 @@ class GloVe(Model):
         if self.equations == "tokens":
             found = np.c_[found, len(job.corpus.words) + split.types[part]]
 
-        def judge() -> float:
-            now = job.attempt.arrays
+        def validate() -> float:
+            now = job.run.arrays
             context = context_mean(now["alpha"], found)
             bias = now["rho_bias"] if self.bias else None
             scored = _score(now["rho"], bias, split, part, context)
             return self._mean(scored)
 
-        return judge
+        return validate
 
     def score(
         self,

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 from eqemb.errors import UsageError
 
 if TYPE_CHECKING:
-    from eqemb.models.bernoulli import Model
+    from eqemb.models.base import Model
 
 
 @dataclass(frozen=True)
@@ -71,8 +71,8 @@ _ENTRIES = (
     # PV-DM and EqEmb-U learn no rho of equations, or not from words
     ModelEntry("pv-dm", "PV-DM", "baselines", "ParagraphVectors", {}, "rho", "alpha", **_GENSIM),
     ModelEntry("eqemb", "EqEmb", "eqemb", "EqEmb"),
-    ModelEntry("eqemb-u", "EqEmb-U", "eqemb", "EqEmbU", {}, "rho", "alpha"),
-    ModelEntry("eqemb-h", "EqEmb-H", "eqemb", "EqEmbH"),
+    ModelEntry("eqemb-u", "EqEmb-U", "eqemb_u", "EqEmbU", {}, "rho", "alpha"),
+    ModelEntry("eqemb-h", "EqEmb-H", "eqemb_h", "EqEmbH"),
 )
 #: Every model by name, baselines before ours.
 MODELS: dict[str, ModelEntry] = {entry.name: entry for entry in _ENTRIES}

@@ -33,7 +33,7 @@ from eqemb.errors import UsageError
 from eqemb.library.database import ALL
 from eqemb.library.generations import OpenLibrary
 from eqemb.models import registry
-from eqemb.models.bernoulli import Model, TrainingEstimate
+from eqemb.models.base import Model, TrainingEstimate
 from eqemb.models.checkpoint import Callback
 from eqemb.models.embeddings import Embeddings
 from eqemb.models.eqemb import EqEmb

@@ -51,8 +51,8 @@ from gpu_report import Report, counted, markdown, rounded
 from eqemb.corpus import split as splits
 from eqemb.corpus.corpus import Corpus
 from eqemb.corpus.split import Split
-from eqemb.kernels import draws, gpu, reference
-from eqemb.kernels.arrays import Contexts, Near, Rows, Rule, Text, Vectors
+from eqemb.kernels import draws, gpu, gpu_memory, reference
+from eqemb.kernels.arrays import Contexts, Near, Rows, Rule, TextArrays, Vectors
 from eqemb.models import BernoulliEmbeddings, EqEmb, EqEmbH, EqEmbU
 from eqemb.storage import array_file
 
@@ -116,7 +116,7 @@ class Bench:
         torch.cuda.reset_peak_memory_stats(self.device)
         return found
 
-    def text(self, words: int, size: int) -> Text:
+    def text(self, words: int, size: int) -> TextArrays:
         """Words with frequency 1 / rank, in articles of 5,000."""
         share = 1 / torch.arange(1, size + 1, device=self.device, dtype=torch.float64)
         edges = torch.cumsum(share / share.sum(), 0).to(torch.float32)
@@ -127,7 +127,9 @@ class Bench:
             found = torch.searchsorted(edges, drawn).clamp_(max=size - 1).to(torch.int32)
             tokens[low : low + len(found)] = found.cpu().numpy()
         starts = np.minimum(np.arange(0, words + ARTICLE, ARTICLE), words)
-        return Text(tokens, starts, draws.noise_table(np.bincount(tokens, minlength=size) + 1))
+        return TextArrays(
+            tokens, starts, draws.noise_table(np.bincount(tokens, minlength=size) + 1)
+        )
 
 
 def vectors(size: int, seed: int = 1, sums: float = 0.0) -> Vectors:
@@ -201,7 +203,7 @@ def cached(bench: Bench, rows: int) -> None:
     found["windows_evenly_W8_Grows_per_s"] = rate(own.window_sums(table, even, 8), 8)
     found["windows_evenly_W8_TB_per_s"] = 4e-3 * K * found["windows_evenly_W8_Grows_per_s"]
     found["additions_evenly_Grows_per_s"] = rate(own.additions(table, even[:rows]), 1)
-    part = bench.size(gpu.PART, 1 << 7)
+    part = bench.size(gpu_memory.GPU_PART, 1 << 7)
     table = torch.randn(part, K, device=device)
     for window in WINDOWS:
         tokens = (torch.arange(rows + window, device=device) % part).to(torch.int32)
@@ -301,7 +303,7 @@ def processes(count: int) -> Any:
     return get_context("spawn").Pool(count)
 
 
-def reference_run(task: tuple[Text, Rule, float, int, bool]) -> tuple[Any, ...]:
+def reference_run(task: tuple[TextArrays, Rule, float, int, bool]) -> tuple[Any, ...]:
     """Loss and vectors of the reference; `ulp` starts one unit in the last place away."""
     text, made, sums, seed, ulp = task
     start = vectors(1000, seed, sums)
@@ -311,7 +313,7 @@ def reference_run(task: tuple[Text, Rule, float, int, bool]) -> tuple[Any, ...]:
     return reference.words_update(start, text, made), *start
 
 
-def second_run(back: Any, text: Text, seed: int) -> tuple[Any, ...]:
+def second_run(back: Any, text: TextArrays, seed: int) -> tuple[Any, ...]:
     """Losses and vectors of equations after ten steps each of alpha and rho."""
     near, contexts = made_near(400, 8), made_contexts(400)
     alpha, rho = (Rows(*(np.zeros((400, K), np.float32) for _ in range(2))) for _ in range(2))
@@ -358,7 +360,7 @@ def made_contexts(types: int, sums: Any = None) -> Contexts:
 
 
 def speed(
-    bench: Bench, back_end: gpu.Kernels, text: Text, made: Rule, rounds: int = 3,
+    bench: Bench, back_end: gpu.Kernels, text: TextArrays, made: Rule, rounds: int = 3,
     *, learn: bool = True,
 ) -> list[float]:  # fmt: skip
     """M words/s of each round; vectors are on the device, as between the batches of a pass."""
@@ -399,10 +401,10 @@ def words(bench: Bench) -> Report:
     return found
 
 
-def beside(bench: Bench, text: Text, made: Rule) -> Report:
+def beside(bench: Bench, text: TextArrays, made: Rule) -> Report:
     """The same step in other ways, with its transfers, and where its time goes."""
     some = text.tokens[: bench.size(1 << 23, 1 << 12)]
-    some = Text(some, np.minimum(text.starts, len(some)), text.noise)
+    some = TextArrays(some, np.minimum(text.starts, len(some)), text.noise)
     exact, plain = bench.kernels(deterministic=True), bench.kernels(fused=False)
     return {
         "deterministic": max(speed(bench, exact, text, made)),
@@ -413,7 +415,7 @@ def beside(bench: Bench, text: Text, made: Rule) -> Report:
     }
 
 
-def transferred(bench: Bench, text: Text, made: Rule) -> Report:
+def transferred(bench: Bench, text: TextArrays, made: Rule) -> Report:
     """The rate of iterations whose vectors come from the host and go back; the text's one way."""
     back_end, learned = bench.kernels(), vectors(len(text.noise.alias))
     start = time.perf_counter()
@@ -425,7 +427,7 @@ def transferred(bench: Bench, text: Text, made: Rule) -> Report:
     return {"with_transfers": 1e-6 * len(text.tokens) / seconds, "text_sent_in_s": first - again}
 
 
-def from_memory(bench: Bench, text: Text, made: Rule) -> Report:
+def from_memory(bench: Bench, text: TextArrays, made: Rule) -> Report:
     """Bytes of a word that come from memory at least, and those of them that the step moves.
 
     Tokens and articles; the rows that a batch touches, each of two matrices, their sums and their
@@ -435,7 +437,7 @@ def from_memory(bench: Bench, text: Text, made: Rule) -> Report:
     drawn = draws.zeros(made.key, np.arange(made.batch // made.block), made.negatives, text.noise)
     touched = len(np.unique(np.concatenate([text.tokens[: made.batch], drawn.ravel()])))
     stepped = 6 * 4 * K * (seen + touched) / made.batch
-    part = 4 * K * min(made.batch, gpu.PART)
+    part = 4 * K * min(made.batch, gpu_memory.GPU_PART)
     spilled = 8 * K if part > (bench.report["machine"].get("l2") or 0) else 0
     return {
         "rows_touched_by_a_batch": touched,
@@ -444,7 +446,7 @@ def from_memory(bench: Bench, text: Text, made: Rule) -> Report:
     }
 
 
-def profile(bench: Bench, text: Text, made: Rule, batches: int = 20) -> dict[str, float]:
+def profile(bench: Bench, text: TextArrays, made: Rule, batches: int = 20) -> dict[str, float]:
     """Microseconds of each kernel in a batch, by torch's profiler; nothing without a GPU."""
     if not bench.on_gpu:
         return {}
@@ -464,7 +466,7 @@ def profile(bench: Bench, text: Text, made: Rule, batches: int = 20) -> dict[str
     return dict(sorted(spent.items(), key=lambda pair: -pair[1])[:8])
 
 
-def same_bytes(bench: Bench, text: Text, made: Rule) -> dict[str, bool]:
+def same_bytes(bench: Bench, text: TextArrays, made: Rule) -> dict[str, bool]:
     """Whether two runs of some batches give the same bytes, with and without `deterministic`."""
     found = {}
     for exact in (True, False):
@@ -602,7 +604,7 @@ def forget(path: Path) -> None:
         os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
 
 
-def host_work(bench: Bench, text: Text, folder: Path) -> Report:
+def host_work(bench: Bench, text: TextArrays, folder: Path) -> Report:
     """What `fit` does beside the steps: rates and seconds of this machine's processors and disk."""
     size, tokens = len(text.tokens), text.tokens
     words = [""] * len(text.noise.alias)

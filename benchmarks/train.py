@@ -41,7 +41,7 @@ from train_cbow import HAVE_GENSIM, Cbow, Doubles, clocked
 
 from eqemb.corpus.corpus import Corpus
 from eqemb.kernels import cpu, draws, loops, word_loops
-from eqemb.kernels.arrays import Floats, Rule, Text, Vectors
+from eqemb.kernels.arrays import Floats, Rule, TextArrays, Vectors
 from eqemb.models.bernoulli import BernoulliEmbeddings
 
 V, ARTICLE = 25_000, 5_000
@@ -76,9 +76,9 @@ def zipf_corpus(size: int, seed: int = 0) -> Corpus:
     )
 
 
-def text_of(corpus: Corpus) -> Text:
+def text_of(corpus: Corpus) -> TextArrays:
     """All of its words."""
-    return Text(corpus.tokens, corpus.starts, draws.noise_table(corpus.counts))
+    return TextArrays(corpus.tokens, corpus.starts, draws.noise_table(corpus.counts))
 
 
 def first_vectors(size: int, dim: int) -> Vectors:
@@ -88,7 +88,7 @@ def first_vectors(size: int, dim: int) -> Vectors:
     return Vectors(rho, alpha, np.zeros_like(rho), np.zeros_like(rho))
 
 
-def speed(text: Text, rule: Rule, dim: int, threads: int, passes: int) -> Doubles:
+def speed(text: TextArrays, rule: Rule, dim: int, threads: int, passes: int) -> Doubles:
     """Words per second, and per CPU second."""
     vectors = first_vectors(len(text.noise.alias), dim)
 
@@ -154,7 +154,7 @@ def profiled(spent: dict[str, float]) -> Iterator[None]:
             setattr(PHASES[name], name, kernel)
 
 
-def profile(text: Text, rule: Rule, dim: int, passes: int) -> dict[str, float]:
+def profile(text: TextArrays, rule: Rule, dim: int, passes: int) -> dict[str, float]:
     """Nanoseconds of CPU per word in each kernel, on one thread."""
     spent: dict[str, float] = {}
     with profiled(spent):

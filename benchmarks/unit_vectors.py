@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from eqemb.formula.tree import Unit
 from eqemb.kernels import cpu, draws
-from eqemb.kernels.arrays import Floats, PairRule, Rule, Text, Vectors
+from eqemb.kernels.arrays import Floats, PairRule, Rule, TextArrays, Vectors
 from eqemb.models import features, glove
 from eqemb.models.bernoulli import UNIT_PASS
 from eqemb.models.glove import PAIR_PASS
@@ -31,7 +31,7 @@ class Learner(NamedTuple):
     iterations: int
     rate: float
 
-    def learn(self, text: Text, size: int, seed: int) -> tuple[Floats, Floats]:
+    def learn(self, text: TextArrays, size: int, seed: int) -> tuple[Floats, Floats]:
         """The rho and alpha of all units."""
         if self.method == "GloVe":
             rule = PairRule(10.0, 0.75, draws.key(seed, PAIR_PASS, 0))
@@ -63,7 +63,7 @@ class UnitVectors(NamedTuple):
         rows: dict[Unit, int] = {}
         tokens = np.array([rows.setdefault(u, len(rows)) for bag in bags for u in bag], np.int32)
         starts = np.cumsum([0, *map(len, bags)])
-        text = Text(tokens, starts, draws.noise_table(np.bincount(tokens)))
+        text = TextArrays(tokens, starts, draws.noise_table(np.bincount(tokens)))
         found = np.bincount([rows[unit] for bag in bags for unit in set(bag)])
         idf = np.log((len(bags) + 1) / (found + 0.5))
         return cls(rows, *how.learn(text, len(rows), seed), idf)

@@ -47,7 +47,7 @@ def make_vectors(size: int = V, dim: int = K, dtype: Any = np.float32) -> Biased
 @pytest.fixture
 def pairs(monkeypatch: pytest.MonkeyPatch) -> Pairs:
     """Some hundred pairs in three chunks."""
-    monkeypatch.setattr(reference, "CHUNK", 200)
+    monkeypatch.setattr(reference, "PAIRS_PER_CHUNK", 200)
     counts = cpu.pairs_count(*make_text([150, 1, 120]), V, 8)
     assert len(counts.columns) > 500
     return cpu.pairs_order(counts, RULE)
@@ -159,7 +159,7 @@ def test_strata_hold_about_as_many_pairs() -> None:
 
 def test_the_order_is_a_function_of_the_key(monkeypatch: pytest.MonkeyPatch) -> None:
     """Not of threads, and not of the back end."""
-    monkeypatch.setattr(reference, "CHUNK", 200)
+    monkeypatch.setattr(reference, "PAIRS_PER_CHUNK", 200)
     counts = cpu.pairs_count(*make_text([270]), V, 8)
     expected = reference.pairs_order(counts, RULE)
     for threads in (1, 2, 4):

@@ -18,7 +18,7 @@ from eqemb.corpus.checks import check_even, check_integer
 from eqemb.corpus.corpus import Corpus, Ids, Pointers
 from eqemb.errors import UsageError, writing
 from eqemb.kernels import draws
-from eqemb.kernels.arrays import Text
+from eqemb.kernels.arrays import TextArrays
 from eqemb.storage import array_file, atomic
 
 SPLIT_FORMAT = "split"
@@ -45,9 +45,9 @@ class TrainingStream(NamedTuple):
     counts: Pointers  # of the words, in this stream
 
     @property
-    def text(self) -> Text:
+    def text(self) -> TextArrays:
         """The words as kernels read them."""
-        return Text(self.tokens, self.starts, draws.noise_table(self.counts))
+        return TextArrays(self.tokens, self.starts, draws.noise_table(self.counts))
 
     @property
     def equation_articles(self) -> Pointers:

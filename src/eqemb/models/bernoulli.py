@@ -15,7 +15,7 @@ from eqemb.corpus.checks import check_choice, check_flag, check_integer, check_n
 from eqemb.corpus.corpus import Corpus
 from eqemb.corpus.split import VALIDATION, Split, contexts
 from eqemb.kernels import draws
-from eqemb.kernels.arrays import Floats, Rule, Text, Vectors
+from eqemb.kernels.arrays import Floats, Rule, TextArrays, Vectors
 from eqemb.models import features, likelihood
 from eqemb.models.base import (
     PROGRAM_MEMORY,
@@ -221,7 +221,7 @@ class BernoulliEmbeddings(Model):
         kernels, size = self._kernels(), len(corpus.words)
         rho, alpha = (features.initial(0, which, size, self.dim, self.init) for which in (0, 1))
         vectors = Vectors(rho, alpha, np.zeros_like(rho), np.zeros_like(rho))
-        text = Text(corpus.tokens, corpus.starts, draws.noise_table(corpus.counts))
+        text = TextArrays(corpus.tokens, corpus.starts, draws.noise_table(corpus.counts))
         rule = self.rule(0, self.learning_rate, len(corpus.tokens))
         end = min(len(corpus.tokens), 16 * rule.batch)
         kernels.words_update(vectors, text, rule, (0, min(end, rule.batch)), threads)  # compile

@@ -13,7 +13,7 @@ from scipy.sparse import csr_array
 from eqemb.corpus.corpus import Ids, Pointers
 from eqemb.corpus.split import TrainingStream
 from eqemb.kernels import draws
-from eqemb.kernels.arrays import Contexts, Floats, Near, Offsets, Text
+from eqemb.kernels.arrays import Contexts, Floats, Near, Offsets, TextArrays
 from eqemb.models.pooling import Bags, pool_bags
 
 
@@ -118,7 +118,7 @@ def contexts(sums: Floats, ids: Ids, types: int, zeros: Pointers) -> Contexts:
 
 def unit_texts(
     stream: TrainingStream, bags: Bags, seed: int, *, hold_out: bool
-) -> tuple[Text, Text]:
+) -> tuple[TextArrays, TextArrays]:
     """Units of every occurrence as a text for b_u, and a twentieth of types held out of it."""
     sizes = np.diff(bags.starts)
     apart = np.zeros(len(sizes), bool)
@@ -133,7 +133,7 @@ def unit_texts(
         made.append((bags.ids[np.repeat(bags.starts[types], sizes[types]) + at], starts))
     counts = np.bincount(made[0][0], minlength=bags.rows)
     noise = draws.noise_table(np.maximum(counts, 1))
-    return Text(*made[0], noise), Text(*made[1], noise)
+    return TextArrays(*made[0], noise), TextArrays(*made[1], noise)
 
 
 def with_tokens(stream: TrainingStream, words: int, types: int) -> TrainingStream:

@@ -20,7 +20,15 @@ from eqemb.corpus.split import TEST, VALIDATION, Split, SplitSettings, contexts,
 from eqemb.errors import UsageError
 from eqemb.evaluation import heldout
 from eqemb.models import baselines, likelihood, registry
-from eqemb.models.baselines import CUT, Cbow, Gensim, ParagraphVectors, Tags, Texts, paragraphs
+from eqemb.models.baselines import (
+    LONGEST_TEXT,
+    Cbow,
+    Gensim,
+    ParagraphVectors,
+    Tags,
+    Texts,
+    paragraphs,
+)
 from eqemb.models.embeddings import Embeddings
 from models.test_models import purity
 from planted import ALL, form, planted
@@ -75,19 +83,19 @@ def read(corpus: Corpus, window: int) -> list[tuple[str, str]]:
 
 def test_long_texts_are_cut_where_gensim_would_stop() -> None:
     """At 10,000 words exactly; nothing is lost, and no text goes on into the next."""
-    tokens = np.arange(2 * CUT + 8, dtype=np.int32)
-    found = list(Texts(tokens, np.array([0, 3, 3, 2 * CUT + 4, len(tokens)])))
-    assert [len(text) for text in found] == [3, CUT, CUT, 1, 4]
+    tokens = np.arange(2 * LONGEST_TEXT + 8, dtype=np.int32)
+    found = list(Texts(tokens, np.array([0, 3, 3, 2 * LONGEST_TEXT + 4, len(tokens)])))
+    assert [len(text) for text in found] == [3, LONGEST_TEXT, LONGEST_TEXT, 1, 4]
     assert [int(word) for text in found for word in text] == tokens.tolist()
-    exact = Texts(tokens[:CUT], np.array([0, CUT]))
-    assert [len(text) for text in exact] == [CUT]
+    exact = Texts(tokens[:LONGEST_TEXT], np.array([0, LONGEST_TEXT]))
+    assert [len(text) for text in exact] == [LONGEST_TEXT]
 
 
 def test_pieces_of_a_paragraph_share_its_tag() -> None:
     """A cut makes no new paragraph."""
-    tokens = np.zeros(CUT + 5, np.int32)
+    tokens = np.zeros(LONGEST_TEXT + 5, np.int32)
     tags = Tags(np.array([0, 2, 3]), np.array([7, 9, 1]))
-    found = Texts(tokens, np.array([0, CUT + 2, CUT + 5]), tags)
+    found = Texts(tokens, np.array([0, LONGEST_TEXT + 2, LONGEST_TEXT + 5]), tags)
     assert [paragraph.tags for paragraph in found] == [[7, 9], [7, 9], [1]]
 
 

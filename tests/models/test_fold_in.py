@@ -135,5 +135,5 @@ def test_models_without_equations_say_so(corpus: Corpus) -> None:
     model = BernoulliEmbeddings(**SMALL).fit(corpus).embeddings_
     with pytest.raises(UsageError, match="no units"):
         bare(model, [["a"]])
-    with pytest.raises(UsageError, match="no equations of its own"):
+    with pytest.raises(UsageError, match="cannot fold in equations"):
         among_words(model, corpus, corpus.encode(articles()))

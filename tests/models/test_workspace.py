@@ -298,7 +298,7 @@ def test_a_name_is_taken_once(run: Run, library: Path) -> None:
         (["--vocabulary", "papers"], "must be 'plain' or 'paper'"),
         (["--numbering", "all"], "must be 'display' or 'numbered'"),
         (["--min-count", "many"], "integer of at least 0 or 'auto'"),
-        (["--name", "../x"], "cannot be a model's name"),
+        (["--name", "../x"], "cannot be the name of a model"),
         (["--min-count", "100000"], "no words"),
         (["--negatives", "1000000"], "from 1 to 1,000"),
         (["--control", "none"], "must be 'shuffled', or left out"),
@@ -327,7 +327,7 @@ def test_given_words_of_another_model(run: Run, library: Path) -> None:
     assert done.code == 0, done.err
     said = run(*base, "said", "--collection", "one", "--words", path)
     assert "have no given vector" in said.err
-    assert "may have been learned from words that are held out here" in said.err
+    assert "may have been trained on words that are held out here" in said.err
     made = eqemb.Embeddings.load(Path(json.loads(done.out)["path"]))
     other = eqemb.Embeddings.load(path)
     shared = next(word for word in made.words.index_to_key if word in other.words)
@@ -341,7 +341,7 @@ def test_an_interrupted_training_is_not_thrown_away(run: Run, library: Path) -> 
     place.write_bytes(b"hours of work")
     done = run("train", library, *SMALL, "--name", "begun")
     assert done.code == 2
-    assert "go on with --resume" in done.err
+    assert "continue with --resume" in done.err
     assert place.read_bytes() == b"hours of work"
     place.unlink()
     bad = run("train", library, "--model", "words", *SMALL, "--rate", "1e4", "--name", "bad")
@@ -349,7 +349,7 @@ def test_an_interrupted_training_is_not_thrown_away(run: Run, library: Path) -> 
 
 
 def test_a_damaged_corpus_is_said_so(run: Run, library: Path) -> None:
-    """Not a crash, and it is made anew once it is removed."""
+    """Not a crash, and it is built again once it is removed."""
     assert run("split", library, "--collection", "two", "--min-count", "3").code == 0
     (folder,) = [
         path

@@ -1,10 +1,10 @@
-"""A collection as arrays: words as flat ids, equations between them, units of each equation.
+"""A corpus: a collection as arrays of word ids, with equations and their units.
 
 Built from any iterable of articles: `Article` objects, or tuples (name, collection, stream), where
 the stream yields words as written and equations (`Equation` or `EquationToken`) in reading order.
 Saved as a folder:
 
-    corpus.json         format, settings, the account of the vocabulary, articles, sha256
+    corpus.json         format, settings, how the vocabulary was chosen, articles, sha256
     arrays.safetensors  flat ids and pointers, mapped into memory
     words.txt           the vocabulary, most frequent first
     equations.json      canonical forms of types, names of occurrences, units
@@ -31,7 +31,7 @@ from eqemb.storage import array_file, atomic
 
 CORPUS_FORMAT = "corpus"
 CORPUS_VERSION = 1
-_TOKENS_AT_A_TIME = 1 << 22  # words counted in one go
+_TOKENS_AT_A_TIME = 1 << 22  # words counted at a time
 Ids = NDArray[np.int32]
 Pointers = NDArray[np.int64]
 
@@ -70,7 +70,7 @@ class Corpus:
     articles: list[str]
     collections: list[str]
     """Of each article."""
-    equation_positions: Pointers  # [O]: before this token (or at its article's end)
+    equation_positions: Pointers  # [O]: before this token, or at the end of its article
     equation_types: Ids  # [O]
     equation_starts: Pointers  # [articles + 1], into occurrences
     equation_names: list[str]
@@ -82,7 +82,7 @@ class Corpus:
     settings: dict[str, Any] = field(default_factory=dict)
     table: list[Removed] = field(default_factory=list)
     left_out: int = 0
-    """Articles not taken because they nearly repeat another."""
+    """Near-duplicate articles that were left out."""
 
     @classmethod
     def build(
@@ -95,8 +95,18 @@ class Corpus:
     ) -> Self:
         """Read articles once and choose the vocabulary.
 
-        Words wait in a temporary file (TMPDIR says where) until it is chosen, so that memory grows
+        Until it is chosen words are spooled to a temporary file (in TMPDIR), so that memory grows
         with the vocabulary and the equations, not with the text.
+
+        Args:
+            articles: `Article` objects, or tuples (name, collection, stream).
+            rules: How the vocabulary is chosen.
+            numbering: "display" for all equations, "numbered" for those with a number.
+            leave_out: Names of articles to leave out.
+
+        Example:
+            Corpus.build(eqemb.read_articles("papers"), Rules(min_count=5))
+
         """
         check_choice("numbering", numbering, ("display", "numbered"))
         rules = rules or Rules()
@@ -114,7 +124,7 @@ class Corpus:
             if rules.phrases:
                 pairs = raw.pairs(rules, nouns)
                 table = [Removed("pairs joined", len(pairs.keys), raw.join(pairs, other))]
-                if nouns is not None:  # a pair of nouns and adjectives is a noun
+                if nouns is not None:  # a pair of nouns and adjectives counts as a noun
                     nouns = np.r_[nouns, np.ones(len(raw.ids) - len(nouns), bool)]
             choice = vocabulary.choose(raw.words, raw.counts, raw.capital_counts(), rules, nouns)
             new = np.full(len(raw.ids), -1, np.int32)
@@ -133,10 +143,10 @@ class Corpus:
         return made
 
     def encode(self, articles: Iterable[ArticleSource]) -> Self:
-        """Other articles in the words of this corpus, to be folded into what was learned from it.
+        """Encode other articles with the vocabulary of this corpus, to fold them into a model.
 
-        Types and units that this one has keep their numbers, new ones come after. Where this one
-        joined pairs, those among its words are joined.
+        Types and units of this corpus keep their numbers, new ones follow. If this corpus joined
+        pairs of words, the pairs in its vocabulary are joined.
         """
         with tempfile.TemporaryFile() as spool, tempfile.TemporaryFile() as other:
             raw = _Raw(self.settings["kind"], spool)
@@ -159,7 +169,7 @@ class Corpus:
 
     @property
     def arrays(self) -> dict[str, NDArray[Any]]:
-        """What is saved as arrays."""
+        """The arrays that are saved."""
         return {
             "tokens": self.tokens,
             "starts": self.starts,
@@ -172,9 +182,11 @@ class Corpus:
 
     @property
     def counts(self) -> Pointers:
-        """How often each word stands in the text."""
+        """How often each word occurs."""
         total = np.zeros(len(self.words), np.int64)
-        for low in range(0, len(self.tokens), _TOKENS_AT_A_TIME):  # counting makes ids of 8 bytes
+        for low in range(
+            0, len(self.tokens), _TOKENS_AT_A_TIME
+        ):  # bincount converts ids to 8 bytes
             total += np.bincount(self.tokens[low : low + _TOKENS_AT_A_TIME], minlength=len(total))
         return total
 
@@ -199,15 +211,15 @@ class Corpus:
 
     @property
     def sha256(self) -> str:
-        """Of everything that training can see."""
-        opened: str = self.__dict__.get("_verified", "")  # a corpus that was opened stays as it is
+        """The hash of everything that training can see."""
+        opened: str = self.__dict__.get("_verified", "")  # a corpus that was loaded does not change
         if opened:
             return opened
         described = self._described() | self._equations() | {"words": self.words}
         return array_file.content_hash(described, self.arrays)
 
     def save(self, path: Path, *, replace: bool = False) -> None:
-        """Write the folder, whole or not at all."""
+        """Write the folder atomically."""
         with atomic.new_folder(path, replace=replace) as folder:
             array_file.write_arrays(folder / "arrays.safetensors", self.arrays)
             (folder / "words.txt").write_text("\n".join([*self.words, ""]), encoding="utf-8")
@@ -233,16 +245,16 @@ class Corpus:
             **array_file.map_arrays(path / "arrays.safetensors"),
         )
         if made.sha256 != described["sha256"]:
-            raise EqembError(f"{path} is damaged: remove it, and it is made anew")
+            raise EqembError(f"{path} is damaged: remove it, and it is built again")
         made.__dict__["_verified"] = described["sha256"]
         return made
 
 
 class _Raw:
-    """Everything read, before it is known which words count.
+    """Everything that was read, before the vocabulary is chosen.
 
-    The spool holds the text as numbers of words as they are written: the tagger wants those, and
-    everyone else their lower-cased words, `lower`.
+    The spool has the text as ids of words as written, which the tagger needs. `lower` maps them to
+    ids of lower-cased words, which everything else uses.
     """
 
     def __init__(self, kind: str, spool: IO[bytes]) -> None:
@@ -267,7 +279,7 @@ class _Raw:
         return list(self.ids)
 
     def add(self, name: str, collection: str, stream: TokenStream, numbering: str) -> None:
-        """Take in one article."""
+        """Add an article."""
         text, pending, positions = array("i"), list[str](), array("q")
         for ordinal, item in _numbered(stream):
             if isinstance(item, str):
@@ -312,13 +324,13 @@ class _Raw:
         """How often each word occurs, as written and lower-cased."""
         self.lower_ids = np.array(self.lower, np.int32)
         self.written_counts = np.zeros(len(self.written), np.int64)
-        for text in self.texts():  # a table for each article would cost the vocabulary
+        for text in self.texts():  # bincount would allocate the vocabulary for each article
             np.add.at(self.written_counts, text, 1)
         self.counts = np.zeros(len(self.ids), np.int64)
         np.add.at(self.counts, self.lower_ids, self.written_counts)
 
     def capital_counts(self) -> Pointers:
-        """How often each word of three letters stands in capitals."""
+        """How often each word of three letters is written in capitals."""
         found = np.zeros(len(self.ids), np.int64)
         capital = [
             index for word, index in self.written.items() if len(word) == 3 and word.isupper()
@@ -327,7 +339,7 @@ class _Raw:
         return found
 
     def nouns(self, rules: Rules, tag: Callable[[list[str]], list[str]]) -> Mask:
-        """What the tagger says, asked only about words that another rule may keep."""
+        """Nouns and adjectives by the tagger, which tags only words that no other rule removes."""
         few = 2 if rules.min_count == "auto" else int(rules.min_count)
         least = 1 if rules.phrases else min(3, rules.min_length)
         long = np.array([len(word) >= least for word in self.words], bool)
@@ -350,7 +362,7 @@ class _Raw:
         return phrases.find(texts, self.counts, parts, least, rules.phrase_threshold)
 
     def pairs_among(self, known: Iterable[str]) -> PhrasePairs:
-        """PhrasePairs that make one of these words."""
+        """The pairs that are joined in these words."""
         cuts = ((word, at) for word in known for at, letter in enumerate(word) if letter == "_")
         found = [(self.ids.get(word[:at]), self.ids.get(word[at + 1 :])) for word, at in cuts]
         size = len(self.ids)
@@ -358,7 +370,7 @@ class _Raw:
         return PhrasePairs(np.array(sorted(keys), np.int64), np.ones(size, bool))
 
     def join(self, pairs: PhrasePairs, spool: IO[bytes]) -> int:
-        """Make words of pairs, the text going to another spool; how often that was done."""
+        """Join pairs, writing the text to another spool; how many were joined."""
         words, total = self.words, 0
         made = [self._word(f"{words[one]}_{words[other]}") for one, other in pairs.words]
         new, lengths, places = np.array(made, np.int32), [], []
@@ -376,7 +388,7 @@ class _Raw:
         return total
 
     def arrays(self, new: Ids) -> dict[str, Any]:
-        """Words and equations' places, given the number of each word that counts, -1 of others."""
+        """Tokens and positions of equations, given the new id of each word, -1 if it is removed."""
         starts, places = [0], [np.empty(0, np.int64)]
         with tempfile.TemporaryFile() as file:
             for text, positions in zip(self.texts(), self.positions, strict=True):
@@ -396,7 +408,7 @@ class _Raw:
         }
 
     def equations(self, *, by_frequency: bool = True) -> dict[str, Any]:
-        """Types, names and units; units are numbered by how often they occur, or as they came."""
+        """Types, names and units; units are numbered by frequency, or in order of occurrence."""
         types, bags = np.array(self.types, np.int32), np.array(self.bags, np.int32)
         sizes = np.array(self.sizes, np.int64)
         often = np.bincount(types, minlength=len(sizes))
@@ -418,7 +430,7 @@ class _Raw:
 
 
 def _mapped(file: IO[bytes]) -> Ids:
-    """The ids in a file, mapped into memory: they stay there when its name is gone."""
+    """The ids in a temporary file, mapped into memory, which keeps the file alive."""
     file.flush()
     return np.asarray(np.memmap(file, np.int32, "r")) if file.tell() else np.empty(0, np.int32)
 
@@ -431,7 +443,7 @@ def _parts(article: ArticleSource) -> tuple[str, str, TokenStream]:
 
 
 def _numbered(stream: TokenStream) -> Iterable[tuple[int, str | EquationToken]]:
-    """Each item with the number of equations up to it: an equation with its own ordinal."""
+    """Each item with the number of equations so far, which is the ordinal of an equation."""
     ordinal = 0
     for item in stream:
         ordinal += not isinstance(item, str)

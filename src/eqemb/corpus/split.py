@@ -1,9 +1,9 @@
-"""The held-out protocol: one split of a collection, used by every model.
+"""Held-out words: one split of a collection, used by every model.
 
-For each evaluated equation type (all that occur more than once, and a sample of singletons) two
-test and two validation words are sampled from the pooled windows of its occurrences. They are
-taken out of the training stream altogether, and windows close up. Their negatives are drawn
-once and kept. Everything is a function of (corpus, settings): a split is frozen by its hash.
+For each evaluated equation type (all that occur more than once, and a sample of those that occur
+once) two test and two validation words are sampled from the windows around its occurrences. They
+are removed from the training stream, so that windows reach across them. Their negatives are drawn
+once and saved. A split is a function of (corpus, settings), and is identified by its hash.
 """
 
 import tempfile
@@ -23,26 +23,26 @@ from eqemb.storage import array_file, atomic
 
 SPLIT_FORMAT = "split"
 SPLIT_VERSION = 1
-WORDS_PER_PART = 2  # positions of a type in each part
+WORDS_PER_PART = 2  # for each type
 VALIDATION, TEST = 0, 1
 _ORDER_DRAW, _CHOICE_DRAW, _NEGATIVE_DRAW = (
     101,
     102,
     103,
 )  # passes of the draws, apart from training's
-_IN_MEMORY = 1 << 25  # words of a stream that is kept there; a longer one is mapped from a file
-_TOKENS_AT_A_TIME = 1 << 22  # words looked at in one go
+_IN_MEMORY = 1 << 25  # words: a longer stream is mapped from a file
+_TOKENS_AT_A_TIME = 1 << 22  # words processed at a time
 
 
 class TrainingStream(NamedTuple):
-    """What a model may see: words and equations, without what is held out."""
+    """What a model is trained on: words and equations without the held-out words."""
 
     tokens: Ids
     starts: Pointers
     equation_positions: Pointers
     equation_types: Ids
     equation_starts: Pointers
-    counts: Pointers  # of the words, in this stream
+    counts: Pointers  # of words in this stream
 
     @property
     def text(self) -> TextArrays:
@@ -57,7 +57,15 @@ class TrainingStream(NamedTuple):
 
 @dataclass(frozen=True)
 class SplitSettings:
-    """How a split is made; checked when made."""
+    """How a split is made; checked on construction.
+
+    Args:
+        seed: Another seed gives another split.
+        singletons: How many types that occur once are evaluated.
+        window: Words around an equation that may be held out: half before, half after.
+        negatives: Negatives for each held-out word.
+
+    """
 
     seed: int = 0
     singletons: int = 2000
@@ -75,8 +83,8 @@ class SplitSettings:
 class Split:
     """Held-out positions with their equations and negatives."""
 
-    positions: Pointers  # [H], into the corpus's tokens
-    occurrences: Pointers  # [H], the equation each was sampled with
+    positions: Pointers  # [H], into the tokens of the corpus
+    occurrences: Pointers  # [H], the occurrence each was sampled with
     parts: NDArray[np.uint8]  # [H], VALIDATION or TEST
     words: Ids  # [H]
     types: Ids  # [H]
@@ -89,7 +97,7 @@ class Split:
 
     @classmethod
     def make(cls, corpus: Corpus, settings: SplitSettings | None = None) -> Self:
-        """Sample a split; the same for the same corpus and settings."""
+        """Sample a split; the same corpus and settings give the same split."""
         settings = settings or SplitSettings()
         found, skipped = _sample(corpus, settings)
         rows = np.array(found, np.int64).reshape(-1, 3)
@@ -109,7 +117,7 @@ class Split:
 
     @property
     def arrays(self) -> dict[str, NDArray[Any]]:
-        """What is frozen."""
+        """The arrays that are saved."""
         return {
             "positions": self.positions,
             "occurrences": self.occurrences,
@@ -121,18 +129,18 @@ class Split:
 
     @property
     def sha256(self) -> str:
-        """Of positions, negatives, settings and corpus: what a table quotes."""
+        """The hash of positions, negatives, settings and corpus, which tables quote."""
         return array_file.content_hash(
             {**asdict(self.settings), "corpus": self.corpus}, self.arrays
         )
 
     def of(self, part: int) -> NDArray[np.bool_]:
-        """Which held-out positions are of a part, VALIDATION or TEST."""
+        """Which held-out positions belong to a part, VALIDATION or TEST."""
         found: NDArray[np.bool_] = self.parts == part
         return found
 
     def save(self, path: Path, *, replace: bool = False) -> None:
-        """Write the folder."""
+        """Write the folder atomically."""
         with atomic.new_folder(path, replace=replace) as folder:
             array_file.write_arrays(folder / "arrays.safetensors", self.arrays)
             described = {
@@ -147,7 +155,7 @@ class Split:
 
     @classmethod
     def load(cls, path: Path) -> Self:
-        """Open a folder and check that it is what its hash says."""
+        """Open a folder and check it against its hash."""
         path = atomic.whole(path)
         described = atomic.read_json(path / "split.json", SPLIT_FORMAT, SPLIT_VERSION)
         made = cls(
@@ -157,7 +165,9 @@ class Split:
             skipped=described["skipped"],
         )
         if made.sha256 != described["sha256"]:
-            raise UsageError(f"{path} was changed after it was frozen; make the split anew")
+            raise UsageError(
+                f"{path} was changed after it was saved: remove it, and the split is made again"
+            )
         return made
 
     def check(self, corpus: Corpus) -> None:
@@ -170,10 +180,10 @@ class Split:
 
 
 def training_stream(corpus: Corpus, split: Split | None = None) -> TrainingStream:
-    """The corpus without held-out positions; windows close up.
+    """The corpus without held-out positions.
 
-    Memory grows with the vocabulary and the equations, not with the text: a long stream waits in a
-    temporary file (TMPDIR says where).
+    Memory grows with the vocabulary and the equations, not with the text: a long stream is in a
+    temporary file (in TMPDIR).
     """
     counts = training_counts(corpus, split)
     out = np.empty(0, np.int64) if split is None else split.positions
@@ -188,7 +198,7 @@ def training_stream(corpus: Corpus, split: Split | None = None) -> TrainingStrea
 
 
 def training_counts(corpus: Corpus, split: Split | None = None) -> Pointers:
-    """How often each word stands in the training stream."""
+    """How often each word occurs in the training stream."""
     total = corpus.counts
     if split is not None:
         split.check(corpus)
@@ -197,12 +207,12 @@ def training_counts(corpus: Corpus, split: Split | None = None) -> Pointers:
 
 
 def _without(tokens: Ids, out: Pointers) -> Ids:
-    """The tokens but those at `out`, ascending."""
+    """The tokens without those at `out`, which is sorted."""
     if len(tokens) <= _IN_MEMORY:
         return np.delete(tokens, out)
     with (
-        writing(Path(tempfile.gettempdir())),  # it may be another disk than the library's
-        tempfile.TemporaryFile() as file,  # it is gone once nothing maps it
+        writing(Path(tempfile.gettempdir())),  # it may be on another disk than the library
+        tempfile.TemporaryFile() as file,  # it is removed when nothing maps it
     ):
         for low in range(0, len(tokens), _TOKENS_AT_A_TIME):
             first, last = np.searchsorted(out, (low, low + _TOKENS_AT_A_TIME))
@@ -212,26 +222,26 @@ def _without(tokens: Ids, out: Pointers) -> Ids:
 
 
 def _closed_up(places: Pointers, out: Pointers) -> Pointers:
-    """Where places of the corpus are once the positions in `out`, ascending, have left."""
+    """Positions of the corpus as positions of the stream without `out`, which is sorted."""
     moved: Pointers = places - np.searchsorted(out, places)
     return moved
 
 
 def _opened(places: Pointers, out: Pointers) -> Pointers:
-    """Where words of the stream stand in the corpus, with the positions in `out`, ascending."""
+    """Positions of the stream without `out`, which is sorted, as positions of the corpus."""
     moved: Pointers = places + np.searchsorted(out - np.arange(len(out)), places, side="right")
     return moved
 
 
 def contexts(corpus: Corpus, split: Split, count: int) -> Ids:
-    """The `count` words of the training stream nearest each held-out word, -1 where none is.
+    """The `count` words of the training stream nearest to each held-out word, -1 for none.
 
-    Of two equally near ones the one nearer the equation comes first, then the earlier;
-    [H, count]. For a window of W, `count` is W - 1, the equation being the last.
+    Of two equally near ones the one nearer to the equation comes first, then the earlier one;
+    [H, count]. For a window of W, `count` is W - 1, because the equation takes one place.
     """
     split.check(corpus)
     out = split.positions
-    at = _closed_up(out, out)[:, None]  # a held-out word stands between at - 1 and at
+    at = _closed_up(out, out)[:, None]  # a held-out word is between at - 1 and at
     article = corpus.equation_articles[split.occurrences]
     starts = _closed_up(corpus.starts, out)
     low, high = starts[article][:, None], starts[article + 1][:, None]
@@ -252,7 +262,7 @@ def contexts(corpus: Corpus, split: Split, count: int) -> Ids:
 
 
 def _sample(corpus: Corpus, settings: SplitSettings) -> tuple[list[tuple[int, int, int]], int]:
-    """(position, occurrence, part) of every held-out word, and how many types were skipped."""
+    """The (position, occurrence, part) of every held-out word, and how many types were skipped."""
     by_type = np.argsort(corpus.equation_types, kind="stable")
     edges = np.searchsorted(corpus.equation_types[by_type], np.arange(len(corpus.forms) + 1))
     articles = corpus.equation_articles
@@ -275,7 +285,7 @@ def _sample(corpus: Corpus, settings: SplitSettings) -> tuple[list[tuple[int, in
 
 
 def _evaluated(often: Pointers, settings: SplitSettings) -> list[int]:
-    """Types to be scored, in an order of chance: repeated ones and a sample of singletons."""
+    """The types to evaluate, in random order: repeated ones and a sample of singletons."""
     drawn = draws.bits(draws.key(settings.seed, _ORDER_DRAW, 0), np.arange(len(often)), 1)[:, 0]
     order = np.argsort(drawn, kind="stable")
     single = order[often[order] == 1][: settings.singletons]
@@ -298,7 +308,7 @@ def _window(corpus: Corpus, occurrences: Pointers, articles: Pointers, half: int
 
 
 def _negatives(corpus: Corpus, positions: Pointers, words: Ids, settings: SplitSettings) -> Ids:
-    """Draws from unigram^0.75, passing over the held-out word itself."""
+    """Draws from unigram^0.75, without the held-out word itself."""
     if len(corpus.words) < 2 or not len(positions):
         return np.empty((len(positions), 0 if len(positions) else settings.negatives), np.int32)
     noise = draws.noise_table(corpus.counts)
@@ -311,6 +321,9 @@ def _negatives(corpus: Corpus, positions: Pointers, words: Ids, settings: SplitS
             break
         size *= 2
         if size > 1 << 20:
-            raise UsageError("one word makes up nearly all of the text: there are no negatives")
+            raise UsageError(
+                "no negatives can be drawn, since one word makes up nearly all of the text: read"
+                " more articles"
+            )
     first = np.argsort(~other, axis=1, kind="stable")[:, : settings.negatives]
     return np.take_along_axis(drawn, first, axis=1)

@@ -27,12 +27,12 @@ __all__ = [
 ]
 
 #: Class -> the module of this package that has it.
-_MODULES = {entry.class_name: entry.module for entry in registry.MODELS.values()}
+_CLASS_MODULES = {entry.class_name: entry.module for entry in registry.MODELS.values()}
 
 
 def __getattr__(name: str) -> Any:
-    if name in _MODULES:
-        return getattr(import_module(f"eqemb.models.{_MODULES[name]}"), name)
+    if name in _CLASS_MODULES:
+        return getattr(import_module(f"eqemb.models.{_CLASS_MODULES[name]}"), name)
     raise AttributeError(f"module 'eqemb.models' has no attribute {name!r}")
 
 

@@ -97,7 +97,7 @@ class EqEmb(BernoulliEmbeddings):
             raise UsageError(f"equations='tokens' is for b-emb: leave it out for {self.name}")
 
     def check(self, corpus: Corpus) -> None:
-        """Refuse a corpus without equations."""
+        """Refuse a corpus without equations, or without a given word."""
         super().check(corpus)
         if not len(corpus.forms):
             raise UsageError("the corpus has no equations: train words, or read other articles")

@@ -1,7 +1,6 @@
-"""What training is made of besides kernels: the second pass's arrays, best iterations, resuming.
+"""The arrays that kernels read in the second pass, and initial vectors.
 
-`near` and `contexts` turn a stream and the ids of its equations into what kernels read. An
-`TrainingRun` is a run that can be killed after any iteration and go on with the same bytes.
+`near` and `contexts` turn a stream and the ids of its equations into what kernels read.
 """
 
 from typing import NamedTuple
@@ -18,16 +17,18 @@ from eqemb.models.pooling import Bags, pool_bags
 
 
 class Members(NamedTuple):
-    """What stands in the context of words near an equation."""
+    """What an equation adds to the context of the words near it."""
 
     bags: Bags
-    ids: Ids  # [O, m], bags of each occurrence
-    articles: Ids | None = None  # [articles], a bag of each, in the context of all its words
-    owners: Pointers | None = None  # [O], the article of each occurrence, where articles have bags
+    ids: Ids  # [O, m], the bags of each occurrence
+    articles: Ids | None = (
+        None  # [articles], the bag of each article, in the context of all its words
+    )
+    owners: Pointers | None = None  # [O], the article of each occurrence, if articles have bags
 
 
 def shuffled(starts: Pointers, ids: Ids, seed: int) -> tuple[Pointers, Ids]:
-    """Units permuted over equations: each equation gets the whole bag of another."""
+    """Units permuted over equations: each equation gets the bag of another one."""
     drawn = draws.bits(draws.key(seed, 201, 0), np.arange(len(starts) - 1), 1)[:, 0]
     order = np.argsort(drawn, kind="stable")
     sizes = np.diff(starts)[order]
@@ -39,7 +40,7 @@ def shuffled(starts: Pointers, ids: Ids, seed: int) -> tuple[Pointers, Ids]:
 
 
 def offsets(vectors: Floats, near: Near, span: tuple[int, int]) -> Offsets:
-    """What the equations near words of a span add to their contexts, given every id's vector."""
+    """What equations add to the contexts of a span of words, given the vector of every id."""
     first, last = np.searchsorted(near.positions, span)
     starts = near.starts[first : last + 1]
     ids = near.types[starts[0] : starts[-1]]
@@ -49,7 +50,7 @@ def offsets(vectors: Floats, near: Near, span: tuple[int, int]) -> Offsets:
 
 
 def added(rows: Floats, members: Members, occurrences: Pointers) -> Floats:
-    """What occurrences of equations add to a word's context; [H, K]."""
+    """What occurrences of equations add to the context of a word; [H, K]."""
     vectors = pool_bags(rows, members.bags)
     total: Floats = vectors[members.ids[occurrences]].sum(axis=1)
     if members.articles is not None and members.owners is not None:
@@ -58,7 +59,7 @@ def added(rows: Floats, members: Members, occurrences: Pointers) -> Floats:
 
 
 def _reach(stream: TrainingStream, window: int) -> tuple[Pointers, NDArray[np.bool_]]:
-    """Positions of the window's words around each occurrence, and which exist; [O, E]."""
+    """The positions of the window around each occurrence, and which of them exist; [O, E]."""
     half = window // 2
     found = stream.equation_positions[:, None] + np.arange(-half, half)[None, :]
     article = stream.equation_articles
@@ -67,9 +68,9 @@ def _reach(stream: TrainingStream, window: int) -> tuple[Pointers, NDArray[np.bo
 
 
 def near(stream: TrainingStream, members: Members, window: int) -> Near:
-    """Words with an equation among the E/2 words before or after it, and those equations.
+    """The positions within E/2 words of an equation, and those equations.
 
-    Where articles have bags, every word has that of its own article too.
+    If articles have bags, every word also has that of its own article.
     """
     bags = members.bags
     found, inside = _reach(stream, window)
@@ -79,7 +80,7 @@ def near(stream: TrainingStream, members: Members, window: int) -> Near:
     if members.articles is not None:
         own = np.repeat(members.articles, np.diff(stream.starts))
         where, which = np.r_[where, np.arange(len(own))], np.r_[which, own]
-    order = np.argsort(where, kind="stable")  # occurrences stay in order
+    order = np.argsort(where, kind="stable")  # keeps occurrences in order
     positions, counts = np.unique(where, return_counts=True)
     starts = np.cumsum(np.r_[0, counts]).astype(np.int64)
     types = which[order].astype(np.int32)
@@ -97,7 +98,7 @@ def context_sums(alpha: Floats, stream: TrainingStream, window: int) -> Floats:
 
 
 def context_zeros(ids: Ids, count: int, seed: int) -> Pointers:
-    """For each occurrence `count` occurrences of other ids, uniformly; none where all are one."""
+    """For each occurrence `count` random occurrences of other ids; none if there is one id."""
     size = len(ids)
     order = np.argsort(ids, kind="stable")
     first = np.searchsorted(ids[order], ids, side="left")
@@ -110,7 +111,7 @@ def context_zeros(ids: Ids, count: int, seed: int) -> Pointers:
 
 
 def contexts(sums: Floats, ids: Ids, types: int, zeros: Pointers) -> Contexts:
-    """What b_e reads: occurrences sorted by type, with their zeros."""
+    """What b_e reads: occurrences sorted by type, with their negatives."""
     order = np.argsort(ids, kind="stable")
     starts = np.searchsorted(ids[order], np.arange(types + 1))
     return Contexts(sums, starts.astype(np.int64), order, zeros)
@@ -119,7 +120,7 @@ def contexts(sums: Floats, ids: Ids, types: int, zeros: Pointers) -> Contexts:
 def unit_texts(
     stream: TrainingStream, bags: Bags, seed: int, *, hold_out: bool
 ) -> tuple[TextArrays, TextArrays]:
-    """Units of every occurrence as a text for b_u, and a twentieth of types held out of it."""
+    """The units of all occurrences as a text for b_u, and a twentieth of types held out of it."""
     sizes = np.diff(bags.starts)
     apart = np.zeros(len(sizes), bool)
     if hold_out:
@@ -137,7 +138,7 @@ def unit_texts(
 
 
 def with_tokens(stream: TrainingStream, words: int, types: int) -> TrainingStream:
-    """The stream with every equation as a word of its own, numbered after the words."""
+    """The stream with every equation as a word, numbered after the words."""
     tokens = np.insert(
         stream.tokens, stream.equation_positions, words + stream.equation_types
     ).astype(np.int32)
@@ -149,6 +150,6 @@ def with_tokens(stream: TrainingStream, words: int, types: int) -> TrainingStrea
 
 
 def initial(seed: int, which: int, size: int, dim: int, scale: float) -> Floats:
-    """Normal numbers times scale / K; a function of (seed, which) alone."""
+    """Normal numbers times scale / K; depends only on (seed, which)."""
     random = np.random.default_rng([seed % 2**63, which])
     return (random.standard_normal((size, dim)) * (scale / dim)).astype(np.float32)

@@ -1,10 +1,10 @@
-"""Vectors for equations that were not there when a model was trained.
+"""Fold in: vectors for equations that were not in the training data of a model.
 
-All that was learned stays as it is. A bare equation is the mean of its units (EqEmb-U); a unit
-that the model never met backs off to its type, V!x to any variable. An equation among words
-(EqEmb) takes the same steps that training took, on its own context words alone and against the
-same kind of zeros. Deterministic, and an approximation: in training, words around one equation
-also see its neighbours change. `benchmarks/foldin.py` prints what that costs.
+The model does not change. A bare equation is pooled from its units (EqEmb-U); a unit that the model
+does not have backs off to its type, V!x to any variable. An equation among words (EqEmb) takes the
+same steps as in training, on its own context words and against negatives of the same kind. The
+result is deterministic and an approximation, because in training the neighbours of an equation
+change as well. `benchmarks/foldin.py` measures the difference.
 """
 
 from collections.abc import Sequence
@@ -26,7 +26,7 @@ from eqemb.models.pooling import UnitVectors, equation_pooling, pooling_scale, s
 
 
 class Folded(NamedTuple):
-    """Vectors of new equations, in order, and how well their units are known."""
+    """Vectors of new equations, in order, and how many of their units the model has."""
 
     forms: list[str]
     alpha: Floats  # [N, K]
@@ -34,7 +34,7 @@ class Folded(NamedTuple):
     known: int = 0
     backed_off: int = 0
     unknown: int = 0
-    """Units: met in training, taken for any of their type, and of a type never met."""
+    """Units that the model has, that backed off to their type, and whose type it does not have."""
 
 
 def _joined(unit: str | tuple[str, ...]) -> str:
@@ -72,7 +72,7 @@ class Units:
 
 
 def bare(model: Embeddings, equations: Sequence[Sequence[Any]]) -> Folded:
-    """Equations given by their units alone: a list of `layout(latex).units()`."""
+    """Fold in equations given by their units: a list of `layout(latex).units()`."""
     return Units(model).fold(equations)
 
 
@@ -85,14 +85,16 @@ def among_words(
     new_split: Split | None = None,
     threads: int = 1,
 ) -> Folded:
-    """The new types of `new`, which is `corpus.encode(articles)`, in the words around them.
+    """Fold in the new types of `new`, which is `corpus.encode(articles)`, by the words around.
 
-    `split` is what was held out of the corpus in training, `new_split` what is held out now.
+    `split` was held out of the corpus in training, `new_split` is held out of `new`.
     """
     first = len(corpus.forms)
     forms = new.forms[first:]
     if model.config["corpus"] != corpus.sha256 or new.forms[:first] != corpus.forms:
-        raise UsageError("fold in with the corpus of the model, and articles that it has encoded")
+        raise UsageError(
+            "the corpus is not that of the model: pass its corpus, and corpus.encode(articles)"
+        )
     if "alpha_units" in model.arrays:
         bags = [
             [new.units[unit] for unit in new.unit_ids[new.unit_starts[t] : new.unit_starts[t + 1]]]
@@ -104,7 +106,9 @@ def among_words(
         old, stream = training_stream(corpus, split), training_stream(new, new_split)
         return found._replace(rho=_rho(model, old, stream, first, len(new.forms), threads))
     if "alpha_equations" not in model.arrays or model.config["model"] != EqEmb.name:
-        raise UsageError(f"{model.config['model']} has no equations of its own to fold in")
+        raise UsageError(
+            f"{model.config['model']} cannot fold in equations: use eqemb, eqemb-u or eqemb-h"
+        )
     old, stream = training_stream(corpus, split), training_stream(new, new_split)
     return Folded(
         forms,
@@ -126,7 +130,7 @@ def _alpha(
     types: int,
     threads: int,
 ) -> Floats:
-    """As many steps as training took; the types that were there stay as they are."""
+    """As many steps as in training; known types stay fixed."""
     settings, arrays = _settings(model), model.arrays
     rows = np.zeros((types, settings.dim), np.float32)
     rows[:first] = arrays["alpha_equations"]
@@ -151,7 +155,7 @@ def _rho(
     types: int,
     threads: int,
 ) -> Floats:
-    """Against contexts of the equations that were there."""
+    """Steps against the contexts of known equations."""
     settings, alpha = _settings(model), np.array(model.arrays["alpha_words"])
     window = settings.equation_window
     sums = np.concatenate([features.context_sums(alpha, part, window) for part in (old, stream)])

@@ -1,8 +1,8 @@
-"""GloVe: vectors whose products are the logarithms of how often words stand together.
+"""GloVe: vectors whose products approximate the logarithms of co-occurrences.
 
     J = sum over pairs of f(x_ij) (w_i . w~_j + b_i + b~_j - log x_ij)^2 / 2
 
-w is kept as rho and w~ as alpha. The same bytes for any number of threads: `docs/training.md`.
+w is stored as rho and w~ as alpha. The bytes do not depend on the number of threads.
 """
 
 import importlib
@@ -24,16 +24,25 @@ from eqemb.models.base import PROGRAM_MEMORY, Model, TrainingEstimate, TrainingJ
 from eqemb.models.checkpoint import EarlyStopping
 
 LEARNED = ["rho", "alpha", "rho_bias", "alpha_bias"]
-PAIR_PASS = 4  # a pass in the draws, after those of the other models
+PAIR_PASS = 4  # its number in the random draws, after those of the other models
 
 
 @dataclass(kw_only=True)
 class GloVe(Model):
-    """GloVe, by the steps of its authors' program, whose x_max is 100 and, in its demo, 10.
+    """GloVe, with the steps of its authors' program, whose x_max is 100 (10 in its demo).
 
-    `equations="tokens"` makes every equation a word of the stream, as the paper's baseline; one
-    that occurs once stays near its start. A word is scored by mean_j (w . w~_j) over its context;
-    `bias` adds the word's own b, there and in the score that early stopping watches.
+    With `equations="tokens"` every equation is a word of the text, as in the paper's baseline; one
+    that occurs once stays near its initial vector. A word is scored by the mean of w . w~_j over
+    its context.
+
+    Args:
+        x_max: A pair that is counted so often, or more, has weight 1.
+        power: Any other pair has weight (x / x_max) ** power.
+        bias: Whether a score includes the bias of the word, also in early stopping.
+
+    Example:
+        GloVe(dim=50, x_max=100, equations="tokens").fit(corpus, split)
+
     """
 
     name: ClassVar[str] = "glove"
@@ -42,9 +51,7 @@ class GloVe(Model):
     iterations: int = 25
     rate: float = 0.05
     x_max: float = 10.0
-    """A pair that is counted so often, or more, weighs 1."""
     power: float = 0.75
-    """Any other weighs (x / x_max) ** power."""
     bias: bool = False
 
     def _check(self) -> None:
@@ -69,8 +76,8 @@ class GloVe(Model):
             each = (perf_counter() - start) / max(1, chunk.starts[-1])
             seconds = self.iterations * each * number
         texts = 4 * stream.tokens.nbytes + sum(map(len, corpus.words))
-        memory = PROGRAM_MEMORY + texts + 28 * number  # counted, and in order
-        memory += 6 * 4 * (self.dim + 1) * size  # vectors, their squares, the best iteration's
+        memory = PROGRAM_MEMORY + texts + 28 * number  # counted, and ordered
+        memory += 6 * 4 * (self.dim + 1) * size  # vectors, their sums, those of the best iteration
         return TrainingEstimate(len(stream.tokens), 2 * (self.dim + 1) * size, memory, seconds)
 
     def _train(self, job: TrainingJob) -> dict[str, NDArray[Any]]:
@@ -87,7 +94,7 @@ class GloVe(Model):
         }
 
     def _stream(self, corpus: Corpus, stream: TrainingStream) -> tuple[TrainingStream, int]:
-        """What is counted, and how many different words are in it."""
+        """The stream whose pairs are counted, and its number of different words."""
         words, types = len(corpus.words), len(corpus.forms)
         if self.equations == "tokens":
             return features.with_tokens(stream, words, types), words + types
@@ -106,14 +113,14 @@ class GloVe(Model):
         def step(_: int) -> dict[str, float]:
             return {"cost": kernels.pairs_update(vectors, pairs, self.rate, threads)}
 
-        validate = {"pairs": self._judge(job)}
+        validate = {"pairs": self._validate(job)}
         run.iterate(self.iterations, step, validate, job.callback, len(stream.tokens))
 
     def _rule(self, seed: int) -> PairRule:
         return PairRule(self.x_max, self.power, draws.key(seed, PAIR_PASS, 0))
 
-    def _judge(self, job: TrainingJob) -> Callable[[], float | None]:
-        """The validation score of what is now in the run."""
+    def _validate(self, job: TrainingJob) -> Callable[[], float | None]:
+        """A function that returns the validation score of the present vectors."""
         if job.split is None or not job.split.of(VALIDATION).any():
             return lambda: None
         split, part = job.split, job.split.of(VALIDATION)
@@ -139,9 +146,9 @@ class GloVe(Model):
         words: int | None = None,
         bias: bool | None = None,
     ) -> likelihood.HeldOutScores:
-        """Scores of held-out words: W - 1 words and the equation, or `words` words alone.
+        """Score held-out words, given W - 1 words and the equation, or `words` words alone.
 
-        `bias` stands in for the setting.
+        `bias` replaces the setting.
         """
         self.check_data(corpus, split)
         arrays, chosen = self._fitted().arrays, split.of(part)
@@ -155,7 +162,7 @@ class GloVe(Model):
 
 
 def initial(seed: int, size: int, dim: int) -> Biased:
-    """Uniform numbers between -1/2 and 1/2, over K; squares of 1. A function of the seed alone."""
+    """Uniform numbers between -1/2 and 1/2, divided by K, and sums of 1; depends on the seed."""
     random = np.random.default_rng([seed % 2**63, PAIR_PASS])
     shapes = [(size, dim), (size, dim), (size,), (size,)]
     made = [((random.random(shape) - 0.5) / dim).astype(np.float32) for shape in shapes]
@@ -163,7 +170,7 @@ def initial(seed: int, size: int, dim: int) -> Biased:
 
 
 def context_mean(alpha: Floats, ids: Ids) -> NDArray[np.float64]:
-    """The mean alpha of each row's words, -1 being none; zero where there is none. [H, K]."""
+    """The mean of alpha over the words of each row, -1 meaning no word; [H, K]."""
     size = np.maximum((ids >= 0).sum(axis=1, keepdims=True), 1)
     mean: NDArray[np.float64] = context_sum(alpha, ids) / size
     return mean

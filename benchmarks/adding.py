@@ -35,10 +35,11 @@ from eqemb.evaluation import judged_topics, metrics
 from eqemb.evaluation.rankers import WORD_QUERY
 from eqemb.facade.library import Library
 from eqemb.facade.update import add_papers
+from eqemb.library.database import ALL
 from eqemb.library.generations import read_state
 from eqemb.models import likelihood as scores
 from eqemb.models import workspace
-from eqemb.models.bernoulli import context_sum
+from eqemb.models.base import context_sum
 from eqemb.models.embeddings import Embeddings
 from eqemb.models.fold_in import Units
 from eqemb.search.query import check_ranking
@@ -113,7 +114,7 @@ def likelihood(added: Library, whole: Library) -> None:
         print("no likelihood: there are too few papers to train a model")
         return
     corpus = workspace.corpus(whole)
-    split = workspace.split(whole, workspace.ALL, corpus)
+    split = workspace.split(whole, ALL, corpus)
     if whole.model.config["split"] != split.sha256:
         raise SystemExit("the model of all papers was trained with another split")
     new, article = new_names(added), corpus.equation_articles[split.occurrences]
@@ -128,7 +129,7 @@ def likelihood(added: Library, whole: Library) -> None:
         f" {len(np.unique(article[chosen]))} added papers,\n20 negatives; zero vectors score -3.093"
         " and .5; errors clustered by article"
     )
-    found: dict[str, scores.Scored] = {}
+    found: dict[str, scores.HeldOutScores] = {}
     for name, spoken in parts.items():
         words = context_sum(spoken.alpha, around)
         near = spoken.equations[split.types[chosen]]
@@ -161,7 +162,7 @@ def new_names(library: Library) -> frozenset[str]:
 
 def scored(
     spoken: Spoken, split: Split, chosen: NDArray[np.bool_], context: NDArray[np.float64]
-) -> scores.Scored:
+) -> scores.HeldOutScores:
     """Score the chosen words in their contexts."""
     return scores.score(spoken.rho, split.words[chosen], split.negatives[chosen], context)
 

@@ -15,8 +15,8 @@ from typing import Any
 from settings import SHAPE, WIDE, judged, line, opened
 
 from eqemb.corpus.split import VALIDATION
+from eqemb.models.base import Model
 from eqemb.models.baselines import Cbow, ParagraphVectors
-from eqemb.models.bernoulli import Model
 from eqemb.models.glove import GloVe
 
 TOKENS: dict[str, Any] = {"equations": "tokens", "iterations": 50}

@@ -26,10 +26,10 @@ from eqemb.corpus.split import TEST, Split
 from eqemb.evaluation import metrics
 from eqemb.evaluation.heldout import tested_articles
 from eqemb.facade.library import Library
+from eqemb.library.database import ALL
 from eqemb.library.generations import read_state
-from eqemb.models import likelihood, workspace
+from eqemb.models import EqEmbH, likelihood, workspace
 from eqemb.models.embeddings import Embeddings
-from eqemb.models.eqemb import EqEmbH
 from eqemb.sources import discover
 
 
@@ -39,7 +39,7 @@ def read(paths: Iterable[Path], folder: Path) -> tuple[Corpus, Split]:
         Library.read(paths, folder, resume=True).close()
     with Library.open(folder) as library:
         corpus = workspace.corpus(library)
-        return corpus, workspace.split(library, workspace.ALL, corpus)
+        return corpus, workspace.split(library, ALL, corpus)
 
 
 def tested(model: EqEmbH, corpus: Corpus, split: Split, threads: int) -> str:

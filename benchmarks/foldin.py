@@ -18,30 +18,29 @@ from pathlib import Path
 
 import numpy as np
 
-from eqemb.corpus.corpus import Corpus, Formula, Stream
-from eqemb.corpus.split import TEST, Settings, Split, contexts
+from eqemb.corpus.corpus import Corpus, EquationToken, TokenStream
+from eqemb.corpus.split import TEST, Split, SplitSettings, contexts
 from eqemb.corpus.vocabulary import Rules
 from eqemb.facade.library import Library
-from eqemb.models import likelihood, workspace
-from eqemb.models.bernoulli import context_sum
+from eqemb.models import EqEmb, EqEmbU, likelihood, workspace
+from eqemb.models.base import context_sum
 from eqemb.models.embeddings import Embeddings
-from eqemb.models.eqemb import EqEmb, EqEmbU
 from eqemb.models.fold_in import among_words
 
 SHAPE = {"dim": 50, "window": 4, "equation_window": 16}
 KEPT = Rules(min_count=1, top=0, min_length=1, abbreviations=0, stop_words=False)
 
 
-def decoded(corpus: Corpus, wanted: list[int]) -> Iterator[tuple[str, str, Stream]]:
+def decoded(corpus: Corpus, wanted: list[int]) -> Iterator[tuple[str, str, TokenStream]]:
     """Convert the articles of a corpus back to streams."""
 
-    def stream(article: int) -> Stream:
+    def stream(article: int) -> TokenStream:
         at = int(corpus.starts[article])
         for index in range(*corpus.equation_starts[article : article + 2].tolist()):
             place, type_ = int(corpus.equation_positions[index]), corpus.equation_types[index]
             yield from (corpus.words[word] for word in corpus.tokens[at:place])
             units = corpus.unit_ids[corpus.unit_starts[type_] : corpus.unit_starts[type_ + 1]]
-            yield Formula(corpus.forms[type_], [corpus.units[unit] for unit in units])
+            yield EquationToken(corpus.forms[type_], [corpus.units[unit] for unit in units])
             at = place
         yield from (corpus.words[word] for word in corpus.tokens[at : corpus.starts[article + 1]])
 
@@ -108,12 +107,12 @@ def main() -> None:
     )
     for name in given.collections:
         with Library.open(given.library) as library:
-            corpus = workspace.corpus(library, workspace.Choice(name))
+            corpus = workspace.corpus(library, workspace.CorpusChoice(name))
         new_ones = [index for index, a in enumerate(corpus.articles) if is_new(a)]
         old_ones = [index for index, a in enumerate(corpus.articles) if not is_new(a)]
         old = Corpus.build(decoded(corpus, old_ones), KEPT)
         new = old.encode(decoded(corpus, new_ones))
-        held = Split.make(old), Split.make(new, Settings(seed=1))
+        held = Split.make(old), Split.make(new, SplitSettings(seed=1))
         whole, both = joined(old, new, held)
         test = held[1].of(TEST)
         types = held[1].types[test]

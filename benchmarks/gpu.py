@@ -51,9 +51,9 @@ from gpu_report import Report, counted, markdown, rounded
 from eqemb.corpus import split as splits
 from eqemb.corpus.corpus import Corpus
 from eqemb.corpus.split import Split
-from eqemb.kernels import draws, gpu, reference
-from eqemb.kernels.arrays import Contexts, Near, Rows, Rule, Text, Vectors
-from eqemb.models.eqemb import BernoulliEmbeddings, EqEmb, EqEmbH, EqEmbU
+from eqemb.kernels import draws, gpu, gpu_memory, reference
+from eqemb.kernels.arrays import Contexts, Near, Rows, Rule, TextArrays, Vectors
+from eqemb.models import BernoulliEmbeddings, EqEmb, EqEmbH, EqEmbU
 from eqemb.storage import array_file
 
 K, N, BLOCK, ARTICLE = 100, 10, 64, 5_000
@@ -116,7 +116,7 @@ class Bench:
         torch.cuda.reset_peak_memory_stats(self.device)
         return found
 
-    def text(self, words: int, size: int) -> Text:
+    def text(self, words: int, size: int) -> TextArrays:
         """Make a text with word frequency 1 / rank, in articles of 5,000 words."""
         share = 1 / torch.arange(1, size + 1, device=self.device, dtype=torch.float64)
         edges = torch.cumsum(share / share.sum(), 0).to(torch.float32)
@@ -127,7 +127,9 @@ class Bench:
             found = torch.searchsorted(edges, drawn).clamp_(max=size - 1).to(torch.int32)
             tokens[low : low + len(found)] = found.cpu().numpy()
         starts = np.minimum(np.arange(0, words + ARTICLE, ARTICLE), words)
-        return Text(tokens, starts, draws.noise_table(np.bincount(tokens, minlength=size) + 1))
+        return TextArrays(
+            tokens, starts, draws.noise_table(np.bincount(tokens, minlength=size) + 1)
+        )
 
 
 def vectors(size: int, seed: int = 1, sums: float = 0.0) -> Vectors:
@@ -201,7 +203,7 @@ def cached(bench: Bench, rows: int) -> None:
     found["windows_evenly_W8_Grows_per_s"] = rate(own.window_sums(table, even, 8), 8)
     found["windows_evenly_W8_TB_per_s"] = 4e-3 * K * found["windows_evenly_W8_Grows_per_s"]
     found["additions_evenly_Grows_per_s"] = rate(own.additions(table, even[:rows]), 1)
-    part = bench.size(gpu.PART, 1 << 7)
+    part = bench.size(gpu_memory.GPU_PART, 1 << 7)
     table = torch.randn(part, K, device=device)
     for window in WINDOWS:
         tokens = (torch.arange(rows + window, device=device) % part).to(torch.int32)
@@ -301,7 +303,7 @@ def processes(count: int) -> Any:
     return get_context("spawn").Pool(count)
 
 
-def reference_run(task: tuple[Text, Rule, float, int, bool]) -> tuple[Any, ...]:
+def reference_run(task: tuple[TextArrays, Rule, float, int, bool]) -> tuple[Any, ...]:
     """Return loss and vectors of the reference; `ulp` starts one unit in the last place away."""
     text, made, sums, seed, ulp = task
     start = vectors(1000, seed, sums)
@@ -311,7 +313,7 @@ def reference_run(task: tuple[Text, Rule, float, int, bool]) -> tuple[Any, ...]:
     return reference.words_update(start, text, made), *start
 
 
-def second_run(back: Any, text: Text, seed: int) -> tuple[Any, ...]:
+def second_run(back: Any, text: TextArrays, seed: int) -> tuple[Any, ...]:
     """Return losses and vectors of equations after ten steps of alpha and of rho."""
     near, contexts = made_near(400, 8), made_contexts(400)
     alpha, rho = (Rows(*(np.zeros((400, K), np.float32) for _ in range(2))) for _ in range(2))
@@ -358,7 +360,7 @@ def made_contexts(types: int, sums: Any = None) -> Contexts:
 
 
 def speed(
-    bench: Bench, back_end: gpu.Kernels, text: Text, made: Rule, rounds: int = 3,
+    bench: Bench, back_end: gpu.Kernels, text: TextArrays, made: Rule, rounds: int = 3,
     *, learn: bool = True,
 ) -> list[float]:  # fmt: skip
     """Return M words/s of each round, with vectors on the device, as within a pass."""
@@ -399,10 +401,10 @@ def words(bench: Bench) -> Report:
     return found
 
 
-def beside(bench: Bench, text: Text, made: Rule) -> Report:
+def beside(bench: Bench, text: TextArrays, made: Rule) -> Report:
     """Measure variants of the step, its transfers, and the time of its kernels."""
     some = text.tokens[: bench.size(1 << 23, 1 << 12)]
-    some = Text(some, np.minimum(text.starts, len(some)), text.noise)
+    some = TextArrays(some, np.minimum(text.starts, len(some)), text.noise)
     exact, plain = bench.kernels(deterministic=True), bench.kernels(fused=False)
     return {
         "deterministic": max(speed(bench, exact, text, made)),
@@ -413,7 +415,7 @@ def beside(bench: Bench, text: Text, made: Rule) -> Report:
     }
 
 
-def transferred(bench: Bench, text: Text, made: Rule) -> Report:
+def transferred(bench: Bench, text: TextArrays, made: Rule) -> Report:
     """Measure iterations that transfer vectors from and to the host, and the text to the device."""
     back_end, learned = bench.kernels(), vectors(len(text.noise.alias))
     start = time.perf_counter()
@@ -425,7 +427,7 @@ def transferred(bench: Bench, text: Text, made: Rule) -> Report:
     return {"with_transfers": 1e-6 * len(text.tokens) / seconds, "text_sent_in_s": first - again}
 
 
-def from_memory(bench: Bench, text: Text, made: Rule) -> Report:
+def from_memory(bench: Bench, text: TextArrays, made: Rule) -> Report:
     """Return the minimum bytes per word from memory, and the part of them that the step moves.
 
     Tokens and articles; the rows that a batch touches, of two matrices, their sums and their
@@ -435,7 +437,7 @@ def from_memory(bench: Bench, text: Text, made: Rule) -> Report:
     drawn = draws.zeros(made.key, np.arange(made.batch // made.block), made.negatives, text.noise)
     touched = len(np.unique(np.concatenate([text.tokens[: made.batch], drawn.ravel()])))
     stepped = 6 * 4 * K * (seen + touched) / made.batch
-    part = 4 * K * min(made.batch, gpu.PART)
+    part = 4 * K * min(made.batch, gpu_memory.GPU_PART)
     spilled = 8 * K if part > (bench.report["machine"].get("l2") or 0) else 0
     return {
         "rows_touched_by_a_batch": touched,
@@ -444,7 +446,7 @@ def from_memory(bench: Bench, text: Text, made: Rule) -> Report:
     }
 
 
-def profile(bench: Bench, text: Text, made: Rule, batches: int = 20) -> dict[str, float]:
+def profile(bench: Bench, text: TextArrays, made: Rule, batches: int = 20) -> dict[str, float]:
     """Return microseconds of each kernel in a batch (torch's profiler); empty without a GPU."""
     if not bench.on_gpu:
         return {}
@@ -464,7 +466,7 @@ def profile(bench: Bench, text: Text, made: Rule, batches: int = 20) -> dict[str
     return dict(sorted(spent.items(), key=lambda pair: -pair[1])[:8])
 
 
-def same_bytes(bench: Bench, text: Text, made: Rule) -> dict[str, bool]:
+def same_bytes(bench: Bench, text: TextArrays, made: Rule) -> dict[str, bool]:
     """Check if two runs of some batches give the same bytes, with and without `deterministic`."""
     found = {}
     for exact in (True, False):
@@ -602,7 +604,7 @@ def forget(path: Path) -> None:
         os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
 
 
-def host_work(bench: Bench, text: Text, folder: Path) -> Report:
+def host_work(bench: Bench, text: TextArrays, folder: Path) -> Report:
     """Measure the host work of `fit`: rates and seconds of this machine's CPU and disk."""
     size, tokens = len(text.tokens), text.tokens
     words = [""] * len(text.noise.alias)
@@ -655,7 +657,7 @@ def judged(bench: Bench) -> tuple[Corpus, Split]:
     """Return the collection that is scored, or a small one with --smoke."""
     if bench.smoke:
         corpus = made_corpus(bench)
-        return corpus, Split.make(corpus, splits.Settings(singletons=50))
+        return corpus, Split.make(corpus, splits.SplitSettings(singletons=50))
     return brought(bench.given.data, gpu_bring.JUDGED)
 
 
@@ -716,7 +718,7 @@ def exact(bench: Bench) -> Report:
     for kind in (EqEmbU, EqEmb, BernoulliEmbeddings, EqEmbH):
         if kind is EqEmbH and not bench.smoke:
             small = small | {"iterations": 2}
-        row: Report = {"model": kind(**small).title, "iterations": kind(**small).iterations}
+        row: Report = {"model": kind(**small).registry_name, "iterations": kind(**small).iterations}
         for name, settings in (("deterministic", {"deterministic": True}), ("default", {})):
             start, hashes = time.perf_counter(), set()
             for _ in range(2):
@@ -775,7 +777,8 @@ def grid_task(task: tuple[str, str, int, str, bool]) -> list[Report]:
         start = time.perf_counter()
         made = model.fit(corpus, split)
         rows.append({
-            "collection": name, "model": model.title, "K": dim, "W": model.window, "E": around,
+            "collection": name, "model": model.registry_name, "K": dim, "W": model.window,
+            "E": around,
             "validation": made.embeddings_.config["validation"],
             "iterations": len(made.history_), "seconds": time.perf_counter() - start,
         })  # fmt: skip
@@ -817,7 +820,7 @@ def fits(bench: Bench) -> Report:
             by_stage[done["stage"]] = by_stage.get(done["stage"], 0.0) + done["seconds"]
         first = by_stage.pop("words")
         row: Report = {
-            "model": model.title, "memory_of_the_text": more.get("memory"),
+            "model": model.registry_name, "memory_of_the_text": more.get("memory"),
             "equations": len(corpus.equation_types), "iterations": rounds, "seconds": took,
             "first_pass_s": first, "second_pass_s": sum(by_stage.values()),
         }  # fmt: skip

@@ -16,8 +16,8 @@ from pathlib import Path
 
 from eqemb.corpus.corpus import Corpus
 from eqemb.corpus.split import Split
-from eqemb.models.bernoulli import Model
-from eqemb.models.eqemb import BernoulliEmbeddings, EqEmbU
+from eqemb.models import BernoulliEmbeddings, EqEmbU
+from eqemb.models.base import Model
 from eqemb.storage.atomic import new_file
 
 MOST = 60_000_000  # bytes: limit of the transfer

@@ -23,7 +23,7 @@ from typing import Any
 from eqemb.evaluation import plots, tables
 from eqemb.evaluation.grid import POOL
 from eqemb.evaluation.tables import Results, Table
-from eqemb.models.likelihood import READINGS
+from eqemb.models.likelihood import LIKELIHOODS
 from eqemb.storage.atomic import write_atomically
 
 RESULTS = Path(__file__).parent / "results"
@@ -66,7 +66,7 @@ def trimmed(results: Results, *, is_product: bool = False) -> Results:
     entries = [
         {
             key: {name: part for name, part in value.items() if name != "curve"}
-            if key in READINGS
+            if key in LIKELIHOODS
             else value
             for key, value in entry.items()
         }
@@ -289,7 +289,7 @@ def _option(results: Results) -> str:
 def _readings(results: Results, product: Results | None) -> str:
     run = tables.readings(results)
     if len(run) == 1:
-        (other,) = set(READINGS) - set(run)
+        (other,) = set(LIKELIHOODS) - set(run)
         return (
             f"The tables show the {run[0]} reading. The {other} reading (`--reading {other}`) has"
             " not been run over the grid yet."

@@ -21,9 +21,8 @@ from eqemb.corpus.corpus import Corpus
 from eqemb.corpus.split import VALIDATION, Split
 from eqemb.corpus.vocabulary import Rules
 from eqemb.facade.library import Library
-from eqemb.models import likelihood, workspace
+from eqemb.models import EqEmb, EqEmbH, EqEmbU, likelihood, workspace
 from eqemb.models.bernoulli import BernoulliEmbeddings
-from eqemb.models.eqemb import EqEmb, EqEmbH, EqEmbU
 
 SHAPE: dict[str, Any] = {"dim": 50, "window": 4}
 WIDE: dict[str, Any] = {"dim": 100, "window": 16}
@@ -94,7 +93,7 @@ def opened(folder: Path, collections: list[str]) -> list[Data]:
     made = []
     for name in collections:
         with Library.open(folder) as library:
-            choice = workspace.Choice(name, Rules("paper", 10, 25), "numbered")
+            choice = workspace.CorpusChoice(name, Rules("paper", 10, 25), "numbered")
             corpus = workspace.corpus(library, choice)
             made.append((corpus, workspace.split(library, name, corpus)))
     return made
@@ -105,7 +104,7 @@ def judged(model: BernoulliEmbeddings, data: Data, words: int | None) -> list[fl
     return readings(model.score(*data, VALIDATION, words=words))
 
 
-def readings(found: likelihood.Scored) -> list[float]:
+def readings(found: likelihood.HeldOutScores) -> list[float]:
     """Return the five figures of a row."""
     raw = likelihood.means(found)
     tempered = [

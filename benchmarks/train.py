@@ -40,7 +40,7 @@ from train_cbow import HAVE_GENSIM, Cbow, Doubles, clocked
 
 from eqemb.corpus.corpus import Corpus
 from eqemb.kernels import cpu, draws, loops, word_loops
-from eqemb.kernels.arrays import Floats, Rule, Text, Vectors
+from eqemb.kernels.arrays import Floats, Rule, TextArrays, Vectors
 from eqemb.models.bernoulli import BernoulliEmbeddings
 
 V, ARTICLE = 25_000, 5_000
@@ -75,9 +75,9 @@ def zipf_corpus(size: int, seed: int = 0) -> Corpus:
     )
 
 
-def text_of(corpus: Corpus) -> Text:
+def text_of(corpus: Corpus) -> TextArrays:
     """Return all words of a corpus as a text."""
-    return Text(corpus.tokens, corpus.starts, draws.noise_table(corpus.counts))
+    return TextArrays(corpus.tokens, corpus.starts, draws.noise_table(corpus.counts))
 
 
 def first_vectors(size: int, dim: int) -> Vectors:
@@ -87,7 +87,7 @@ def first_vectors(size: int, dim: int) -> Vectors:
     return Vectors(rho, alpha, np.zeros_like(rho), np.zeros_like(rho))
 
 
-def speed(text: Text, rule: Rule, dim: int, threads: int, passes: int) -> Doubles:
+def speed(text: TextArrays, rule: Rule, dim: int, threads: int, passes: int) -> Doubles:
     """Return words per second, and per CPU second."""
     vectors = first_vectors(len(text.noise.alias), dim)
 
@@ -153,7 +153,7 @@ def profiled(spent: dict[str, float]) -> Iterator[None]:
             setattr(PHASES[name], name, kernel)
 
 
-def profile(text: Text, rule: Rule, dim: int, passes: int) -> dict[str, float]:
+def profile(text: TextArrays, rule: Rule, dim: int, passes: int) -> dict[str, float]:
     """Return the CPU nanoseconds per word of each kernel, on one thread."""
     spent: dict[str, float] = {}
     with profiled(spent):
@@ -204,7 +204,7 @@ class Side:
 def model(given: argparse.Namespace, window: int) -> BernoulliEmbeddings:
     """Return our defaults, with positives and negatives balanced for another n."""
     usual = BernoulliEmbeddings()
-    weight = usual.weight * usual.negatives / given.negatives
+    weight = usual.negative_weight * usual.negatives / given.negatives
     return BernoulliEmbeddings(
         dim=given.dim, window=window, negatives=given.negatives, zero_weight=weight
     )

@@ -22,7 +22,8 @@ from eqemb.corpus.split import VALIDATION, Split, contexts, training_stream
 from eqemb.kernels import cpu, draws
 from eqemb.kernels.arrays import Floats, Vectors
 from eqemb.models import features, likelihood
-from eqemb.models.bernoulli import WORDS, BernoulliEmbeddings, context_sum
+from eqemb.models.base import context_sum
+from eqemb.models.bernoulli import WORD_PASS, BernoulliEmbeddings
 
 Report = dict[str, Any]
 RATES, EPOCHS = (0.025, 0.05, 0.1), (5, 10, 20)
@@ -52,11 +53,11 @@ def ours(judge: Judge, model: BernoulliEmbeddings, threads: int) -> Iterator[tup
     text, size = judge.text, len(judge.corpus.words)
     rho, alpha = (features.initial(0, which, size, model.dim, model.init) for which in (0, 1))
     vectors = Vectors(rho, alpha, np.zeros_like(rho), np.zeros_like(rho))
-    rule = model.rule(0, model.step, len(text.tokens))
+    rule = model.rule(0, model.learning_rate, len(text.tokens))
     quarter = -(-len(text.tokens) // (4 * rule.batch)) * rule.batch
     spent = np.zeros(2)
     for iteration in range(1, model.iterations + 1):
-        rule = rule._replace(key=draws.key(0, WORDS, iteration))
+        rule = rule._replace(key=draws.key(0, WORD_PASS, iteration))
         for low in range(0, len(text.tokens), quarter):
             span = (low, min(low + quarter, len(text.tokens)))
             spent += clocked(lambda: cpu.words_update(vectors, text, rule, span, threads))  # noqa: B023

@@ -13,10 +13,10 @@ from numpy.typing import NDArray
 
 from eqemb.formula.tree import Unit
 from eqemb.kernels import cpu, draws
-from eqemb.kernels.arrays import Floats, PairRule, Rule, Text, Vectors
+from eqemb.kernels.arrays import Floats, PairRule, Rule, TextArrays, Vectors
 from eqemb.models import features, glove
-from eqemb.models.bernoulli import UNITS
-from eqemb.models.glove import PAIRS
+from eqemb.models.bernoulli import UNIT_PASS
+from eqemb.models.glove import PAIR_PASS
 
 DIM = 100
 Bag = Sequence[Unit]
@@ -31,10 +31,10 @@ class Learner(NamedTuple):
     iterations: int
     rate: float
 
-    def learn(self, text: Text, size: int, seed: int) -> tuple[Floats, Floats]:
+    def learn(self, text: TextArrays, size: int, seed: int) -> tuple[Floats, Floats]:
         """Return rho and alpha of all units."""
         if self.method == "GloVe":
-            rule = PairRule(10.0, 0.75, draws.key(seed, PAIRS, 0))
+            rule = PairRule(10.0, 0.75, draws.key(seed, PAIR_PASS, 0))
             counts = cpu.pairs_count(text.tokens, text.starts, size, self.window)
             pairs = cpu.pairs_order(counts, rule)
             biased = glove.initial(seed, size, DIM)
@@ -44,7 +44,7 @@ class Learner(NamedTuple):
         rho, alpha = (features.initial(seed, side, size, DIM, 1.0) for side in (0, 1))
         vectors = Vectors(rho, alpha, np.zeros_like(rho), np.zeros_like(alpha))
         for iteration in range(1, self.iterations + 1):
-            key = draws.key(seed, UNITS, iteration)
+            key = draws.key(seed, UNIT_PASS, iteration)
             cpu.words_update(vectors, text, Rule(self.window, 20, 64, 1024, 0.15, self.rate, key))
         return rho, alpha
 
@@ -63,7 +63,7 @@ class UnitVectors(NamedTuple):
         rows: dict[Unit, int] = {}
         tokens = np.array([rows.setdefault(u, len(rows)) for bag in bags for u in bag], np.int32)
         starts = np.cumsum([0, *map(len, bags)])
-        text = Text(tokens, starts, draws.noise_table(np.bincount(tokens)))
+        text = TextArrays(tokens, starts, draws.noise_table(np.bincount(tokens)))
         found = np.bincount([rows[unit] for bag in bags for unit in set(bag)])
         idf = np.log((len(bags) + 1) / (found + 0.5))
         return cls(rows, *how.learn(text, len(rows), seed), idf)

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from eqemb.corpus.corpus import Corpus, Formula, Stream
+from eqemb.corpus.corpus import Corpus, EquationToken, TokenStream
 from eqemb.corpus.vocabulary import Rules
 
 TOPICS, WORDS, UNITS, TYPES = 4, 12, 6, 8
@@ -31,7 +31,7 @@ def planted(seed: int = 0, articles: int = 120, length: int = 120) -> Corpus:
     """
     random = np.random.default_rng(seed)
 
-    def stream(topic: int) -> Stream:
+    def stream(topic: int) -> TokenStream:
         for position in range(length):
             other = int(random.integers(TOPICS)) if random.random() < 0.4 else topic
             yield word(other, int(random.integers(WORDS)))
@@ -41,6 +41,6 @@ def planted(seed: int = 0, articles: int = 120, length: int = 120) -> Corpus:
     return Corpus.build([(f"a{i}", "", stream(i % TOPICS)) for i in range(articles)], ALL)
 
 
-def _formula(topic: int, index: int) -> Formula:
+def _formula(topic: int, index: int) -> EquationToken:
     units = [f"t{topic}u{(index + step) % UNITS}" for step in range(3 + index % 3)]
-    return Formula(form(topic, index), units)
+    return EquationToken(form(topic, index), units)

@@ -16,7 +16,7 @@ from eqemb.corpus.vocabulary import Rules
 from eqemb.evaluation.rankers import word_query
 from eqemb.facade.library import Library
 from eqemb.index import text as wording
-from eqemb.models.workspace import Choice
+from eqemb.models.workspace import CorpusChoice
 from eqemb.models.workspace import corpus as corpus_of
 
 COSINE = r"\cos(u, v) = \frac{u \cdot v}{\|u\| \|v\|}"
@@ -32,7 +32,7 @@ def library(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Library]:
 
 def test_tuning_uses_the_scores_of_the_index(library: Library) -> None:
     """Scores computed from counts of fields equal those of the index."""
-    corpus = corpus_of(library, Choice(rules=Rules(min_count=1, top=0)))
+    corpus = corpus_of(library, CorpusChoice(rules=Rules(min_count=1, top=0)))
     fields = weights.Fields(library, corpus)
     scores = fields.scorer({**wording.FIELDS, "k1": wording.BM25_K1})
     asked = library.engine.text

@@ -654,12 +654,12 @@ def test_a_build_trains_on_the_given_device(
     done = run("build", tmp_path / "papers", "-o", tmp_path / "lib", "--device", "abacus")
     assert (done.code, "device='abacus'" in done.err) == (2, True)
     assert_one_sentence(done)
-    monkeypatch.setattr("eqemb.models.bernoulli.find_spec", lambda _: None)
+    monkeypatch.setattr("eqemb.models.devices.find_spec", lambda _: None)
     done = run("build", tmp_path / "papers", "-o", tmp_path / "lib", "--device", "cuda")
     assert (done.code, "needs torch" in done.err) == (2, True)
     assert_one_sentence(done)
     assert not (tmp_path / "lib").exists()
-    monkeypatch.setattr("eqemb.models.bernoulli._no_gpu", lambda: "")
+    monkeypatch.setattr("eqemb.models.bernoulli.gpu_problem", lambda: "")
     assert run("build", tmp_path / "papers", "-o", tmp_path / "lib", "--device", "auto").code == 0
     with Library.open(tmp_path / "lib") as library:
         settings = library.steps[0]["model"]["settings"]

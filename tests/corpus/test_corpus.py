@@ -3,20 +3,23 @@
 import re
 import tracemalloc
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
+from eqemb.article import EQUATION_MARK, Article, Equation
 from eqemb.corpus import vocabulary
-from eqemb.corpus.corpus import Corpus, Formula, Stream
+from eqemb.corpus.corpus import Corpus, EquationToken, TokenStream
 from eqemb.corpus.vocabulary import Rules
 from eqemb.errors import EqembError, UsageError
+from eqemb.formula import layout
 from eqemb.storage import array_file, atomic
 
 ALL = Rules(min_count=1, top=0, min_length=1, stop_words=False)
-SUM = Formula("x+y", ["x", "+", "y"])
-HALF = Formula("x/2", ["x", "/", "2"], numbered=False)
-ARTICLES: list[tuple[str, str, Stream]] = [
+SUM = EquationToken("x+y", ["x", "+", "y"])
+HALF = EquationToken("x/2", ["x", "/", "2"], numbered=False)
+ARTICLES: list[tuple[str, str, TokenStream]] = [
     ("one", "nlp", ["Neural", "the", SUM, "models", "neural"]),
     ("empty", "nlp", [HALF]),
     ("two", "ir", [SUM, "Models", HALF, SUM]),
@@ -91,7 +94,7 @@ def test_a_saved_corpus_is_the_same(tmp_path: Path) -> None:
 
 def test_the_hash_covers_content() -> None:
     """Another word, another hash; the same articles, the same."""
-    changed: list[tuple[str, str, Stream]] = [
+    changed: list[tuple[str, str, TokenStream]] = [
         *ARTICLES[:2],
         ("two", "ir", [SUM, "Models", HALF, "new", SUM]),
     ]
@@ -197,3 +200,20 @@ def test_words_as_written_reach_the_tagger(monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setattr(vocabulary, "paper_tagger", lambda _: tag)
     Corpus.build(ARTICLES, Rules("paper", min_count=1, top=0, min_length=1))
     assert seen == [["Neural", "the", "models", "neural"], ["Models"]]
+
+
+def test_articles_as_read_make_the_corpus_of_a_library() -> None:
+    """Articles, and what `Article.stream` yields, are taken as they are."""
+    place: dict[str, Any] = {"display": 1, "file": "a.tex", "line": 1, "end_line": 1}
+    source: dict[str, Any] = {"environment": "equation", "latex": "x+y", "expanded": "x+y"}
+    equation = Equation("a", 1, numbered=True, number="1", labels=[], **place, **source)
+    article = Article(
+        "a", "a.tex", "nlp", text=f"neural {EQUATION_MARK} models", equations=[equation]
+    )
+    made = Corpus.build([article], ALL)
+    assert made.forms == [layout("x+y").canonical()]
+    assert made.units == sorted("\t".join(unit) for unit in layout("x+y").units())
+    assert (made.equation_names, made.collections) == (["a#1"], ["nlp"])
+    assert made.equation_positions.tolist() == [1]
+    assert Corpus.build([("a", "nlp", article.stream())], ALL).sha256 == made.sha256
+    assert made.encode([article]).equation_types.tolist() == [0]

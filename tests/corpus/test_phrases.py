@@ -8,12 +8,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from eqemb.corpus import phrases, vocabulary
-from eqemb.corpus.corpus import Corpus, Formula, Stream
-from eqemb.corpus.phrases import Ids, Pairs, Pointers
+from eqemb.corpus.corpus import Corpus, EquationToken, TokenStream
+from eqemb.corpus.phrases import Ids, PhrasePairs, Pointers
 from eqemb.corpus.vocabulary import Removed, Rules
 
 ALL = Rules(min_count=1, top=0, min_length=1, stop_words=False, phrases=True, phrase_threshold=1.0)
-SUM = Formula("x+y", ["x", "+", "y"])
+SUM = EquationToken("x+y", ["x", "+", "y"])
 
 
 def naive(
@@ -85,7 +85,7 @@ def test_pairs_are_those_of_the_definition(
 
 def test_runs_are_joined_from_the_left() -> None:
     """Of a a a a a the first two, the next two, and one is left."""
-    pairs = Pairs(np.array([0]), np.array([True]))
+    pairs = PhrasePairs(np.array([0]), np.array([True]))
     first, which = phrases.joined(np.zeros(5, np.int32), np.array([], np.int64), pairs)
     assert first.tolist() == [0, 2]
     assert which.tolist() == [0, 0]
@@ -93,8 +93,8 @@ def test_runs_are_joined_from_the_left() -> None:
 
 def test_a_pair_becomes_a_word_of_the_corpus() -> None:
     """Joined in both cases of its letters, but not across an equation; places close up."""
-    pair: list[str | Formula] = ["Neural", "networks", SUM, "learn", SUM]
-    text: Stream = [*pair, *pair, "neural", SUM, "networks", "NEURAL", "Networks"]
+    pair: list[str | EquationToken] = ["Neural", "networks", SUM, "learn", SUM]
+    text: TokenStream = [*pair, *pair, "neural", SUM, "networks", "NEURAL", "Networks"]
     corpus = Corpus.build([("a", "", text)], ALL)
     assert set(corpus.words) == {"neural_networks", "learn", "neural", "networks"}
     written = [corpus.words[token] for token in corpus.tokens]
@@ -110,7 +110,7 @@ def test_a_pair_becomes_a_word_of_the_corpus() -> None:
 
 def test_pairs_need_letters_and_no_stop_words() -> None:
     """Neither "the model" nor "model 2018" is a phrase."""
-    text: Stream = ["the", "model", "2018", "other"] * 9
+    text: TokenStream = ["the", "model", "2018", "other"] * 9
     rules = Rules(min_count=1, top=0, min_length=1, phrases=True, phrase_threshold=0.5)
     assert set(Corpus.build([("a", "", text)], rules).words) == {"model"}
     own = Rules(
@@ -121,7 +121,7 @@ def test_pairs_need_letters_and_no_stop_words() -> None:
 
 def test_pairs_do_not_reach_into_the_next_article() -> None:
     """The last word of one and the first of the other never met."""
-    articles: list[tuple[str, str, Stream]] = [
+    articles: list[tuple[str, str, TokenStream]] = [
         (str(number), "", ["alpha", "omega"][number % 2 : number % 2 + 1]) for number in range(20)
     ]
     assert Corpus.build(articles, ALL).table[0] == Removed("pairs joined", 0, 0)
@@ -129,7 +129,7 @@ def test_pairs_do_not_reach_into_the_next_article() -> None:
 
 def test_a_higher_threshold_joins_less() -> None:
     """Both settings decide, and both are part of the corpus."""
-    text: Stream = ["sparse", "matrix", "dense", "matrix", "sparse", "vector"] * 5
+    text: TokenStream = ["sparse", "matrix", "dense", "matrix", "sparse", "vector"] * 5
     low, high = (
         Corpus.build(
             [("a", "", text)],
@@ -151,7 +151,7 @@ def test_pairs_of_the_paper_vocabulary_are_nouns(monkeypatch: pytest.MonkeyPatch
         "paper_tagger",
         lambda _: lambda words: ["VV" if word == "learns" else "NN" for word in words],
     )
-    text: Stream = ["neural", "network", "learns"] * 9
+    text: TokenStream = ["neural", "network", "learns"] * 9
     rules = Rules("paper", min_count=1, top=0, phrases=True, phrase_threshold=1.0)
     corpus = Corpus.build([("a", "", text)], rules)
     assert corpus.words == ["neural_network"]
@@ -166,7 +166,7 @@ def test_an_empty_corpus_has_no_pairs() -> None:
 
 def test_other_articles_are_joined_by_the_same_pairs() -> None:
     """What is folded in speaks in the words of the corpus; equations still keep words apart."""
-    text: Stream = ["sparse", "matrix", "theory", SUM] * 3
+    text: TokenStream = ["sparse", "matrix", "theory", SUM] * 3
     corpus = Corpus.build([("a", "", text)], ALL)
     assert set(corpus.words) == {"sparse_matrix", "theory"}
     other = corpus.encode([("b", "", ["Sparse", "matrix", SUM, "sparse", SUM, "matrix", "theory"])])

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from eqemb.corpus.corpus import Corpus, Formula, Ids, Stream
-from eqemb.corpus.split import TEST, VALIDATION, Settings, Split, contexts, training_stream
+from eqemb.corpus.corpus import Corpus, EquationToken, Ids, TokenStream
+from eqemb.corpus.split import TEST, VALIDATION, Split, SplitSettings, contexts, training_stream
 from eqemb.corpus.vocabulary import Rules
 from eqemb.errors import UsageError
 
@@ -16,19 +16,19 @@ ALL = Rules(min_count=1, top=0, min_length=1, stop_words=False)
 NAMES = [f"w{index:02}" for index in range(12)]
 
 
-def corpus_of(*streams: Stream) -> Corpus:
+def corpus_of(*streams: TokenStream) -> Corpus:
     """A corpus that keeps every word."""
     return Corpus.build([(f"a{i}", "", stream) for i, stream in enumerate(streams)], ALL)
 
 
-def around(form: str, times: int = 1) -> Stream:
+def around(form: str, times: int = 1) -> TokenStream:
     """An equation in the middle of all the words."""
-    return [*NAMES * times, Formula(form), *NAMES * times]
+    return [*NAMES * times, EquationToken(form), *NAMES * times]
 
 
-def items() -> st.SearchStrategy[list[str | Formula]]:
+def items() -> st.SearchStrategy[list[str | EquationToken]]:
     """Articles of a few words and equations, some of them repeated."""
-    formulas = st.sampled_from([Formula(form, ["u"]) for form in "abcde"])
+    formulas = st.sampled_from([EquationToken(form, ["u"]) for form in "abcde"])
     return st.lists(
         st.one_of(st.sampled_from(NAMES), formulas, st.sampled_from(NAMES)), max_size=40
     )
@@ -41,7 +41,7 @@ corpora = st.lists(items(), min_size=1, max_size=5).map(lambda streams: corpus_o
 @given(corpora, st.integers(0, 3))
 def test_each_position_is_held_out_once_and_near_its_equation(corpus: Corpus, seed: int) -> None:
     """No position twice; each within the window of the occurrence it was sampled with."""
-    split = Split.make(corpus, Settings(seed, negatives=3))
+    split = Split.make(corpus, SplitSettings(seed, negatives=3))
     assert len(set(split.positions.tolist())) == len(split.positions)
     place = corpus.equation_positions[split.occurrences]
     article = corpus.equation_articles[split.occurrences]
@@ -57,7 +57,7 @@ def test_each_position_is_held_out_once_and_near_its_equation(corpus: Corpus, se
 @given(corpora)
 def test_nothing_held_out_is_left_in_the_training_stream(corpus: Corpus) -> None:
     """The stream is the corpus without its held-out positions, and equations stay in place."""
-    split = Split.make(corpus, Settings(negatives=3))
+    split = Split.make(corpus, SplitSettings(negatives=3))
     stream = training_stream(corpus, split)
     kept = np.setdiff1d(np.arange(len(corpus.tokens)), split.positions)
     np.testing.assert_array_equal(stream.tokens, corpus.tokens[kept])
@@ -73,14 +73,14 @@ def test_nothing_held_out_is_left_in_the_training_stream(corpus: Corpus) -> None
 def test_a_long_stream_is_a_mapped_file(monkeypatch: pytest.MonkeyPatch) -> None:
     """The same words and counts, whatever is held out where slices meet, and little memory."""
     words = [name for times in range(1, 40) for name in NAMES[: 1 + times % 12]]
-    corpus = corpus_of(words, around("x", 3), [*words, Formula("y"), *words])
-    split = Split.make(corpus, Settings(negatives=3, window=16))
+    corpus = corpus_of(words, around("x", 3), [*words, EquationToken("y"), *words])
+    split = Split.make(corpus, SplitSettings(negatives=3, window=16))
     whole = training_stream(corpus, split)
     assert not mapped(whole.tokens)
     monkeypatch.setattr("eqemb.corpus.split._IN_MEMORY", 10)
     for size in (1, 2, 7, 64):
-        monkeypatch.setattr("eqemb.corpus.split._SLICE", size)
-        monkeypatch.setattr("eqemb.corpus.corpus._SLICE", size)
+        monkeypatch.setattr("eqemb.corpus.split._TOKENS_AT_A_TIME", size)
+        monkeypatch.setattr("eqemb.corpus.corpus._TOKENS_AT_A_TIME", size)
         stream = training_stream(corpus, split)
         assert mapped(stream.tokens)
         assert stream.tokens.dtype == whole.tokens.dtype
@@ -99,7 +99,7 @@ def test_a_full_disk_of_scratch_files_is_named(
     monkeypatch.setattr("tempfile.TemporaryFile", lambda: Path("/dev/full").open("wb", 0))  # noqa: SIM115
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     with pytest.raises(OSError, match="No space left") as failed:
-        training_stream(corpus, Split.make(corpus, Settings(negatives=3)))
+        training_stream(corpus, Split.make(corpus, SplitSettings(negatives=3)))
     assert failed.value.filename == str(tmp_path)
 
 
@@ -112,7 +112,7 @@ def mapped(array: Ids) -> bool:
 @given(corpora, st.sampled_from([1, 3, 7]))
 def test_contexts_are_the_nearest_words_left(corpus: Corpus, count: int) -> None:
     """A slow search over the article's remaining words finds the same contexts."""
-    split = Split.make(corpus, Settings(negatives=3))
+    split = Split.make(corpus, SplitSettings(negatives=3))
     found = contexts(corpus, split, count)
     held = set(split.positions.tolist())
     for row, (position, occurrence) in enumerate(
@@ -138,7 +138,7 @@ def test_contexts_are_the_nearest_words_left(corpus: Corpus, count: int) -> None
 @given(corpora)
 def test_negatives_are_never_the_word_itself(corpus: Corpus) -> None:
     """As many as asked for, all of them seen in the corpus."""
-    split = Split.make(corpus, Settings(negatives=5))
+    split = Split.make(corpus, SplitSettings(negatives=5))
     if len(corpus.words) > 1:
         assert split.negatives.shape == (len(split.positions), 5)
         assert np.all(split.negatives != split.words[:, None])
@@ -146,8 +146,8 @@ def test_negatives_are_never_the_word_itself(corpus: Corpus) -> None:
 
 def test_ties_go_to_the_word_nearer_the_equation() -> None:
     """[w1, w2, w3, e]: two neighbours, then the second neighbour towards the equation."""
-    corpus = corpus_of([*NAMES[:6], Formula("e"), *NAMES[6:]])
-    split = Split.make(corpus, Settings(negatives=2))
+    corpus = corpus_of([*NAMES[:6], EquationToken("e"), *NAMES[6:]])
+    split = Split.make(corpus, SplitSettings(negatives=2))
     found = contexts(corpus, split, 3)
     stream = training_stream(corpus, split)
     for row in range(4):
@@ -158,7 +158,7 @@ def test_ties_go_to_the_word_nearer_the_equation() -> None:
 
 def test_repeated_types_and_a_sample_of_singletons() -> None:
     """All types seen twice are evaluated, and as many singletons as asked for."""
-    split = Split.make(corpus_of(*map(around, "abcdaa")), Settings(singletons=2, negatives=2))
+    split = Split.make(corpus_of(*map(around, "abcdaa")), SplitSettings(singletons=2, negatives=2))
     types = set(split.types.tolist())
     assert 0 in types
     assert len(types) == 3
@@ -166,7 +166,7 @@ def test_repeated_types_and_a_sample_of_singletons() -> None:
 
 def test_types_without_four_free_words_are_counted() -> None:
     """Three words around an equation are too few."""
-    split = Split.make(corpus_of([*NAMES[:3], Formula("a")], [*NAMES, Formula("b")]))
+    split = Split.make(corpus_of([*NAMES[:3], EquationToken("a")], [*NAMES, EquationToken("b")]))
     assert split.skipped == 1
     assert set(split.types.tolist()) == {1}
 
@@ -174,7 +174,7 @@ def test_types_without_four_free_words_are_counted() -> None:
 def test_seeds_and_hashes(tmp_path: Path) -> None:
     """The same seed freezes the same split, another another; the disk keeps it."""
     corpus = corpus_of(*map(around, "abcd"))
-    one, again, other = (Split.make(corpus, Settings(seed)) for seed in (0, 0, 1))
+    one, again, other = (Split.make(corpus, SplitSettings(seed)) for seed in (0, 0, 1))
     assert one.sha256 == again.sha256 != other.sha256
     one.save(tmp_path / "split")
     loaded = Split.load(tmp_path / "split")
@@ -203,10 +203,10 @@ def test_a_split_of_another_corpus_is_refused() -> None:
 def test_wrong_settings_are_refused(wrong: dict[str, int]) -> None:
     """Settings are checked when they are given."""
     with pytest.raises(UsageError):
-        Settings(**wrong)
+        SplitSettings(**wrong)
 
 
 def test_without_a_split_the_stream_is_the_corpus() -> None:
     """Users who only train hold nothing out."""
-    corpus = corpus_of([*NAMES, Formula("a")])
+    corpus = corpus_of([*NAMES, EquationToken("a")])
     np.testing.assert_array_equal(training_stream(corpus).tokens, corpus.tokens)

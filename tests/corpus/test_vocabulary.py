@@ -152,7 +152,7 @@ def test_own_stop_words_replace_ours(tmp_path: Path) -> None:
     assert rules.as_dict() == again.as_dict()
     assert rules.as_dict()["stop_words"]["words"] == 3
     assert rules.as_dict() != Rules(min_count=3, top=0, stop_words=("tree",)).as_dict()
-    with pytest.raises(UsageError, match="no file of stop words"):
+    with pytest.raises(UsageError, match="cannot read stop words"):
         vocabulary.read_stop_words(tmp_path / "nowhere")
 
 

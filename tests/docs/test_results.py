@@ -8,7 +8,7 @@ from typing import Any
 import publish
 import pytest
 
-from eqemb.models.likelihood import READINGS
+from eqemb.models.likelihood import LIKELIHOODS
 
 ROOT = Path(__file__).parents[2]
 RESULTS = ROOT / "benchmarks" / "results"
@@ -64,7 +64,7 @@ def read(name: str) -> Any:
 
 def in_readings(results: Any, names: tuple[str, ...]) -> Any:
     """Return the results with the softmax figures copied to the given readings."""
-    entries, parts = [], READINGS
+    entries, parts = [], LIKELIHOODS
     for entry in results["results"]:
         own = {key: value for key, value in entry.items() if key not in parts}
         entries.append(own | dict.fromkeys(names, entry["softmax"]))

@@ -11,13 +11,12 @@ import numpy as np
 import pytest
 
 from eqemb import cli
-from eqemb.corpus.split import VALIDATION, Settings, Split
+from eqemb.corpus.split import VALIDATION, Split, SplitSettings
 from eqemb.corpus.vocabulary import Rules
 from eqemb.evaluation import grid, heldout, tables
 from eqemb.evaluation.heldout import Cell, ModelRow, difference
 from eqemb.facade.library import Library
-from eqemb.models import likelihood
-from eqemb.models.eqemb import BernoulliEmbeddings, EqEmb, EqEmbH, EqEmbU
+from eqemb.models import BernoulliEmbeddings, EqEmb, EqEmbH, EqEmbU, likelihood
 from few_articles import copy_articles
 from planted import planted
 
@@ -51,7 +50,7 @@ def plan(**more: object) -> grid.GridPlan:
 def test_equations_help_where_topics_are_planted() -> None:
     """On a planted corpus, an equation model significantly beats words alone."""
     corpus = planted()
-    split = Split.make(corpus, Settings(negatives=10))
+    split = Split.make(corpus, SplitSettings(negatives=10))
     found = {
         result.row: result
         for result in heldout.compare(corpus, split, Cell(10, 2, 8), rows=ROWS, seeds=range(2))
@@ -68,12 +67,12 @@ def test_equations_help_where_topics_are_planted() -> None:
 
 def test_results_do_not_depend_on_a_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
     """All compared, ranked and displayed models are trained on the CPU, even with a GPU."""
-    plain = [system.make(Cell(), "softmax").described() for system in OURS.values()]
-    monkeypatch.setattr("eqemb.models.bernoulli._no_gpu", lambda: None)
-    assert "device" in BernoulliEmbeddings().described()
-    assert [system.make(Cell(), "softmax").described() for system in OURS.values()] == plain
+    plain = [system.make(Cell(), "softmax").saved_settings() for system in OURS.values()]
+    monkeypatch.setattr("eqemb.models.bernoulli.gpu_problem", lambda: None)
+    assert "device" in BernoulliEmbeddings().saved_settings()
+    assert [system.make(Cell(), "softmax").saved_settings() for system in OURS.values()] == plain
     corpus = planted()
-    split = Split.make(corpus, Settings(negatives=10))
+    split = Split.make(corpus, SplitSettings(negatives=10))
     trainer = heldout.Trainer(corpus, split, "softmax")
     made = trainer.trained(ROWS[0], Cell(10, 2, 8), 0).embeddings_
     assert made.run["device"] == "cpu"
@@ -82,7 +81,7 @@ def test_results_do_not_depend_on_a_gpu(monkeypatch: pytest.MonkeyPatch) -> None
 def test_zero_vectors_score_as_the_formula_says() -> None:
     """The score of zero vectors does not depend on the corpus."""
     corpus = planted()
-    split = Split.make(corpus, Settings(negatives=10))
+    split = Split.make(corpus, SplitSettings(negatives=10))
     found = likelihood.chance(corpus, split)
     assert found["zero"]["accuracy"] == 0.5
     for reading, expected in (("softmax", -2.493), ("logistic", -1.386)):
@@ -205,7 +204,7 @@ def test_a_trained_model_is_evaluated(
 def test_validation_score_is_that_of_early_stopping() -> None:
     """The score that stopped training is the same as in the evaluation."""
     corpus = planted()
-    split = Split.make(corpus, Settings(negatives=10))
+    split = Split.make(corpus, SplitSettings(negatives=10))
     for kind in (BernoulliEmbeddings, EqEmb, EqEmbU, EqEmbH):
         model = kind(dim=8, iterations=3).fit(corpus, split)
         found = likelihood.predictive(model.score(corpus, split, VALIDATION)).mean()
@@ -274,7 +273,7 @@ def test_identity_covers_all_inputs_of_a_result(
 ) -> None:
     """It covers settings of every window, the word model, seeds and the split."""
     corpus = planted()
-    split = Split.make(corpus, Settings(negatives=10))
+    split = Split.make(corpus, SplitSettings(negatives=10))
     task, row = grid.Task("all", 8, "logistic"), ModelRow("EqEmb-U", "eqemb-u")
     usual = plan().identity(row, task, split)
     assert plan().identity(row, task, split) == usual

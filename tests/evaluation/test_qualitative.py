@@ -194,7 +194,7 @@ def test_a_second_page_trains_nothing(
     page: str, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Models and bytes are the same, also with a GPU; without gensim the other models remain."""
-    monkeypatch.setattr("eqemb.models.bernoulli._no_gpu", lambda: None)
+    monkeypatch.setattr("eqemb.models.bernoulli.gpu_problem", lambda: None)
     models = folder / "out" / "models"
     before = {path.name: path.stat().st_mtime_ns for path in models.iterdir()}
     with Library.open(folder / "lib") as library:

@@ -32,9 +32,9 @@ from eqemb.evaluation.retrieval import EVERY_WORD
 from eqemb.facade.library import Library
 from eqemb.index import text as wording
 from eqemb.index.text import CONTEXT_REACH
+from eqemb.models import BernoulliEmbeddings, EqEmb, EqEmbH, EqEmbU
 from eqemb.models.embeddings import Embeddings
-from eqemb.models.eqemb import BernoulliEmbeddings, EqEmb, EqEmbH, EqEmbU
-from eqemb.models.workspace import Choice
+from eqemb.models.workspace import CorpusChoice
 from eqemb.models.workspace import corpus as corpus_of
 from planted import TOPICS, form, planted, topic_of, word
 from synthetic import papers
@@ -86,7 +86,7 @@ def library(tmp_path_factory: pytest.TempPathFactory) -> Library:
 
 def test_bm25_matches_the_formula(library: Library) -> None:
     """Weights depend on distance; lengths are relative to the mean of all equations."""
-    every = corpus_of(library, Choice(rules=EVERY_WORD))
+    every = corpus_of(library, CorpusChoice(rules=EVERY_WORD))
     stream = training_stream(every)
     found = Bm25(every.words, stream).scores(word_query("cosine of"))
     weights: list[Counter[str]] = []

@@ -8,19 +8,19 @@ import numpy as np
 import pytest
 
 from eqemb.corpus.corpus import Corpus
-from eqemb.corpus.split import Settings, Split, training_stream
+from eqemb.corpus.split import Split, SplitSettings, training_stream
 from eqemb.corpus.vocabulary import Rules
 from eqemb.evaluation import retrieval, tasks
 from eqemb.evaluation.rankers import Bm25, Query, word_query
 from eqemb.evaluation.tasks import Displays, Item
 from eqemb.facade.library import Library
 from eqemb.index.text import CONTEXT_REACH
-from eqemb.models.workspace import Choice
+from eqemb.models.workspace import CorpusChoice
 from eqemb.models.workspace import corpus as corpus_of
 from planted import planted
 from synthetic import papers, text
 
-EVERY = Choice(rules=Rules(min_count=1, top=0))
+EVERY = CorpusChoice(rules=Rules(min_count=1, top=0))
 FAR = text(CONTEXT_REACH + 20, "far").capitalize()
 SENTENCE = "Our bound on the spectral radius, Equation~\\eqref{eq:spectral-radius}, is sharp."
 NEARBY = "The norm of Equation~\\eqref{eq:norm} is convex and positive."
@@ -80,7 +80,7 @@ def test_references_are_far_from_every_equation(library: Library) -> None:
     (item,) = tasks.references(library, corpus)
     assert "sharp" in item.query.words
     assert [corpus.equation_names[at] for at in item.targets] == ["one#1"]
-    every = corpus_of(library, Choice(rules=retrieval.EVERY_WORD))
+    every = corpus_of(library, CorpusChoice(rules=retrieval.EVERY_WORD))
     ranker = Bm25(every.words, training_stream(every))
     assert not ranker.scores(word_query("sharp bound")).any()
     assert ranker.scores(word_query("convex positive")).any()
@@ -106,7 +106,7 @@ def corpus() -> Corpus:
 
 def test_own_contexts_are_the_held_out_words(corpus: Corpus) -> None:
     """There are four words per type, and the halves of types are disjoint."""
-    split = Split.make(corpus, Settings(negatives=5))
+    split = Split.make(corpus, SplitSettings(negatives=5))
     halves = [tasks.own_contexts(corpus, split, test=test) for test in (False, True)]
     types = [{int(corpus.equation_types[item.targets[0]]) for item in items} for items in halves]
     assert types[0] | types[1] == set(split.types.tolist())
@@ -122,11 +122,11 @@ def test_own_contexts_are_the_held_out_words(corpus: Corpus) -> None:
 
 def test_held_out_words_are_not_indexed(corpus: Corpus) -> None:
     """A word that occurs only at held-out positions is in no document."""
-    before = Split.make(corpus, Settings(negatives=5))
+    before = Split.make(corpus, SplitSettings(negatives=5))
     tokens = np.array(corpus.tokens)
     tokens[before.positions[7]] = len(corpus.words)
     marked = replace(corpus, words=[*corpus.words, "planted"], tokens=tokens)
-    split = Split.make(marked, Settings(negatives=5))
+    split = Split.make(marked, SplitSettings(negatives=5))
     assert split.positions.tolist() == before.positions.tolist()
     items = [
         item for test in (False, True) for item in tasks.own_contexts(marked, split, test=test)

@@ -15,8 +15,8 @@ from eqemb.facade.library import Library
 from eqemb.facade.reproduce import rebuild
 from eqemb.facade.update import Change, add_papers, remove_articles
 from eqemb.library import ingest
-from eqemb.models import workspace
-from eqemb.models.eqemb import EqEmbH
+from eqemb.library.database import ALL
+from eqemb.models import EqEmbH, workspace
 from synthetic import PDF, corpus, papers, read_inline, text, topical
 
 #: A model that is learned in a second.
@@ -109,7 +109,7 @@ def test_model_is_that_of_train(learned: Path, tmp_path: Path) -> None:
     shutil.copytree(learned, tmp_path / "lib")
     with Library.open(tmp_path / "lib") as library:
         corpus_ = workspace.corpus(library)
-        held = workspace.split(library, workspace.ALL, corpus_)
+        held = workspace.split(library, ALL, corpus_)
         task = workspace.Training(EqEmbH(**SMALL), corpus_, held, library.folder, "same")
         assert library.model is not None
         assert task.run().sha256 == library.model.sha256
@@ -119,7 +119,7 @@ def test_gpu_does_not_change_the_library(
     learned: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """By default, a machine with a GPU trains on its CPU, with the same result."""
-    monkeypatch.setattr("eqemb.models.bernoulli._no_gpu", lambda: None)
+    monkeypatch.setattr("eqemb.models.bernoulli.gpu_problem", lambda: None)
     topical(tmp_path / "papers", 12)
     with (
         Library.open(learned) as library,
@@ -242,7 +242,7 @@ def test_resume_with_another_model_is_refused(learned: Path, tmp_path: Path) -> 
 def test_wrong_settings_are_refused_before_reading(tmp_path: Path) -> None:
     """No folder is created."""
     folder = papers(tmp_path / "papers", a=BODY)
-    with pytest.raises(UsageError, match="dim=0"):
+    with pytest.raises(UsageError, match="dim must be an integer"):
         Library.build(folder, tmp_path / "lib", model={"dim": 0})
     with pytest.raises(UsageError, match="is neither a library nor a model folder"):
         Library.build(folder, tmp_path / "lib", base=tmp_path / "nowhere")

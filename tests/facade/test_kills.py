@@ -11,8 +11,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from eqemb.corpus.split import Settings, Split
-from eqemb.models.eqemb import EqEmbU
+from eqemb.corpus.split import Split, SplitSettings
+from eqemb.models import EqEmbU
 from planted import planted
 from synthetic import start as start_python
 
@@ -22,10 +22,10 @@ import sys, time
 from pathlib import Path
 from planted import planted
 from eqemb.models import EqEmbU
-from eqemb.corpus.split import Settings, Split
+from eqemb.corpus.split import SplitSettings, Split
 
 corpus = planted()
-split = Split.make(corpus, Settings(negatives=10))
+split = Split.make(corpus, SplitSettings(negatives=10))
 model = EqEmbU(dim=10, batch=1024, iterations=15, patience=15)
 file = Path(sys.argv[1])
 print("ready", flush=True)
@@ -53,7 +53,7 @@ def start(file: Path, pause: float) -> subprocess.Popen[str]:
 def test_three_kills_end_with_the_same_bytes(tmp_path: Path) -> None:
     """The checkpoint is complete at any moment, and the result is that of one run."""
     corpus = planted()
-    split = Split.make(corpus, Settings(negatives=10))
+    split = Split.make(corpus, SplitSettings(negatives=10))
     model = EqEmbU(dim=10, batch=1024, iterations=15, patience=15)
     expected = model.fit(corpus, split).embeddings_.sha256
     random = np.random.default_rng()

@@ -12,10 +12,9 @@ from eqemb.index.build import build_index
 from eqemb.index.text import TextIndex
 from eqemb.index.vector_index import normalise
 from eqemb.index.vectors import VECTOR_REACH, VectorSpace
-from eqemb.models import fold_in, workspace
-from eqemb.models.bernoulli import Model
+from eqemb.models import EqEmbH, EqEmbU, fold_in, workspace
+from eqemb.models.base import Model
 from eqemb.models.embeddings import Embeddings
-from eqemb.models.eqemb import EqEmbH, EqEmbU
 from synthetic import papers
 
 SMALL: dict[str, Any] = {"dim": 8, "batch": 1024, "iterations": 3, "negatives": 5}

@@ -23,13 +23,13 @@ from kernels.test_kernels import (  # noqa: E402, I001
     RULE, V, K, assert_close, make_contexts, make_second, make_text, make_vectors,
 )  # fmt: skip
 
-from eqemb.models import bernoulli  # noqa: E402
+from eqemb.models import bernoulli, devices  # noqa: E402
 from eqemb.corpus.corpus import Corpus  # noqa: E402
 from eqemb.errors import EqembError, UsageError  # noqa: E402
-from eqemb.kernels import draws, gpu, reference, shelf, torch_steps  # noqa: E402
-from eqemb.kernels.arrays import Offsets, Text, Vectors  # noqa: E402
-from eqemb.models.eqemb import BernoulliEmbeddings, EqEmb, EqEmbH, EqEmbU  # noqa: E402
-from eqemb.corpus.split import Settings, Split  # noqa: E402
+from eqemb.kernels import device_cache, draws, gpu, gpu_memory, reference, torch_steps  # noqa: E402
+from eqemb.kernels.arrays import Offsets, TextArrays, Vectors  # noqa: E402
+from eqemb.models import BernoulliEmbeddings, EqEmb, EqEmbH, EqEmbU  # noqa: E402
+from eqemb.corpus.split import SplitSettings, Split  # noqa: E402
 from planted import planted  # noqa: E402
 
 DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
@@ -45,7 +45,7 @@ def kernels(made: Any, **settings: Any) -> gpu.Kernels:
     return gpu.Kernels(DEVICE, fused=made, **settings)
 
 
-def taught(back_end: Any, text: Text, rule: Any = RULE, **more: Any) -> tuple[float, Vectors]:
+def taught(back_end: Any, text: TextArrays, rule: Any = RULE, **more: Any) -> tuple[float, Vectors]:
     """The loss and the vectors after one pass."""
     vectors = make_vectors(len(text.noise.alias), more.pop("dim", K))
     return back_end.words_update(vectors, text, rule, **more), vectors
@@ -254,12 +254,12 @@ def test_a_read_array_is_sent_once_and_let_go() -> None:
     """What is kept on the device goes with the array that it was made of."""
     back_end, text = kernels(made=False), make_text([100])
     back_end.words_loss(make_vectors(), text, RULE)
-    kept = len(back_end._shelf)
+    kept = len(back_end._cache)
     back_end.words_loss(make_vectors(), text, RULE)
-    assert kept == len(back_end._shelf) > 0
+    assert kept == len(back_end._cache) > 0
     del text
-    assert not len(back_end._shelf)
-    assert not back_end._shelf.used
+    assert not len(back_end._cache)
+    assert not back_end._cache.used
 
 
 def test_no_gpu_is_said_in_a_sentence() -> None:
@@ -295,8 +295,8 @@ def fill(monkeypatch: pytest.MonkeyPatch, owner: Any, name: str, most: int) -> N
 @pytest.fixture
 def little(monkeypatch: pytest.MonkeyPatch) -> gpu.Kernels:
     """A back end that begins with parts of 32, and has memory for four."""
-    monkeypatch.setattr(gpu, "LEAST_PART", 4)
-    fill(monkeypatch, torch_steps.Words, "forward", 8)
+    monkeypatch.setattr(gpu_memory, "LEAST_PART", 4)
+    fill(monkeypatch, torch_steps.PlainWordSteps, "forward", 8)
     fill(monkeypatch, torch_steps.Plan, "spread", 8)
     fill(monkeypatch, torch_steps, "score_contexts", 2)
     back_end = kernels(made=False)
@@ -320,7 +320,7 @@ def test_parts_shrink_from_what_was_tried(
     assert_same(taught(reference, text, rule), taught(little, text, rule))
     assert little.part == 8
     little.part = 1 << 20
-    monkeypatch.setattr(gpu, "LEAST_PART", 16)
+    monkeypatch.setattr(gpu_memory, "LEAST_PART", 16)
     with pytest.raises(EqembError, match="too little"):
         taught(little, text, rule)
 
@@ -370,7 +370,7 @@ def test_too_little_memory_is_said_in_a_sentence(
     def fail(*_: Any, **__: Any) -> None:
         raise error
 
-    monkeypatch.setattr(torch_steps.Words, "forward", fail)
+    monkeypatch.setattr(torch_steps.PlainWordSteps, "forward", fail)
     with pytest.raises(kind, match=said):
         taught(kernels(made=False), make_text([60]))
     monkeypatch.setattr(gpu.Kernels, "_send", fail)
@@ -387,7 +387,7 @@ def corpus() -> Corpus:
 @pytest.fixture(scope="module")
 def split(corpus: Corpus) -> Split:
     """Its split."""
-    return Split.make(corpus, Settings(negatives=10))
+    return Split.make(corpus, SplitSettings(negatives=10))
 
 
 SMALL: dict[str, Any] = {"dim": 10, "batch": 1024, "iterations": 2, "negatives": 5,
@@ -401,14 +401,14 @@ def test_both_passes_keep_to_their_memory(
     """The same vectors with all of it, some of it and next to nothing kept on the device."""
     most = 0
 
-    class Watched(shelf.Shelf):
-        def once(self, *given: Any, **named: Any) -> Any:
+    class Watched(device_cache.DeviceCache):
+        def get_or_make(self, *given: Any, **named: Any) -> Any:
             nonlocal most
-            made = super().once(*given, **named)
+            made = super().get_or_make(*given, **named)
             most = max(most, self.used)
             return made
 
-    monkeypatch.setattr(gpu, "Shelf", Watched)
+    monkeypatch.setattr(gpu_memory, "DeviceCache", Watched)
     found = kind(**SMALL).fit(corpus, split).embeddings_.arrays
     needed = most
     for memory in (needed // 3, 1):
@@ -422,11 +422,11 @@ def test_both_passes_keep_to_their_memory(
 
 def test_chunks_are_no_larger_than_they_need_to_be(monkeypatch: pytest.MonkeyPatch) -> None:
     """Two are at work at a time, in pinned memory: a large share is no reason for large ones."""
-    monkeypatch.setattr(gpu, "_WHOLE", 10)
-    monkeypatch.setattr(gpu, "CHUNK", 40)
+    monkeypatch.setattr(gpu_memory, "_LONGEST_RESIDENT", 10)
+    monkeypatch.setattr(gpu_memory, "STREAM_CHUNK", 40)
     chunks = list(kernels(made=False)._chunks(make_text([200]), (8, 100), 16))
     assert [span for _, span in chunks] == [(8, 40), (40, 72), (72, 100)]
-    monkeypatch.setattr(gpu, "CHUNK", 1 << 26)
+    monkeypatch.setattr(gpu_memory, "STREAM_CHUNK", 1 << 26)
     ((chunk, span),) = kernels(made=False)._chunks(make_text([200]), (8, 100), 16)
     assert span == (8, 100)
     assert len(chunk.tokens) == 96 + 2 * torch_steps.MARGIN
@@ -442,14 +442,14 @@ def test_memory_that_cannot_be_pinned_is_done_without(monkeypatch: pytest.Monkey
         return zeros(*shape, **named)
 
     monkeypatch.setattr(torch, "zeros", limited)
-    assert gpu._pinned(5, pin=True).tolist() == [0] * 5
+    assert gpu_memory._pinned(5, pin=True).tolist() == [0] * 5
 
 
 def test_copies_end_before_their_buffers_do(monkeypatch: pytest.MonkeyPatch) -> None:
     """Also where a step fails in the middle of a text."""
     ended = []
-    monkeypatch.setattr(gpu._Stream, "_settle", lambda _: ended.append(1))
-    monkeypatch.setattr(torch_steps.Words, "forward", lambda *_, **__: 1 / 0)
+    monkeypatch.setattr(gpu_memory.TextStreamer, "_settle", lambda _: ended.append(1))
+    monkeypatch.setattr(torch_steps.PlainWordSteps, "forward", lambda *_, **__: 1 / 0)
     with pytest.raises(ZeroDivisionError) as kept:
         taught(kernels(made=False, memory=1), make_text([200]))
     assert ended == [1], kept
@@ -463,8 +463,8 @@ def test_nothing_outlives_the_back_end() -> None:
     try:
         back_end.words_update(make_vectors(), made.text, RULE)
         back_end.bags_update(made.rows, words, made.text, made.near, RULE)
-        assert len(back_end._shelf) > 2
-        seen = weakref.ref(back_end), weakref.ref(back_end._shelf)
+        assert len(back_end._cache) > 2
+        seen = weakref.ref(back_end), weakref.ref(back_end._cache)
         del back_end
         assert [ref() for ref in seen] == [None, None]
     finally:
@@ -472,13 +472,13 @@ def test_nothing_outlives_the_back_end() -> None:
 
 
 def test_memory_that_torch_holds_for_later_is_free(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Half of what would be free with an empty shelf is its share."""
+    """Half of what would be free with an empty cache is its share."""
     monkeypatch.setattr(torch.cuda, "mem_get_info", lambda _: (100, 1000))
     monkeypatch.setattr(torch.cuda, "memory_reserved", lambda _: 60)
     allocated = 20
     monkeypatch.setattr(torch.cuda, "memory_allocated", lambda _: allocated)
-    made = shelf.Shelf(torch.device("cuda"), None)
-    assert (shelf.free(made.device), made.left()) == (140, 70)
+    made = device_cache.DeviceCache(torch.device("cuda"), None)
+    assert (device_cache.free_memory(made.device), made.available()) == (140, 70)
     arrays = [np.zeros(1) for _ in range(3)]
 
     def make(size: int) -> Any:
@@ -486,13 +486,13 @@ def test_memory_that_torch_holds_for_later_is_free(monkeypatch: pytest.MonkeyPat
         allocated += size  # what is made is not free while there is a look at what is left
         return torch.zeros(size, dtype=torch.int8)
 
-    made.once(lambda: make(10), (arrays[0],))
-    assert (made.used, made.left()) == (10, 60)
-    made.once(lambda: make(61), (arrays[1],))
+    made.get_or_make(lambda: make(10), (arrays[0],))
+    assert (made.used, made.available()) == (10, 60)
+    made.get_or_make(lambda: make(61), (arrays[1],))
     assert (len(made), made.used) == (1, 10)
     allocated -= 61  # it was not kept
-    made.once(lambda: make(60), (arrays[2],))
-    assert (len(made), made.used, made.left()) == (2, 70, 0)
+    made.get_or_make(lambda: make(60), (arrays[2],))
+    assert (len(made), made.used, made.available()) == (2, 70, 0)
 
 
 def test_sums_of_equations_beyond_the_exact_range_are_refused() -> None:
@@ -506,13 +506,13 @@ def test_sums_of_equations_beyond_the_exact_range_are_refused() -> None:
 
 def test_products_are_in_full_precision(monkeypatch: pytest.MonkeyPatch) -> None:
     """Whatever the program around has allowed, which is as before afterwards."""
-    seen, matmul, forward = [], torch.backends.cuda.matmul, torch_steps.Words.forward
+    seen, matmul, forward = [], torch.backends.cuda.matmul, torch_steps.PlainWordSteps.forward
 
     def watched(*given: Any, **named: Any) -> Any:
         seen.append(gpu._precision())
         return forward(*given, **named)
 
-    monkeypatch.setattr(torch_steps.Words, "forward", watched)
+    monkeypatch.setattr(torch_steps.PlainWordSteps, "forward", watched)
     matmul.allow_tf32 = True
     try:
         allowed = gpu._precision()
@@ -530,10 +530,10 @@ def test_a_small_step_decides_whether_a_device_works(monkeypatch: pytest.MonkeyP
     """The first line of whatever a compiler, a driver or a build has to say."""
     tried = gpu._failure.__wrapped__
     assert tried("cpu", fused=False) == ""
-    broken = SimpleNamespace(Shape=object, WIDEST=99, Words=lambda *_: 1 / 0)
+    broken = SimpleNamespace(Shape=object, LARGEST_DIM=99, word_steps=lambda *_: 1 / 0)
     monkeypatch.setattr(gpu, "import_module", lambda _: broken)
     assert tried("cpu", fused=True) == "division by zero"
-    monkeypatch.setattr(torch_steps.Words, "forward", full)
+    monkeypatch.setattr(torch_steps.PlainWordSteps, "forward", full)
     with pytest.raises(EqembError, match="too little"):  # another time there may be enough
         tried("cpu", fused=False)
 
@@ -564,20 +564,20 @@ def test_auto_goes_to_the_cpu_and_says_why(corpus: Corpus, monkeypatch: pytest.M
     def broken(name: str) -> Any:
         raise OSError(f"libcudart.so: cannot open shared object file, for {name}")
 
-    monkeypatch.setattr(bernoulli, "_loads", lambda _: True)
-    monkeypatch.setattr("eqemb.models.bernoulli.importlib.import_module", broken)
+    monkeypatch.setattr(devices, "_loads", lambda _: True)
+    monkeypatch.setattr("eqemb.models.devices.importlib.import_module", broken)
     with pytest.raises(UsageError, match="torch cannot be imported"):
         BernoulliEmbeddings(device="cuda").estimate(corpus)
-    why = bernoulli._no_gpu.__wrapped__()
+    why = devices.gpu_problem.__wrapped__()
     assert why == (
         "torch cannot be imported (libcudart.so: cannot open shared object file, for"
         " eqemb.kernels.gpu)"
     )
     monkeypatch.undo()
-    monkeypatch.setattr(bernoulli, "_no_gpu", lambda: why)
+    monkeypatch.setattr(bernoulli, "gpu_problem", lambda: why)
     model = BernoulliEmbeddings(**SMALL | {"device": "auto"})
     assert model.estimate(corpus, probe=False).device == "cpu"
-    with pytest.warns(RuntimeWarning, match=r"cannot be imported.*; the CPU trains instead"):
+    with pytest.warns(RuntimeWarning, match=r"cannot be imported.*; training on the CPU"):
         made = model.fit(corpus).embeddings_
     assert made.run["device"] == "cpu"
 
@@ -590,7 +590,7 @@ def test_a_device_given_to_fit_is_one_of_the_settings(corpus: Corpus, split: Spl
     there = BernoulliEmbeddings(**SMALL | {"device": "torch"})
     assert made["identity"] == there.identity(corpus, split, 0)
     assert model.device == "cpu"
-    with pytest.raises(UsageError, match="say 'auto'"):
+    with pytest.raises(UsageError, match="must be 'auto'"):
         model.fit(corpus, split, device="gpu")
 
 

@@ -356,3 +356,30 @@ def test_record_is_plain_data() -> None:
     """It can be pickled and written as JSON."""
     made = record("a", equation(labels=["x"]))
     assert json.loads(json.dumps(made.equations[0]))[3] == '["x"]'
+
+
+def test_training_data_in_order(tmp_path: Path) -> None:
+    """Texts, forms with the ids of their units, collections and near-duplicates."""
+    one = article("one", equation(1), equation(2, numbered=False), text="first", collection="x")
+    two = article("two", equation(1, numbered=None, name="two"), text="second", collection="y")
+    forms = [("a", ("u", "v")), ("b", ("v",))]
+    records = [
+        from_article(one, 1, b"", forms),
+        skipped("none", "none", "x", "empty", ""),
+        from_article(two, 1, b"", [("a", ("u", "v"))]),
+    ]
+    with closing(Records(written(tmp_path / "r.sqlite", *records))) as file:
+        assert file.collections() == {"x": 1, "y": 1}
+        assert list(file.texts()) == [(0, "one", "x", "first"), (2, "two", "y", "second")]
+        assert [name for _, name, *_ in file.texts("y")] == ["two"]
+        assert list(file.unit_names()) == ["u", "v"]
+        assert list(file.article_types(0)) == [(1, True, "a", [0, 1]), (2, False, "b", [1])]
+        assert list(file.article_types(2)) == [(1, None, "a", [0, 1])]
+        assert list(file.near_duplicates()) == []
+    with closing(Records(tmp_path / "c.sqlite", write=True)) as file:
+        for each in records:
+            file.add(each)
+        file.commit()
+        file.set_clusters([[0, 2]])
+        assert list(file.near_duplicates()) == [("one", 1), ("two", 1)]
+        assert list(file.near_duplicates("y")) == [("two", 1)]

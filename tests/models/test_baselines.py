@@ -15,12 +15,20 @@ from typing import Any
 import numpy as np
 import pytest
 
-from eqemb.corpus.corpus import Corpus, Formula
-from eqemb.corpus.split import TEST, VALIDATION, Settings, Split, contexts, training_stream
+from eqemb.corpus.corpus import Corpus, EquationToken
+from eqemb.corpus.split import TEST, VALIDATION, Split, SplitSettings, contexts, training_stream
 from eqemb.errors import UsageError
 from eqemb.evaluation import heldout
-from eqemb.models import baselines, likelihood, workspace
-from eqemb.models.baselines import CUT, Cbow, Gensim, ParagraphVectors, Tags, Texts, paragraphs
+from eqemb.models import baselines, likelihood, registry
+from eqemb.models.baselines import (
+    LONGEST_TEXT,
+    Cbow,
+    Gensim,
+    ParagraphVectors,
+    Tags,
+    Texts,
+    paragraphs,
+)
 from eqemb.models.embeddings import Embeddings
 from models.test_models import purity
 from planted import ALL, form, planted
@@ -41,13 +49,17 @@ def corpus() -> Corpus:
 @pytest.fixture(scope="module")
 def split(corpus: Corpus) -> Split:
     """Its split."""
-    return Split.make(corpus, Settings(negatives=10))
+    return Split.make(corpus, SplitSettings(negatives=10))
 
 
 def make_corpus(*articles: str) -> Corpus:
     """Articles as they are read: words in small letters, equations in capitals."""
     streams = [
-        (f"a{index}", "", [Formula(item, []) if item.isupper() else item for item in text.split()])
+        (
+            f"a{index}",
+            "",
+            [EquationToken(item, []) if item.isupper() else item for item in text.split()],
+        )
         for index, text in enumerate(articles)
     ]
     return Corpus.build(streams, ALL)
@@ -71,19 +83,19 @@ def read(corpus: Corpus, window: int) -> list[tuple[str, str]]:
 
 def test_long_texts_are_cut_where_gensim_would_stop() -> None:
     """At 10,000 words exactly; nothing is lost, and no text goes on into the next."""
-    tokens = np.arange(2 * CUT + 8, dtype=np.int32)
-    found = list(Texts(tokens, np.array([0, 3, 3, 2 * CUT + 4, len(tokens)])))
-    assert [len(text) for text in found] == [3, CUT, CUT, 1, 4]
+    tokens = np.arange(2 * LONGEST_TEXT + 8, dtype=np.int32)
+    found = list(Texts(tokens, np.array([0, 3, 3, 2 * LONGEST_TEXT + 4, len(tokens)])))
+    assert [len(text) for text in found] == [3, LONGEST_TEXT, LONGEST_TEXT, 1, 4]
     assert [int(word) for text in found for word in text] == tokens.tolist()
-    exact = Texts(tokens[:CUT], np.array([0, CUT]))
-    assert [len(text) for text in exact] == [CUT]
+    exact = Texts(tokens[:LONGEST_TEXT], np.array([0, LONGEST_TEXT]))
+    assert [len(text) for text in exact] == [LONGEST_TEXT]
 
 
 def test_pieces_of_a_paragraph_share_its_tag() -> None:
     """A cut makes no new paragraph."""
-    tokens = np.zeros(CUT + 5, np.int32)
+    tokens = np.zeros(LONGEST_TEXT + 5, np.int32)
     tags = Tags(np.array([0, 2, 3]), np.array([7, 9, 1]))
-    found = Texts(tokens, np.array([0, CUT + 2, CUT + 5]), tags)
+    found = Texts(tokens, np.array([0, LONGEST_TEXT + 2, LONGEST_TEXT + 5]), tags)
     assert [paragraph.tags for paragraph in found] == [[7, 9], [7, 9], [1]]
 
 
@@ -403,11 +415,11 @@ def test_parameters_in_the_manner_of_scikit_learn() -> None:
 @needs_gensim
 def test_baselines_by_their_names_on_the_command_line() -> None:
     """What they do not have is refused."""
-    assert workspace.make_model("cbow", {"dim": 7}) == Cbow(dim=7, equations="tokens")
-    made = workspace.make_model("pv-dm", {"equation_window": 8, "negatives": 5})
+    assert registry.create("cbow", {"dim": 7}) == Cbow(dim=7, equations="tokens")
+    made = registry.create("pv-dm", {"equation_window": 8, "negatives": 5})
     assert made == ParagraphVectors(equation_window=8, negatives=5)
     with pytest.raises(UsageError, match="no --equation-window"):
-        workspace.make_model("cbow", {"equation_window": 8})
+        registry.create("cbow", {"equation_window": 8})
 
 
 @needs_gensim

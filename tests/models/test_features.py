@@ -7,28 +7,33 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from eqemb.corpus.corpus import Corpus, Formula
-from eqemb.corpus.split import Stream, training_stream
+from eqemb.corpus.corpus import Corpus, EquationToken
+from eqemb.corpus.split import TrainingStream, training_stream
 from eqemb.corpus.vocabulary import Rules
 from eqemb.errors import EqembError
 from eqemb.models import features
-from eqemb.models.checkpoint import Attempt, Watch
-from eqemb.models.eqemb import interleaved
+from eqemb.models.checkpoint import EarlyStopping, TrainingRun
+from eqemb.models.eqemb_u import interleaved
+from eqemb.models.pooling import pool_bags, singleton_bags, unit_bags
 
 ALL = Rules(min_count=1, top=0, min_length=1, stop_words=False)
-A, B = Formula("a", ["x", "y"]), Formula("b", ["y"])
+A, B = EquationToken("a", ["x", "y"]), EquationToken("b", ["y"])
 
 
-def make() -> tuple[Corpus, Stream]:
+def make() -> tuple[Corpus, TrainingStream]:
     """w0 w1 [a] w2 [b] w3 w4 | [a] | w5 [b][b]."""
-    articles: list[list[str | Formula]] = [["w0", "w1", A, "w2", B, "w3", "w4"], [A], ["w5", B, B]]
+    articles: list[list[str | EquationToken]] = [
+        ["w0", "w1", A, "w2", B, "w3", "w4"],
+        [A],
+        ["w5", B, B],
+    ]
     corpus = Corpus.build([(str(i), "", items) for i, items in enumerate(articles)], ALL)
     return corpus, training_stream(corpus)
 
 
 def single(corpus: Corpus) -> features.Members:
     """Every type has a row of its own."""
-    return features.Members(features.single(2), corpus.equation_types[:, None])
+    return features.Members(singleton_bags(2), corpus.equation_types[:, None])
 
 
 def test_words_near_equations() -> None:
@@ -82,8 +87,8 @@ def test_occurrences_are_sorted_by_type() -> None:
 @pytest.mark.parametrize(("pooling", "first"), [("sum", 3), ("mean", 1.5), ("root", 3 / 2**0.5)])
 def test_pooling(pooling: str, first: float) -> None:
     """The sum of two units, their mean, their sum over the root of two; no units, no vector."""
-    bags = features.pooled(np.array([0, 2, 2]), np.array([0, 1], np.int32), 2, pooling)
-    found = features.pool(np.array([[1], [2]], np.float32), bags)
+    bags = unit_bags(np.array([0, 2, 2]), np.array([0, 1], np.int32), 2, pooling)
+    found = pool_bags(np.array([[1], [2]], np.float32), bags)
     np.testing.assert_allclose(found[:, 0], [first, 0], rtol=1e-6)
 
 
@@ -101,7 +106,7 @@ def test_shuffled_units_are_the_same_bags_elsewhere() -> None:
 def test_units_as_a_text() -> None:
     """Every occurrence is an article of units."""
     corpus, stream = make()
-    bags = features.pooled(corpus.unit_starts, corpus.unit_ids, 2, "mean")
+    bags = unit_bags(corpus.unit_starts, corpus.unit_ids, 2, "mean")
     text, held = features.unit_texts(stream, bags, 0, hold_out=False)
     assert [corpus.units[unit] for unit in text.tokens] == ["x", "y", "y", "x", "y", "y", "y"]
     assert text.starts.tolist() == [0, 2, 3, 5, 6, 7]
@@ -113,7 +118,7 @@ def test_a_twentieth_of_types_is_held_out_of_units() -> None:
     size = 2000
     types = np.arange(size, dtype=np.int32)
     stream = make()[1]._replace(equation_types=types)
-    bags = features.single(size)
+    bags = singleton_bags(size)
     text, held = features.unit_texts(stream, bags, 0, hold_out=True)
     assert 60 < len(held.tokens) < 140
     assert sorted([*text.tokens, *held.tokens]) == types.tolist()
@@ -131,7 +136,7 @@ def test_equations_as_tokens() -> None:
 
 def test_a_watch_keeps_the_best_and_has_patience() -> None:
     """It stops after as many worse scores in a row as it has patience."""
-    watch = Watch([], patience=2)
+    watch = EarlyStopping([], patience=2)
     seen = [watch.see(score, at) for at, score in enumerate([1.0, 0.5, 2.0, 1.9, 2.0, 9.0], 1)]
     assert seen == [True, False, True, False, False, False]
     assert (watch.best, watch.iteration, watch.stopped) == (2.0, 3, True)
@@ -139,7 +144,7 @@ def test_a_watch_keeps_the_best_and_has_patience() -> None:
 
 def test_a_watch_without_scores_keeps_the_last() -> None:
     """Nothing to compare: every iteration is the best."""
-    watch = Watch([])
+    watch = EarlyStopping([])
     assert all(watch.see(None, iteration) for iteration in (1, 2, 3))
     assert watch.iteration == 3
 
@@ -147,9 +152,9 @@ def test_a_watch_without_scores_keeps_the_last() -> None:
 def test_an_attempt_keeps_best_arrays_apart(tmp_path: Path) -> None:
     """Two arrays with their own best iterations; a checkpoint holds both."""
     file = tmp_path / "deep" / "checkpoint"
-    attempt = Attempt.start("me", file, resume=True)
+    attempt = TrainingRun.start("me", file, resume=True)
     made = {"one": np.zeros(1, np.float32), "two": np.zeros(1, np.float32)}
-    attempt.enter("stage", made, {name: Watch([name]) for name in made})
+    attempt.enter("stage", made, {name: EarlyStopping([name]) for name in made})
 
     def step(iteration: int) -> dict[str, float]:
         for array in attempt.arrays.values():
@@ -160,7 +165,7 @@ def test_an_attempt_keeps_best_arrays_apart(tmp_path: Path) -> None:
     judges = {name: values.__next__ for name, values in scores.items()}
     attempt.iterate(9, step, judges, None, 1)
     assert {name: array.item() for name, array in attempt.arrays.items()} == {"one": 1, "two": 3}
-    again = Attempt.start("me", file, resume=True)
+    again = TrainingRun.start("me", file, resume=True)
     assert again.done("stage")
     assert again.arrays["two"].item() == 3
     assert len(again.history) == 4
@@ -169,8 +174,8 @@ def test_an_attempt_keeps_best_arrays_apart(tmp_path: Path) -> None:
 
 def test_a_loss_that_is_no_number_ends_the_run() -> None:
     """At once, with the remedy."""
-    attempt = Attempt("me")
-    attempt.enter("units", {}, {"x": Watch([])})
+    attempt = TrainingRun("me")
+    attempt.enter("units", {}, {"x": EarlyStopping([])})
     with pytest.raises(EqembError, match="smaller equation_rate"):
         attempt.iterate(5, lambda _: {"b": math.nan}, {"x": lambda: None}, None, 1)
 

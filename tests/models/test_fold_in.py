@@ -6,11 +6,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from eqemb.corpus.corpus import Corpus, Formula
-from eqemb.corpus.split import Settings, Split
+from eqemb.corpus.corpus import Corpus, EquationToken
+from eqemb.corpus.split import Split, SplitSettings
 from eqemb.errors import UsageError
 from eqemb.formula.tree import unit_type
-from eqemb.models.eqemb import BernoulliEmbeddings, EqEmb, EqEmbH, EqEmbU
+from eqemb.models import BernoulliEmbeddings, EqEmb, EqEmbH, EqEmbU
 from eqemb.models.fold_in import among_words, bare
 from planted import ALL, TOPICS, form, planted, topic_of, word
 
@@ -27,19 +27,19 @@ def corpus() -> Corpus:
 @pytest.fixture(scope="module")
 def split(corpus: Corpus) -> Split:
     """What was held out then."""
-    return Split.make(corpus, Settings(negatives=10))
+    return Split.make(corpus, SplitSettings(negatives=10))
 
 
-def articles() -> Iterator[tuple[str, str, Iterator[str | Formula]]]:
+def articles() -> Iterator[tuple[str, str, Iterator[str | EquationToken]]]:
     """One new article of each topic, with an old equation, a new one and a word never met."""
 
-    def stream(topic: int) -> Iterator[str | Formula]:
+    def stream(topic: int) -> Iterator[str | EquationToken]:
         for index in range(12):
             yield word(topic, index)
-        yield Formula(form(topic, 0), [f"t{topic}u0"])
+        yield EquationToken(form(topic, 0), [f"t{topic}u0"])
         yield "never-met"
         for _ in range(3):
-            yield Formula(f"t{topic}new", [f"t{topic}u1", f"t{topic}u2"])
+            yield EquationToken(f"t{topic}new", [f"t{topic}u1", f"t{topic}u2"])
             for index in range(12):
                 yield word(topic, index)
 
@@ -111,9 +111,9 @@ def test_a_bare_equation_of_units_and_types(corpus: Corpus, split: Split) -> Non
 def test_a_unit_never_met_backs_off_to_its_type() -> None:
     """A new variable is the mean of variables; a type never met is counted and left out."""
     units = ["V!x\t=\tn", "V!y\t=\tn", "=\tN!2\tn"]
-    formula = [Formula(f"e{i}", [unit]) for i, unit in enumerate(units)] * 4
+    formula = [EquationToken(f"e{i}", [unit]) for i, unit in enumerate(units)] * 4
 
-    def stream() -> Iterator[str | Formula]:
+    def stream() -> Iterator[str | EquationToken]:
         for index, equation in enumerate(formula):
             yield from (word(index % 2, i) for i in range(4))
             yield equation
@@ -135,5 +135,5 @@ def test_models_without_equations_say_so(corpus: Corpus) -> None:
     model = BernoulliEmbeddings(**SMALL).fit(corpus).embeddings_
     with pytest.raises(UsageError, match="no units"):
         bare(model, [["a"]])
-    with pytest.raises(UsageError, match="no equations of its own"):
+    with pytest.raises(UsageError, match="cannot fold in equations"):
         among_words(model, corpus, corpus.encode(articles()))

@@ -15,11 +15,11 @@ import numpy as np
 import pytest
 
 from eqemb.corpus.corpus import Corpus
-from eqemb.corpus.split import TEST, Settings, Split, contexts, training_stream
+from eqemb.corpus.split import TEST, Split, SplitSettings, contexts, training_stream
 from eqemb.errors import EqembError, UsageError
 from eqemb.kernels import cpu, reference
 from eqemb.kernels.arrays import GRID, Biased, Counts, PairRule, Pairs
-from eqemb.models import features, likelihood, workspace
+from eqemb.models import features, likelihood, registry
 from eqemb.models.embeddings import Embeddings
 from eqemb.models.glove import GloVe, context_mean, initial
 from models.test_models import purity
@@ -47,7 +47,7 @@ def make_vectors(size: int = V, dim: int = K, dtype: Any = np.float32) -> Biased
 @pytest.fixture
 def pairs(monkeypatch: pytest.MonkeyPatch) -> Pairs:
     """Some hundred pairs in three chunks."""
-    monkeypatch.setattr(reference, "CHUNK", 200)
+    monkeypatch.setattr(reference, "PAIRS_PER_CHUNK", 200)
     counts = cpu.pairs_count(*make_text([150, 1, 120]), V, 8)
     assert len(counts.columns) > 500
     return cpu.pairs_order(counts, RULE)
@@ -62,7 +62,7 @@ def corpus() -> Corpus:
 @pytest.fixture(scope="module")
 def split(corpus: Corpus) -> Split:
     """Its split."""
-    return Split.make(corpus, Settings(negatives=10))
+    return Split.make(corpus, SplitSettings(negatives=10))
 
 
 # Pairs are counted
@@ -159,7 +159,7 @@ def test_strata_hold_about_as_many_pairs() -> None:
 
 def test_the_order_is_a_function_of_the_key(monkeypatch: pytest.MonkeyPatch) -> None:
     """Not of threads, and not of the back end."""
-    monkeypatch.setattr(reference, "CHUNK", 200)
+    monkeypatch.setattr(reference, "PAIRS_PER_CHUNK", 200)
     counts = cpu.pairs_count(*make_text([270]), V, 8)
     expected = reference.pairs_order(counts, RULE)
     for threads in (1, 2, 4):
@@ -415,9 +415,9 @@ def test_parameters_in_the_manner_of_scikit_learn() -> None:
 
 def test_glove_by_its_name_on_the_command_line() -> None:
     """Equations are tokens, as in the paper's table; what it does not have is refused."""
-    assert workspace.make_model("glove", {"dim": 7}) == GloVe(dim=7, equations="tokens")
+    assert registry.create("glove", {"dim": 7}) == GloVe(dim=7, equations="tokens")
     with pytest.raises(UsageError, match="no --negatives"):
-        workspace.make_model("glove", {"negatives": 5})
+        registry.create("glove", {"negatives": 5})
 
 
 # The authors' program

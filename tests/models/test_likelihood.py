@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 from eqemb.models import likelihood
-from eqemb.models.likelihood import Scored
+from eqemb.models.likelihood import HeldOutScores
 
 RANDOM = np.random.default_rng(0)
-NOISY = Scored(RANDOM.normal(1.0, 2.0, 400), RANDOM.normal(0.0, 2.0, (400, 5)))
+NOISY = HeldOutScores(RANDOM.normal(1.0, 2.0, 400), RANDOM.normal(0.0, 2.0, (400, 5)))
 
 
 @pytest.mark.parametrize(("n", "expected"), [(3, -1.67), (5, -1.97), (10, -2.49), (20, -3.09)])
@@ -22,14 +22,14 @@ def test_the_zero_line(n: int, expected: float) -> None:
 
 def test_softmax_by_hand() -> None:
     """One word, two negatives: p = 2/4, 1/4, 1/4."""
-    scored = Scored(np.log([2.0]), np.log([[1.0, 1.0]]))
+    scored = HeldOutScores(np.log([2.0]), np.log([[1.0, 1.0]]))
     assert likelihood.predictive(scored)[0] == pytest.approx(np.log(0.5))
     assert likelihood.softmax(scored)[0] == pytest.approx(np.log(0.5) + np.log(0.75))
 
 
 def test_logistic_by_hand() -> None:
     """A word adds log sigma(s), negatives the mean of log(1 - sigma)."""
-    scored = Scored(np.array([1.0]), np.array([[0.0, 2.0]]))
+    scored = HeldOutScores(np.array([1.0]), np.array([[0.0, 2.0]]))
     expected = -np.log1p(np.exp(-1)) - (np.log(2) + np.log1p(np.exp(2))) / 2
     assert likelihood.logistic(scored)[0] == pytest.approx(expected)
 
@@ -46,13 +46,13 @@ def test_scores_are_products_of_rho_and_context() -> None:
 
 def test_huge_scores_stay_finite() -> None:
     """Certain and wrong costs much, not everything."""
-    line = likelihood.means(Scored(np.array([-1e4]), np.array([[1e4, 0.0]])))
+    line = likelihood.means(HeldOutScores(np.array([-1e4]), np.array([[1e4, 0.0]])))
     assert np.isfinite(line).all()
 
 
 def test_ties_count_half() -> None:
     """Accuracy of equal scores is chance."""
-    scored = Scored(np.array([1.0]), np.array([[1.0, 0.0, 2.0, 0.5]]))
+    scored = HeldOutScores(np.array([1.0]), np.array([[1.0, 0.0, 2.0, 0.5]]))
     assert likelihood.accuracy(scored)[0] == pytest.approx(0.625)
 
 
@@ -84,6 +84,6 @@ def test_unigram_beats_zero_on_its_own_negatives() -> None:
 
 def test_a_sure_negative_loses_no_digits() -> None:
     """log(1 - p) of a negative that takes nearly all: the sum of the others, not a difference."""
-    found = likelihood.softmax(likelihood.Scored(np.array([0.0]), np.array([[60.0, 1.0]])))
+    found = likelihood.softmax(likelihood.HeldOutScores(np.array([0.0]), np.array([[60.0, 1.0]])))
     rest = np.log1p(np.e) - 60.0  # of the first negative; the second has next to nothing
     assert found[0] == pytest.approx(-60.0 + (rest + np.log1p(-np.exp(-59.0))) / 2, abs=1e-9)

@@ -1,5 +1,6 @@
 """The models on a planted corpus: what they recover, the same bytes, stopping and resuming."""
 
+import copy
 import subprocess
 import sys
 from dataclasses import replace
@@ -11,13 +12,13 @@ import numpy as np
 import pytest
 
 from eqemb.corpus.corpus import Corpus
-from eqemb.corpus.split import TEST, Settings, Split
+from eqemb.corpus.split import TEST, Split, SplitSettings
 from eqemb.errors import EqembError, UsageError
-from eqemb.models import likelihood, vector_io
+from eqemb.models import BernoulliEmbeddings, EqEmb, EqEmbH, EqEmbU, likelihood, vector_io
+from eqemb.models.base import Model
 from eqemb.models.baselines import Cbow, Gensim, ParagraphVectors
-from eqemb.models.bernoulli import Model
+from eqemb.models.bernoulli import PAPER
 from eqemb.models.embeddings import Embeddings, KeyedVectors
-from eqemb.models.eqemb import PAPER, BernoulliEmbeddings, EqEmb, EqEmbH, EqEmbU
 from eqemb.models.glove import GloVe
 from planted import TOPICS, planted, topic_of, word
 
@@ -58,7 +59,7 @@ def corpus() -> Corpus:
 @pytest.fixture(scope="module")
 def split(corpus: Corpus) -> Split:
     """Its split."""
-    return Split.make(corpus, Settings(negatives=10))
+    return Split.make(corpus, SplitSettings(negatives=10))
 
 
 def purity(vectors: KeyedVectors) -> float:
@@ -222,8 +223,11 @@ def test_the_history_knows_what_is_kept(kind: type[EqEmb], corpus: Corpus, split
     model = kind(**SMALL | {"iterations": 8}).fit(corpus, split)
     config, rows = model.embeddings_.config, {row["stage"]: row for row in model.history_}
     assert {name: at for row in rows.values() for name, at in row["best"].items()} == config["best"]
-    own = [row for row in model.history_ if model.judged in row["validation"]]
-    assert own[config["best"][model.judged] - 1]["validation"][model.judged] == config["validation"]
+    own = [row for row in model.history_ if model.monitored in row["validation"]]
+    assert (
+        own[config["best"][model.monitored] - 1]["validation"][model.monitored]
+        == config["validation"]
+    )
 
 
 def test_without_a_split_all_iterations_are_made(corpus: Corpus) -> None:
@@ -251,7 +255,7 @@ def test_given_words_stand_in_for_the_first_pass(corpus: Corpus, split: Split) -
     assert model.embeddings_.arrays["alpha_equations"].tobytes() == (
         plain.arrays["alpha_equations"].tobytes()
     )
-    with pytest.raises(UsageError, match="numbers"):
+    with pytest.raises(UsageError, match="dimensions"):
         EqEmb(**SMALL | {"dim": 5}, words=words).fit(corpus, split)
 
 
@@ -349,7 +353,7 @@ def test_words_that_are_not_there_are_refused_at_once(
     """A path to nothing, and vectors of another size, before any training."""
     with pytest.raises(UsageError, match="no words at"):
         EqEmb(words=tmp_path / "nowhere")
-    with pytest.raises(UsageError, match="say dim=10"):
+    with pytest.raises(UsageError, match="pass dim=10"):
         EqEmbU(dim=100, words=vectors_of_others)
 
 
@@ -396,9 +400,25 @@ def test_numbers_that_overflow_are_refused(corpus: Corpus) -> None:
 def test_the_paper_preset_sets_its_letter() -> None:
     """Blocks of one position, summed zeros and units."""
     model = EqEmbU(preset="paper", dim=50)
-    assert (model.block, model.weight, model.unit_pooling, model.dim) == (1, 1.0, "sum", 50)
+    assert (model.block, model.negative_weight, model.unit_pooling, model.dim) == (
+        1,
+        1.0,
+        "sum",
+        50,
+    )
     assert {name: getattr(model, name) for name in PAPER} == PAPER
-    assert BernoulliEmbeddings(preset="paper").weight == 1.0
+    assert BernoulliEmbeddings(preset="paper").negative_weight == 1.0
+
+
+def test_an_explicit_argument_wins_over_the_preset() -> None:
+    """Even one that equals the default; copies and later changes keep it."""
+    model = EqEmbU(preset="paper", unit_pooling="mean", negatives=3)
+    assert (model.unit_pooling, model.negatives, model.batch) == ("mean", 3, 5000)
+    assert EqEmbU(**model.get_params()) == model
+    assert copy.deepcopy(model) == model
+    changed = EqEmbU(unit_pooling="mean").set_params(preset="paper")
+    assert (changed.unit_pooling, changed.batch) == ("mean", 5000)
+    assert changed.set_params(dim=7).unit_pooling == "mean"
 
 
 @pytest.mark.parametrize(
@@ -415,6 +435,37 @@ def test_wrong_settings_are_refused(wrong: dict[str, Any]) -> None:
         EqEmbU(**wrong)
     with pytest.raises(UsageError):
         EqEmbU().set_params(**wrong)
+
+
+@pytest.mark.parametrize("model", [BernoulliEmbeddings, EqEmb, EqEmbU, EqEmbH, GloVe, Cbow])
+@pytest.mark.parametrize("value", [float("nan"), 4.0, "16", None, True, np.float32(2)])
+def test_integers_are_integers(model: type[Model], value: Any) -> None:
+    """A float, a string or nothing is refused in one sentence, not by a bare TypeError."""
+    for name in ("dim", "window", "iterations", "negatives", "equation_window", "unit_window"):
+        if hasattr(model, name):
+            with pytest.raises(UsageError, match=f"^{name} must be an integer"):
+                model(**{name: value})
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf"), "0.1", None, True])
+def test_numbers_are_finite_numbers(value: Any) -> None:
+    """So are rates and weights."""
+    wrong: list[tuple[type[Model], str]] = [
+        (EqEmbH, "rate"), (EqEmbH, "equation_rate"), (EqEmbU, "rho_rate"), (EqEmbH, "init"),
+        (EqEmbH, "unit_weight"), (GloVe, "x_max"), (GloVe, "power"), (GloVe, "rate"),
+        (EqEmb, "zero_weight"),
+    ]  # fmt: skip
+    for model, name in wrong:
+        with pytest.raises(UsageError, match=f"^{name} must be "):
+            model(**{name: value})
+
+
+def test_seed_and_threads_are_checked(corpus: Corpus) -> None:
+    """Before training begins."""
+    with pytest.raises(UsageError, match="seed must be an integer"):
+        BernoulliEmbeddings().fit(corpus, seed=1.5)  # type: ignore[arg-type]
+    with pytest.raises(UsageError, match="threads must be an integer"):
+        BernoulliEmbeddings().fit(corpus, threads=0)
 
 
 def test_parameters_in_the_manner_of_scikit_learn() -> None:
@@ -476,7 +527,7 @@ def test_a_device_shows_where_it_changes_the_result(corpus: Corpus, split: Split
     known.add(EqEmb(**SMALL, device="cpu", deterministic=True).identity(corpus, split, 0))
     known.add(EqEmb(**SMALL, device="reference", memory=5).identity(corpus, split, 0))
     assert len(known) == 1
-    assert not {"device", "deterministic", "memory"} & set(plain.described())
+    assert not {"device", "deterministic", "memory"} & set(plain.saved_settings())
     known.add(EqEmb(**SMALL, device="cuda").identity(corpus, split, 0))
     known.add(EqEmb(**SMALL, device="cuda", deterministic=True).identity(corpus, split, 0))
     assert len(known) == 3
@@ -494,7 +545,7 @@ def test_batches_follow_the_text_and_the_device() -> None:
 
 
 @pytest.mark.parametrize(
-    ("settings", "said"), [({"device": "gpu"}, "'cuda'"), ({"memory": 0}, "some bytes")]
+    ("settings", "said"), [({"device": "gpu"}, "'cuda'"), ({"memory": 0}, "at least 1")]
 )
 def test_devices_that_are_none_are_refused(settings: dict[str, Any], said: str) -> None:
     """With what can be said instead."""
@@ -504,7 +555,7 @@ def test_devices_that_are_none_are_refused(settings: dict[str, Any], said: str) 
 
 def test_a_gpu_needs_torch(monkeypatch: pytest.MonkeyPatch, corpus: Corpus, split: Split) -> None:
     """Asked for one where torch is not installed."""
-    monkeypatch.setattr("eqemb.models.bernoulli.find_spec", lambda _: None)
+    monkeypatch.setattr("eqemb.models.devices.find_spec", lambda _: None)
     with pytest.raises(UsageError, match=r"eqemb\[gpu\]"):
         BernoulliEmbeddings(**SMALL, device="cuda").fit(corpus, split)
 
@@ -528,4 +579,4 @@ def test_processors_without_numba_are_refused() -> None:
         "BernoulliEmbeddings(device='cpu')._kernels()\n"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
-    assert done.stderr.endswith("UsageError: processors train by numba: pip install numba\n")
+    assert done.stderr.endswith("UsageError: training on a CPU needs numba: pip install numba\n")

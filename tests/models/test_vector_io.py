@@ -112,7 +112,7 @@ def test_exports_replace_only_on_request(tmp_path: Path, form: str) -> None:
     if form == "parquet":
         pytest.importorskip("pyarrow")
     make().export(tmp_path / "v", "equations", form=form)
-    with pytest.raises(UsageError, match="exists already"):
+    with pytest.raises(UsageError, match="already exists"):
         make().export(tmp_path / "v", "equations", form=form)
     make().export(tmp_path / "v", "equations", form=form, replace=True)
     assert [path.name for path in tmp_path.iterdir()] == ["v"]
@@ -179,17 +179,17 @@ def test_words_of_glove_may_have_spaces(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "sentence"),
     [
-        (b"", "holds no vectors"),
-        (b"0 3\n", "holds no vectors"),
-        (b"king 1 2\nqueen 1\n", "line 2 of .* has no word and 2 numbers"),
+        (b"", "has no vectors"),
+        (b"0 3\n", "has no vectors"),
+        (b"king 1 2\nqueen 1\n", "line 2 of .* is not a word and 2 numbers"),
         (b"king 1 2\n\nqueen 1 2\n", "line 2 of "),
         (b"king 1 2\nqueen 1 2 3\n", "line 2 of .* has more than 2 numbers"),
-        (b"king 1 2\nqueen 1 x\n", "line 2 of .* something else .*'x'"),
+        (b"king 1 2\nqueen 1 x\n", "line 2 of .* does not have 2 numbers: .*'x'"),
         (b"2 2\nking 1 2\nqueen 1 nan\n", "line 3 of .* not finite"),
         (b"king 1 1e39\n", "line 1 of .* not finite"),
-        (b"3 2\nking 1 2\nqueen 3 4\n", "has 2 vectors, its first line says 3"),
+        (b"3 2\nking 1 2\nqueen 3 4\n", "has 2 vectors, but its first line says 3"),
         (b"2 2\n\xff\xfeking 1 2\n", "line 2 of .* binary form"),
-        (b"king\n", "line 1 of .* has no word"),
+        (b"king\n", "line 1 of .* is not a word"),
         (gzip.compress(b"king 1 2\nqueen 3 4\n" * 99, mtime=0)[:40], "cannot be read"),
     ],
 )

@@ -20,7 +20,7 @@ from eqemb.cli.progress import TrainingProgress
 from eqemb.corpus.vocabulary import Rules
 from eqemb.errors import EqembError, UsageError
 from eqemb.facade.library import Library
-from eqemb.models import workspace
+from eqemb.models import registry, workspace
 from few_articles import DEMO, FEW, copy_articles
 from synthetic import Run, papers
 
@@ -37,13 +37,30 @@ def library(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder / "lib"
 
 
+def test_all_is_every_collection_in_every_command(run: Run, tmp_path: Path, library: Path) -> None:
+    """`--collection all` is no limit, as it is for training."""
+    Library.read([library.parent / "papers"], tmp_path / "l", index=True).close()
+    with Library.open(tmp_path / "l") as opened:
+        every = opened.search("probability", collection="all")
+        assert every.to_json() == opened.search("probability").to_json()
+        assert every.hits
+        assert {hit.article.split("/")[0] for hit in opened.search("probability", 50)} == {
+            "one",
+            "two",
+        }
+    done = run("search", tmp_path / "l", "probability", "--collection", "all")
+    assert done.code == 0, done.err
+
+
 def test_collections_are_the_folders(library: Path) -> None:
     """And all of them."""
     with Library.open(library) as opened:
         found = workspace.collections(opened)
         assert list(found) == ["one", "two", "all"]
         assert found["all"] == found["one"] + found["two"]
-        one, every = (workspace.corpus(opened, workspace.Choice(name)) for name in ("one", "all"))
+        one, every = (
+            workspace.corpus(opened, workspace.CorpusChoice(name)) for name in ("one", "all")
+        )
     assert set(one.articles) < set(every.articles)
     assert set(one.collections) == {"one"}
 
@@ -52,8 +69,8 @@ def test_a_corpus_is_what_was_read(library: Path) -> None:
     """Equations stand between the words they stand between, with their names and units."""
     rules = Rules(min_count=1, top=0, min_length=1, stop_words=False)
     with Library.open(library) as opened:
-        corpus = workspace.corpus(opened, workspace.Choice(rules=rules))
-        again = workspace.corpus(opened, workspace.Choice(rules=rules))
+        corpus = workspace.corpus(opened, workspace.CorpusChoice(rules=rules))
+        again = workspace.corpus(opened, workspace.CorpusChoice(rules=rules))
         articles = {article.name: article for article in opened.articles()}
     assert corpus.sha256 == again.sha256
     for index, name in enumerate(corpus.articles):
@@ -77,7 +94,7 @@ def test_numbered_only(library: Path) -> None:
     """The paper's corpus has fewer equations than the product's."""
     with Library.open(library) as opened:
         every = workspace.corpus(opened)
-        few = workspace.corpus(opened, workspace.Choice(numbering="numbered"))
+        few = workspace.corpus(opened, workspace.CorpusChoice(numbering="numbered"))
         report = opened.report["equations"]
     assert len(few.equation_types) == report["numbered"]
     assert len(every.equation_types) == report["numbered"] + report["unnumbered"]
@@ -91,7 +108,7 @@ def test_near_duplicates_are_left_out(tmp_path: Path) -> None:
         (tmp_path / "papers" / name / "main.tex").write_text(source, "utf-8")
     with Library.read([tmp_path / "papers"], tmp_path / "lib") as opened:
         few = workspace.corpus(opened)
-        every = workspace.corpus(opened, workspace.Choice(duplicates=True))
+        every = workspace.corpus(opened, workspace.CorpusChoice(duplicates=True))
     assert (few.articles, few.left_out) == (["a"], 2)
     assert (every.articles, every.left_out) == (["a", "b", "c"], 0)
 
@@ -206,13 +223,13 @@ def test_memory_is_said_in_gigabytes(
     run: Run, library: Path, said: str, code: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """As bytes it is a setting of the model; none is refused."""
-    seen, make = [], workspace.make_model
+    seen, make = [], registry.create
 
     def watched(name: str, settings: dict[str, Any]) -> Any:
         seen.append(settings["memory"])
         return make(name, settings)
 
-    monkeypatch.setattr(workspace, "make_model", watched)
+    monkeypatch.setattr(registry, "create", watched)
     done = run("train", library, "--memory", said, "--device", "cpu", "--dry-run")
     assert done.code == code, done.err
     assert seen == ([500_000_000] if code == 0 else [])
@@ -225,9 +242,9 @@ def test_warnings_are_sentences(
 ) -> None:
     """A GPU that cannot be used is no reason to show source code, nor to say it twice."""
     monkeypatch.setattr(
-        "eqemb.models.bernoulli._no_gpu", lambda: "the GPU cannot be used (too old)"
+        "eqemb.models.bernoulli.gpu_problem", lambda: "the GPU cannot be used (too old)"
     )
-    said = "the GPU cannot be used (too old); the CPU trains instead"
+    said = "the GPU cannot be used (too old); training on the CPU"
     papers(tmp_path / "papers", a=r"Some words. \[ x = 1 \]")
     for command in (
         ("train", library, *SMALL, "--name", "warned"),  # its estimate warns, and its training
@@ -279,15 +296,13 @@ def test_a_name_is_taken_once(run: Run, library: Path) -> None:
         (["--collection", "onee"], "did you mean one"),
         (["--window", "3"], "must be even"),
         (["--rate", "-1"], "above 0"),
-        (["--vocabulary", "papers"], "say 'plain' or 'paper'"),
-        (["--numbering", "all"], "say 'display' or 'numbered'"),
-        (["--min-count", "many"], "'auto' or a whole number"),
-        (["--name", "../x"], "cannot be a model's name"),
+        (["--vocabulary", "papers"], "must be 'plain' or 'paper'"),
+        (["--numbering", "all"], "must be 'display' or 'numbered'"),
+        (["--min-count", "many"], "integer of at least 0 or 'auto'"),
+        (["--name", "../x"], "cannot be the name of a model"),
         (["--min-count", "100000"], "no words"),
-        (["--preset", "paper", "--negatives", "3"], "preset 'paper' has negatives=20"),
-        (["--preset", "paper", "--zero-weight", "0.15"], "preset 'paper' has zero_weight=sum"),
         (["--negatives", "1000000"], "from 1 to 1,000"),
-        (["--control", "none"], "say 'shuffled', or leave it out"),
+        (["--control", "none"], "must be 'shuffled', or left out"),
         (["--rate", "1e30", "--iterations", "2"], "smaller rate"),
         (["--plot", "curve.bmp"], "curve"),
     ],
@@ -313,7 +328,7 @@ def test_given_words_of_another_model(run: Run, library: Path) -> None:
     assert done.code == 0, done.err
     said = run(*base, "said", "--collection", "one", "--words", path)
     assert "have no given vector" in said.err
-    assert "may have been learned from words that are held out here" in said.err
+    assert "may have been trained on words that are held out here" in said.err
     made = eqemb.Embeddings.load(Path(json.loads(done.out)["path"]))
     other = eqemb.Embeddings.load(path)
     shared = next(word for word in made.words.index_to_key if word in other.words)
@@ -327,7 +342,7 @@ def test_an_interrupted_training_is_not_thrown_away(run: Run, library: Path) -> 
     place.write_bytes(b"hours of work")
     done = run("train", library, *SMALL, "--name", "begun")
     assert done.code == 2
-    assert "go on with --resume" in done.err
+    assert "continue with --resume" in done.err
     assert place.read_bytes() == b"hours of work"
     place.unlink()
     bad = run("train", library, "--model", "words", *SMALL, "--rate", "1e4", "--name", "bad")
@@ -335,7 +350,7 @@ def test_an_interrupted_training_is_not_thrown_away(run: Run, library: Path) -> 
 
 
 def test_a_damaged_corpus_is_said_so(run: Run, library: Path) -> None:
-    """Not a crash, and it is made anew once it is removed."""
+    """Not a crash, and it is built again once it is removed."""
     assert run("split", library, "--collection", "two", "--min-count", "3").code == 0
     (folder,) = [
         path
@@ -354,9 +369,9 @@ def test_one_training_of_a_name_at_a_time(library: Path) -> None:
     """The second is told so."""
     checkpoint = library / "models" / ".busy.checkpoint"
     with (
-        workspace.named(checkpoint),
+        workspace.reserve_name(checkpoint),
         pytest.raises(EqembError, match="busy is being trained by another eqemb"),
-        workspace.named(checkpoint),
+        workspace.reserve_name(checkpoint),
     ):
         pass
     assert not checkpoint.with_suffix(".lock").exists()
@@ -390,7 +405,7 @@ def test_the_library_stays_readable_after_training(library: Path) -> None:
     with Library.open(library) as opened:
         workspace.corpus(opened)
         with pytest.raises(UsageError, match="no collection"):
-            workspace.corpus(opened, workspace.Choice("three"))
+            workspace.corpus(opened, workspace.CorpusChoice("three"))
         assert opened.report["articles"] == 8
 
 

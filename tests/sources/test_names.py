@@ -87,9 +87,7 @@ def test_names_are_text_that_can_be_stored(tmp_path: Path) -> None:
         ("a.pdf", (False, False, True)),
     ],
 )
-def test_kinds_of_file_names(
-    name: str, says: tuple[bool | None, bool, bool]
-) -> None:
+def test_kinds_of_file_names(name: str, says: tuple[bool | None, bool, bool]) -> None:
     """Which names are texts, packed papers, or look like papers."""
     assert (is_text_name(name), is_archive(name), looks_like_paper(name)) == says
 

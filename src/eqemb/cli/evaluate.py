@@ -49,9 +49,9 @@ def evaluate(
     with Library.open(library) as opened:
         place = workspace.find_model(opened, model)
         made = Embeddings.load(place)
-        corpus, split = workspace.trained_on(opened, made)
+        corpus, split = workspace.training_data(opened, made)
         current = workspace.is_current(opened, made.config)
-    found = heldout.evaluate_model(workspace.reopened(made), corpus, split)
+    found = heldout.evaluate_model(workspace.restore_model(made), corpus, split)
     if place.name != model:
         print_message(f"{model} is {place}")
     if not current:
@@ -163,12 +163,13 @@ def compare(
 def _collections(library: Path, named: list[str] | None) -> tuple[str, ...]:
     """The collections to compare: those named, or each one of the library."""
     from eqemb.facade.library import Library
+    from eqemb.library.database import ALL
     from eqemb.models import workspace
 
     with Library.open(library) as opened:
-        known = [name for name in workspace.collections(opened) if name != workspace.ALL]
-    chosen = tuple(dict.fromkeys(named or known or [workspace.ALL]))
-    if workspace.ALL in chosen and len(chosen) > 1:
+        known = [name for name in workspace.collections(opened) if name != ALL]
+    chosen = tuple(dict.fromkeys(named or known or [ALL]))
+    if ALL in chosen and len(chosen) > 1:
         raise UsageError("--collection all contains every other collection: compare it alone")
     return chosen
 

@@ -105,6 +105,8 @@ def _print_own_model(model: dict[str, Any]) -> None:
         return
     _, words, note = model_row(model)
     print(f"model    {words} words, {note}")
+    if "chosen" in model:
+        print(f"         chosen with `eqemb use`: {model['chosen']}")
     if "base" in model:
         base = model["base"]
         print(
@@ -122,7 +124,7 @@ def _print_own_model(model: dict[str, Any]) -> None:
 
 def _step_text(step: dict[str, Any]) -> str:
     """One step of a library's history."""
-    given = step["articles"] if step["step"] == "remove" else step["paths"]
+    given = step.get("articles") or step.get("paths") or [step["model"]]
     more = f" and {len(given) - 5:,} more" if len(given) > 5 else ""
     return f"{step['step']} {' '.join(given[:5])}{more}"
 

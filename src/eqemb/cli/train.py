@@ -1,10 +1,12 @@
-"""Commands that prepare and train models: split, train."""
+"""Commands that prepare, train and choose models: split, train, use."""
 
 import math
 import os
 import sys
 from pathlib import Path
 from typing import Annotated, Any
+
+import typer
 
 from eqemb.cli.app import app
 from eqemb.cli.console import print_json, print_message
@@ -22,8 +24,9 @@ from eqemb.cli.options import (
     Threads,
     with_options,
 )
-from eqemb.cli.progress import TrainingProgress, spinner
+from eqemb.cli.progress import StageProgress, TrainingProgress, spinner
 from eqemb.errors import UsageError
+from eqemb.models import registry
 
 #: The settings of models, by their names in Python. None leaves the model's own default.
 MODEL_SETTINGS: Options = {
@@ -120,7 +123,7 @@ MODEL_SETTINGS: Options = {
 def _corpus_choice(collection: str, options: dict[str, Any]) -> Any:
     """The corpus that the options describe."""
     from eqemb.corpus.vocabulary import Rules, read_stop_words
-    from eqemb.models.workspace import Choice
+    from eqemb.models.workspace import CorpusChoice
 
     rules = Rules(
         options["vocabulary"],
@@ -130,7 +133,7 @@ def _corpus_choice(collection: str, options: dict[str, Any]) -> Any:
         tagger=options["tagger"],
         stop_words=read_stop_words(options["stop_words"]) if options["stop_words"] else True,
     )
-    return Choice(collection, rules, options["numbering"], duplicates=options["duplicates"])
+    return CorpusChoice(collection, rules, options["numbering"], duplicates=options["duplicates"])
 
 
 def _number(value: str) -> int | str:
@@ -158,13 +161,13 @@ def split(
     The held-out words and their negative samples are frozen: models trained with the same options
     are scored on the same words.
     """
-    from eqemb.corpus.split import Settings
+    from eqemb.corpus.split import SplitSettings
     from eqemb.facade.library import Library
     from eqemb.models import workspace
 
     with Library.open(library) as opened:
         corpus = workspace.corpus(opened, _corpus_choice(collection, options))
-        settings = Settings(seed=seed, singletons=singletons, negatives=negatives)
+        settings = SplitSettings(seed=seed, singletons=singletons, negatives=negatives)
         made = workspace.split(opened, collection, corpus, settings)
     found = workspace.split_summary(corpus, made)
     if as_json:
@@ -211,7 +214,7 @@ def train(
         str,
         Option(
             "--model",
-            help="words, b-emb, eqemb, eqemb-u, eqemb-h, glove; cbow, pv-dm (eqemb[baselines]).",
+            help=registry.listed() + ".",
         ),
     ] = "eqemb-u",
     collection: Collection = ALL_COLLECTIONS,
@@ -238,12 +241,12 @@ def train(
     **options: Any,
 ) -> None:
     """Train a model: vectors for words, equations and units."""
-    from eqemb.corpus.split import Settings
+    from eqemb.corpus.split import SplitSettings
     from eqemb.evaluation import plots
     from eqemb.facade.library import Library
     from eqemb.models import workspace
 
-    made = workspace.make_model(model, _model_settings(options))
+    made = registry.create(model, _model_settings(options))
     if plot is not None:
         plots.check(plot)
     name = name or (model if collection == ALL_COLLECTIONS else f"{model}-{collection}")
@@ -252,7 +255,7 @@ def train(
         corpus = workspace.corpus(opened, choice)
         held = None
         if hold_out:
-            held = workspace.split(opened, collection, corpus, Settings(seed=split_seed))
+            held = workspace.split(opened, collection, corpus, SplitSettings(seed=split_seed))
         training = workspace.Training(
             made, corpus, held, library, name, seed, threads or _cores(), collection
         )
@@ -290,6 +293,29 @@ def _model_settings(options: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in given.items() if value is not None}
 
 
+@app.command()
+def use(
+    library: LibraryPath,
+    model: Annotated[
+        str, typer.Argument(metavar="MODEL", help="Its name, as `eqemb info` lists it, or folder.")
+    ],
+    resume: Resume = False,
+    as_json: Json = False,
+) -> None:
+    """Use a trained model for search, similar, describe."""
+    from eqemb.facade.use import use_model
+
+    with StageProgress() as stages:
+        about = use_model(library, model, resume=resume, watch=stages.update)
+    if as_json:
+        print_json(about)
+        return
+    units = f" and {about['units']:,} units" if about["units"] else ""
+    print(f"{library} now uses {model}: vectors of {about['words']:,} words{units}")
+    if not about["units"]:
+        print_message("the model has no unit vectors: similar compares structure and words only")
+
+
 def _weight(value: str | None) -> float | str | None:
     try:
         return float(value) if value is not None else None
@@ -323,7 +349,7 @@ def _print_plan(training: Any, expected: Any, file: Any) -> None:
         ("words", f"{kept.occurrences:,}, {kept.words:,} distinct"),
         ("equations", f"{len(corpus.equation_types):,} of {len(corpus.forms):,} types"),
         ("units", f"{len(corpus.unit_ids):,}, {len(corpus.units):,} distinct"),
-        ("model", f"{training.model.title}, " + _settings_text(settings)),
+        ("model", f"{training.model.registry_name}, " + _settings_text(settings)),
         ("device", expected.device),
         ("parameters", f"{expected.parameters:,}"),
         ("memory", f"about {expected.memory / 1e6:,.0f} MB"),

@@ -1,1 +1,1 @@
-"""Training data: text as arrays, vocabulary, phrases, held-out words."""
+"""Training data: the text as arrays, the vocabulary, phrases, and held-out words."""

@@ -1,9 +1,10 @@
-"""A collection as arrays: words as flat ids, equations between them, units of each equation.
+"""A corpus: a collection as arrays of word ids, with equations and their units.
 
-Made from any iterable of articles: (name, collection, stream), where the stream yields words
-as written and a `Formula` for each equation, in reading order. Kept as a folder:
+Built from any iterable of articles: `Article` objects, or tuples (name, collection, stream), where
+the stream yields words as written and equations (`Equation` or `EquationToken`) in reading order.
+Saved as a folder:
 
-    corpus.json         format, settings, the account of the vocabulary, articles, sha256
+    corpus.json         format, settings, how the vocabulary was chosen, articles, sha256
     arrays.safetensors  flat ids and pointers, mapped into memory
     words.txt           the vocabulary, most frequent first
     equations.json      canonical forms of types, names of occurrences, units
@@ -19,31 +20,44 @@ from typing import IO, Any, NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from eqemb.article import Article, Equation
 from eqemb.corpus import phrases, vocabulary
-from eqemb.corpus.phrases import Pairs
+from eqemb.corpus.checks import check_choice
+from eqemb.corpus.phrases import PhrasePairs
 from eqemb.corpus.vocabulary import Mask, Removed, Rules
-from eqemb.errors import EqembError, UsageError
+from eqemb.errors import EqembError
+from eqemb.formula import layout
 from eqemb.storage import array_file, atomic
 
-FORMAT = "corpus"
-VERSION = 1
-_SLICE = 1 << 22  # words counted in one go
+CORPUS_FORMAT = "corpus"
+CORPUS_VERSION = 1
+_TOKENS_AT_A_TIME = 1 << 22  # words counted at a time
 Ids = NDArray[np.int32]
 Pointers = NDArray[np.int64]
 
 
-class Formula(NamedTuple):
-    """An equation as a corpus sees it."""
+class EquationToken(NamedTuple):
+    """An equation in a stream of words."""
 
     form: str
-    """The canonical form: occurrences with the same form are one type."""
+    """The canonical form. Occurrences with the same form have the same type."""
     units: list[str] = []  # noqa: RUF012  (never changed)
     name: str = ""
-    """ARTICLE#n; made from the article's name where empty."""
+    """ARTICLE#n; derived from the article's name if empty."""
     numbered: bool | None = True
 
+    @classmethod
+    def of(cls, equation: Equation) -> Self:
+        """The token of an equation of an `Article`, with the form and units a library stores."""
+        shape = layout(equation.expanded)
+        units = ["\t".join(unit) for unit in shape.units()]
+        return cls(shape.canonical(), units, equation.id, equation.numbered)
 
-Stream = Iterable[str | Formula]
+
+#: Words as written, and equations, in reading order.
+TokenStream = Iterable[str | EquationToken | Equation]
+#: An article, or its name, its collection and its stream.
+ArticleSource = Article | tuple[str, str, TokenStream]
 
 
 @dataclass
@@ -56,7 +70,7 @@ class Corpus:
     articles: list[str]
     collections: list[str]
     """Of each article."""
-    equation_positions: Pointers  # [O]: before this token (or at its article's end)
+    equation_positions: Pointers  # [O]: before this token, or at the end of its article
     equation_types: Ids  # [O]
     equation_starts: Pointers  # [articles + 1], into occurrences
     equation_names: list[str]
@@ -68,12 +82,12 @@ class Corpus:
     settings: dict[str, Any] = field(default_factory=dict)
     table: list[Removed] = field(default_factory=list)
     left_out: int = 0
-    """Articles not taken because they nearly repeat another."""
+    """Near-duplicate articles that were left out."""
 
     @classmethod
     def build(
         cls,
-        articles: Iterable[tuple[str, str, Stream]],
+        articles: Iterable[ArticleSource],
         rules: Rules | None = None,
         *,
         numbering: str = "display",
@@ -81,17 +95,26 @@ class Corpus:
     ) -> Self:
         """Read articles once and choose the vocabulary.
 
-        Words wait in a temporary file (TMPDIR says where) until it is chosen, so that memory grows
+        Until it is chosen words are spooled to a temporary file (in TMPDIR), so that memory grows
         with the vocabulary and the equations, not with the text.
+
+        Args:
+            articles: `Article` objects, or tuples (name, collection, stream).
+            rules: How the vocabulary is chosen.
+            numbering: "display" for all equations, "numbered" for those with a number.
+            leave_out: Names of articles to leave out.
+
+        Example:
+            Corpus.build(eqemb.read_articles("papers"), Rules(min_count=5))
+
         """
-        if numbering not in ("display", "numbered"):
-            raise UsageError(f"numbering={numbering!r}: say 'display' or 'numbered'")
+        check_choice("numbering", numbering, ("display", "numbered"))
         rules = rules or Rules()
         skipped, table = 0, []
         tag = vocabulary.paper_tagger(rules.tagger) if rules.kind == "paper" else None
         with tempfile.TemporaryFile() as spool, tempfile.TemporaryFile() as other:
             raw = _Raw(rules.kind, spool)
-            for name, collection, stream in articles:
+            for name, collection, stream in map(_parts, articles):
                 if name in leave_out:
                     skipped += 1
                 else:
@@ -101,7 +124,7 @@ class Corpus:
             if rules.phrases:
                 pairs = raw.pairs(rules, nouns)
                 table = [Removed("pairs joined", len(pairs.keys), raw.join(pairs, other))]
-                if nouns is not None:  # a pair of nouns and adjectives is a noun
+                if nouns is not None:  # a pair of nouns and adjectives counts as a noun
                     nouns = np.r_[nouns, np.ones(len(raw.ids) - len(nouns), bool)]
             choice = vocabulary.choose(raw.words, raw.counts, raw.capital_counts(), rules, nouns)
             new = np.full(len(raw.ids), -1, np.int32)
@@ -119,11 +142,11 @@ class Corpus:
         }
         return made
 
-    def encode(self, articles: Iterable[tuple[str, str, Stream]]) -> Self:
-        """Other articles in the words of this corpus, to be folded into what was learned from it.
+    def encode(self, articles: Iterable[ArticleSource]) -> Self:
+        """Encode other articles with the vocabulary of this corpus, to fold them into a model.
 
-        Types and units that this one has keep their numbers, new ones come after. Where this one
-        joined pairs, those among its words are joined.
+        Types and units of this corpus keep their numbers, new ones follow. If this corpus joined
+        pairs of words, the pairs in its vocabulary are joined.
         """
         with tempfile.TemporaryFile() as spool, tempfile.TemporaryFile() as other:
             raw = _Raw(self.settings["kind"], spool)
@@ -131,7 +154,7 @@ class Corpus:
             raw.units = {unit: index for index, unit in enumerate(self.units)}
             raw.bags.extend(self.unit_ids.tolist())
             raw.sizes.extend(np.diff(self.unit_starts).tolist())
-            for name, collection, stream in articles:
+            for name, collection, stream in map(_parts, articles):
                 raw.add(name, collection, stream, self.settings["numbering"])
             known = {word: index for index, word in enumerate(self.words)}
             raw.count()
@@ -146,7 +169,7 @@ class Corpus:
 
     @property
     def arrays(self) -> dict[str, NDArray[Any]]:
-        """What is saved as arrays."""
+        """The arrays that are saved."""
         return {
             "tokens": self.tokens,
             "starts": self.starts,
@@ -159,10 +182,12 @@ class Corpus:
 
     @property
     def counts(self) -> Pointers:
-        """How often each word stands in the text."""
+        """How often each word occurs."""
         total = np.zeros(len(self.words), np.int64)
-        for low in range(0, len(self.tokens), _SLICE):  # counting makes ids of 8 bytes
-            total += np.bincount(self.tokens[low : low + _SLICE], minlength=len(total))
+        for low in range(
+            0, len(self.tokens), _TOKENS_AT_A_TIME
+        ):  # bincount converts ids to 8 bytes
+            total += np.bincount(self.tokens[low : low + _TOKENS_AT_A_TIME], minlength=len(total))
         return total
 
     @property
@@ -172,8 +197,8 @@ class Corpus:
 
     def _described(self) -> dict[str, Any]:
         return {
-            "format": f"eqemb {FORMAT}",
-            "version": VERSION,
+            "format": f"eqemb {CORPUS_FORMAT}",
+            "version": CORPUS_VERSION,
             "settings": self.settings,
             "table": [list(row) for row in self.table],
             "left_out": self.left_out,
@@ -186,15 +211,15 @@ class Corpus:
 
     @property
     def sha256(self) -> str:
-        """Of everything that training can see."""
-        opened: str = self.__dict__.get("_verified", "")  # a corpus that was opened stays as it is
+        """The hash of everything that training can see."""
+        opened: str = self.__dict__.get("_verified", "")  # a corpus that was loaded does not change
         if opened:
             return opened
         described = self._described() | self._equations() | {"words": self.words}
         return array_file.content_hash(described, self.arrays)
 
     def save(self, path: Path, *, replace: bool = False) -> None:
-        """Write the folder, whole or not at all."""
+        """Write the folder atomically."""
         with atomic.new_folder(path, replace=replace) as folder:
             array_file.write_arrays(folder / "arrays.safetensors", self.arrays)
             (folder / "words.txt").write_text("\n".join([*self.words, ""]), encoding="utf-8")
@@ -205,7 +230,7 @@ class Corpus:
     def load(cls, path: Path) -> Self:
         """Open a folder; its arrays stay on disk until they are used."""
         path = atomic.find_folder(path)
-        described = atomic.read_json(path / "corpus.json", FORMAT, VERSION)
+        described = atomic.read_json(path / "corpus.json", CORPUS_FORMAT, CORPUS_VERSION)
         equations = atomic.load_json(path / "equations.json")
         made = cls(
             words=(path / "words.txt").read_text("utf-8").split("\n")[:-1],
@@ -220,16 +245,16 @@ class Corpus:
             **array_file.map_arrays(path / "arrays.safetensors"),
         )
         if made.sha256 != described["sha256"]:
-            raise EqembError(f"{path} is damaged: remove it, and it is made anew")
+            raise EqembError(f"{path} is damaged: remove it, and it is built again")
         made.__dict__["_verified"] = described["sha256"]
         return made
 
 
 class _Raw:
-    """Everything read, before it is known which words count.
+    """Everything that was read, before the vocabulary is chosen.
 
-    The spool holds the text as numbers of words as they are written: the tagger wants those, and
-    everyone else their lower-cased words, `lower`.
+    The spool has the text as ids of words as written, which the tagger needs. `lower` maps them to
+    ids of lower-cased words, which everything else uses.
     """
 
     def __init__(self, kind: str, spool: IO[bytes]) -> None:
@@ -253,8 +278,8 @@ class _Raw:
     def words(self) -> list[str]:
         return list(self.ids)
 
-    def add(self, name: str, collection: str, stream: Stream, numbering: str) -> None:
-        """Take in one article."""
+    def add(self, name: str, collection: str, stream: TokenStream, numbering: str) -> None:
+        """Add an article."""
         text, pending, positions = array("i"), list[str](), array("q")
         for ordinal, item in _numbered(stream):
             if isinstance(item, str):
@@ -281,7 +306,7 @@ class _Raw:
             self.lower.append(self.ids.setdefault(word.lower(), len(self.ids)))
         return index
 
-    def _equation(self, formula: Formula, name: str) -> None:
+    def _equation(self, formula: EquationToken, name: str) -> None:
         type_ = self.forms.setdefault(formula.form, len(self.forms))
         if type_ == len(self.sizes):
             self.bags.extend(self.units.setdefault(u, len(self.units)) for u in formula.units)
@@ -299,13 +324,13 @@ class _Raw:
         """How often each word occurs, as written and lower-cased."""
         self.lower_ids = np.array(self.lower, np.int32)
         self.written_counts = np.zeros(len(self.written), np.int64)
-        for text in self.texts():  # a table for each article would cost the vocabulary
+        for text in self.texts():  # bincount would allocate the vocabulary for each article
             np.add.at(self.written_counts, text, 1)
         self.counts = np.zeros(len(self.ids), np.int64)
         np.add.at(self.counts, self.lower_ids, self.written_counts)
 
     def capital_counts(self) -> Pointers:
-        """How often each word of three letters stands in capitals."""
+        """How often each word of three letters is written in capitals."""
         found = np.zeros(len(self.ids), np.int64)
         capital = [
             index for word, index in self.written.items() if len(word) == 3 and word.isupper()
@@ -314,7 +339,7 @@ class _Raw:
         return found
 
     def nouns(self, rules: Rules, tag: Callable[[list[str]], list[str]]) -> Mask:
-        """What the tagger says, asked only about words that another rule may keep."""
+        """Nouns and adjectives by the tagger, which tags only words that no other rule removes."""
         few = 2 if rules.min_count == "auto" else int(rules.min_count)
         least = 1 if rules.phrases else min(3, rules.min_length)
         long = np.array([len(word) >= least for word in self.words], bool)
@@ -323,7 +348,7 @@ class _Raw:
         runs = (([words[i] for i in text.tolist()], self.lower_ids[text]) for text in self.texts())
         return vocabulary.nouns_and_adjectives(runs, wanted, tag, rules)
 
-    def pairs(self, rules: Rules, nouns: Mask | None) -> Pairs:
+    def pairs(self, rules: Rules, nouns: Mask | None) -> PhrasePairs:
         """Frequent pairs of words that pass the rules on letters, tags and stop words."""
         words = self.words
         parts = vocabulary.lettered(words) & ~vocabulary.stopped(words, rules)
@@ -336,16 +361,16 @@ class _Raw:
 
         return phrases.find(texts, self.counts, parts, least, rules.phrase_threshold)
 
-    def pairs_among(self, known: Iterable[str]) -> Pairs:
-        """Pairs that make one of these words."""
+    def pairs_among(self, known: Iterable[str]) -> PhrasePairs:
+        """The pairs that are joined in these words."""
         cuts = ((word, at) for word in known for at, letter in enumerate(word) if letter == "_")
         found = [(self.ids.get(word[:at]), self.ids.get(word[at + 1 :])) for word, at in cuts]
         size = len(self.ids)
         keys = [one * size + other for one, other in found if one is not None and other is not None]
-        return Pairs(np.array(sorted(keys), np.int64), np.ones(size, bool))
+        return PhrasePairs(np.array(sorted(keys), np.int64), np.ones(size, bool))
 
-    def join(self, pairs: Pairs, spool: IO[bytes]) -> int:
-        """Make words of pairs, the text going to another spool; how often that was done."""
+    def join(self, pairs: PhrasePairs, spool: IO[bytes]) -> int:
+        """Join pairs, writing the text to another spool; how many were joined."""
         words, total = self.words, 0
         made = [self._word(f"{words[one]}_{words[other]}") for one, other in pairs.words]
         new, lengths, places = np.array(made, np.int32), [], []
@@ -363,7 +388,7 @@ class _Raw:
         return total
 
     def arrays(self, new: Ids) -> dict[str, Any]:
-        """Words and equations' places, given the number of each word that counts, -1 of others."""
+        """Tokens and positions of equations, given the new id of each word, -1 if it is removed."""
         starts, places = [0], [np.empty(0, np.int64)]
         with tempfile.TemporaryFile() as file:
             for text, positions in zip(self.texts(), self.positions, strict=True):
@@ -383,7 +408,7 @@ class _Raw:
         }
 
     def equations(self, *, by_frequency: bool = True) -> dict[str, Any]:
-        """Types, names and units; units are numbered by how often they occur, or as they came."""
+        """Types, names and units; units are numbered by frequency, or in order of occurrence."""
         types, bags = np.array(self.types, np.int32), np.array(self.bags, np.int32)
         sizes = np.array(self.sizes, np.int64)
         often = np.bincount(types, minlength=len(sizes))
@@ -405,14 +430,21 @@ class _Raw:
 
 
 def _mapped(file: IO[bytes]) -> Ids:
-    """The ids in a file, mapped into memory: they stay there when its name is gone."""
+    """The ids in a temporary file, mapped into memory, which keeps the file alive."""
     file.flush()
     return np.asarray(np.memmap(file, np.int32, "r")) if file.tell() else np.empty(0, np.int32)
 
 
-def _numbered(stream: Stream) -> Iterable[tuple[int, str | Formula]]:
-    """Each item with the number of equations up to it: an equation with its own ordinal."""
+def _parts(article: ArticleSource) -> tuple[str, str, TokenStream]:
+    """Name, collection and stream of an article."""
+    if isinstance(article, Article):
+        return article.name, article.collection, article.stream()
+    return article
+
+
+def _numbered(stream: TokenStream) -> Iterable[tuple[int, str | EquationToken]]:
+    """Each item with the number of equations so far, which is the ordinal of an equation."""
     ordinal = 0
     for item in stream:
         ordinal += not isinstance(item, str)
-        yield ordinal, item
+        yield ordinal, EquationToken.of(item) if isinstance(item, Equation) else item

@@ -1,11 +1,11 @@
 """Frequent pairs of words, joined into one word: "neural_network".
 
-A pair is two adjacent words of an article without an equation between them. It is joined where
-it occurs more often than its words would meet by chance,
+A pair is two adjacent words of an article without an equation between them. It is joined if it
+occurs more often than by chance,
 
     (count(ab) - min_count) * N / (count(a) * count(b)) > threshold        N: words of the text
 
-greedily, from left to right, as word2phrase does. What may be part of a pair the caller says.
+greedily, from left to right, as in word2phrase. The caller decides which words may be part of one.
 """
 
 from collections.abc import Callable, Iterable
@@ -17,13 +17,13 @@ from numpy.typing import NDArray
 Ids = NDArray[np.int32]
 Pointers = NDArray[np.int64]
 Mask = NDArray[np.bool_]
-#: Articles, each time anew: words, and the words that equations stand before.
+#: A function that yields articles: word ids, and the positions of equations among them.
 Texts = Callable[[], Iterable[tuple[Ids, Pointers]]]
 
 _BUCKETS = 22  # bits: 32 MB of counters for any number of pairs
 
 
-class Pairs(NamedTuple):
+class PhrasePairs(NamedTuple):
     """The pairs to be joined."""
 
     keys: Pointers  # first * len(parts) + second, ascending
@@ -35,13 +35,15 @@ class Pairs(NamedTuple):
         return [divmod(key, len(self.parts)) for key in self.keys.tolist()]
 
 
-def find(texts: Texts, counts: Pointers, parts: Mask, min_count: int, threshold: float) -> Pairs:
+def find(
+    texts: Texts, counts: Pointers, parts: Mask, min_count: int, threshold: float
+) -> PhrasePairs:
     """The pairs of a text that score above the threshold; `counts` are those of its words.
 
-    Most pairs are rare. They are first counted in a table of fixed size by their hash, and only
-    pairs whose bucket holds enough are counted by name: memory does not grow with the text.
+    Most pairs are rare. They are first counted by hash in a table of fixed size, and only pairs
+    whose bucket has enough are counted exactly, so that memory does not grow with the text.
     """
-    parts = parts & (counts > min_count)  # a pair is no more frequent than its words
+    parts = parts & (counts > min_count)  # a pair is not more frequent than its words
     buckets = np.zeros(1 << _BUCKETS, np.int64)
     for ids, breaks in texts():
         keys = _keys(ids, breaks, parts)
@@ -56,17 +58,17 @@ def find(texts: Texts, counts: Pointers, parts: Mask, min_count: int, threshold:
     together = np.array([often[key] for key in found.tolist()], np.float64)
     first, second = (counts[part].astype(np.float64) for part in divmod(found, max(1, len(parts))))
     score = (together - min_count) * float(counts.sum()) / (first * second)
-    return Pairs(found[score > threshold], parts)
+    return PhrasePairs(found[score > threshold], parts)
 
 
-def joined(ids: Ids, breaks: Pointers, pairs: Pairs) -> tuple[Pointers, Pointers]:
-    """Where the first word of each joined pair of an article stands, and which pair it is."""
+def joined(ids: Ids, breaks: Pointers, pairs: PhrasePairs) -> tuple[Pointers, Pointers]:
+    """The position of each joined pair of an article, and which pair it is."""
     keys = _keys(ids, breaks, pairs.parts)
     at = np.searchsorted(pairs.keys, keys)
     known = np.zeros(len(keys), bool)
     inside = at < len(pairs.keys)
     known[inside] = pairs.keys[at[inside]] == keys[inside]
-    # of pairs that share words, a run, the first, third, ... are joined
+    # in a run of overlapping pairs the first, third, ... are joined
     step = np.arange(len(keys))
     begun = np.maximum.accumulate(np.where(known & ~np.r_[False, known][:-1], step, 0))
     first = np.flatnonzero(known & ((step - begun) % 2 == 0))
@@ -74,7 +76,7 @@ def joined(ids: Ids, breaks: Pointers, pairs: Pairs) -> tuple[Pointers, Pointers
 
 
 def _keys(ids: Ids, breaks: Pointers, parts: Mask) -> Pointers:
-    """The pair that begins at each word but the last, -1 where there is none."""
+    """The pair that starts at each word except the last, -1 if there is none."""
     both = parts[ids[:-1]] & parts[ids[1:]]
     both[breaks[(breaks > 0) & (breaks < len(ids))] - 1] = False
     return np.where(both, ids[:-1].astype(np.int64) * len(parts) + ids[1:], -1)

@@ -1,9 +1,9 @@
-"""The held-out protocol: one split of a collection, used by every model.
+"""Held-out words: one split of a collection, used by every model.
 
-For each evaluated equation type (all that occur more than once, and a sample of singletons) two
-test and two validation words are sampled from the pooled windows of its occurrences. They are
-taken out of the training stream altogether, and windows close up. Their negatives are drawn
-once and kept. Everything is a function of (corpus, settings): a split is frozen by its hash.
+For each evaluated equation type (all that occur more than once, and a sample of those that occur
+once) two test and two validation words are sampled from the windows around its occurrences. They
+are removed from the training stream, so that windows reach across them. Their negatives are drawn
+once and saved. A split is a function of (corpus, settings), and is identified by its hash.
 """
 
 import tempfile
@@ -14,35 +14,40 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from eqemb.corpus.checks import check_even, check_integer
 from eqemb.corpus.corpus import Corpus, Ids, Pointers
 from eqemb.errors import UsageError, name_path
 from eqemb.kernels import draws
-from eqemb.kernels.arrays import Text
+from eqemb.kernels.arrays import TextArrays
 from eqemb.storage import array_file, atomic
 
-FORMAT = "split"
-VERSION = 1
-EACH = 2  # positions of a type in each part
+SPLIT_FORMAT = "split"
+SPLIT_VERSION = 1
+WORDS_PER_PART = 2  # for each type
 VALIDATION, TEST = 0, 1
-_ORDER, _CHOICE, _NEGATIVES = 101, 102, 103  # passes of the draws, apart from training's
-_IN_MEMORY = 1 << 25  # words of a stream that is kept there; a longer one is mapped from a file
-_SLICE = 1 << 22  # words looked at in one go
+_ORDER_DRAW, _CHOICE_DRAW, _NEGATIVE_DRAW = (
+    101,
+    102,
+    103,
+)  # passes of the draws, apart from training's
+_IN_MEMORY = 1 << 25  # words: a longer stream is mapped from a file
+_TOKENS_AT_A_TIME = 1 << 22  # words processed at a time
 
 
-class Stream(NamedTuple):
-    """What a model may see: words and equations, without what is held out."""
+class TrainingStream(NamedTuple):
+    """What a model is trained on: words and equations without the held-out words."""
 
     tokens: Ids
     starts: Pointers
     equation_positions: Pointers
     equation_types: Ids
     equation_starts: Pointers
-    counts: Pointers  # of the words, in this stream
+    counts: Pointers  # of words in this stream
 
     @property
-    def text(self) -> Text:
+    def text(self) -> TextArrays:
         """The words as kernels read them."""
-        return Text(self.tokens, self.starts, draws.noise_table(self.counts))
+        return TextArrays(self.tokens, self.starts, draws.noise_table(self.counts))
 
     @property
     def equation_articles(self) -> Pointers:
@@ -51,8 +56,16 @@ class Stream(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Settings:
-    """How a split is made; checked when made."""
+class SplitSettings:
+    """How a split is made; checked on construction.
+
+    Args:
+        seed: Another seed gives another split.
+        singletons: How many types that occur once are evaluated.
+        window: Words around an equation that may be held out: half before, half after.
+        negatives: Negatives for each held-out word.
+
+    """
 
     seed: int = 0
     singletons: int = 2000
@@ -60,32 +73,32 @@ class Settings:
     negatives: int = 20
 
     def __post_init__(self) -> None:
-        if self.window < 2 or self.window % 2:
-            raise UsageError(f"window={self.window}: say an even number, half before, half after")
-        if self.negatives < 1 or self.singletons < 0:
-            raise UsageError("a split needs at least one negative, and no less than no singletons")
+        check_integer("seed", self.seed, 0)
+        check_integer("singletons", self.singletons, 0)
+        check_even("window", self.window, 1000)
+        check_integer("negatives", self.negatives)
 
 
 @dataclass(frozen=True)
 class Split:
     """Held-out positions with their equations and negatives."""
 
-    positions: Pointers  # [H], into the corpus's tokens
-    occurrences: Pointers  # [H], the equation each was sampled with
+    positions: Pointers  # [H], into the tokens of the corpus
+    occurrences: Pointers  # [H], the occurrence each was sampled with
     parts: NDArray[np.uint8]  # [H], VALIDATION or TEST
     words: Ids  # [H]
     types: Ids  # [H]
     negatives: Ids  # [H, n]
-    settings: Settings
+    settings: SplitSettings
     corpus: str
     """The sha256 of the corpus it belongs to."""
     skipped: int
     """Types with too few free positions."""
 
     @classmethod
-    def make(cls, corpus: Corpus, settings: Settings | None = None) -> Self:
-        """Sample a split; the same for the same corpus and settings."""
-        settings = settings or Settings()
+    def make(cls, corpus: Corpus, settings: SplitSettings | None = None) -> Self:
+        """Sample a split; the same corpus and settings give the same split."""
+        settings = settings or SplitSettings()
         found, skipped = _sample(corpus, settings)
         rows = np.array(found, np.int64).reshape(-1, 3)
         positions, occurrences = rows[:, 0].copy(), rows[:, 1].copy()
@@ -104,7 +117,7 @@ class Split:
 
     @property
     def arrays(self) -> dict[str, NDArray[Any]]:
-        """What is frozen."""
+        """The arrays that are saved."""
         return {
             "positions": self.positions,
             "occurrences": self.occurrences,
@@ -116,23 +129,23 @@ class Split:
 
     @property
     def sha256(self) -> str:
-        """Of positions, negatives, settings and corpus: what a table quotes."""
+        """The hash of positions, negatives, settings and corpus, which tables quote."""
         return array_file.content_hash(
             {**asdict(self.settings), "corpus": self.corpus}, self.arrays
         )
 
     def of(self, part: int) -> NDArray[np.bool_]:
-        """Which held-out positions are of a part, VALIDATION or TEST."""
+        """Which held-out positions belong to a part, VALIDATION or TEST."""
         found: NDArray[np.bool_] = self.parts == part
         return found
 
     def save(self, path: Path, *, replace: bool = False) -> None:
-        """Write the folder."""
+        """Write the folder atomically."""
         with atomic.new_folder(path, replace=replace) as folder:
             array_file.write_arrays(folder / "arrays.safetensors", self.arrays)
             described = {
-                "format": f"eqemb {FORMAT}",
-                "version": VERSION,
+                "format": f"eqemb {SPLIT_FORMAT}",
+                "version": SPLIT_VERSION,
                 "settings": asdict(self.settings),
                 "corpus": self.corpus,
                 "skipped": self.skipped,
@@ -144,15 +157,17 @@ class Split:
     def load(cls, path: Path) -> Self:
         """Open a folder and check that it is what its hash says."""
         path = atomic.find_folder(path)
-        described = atomic.read_json(path / "split.json", FORMAT, VERSION)
+        described = atomic.read_json(path / "split.json", SPLIT_FORMAT, SPLIT_VERSION)
         made = cls(
             **array_file.map_arrays(path / "arrays.safetensors"),
-            settings=Settings(**described["settings"]),
+            settings=SplitSettings(**described["settings"]),
             corpus=described["corpus"],
             skipped=described["skipped"],
         )
         if made.sha256 != described["sha256"]:
-            raise UsageError(f"{path} was changed after it was frozen; make the split anew")
+            raise UsageError(
+                f"{path} was changed after it was saved: remove it, and the split is made again"
+            )
         return made
 
     def check(self, corpus: Corpus) -> None:
@@ -164,15 +179,15 @@ class Split:
             )
 
 
-def training_stream(corpus: Corpus, split: Split | None = None) -> Stream:
-    """The corpus without held-out positions; windows close up.
+def training_stream(corpus: Corpus, split: Split | None = None) -> TrainingStream:
+    """The corpus without held-out positions.
 
-    Memory grows with the vocabulary and the equations, not with the text: a long stream waits in a
-    temporary file (TMPDIR says where).
+    Memory grows with the vocabulary and the equations, not with the text: a long stream is in a
+    temporary file (in TMPDIR).
     """
     counts = training_counts(corpus, split)
     out = np.empty(0, np.int64) if split is None else split.positions
-    return Stream(
+    return TrainingStream(
         _without(corpus.tokens, out) if len(out) else corpus.tokens,
         _closed_up(corpus.starts, out),
         _closed_up(corpus.equation_positions, out),
@@ -183,7 +198,7 @@ def training_stream(corpus: Corpus, split: Split | None = None) -> Stream:
 
 
 def training_counts(corpus: Corpus, split: Split | None = None) -> Pointers:
-    """How often each word stands in the training stream."""
+    """How often each word occurs in the training stream."""
     total = corpus.counts
     if split is not None:
         split.check(corpus)
@@ -192,41 +207,41 @@ def training_counts(corpus: Corpus, split: Split | None = None) -> Pointers:
 
 
 def _without(tokens: Ids, out: Pointers) -> Ids:
-    """The tokens but those at `out`, ascending."""
+    """The tokens without those at `out`, which is sorted."""
     if len(tokens) <= _IN_MEMORY:
         return np.delete(tokens, out)
     with (
         name_path(Path(tempfile.gettempdir())),  # it may be another disk than the library's
         tempfile.TemporaryFile() as file,  # it is gone once nothing maps it
     ):
-        for low in range(0, len(tokens), _SLICE):
-            first, last = np.searchsorted(out, (low, low + _SLICE))
-            file.write(np.delete(tokens[low : low + _SLICE], out[first:last] - low).data)
+        for low in range(0, len(tokens), _TOKENS_AT_A_TIME):
+            first, last = np.searchsorted(out, (low, low + _TOKENS_AT_A_TIME))
+            file.write(np.delete(tokens[low : low + _TOKENS_AT_A_TIME], out[first:last] - low).data)
         file.flush()
         return np.memmap(file, tokens.dtype, "r+").view(np.ndarray)
 
 
 def _closed_up(places: Pointers, out: Pointers) -> Pointers:
-    """Where places of the corpus are once the positions in `out`, ascending, have left."""
+    """Positions of the corpus as positions of the stream without `out`, which is sorted."""
     moved: Pointers = places - np.searchsorted(out, places)
     return moved
 
 
 def _opened(places: Pointers, out: Pointers) -> Pointers:
-    """Where words of the stream stand in the corpus, with the positions in `out`, ascending."""
+    """Positions of the stream without `out`, which is sorted, as positions of the corpus."""
     moved: Pointers = places + np.searchsorted(out - np.arange(len(out)), places, side="right")
     return moved
 
 
 def contexts(corpus: Corpus, split: Split, count: int) -> Ids:
-    """The `count` words of the training stream nearest each held-out word, -1 where none is.
+    """The `count` words of the training stream nearest to each held-out word, -1 for none.
 
-    Of two equally near ones the one nearer the equation comes first, then the earlier;
-    [H, count]. For a window of W, `count` is W - 1, the equation being the last.
+    Of two equally near ones the one nearer to the equation comes first, then the earlier one;
+    [H, count]. For a window of W, `count` is W - 1, because the equation takes one place.
     """
     split.check(corpus)
     out = split.positions
-    at = _closed_up(out, out)[:, None]  # a held-out word stands between at - 1 and at
+    at = _closed_up(out, out)[:, None]  # a held-out word is between at - 1 and at
     article = corpus.equation_articles[split.occurrences]
     starts = _closed_up(corpus.starts, out)
     low, high = starts[article][:, None], starts[article + 1][:, None]
@@ -246,8 +261,8 @@ def contexts(corpus: Corpus, split: Split, count: int) -> Ids:
     return found
 
 
-def _sample(corpus: Corpus, settings: Settings) -> tuple[list[tuple[int, int, int]], int]:
-    """(position, occurrence, part) of every held-out word, and how many types were skipped."""
+def _sample(corpus: Corpus, settings: SplitSettings) -> tuple[list[tuple[int, int, int]], int]:
+    """The (position, occurrence, part) of every held-out word, and how many types were skipped."""
     by_type = np.argsort(corpus.equation_types, kind="stable")
     edges = np.searchsorted(corpus.equation_types[by_type], np.arange(len(corpus.forms) + 1))
     articles = corpus.equation_articles
@@ -258,20 +273,20 @@ def _sample(corpus: Corpus, settings: Settings) -> tuple[list[tuple[int, int, in
         occurrences = by_type[edges[type_] : edges[type_ + 1]]
         near = _window(corpus, occurrences, articles, settings.window // 2)
         free = np.array([place for place in near if place not in taken], np.int64)
-        if len(free) < 2 * EACH:
+        if len(free) < 2 * WORDS_PER_PART:
             skipped += 1
             continue
-        drawn = draws.bits(draws.key(settings.seed, _CHOICE, type_), free, 1)[:, 0]
-        chosen = free[np.argsort(drawn, kind="stable")[: 2 * EACH]].tolist()
+        drawn = draws.bits(draws.key(settings.seed, _CHOICE_DRAW, type_), free, 1)[:, 0]
+        chosen = free[np.argsort(drawn, kind="stable")[: 2 * WORDS_PER_PART]].tolist()
         taken.update(chosen)
-        parts = [TEST] * EACH + [VALIDATION] * EACH
+        parts = [TEST] * WORDS_PER_PART + [VALIDATION] * WORDS_PER_PART
         found += [(place, near[place], part) for place, part in zip(chosen, parts, strict=True)]
     return sorted(found), skipped
 
 
-def _evaluated(often: Pointers, settings: Settings) -> list[int]:
-    """Types to be scored, in an order of chance: repeated ones and a sample of singletons."""
-    drawn = draws.bits(draws.key(settings.seed, _ORDER, 0), np.arange(len(often)), 1)[:, 0]
+def _evaluated(often: Pointers, settings: SplitSettings) -> list[int]:
+    """The types to evaluate, in random order: repeated ones and a sample of singletons."""
+    drawn = draws.bits(draws.key(settings.seed, _ORDER_DRAW, 0), np.arange(len(often)), 1)[:, 0]
     order = np.argsort(drawn, kind="stable")
     single = order[often[order] == 1][: settings.singletons]
     wanted = (often > 1) | np.isin(np.arange(len(often)), single)
@@ -292,12 +307,12 @@ def _window(corpus: Corpus, occurrences: Pointers, articles: Pointers, half: int
     return {position: occurrence for position, (_, occurrence) in near.items()}
 
 
-def _negatives(corpus: Corpus, positions: Pointers, words: Ids, settings: Settings) -> Ids:
-    """Draws from unigram^0.75, passing over the held-out word itself."""
+def _negatives(corpus: Corpus, positions: Pointers, words: Ids, settings: SplitSettings) -> Ids:
+    """Draws from unigram^0.75, without the held-out word itself."""
     if len(corpus.words) < 2 or not len(positions):
         return np.empty((len(positions), 0 if len(positions) else settings.negatives), np.int32)
     noise = draws.noise_table(corpus.counts)
-    key = draws.key(settings.seed, _NEGATIVES, 0)
+    key = draws.key(settings.seed, _NEGATIVE_DRAW, 0)
     size = 2 * settings.negatives + 16
     while True:
         drawn = draws.zeros(key, positions, size, noise)
@@ -306,6 +321,9 @@ def _negatives(corpus: Corpus, positions: Pointers, words: Ids, settings: Settin
             break
         size *= 2
         if size > 1 << 20:
-            raise UsageError("one word makes up nearly all of the text: there are no negatives")
+            raise UsageError(
+                "no negatives can be drawn, since one word makes up nearly all of the text: read"
+                " more articles"
+            )
     first = np.argsort(~other, axis=1, kind="stable")[:, : settings.negatives]
     return np.take_along_axis(drawn, first, axis=1)

@@ -1,12 +1,12 @@
-"""Which words count: the paper's rules, all adjustable, with an account of what each removed.
+"""The vocabulary: the paper's rules, all configurable, and how many words each of them removed.
 
-plain   no tagger: words with a letter, minus stop words, the most frequent, rare and short
-        ones, plus frequent abbreviations of three capitals
-paper   the same after a first rule that keeps words tagged noun or adjective in at least a
-        fifth of their first ten occurrences (NLTK's tokenizer and HanTa: the extra `paper`)
+plain   no tagger: words with a letter, without stop words, the most frequent, rare and short
+        ones, plus frequent abbreviations of three capital letters
+paper   the same after a first rule that keeps words tagged as noun or adjective in at least a
+        fifth of their first ten occurrences (NLTK's tokenizer and HanTa: extra `paper`)
 
 With `phrases`, frequent pairs of words that pass the rules on letters, tags and stop words are
-joined before the others are applied (`phrases.py`).
+joined before the other rules are applied (`phrases.py`).
 """
 
 import hashlib
@@ -18,15 +18,21 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from eqemb.corpus.checks import check_choice, check_flag, check_integer, check_number
 from eqemb.errors import UsageError
 
 Counts = NDArray[np.int64]
 Mask = NDArray[np.bool_]
 
-_NOUNS_AND_ADJECTIVES = ("NN", "NP", "AJ", "JJ")  # HanTa speaks BNC's tags, NLTK Penn's
-_CHUNK = 40  # words tagged together
+_NOUNS_AND_ADJECTIVES = (
+    "NN",
+    "NP",
+    "AJ",
+    "JJ",
+)  # HanTa uses the tags of the BNC, NLTK those of the Penn Treebank
+_CHUNK = 40  # words tagged at a time
 
-#: Function words and the scaffolding of scientific prose; written by us.
+#: Function words and common words of scientific prose.
 STOP_WORDS = frozenset(
     """
     a able about above according across actually after again against ago ahead all almost alone
@@ -62,51 +68,56 @@ STOP_WORDS = frozenset(
 
 @dataclass(frozen=True)
 class Rules:
-    """How a vocabulary is chosen; checked when made."""
+    """How a vocabulary is chosen; checked on construction.
+
+    Args:
+        kind: "plain", or "paper" with a tagger.
+        min_count: The least frequency of a word; "auto" = min(10, max(2, round(10 T / 300,000)))
+            for T words.
+        top: How many of the most frequent words are removed; "auto" = 2.5 times min_count.
+        min_length: The least length of a word.
+        abbreviations: How many words of three capital letters are kept.
+        stop_words: True for the built-in list, False for none, or a collection of words
+            (`read_stop_words` reads a file).
+        tagger: Of the kind "paper": "hanta", or "nltk" with the user's own nltk_data.
+        tag_occurrences: How many of the first occurrences of a word are tagged.
+        tag_share: The least share of them that must be nouns or adjectives.
+        phrases: Whether frequent pairs of words are joined.
+        phrase_threshold: How many times more frequent than by chance a pair must be.
+
+    Example:
+        Rules(min_count=5, top=0, phrases=True)
+
+    """
 
     kind: str = "plain"
     min_count: int | str = "auto"
-    """Least frequency; "auto" = min(10, max(2, round(10 T / 300,000))) for T words."""
     top: int | str = "auto"
-    """How many most frequent words are stop words too; "auto" = 2.5 times min_count."""
     min_length: int = 4
     abbreviations: int = 50
     stop_words: bool | tuple[str, ...] = True
-    """Ours, none, or these (`read_stop_words` reads a file of them)."""
     tagger: str = "hanta"
-    """Of the paper's vocabulary: "hanta", or "nltk" with the user's own nltk_data."""
     tag_occurrences: int = 10
-    """How many of a word's first occurrences are tagged ..."""
     tag_share: float = 0.2
-    """... and how large a part of them must be nouns or adjectives."""
     phrases: bool = False
-    """Whether frequent pairs of words are joined ..."""
     phrase_threshold: float = 10.0
-    """... and how many times more frequent than by chance a pair must be."""
 
     def __post_init__(self) -> None:
         if not isinstance(self.stop_words, bool):
-            if isinstance(self.stop_words, str):
-                raise UsageError(f"stop_words={self.stop_words!r}: give words, or read_stop_words")
-            listed = tuple(sorted({word.lower() for word in self.stop_words}))
-            object.__setattr__(self, "stop_words", listed)  # one spelling of one list
-        if self.kind not in ("plain", "paper"):
-            raise UsageError(f"vocabulary {self.kind!r}: say 'plain' or 'paper'")
-        for name in ("min_count", "top"):
-            value = getattr(self, name)
-            if value != "auto" and (not isinstance(value, int) or value < 0):
-                raise UsageError(f"{name}={value!r}: say 'auto' or a whole number")
-        if self.min_length < 1 or self.abbreviations < 0:
-            raise UsageError("min_length must be at least 1 and abbreviations at least 0")
-        if self.tagger not in ("hanta", "nltk"):
-            raise UsageError(f"tagger={self.tagger!r}: say 'hanta' or 'nltk'")
-        if self.tag_occurrences < 1 or not 0 <= self.tag_share <= 1:
-            raise UsageError("tag_occurrences must be at least 1 and tag_share from 0 to 1")
-        if not self.phrase_threshold > 0:
-            raise UsageError(f"phrase_threshold={self.phrase_threshold}: must be above 0")
+            object.__setattr__(self, "stop_words", _word_list(self.stop_words))
+        check_choice("kind", self.kind, ("plain", "paper"))
+        check_integer("min_count", self.min_count, 0, auto=True)
+        check_integer("top", self.top, 0, auto=True)
+        check_integer("min_length", self.min_length)
+        check_integer("abbreviations", self.abbreviations, 0)
+        check_choice("tagger", self.tagger, ("hanta", "nltk"))
+        check_integer("tag_occurrences", self.tag_occurrences)
+        check_number("tag_share", self.tag_share, 0, 1)
+        check_flag("phrases", self.phrases)
+        check_number("phrase_threshold", self.phrase_threshold, above=True)
 
     def as_dict(self) -> dict[str, Any]:
-        """The settings, as they are saved; a list of stop words by its hash."""
+        """The settings as they are saved; a list of stop words by its hash."""
         made = asdict(self)
         if isinstance(self.stop_words, tuple):
             digest = hashlib.sha256("\n".join(self.stop_words).encode()).hexdigest()
@@ -121,32 +132,45 @@ class Rules:
         return STOP_WORDS if self.stop_words else frozenset()
 
     def least(self, total: int) -> int:
-        """The least frequency in a text with so many words that the first rules leave."""
+        """The least frequency in a text of which the first rules leave `total` words."""
         if self.min_count != "auto":
             return int(self.min_count)
         return min(10, max(2, round(10 * total / 300_000)))
 
 
+def _word_list(words: Any) -> tuple[str, ...]:
+    """Stop words in lower case, sorted: the same list has one spelling."""
+    listed: list[Any] = (
+        [None] if isinstance(words, str) or not isinstance(words, Iterable) else [*words]
+    )
+    if not all(isinstance(word, str) for word in listed):
+        raise UsageError(
+            "stop_words must be True, False or a collection of words, not"
+            f" {words!r}: read_stop_words(path) reads a file"
+        )
+    return tuple(sorted({word.lower() for word in listed}))
+
+
 def read_stop_words(path: Path) -> tuple[str, ...]:
-    """The words of a file, as `Rules(stop_words=...)` takes them; # begins a comment."""
+    """The words of a file for `Rules(stop_words=...)`; # starts a comment."""
     try:
         lines = path.read_text("utf-8").splitlines()
     except (OSError, ValueError) as error:
         why = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
-        raise UsageError(f"{path} is no file of stop words ({why}): name a text file") from None
+        raise UsageError(f"cannot read stop words from {path} ({why}): give a text file") from None
     return tuple(word for line in lines for word in line.split("#")[0].split())
 
 
 class Removed(NamedTuple):
-    """One line of the account: what a rule took away (or, for "kept", what is left)."""
+    """What a rule removed or, for "kept", what is left."""
 
     rule: str
     words: int
     occurrences: int
 
 
-class Choice(NamedTuple):
-    """The words that count, as indices, and the account."""
+class VocabularyChoice(NamedTuple):
+    """The words that were chosen, as indices, and what each rule removed."""
 
     kept: NDArray[np.int64]  # most frequent first, then by spelling
     table: list[Removed]
@@ -156,8 +180,8 @@ class Choice(NamedTuple):
 
 def choose(
     words: Sequence[str], counts: Counts, capitals: Counts, rules: Rules, nouns: Mask | None = None
-) -> Choice:
-    """Apply the rules in order; `capitals` counts occurrences written in capitals."""
+) -> VocabularyChoice:
+    """Apply the rules in order; `capitals` counts occurrences in capital letters."""
     table: list[Removed] = []
     kept = np.ones(len(words), bool)
 
@@ -182,7 +206,7 @@ def choose(
     keep(f"shorter than {rules.min_length}", ~short | chosen)
     keep(f"fewer than {min_count} times", (counts >= min_count) | chosen)
     table.append(Removed("kept", int(kept.sum()), int(counts[kept].sum())))
-    return Choice(_by_frequency(words, counts, kept), table, min_count, top)
+    return VocabularyChoice(_by_frequency(words, counts, kept), table, min_count, top)
 
 
 def lettered(words: Sequence[str]) -> Mask:
@@ -204,7 +228,7 @@ def _by_frequency(words: Sequence[str], counts: Counts, mask: Mask) -> NDArray[n
 def _abbreviations(
     words: Sequence[str], counts: Counts, capitals: Counts, mask: Mask, most: int
 ) -> Mask:
-    """The most frequent three-letter words that stand mostly in capitals."""
+    """The most frequent three-letter words that are mostly written in capitals."""
     three = np.array([len(word) == 3 and word.isalpha() for word in words], bool)
     order = _by_frequency(words, capitals, mask & three & (2 * capitals > counts))
     chosen = np.zeros(len(words), bool)
@@ -223,7 +247,7 @@ def paper_tokenizer() -> Callable[[str], list[str]]:
 
 
 def paper_tagger(name: str = "hanta") -> Callable[[list[str]], list[str]]:
-    """The tags of a run of words, by HanTa or by NLTK's tagger, whose data is the user's own."""
+    """A function that tags a sequence of words, by HanTa or by NLTK with the user's data."""
     return _nltk_tagger() if name == "nltk" else _hanta_tagger()
 
 
@@ -245,7 +269,7 @@ def _nltk_tagger() -> Callable[[list[str]], list[str]]:
         pos_tag(["word"])
     except LookupError:
         raise UsageError(
-            "tagger 'nltk' needs data that your nltk_data does not have: run"
+            "tagger 'nltk' needs data that is not in your nltk_data: run"
             " python -m nltk.downloader averaged_perceptron_tagger_eng"
         ) from None
     return lambda words: [tag for _, tag in pos_tag(words)]
@@ -257,10 +281,10 @@ def nouns_and_adjectives(
     tag: Callable[[list[str]], list[str]],
     rules: Rules,
 ) -> Mask:
-    """Words tagged noun or adjective often enough, and those not `wanted`: other rules' work.
+    """Words tagged as noun or adjective often enough, and those that are not `wanted`.
 
-    `runs` are stretches of text, words as written and their indices. Only chunks that hold a
-    word still in need of a tag are tagged: tagging all would cost more than everything else.
+    `runs` are pieces of text: words as written and their indices. Only chunks with a word that
+    still needs a tag are tagged, since tagging takes longer than everything else.
     """
     most = rules.tag_occurrences
     seen, good = np.zeros(len(wanted), np.int64), np.zeros(len(wanted), np.int64)
@@ -273,5 +297,5 @@ def nouns_and_adjectives(
                 if seen[word] < most:
                     seen[word] += 1
                     good[word] += label.startswith(_NOUNS_AND_ADJECTIVES)
-    enough = good >= rules.tag_share * seen - 1e-9  # 11 of 20 are 0.55, whatever the rounding
+    enough = good >= rules.tag_share * seen - 1e-9  # 11 of 20 are 0.55, despite rounding
     return ~wanted | (enough & (seen > 0))

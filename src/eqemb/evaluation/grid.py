@@ -42,8 +42,8 @@ from eqemb.evaluation.heldout import (
 from eqemb.evaluation.metrics import mean_and_error
 from eqemb.facade.library import Library
 from eqemb.models import likelihood, workspace
-from eqemb.models.bernoulli import Model
-from eqemb.models.likelihood import READINGS, chance
+from eqemb.models.base import Model
+from eqemb.models.likelihood import LIKELIHOODS, chance
 from eqemb.storage import array_file, atomic
 from eqemb.storage.process import safe_spawn
 
@@ -80,7 +80,7 @@ class GridPlan:
         system = SYSTEMS[row.system]
         systems = [system, SYSTEMS["words"]] if system.takes_words else [system]
         return [
-            each.make(cell, task.reading).described()
+            each.make(cell, task.reading).saved_settings()
             for cell in self.cells(row, task.dim)
             for each in systems
         ]
@@ -112,7 +112,7 @@ class Task(NamedTuple):
 
 def load_data(library: Library, plan: GridPlan, collection: str) -> tuple[Corpus, Split]:
     """Return the corpus of a collection and its split."""
-    choice = workspace.Choice(collection, plan.rules, plan.numbering)
+    choice = workspace.CorpusChoice(collection, plan.rules, plan.numbering)
     corpus = workspace.corpus(library, choice)
     return corpus, workspace.split(library, collection, corpus)
 
@@ -180,7 +180,7 @@ def select_windows(
     trainer: Trainer, plan: GridPlan, task: Task, rows: list[ModelRow]
 ) -> dict[str, Chosen]:
     """Return, for each model, the cell with the best validation score with temperature."""
-    read, seed = READINGS[task.reading], plan.seeds[0]
+    read, seed = LIKELIHOODS[task.reading], plan.seeds[0]
     best: dict[str, Chosen] = {}
     highest: dict[str, float] = {}
     spent = dict.fromkeys((row.name for row in rows), 0.0)
@@ -213,8 +213,8 @@ def select_windows(
 
 def validation_curve(model: Model) -> list[float]:
     """Return the validation score after each iteration up to early stopping."""
-    seen = (entry["validation"].get(model.judged) for entry in model.history_)
-    best = model.embeddings_.config["best"][model.judged]
+    seen = (entry["validation"].get(model.monitored) for entry in model.history_)
+    best = model.embeddings_.config["best"][model.monitored]
     return [value for value in seen if value is not None][: best + model.patience]
 
 
@@ -301,7 +301,7 @@ def _exit_with_parent(parent: int) -> None:
 def summary(folder: Path, out: Path, plan: GridPlan) -> dict[str, Any]:
     """Collect all results in one JSON object."""
     systems = {
-        reading: {row.name: SYSTEMS[row.system].make(Cell(), reading).described()
+        reading: {row.name: SYSTEMS[row.system].make(Cell(), reading).saved_settings()
                   for row in plan.rows}
         for reading in plan.readings
     }  # fmt: skip

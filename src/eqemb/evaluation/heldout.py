@@ -9,7 +9,6 @@ occur once.
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from importlib.util import find_spec
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -18,13 +17,12 @@ from numpy.typing import NDArray
 from eqemb.corpus.corpus import Corpus
 from eqemb.corpus.split import TEST, VALIDATION, Split
 from eqemb.evaluation.metrics import MIN_CLUSTERS, mean_and_error
-from eqemb.models import likelihood
-from eqemb.models.baselines import Cbow, Gensim, ParagraphVectors
-from eqemb.models.bernoulli import BernoulliEmbeddings, Model
+from eqemb.models import likelihood, registry
+from eqemb.models.base import Model
+from eqemb.models.bernoulli import BernoulliEmbeddings
 from eqemb.models.embeddings import Embeddings
-from eqemb.models.eqemb import EqEmb, EqEmbH, EqEmbU
-from eqemb.models.glove import GloVe
-from eqemb.models.likelihood import READINGS, Scored, chance
+from eqemb.models.eqemb import EqEmb
+from eqemb.models.likelihood import LIKELIHOODS, HeldOutScores, chance
 
 Values = dict[str, NDArray[np.float64]]
 Settings = dict[str, Any]
@@ -68,7 +66,7 @@ class System(NamedTuple):
             given["device"] = "cpu"
         given |= self.settings | self.tuned.get(reading, {})
         if given.get("rate") == HALF:
-            given["rate"] = 0.5 * BernoulliEmbeddings(window=cell.window).step
+            given["rate"] = 0.5 * BernoulliEmbeddings(window=cell.window).learning_rate
         if self.has_window:
             given["equation_window"] = cell.equation_window
         if self.takes_words:
@@ -81,32 +79,44 @@ def _logistic(**settings: Any) -> dict[str, Settings]:
     return {"logistic": {"zero_weight": "mean", "rate": HALF} | settings}
 
 
+def _system(
+    name: str,
+    settings: Settings | None = None,
+    tuned: dict[str, Settings] | None = None,
+    *,
+    is_everywhere: bool = False,
+) -> System:
+    """Return a model of the registry with other settings."""
+    entry = registry.find(name)
+    return System(entry.kind, {**entry.settings, **(settings or {})}, tuned or {}, is_everywhere)
+
+
 _DOCUMENT_ONLY = {"unit_weight": 0.0, "type_weight": 0.0, "own_weight": 0.0}
 #: Best settings on validation words, found by `benchmarks/settings.py` and `baselines.py`.
 SYSTEMS: dict[str, System] = {
-    "words": System(BernoulliEmbeddings, {}, _logistic()),
-    "b-emb": System(BernoulliEmbeddings, {"equations": "tokens"}, _logistic()),
-    "one": System(EqEmb, {"control": "one", "equation_rate": 0.4}, _logistic(equation_rate=0.2)),
-    "article": System(EqEmb, {"control": "article", "equation_rate": 0.4}, _logistic()),
-    "document": System(EqEmbH, _DOCUMENT_ONLY, _logistic(equation_rate=0.1), is_everywhere=True),
-    "shuffled": System(EqEmbU, {"control": "shuffled"}, _logistic(equation_rate=0.5)),
-    "eqemb": System(EqEmb, {}, _logistic(equation_rate=0.1)),
-    "eqemb-u": System(EqEmbU, {}, _logistic(equation_rate=0.5)),
-    "eqemb-h": System(EqEmbH, {}, _logistic(equation_rate=0.1)),
-    "cbow": System(
-        Cbow, {"mean": False}, {"logistic": {"rate": 0.05, "negatives": 1, "mean": True}}
+    "words": _system("words", {}, _logistic()),
+    "b-emb": _system("b-emb", {}, _logistic()),
+    "one": _system("eqemb", {"control": "one", "equation_rate": 0.4}, _logistic(equation_rate=0.2)),
+    "article": _system("eqemb", {"control": "article", "equation_rate": 0.4}, _logistic()),
+    "document": _system(
+        "eqemb-h", _DOCUMENT_ONLY, _logistic(equation_rate=0.1), is_everywhere=True
     ),
-    "pv-dm": System(
-        ParagraphVectors,
-        {"rate": 0.05},
-        {"logistic": {"rate": 0.025, "iterations": 40, "negatives": 1}},
+    "shuffled": _system("eqemb-u", {"control": "shuffled"}, _logistic(equation_rate=0.5)),
+    "eqemb": _system("eqemb", {}, _logistic(equation_rate=0.1)),
+    "eqemb-u": _system("eqemb-u", {}, _logistic(equation_rate=0.5)),
+    "eqemb-h": _system("eqemb-h", {}, _logistic(equation_rate=0.1)),
+    "cbow": _system(
+        "cbow", {"mean": False}, {"logistic": {"rate": 0.05, "negatives": 1, "mean": True}}
     ),
-    "glove": System(
-        GloVe,
-        {"equations": "tokens", "iterations": 50},
-        {"softmax": {"rate": 0.025}, "logistic": {"x_max": 3.0}},
+    "pv-dm": _system(
+        "pv-dm", {"rate": 0.05}, {"logistic": {"rate": 0.025, "iterations": 40, "negatives": 1}}
+    ),
+    "glove": _system(
+        "glove", {"iterations": 50}, {"softmax": {"rate": 0.025}, "logistic": {"x_max": 3.0}}
     ),
 }
+#: A model of the registry that is not tuned here takes part with its defaults.
+SYSTEMS |= {name: _system(name) for name in registry.MODELS if name not in SYSTEMS}
 
 
 class ModelRow(NamedTuple):
@@ -142,22 +152,18 @@ ROWS = (
     ModelRow("b-emb", "b-emb"),
     ModelRow("b-emb, W-1 words", "b-emb", -1),
     ModelRow("b-emb, W=E", "b-emb", as_wide=True),
-    ModelRow("CBOW", "cbow"),
-    ModelRow("PV-DM", "pv-dm"),
+    ModelRow(registry.titled("cbow"), "cbow"),
+    ModelRow(registry.titled("pv-dm"), "pv-dm"),
     ModelRow("GloVe", "glove", scoring={"bias": False}),
     ModelRow("GloVe, with bias", "glove", scoring={"bias": True}),
-    ModelRow("EqEmb", "eqemb"),
-    ModelRow("EqEmb-U", "eqemb-u"),
-    ModelRow("EqEmb-H", "eqemb-h"),
+    *(ModelRow(registry.titled(name), name) for name in registry.OURS),
 )
 
 
 def installed_rows(rows: Iterable[ModelRow] = ROWS) -> tuple[ModelRow, ...]:
     """Return the rows whose packages are installed: CBOW and PV-DM need gensim."""
-    missing = find_spec("gensim") is None
-    return tuple(
-        row for row in rows if not (missing and issubclass(SYSTEMS[row.system].kind, Gensim))
-    )
+    missing = {name for name, entry in registry.MODELS.items() if not entry.is_installed}
+    return tuple(row for row in rows if row.system not in missing)
 
 
 @dataclass
@@ -175,9 +181,9 @@ class Result:
     test: Values = field(default_factory=dict)
     """Measure -> value of each test word, averaged over seeds."""
 
-    def add(self, seed: int, validation: Scored, test: Scored) -> None:
+    def add(self, seed: int, validation: HeldOutScores, test: HeldOutScores) -> None:
         """Add the scores of one seed."""
-        factor = likelihood.fit_temperature(validation, READINGS[self.reading])
+        factor = likelihood.fit_temperature(validation, LIKELIHOODS[self.reading])
         done = len(self.seeds)
         self.seeds.append(seed)
         self.temperature.append(1.0 / factor)
@@ -203,9 +209,9 @@ class Result:
         }
 
 
-def word_values(scored: Scored, factor: float, reading: str) -> Values:
+def word_values(scored: HeldOutScores, factor: float, reading: str) -> Values:
     """Return the value of each word by measure."""
-    read = READINGS[reading]
+    read = LIKELIHOODS[reading]
     found = {
         "raw": read(scored),
         "tempered": read(scored.scaled(factor)),
@@ -223,7 +229,7 @@ class Trainer:
         self.corpus, self.split, self.reading, self.threads = corpus, split, reading, threads
         self._models: dict[tuple[str, Cell, int], Model] = {}
 
-    def scored(self, row: ModelRow, cell: Cell, seed: int) -> tuple[Scored, Scored]:
+    def scored(self, row: ModelRow, cell: Cell, seed: int) -> tuple[HeldOutScores, HeldOutScores]:
         """Return the scores of a row on validation and test words."""
         model = self.trained(row, cell, seed)
         count = None if row.words is None else cell.window + row.words
@@ -339,7 +345,9 @@ def evaluate_model(model: Model, corpus: Corpus, split: Split) -> dict[str, Any]
     found = {part: model.score(corpus, split, part) for part in names}
     articles = {part: corpus.equation_articles[split.occurrences[split.of(part)]] for part in names}
 
-    def both(read: Callable[[Scored], NDArray[np.float64]], factor: float = 1.0) -> dict[str, Any]:
+    def both(
+        read: Callable[[HeldOutScores], NDArray[np.float64]], factor: float = 1.0
+    ) -> dict[str, Any]:
         return {
             name: mean_and_error(read(found[part].scaled(factor)), articles[part])
             for part, name in names.items()
@@ -353,9 +361,10 @@ def evaluate_model(model: Model, corpus: Corpus, split: Split) -> dict[str, Any]
         "seeds": [config["seed"]],
     }
     factors = {
-        name: likelihood.fit_temperature(found[VALIDATION], read) for name, read in READINGS.items()
+        name: likelihood.fit_temperature(found[VALIDATION], read)
+        for name, read in LIKELIHOODS.items()
     }
-    for name, read in READINGS.items():
+    for name, read in LIKELIHOODS.items():
         made[name] = both(read) | {"tempered": both(read, factors[name])}
     made["softmax"]["predictive"] = both(likelihood.predictive)
     made["accuracy"] = both(likelihood.accuracy)

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 from eqemb.errors import UsageError
 from eqemb.facade.equation_map import SIDE, EquationMap
 from eqemb.models.embeddings import Embeddings
-from eqemb.models.likelihood import READINGS
+from eqemb.models.likelihood import LIKELIHOODS
 from eqemb.storage import atomic
 
 Results = dict[str, Any]
@@ -234,7 +234,7 @@ def looks(entries: Iterable[Entry]) -> dict[str, Look]:
 
 
 def _rank(entry: Entry) -> float:
-    reading = next((name for name in READINGS if name in entry), None)
+    reading = next((name for name in LIKELIHOODS if name in entry), None)
     if reading is None:
         return -math.inf
     return float(entry[reading]["tempered"]["validation"]["mean"])
@@ -247,7 +247,7 @@ _WATCHED = {"softmax": "log-likelihood of the word", "logistic": "pseudo log-lik
 def charts(results: Results) -> Iterator[Chart]:
     """Yield all figures for which there are results."""
     entries = results["results"]
-    for reading in (name for name in READINGS if any(name in entry for entry in entries)):
+    for reading in (name for name in LIKELIHOODS if any(name in entry for entry in entries)):
         found = [entry for entry in entries if reading in entry]
         yield Chart(
             f"score_by_dim-{reading}",
@@ -284,7 +284,7 @@ def charts(results: Results) -> Iterator[Chart]:
             )
     found = [entry for entry in entries if "accuracy" in entry]
     if found:
-        first = next((name for name in READINGS if name in found[0]), "no")
+        first = next((name for name in LIKELIHOODS if name in found[0]), "no")
         yield Chart(
             "accuracy_by_dim",
             f"Accuracy of the held-out word against its negatives, {first} reading",

@@ -27,16 +27,16 @@ from eqemb.article import Equation, read_tokens
 from eqemb.corpus.corpus import Corpus
 from eqemb.corpus.split import VALIDATION, Split
 from eqemb.errors import UsageError
-from eqemb.evaluation.rankers import TITLES, UnitOverlap, equation_query
+from eqemb.evaluation.rankers import UnitOverlap, equation_query
 from eqemb.facade.library import Library
 from eqemb.formula import layout
 from eqemb.formula.html import equation_html, math_frame
-from eqemb.models import workspace
+from eqemb.library.database import ALL
+from eqemb.models import registry, workspace
 from eqemb.models.embeddings import Embeddings
-from eqemb.search.paper import PAIRED_SIDES
 
-#: Columns of the page; their titles are in `rankers`.
-MODELS = ("eqemb", "eqemb-u", "eqemb-h", "b-emb", "cbow", "glove", "pv-dm")
+#: Columns of the page.
+COLUMNS = (*registry.OURS, *registry.BASELINES)
 Near = list[tuple[int, float]]
 """Rows with their cosine or distance, nearest first."""
 
@@ -72,7 +72,7 @@ def read_queries(path: Path) -> Queries:
 class ModelNeighbours:
     """Nearest neighbours in a trained model, with the paper's pairings of matrices.
 
-    equation -> words       cosine, in the matrices given by `PAIRS`
+    equation -> words       cosine, in the matrices named by `registry.sides`
     equation -> equations   Euclidean distance of alpha_e
     words -> equations      cosine of the mean word vector and the equation, same matrices as above
 
@@ -81,7 +81,7 @@ class ModelNeighbours:
 
     def __init__(self, made: Embeddings) -> None:
         self.made = made
-        self._other, self._own = PAIRED_SIDES.get(made.config["model"], ("alpha", "rho"))
+        self._other, self._own = registry.sides(made.config["model"])
 
     @cached_property
     def known(self) -> NDArray[np.bool_]:
@@ -138,9 +138,9 @@ def train(
     library: Library,
     folder: Path,
     corpus: Corpus,
-    collection: str = workspace.ALL,
+    collection: str = ALL,
     *,
-    names: Iterable[str] = MODELS,
+    names: Iterable[str] = COLUMNS,
     threads: int = 1,
     progress: Callable[[str], object] = lambda _: None,
 ) -> Trained:
@@ -149,15 +149,15 @@ def train(
     split = workspace.split(library, collection, corpus)
     found = Trained({}, {}, split)
     for name in names:
-        on_cpu = {"device": "cpu"} if hasattr(workspace.MODELS[name][0], "device") else {}
+        on_cpu = {"device": "cpu"} if hasattr(registry.find(name).kind, "device") else {}
         try:
-            model = workspace.make_model(name, on_cpu)
+            model = registry.create(name, on_cpu)
         except UsageError as error:  # with defaults, only gensim can be missing
-            found.missing[TITLES[name]] = str(error)
+            found.missing[registry.titled(name)] = str(error)
             continue
-        progress(TITLES[name])
-        found.models[TITLES[name]] = ModelNeighbours(
-            workspace.trained_once(
+        progress(registry.titled(name))
+        found.models[registry.titled(name)] = ModelNeighbours(
+            workspace.train_or_load(
                 model, corpus, split, folder, name, threads=threads, collection=collection
             )
         )
@@ -248,13 +248,13 @@ def page(
     queries: Queries,
     folder: Path,
     *,
-    collection: str = workspace.ALL,
+    collection: str = ALL,
     count: int = 5,
     threads: int = 1,
     progress: Callable[[str], object] = lambda _: None,
 ) -> str:
     """Return an HTML page without scripts; models are cached in FOLDER."""
-    corpus = workspace.corpus(library, workspace.Choice(collection))
+    corpus = workspace.corpus(library, workspace.CorpusChoice(collection))
     collected = CollectionEquations(library, corpus)
     equations = [
         collected.resolve(query) for query in queries.equations

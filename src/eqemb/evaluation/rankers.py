@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from eqemb.article import read_tokens
 from eqemb.corpus.corpus import Corpus
-from eqemb.corpus.split import Stream
+from eqemb.corpus.split import TrainingStream
 from eqemb.errors import UsageError
 from eqemb.formula import Layout, layout
 from eqemb.formula.likeness import likeness, outline
@@ -26,6 +26,7 @@ from eqemb.index.encoder import Encode
 from eqemb.index.text import context_stems, sum_duplicates
 from eqemb.models import features, fold_in
 from eqemb.models.embeddings import Embeddings
+from eqemb.models.registry import sides, titled
 from eqemb.search.engine import (
     EQUATION_PARTS,
     WORD_PARTS,
@@ -33,7 +34,6 @@ from eqemb.search.engine import (
     Search,
     apply_weights,
 )
-from eqemb.search.paper import PAIRED_SIDES
 from eqemb.search.query import WordQuery
 
 WORD_QUERY, EQUATION_QUERY = "words", "equation"
@@ -103,7 +103,7 @@ class Bm25:
     name = "BM25"
     answers = frozenset({WORD_QUERY})
 
-    def __init__(self, words: Sequence[str], stream: Stream) -> None:
+    def __init__(self, words: Sequence[str], stream: TrainingStream) -> None:
         from scipy.sparse import coo_array
 
         self._rows = {word: row for row, word in enumerate(words)}
@@ -226,7 +226,7 @@ class ContextMeans:
         self,
         model: Embeddings,
         corpus: Corpus,
-        stream: Stream,
+        stream: TrainingStream,
         overlap: UnitOverlap,
         *,
         window: int = 16,
@@ -238,7 +238,7 @@ class ContextMeans:
             vectors *= rare[:, None].astype(np.float32)
         self._rows, self._vectors = model.view("words").key_to_index, vectors
         self._overlap, self._corpus = overlap, corpus
-        self._contexts = UnitVectors(features.context_sums(vectors, stream, window))
+        self._contexts = UnitMatrix(features.context_sums(vectors, stream, window))
 
     def scores(self, query: Query) -> Scores:
         """Return cosines with the words of the query, or with the words around it."""
@@ -262,7 +262,7 @@ class SentenceEncoder:
     def __init__(self, encode: Encode, passages: list[str], formulas: list[str]) -> None:
         self._encode = encode
         self._texts = {WORD_QUERY: passages, EQUATION_QUERY: formulas}
-        self._encoded: dict[str, UnitVectors] = {}
+        self._encoded: dict[str, UnitMatrix] = {}
 
     def scores(self, query: Query) -> Scores:
         """Return the cosines with the encoded query."""
@@ -270,21 +270,11 @@ class SentenceEncoder:
             texts = list(dict.fromkeys(self._texts[query.kind]))
             place = {text: at for at, text in enumerate(texts)}
             rows = [place[text] for text in self._texts[query.kind]]
-            self._encoded[query.kind] = UnitVectors(self._encode(texts)[rows])
+            self._encoded[query.kind] = UnitMatrix(self._encode(texts)[rows])
         return self._encoded[query.kind].cosines(self._encode([query.text])[0])
 
 
 # ------------------------------------------------------------ models
-
-TITLES = {
-    "b-emb": "b-emb",
-    "cbow": "CBOW",
-    "glove": "GloVe",
-    "pv-dm": "PV-DM",
-    "eqemb": "EqEmb",
-    "eqemb-u": "EqEmb-U",
-    "eqemb-h": "EqEmb-H",
-}
 
 
 class ModelRanker:
@@ -309,17 +299,17 @@ class ModelRanker:
     ) -> None:
         if model.config["corpus"] != corpus.sha256:
             raise UsageError(f"model {name!r} was trained on another corpus: train it again")
-        self.name = TITLES.get(name, name) + (" (other pairing)" if other else "")
+        self.name = titled(name) + (" (other pairing)" if other else "")
         self._model, self._overlap, self._other = model, overlap, other
         self._types = corpus.equation_types
-        word, equation = PAIRED_SIDES.get(name, ("alpha", "rho"))
+        word, equation = sides(name)
         if other:
             swapped = {"alpha": "rho", "rho": "alpha"}
             word, equation = swapped[word], swapped[equation]
         if f"{equation}_equations" not in model.arrays:
             word = equation = "alpha"
         self._words = model.view("words", word)
-        self._equations = UnitVectors(model.arrays[f"{equation}_equations"])
+        self._equations = UnitMatrix(model.arrays[f"{equation}_equations"])
         self._alpha = np.asarray(model.arrays["alpha_equations"])
 
     @cached_property
@@ -342,7 +332,7 @@ class ModelRanker:
             return self._equations.cosines(mean)[self._types]
         vector = self._vector(query)
         if self._other:
-            return UnitVectors(self._alpha).cosines(vector)[self._types]
+            return UnitMatrix(self._alpha).cosines(vector)[self._types]
         away = -np.linalg.norm(self._alpha - vector, axis=1)
         return _rank_last(away, np.logical_not(self._alpha.any(axis=1)))[self._types]
 
@@ -370,7 +360,7 @@ class ArticleRanker:
         vectors = np.asarray(model.arrays["alpha_articles"])[corpus.equation_articles]
         if equations:
             vectors = vectors + model.arrays["alpha_equations"][corpus.equation_types]
-        self._vectors = UnitVectors(vectors)
+        self._vectors = UnitMatrix(vectors)
 
     def scores(self, query: Query) -> Scores:
         """Return cosines of the mean rho of the words and alpha."""
@@ -469,7 +459,7 @@ def z_scores(scores: Scores) -> Scores:
     return (scores - scores.mean()) / deviation if deviation else np.zeros_like(scores)
 
 
-class UnitVectors:
+class UnitMatrix:
     """Normalised rows of a matrix, for cosine similarity."""
 
     def __init__(self, vectors: NDArray[np.floating]) -> None:

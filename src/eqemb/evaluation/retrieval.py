@@ -6,12 +6,11 @@ Judged topics are the most trusted evidence; labels, references and the context 
 
 import tempfile
 from collections.abc import Callable, Iterable, Sequence
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from eqemb.corpus.corpus import Corpus
-from eqemb.corpus.split import Split, Stream, training_stream
+from eqemb.corpus.split import Split, TrainingStream, training_stream
 from eqemb.corpus.vocabulary import Rules
 from eqemb.evaluation import judged_topics, metrics, tasks
 from eqemb.evaluation.heldout import SYSTEMS, Cell
@@ -33,12 +32,13 @@ from eqemb.evaluation.rankers import (
 from eqemb.facade.library import Library
 from eqemb.index.encoder import Encode, passages
 from eqemb.index.text import FIELDS, TextIndex, index_text
-from eqemb.models import workspace
+from eqemb.library.database import ALL
+from eqemb.models import registry, workspace
 from eqemb.models.embeddings import Embeddings
 from eqemb.search.engine import Search
 
 DIM = 100
-MODELS = ("b-emb", "cbow", "glove", "pv-dm", "eqemb", "eqemb-u", "eqemb-h")
+COMPARED = (*registry.BASELINES, *registry.OURS)
 CONTROL = "document"
 #: All words of the text, as the library's own search indexes them.
 EVERY_WORD = Rules("plain", 1, 0, min_length=1, abbreviations=0, stop_words=False)
@@ -63,8 +63,8 @@ class RetrievalData(NamedTuple):
 def load_data(library: Library) -> RetrievalData:
     """Load the corpus of all collections, built with the product's default settings."""
     corpus = workspace.corpus(library)
-    split = workspace.split(library, workspace.ALL, corpus)
-    everything = workspace.corpus(library, workspace.Choice(rules=EVERY_WORD))
+    split = workspace.split(library, ALL, corpus)
+    everything = workspace.corpus(library, workspace.CorpusChoice(rules=EVERY_WORD))
     texts = dict(zip(library.engine.names(), passages(library.records), strict=True))
     latex = library.records.equation_latex()
     names = corpus.equation_names
@@ -84,16 +84,18 @@ def train(
     CBOW and PV-DM are skipped if gensim is not installed.
     """
     made: dict[str, Embeddings] = {}
-    for name in ("words", *MODELS, CONTROL):
-        if name in ("cbow", "pv-dm") and find_spec("gensim") is None:
-            progress(f"skipping {name}: it needs gensim (pip install 'eqemb[baselines]')")
+    for name in ("words", *COMPARED, CONTROL):
+        entry = registry.MODELS.get(name)
+        if entry is not None and not entry.is_installed:
+            needed = f"it needs {entry.requires} (pip install 'eqemb[{entry.extra}]')"
+            progress(f"skipping {name}: {needed}")
             continue
         progress(f"model {name}")
         system = SYSTEMS[name]
         words = made["words"] if system.takes_words else None
         model = system.make(Cell(DIM), "softmax", words)
         place = library.folder
-        made[name] = workspace.trained_once(
+        made[name] = workspace.train_or_load(
             model, data.corpus, data.split, place, name, threads=threads
         )
     return made
@@ -128,7 +130,7 @@ def training_baselines(
     return found
 
 
-def stream_passages(words: Sequence[str], stream: Stream, half: int = 16) -> list[str]:
+def stream_passages(words: Sequence[str], stream: TrainingStream, half: int = 16) -> list[str]:
     """Return the vocabulary words around each equation of a stream, joined by spaces."""
     home, found = stream.equation_articles, []
     for at, article in zip(stream.equation_positions.tolist(), home.tolist(), strict=True):
@@ -143,7 +145,7 @@ def model_rankers(data: RetrievalData, models: dict[str, Embeddings]) -> list[Ra
     overlap = UnitOverlap(data.corpus)
     found: list[Ranker] = [
         ModelRanker(name, models[name], data.corpus, overlap, other=other)
-        for name in MODELS
+        for name in COMPARED
         if name in models
         for other in (False, True)
     ]

@@ -9,13 +9,14 @@ from typing import Any
 import numpy as np
 
 from eqemb.corpus.corpus import Corpus
-from eqemb.corpus.split import Settings, Split
+from eqemb.corpus.split import Split, SplitSettings
 from eqemb.errors import UsageError
+from eqemb.library.database import ALL
 from eqemb.library.generations import OpenLibrary, read_state
 from eqemb.models import likelihood, workspace
 from eqemb.models.embeddings import Embeddings
-from eqemb.models.eqemb import EqEmbH
-from eqemb.models.likelihood import READINGS
+from eqemb.models.eqemb_h import EqEmbH
+from eqemb.models.likelihood import LIKELIHOODS
 
 #: Called with the stage and its state, for progress displays.
 Watch = Callable[[str, str], object]
@@ -43,7 +44,7 @@ class ModelPlan:
             plan = cls(settings, words, str(Path(base).resolve()))
         else:
             plan = cls(settings)
-        device = plan.model().settled()
+        device = plan.model().check_device()
         if settings.get("device") == "auto":  # record the device, so that a rebuild uses it too
             settings["device"] = device
         return plan
@@ -74,7 +75,7 @@ class ModelPlan:
             if len(corpus.tokens) < LEAST_WORDS or not corpus.units:
                 why = f"{len(corpus.tokens):,} words are too few to learn from ({LEAST_WORDS:,})"
             else:
-                held = workspace.split(unfinished, workspace.ALL, corpus)
+                held = workspace.split(unfinished, ALL, corpus)
                 made = self._fit(corpus, held, work, threads, watch)
         if made is not None and (made.config["validation"] or -math.inf) <= chance(made):
             made, why = None, "the model is no better than chance on held-out words"
@@ -107,14 +108,7 @@ class ModelPlan:
         found: dict[str, Any] = {"why": why} if why else {}
         if made is None:
             return found | {"sha256": None}
-        found |= {
-            "sha256": made.sha256,
-            "validation": made.config["validation"],
-            "chance": chance(made),
-            "words": len(made.keys["words"]),
-            "units": len(made.keys["units"]),
-            "lacks": count_unknown(made, corpus),
-        }
+        found |= describe_model(made, corpus)
         if self.base is not None:
             unknown = count_unknown(self.base, corpus)
             taken = {"taken": len(corpus.words) - unknown["words"], "missing": unknown["words"]}
@@ -122,10 +116,22 @@ class ModelPlan:
         return found
 
 
+def describe_model(made: Embeddings, corpus: Corpus) -> dict[str, Any]:
+    """Return what the report says about a library's model; `corpus` is that of the library."""
+    return {
+        "sha256": made.sha256,
+        "validation": made.config["validation"],
+        "chance": chance(made),
+        "words": len(made.keys["words"]),
+        "units": len(made.keys.get("units", ())),
+        "lacks": count_unknown(made, corpus),
+    }
+
+
 def chance(made: Embeddings) -> float:
     """Return the validation score of an uninformed model, by the likelihood of this model."""
-    nothing = likelihood.zero(1, Settings().negatives)
-    return READINGS[made.config["settings"].get("reading", "softmax")](nothing).item()
+    nothing = likelihood.zero(1, SplitSettings().negatives)
+    return LIKELIHOODS[made.config["settings"].get("reading", "softmax")](nothing).item()
 
 
 def load_base(path: Path) -> Embeddings:
@@ -167,7 +173,7 @@ def count_unknown(
     )
     found: dict[str, int] = {}
     for kind, keys, often in (("words", corpus.words, counts), ("units", corpus.units, units)):
-        known = set(model.keys[kind])
+        known = set(model.keys.get(kind, ()))
         new = np.array([key not in known for key in keys], bool) & (often > 0)
         found |= {
             kind: int(new.sum()),

@@ -11,9 +11,10 @@ from eqemb.errors import UsageError
 from eqemb.facade.build import build_library, paper_progress, read_library
 from eqemb.facade.model import Watch, load_base
 from eqemb.facade.update import add_papers, remove_articles
+from eqemb.facade.use import use_model
 from eqemb.library.generations import OpenLibrary
 from eqemb.library.ingest import resolve_paths
-from eqemb.models.embeddings import own_model
+from eqemb.models.embeddings import Embeddings, own_model
 from eqemb.sources import Limits
 
 
@@ -43,38 +44,51 @@ def rebuild(folder: str | Path, *, jobs: int | None = None, watch: Watch | None 
         done = library.steps
         if not done:
             raise UsageError(f"{folder} does not record how it was made: build it again")
-        found = Rebuilt(vanished=_missing_paths(done))
+        found = Rebuilt(vanished=_missing_paths(folder, done))
         if found.vanished:
             return found
         with tempfile.TemporaryDirectory() as scratch:
             again = Path(scratch).resolve() / "library"
             for step in done:
-                with contextlib.chdir(step.get("from", scratch)):
+                # a model of the library is named by its path relative to the library
+                with contextlib.chdir(step.get("from", folder)):
                     _repeat(step, again, jobs, watch)
             with OpenLibrary.open(again) as other:
                 _compare(library, other, found)
         for base in _bases(done):
             if load_base(Path(base["path"])).sha256 != base["sha256"]:
                 found.changed.append(base["path"])
+        for place, wanted in _used(folder, done).items():
+            if Embeddings.load(place).sha256 != wanted:
+                found.changed.append(place)
     return found
 
 
-def _missing_paths(done: list[dict[str, Any]]) -> list[str]:
+def _missing_paths(folder: Path, done: list[dict[str, Any]]) -> list[str]:
     """Return the paths that the steps of a library need and that no longer exist."""
     places = [place for step in done if "paths" in step for place in resolve_paths(step)]
     places += [step["from"] for step in done if "from" in step]
     places += [base["path"] for base in _bases(done)]
+    places += _used(folder, done)
     return [place for place in dict.fromkeys(places) if not Path(place).exists()]
 
 
 def _bases(done: list[dict[str, Any]]) -> list[dict[str, str]]:
     """Return the models whose word vectors were used."""
-    plans = [step["model"] for step in done if step.get("model")]
+    plans = [step["model"] for step in done if step["step"] == "build" and step["model"]]
     return [plan["base"] for plan in plans if plan["base"]]
+
+
+def _used(folder: Path, done: list[dict[str, Any]]) -> dict[str, str]:
+    """Return the models that were made the library's own, by path, and their hashes."""
+    return {str(folder / step["model"]): step["sha256"] for step in done if step["step"] == "use"}
 
 
 def _repeat(step: dict[str, Any], folder: Path, jobs: int | None, watch: Watch | None) -> None:
     """Repeat a step."""
+    if step["step"] == "use":
+        use_model(folder, Path(step["model"]), watch=watch)
+        return
     if step["step"] == "remove":
         with OpenLibrary.open(folder) as library:  # a paper may no longer exist
             there = {name for name, _ in library.records.origins()}

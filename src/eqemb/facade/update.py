@@ -231,9 +231,7 @@ def _fill(
     about = old.report.get("model")
     model = own_model(old.generation)
     if model is not None and about is not None:
-        with atomic.new_folder(generation / "model", replace=True) as place:
-            for file in (old.generation / "model").iterdir():
-                _link(file, place / file.name)
+        copy_model(old.generation / "model", generation)
         with OpenLibrary(generation / "training", generation) as unfinished:
             corpus = workspace.corpus(unfinished)
         about = about | {"lacks": count_unknown(model, corpus)}
@@ -243,7 +241,14 @@ def _fill(
     finish_generation(generation, limits, about, watch)
 
 
-def _link(file: Path, place: Path) -> None:
+def copy_model(model: Path, generation: Path) -> None:
+    """Make the model in a folder the model of a generation."""
+    with atomic.new_folder(generation / "model", replace=True) as place:
+        for file in model.iterdir():
+            link(file, place / file.name)
+
+
+def link(file: Path, place: Path) -> None:
     """Hard-link a file, or copy it. Model files are never changed after they were written."""
     try:
         place.hardlink_to(file)

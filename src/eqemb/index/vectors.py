@@ -32,6 +32,7 @@ from eqemb.index.text import TextIndex
 from eqemb.index.vector_index import VectorIndex, normalise
 from eqemb.library.database import Records
 from eqemb.models.embeddings import Embeddings
+from eqemb.models.pooling import UnitVectors
 
 #: Words on each side of an equation whose vectors are its context.
 VECTOR_REACH = 64
@@ -109,32 +110,21 @@ def _index_types_by_equations(folder: Path, model: Embeddings) -> None:
 
 def _index_units(records: Records, folder: Path, model: Embeddings) -> None:
     """Write what each unit adds: its own vector, or the mean of its kind, and its kind's vector."""
-    settings = model.config["settings"]
-    own = np.float32(settings.get("unit_weight", 1.0)) * np.asarray(model.arrays["alpha_units"])
-    names = model.view("units").index_to_key
-    kinds: dict[str, int] = {}
-    kind_of = np.array([kinds.setdefault(unit_type(unit), len(kinds)) for unit in names], np.int64)
-    sums = np.zeros((len(kinds) + 1, own.shape[1]), np.float64)  # the last: kinds never seen
-    np.add.at(sums, kind_of, own)
-    counts = np.bincount(kind_of, minlength=len(kinds) + 1)
-    means = (sums / np.maximum(counts, 1)[:, None]).astype(np.float32)
-    shared = np.zeros_like(means)
-    if "alpha_types" in model.arrays:  # EqEmb-H, in the order of their first units
-        weight = np.float32(settings["type_weight"])
-        shared[:-1] = weight * np.asarray(model.arrays["alpha_types"])
-    (folder / "meaning.kinds.txt").write_text("\n".join(kinds), "utf-8")
-    np.save(folder / "meaning.kinds.npy", means + shared)
-    rows = model.view("units").key_to_index
-    units = records.unit_names()
+    units = UnitVectors(model)
+    kinds, shared = units.type_means.astype(np.float32), units.type_vectors
+    (folder / "meaning.kinds.txt").write_text("\n".join(units.types), "utf-8")
+    np.save(folder / "meaning.kinds.npy", kinds + shared)
+    names = records.unit_names()
 
     def vectors(part: range) -> Floats:
-        made = np.empty((len(part), own.shape[1]), np.float32)
-        for at, unit in zip(range(len(part)), units, strict=False):
-            row, kind = rows.get(unit), kinds.get(unit_type(unit), len(kinds))
-            made[at] = shared[kind] + (own[row] if row is not None else means[kind])
+        made = np.empty((len(part), units.own.shape[1]), np.float32)
+        for at, unit in zip(range(len(part)), names, strict=False):
+            row, kind = units.find(unit)
+            kind = -1 if kind is None else kind  # the last: kinds that the model never saw
+            made[at] = shared[kind] + (kinds[kind] if row is None else units.own[row])
         return made
 
-    _write(folder / "meaning.units.npy", vectors, records.unit_count(), own.shape[1])
+    _write(folder / "meaning.units.npy", vectors, records.unit_count(), units.own.shape[1])
 
 
 def _write(path: Path, make: Callable[[range], Floats], count: int, dim: int) -> None:

@@ -1,15 +1,16 @@
-"""The compiled loops of the second pass: equations as bags of rows, and b_e.
+"""Compiled loops of the second pass: equations as bags of rows, and b_e.
 
-As in `loops`, whose blocks and Adagrad they share: what a function changes is named.
+A bag is the single row of an equation (EqEmb), or the rows of its units (EqEmb-U).
+As in `loops`, docstrings name what a function changes.
 """
 
 import numpy as np
 from numpy.typing import NDArray
 
-from eqemb.kernels.arrays import Contexts, Floats, Ids, Near, Positions, Rows, Text, Vectors
+from eqemb.kernels.arrays import Contexts, Floats, Ids, Near, Positions, Rows, TextArrays, Vectors
 from eqemb.kernels.loops import (
     Groups,
-    Settings,
+    LoopSettings,
     adagrad,
     article_of,
     block_loss,
@@ -42,7 +43,7 @@ def bag_pool(
 
 @kernel
 def bag_owners(near: Near, low: int, high: int, owners: Positions) -> None:
-    """Changes `owners`: for every equation near a position of the batch, which position."""
+    """Changes `owners` to the position of every entry of the batch."""
     at = 0
     for place in range(low, high):
         for _ in range(near.starts[place], near.starts[place + 1]):
@@ -52,10 +53,10 @@ def bag_owners(near: Near, low: int, high: int, owners: Positions) -> None:
 
 @kernel
 def _bag_context(
-    alpha: Floats, text: Text, near: Near, half: int, place: int, local: Positions,
+    alpha: Floats, text: TextArrays, near: Near, half: int, place: int, local: Positions,
     pooled: Floats, out: Floats,
 ) -> None:  # fmt: skip
-    """Changes `out`: the words around a near position and the equations near it, summed."""
+    """Changes `out` to the sum of the words around a near position and of the equations near it."""
     position = near.positions[place]
     article = article_of(text.starts, position)
     left = max(text.starts[article], position - half)
@@ -74,11 +75,11 @@ def _bag_context(
 
 @kernel
 def bags_forward(
-    words: Vectors, text: Text, near: Near, rule: Settings, zeros: Ids,
+    words: Vectors, text: TextArrays, near: Near, rule: LoopSettings, zeros: Ids,
     bounds: tuple[int, int, int], local: Positions, pooled: Floats, by_context: Floats,
     losses: NDArray[np.float64],
 ) -> None:  # fmt: skip
-    """Changes `losses` and `by_context` of the blocks between two bounds."""
+    """Changes `losses` and `by_context` of the blocks within bounds."""
     start, low, high = bounds
     K, size = words.rho.shape[1], rule.block
     b = block_scratch(size, rule.negatives, K)
@@ -106,7 +107,7 @@ def bag_gradients(
     near: Near, groups: Groups, span: tuple[int, int], owners: Positions, by_context: Floats,
     by_type: Floats,
 ) -> None:  # fmt: skip
-    """Changes `by_type` of touched types: scale * the summed gradients of their contexts."""
+    """Changes `by_type` of touched types to scale * the summed gradients of their contexts."""
     K = by_context.shape[1]
     for t in range(span[0], span[1]):
         by_type[t] = 0.0
@@ -120,7 +121,7 @@ def bag_gradients(
 
 @kernel
 def bag_entries(near: Near, groups: Groups, touched: int, ids: Ids, sources: Positions) -> None:
-    """Changes `ids` and `sources`: every row of every touched type, and which type it is of."""
+    """Changes `ids` and `sources`: every row of every touched type, and its type."""
     at = 0
     for t in range(touched):
         type_ = groups.rows[t]
@@ -135,7 +136,7 @@ def apply_bags(
     rows: Rows, groups: Groups, span: tuple[int, int], sources: Positions, by_type: Floats,
     kept: Floats, rate: np.float32, whole: bool,
 ) -> None:  # fmt: skip
-    """Changes touched rows or, for a step of the whole, only their `kept` gradients."""
+    """Changes touched rows or, if `whole`, only adds to their `kept` gradients."""
     K = rows.vectors.shape[1]
     g = np.empty(K, np.float32)
     for t in range(span[0], span[1]):
@@ -154,7 +155,7 @@ def apply_bags(
 
 @kernel
 def apply_all(rows: Rows, span: tuple[int, int], kept: Floats, rate: np.float32) -> None:
-    """Changes a range of rows by one step on their kept gradients."""
+    """Changes a range of rows by one step on their `kept` gradients."""
     for row in range(span[0], span[1]):
         adagrad(rows.vectors[row], rows.sums[row], kept[row], rate)
 
@@ -164,7 +165,7 @@ def contexts_step(
     rows: Rows, contexts: Contexts, span: tuple[int, int], zero_weight: np.float32,
     rate: np.float32, losses: NDArray[np.float64], learn: bool,
 ) -> None:  # fmt: skip
-    """Changes `losses` of a range of types and, to learn, their rho."""
+    """Changes `losses` of a range of types and, if `learn`, their rho."""
     K, n = rows.vectors.shape[1], contexts.zeros.shape[1]
     g = np.empty(K, np.float32)
     x, p = np.empty(n + 1, np.float32), np.empty(n + 1, np.float32)

@@ -1,37 +1,36 @@
-"""The same steps as `reference`, fast: serial numba kernels and plain Python threads.
+"""The same steps as `reference`, fast: serial numba kernels in plain Python threads.
 
-A batch is worked on in two phases. *Forward*: a batch has up to eight shares, independent ones;
-each sums its windows, makes three small matrix products per block (scores, gradients of
-contexts, gradients of zeros) and adds its gradients up in a sheet of its own, one row for each
-word it meets. *Apply*: the sheets' rows are grouped by word, and for each word one thread adds
-them up in fixed order and makes the Adagrad step. Neither phase depends on the number of
+A batch is processed in two phases. *Forward*: a batch has up to eight independent shares; each
+sums its windows, computes three small matrix products per block (scores, gradients of contexts,
+gradients of negatives) and accumulates its gradients in a sheet of its own, one row for each word
+that it meets. *Apply*: the rows of the sheets are grouped by word, and for each word one thread
+sums them in a fixed order and takes the Adagrad step. Neither phase depends on the number of
 threads, hence the bytes do not.
 
-Gradients are kept by word and not by position because that is fewer bytes: with 25,000 words a
+Gradients are stored by word, not by position, because that is fewer bytes: with 25,000 words a
 step waits for memory about a third of its time.
-Windows are summed by doubling (sums of 2, 4, 8 rows), which costs log W additions and, unlike
-adding one row and subtracting another, leaves no rounding where a context is empty: Adagrad's
-first step makes a full step of any residue, however small.
-The loops themselves are in `loops` and `word_loops`, `bag_loops`, `pair_loops`; this file shares
-out the work.
+Windows are summed by doubling (sums of 2, 4, 8 rows). That takes log W additions and, unlike
+adding one row and subtracting another, leaves no rounding error in an empty context: the first
+step of Adagrad turns any residue, however small, into a full step.
+The loops are in `loops`, `word_loops`, `bag_loops` and `pair_loops`; this module distributes the
+work.
 
-GloVe has no batches: its pairs stand in cells of which many share no row (`Pairs`). Those are
-learned side by side, pair after pair within each, whatever the number of threads.
+GloVe has no batches: its pairs are in cells, many of which share no row (`Pairs`). Those are
+learned in parallel, one pair after another within a cell, whatever the number of threads.
 """
 
-import ctypes
 import functools
-import importlib.util
+import importlib
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import partial
 from itertools import pairwise
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from threadpoolctl import ThreadpoolController
 
 from eqemb.kernels import bag_loops, draws, loops, pair_loops, word_loops
 from eqemb.kernels.arrays import (
@@ -46,18 +45,19 @@ from eqemb.kernels.arrays import (
     Positions,
     Rows,
     Rule,
-    Text,
+    TextArrays,
     Vectors,
 )
 from eqemb.kernels.reference import CHUNKS, ORDER, chunk_number, distance_shares, strata
 
 Span = tuple[int, int]
-SHARES, SHARE = 8, 512  # of a batch, at most, hence how many threads can help; words, at least
-PART = 256  # positions whose windows are summed at a time: what they need stays in the L2 cache
+SHARES = 8  # of a batch, at most: more threads do not help
+LEAST_SHARE = 512  # words
+CPU_PART = 256  # positions whose windows are summed at a time: their data stays in the L2 cache
 
 
 class Team:
-    """A few threads that share a list of calls; the calling thread takes the first share."""
+    """A pool of threads; the calling thread takes the first task."""
 
     def __init__(self, threads: int) -> None:
         self.threads = max(1, threads)
@@ -91,41 +91,29 @@ class Team:
 
 @contextmanager
 def team(threads: int) -> Iterator[Team]:
-    """A team whose BLAS, which each of its threads calls, has one thread."""
-    library = _openblas()
-    before = library.scipy_openblas_get_num_threads() if library else 0
-    if library:
-        library.scipy_openblas_set_num_threads(1)
+    """A team of threads, each of which calls a single-threaded BLAS."""
     members = Team(threads)
     try:
-        yield members
+        with _blas().limit(limits=1):
+            yield members
     finally:
         members.close()
-        if library:
-            library.scipy_openblas_set_num_threads(before)
 
 
 @functools.cache
-def _openblas() -> Any:
-    """SciPy's own OpenBLAS, the one numba calls; None where SciPy was built on another.
+def _blas() -> ThreadpoolController:
+    """The BLAS libraries of this process: numba calls SciPy's, which is loaded first.
 
-    Products as small as ours stay on one thread in any case; this makes it sure.
+    Looking for them takes milliseconds, limiting them 12 microseconds. Products as small as ours
+    stay on one thread in any case; this guarantees it.
     """
-    scipy = importlib.util.find_spec("scipy")
-    folder = Path(scipy.origin if scipy and scipy.origin else "").parent
-    for found in sorted([*folder.parent.glob("scipy.libs/*openblas*"), *folder.glob(".dylibs/*")]):
-        try:
-            library = ctypes.CDLL(str(found))
-            _ = library.scipy_openblas_set_num_threads
-        except (OSError, AttributeError):
-            continue
-        return library
-    return None
+    importlib.import_module("scipy.linalg.cython_blas")
+    return ThreadpoolController().select(user_api="blas")
 
 
 @contextmanager
 def holding(*changed: Any) -> Iterator[tuple[Any, ...]]:
-    """What several steps will change, where they change it: here it is there already."""
+    """The arrays where steps change them: on a CPU they need not be moved."""
     yield changed
 
 
@@ -139,16 +127,18 @@ def _groups(rows: int, entries: int) -> loops.Groups:
     )
 
 
-class _Words:
-    """Scratch for batches of one text, and the two phases."""
+class _WordBatches:
+    """Scratch memory for the batches of a text, and the two phases."""
 
-    def __init__(self, vectors: Vectors, text: Text, rule: Rule, members: Team) -> None:
+    def __init__(self, vectors: Vectors, text: TextArrays, rule: Rule, members: Team) -> None:
         size, (V, K) = max(1, min(rule.batch, len(text.tokens))), vectors.rho.shape
         self.vectors, self.text, self.rule, self.team = vectors, text, rule, members
         self.settings = loops.settings(rule)
-        share = max(SHARE, -(-rule.batch // SHARES))  # the smaller, the more words are in several
+        share = max(
+            LEAST_SHARE, -(-rule.batch // SHARES)
+        )  # the smaller, the more words are in several shares
         self.share = -(-share // rule.block) * rule.block
-        self.part = max(rule.block, PART // rule.block * rule.block)
+        self.part = max(rule.block, CPU_PART // rule.block * rule.block)
         blocks = self.share // rule.block
         shape = -(-size // self.share), min(V, self.share + rule.window + blocks * rule.negatives)
         self.losses = np.empty(-(-size // rule.block))
@@ -162,7 +152,7 @@ class _Words:
         self.groups = _groups(V, shape[0] * shape[1])
 
     def forward(self, low: int, high: int, *, learn: bool) -> float:
-        """The batch's loss; with `learn`, its gradients are left in the sheet."""
+        """The loss of a batch; with `learn`, its gradients are left in the sheet."""
 
         def work(first: int, last: int, slots: NDArray[np.int32]) -> None:
             bounds = (low, low + first * self.share, min(low + last * self.share, high))
@@ -178,7 +168,7 @@ class _Words:
         return float(self.losses[: -(-(high - low) // self.rule.block)].sum())
 
     def apply(self, low: int, high: int) -> None:
-        """Step every row that the sheet holds gradients of."""
+        """Step every row that has gradients in the sheet."""
         used = -(-(high - low) // self.share)
         touched = int(loops.group(self.sheet.words[:used].reshape(-1), self.groups))
         rate, learn_alpha = np.float32(self.rule.rate), self.rule.learn_alpha
@@ -191,51 +181,52 @@ class _Words:
 
 
 def _shares(groups: loops.Groups, touched: int, threads: int) -> list[Span]:
-    """Ranges of touched rows that cost about the same."""
+    """Ranges of touched rows of about the same cost."""
     return _even(groups.starts[: touched + 1] + 4 * np.arange(touched + 1), threads)
 
 
 def _even(cost: NDArray[np.int64], threads: int) -> list[Span]:
-    """One range for each thread, given the cost of all things before each."""
+    """One range for each thread, given cumulative costs."""
     first, last = int(cost[0]), int(cost[-1])
     aims = [first + (last - first) * part // threads for part in range(1, threads)]
     edges = [int(edge) for edge in np.searchsorted(cost, aims)]
     return list(pairwise([0, *edges, len(cost) - 1]))
 
 
-def words_update(
-    vectors: Vectors, text: Text, rule: Rule, span: Span | None = None, threads: int = 1
+def _words(
+    vectors: Vectors, text: TextArrays, rule: Rule, span: Span | None, threads: int, *, learn: bool
 ) -> float:
-    """Synchronous minibatches over the text (or a span of positions); the mean loss."""
     first, last = span or (0, len(text.tokens))
     total = 0.0
     with team(threads) as members:
-        batches = _Words(vectors, text, rule, members)
+        batches = _WordBatches(vectors, text, rule, members)
         for low in range(first, last, rule.batch):
             high = min(low + rule.batch, last)
-            total += batches.forward(low, high, learn=True)
-            batches.apply(low, high)
+            total += batches.forward(low, high, learn=learn)
+            if learn:
+                batches.apply(low, high)
     return total / max(1, last - first)
+
+
+def words_update(
+    vectors: Vectors, text: TextArrays, rule: Rule, span: Span | None = None, threads: int = 1
+) -> float:
+    """Synchronous minibatches over the text (or a span of positions); the mean loss."""
+    return _words(vectors, text, rule, span, threads, learn=True)
 
 
 def words_loss(
-    vectors: Vectors, text: Text, rule: Rule, span: Span | None = None, threads: int = 1
+    vectors: Vectors, text: TextArrays, rule: Rule, span: Span | None = None, threads: int = 1
 ) -> float:
     """The mean loss over the text, or over a span of positions."""
-    first, last = span or (0, len(text.tokens))
-    total = 0.0
-    with team(threads) as members:
-        batches = _Words(vectors, text, rule, members)
-        for low in range(first, last, rule.batch):
-            total += batches.forward(low, min(low + rule.batch, last), learn=False)
-    return total / max(1, last - first)
+    return _words(vectors, text, rule, span, threads, learn=False)
 
 
-class _Bags:
-    """Scratch for batches of near positions, and their phases."""
+class _BagBatches:
+    """Scratch memory for the batches of near positions, and their phases."""
 
     def __init__(
-        self, rows: Rows, words: Vectors, text: Text, near: Near, rule: Rule, members: Team
+        self, rows: Rows, words: Vectors, text: TextArrays, near: Near, rule: Rule, members: Team
     ) -> None:
         size = max(1, min(rule.batch, len(near.positions)))
         self.rows, self.words, self.text, self.near = rows, words, text, near
@@ -249,14 +240,14 @@ class _Bags:
         self.kept = np.zeros((0, self.K), np.float32)
 
     def _group(self, ids: NDArray[np.int32]) -> tuple[loops.Groups, int]:
-        """Entries by row, in scratch made for them."""
+        """Entries grouped by row."""
         size = min(len(ids), len(self.tally))
         arrays = np.empty(size, np.int64), np.empty(size + 1, np.int64)
         groups = loops.Groups(self.tally, *arrays, np.empty(len(ids), np.int64))
         return groups, int(loops.group(ids, groups))
 
     def forward(self, low: int, high: int) -> tuple[float, loops.Groups, int]:
-        """The batch's loss and its types; gradients of its contexts are left in scratch."""
+        """The loss and the types of a batch; gradients of its contexts are left in scratch."""
         near, rule = self.near, self.rule
         types, touched = self._group(near.types[near.starts[low] : near.starts[high]])
         pooled = np.empty((touched, self.K), np.float32)
@@ -280,7 +271,7 @@ class _Bags:
         return float(self.losses[:blocks].sum()), types, touched
 
     def apply(self, low: int, high: int, types: loops.Groups, touched: int) -> None:
-        """Step the rows of the batch's types, or add to what is kept for the whole."""
+        """Step the rows of the types of a batch, or add to the gradient of the whole span."""
         near = self.near
         owners = np.empty(near.starts[high] - near.starts[low], np.int64)
         bag_loops.bag_owners(near, low, high, owners)
@@ -307,7 +298,7 @@ class _Bags:
 def bags_update(
     rows: Rows,
     words: Vectors,
-    text: Text,
+    text: TextArrays,
     near: Near,
     rule: Rule,
     span: Span | None = None,
@@ -315,11 +306,11 @@ def bags_update(
     whole: bool = False,
     threads: int = 1,
 ) -> float:
-    """Minibatches over near positions; `whole` makes one step of the span's whole gradient."""
+    """Minibatches over near positions; `whole` takes one step on the gradient of the span."""
     first, last = span or (0, len(near.positions))
     total = 0.0
     with team(threads) as members:
-        batches = _Bags(rows, words, text, near, rule, members)
+        batches = _BagBatches(rows, words, text, near, rule, members)
         if whole:
             batches.kept = np.zeros(rows.vectors.shape, np.float32)
         for low in range(first, last, rule.batch):
@@ -336,7 +327,7 @@ def bags_update(
 def bags_loss(
     rows: Rows,
     words: Vectors,
-    text: Text,
+    text: TextArrays,
     near: Near,
     rule: Rule,
     span: Span | None = None,
@@ -347,7 +338,7 @@ def bags_loss(
     first, last = span or (0, len(near.positions))
     total = 0.0
     with team(threads) as members:
-        batches = _Bags(rows, words, text, near, rule, members)
+        batches = _BagBatches(rows, words, text, near, rule, members)
         for low in range(first, last, rule.batch):
             total += batches.forward(low, min(low + rule.batch, last))[0]
     return total / max(1, last - first)
@@ -376,7 +367,7 @@ def contexts_loss(rows: Rows, contexts: Contexts, rule: Rule, threads: int = 1) 
 
 
 def pairs_count(tokens: Ids, starts: Positions, size: int, window: int, threads: int = 1) -> Counts:
-    """How often each of `size` words stands near each other; articles begin at `starts`."""
+    """Co-occurrences of `size` words within windows; articles begin at `starts`."""
     shares = distance_shares(window)
     first = np.cumsum(np.r_[0, np.bincount(tokens, minlength=size)]).astype(np.int64)
     where = np.empty(len(tokens), np.int64)
@@ -396,7 +387,7 @@ def pairs_count(tokens: Ids, starts: Positions, size: int, window: int, threads:
 
 
 def pairs_order(counts: Counts, rule: PairRule, threads: int = 1) -> Pairs:
-    """Deal pairs into chunks and cells by chance, and shuffle each cell."""
+    """Assign pairs to chunks and cells at random, and shuffle each cell."""
     total, chunks = len(counts.columns), chunk_number(counts)
     groups, key = strata(counts), np.uint64(draws.key(rule.key, CHUNKS, 0))
     sizes = np.zeros(chunks * GRID * GRID, np.int64)
@@ -435,7 +426,7 @@ def _pairs(vectors: Biased, pairs: Pairs, rate: float, threads: int, *, learn: b
 
 
 def pairs_update(vectors: Biased, pairs: Pairs, rate: float, threads: int = 1) -> float:
-    """Learn every pair once, in order; the mean loss, each pair's before its step."""
+    """Learn every pair once, in order; the mean loss, each taken before its step."""
     return _pairs(vectors, pairs, rate, threads, learn=True)
 
 

@@ -1,8 +1,8 @@
-"""Random numbers as a function of where they are used, never of a thread or of the clock.
+"""Random numbers as a function of where they are used, not of threads or time.
 
-A zero is drawn by (seed, pass, iteration, block, slot): the five are mixed into 64 bits, the
-upper half chooses a column of an alias table and the lower half one of the column's two rows.
-All of it is integer arithmetic, so NumPy, numba and a GPU draw the same rows.
+A negative (zero) is drawn by (seed, pass, iteration, block, slot). The five numbers are mixed into
+64 bits: the upper half chooses a column of an alias table, the lower half one of the two rows of
+that column. This is integer arithmetic, so NumPy, numba and a GPU draw the same rows.
 """
 
 import numpy as np
@@ -19,9 +19,9 @@ LOW = np.uint64(0xFFFFFFFF)
 
 
 def mix(x: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    """Splitmix64's finaliser: every bit of `x` reaches every bit of the answer.
+    """The finaliser of splitmix64: every bit of `x` affects every bit of the result.
 
-    NumPy runs it on arrays; `cpu` compiles this very function for single numbers.
+    NumPy runs it on arrays; `loops` compiles this function for single numbers.
     """
     x = (x ^ (x >> S30)) * M1
     x = (x ^ (x >> S27)) * M2
@@ -29,7 +29,7 @@ def mix(x: NDArray[np.uint64]) -> NDArray[np.uint64]:
 
 
 def key(seed: int, pass_: int, iteration: int) -> int:
-    """64 bits that name one iteration of one pass of one run."""
+    """64 bits that identify one iteration of one pass of one run."""
     state = 0
     for part in (seed, pass_, iteration):
         state = (state + part + int(STEP)) & _MASK
@@ -47,12 +47,12 @@ def bits(key: int, blocks: NDArray[np.int64], slots: int) -> NDArray[np.uint64]:
 
 
 def below(drawn: NDArray[np.uint64], bound: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Whole numbers in [0, bound), for bounds below 2**32."""
+    """Integers in [0, bound), for bounds below 2**32."""
     return (((drawn >> S32) * bound.astype(np.uint64)) >> S32).astype(np.int64)
 
 
 def zeros(key: int, blocks: NDArray[np.int64], slots: int, noise: Noise) -> NDArray[np.int32]:
-    """The rows drawn as zeros for each block; [len(blocks), slots]."""
+    """The rows drawn as negatives of each block; [len(blocks), slots]."""
     drawn = bits(key, blocks, slots)
     column = below(drawn, np.array(len(noise.alias), np.int64))
     keep = (drawn & LOW) < noise.threshold[column]
@@ -60,7 +60,7 @@ def zeros(key: int, blocks: NDArray[np.int64], slots: int, noise: Noise) -> NDAr
 
 
 def noise_table(counts: NDArray[np.int64], power: float = 0.75) -> Noise:
-    """Vose's alias table of counts ** power; rows never seen are never drawn."""
+    """The alias table (Vose) of counts ** power; rows with a count of 0 are never drawn."""
     weights = np.where(counts > 0, np.maximum(counts, 1).astype(np.float64) ** power, 0.0)
     size = len(weights)
     share = (weights * (size / weights.sum())).tolist()
@@ -73,7 +73,7 @@ def noise_table(counts: NDArray[np.int64], power: float = 0.75) -> Noise:
         share[high] -= 1.0 - share[low]
         if share[high] < 1.0:
             small.append(large.pop())
-    for row in small:  # what rounding leaves over is a full column, unless it is a row never seen
+    for row in small:  # left over by rounding: a full column, unless its count is 0
         if weights[row] > 0.0:
             share[row] = 1.0
         else:

@@ -1,6 +1,7 @@
-"""The compiled loops of the CPU back end: arrays in, arrays changed, nothing else.
+"""Compiled loops that the conditionals of the CPU back end share.
 
-Serial, without the GIL, cached. What a function changes is named in its docstring.
+They are serial, release the GIL, and are cached. Arrays come in, some of them are changed, and
+nothing else happens; every docstring names what is changed.
 """
 
 import math
@@ -18,27 +19,27 @@ from eqemb.kernels.arrays import EPSILON, Floats, Ids, Noise, Positions, Rule
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-AHEAD = 8  # rows asked for before they are needed
+AHEAD = 8  # rows to prefetch
 _EPSILON = np.float32(EPSILON)
 _LOW, _S32, _STEP = draws.LOW, draws.S32, draws.STEP
-# Python's own check for division by zero would keep loops from becoming vector code.
+# Python's check for division by zero would prevent vectorisation.
 _FLAGS: dict[str, Any] = {"nogil": True, "cache": True, "error_model": "numpy"}
 mix = njit(**_FLAGS)(draws.mix)
 
 
 def kernel(function: F) -> F:
-    """Compile as written: sums in the order of the source, multiply-adds joined."""
+    """Compile as written: sums in the order of the source, multiply-adds fused."""
     return cast("F", njit(**_FLAGS, fastmath={"contract"})(function))
 
 
 def summing(function: F) -> F:
-    """Compile with sums taken in vector lanes: the same bytes on the same type of CPU."""
+    """Compile with vectorised sums: the same bytes on the same type of CPU."""
     flags = {"contract", "reassoc", "nsz"}
     return cast("F", njit(**_FLAGS, fastmath=flags)(function))
 
 
-class Settings(NamedTuple):
-    """A `Rule` as kernels read it."""
+class LoopSettings(NamedTuple):
+    """A `Rule` as compiled loops read it."""
 
     half: int
     negatives: int
@@ -49,7 +50,7 @@ class Settings(NamedTuple):
 
 
 class Groups(NamedTuple):
-    """A counting sort: entries by the row they belong to, without a walk over all rows."""
+    """A counting sort: entries grouped by row, without visiting all rows."""
 
     tally: Positions  # [R], all zero between batches
     rows: Positions  # touched rows, in order of their first entry
@@ -57,9 +58,9 @@ class Groups(NamedTuple):
     entries: Positions
 
 
-def settings(rule: Rule) -> Settings:
-    """What loops need of a rule."""
-    return Settings(
+def settings(rule: Rule) -> LoopSettings:
+    """Convert a rule for the loops."""
+    return LoopSettings(
         rule.window // 2,
         rule.negatives,
         rule.block,
@@ -71,7 +72,7 @@ def settings(rule: Rule) -> Settings:
 
 @intrinsic
 def _prefetch(typing: Any, array: Any, index: Any) -> Any:
-    """Ask for the cache line of a number of a contiguous array before it is needed."""
+    """Prefetch the cache line of an element of a contiguous array."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         data = context.make_array(signature.args[0])(context, builder, arguments[0]).data
@@ -88,7 +89,7 @@ def _prefetch(typing: Any, array: Any, index: Any) -> Any:
 
 @kernel
 def prefetch(rows: Floats, row: int) -> None:
-    """Ask for a whole row. Rows are far apart in memory, and waiting for them was half of all."""
+    """Prefetch a row. Waiting for rows, which are far apart in memory, took half of the time."""
     K = rows.shape[1]
     for k in range(row * K, (row + 1) * K, 16):
         _prefetch(rows, k)  # type: ignore[call-arg]
@@ -96,7 +97,7 @@ def prefetch(rows: Floats, row: int) -> None:
 
 @kernel
 def draw(key: np.uint64, first: int, noise: Noise, out: Ids) -> None:
-    """Changes `out` [blocks, n]: the rows drawn as zeros, as `draws.zeros` has them."""
+    """Changes `out` [blocks, n] to the rows drawn as negatives, as `draws.zeros` does."""
     columns = np.uint64(len(noise.alias))
     for block in range(out.shape[0]):
         row = mix(np.uint64(first + block) * _STEP + key)
@@ -111,8 +112,8 @@ def draw(key: np.uint64, first: int, noise: Noise, out: Ids) -> None:
 def logistic(x: Floats, p: Floats, e: Floats, power: NDArray[np.int32]) -> None:
     """Changes `p` to sigma(x) and `e` to exp(-|x|), elementwise; `power` is scratch.
 
-    Single precision after Cody and Waite: |x| = k ln 2 + r, a polynomial in r, and 2^k made of
-    its bits. LLVM turns both loops into vector code, which it cannot do with a call of exp.
+    Single precision after Cody and Waite: |x| = k ln 2 + r, a polynomial in r, and 2^k built from
+    its bits. LLVM vectorises both loops, which it cannot do with a call of exp.
     """
     for j in range(len(x)):
         a = max(-abs(x[j]), np.float32(-87.0))
@@ -152,7 +153,7 @@ def article_of(starts: Positions, position: int) -> int:
 
 @summing
 def _softplus_sum(x: Floats, sign: np.float32, e: Floats) -> float:
-    """Summed log(1 + exp(sign * x)), given e = exp(-|x|): one logarithm for many factors."""
+    """The sum of log(1 + exp(sign * x)), given e = exp(-|x|): one logarithm of many factors."""
     total = 0.0
     for low in range(0, len(x), 512):
         some, part = x[low : low + 512], e[low : low + 512]
@@ -169,18 +170,18 @@ def _softplus_sum(x: Floats, sign: np.float32, e: Floats) -> float:
 def block_loss(
     one: Floats, zero: Floats, e_one: Floats, e_zero: Floats, zero_weight: np.float32
 ) -> float:
-    """Summed softplus of -one and of zero, given e of both.
+    """The sum of softplus of -one and of zero, given e of both.
 
-    An excluded zero comes with e = 0 and a negative score, which adds nothing.
+    An excluded negative has e = 0 and a negative score, which adds nothing.
     """
     ones = _softplus_sum(one, np.float32(-1.0), e_one)
     return ones + float(zero_weight) * _softplus_sum(zero, np.float32(1.0), e_zero)
 
 
-class Block(NamedTuple):
-    """Scratch for one block of positions that share zeros."""
+class BlockScratch(NamedTuple):
+    """Scratch memory for one block of positions that share negatives."""
 
-    noise: Floats  # [n, K], the zeros' rho
+    noise: Floats  # [n, K], rho of the negatives
     scores: Floats  # [B, n]
     chance: Floats  # [B, n], sigma of the scores, then the gradient
     e: Floats
@@ -192,9 +193,9 @@ class Block(NamedTuple):
 
 
 @kernel
-def block_scratch(size: int, n: int, K: int) -> Block:
-    """Room for a block."""
-    return Block(
+def block_scratch(size: int, n: int, K: int) -> BlockScratch:
+    """Allocate scratch for a block."""
+    return BlockScratch(
         np.empty((n, K), np.float32),
         np.empty((size, n), np.float32),
         np.empty((size, n), np.float32),
@@ -209,7 +210,7 @@ def block_scratch(size: int, n: int, K: int) -> Block:
 
 @kernel
 def _exclude(words: Ids, zero: int, score: Floats, gradient: Floats, e: Floats) -> None:
-    """Changes the last three, where a zero is the observed word, to say nothing."""
+    """Changes the last three so that a negative equal to the observed word has no effect."""
     equal = np.int32(0)
     for i in range(len(words)):
         equal |= np.int32(words[i] == zero)
@@ -221,9 +222,9 @@ def _exclude(words: Ids, zero: int, score: Floats, gradient: Floats, e: Floats) 
 
 @kernel
 def score_block(
-    rho: Floats, words: Ids, zeros: Ids, context: Floats, zero_weight: np.float32, b: Block
+    rho: Floats, words: Ids, zeros: Ids, context: Floats, zero_weight: np.float32, b: BlockScratch
 ) -> float:
-    """The loss of a block; changes `b.target` to 1 - b_w, `b.chance` to the zeros' gradient."""
+    """The loss of a block. Changes `b.target` to 1 - b_w, `b.chance` to negatives' gradients."""
     size, n = len(words), len(zeros)
     for z in range(n):
         b.noise[z] = rho[zeros[z]]
@@ -250,7 +251,7 @@ def score_block(
 
 @kernel
 def group(ids: Ids, groups: Groups) -> int:
-    """Changes `groups`: entries by row, in order of entry; -1 is no row. How many rows."""
+    """Changes `groups`: entries by row, in order; -1 is no row. Returns the number of rows."""
     touched = 0
     for row in ids:
         if row >= 0:
@@ -277,7 +278,7 @@ def group(ids: Ids, groups: Groups) -> int:
 
 @kernel
 def adagrad(vector: Floats, sums: Floats, g: Floats, rate: np.float32) -> None:
-    """Changes a row and its sums by one step."""
+    """Changes a row and its sums by one step of Adagrad."""
     for k in range(len(g)):
         s = sums[k] + g[k] * g[k]
         sums[k] = s

@@ -1,6 +1,6 @@
-"""The compiled loops of GloVe: pairs are counted, brought into order and learned.
+"""Compiled loops of GloVe: pairs are counted, ordered and learned.
 
-As in `loops`: what a function changes is named.
+As in `loops`, docstrings name what a function changes.
 """
 
 import math
@@ -17,7 +17,7 @@ Doubles = NDArray[np.float64]
 
 @kernel
 def places(tokens: Ids, first: Positions, where: Positions) -> None:
-    """Changes `where`: positions by word, ascending; `first` says where each word's begin."""
+    """Changes `where` to positions grouped by word; `first` is where those of a word begin."""
     free = first.copy()
     for position in range(len(tokens)):
         word = tokens[position]
@@ -30,9 +30,9 @@ def count_rows(
     tokens: Ids, starts: Positions, first: Positions, where: Positions, span: tuple[int, int],
     shares: Doubles, out: Counts, fill: bool,
 ) -> None:  # fmt: skip
-    """Changes `out`: the pairs of a span of rows or, before there is room, how many they are.
+    """Changes `out`: the pairs of a span of rows or, without `fill`, only how many there are.
 
-    A row adds up all its neighbours in one array: no pair is sorted but by its column.
+    A row sums all its neighbours in one array, so that only its columns are sorted.
     """
     half = len(shares) - 1
     total, seen = np.zeros(len(first) - 1), np.empty(len(first) - 1, np.int32)
@@ -64,21 +64,21 @@ def count_rows(
 
 @kernel
 def _cell(strata: Ids, row: int, column: int, chunk: np.int64) -> int:
-    """A chunk's cells go by diagonals: strata 0, 1, ... of rows with d, d + 1, ... of columns."""
+    """Cells of a chunk are ordered by diagonals: row strata 0, 1, ... with columns d, d + 1, ..."""
     diagonal = (strata[column] - strata[row]) % GRID
     return int((chunk * GRID + diagonal) * GRID + strata[row])
 
 
 @kernel
 def _below(key: np.uint64, index: int, bound: int) -> np.int64:
-    """A whole number in [0, bound): `draws.below` of the first slot of `draws.bits`."""
+    """An integer in [0, bound): `draws.below` of the first slot of `draws.bits`."""
     bits = mix(mix(np.uint64(index) * STEP + key) + STEP)
     return np.int64(((bits >> S32) * np.uint64(bound)) >> S32)
 
 
 @kernel
 def cell_sizes(counts: Counts, strata: Ids, key: np.uint64, chunks: int, sizes: Positions) -> None:
-    """Changes `sizes`, zeros before: how many pairs each cell holds."""
+    """Changes `sizes`, initially zeros: counts the pairs of each cell."""
     for row in range(len(counts.starts) - 1):
         for at in range(counts.starts[row], counts.starts[row + 1]):
             chunk = _below(key, at, chunks)
@@ -89,7 +89,7 @@ def cell_sizes(counts: Counts, strata: Ids, key: np.uint64, chunks: int, sizes: 
 def deal(
     counts: Counts, strata: Ids, key: np.uint64, x_max: float, power: float, pairs: Pairs
 ) -> None:
-    """Changes `pairs`: every pair into its cell, row by row."""
+    """Changes `pairs`: puts every pair into its cell, row by row."""
     free = pairs.starts.copy()
     chunks = (len(pairs.starts) - 1) // (GRID * GRID)
     for row in range(len(counts.starts) - 1):
@@ -119,7 +119,7 @@ def shuffle_cells(pairs: Pairs, span: tuple[int, int], key: np.uint64) -> None:
 
 @kernel
 def _step(vector: Floats, sums: Floats, other: Floats, other_sums: Floats, g: np.float32) -> None:
-    """Changes both vectors of a pair and their squares; `g` is the rate times f(x) d."""
+    """Changes both vectors of a pair and their sums; `g` is the rate times f(x) d."""
     for k in range(len(vector)):
         one, two = g * other[k], g * vector[k]
         vector[k] -= one / np.sqrt(sums[k])
@@ -132,7 +132,7 @@ def _step(vector: Floats, sums: Floats, other: Floats, other_sums: Floats, g: np
 def learn_pairs(
     v: Biased, pairs: Pairs, span: tuple[int, int], rate: np.float32, losses: Doubles, learn: bool
 ) -> None:
-    """Changes `losses` of a span of cells and, to learn, the vectors and biases of their pairs."""
+    """Changes `losses` of a span of cells and, if `learn`, vectors and biases of their pairs."""
     last = pairs.starts[span[1]]
     for cell in range(span[0], span[1]):
         losses[cell] = 0.0

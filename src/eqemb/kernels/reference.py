@@ -1,11 +1,11 @@
-"""The definition: one training step in NumPy, slow and plain, computed in float64.
+"""The definition of a training step: NumPy, simple and slow, computed in float64.
 
-Three conditionals, each with `*_update`, which changes vectors and returns the mean loss, and
-`*_loss`, which changes nothing: words (b_w in the first pass, b_u over units), bags (b_w in the
-second pass: alpha of equations or of their units, words fixed) and contexts (b_e: rho of
-equations). Every back end equals this one, number by number, at the same batch size.
-GloVe's pairs are counted, brought into order and learned one by one.
-The loss is minus the objective: -log b for ones, -zero_weight log(1 - b) for drawn zeros.
+There are three conditionals: words (b_w in the first pass, b_u over units), bags (b_w in the second
+pass: alpha of equations or of their units, words fixed) and contexts (b_e: rho of equations). Each
+has an `*_update`, which changes vectors and returns the mean loss, and a `*_loss`, which changes
+nothing. At the same batch size every back end gives the same numbers as this one.
+The pairs of GloVe are counted, ordered and learned one by one.
+The loss is minus the objective: -log b for ones, -zero_weight log(1 - b) for negatives (zeros).
 """
 
 import math
@@ -19,9 +19,9 @@ from numpy.typing import NDArray
 
 from eqemb.kernels import draws
 from eqemb.kernels.arrays import (
-    CHUNK,
     EPSILON,
     GRID,
+    PAIRS_PER_CHUNK,
     Biased,
     Contexts,
     Counts,
@@ -32,27 +32,27 @@ from eqemb.kernels.arrays import (
     Positions,
     Rows,
     Rule,
-    Text,
+    TextArrays,
     Vectors,
 )
 
 Doubles = NDArray[np.float64]
 Span = tuple[int, int]
-CHUNKS, ORDER = 1, 2  # what the order of pairs draws
+CHUNKS, ORDER = 1, 2  # draws for the order of pairs
 
 
-class Scored(NamedTuple):
-    """What a batch of words says: the summed loss and its gradients."""
+class ScoredBatch(NamedTuple):
+    """The summed loss of a batch of words, and its gradients."""
 
     loss: float
     target: Doubles  # [M], 1 - b of the observed word
-    zero: Doubles  # [M, n], - weight * b of each zero
+    zero: Doubles  # [M, n], - weight * b of each negative
     context: Doubles  # [M, K], of the context vector
 
 
 @contextmanager
 def holding(*changed: Any) -> Iterator[tuple[Any, ...]]:
-    """What several steps will change, where they change it: here it is there already."""
+    """The arrays where steps change them: on a CPU they need not be moved."""
     yield changed
 
 
@@ -66,8 +66,8 @@ def sigmoid(x: Doubles) -> Doubles:
     return np.exp(-softplus(-x))
 
 
-def neighbours(text: Text, positions: NDArray[np.int64], window: int) -> NDArray[np.int64]:
-    """c_i: positions of the window's words around each, -1 beyond the article; [M, W]."""
+def neighbours(text: TextArrays, positions: NDArray[np.int64], window: int) -> NDArray[np.int64]:
+    """c_i: the positions of the window around each position, -1 beyond the article; [M, W]."""
     half = window // 2
     offsets = np.r_[np.arange(-half, 0), np.arange(1, half + 1)]
     article = np.searchsorted(text.starts, positions, side="right")
@@ -77,7 +77,7 @@ def neighbours(text: Text, positions: NDArray[np.int64], window: int) -> NDArray
 
 
 def window_sums(
-    alpha: NDArray[np.floating], text: Text, positions: NDArray[np.int64], window: int
+    alpha: NDArray[np.floating], text: TextArrays, positions: NDArray[np.int64], window: int
 ) -> Doubles:
     """Sum over j in c_i of alpha_{w_j}; [M, K]."""
     total = np.zeros((len(positions), alpha.shape[1]))
@@ -92,32 +92,43 @@ def score(
     zeros: NDArray[np.int32],
     context: Doubles,
     zero_weight: float,
-) -> Scored:
-    """Score b = sigma(rho . context) of the observed words and of their zeros [M, n]."""
+) -> ScoredBatch:
+    """Score b = sigma(rho . context) of the observed words and of their negatives [M, n]."""
     rho_one, rho_zero = rho[words].astype(np.float64), rho[zeros].astype(np.float64)
     one = (rho_one * context).sum(1)
     zero = np.einsum("mnk,mk->mn", rho_zero, context)
-    weight = zero_weight * (zeros != words[:, None])  # a zero equal to the word has weight 0
+    weight = zero_weight * (zeros != words[:, None])  # a negative equal to the word has weight 0
     # L = sum_i log b_i + zero_weight sum_z log(1 - b_z)
     loss = softplus(-one).sum() + (weight * softplus(zero)).sum()
     # dL/ds = 1 - b for ones, -zero_weight b for zeros, where s = rho . context
     by_one, by_zero = 1.0 - sigmoid(one), -weight * sigmoid(zero)
     by_context = by_one[:, None] * rho_one + np.einsum("mn,mnk->mk", by_zero, rho_zero)
-    return Scored(float(loss), by_one, by_zero, by_context)
+    return ScoredBatch(float(loss), by_one, by_zero, by_context)
 
 
 def adagrad(
     vectors: NDArray[np.floating], sums: NDArray[np.floating], gradient: Doubles, rate: float
 ) -> None:
-    """Make the step: sum += g^2; vector += rate g / (sqrt(sum) + EPSILON)."""
+    """Take a step: sum += g^2; vector += rate g / (sqrt(sum) + EPSILON)."""
     total = sums.astype(np.float64) + gradient**2
     step = rate * gradient / (np.sqrt(total) + EPSILON)
     sums[...] = total
     vectors[...] = vectors.astype(np.float64) + step
 
 
+def batches(span: Span | None, size: int, rule: Rule) -> list[Span]:
+    """The batches of a span of positions, or of all of them."""
+    first, last = span or (0, size)
+    return [(low, min(low + rule.batch, last)) for low in range(first, last, rule.batch)]
+
+
+def count_positions(spans: list[Span]) -> int:
+    """How many positions batches have, at least one."""
+    return max(1, sum(last - first for first, last in spans))
+
+
 def words_gradient(
-    vectors: Vectors, text: Text, rule: Rule, span: Span
+    vectors: Vectors, text: TextArrays, rule: Rule, span: Span
 ) -> tuple[float, Doubles, Doubles]:
     """Loss, d/d rho and d/d alpha of the objective over one batch."""
     positions = np.arange(*span)
@@ -139,32 +150,29 @@ def words_gradient(
 
 
 def words_update(
-    vectors: Vectors, text: Text, rule: Rule, span: Span | None = None, threads: int = 1
+    vectors: Vectors, text: TextArrays, rule: Rule, span: Span | None = None, threads: int = 1
 ) -> float:
     """Synchronous minibatches over the text (or a span of positions); the mean loss."""
     del threads
-    first, last = span or (0, len(text.tokens))
-    total = 0.0
-    for low in range(first, last, rule.batch):
-        high = min(low + rule.batch, last)
-        loss, rho, alpha = words_gradient(vectors, text, rule, (low, high))
+    total, spans = 0.0, batches(span, len(text.tokens), rule)
+    for batch in spans:
+        loss, rho, alpha = words_gradient(vectors, text, rule, batch)
         adagrad(vectors.rho, vectors.rho_sum, rho, rule.rate)
         if rule.learn_alpha:
             adagrad(vectors.alpha, vectors.alpha_sum, alpha, rule.rate)
         total += loss
-    return total / max(1, last - first)
+    return total / count_positions(spans)
 
 
 def words_loss(
-    vectors: Vectors, text: Text, rule: Rule, span: Span | None = None, threads: int = 1
+    vectors: Vectors, text: TextArrays, rule: Rule, span: Span | None = None, threads: int = 1
 ) -> float:
     """The mean loss over the text, or over a span of positions."""
     del threads
-    first, last = span or (0, len(text.tokens))
-    total = 0.0
-    for low in range(first, last, rule.batch):
-        total += words_gradient(vectors, text, rule, (low, min(low + rule.batch, last)))[0]
-    return total / max(1, last - first)
+    spans = batches(span, len(text.tokens), rule)
+    return sum(words_gradient(vectors, text, rule, batch)[0] for batch in spans) / count_positions(
+        spans
+    )
 
 
 def pool(rows: NDArray[np.floating], near: Near) -> Doubles:
@@ -176,7 +184,7 @@ def pool(rows: NDArray[np.floating], near: Near) -> Doubles:
 
 
 def bags_gradient(
-    rows: Rows, words: Vectors, text: Text, near: Near, rule: Rule, span: Span
+    rows: Rows, words: Vectors, text: TextArrays, near: Near, rule: Rule, span: Span
 ) -> tuple[float, Doubles]:
     """Loss and d/d alpha of the rows over one batch of near positions; words are fixed."""
     places = np.arange(*span)
@@ -200,7 +208,7 @@ def bags_gradient(
 def bags_update(
     rows: Rows,
     words: Vectors,
-    text: Text,
+    text: TextArrays,
     near: Near,
     rule: Rule,
     span: Span | None = None,
@@ -208,26 +216,25 @@ def bags_update(
     whole: bool = False,
     threads: int = 1,
 ) -> float:
-    """Minibatches over near positions; `whole` makes one step of the span's whole gradient."""
+    """Minibatches over near positions; `whole` takes one step on the gradient of the span."""
     del threads
-    first, last = span or (0, len(near.positions))
     total, kept = 0.0, np.zeros(rows.vectors.shape)
-    for low in range(first, last, rule.batch):
-        high = min(low + rule.batch, last)
-        loss, gradient = bags_gradient(rows, words, text, near, rule, (low, high))
+    spans = batches(span, len(near.positions), rule)
+    for batch in spans:
+        loss, gradient = bags_gradient(rows, words, text, near, rule, batch)
         total += loss
         kept += gradient
         if not whole:
             adagrad(rows.vectors, rows.sums, gradient, rule.rate)
     if whole:
         adagrad(rows.vectors, rows.sums, kept, rule.rate)
-    return total / max(1, last - first)
+    return total / count_positions(spans)
 
 
 def bags_loss(
     rows: Rows,
     words: Vectors,
-    text: Text,
+    text: TextArrays,
     near: Near,
     rule: Rule,
     span: Span | None = None,
@@ -236,16 +243,13 @@ def bags_loss(
 ) -> float:
     """The mean loss over near positions."""
     del threads
-    first, last = span or (0, len(near.positions))
-    total = 0.0
-    for low in range(first, last, rule.batch):
-        high = min(low + rule.batch, last)
-        total += bags_gradient(rows, words, text, near, rule, (low, high))[0]
-    return total / max(1, last - first)
+    spans = batches(span, len(near.positions), rule)
+    total = sum(bags_gradient(rows, words, text, near, rule, batch)[0] for batch in spans)
+    return total / count_positions(spans)
 
 
 def contexts_gradient(rows: Rows, contexts: Contexts, rule: Rule) -> tuple[float, Doubles]:
-    """Loss and d/d rho of every equation type over its occurrences and their kept zeros."""
+    """Loss and d/d rho of every equation type over its occurrences and their negatives."""
     occurrences = contexts.occurrences
     types = np.repeat(np.arange(len(rows.vectors)), np.diff(contexts.starts))
     rho = rows.vectors[types].astype(np.float64)
@@ -276,10 +280,10 @@ def contexts_loss(rows: Rows, contexts: Contexts, rule: Rule, threads: int = 1) 
 
 
 def distance_shares(window: int) -> Doubles:
-    """What a pair counts at distances 1, 2, ...: 1 / d, in units that the first entry gives.
+    """What a pair counts at distances 1, 2, ...: 1 / d, in units given by the first entry.
 
-    Units of 1 / lcm make them whole numbers, and their sums exact in whatever order, as far as a
-    double counts: for windows up to some forty.
+    In units of 1 / lcm the counts are integers, so that their sums are exact in any order. That
+    holds as long as a double can represent them, for windows up to about forty.
     """
     half = window // 2
     unit = math.lcm(*range(1, half + 1)) if half <= 40 else 1
@@ -287,7 +291,7 @@ def distance_shares(window: int) -> Doubles:
 
 
 def pairs_count(tokens: Ids, starts: Positions, size: int, window: int, threads: int = 1) -> Counts:
-    """How often each of `size` words stands near each other; articles begin at `starts`."""
+    """Co-occurrences of `size` words within windows; articles begin at `starts`."""
     del threads
     shares = distance_shares(window)
     table = np.zeros((size, size))
@@ -302,7 +306,7 @@ def pairs_count(tokens: Ids, starts: Positions, size: int, window: int, threads:
 
 
 def strata(counts: Counts) -> Ids:
-    """The stratum of each word: to and fro by number of pairs, so that all hold about as many."""
+    """The stratum of each word, assigned so that all strata have about as many pairs."""
     order = np.argsort(-np.diff(counts.starts), kind="stable")
     turn = np.arange(len(order)) % (2 * GRID)
     found = np.empty(len(order), np.int32)
@@ -311,12 +315,12 @@ def strata(counts: Counts) -> Ids:
 
 
 def chunk_number(counts: Counts) -> int:
-    """How many chunks the pairs make: within one, words meet a stratum of others at a time."""
-    return max(1, round(len(counts.columns) / CHUNK))
+    """The number of chunks; within a chunk, words meet the other words one stratum at a time."""
+    return max(1, round(len(counts.columns) / PAIRS_PER_CHUNK))
 
 
 def pairs_order(counts: Counts, rule: PairRule, threads: int = 1) -> Pairs:
-    """Deal pairs into chunks and cells by chance, and shuffle each cell."""
+    """Assign pairs to chunks and cells at random, and shuffle each cell."""
     del threads
     rows = np.repeat(np.arange(len(counts.starts) - 1), np.diff(counts.starts))
     every, groups, chunks = np.arange(len(rows)), strata(counts), chunk_number(counts)
@@ -353,10 +357,10 @@ def pair_gradient(vectors: Biased, pairs: Pairs, at: int) -> tuple[float, Double
 
 
 def pairs_update(vectors: Biased, pairs: Pairs, rate: float, threads: int = 1) -> float:
-    """Learn every pair once, in order; the mean loss, each pair's before its step.
+    """Learn every pair once, in order; the mean loss, each taken before its step.
 
-    The squares are of rate * g, start at 1 and count from the next step on; biases step without
-    the rate.
+    The sums are of (rate * g)^2, start at 1 and take effect from the next step on. Biases are
+    stepped without the rate.
     """
     del threads
     total = 0.0

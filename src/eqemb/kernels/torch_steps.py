@@ -1,8 +1,8 @@
-"""The steps of `reference` in torch, on any of its devices: plain operations on whole tensors.
+"""The steps of `reference` in torch, on any device: plain operations on whole tensors.
 
-This is what a GPU without Triton runs, and what every test of the GPU back end can run; the
-first pass has a faster twin in `triton_steps`. Ids are int32, positions within a chunk int64.
-Products are in single precision (`gpu` turns TF32 off): all back ends agree number by number.
+A GPU without Triton runs these, and so can every test of the GPU back end. `triton_steps` has a
+faster first pass. Ids are int32, positions within a chunk int64. Products are in single precision
+(`gpu` turns TF32 off), so that all back ends give the same numbers.
 """
 
 from typing import Any, NamedTuple
@@ -13,15 +13,15 @@ from torch.nn.functional import logsigmoid, pad
 from eqemb.kernels.arrays import EPSILON, Near, Rule, Vectors
 
 Tensor = Any  # torch.Tensor: torch is optional, and so are its types
-SCALE = 2.0**40  # of exact sums: they reach to 8 million in steps of 1e-12
-LARGEST = 2.0**20  # of what is added to one, and of a sum that is trusted
-MARGIN = 1024  # tokens of no article around a chunk: gradients reach two half windows of 500
+SCALE = 2.0**40  # of exact sums: up to 8 million in steps of 1e-12
+LARGEST_ADDEND = 2.0**20  # the largest addend of an exact sum, and the largest sum that is accepted
+MARGIN = 1024  # empty positions around a chunk: gradients reach two half windows of 500
 _M1, _M2 = 0xBF58476D1CE4E5B9 - 2**64, 0x94D049BB133111EB - 2**64
-_STEP = 0x9E3779B97F4A7C15 - 2**64
+_SIGNED_STEP = 0x9E3779B97F4A7C15 - 2**64
 
 
 class Resident(NamedTuple):
-    """A text, or a chunk of it, on the device; `MARGIN` tokens more at each end."""
+    """A text, or a chunk of it, on the device, with `MARGIN` positions more at each end."""
 
     tokens: Tensor  # [P + 2 MARGIN], int32
     articles: Tensor  # [P + 2 MARGIN], int32: equal within an article, -1 beyond the text
@@ -31,19 +31,19 @@ class Resident(NamedTuple):
 
 
 class Part(NamedTuple):
-    """Positions of a batch that are worked on at a time."""
+    """Positions of a batch that are processed at a time."""
 
     low: int  # into the chunk's arrays
     size: int
     block: int  # number of the first block
-    key: int  # of the draws, as a signed number
+    key: int  # of the draws, as a signed integer
 
 
 class Gradient:
-    """A sheet to which gradients are added, row by row.
+    """A sum of gradients, row by row.
 
-    Floats are added in whatever order a GPU likes. Exact sums are whole numbers: any order gives
-    the same bytes.
+    A GPU adds floats in no fixed order. Exact sums are integers, so that any order gives the same
+    bytes.
     """
 
     def __init__(self, rows: int, K: int, device: Any, *, exact: bool) -> None:
@@ -54,33 +54,33 @@ class Gradient:
         self.too_large = torch.zeros(1, dtype=torch.int32, device=device)
 
     def summed(self, size: int, rows: Tensor, values: Tensor) -> Tensor:
-        """Values added to rows of another sheet of this kind; too large ones show in this one."""
-        sheet = Gradient(size, values.shape[1], values.device, exact=self.is_exact)
-        sheet.too_large = self.too_large
-        sheet.add(rows, values)
-        return sheet.taken()
+        """Sum values by row in another gradient of this kind; overflow is recorded in this one."""
+        other = Gradient(size, values.shape[1], values.device, exact=self.is_exact)
+        other.too_large = self.too_large
+        other.add(rows, values)
+        return other.taken()
 
     def add(self, rows: Tensor, values: Tensor) -> None:
         """Add values to rows, which may repeat."""
         if self.is_exact:
-            values = (values.clamp(-LARGEST, LARGEST) * SCALE).round().to(torch.int64)
+            values = (values.clamp(-LARGEST_ADDEND, LARGEST_ADDEND) * SCALE).round().to(torch.int64)
         self.total.index_add_(0, rows, values)
 
     def taken(self) -> Tensor:
         """The sums as floats."""
         if not self.is_exact or not self.total.numel():
             return self.total.to(torch.float32)
-        self.too_large |= self.total.abs().amax() >= int(LARGEST * SCALE)
+        self.too_large |= self.total.abs().amax() >= int(LARGEST_ADDEND * SCALE)
         return (self.total.to(torch.float64) / SCALE).to(torch.float32)
 
     def clear(self) -> None:
-        """Begin anew."""
+        """Set all sums to zero."""
         self.total.zero_()
         self.touched.zero_()
 
 
 def step(vectors: Tensor, sums: Tensor, gradient: Gradient, rate: float) -> None:
-    """One step of Adagrad on all rows; the gradient is blank afterwards."""
+    """One step of Adagrad on all rows; the gradient is cleared."""
     g = gradient.taken()
     sums.addcmul_(g, g)
     vectors.addcdiv_(g, sums.sqrt().add_(EPSILON), value=rate)
@@ -88,12 +88,12 @@ def step(vectors: Tensor, sums: Tensor, gradient: Gradient, rate: float) -> None
 
 
 def _shifted(x: Tensor, bits: int) -> Tensor:
-    """A shift to the right that brings in zeros."""
+    """A logical shift to the right."""
     return (x >> bits) & ((1 << (64 - bits)) - 1)
 
 
 def _mix(x: Tensor) -> Tensor:
-    """Splitmix64's finaliser: signed products wrap around as unsigned ones do."""
+    """The finaliser of splitmix64: signed products wrap around as unsigned ones do."""
     x = (x ^ _shifted(x, 30)) * _M1
     x = (x ^ _shifted(x, 27)) * _M2
     return x ^ _shifted(x, 31)
@@ -102,27 +102,27 @@ def _mix(x: Tensor) -> Tensor:
 def zeros(
     key: int, block: int, blocks: int, slots: int, threshold: Tensor, alias: Tensor
 ) -> Tensor:
-    """The zeros of blocks from one on, as `draws.zeros` has them; [blocks, slots]."""
+    """The negatives of consecutive blocks, as `draws.zeros`; [blocks, slots]."""
     device = alias.device
-    rows = _mix(torch.arange(block, block + blocks, device=device) * _STEP + key)
-    columns = torch.arange(1, slots + 1, device=device) * _STEP
+    rows = _mix(torch.arange(block, block + blocks, device=device) * _SIGNED_STEP + key)
+    columns = torch.arange(1, slots + 1, device=device) * _SIGNED_STEP
     bits = _mix(rows[:, None] + columns[None, :])
     column = (_shifted(bits, 32) * len(alias)) >> 32
     keep = (bits & 0xFFFFFFFF) < threshold[column]
     return torch.where(keep, column.to(torch.int32), alias[column])
 
 
-class Scored(NamedTuple):
-    """What a part says: its loss and its gradients."""
+class ScoredPart(NamedTuple):
+    """The loss of a part and its gradients."""
 
     loss: Tensor
     target: Tensor  # [M], 1 - b of the observed words
-    zero: Tensor  # [blocks, n, K], gradients of the zeros' rho
+    zero: Tensor  # [blocks, n, K], gradients of the rho of negatives
     context: Tensor  # [M, K]
 
 
-def score(rho: Tensor, words: Tensor, drawn: Tensor, context: Tensor, rule: Rule) -> Scored:
-    """Score words and the zeros [blocks, n] of their blocks: three small products a block."""
+def score(rho: Tensor, words: Tensor, drawn: Tensor, context: Tensor, rule: Rule) -> ScoredPart:
+    """Score words and the negatives [blocks, n] of their blocks: three small products each."""
     count, K = context.shape
     blocks, n = drawn.shape
     short = blocks * rule.block - count
@@ -132,16 +132,16 @@ def score(rho: Tensor, words: Tensor, drawn: Tensor, context: Tensor, rule: Rule
     one = (context * mine).sum(1)
     zero = torch.bmm(blocked, noise.transpose(1, 2))
     weight = rule.zero_weight * ((own != drawn[:, None, :]) & (own >= 0))
-    # the loss is taken in doubles: it is reported, and sums over many parts
+    # the loss is a double, because it is summed over many parts
     loss = -logsigmoid(one).sum(dtype=torch.float64)
     loss -= (weight * logsigmoid(-zero)).sum(dtype=torch.float64)
     by_one, by_zero = torch.sigmoid(-one), -weight * torch.sigmoid(zero)
     by_context = torch.bmm(by_zero, noise).view(-1, K)[:count] + by_one[:, None] * mine
-    return Scored(loss, by_one, torch.bmm(by_zero.transpose(1, 2), blocked), by_context)
+    return ScoredPart(loss, by_one, torch.bmm(by_zero.transpose(1, 2), blocked), by_context)
 
 
 def around(rows: Tensor, articles: Tensor, half: int) -> Tensor:
-    """The `half` rows before each inner row and those after it, within its article, summed."""
+    """The sum of the `half` rows before and after each inner row, within its article."""
     count = len(rows) - 2 * half
     own = articles[half : half + count]
     total = torch.zeros((count, rows.shape[1]), dtype=rows.dtype, device=rows.device)
@@ -152,11 +152,10 @@ def around(rows: Tensor, articles: Tensor, half: int) -> Tensor:
     return total
 
 
-class Words:
+class PlainWordSteps:
     """The first pass by plain operations."""
 
-    def __init__(self, vectors: Vectors, rule: Rule, part: int, shape: Any = None) -> None:
-        del part, shape
+    def __init__(self, vectors: Vectors, rule: Rule) -> None:
         self.vectors, self.rule = vectors, rule
         self.losses = torch.zeros((), dtype=torch.float64, device=vectors.rho.device)
 
@@ -170,7 +169,7 @@ class Words:
         *,
         learn: bool,
     ) -> None:
-        """Changes losses and, to learn, both gradients by those of a part."""
+        """Adds to losses and, if `learn`, to both gradients those of a part."""
         rule, half = self.rule, self.rule.window // 2
         low, high = part.low, part.low + part.size
         words = text.tokens[low:high]
@@ -197,29 +196,35 @@ class Words:
         return float(self.losses)
 
 
+def word_steps(vectors: Vectors, rule: Rule, part: int, shape: Any = None) -> PlainWordSteps:
+    """The first pass; the same call as in `triton_steps`."""
+    del part, shape
+    return PlainWordSteps(vectors, rule)
+
+
 class Plan(NamedTuple):
-    """Near positions of a part, the types near them and the rows of those."""
+    """Near positions of a part, the types near them and the rows of those types."""
 
     targets: Tensor  # [N], words of the positions
-    owners: Tensor  # of each type near a position: which position
-    local: Tensor  # and which type, among those that are near at all
+    owners: Tensor  # the position of each entry
+    local: Tensor  # the type of each entry, among those of the part
     scale: Tensor  # [types, 1]
-    bag: Tensor  # of each row of those types: which type
-    rows: Tensor  # and which row
+    bag: Tensor  # the type of each row
+    rows: Tensor  # the row
 
     def context(self, vectors: Tensor, around: Tensor, sheet: Gradient) -> Tensor:
-        """Sums of words around each position, and the pooled rows of every equation near it."""
+        """The sum of the words around each position and of the pooled equations near it."""
         pooled = sheet.summed(len(self.scale), self.bag, vectors[self.rows]) * self.scale
         return around + sheet.summed(len(around), self.owners, pooled[self.local])
 
     def spread(self, by_context: Tensor, gradient: Gradient) -> None:
-        """Changes the gradient of rows by those of contexts."""
+        """Adds the gradients of contexts to those of rows."""
         by_type = gradient.summed(len(self.scale), self.local, by_context[self.owners])
         gradient.add(self.rows, (by_type * self.scale)[self.bag])
 
 
 def plan(near: Near, tokens: Tensor, span: tuple[int, int], types: tuple[int, int]) -> Plan:
-    """What a span of near positions, and its span of types, comes to; made where its arrays are."""
+    """The plan of a span of near positions and its span of types, on the device of its arrays."""
     (first, last), (low, high), device = span, types, tokens.device
     counts = torch.diff(near.starts[first : last + 1])
     owners = torch.repeat_interleave(torch.arange(last - first, device=device), counts)

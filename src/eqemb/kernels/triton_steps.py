@@ -1,14 +1,14 @@
-"""The first pass on a GPU in a few fused kernels: what `torch_steps` does, without its traffic.
+"""The first pass on a GPU in fused kernels: as `torch_steps`, with less memory traffic.
 
-A program takes positions that share zeros. It sums their windows by gathering rows (neighbours
-share them, so most come from the cache), and goes over the zeros one by one, the contexts in
-registers: with ten zeros this is far from the limit of single precision, and no product is rounded
-to fewer bits. What is left over leaves it in three ways: gradients of rho are added into one sheet
-for all words, gradients of contexts are written down, and a second kernel sums those over windows
-and adds them into the sheet of alpha. A third steps the rows that were touched, and clears them.
+A program processes positions that share negatives. It sums their windows by gathering rows
+(neighbours share them, so most come from the cache), and goes over the negatives one by one with
+the contexts in registers: with ten negatives this is far from the limit of single precision, and no
+product is rounded to fewer bits. Gradients of rho are added to one sheet for all words, and
+gradients of contexts are written to memory. A second kernel sums those over windows and adds them
+to the sheet of alpha. A third one steps the rows that were touched, and clears them.
 
-Additions from many programs come in no fixed order. The sheets are float32 or, where the same bytes
-are wanted, whole numbers of 2**-40 in 64 bits, whose sum knows no order.
+Many programs add to a sheet in no fixed order. The sheets are float32 or, for the same bytes each
+time, 64-bit integers in units of 2**-40, whose sum does not depend on the order.
 """
 
 from typing import Any, NamedTuple
@@ -18,19 +18,19 @@ import triton
 import triton.language as tl
 
 from eqemb.kernels.arrays import EPSILON, Rule, Vectors
-from eqemb.kernels.torch_steps import LARGEST, SCALE, Gradient, Part, Resident
+from eqemb.kernels.torch_steps import LARGEST_ADDEND, SCALE, Gradient, Part, Resident
 
-WIDEST = 1024  # dim: beyond, a row of a context takes too many registers
+LARGEST_DIM = 1024  # beyond it a row of a context takes too many registers
 # of a program: `benchmarks/gpu.py` tries others
-_ROWS, _WARPS, _SPREAD_ROWS, _SPREAD_WARPS = 8, 2, 32, 4
-# else a kernel would be compiled again for every number that happens to be a multiple of 16
-_PLAIN = ["key", "block", "columns", "total", "low", "count", "size"]
+_PROGRAM_ROWS, _WARPS, _SPREAD_ROWS, _SPREAD_WARPS = 8, 2, 32, 4
+# otherwise a kernel is compiled again for every number that is a multiple of 16
+_NOT_SPECIALIZED = ["key", "block", "columns", "total", "low", "count", "size"]
 
 
 class Shape(NamedTuple):
-    """How a step is shared out: positions of a program, and warps that work on them."""
+    """How a step is divided: positions of a program, and its warps."""
 
-    rows: int = _ROWS
+    rows: int = _PROGRAM_ROWS
     warps: int = _WARPS
     spread_rows: int = _SPREAD_ROWS
     spread_warps: int = _SPREAD_WARPS
@@ -38,18 +38,18 @@ class Shape(NamedTuple):
 
 @triton.jit
 def _mix(x):
-    """Splitmix64's finaliser, as `draws.mix`."""
+    """The finaliser of splitmix64, as `draws.mix`."""
     x = (x ^ (x >> 30)) * 0xBF58476D1CE4E5B9
     x = (x ^ (x >> 27)) * 0x94D049BB133111EB
     return x ^ (x >> 31)
 
 
-@triton.jit(do_not_specialize=_PLAIN)
+@triton.jit(do_not_specialize=_NOT_SPECIALIZED)
 def _draw(
     threshold, alias, zeros, touched, key: tl.int64, block: tl.int64, columns: tl.int64,
     total: tl.int64,    N: tl.constexpr, SIZE: tl.constexpr,
 ):  # fmt: skip
-    """Changes `zeros` [blocks, N], as `draws.zeros` has them, and marks their rows."""
+    """Changes `zeros` [blocks, N] to what `draws.zeros` draws, and marks their rows."""
     at = tl.program_id(0).to(tl.int64) * SIZE + tl.arange(0, SIZE)
     inside = at < total
     row = _mix((block + at // N).to(tl.uint64) * 0x9E3779B97F4A7C15 + key.to(tl.uint64))
@@ -69,7 +69,7 @@ def _softplus(x):
 
 @triton.jit
 def _add(sheet, at, values, mask, SCALE: tl.constexpr, LARGEST: tl.constexpr):
-    """Changes `sheet`: the order of these additions is nobody's."""
+    """Changes `sheet`: adds values atomically, in no fixed order."""
     if SCALE == 0:
         tl.atomic_add(sheet + at, values, mask=mask, sem="relaxed")
     else:
@@ -78,7 +78,7 @@ def _add(sheet, at, values, mask, SCALE: tl.constexpr, LARGEST: tl.constexpr):
         tl.atomic_add(sheet + at, whole, mask=mask, sem="relaxed")
 
 
-@triton.jit(do_not_specialize=_PLAIN)
+@triton.jit(do_not_specialize=_NOT_SPECIALIZED)
 def _forward(
     rho, alpha, tokens, articles, zeros, offsets, by_context, sheet, touched, losses,
     low: tl.int64, count: tl.int64, zero_weight: tl.float32,
@@ -87,7 +87,7 @@ def _forward(
     ALPHA: tl.constexpr, SCALE: tl.constexpr, LARGEST: tl.constexpr,
     UNROLL: tl.constexpr,
 ):  # fmt: skip
-    """Changes `losses` and, to learn, the sheet of rho and `by_context` of a part's positions."""
+    """Changes `losses` and, to learn, the sheet of rho and `by_context` of a part."""
     program = tl.program_id(0)
     block = program // PARTS
     within = (program % PARTS) * ROWS + tl.arange(0, ROWS)
@@ -126,11 +126,11 @@ def _forward(
     ahead = tl.load(first, mask=N > 0, other=0)
     coming = tl.load(rho + ahead.to(tl.int64) * K + k, mask=wide, other=0.0)
     for z in range(N):
-        zero, noise = ahead, coming  # the next one is asked for before this one is worked on
+        zero, noise = ahead, coming  # prefetch the next one
         ahead = tl.load(first + tl.minimum(z + 1, N - 1))
         coming = tl.load(rho + ahead.to(tl.int64) * K + k, mask=wide, other=0.0)
         score = tl.sum(context * noise[None, :], axis=1)
-        other = inside & (word != zero)  # a zero equal to the word has weight 0
+        other = inside & (word != zero)  # a negative equal to the word has weight 0
         loss += tl.where(other, zero_weight * _softplus(score), 0.0)
         g = tl.where(other, -zero_weight / (1.0 + tl.exp(-score)), 0.0)
         if LEARN:
@@ -144,14 +144,14 @@ def _forward(
     tl.store(losses + program, tl.load(losses + program) + total)
 
 
-@triton.jit(do_not_specialize=_PLAIN)
+@triton.jit(do_not_specialize=_NOT_SPECIALIZED)
 def _spread(
     tokens, articles, by_context, sheet, touched, low: tl.int64, count: tl.int64,
     K: tl.constexpr, WIDE: tl.constexpr, HALF: tl.constexpr, ROWS: tl.constexpr,
     SCALE: tl.constexpr, LARGEST: tl.constexpr,
     UNROLL: tl.constexpr,
 ):  # fmt: skip
-    """Changes the sheet of alpha: each word's gradient is the sum over the window around it."""
+    """Changes the sheet of alpha: the gradient of a word is the sum over the window around it."""
     row = tl.program_id(0).to(tl.int64) * ROWS + tl.arange(0, ROWS) - HALF
     k = tl.arange(0, WIDE)
     wide = k < K
@@ -184,22 +184,22 @@ def _spread(
     tl.store(touched + word, tl.full(word.shape, 1, tl.int8), mask=inside)
 
 
-@triton.jit(do_not_specialize=_PLAIN)
+@triton.jit(do_not_specialize=_NOT_SPECIALIZED)
 def _step(
     vectors, sums, sheet, touched, too_large, size: tl.int64, rate: tl.float32,
     K: tl.constexpr, WIDE: tl.constexpr, ROWS: tl.constexpr, SCALE: tl.constexpr,
     LARGEST: tl.constexpr, EPSILON: tl.constexpr,
 ):  # fmt: skip
-    """Changes rows that were touched by one step of Adagrad, and clears their sheet and marks.
+    """Changes touched rows by one step of Adagrad, and clears their sheet and marks.
 
-    Rows that were not touched are not read: with a large vocabulary that is most of them.
+    Rows that were not touched, most of a large vocabulary, are not read.
     """
     row = tl.program_id(0).to(tl.int64) * ROWS + tl.arange(0, ROWS)
     k = tl.arange(0, WIDE)
     seen = tl.load(touched + row, mask=row < size, other=0) != 0
     mask = seen[:, None] & (k < K)[None, :]
     at = row[:, None] * K + k[None, :]
-    # Other threads may clear a number than those that read it: all have to have read first.
+    # A number may be cleared by another thread than the one that reads it: all read first.
     if SCALE == 0:
         g = tl.load(sheet + at, mask=mask, other=0.0)
         tl.debug_barrier()
@@ -222,14 +222,14 @@ def _wide(K: int) -> int:
     return max(16, int(triton.next_power_of_2(K)))
 
 
-class Words:
-    """Scratch for the parts of one text, and the launches."""
+class FusedWordSteps:
+    """Scratch memory for the parts of a text, and the launches."""
 
     def __init__(self, vectors: Vectors, rule: Rule, part: int, shape: Shape) -> None:
         K = vectors.rho.shape[1]
         self.vectors, self.rule, self.shape = vectors, rule, shape
         self.K, self.wide = K, _wide(K)
-        most = max(1, 8192 // self.wide)  # numbers of a program: they live in registers
+        most = max(1, 8192 // self.wide)  # elements of a program, in registers
         block = triton.next_power_of_2(rule.block)
         self.rows = min(block, shape.rows, most)
         self.parts = -(-rule.block // self.rows)
@@ -240,7 +240,7 @@ class Words:
         self.zeros = self.by_context = self.none
 
     def _make_room(self, size: int, blocks: int) -> None:
-        """Scratch for the first part, which is the largest."""
+        """Allocate scratch for the first part, which is the largest."""
         if len(self.by_context) < size:
             shape, device = (size, self.K), self.none.device
             zeros = max(1, blocks * self.rule.negatives)
@@ -257,7 +257,7 @@ class Words:
         *,
         learn: bool,
     ) -> None:
-        """Changes losses and, to learn, both gradients by those of a part."""
+        """Adds to losses and, if `learn`, to both gradients those of a part."""
         rule, K, blocks = self.rule, self.K, -(-part.size // self.rule.block)
         self._make_room(part.size, blocks)
         scale = float(SCALE) if rho.is_exact else 0
@@ -273,14 +273,14 @@ class Words:
             self.losses, part.low, part.size, rule.zero_weight,
             K=K, WIDE=self.wide, HALF=rule.window // 2, N=rule.negatives, BLOCK=rule.block,
             ROWS=self.rows, PARTS=self.parts, OFFSETS=offsets is not None, LEARN=learn,
-            ALPHA=rule.learn_alpha, SCALE=scale, LARGEST=LARGEST, UNROLL=min(4, rule.window // 2),
-            num_warps=self.shape.warps,
+            ALPHA=rule.learn_alpha, SCALE=scale, LARGEST=LARGEST_ADDEND,
+            UNROLL=min(4, rule.window // 2), num_warps=self.shape.warps,
         )  # fmt: skip
         if learn and rule.learn_alpha:
             _spread[(triton.cdiv(part.size + rule.window, self.spread_rows),)](
                 text.tokens, text.articles, self.by_context, alpha.total, alpha.touched,
                 part.low, part.size, K=K, WIDE=self.wide, HALF=rule.window // 2,
-                ROWS=self.spread_rows, SCALE=scale, LARGEST=LARGEST,
+                ROWS=self.spread_rows, SCALE=scale, LARGEST=LARGEST_ADDEND,
                 UNROLL=min(4, rule.window // 2), num_warps=self.shape.spread_warps,
             )  # fmt: skip
 
@@ -289,11 +289,16 @@ class Words:
         return float(self.losses.sum())
 
 
+def word_steps(vectors: Vectors, rule: Rule, part: int, shape: Shape) -> FusedWordSteps:
+    """The first pass; the same call as in `torch_steps`."""
+    return FusedWordSteps(vectors, rule, part, shape)
+
+
 def step(vectors: Any, sums: Any, gradient: Gradient, rate: float) -> None:
-    """One step of Adagrad on the rows that were touched; the gradient is blank afterwards."""
+    """One step of Adagrad on the rows that were touched; the gradient is cleared."""
     (size, K), rows = vectors.shape, 8
     _step[(triton.cdiv(size, rows),)](
         vectors, sums, gradient.total, gradient.touched, gradient.too_large, size, rate,
         K=K, WIDE=_wide(K), ROWS=rows, SCALE=float(SCALE) if gradient.is_exact else 0,
-        LARGEST=LARGEST, EPSILON=EPSILON, num_warps=4,
+        LARGEST=LARGEST_ADDEND, EPSILON=EPSILON, num_warps=4,
     )  # fmt: skip

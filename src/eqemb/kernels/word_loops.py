@@ -1,6 +1,6 @@
-"""The compiled loops of the first pass, and of b_u: windows, blocks, sheets, Adagrad.
+"""Compiled loops of the first pass and of b_u: windows, blocks, gradient sheets, Adagrad.
 
-As in `loops`, whose blocks and Adagrad they share: what a function changes is named.
+As in `loops`, docstrings name what a function changes.
 """
 
 from typing import NamedTuple
@@ -8,12 +8,12 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from eqemb.kernels.arrays import Floats, Ids, Offsets, Text, Vectors
+from eqemb.kernels.arrays import Floats, Ids, Offsets, TextArrays, Vectors
 from eqemb.kernels.loops import (
     AHEAD,
-    Block,
+    BlockScratch,
     Groups,
-    Settings,
+    LoopSettings,
     adagrad,
     article_of,
     block_scratch,
@@ -25,24 +25,23 @@ from eqemb.kernels.loops import (
 
 
 class Sheet(NamedTuple):
-    """Where the shares of a batch leave their gradients: one row for each word of a share."""
+    """The gradients of the shares of a batch: one row for each word of a share."""
 
-    words: Ids  # [shares, R], whose gradients a row holds; -1 where it is free
-    near: NDArray[np.bool_]  # [shares, R], whether the word is in the text, not only a zero
+    words: Ids  # [shares, R], the word of each row; -1 if it is free
+    near: NDArray[np.bool_]  # [shares, R], whether the word is in the text, not only a negative
     rho: Floats  # [shares, R, K]
-    alpha: Floats  # [shares, R, K], only where near
+    alpha: Floats  # [shares, R, K], only if near
 
 
 @kernel
 def _around(rows: Floats, half: int, width: int, scratch: Floats, out: Floats) -> None:
-    """Changes `out` [N - 2 half, K]: the `half` rows before each inner row and those after it.
+    """Changes `out` [N - 2 half, K]: sums of the `half` rows before and after each inner row.
 
-    By doubling where `half` is a power of two: s_2m[j] = s_m[j] + s_m[j + m]. What is given may
-    have its first doubling behind it: `width` is how many rows each sum already holds. `rows`
-    and `scratch` are used up.
+    By doubling if `half` is a power of two: s_2m[j] = s_m[j] + s_m[j + m]. `rows` may already hold
+    sums of `width` rows. `rows` and `scratch` are overwritten.
     """
     K, into = rows.shape[1], out.reshape(-1)
-    # Slices, not offsets: an index that may be negative keeps a loop from vector code.
+    # Slices, not offsets: an index that may be negative prevents vectorisation.
     if half & (half - 1):
         into[:] = 0.0
         for offset in range(2 * half + 1):
@@ -73,9 +72,9 @@ def _gather(
     alpha: Floats, tokens: Ids, span: tuple[int, int], article: tuple[int, int], width: int,
     rows: Floats,
 ) -> None:  # fmt: skip
-    """Changes `rows`: alpha of a span of positions, zero beyond the article.
+    """Changes `rows` to alpha of a span of positions, zero beyond the article.
 
-    With a width of 2 each row is already the sum with the next one: a pass over memory less.
+    With a width of 2 each row is the sum with the next one, which saves a pass over memory.
     """
     K = alpha.shape[1]
     for row in range(span[1]):
@@ -97,20 +96,20 @@ def _gather(
                 rows[row, k] = 0.0
 
 
-class Desk(NamedTuple):
-    """Scratch for a part of a share: rows as long as the part, and some more."""
+class PartScratch(NamedTuple):
+    """Scratch memory for a part of a share."""
 
     context: Floats  # summed windows, [part + W, K]
-    by_context: Floats  # their gradients after W rows of room, [part + 2W, K]
+    by_context: Floats  # their gradients, after W empty rows, [part + 2W, K]
     rows: Floats  # [part + 2W, K]
     sums: Floats  # [part + 2W, K]
     by_zero: Floats  # [n, K]
 
 
 @kernel
-def _desk(part: int, half: int, n: int, K: int) -> Desk:
-    """Room for a part."""
-    return Desk(
+def _part_scratch(part: int, half: int, n: int, K: int) -> PartScratch:
+    """Allocate scratch for a part."""
+    return PartScratch(
         np.empty((part + 2 * half, K), np.float32),
         np.empty((part + 4 * half, K), np.float32),
         np.empty((part + 4 * half, K), np.float32),
@@ -120,8 +119,10 @@ def _desk(part: int, half: int, n: int, K: int) -> Desk:
 
 
 @kernel
-def _contexts(alpha: Floats, text: Text, half: int, span: tuple[int, int], desk: Desk) -> None:
-    """Changes `desk.context`: the summed windows of a span of positions."""
+def _contexts(
+    alpha: Floats, text: TextArrays, half: int, span: tuple[int, int], scratch: PartScratch
+) -> None:
+    """Changes `scratch.context` to the summed windows of a span of positions."""
     low, high = span
     article = article_of(text.starts, low)
     while low < high:
@@ -130,16 +131,16 @@ def _contexts(alpha: Floats, text: Text, half: int, span: tuple[int, int], desk:
         if end > low:
             size = end - low + 2 * half
             width = 1 if half & (half - 1) or half == 1 else 2
-            _gather(alpha, text.tokens, (low - half, size), (first, last), width, desk.rows)
-            out = desk.context[low - span[0] : end - span[0]]
-            _around(desk.rows[:size], half, width, desk.sums, out)
+            _gather(alpha, text.tokens, (low - half, size), (first, last), width, scratch.rows)
+            out = scratch.context[low - span[0] : end - span[0]]
+            _around(scratch.rows[:size], half, width, scratch.sums, out)
             low = end
         article += 1
 
 
 @kernel
 def _add_offsets(offsets: Offsets, first: int, last: int, out: Floats) -> None:
-    """Changes `out`, contexts of a span of positions, by what equations add to them."""
+    """Changes `out`, contexts of a span of positions: adds what equations add to them."""
     at = np.searchsorted(offsets.positions, first)
     while at < len(offsets.positions) and offsets.positions[at] < last:
         row = offsets.positions[at] - first
@@ -150,12 +151,17 @@ def _add_offsets(offsets: Offsets, first: int, last: int, out: Floats) -> None:
 
 @kernel
 def _spread(
-    text: Text, half: int, span: tuple[int, int], desk: Desk, slots: Ids, alpha: Floats
+    text: TextArrays,
+    half: int,
+    span: tuple[int, int],
+    scratch: PartScratch,
+    slots: Ids,
+    alpha: Floats,
 ) -> None:
-    """Changes `alpha`, gradients in the words' slots, by those of the contexts of a span.
+    """Changes `alpha`, gradients in the slots of words: adds those of the contexts of a span.
 
-    A word's gradient is the sum over the window around it, as far as the span reaches. The
-    desk's contexts and their gradients are used up.
+    The gradient of a word is the sum over the window around it, within the span. The contexts in
+    scratch and their gradients are overwritten.
     """
     low, high = span
     K = alpha.shape[1]
@@ -165,15 +171,15 @@ def _spread(
         end = min(high, last)
         if end > low:
             size = end - low + 4 * half
-            padded = desk.by_context
-            if end - low < high - span[0]:  # more than one article: a copy with room around it
-                padded = desk.rows
-                given = desk.by_context[2 * half + low - span[0] : 2 * half + end - span[0]]
+            padded = scratch.by_context
+            if end - low < high - span[0]:  # more than one article: copy, with room around it
+                padded = scratch.rows
+                given = scratch.by_context[2 * half + low - span[0] : 2 * half + end - span[0]]
                 padded[2 * half : size - 2 * half] = given
             padded[: 2 * half] = 0.0
             padded[size - 2 * half : size] = 0.0
-            out = desk.context[: size - 2 * half]
-            _around(padded[:size], half, 1, desk.sums, out)
+            out = scratch.context[: size - 2 * half]
+            _around(padded[:size], half, 1, scratch.sums, out)
             for position in range(max(first, low - half), min(last, end + half)):
                 total, found = alpha[slots[text.tokens[position]]], out[position - (low - half)]
                 for k in range(K):
@@ -184,7 +190,7 @@ def _spread(
 
 @kernel
 def _take_slots(words: Ids, slots: Ids, taken: Ids, count: int) -> int:
-    """Changes `slots` and `taken`: a slot for each word that has none. How many are taken."""
+    """Changes `slots` and `taken`: a slot for each new word. Returns how many are taken."""
     for word in words:
         if slots[word] < 0:
             slots[word] = count
@@ -195,9 +201,15 @@ def _take_slots(words: Ids, slots: Ids, taken: Ids, count: int) -> int:
 
 @kernel
 def _open_share(
-    text: Text, half: int, span: tuple[int, int], zeros: Ids, slots: Ids, sheet: Sheet, at: int
+    text: TextArrays,
+    half: int,
+    span: tuple[int, int],
+    zeros: Ids,
+    slots: Ids,
+    sheet: Sheet,
+    at: int,
 ) -> int:
-    """Changes `slots` and a share's rows of `sheet`: blank rows for its words. How many."""
+    """Changes `slots` and the rows of a share in `sheet`: empty rows for its words. How many."""
     around = text.tokens[max(0, span[0] - half) : min(span[1] + half, len(text.tokens))]
     taken = sheet.words[at]
     near = _take_slots(around, slots, taken, 0)
@@ -212,10 +224,10 @@ def _open_share(
 
 @kernel
 def _block_gradients(
-    rho: Floats, words: Ids, zeros: Ids, context: Floats, b: Block, slots: Ids, total: Floats,
-    by_context: Floats, by_zero: Floats,
+    rho: Floats, words: Ids, zeros: Ids, context: Floats, b: BlockScratch, slots: Ids,
+    total: Floats, by_context: Floats, by_zero: Floats,
 ) -> None:  # fmt: skip
-    """Changes `total`, gradients of rho in the words' slots, and `by_context`."""
+    """Changes `total`, gradients of rho in the slots of words, and `by_context`."""
     K, chance = rho.shape[1], b.chance[: len(words)]
     np.dot(chance.T, context, by_zero)
     for z in range(len(zeros)):
@@ -234,16 +246,16 @@ def _block_gradients(
 
 @kernel
 def words_forward(
-    vectors: Vectors, text: Text, rule: Settings, sheet: Sheet,
+    vectors: Vectors, text: TextArrays, rule: LoopSettings, sheet: Sheet,
     bounds: tuple[int, int, int, int, int], slots: Ids, losses: NDArray[np.float64], learn: bool,
 ) -> None:  # fmt: skip
-    """Changes `losses` of the shares between two bounds and, to learn, their rows of `sheet`.
+    """Changes `losses` of the shares within bounds and, if `learn`, their rows of `sheet`.
 
-    `slots` [V] says which row of a share's sheet is a word's, and is -1 between calls.
+    `slots` [V] is the row of each word in the sheet of a share, and -1 between calls.
     """
     start, low, high, share, part = bounds  # of the batch; of this call; positions in each
     K, half, n, size = vectors.rho.shape[1], rule.half, rule.negatives, rule.block
-    desk, b = _desk(part, half, n, K), block_scratch(size, n, K)
+    scratch, b = _part_scratch(part, half, n, K), block_scratch(size, n, K)
     zeros = np.empty((share // size, n), np.int32)
     for begin in range(low, high, share):
         end, at = min(begin + share, high), (begin - start) // share
@@ -254,25 +266,28 @@ def words_forward(
             count = _open_share(text, half, (begin, end), zero, slots, sheet, at)
         for first in range(begin, end, part):
             last = min(first + part, end)
-            _contexts(vectors.alpha, text, half, (first, last), desk)
-            _add_offsets(text.offsets, first, last, desk.context)
+            _contexts(vectors.alpha, text, half, (first, last), scratch)
+            _add_offsets(text.offsets, first, last, scratch.context)
             for left in range(first, last, size):
                 right, block = min(left + size, last), (left - begin) // size
                 if block + 1 < len(zero):
                     for row in zero[block + 1]:
                         prefetch(vectors.rho, row)
-                words, context = text.tokens[left:right], desk.context[left - first : right - first]
+                words, context = (
+                    text.tokens[left:right],
+                    scratch.context[left - first : right - first],
+                )
                 losses[(left - start) // size] = score_block(
                     vectors.rho, words, zero[block], context, rule.zero_weight, b
                 )
                 if learn:
-                    out = desk.by_context[2 * half + left - first : 2 * half + right - first]
+                    out = scratch.by_context[2 * half + left - first : 2 * half + right - first]
                     _block_gradients(
                         vectors.rho, words, zero[block], context, b, slots, sheet.rho[at], out,
-                        desk.by_zero,
+                        scratch.by_zero,
                     )  # fmt: skip
             if learn and rule.learn_alpha:
-                _spread(text, half, (first, last), desk, slots, sheet.alpha[at])
+                _spread(text, half, (first, last), scratch, slots, sheet.alpha[at])
         for slot in range(count):
             slots[sheet.words[at, slot]] = -1
 
@@ -282,7 +297,7 @@ def apply_words(
     vectors: Vectors, groups: Groups, span: tuple[int, int], sheet: Sheet, rate: np.float32,
     learn_alpha: bool,
 ) -> None:  # fmt: skip
-    """Changes touched rows, and `sheet`, where the gradients of each are added up."""
+    """Changes touched rows, and `sheet`, in which the gradients of each are summed."""
     K = vectors.rho.shape[1]
     rho, alpha, near = sheet.rho.reshape(-1, K), sheet.alpha.reshape(-1, K), sheet.near.reshape(-1)
     last = groups.starts[span[1]]

@@ -21,6 +21,8 @@ from eqemb.library.rows import EQUATION_COLUMNS, JSON_COLUMNS, Record
 #: Version of the stored records. Increased whenever their content changes, or the rule by which two
 #: equations are of one type. The index, which is computed from records, has its own version.
 RECORDS_FORMAT = 2
+#: The name that stands for every article, whatever its collection.
+ALL = "all"
 
 _SCHEMA = """
 CREATE TABLE sources (
@@ -558,6 +560,42 @@ class Records:
         """Return the id of a unit; None where the library does not have it."""
         query = "SELECT id FROM units WHERE unit = ?"
         return next((int(key) for (key,) in self.rows(query, unit)), None)
+
+    # ------------------------------------------------------------ training data
+
+    def collections(self) -> dict[str, int]:
+        """Articles of each collection, by name; those without a collection are not listed."""
+        query = (
+            "SELECT collection, COUNT(*) FROM sources WHERE status != 'skipped'"
+            " GROUP BY collection ORDER BY collection"
+        )
+        return {name: int(count) for name, count in self.rows(query) if name}
+
+    def texts(self, collection: str = ALL) -> Iterator[tuple[int, str, str, str]]:
+        """Id, name, collection and text of the articles of a collection, in order."""
+        query = (
+            "SELECT s.id, s.name, collection, text FROM sources s JOIN articles a ON a.id = s.id"
+            " WHERE (?1 = 'all' OR s.collection = ?1) ORDER BY s.id"
+        )
+        return ((int(key), *row) for key, *row in self.rows(query, collection))
+
+    def article_types(self, key: int) -> Iterator[tuple[int, bool | None, str, list[int]]]:
+        """Ordinal, whether numbered, canonical form and unit ids of an article's equations."""
+        query = (
+            "SELECT ordinal, numbered, canonical, units FROM equations e JOIN types t"
+            " ON t.id = e.type WHERE article = ? ORDER BY ordinal"
+        )
+        for ordinal, numbered, canonical, units in self.rows(query, key):
+            is_numbered = None if numbered is None else bool(numbered)
+            yield ordinal, is_numbered, canonical, array("i", units).tolist()
+
+    def near_duplicates(self, collection: str = ALL) -> Iterator[tuple[str, int]]:
+        """Name and cluster of sources that are near-duplicates of others, in order."""
+        query = (
+            "SELECT name, cluster FROM sources s WHERE cluster IS NOT NULL"
+            " AND (?1 = 'all' OR s.collection = ?1) ORDER BY id"
+        )
+        return ((name, int(cluster)) for name, cluster in self.rows(query, collection))
 
 
 def open_records(path: Path) -> Records:

@@ -1,15 +1,19 @@
 """Models that learn vectors for words, equations and units.
 
-Each name is loaded when it is first used: importing one model costs nothing for the others.
+Each class is imported when it is first used; `registry` lists them all.
 """
 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from eqemb.models import registry
+
 if TYPE_CHECKING:
     from eqemb.models.baselines import Cbow, ParagraphVectors
     from eqemb.models.bernoulli import BernoulliEmbeddings
-    from eqemb.models.eqemb import EqEmb, EqEmbH, EqEmbU
+    from eqemb.models.eqemb import EqEmb
+    from eqemb.models.eqemb_h import EqEmbH
+    from eqemb.models.eqemb_u import EqEmbU
     from eqemb.models.glove import GloVe
 
 __all__ = [
@@ -22,20 +26,13 @@ __all__ = [
     "ParagraphVectors",
 ]
 
-_MODULES = {
-    "BernoulliEmbeddings": "bernoulli",
-    "Cbow": "baselines",
-    "EqEmb": "eqemb",
-    "EqEmbH": "eqemb",
-    "EqEmbU": "eqemb",
-    "GloVe": "glove",
-    "ParagraphVectors": "baselines",
-}
+#: Class -> the module of this package that has it.
+_CLASS_MODULES = {entry.class_name: entry.module for entry in registry.MODELS.values()}
 
 
 def __getattr__(name: str) -> Any:
-    if name in _MODULES:
-        return getattr(import_module(f"eqemb.models.{_MODULES[name]}"), name)
+    if name in _CLASS_MODULES:
+        return getattr(import_module(f"eqemb.models.{_CLASS_MODULES[name]}"), name)
     raise AttributeError(f"module 'eqemb.models' has no attribute {name!r}")
 
 

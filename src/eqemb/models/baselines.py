@@ -1,16 +1,16 @@
 """gensim's CBOW and PV-DM as eqemb's models: the baselines of the paper's table.
 
-gensim is the extra `baselines`. Its vectors of context (syn0, and of paragraphs) are kept as alpha,
-those of the word (syn1neg) as rho; a word held out wherever it stands has zeros for both.
+The extra `baselines` installs gensim. Its context vectors (syn0, and those of paragraphs) are
+stored as alpha, its word vectors (syn1neg) as rho. A word held out everywhere has zeros.
 
-- The same bytes for a second run, hence one worker: gensim's workers write into each other's rows.
-  `threads` is ignored.
-- gensim's rate falls in a line over all iterations, so `iterations` are made, no less, and the last
-  is kept. Runs are short: `resume` trains again from the start, to the same bytes.
-- gensim leaves out what comes after 10,000 words of a text, and says nothing. Longer ones are cut
-  there exactly; windows end at a cut, as at the end of an article.
-- Texts are handed over as lists. gensim's reader of files (`corpus_file`) fills batches of 10,000
-  words beyond the brim and spills the rest.
+- gensim runs with one worker, because its workers write into each other's rows: a second run then
+  gives the same bytes. `threads` is ignored.
+- gensim's learning rate decays linearly over all iterations, so all `iterations` are run, and the
+  last one is kept. Runs are short: `resume` trains again from the start, to the same bytes.
+- gensim silently ignores what follows the first 10,000 words of a text. Longer texts are split
+  there; windows end at a split, as at the end of an article.
+- Texts are passed as lists, because gensim's reader of files (`corpus_file`) overfills its batches
+  of 10,000 words and drops the rest.
 """
 
 import math
@@ -23,23 +23,24 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from eqemb.corpus.checks import check_flag
 from eqemb.corpus.corpus import Corpus, Ids, Pointers
-from eqemb.corpus.split import VALIDATION, Split, Stream, contexts, training_stream
+from eqemb.corpus.split import VALIDATION, Split, TrainingStream, contexts, training_stream
 from eqemb.errors import UsageError
 from eqemb.kernels.arrays import Floats
 from eqemb.models import features, likelihood
-from eqemb.models.bernoulli import PROGRAM, Estimate, Job, Model, context_sum
-from eqemb.models.checkpoint import Watch
+from eqemb.models.base import PROGRAM_MEMORY, Model, TrainingEstimate, TrainingJob, context_sum
+from eqemb.models.checkpoint import EarlyStopping
 from eqemb.models.glove import context_mean
 
-CUT = 10_000  # words of a text that gensim reads
+LONGEST_TEXT = 10_000  # words of a text that gensim reads
 LAST_RATE = 0.0001  # gensim's min_alpha
 PROBED = 100_000  # words
-EACH_WORD = 500  # bytes of a word in gensim's vocabulary, as it says itself
+EACH_WORD = 500  # bytes of a word in gensim's vocabulary, by its own estimate
 
 
-class Paragraph(NamedTuple):
-    """What gensim takes for a document."""
+class TaggedParagraph(NamedTuple):
+    """A document as gensim expects it."""
 
     words: list[str]
     tags: list[int]
@@ -56,17 +57,17 @@ NO_TAGS = Tags(np.zeros(1, np.int64), np.empty(0, np.int64))
 
 
 class Texts:
-    """Texts of a stream as gensim reads them: lists of words, once for each iteration."""
+    """The texts of a stream as gensim reads them: lists of words, once for each iteration."""
 
     def __init__(self, tokens: Ids, edges: Pointers, tags: Tags = NO_TAGS) -> None:
-        """`edges` are where texts begin and where the last one ends; `tags` are of paragraphs."""
+        """`edges` are the starts of texts and the end of the last; `tags` belong to paragraphs."""
         self.tokens, self.edges, self.tags = tokens, edges, tags
-        parts = -(-np.diff(edges) // CUT)  # none of a text without a word
+        parts = -(-np.diff(edges) // LONGEST_TEXT)  # none for a text without words
         self._text = np.repeat(np.arange(len(parts)), parts)
         nth = np.arange(len(self._text)) - np.repeat(np.cumsum(parts) - parts, parts)
-        self._starts = edges[self._text] + CUT * nth
-        self._ends = np.minimum(self._starts + CUT, edges[self._text + 1])
-        # one object for each word, however often it stands there
+        self._starts = edges[self._text] + LONGEST_TEXT * nth
+        self._ends = np.minimum(self._starts + LONGEST_TEXT, edges[self._text + 1])
+        # one object for each word, however often it occurs
         size = int(tokens.max(initial=-1)) + 1
         self.names = np.array([str(token) for token in range(size)], object)
 
@@ -78,33 +79,39 @@ class Texts:
             words = self.names[self.tokens[start:end]].tolist()
             if len(self.tags.ids):
                 own = slice(*self.tags.starts[text : text + 2])
-                yield Paragraph(words, self.tags.ids[own].tolist())
+                yield TaggedParagraph(words, self.tags.ids[own].tolist())
             else:
                 yield words
 
     def first(self, words: int) -> "Texts":
-        """The first texts, up to so many words or a little more."""
+        """The first texts, with at least so many words."""
         last = int(np.searchsorted(self.edges, min(words, int(self.edges[-1]))))
         return Texts(self.tokens, self.edges[: last + 1], self.tags)
 
 
 @dataclass(kw_only=True)
 class Gensim(Model):
-    """What both share: settings, training, scores."""
+    """What both baselines share: settings, training, scores.
 
-    judged: ClassVar[str] = "words"
-    patience: ClassVar[int] = 1  # type: ignore[misc]  # nothing stops early: no setting here
+    Args:
+        negatives: Words drawn as negatives for each word.
+        mean: Whether a context is the mean of its vectors (gensim's default) or their sum.
+
+    """
+
+    monitored: ClassVar[str] = "words"
+    patience: ClassVar[int] = 1  # type: ignore[misc]  # nothing stops early, so it is no setting
 
     negatives: int = 10
     mean: bool = True
-    """Whether a context is the mean of its vectors, as by gensim's defaults, or their sum."""
 
     def _check(self) -> None:
         super()._check()
+        check_flag("mean", self.mean)
         if find_spec("gensim") is None:
             raise UsageError(f"{self.name} needs gensim: pip install 'eqemb[baselines]'")
 
-    def estimate(self, corpus: Corpus, *, threads: int = 1, probe: bool = True) -> Estimate:
+    def estimate(self, corpus: Corpus, *, threads: int = 1, probe: bool = True) -> TrainingEstimate:
         """What training will need; `probe` times an iteration over the first 100,000 words."""
         del threads
         texts = self._texts(corpus, training_stream(corpus))
@@ -117,40 +124,40 @@ class Gensim(Model):
             made.train(some, total_examples=len(some), epochs=1)
             each = (perf_counter() - start) / int(some.edges[-1])
             seconds = self.iterations * each * words
-        memory = PROGRAM + 3 * texts.tokens.nbytes + EACH_WORD * len(texts.names)
+        memory = PROGRAM_MEMORY + 3 * texts.tokens.nbytes + EACH_WORD * len(texts.names)
         memory += 2 * 4 * numbers  # in gensim and here
-        return Estimate(words, numbers, memory, seconds)
+        return TrainingEstimate(words, numbers, memory, seconds)
 
-    def _learn(self, job: Job) -> dict[str, NDArray[Any]]:
+    def _train(self, job: TrainingJob) -> dict[str, NDArray[Any]]:
         from gensim.models.callbacks import CallbackAny2Vec
 
         texts = self._texts(job.corpus, job.stream)
         made = self._made(job.seed)
         made.build_vocab(texts)
-        watch = job.attempt.watches[self.judged] = Watch([])
+        watch = job.run.watches[self.monitored] = EarlyStopping([])
         start = perf_counter()
 
         def after(_: object, made: Any) -> None:
             nonlocal start
             watch.iteration += 1
-            score = self._judge(job, self._arrays(made, job.corpus, texts))
+            score = self._validate(job, self._arrays(made, job.corpus, texts))
             watch.best = -math.inf if score is None else score
             seconds = perf_counter() - start
-            job.attempt.history.append({
+            job.run.history.append({
                 "stage": "words", "iteration": watch.iteration, "loss": {},
-                "positions": len(texts.tokens), "best": {self.judged: watch.iteration},
-                "validation": {self.judged: score},
+                "positions": len(texts.tokens), "best": {self.monitored: watch.iteration},
+                "validation": {self.monitored: score},
                 "seconds": round(seconds, 4),
             })  # fmt: skip
             if job.callback is not None:
                 job.callback(watch.iteration, seconds, math.nan, score)
             start = perf_counter()
 
-        told = type("Told", (CallbackAny2Vec,), {"on_epoch_end": after})()
-        made.train(texts, total_examples=len(texts), epochs=self.iterations, callbacks=[told])
+        callback = type("AfterIteration", (CallbackAny2Vec,), {"on_epoch_end": after})()
+        made.train(texts, total_examples=len(texts), epochs=self.iterations, callbacks=[callback])
         return self._arrays(made, job.corpus, texts)
 
-    def _judge(self, job: Job, arrays: dict[str, NDArray[Any]]) -> float | None:
+    def _validate(self, job: TrainingJob, arrays: dict[str, NDArray[Any]]) -> float | None:
         """The validation score of arrays."""
         if job.split is None or not job.split.of(VALIDATION).any():
             return None
@@ -158,8 +165,8 @@ class Gensim(Model):
 
     def score(
         self, corpus: Corpus, split: Split, part: int, *, words: int | None = None
-    ) -> likelihood.Scored:
-        """Scores of held-out words: W - 1 words and the equation, or `words` words alone."""
+    ) -> likelihood.HeldOutScores:
+        """Score held-out words, given W - 1 words and the equation, or `words` words alone."""
         self.check_data(corpus, split)
         return self._score(self._fitted().arrays, corpus, split, part, words)
 
@@ -170,7 +177,7 @@ class Gensim(Model):
         split: Split,
         part: int,
         words: int | None = None,
-    ) -> likelihood.Scored:
+    ) -> likelihood.HeldOutScores:
         chosen, alpha = split.of(part), arrays["alpha_words"]
         found = contexts(corpus, split, self.window - 1 if words is None else words)[chosen]
         if words is None and "alpha_equations" in arrays:
@@ -181,7 +188,7 @@ class Gensim(Model):
         return likelihood.score(rho, split.words[chosen], split.negatives[chosen], context)
 
     def _shared(self, seed: int) -> dict[str, Any]:
-        """Settings in gensim's words."""
+        """The settings by gensim's names."""
         return {
             "vector_size": self.dim,
             "window": self.window // 2,  # on each side
@@ -197,27 +204,31 @@ class Gensim(Model):
         }
 
     def _made(self, seed: int) -> Any:
-        """An untrained model of gensim's."""
+        """An untrained gensim model."""
         raise NotImplementedError
 
-    def _texts(self, corpus: Corpus, stream: Stream) -> Texts:
-        """What it reads."""
+    def _texts(self, corpus: Corpus, stream: TrainingStream) -> Texts:
+        """The texts that it reads."""
         raise NotImplementedError
 
     def _rows(self, corpus: Corpus, texts: Texts) -> int:
-        """How many vectors are learned."""
+        """The number of vectors that are learned."""
         raise NotImplementedError
 
     def _arrays(self, made: Any, corpus: Corpus, texts: Texts) -> dict[str, NDArray[Any]]:
-        """Vectors by our numbers: gensim numbers words by how often they occur."""
+        """Vectors in the order of the corpus; gensim orders words by frequency."""
         raise NotImplementedError
 
 
 @dataclass(kw_only=True)
 class Cbow(Gensim):
-    """word2vec's CBOW, with every equation a word of the stream as in the paper's table.
+    """CBOW (word2vec), with every equation as a word of the text, as in the paper's table.
 
     A word is scored by syn1neg . the mean (or sum) of syn0 over its context.
+
+    Example:
+        Cbow(dim=50, negatives=5).fit(corpus, split)
+
     """
 
     name: ClassVar[str] = "cbow"
@@ -230,7 +241,7 @@ class Cbow(Gensim):
 
         return Word2Vec(**self._shared(seed), sg=0, cbow_mean=int(self.mean))
 
-    def _texts(self, corpus: Corpus, stream: Stream) -> Texts:
+    def _texts(self, corpus: Corpus, stream: TrainingStream) -> Texts:
         if self.equations == "tokens":
             stream = features.with_tokens(stream, len(corpus.words), len(corpus.forms))
         return Texts(stream.tokens, stream.starts)
@@ -254,17 +265,25 @@ class Cbow(Gensim):
 
 @dataclass(kw_only=True)
 class ParagraphVectors(Gensim):
-    """PV-DM: each equation and the words around it are a paragraph, the text between is others.
+    """PV-DM: each equation and the words around it are a paragraph, as is the text between.
 
-    A word belongs to its nearest equation, the earlier of two, where that is within E/2 words;
-    equations without a word between them share a paragraph, which then has several vectors. Types
-    that repeat share theirs; an equation that is nearest to no word has zeros. Vectors of the text
-    between equations are not kept. In training windows end with the paragraph; a held-out word is
-    scored by syn1neg . the mean (or sum) of the W - 1 words around it and of its equation.
+    A word belongs to its nearest equation (the earlier of two) if that is within E/2 words.
+    Equations without a word between them share a paragraph, which then has several vectors.
+    Occurrences of a type share its vector; an equation that is nearest to no word has zeros. The
+    vectors of the text between equations are discarded. In training windows end with the
+    paragraph. A held-out word is scored by syn1neg . the mean (or sum) of the W - 1 words around it
+    and of its equation.
+
+    Args:
+        equation_window: E, the number of context words of an equation.
+
+    Example:
+        ParagraphVectors(equation_window=8).fit(corpus, split)
+
     """
 
     name: ClassVar[str] = "pv-dm"
-    equations: ClassVar[str] = "ignored"  # type: ignore[misc]  # they are paragraphs: no setting
+    equations: ClassVar[str] = "ignored"  # type: ignore[misc]  # they are paragraphs, so it is no setting
 
     equation_window: int = 16
 
@@ -279,7 +298,7 @@ class ParagraphVectors(Gensim):
 
         return Doc2Vec(**self._shared(seed), dm=1, dm_mean=int(self.mean))
 
-    def _texts(self, corpus: Corpus, stream: Stream) -> Texts:
+    def _texts(self, corpus: Corpus, stream: TrainingStream) -> Texts:
         return Texts(stream.tokens, *paragraphs(stream, len(corpus.forms), self.equation_window))
 
     def _rows(self, corpus: Corpus, texts: Texts) -> int:
@@ -293,17 +312,19 @@ class ParagraphVectors(Gensim):
         return arrays | {"alpha_equations": vectors}
 
 
-def paragraphs(stream: Stream, types: int, window: int) -> tuple[Pointers, Tags]:
-    """Where paragraphs begin, and their tags: types of equations, or a number after all types."""
+def paragraphs(stream: TrainingStream, types: int, window: int) -> tuple[Pointers, Tags]:
+    """The starts of paragraphs and their tags: types of equations, or numbers after all types."""
     owner = _nearest(stream, window // 2)
     edges = np.unique(np.r_[stream.starts, np.flatnonzero(np.diff(owner)) + 1])
     return edges, _tags(stream, types, owner[edges[:-1]])
 
 
-def _nearest(stream: Stream, half: int) -> Pointers:
-    """The occurrence each word belongs to, the first of its place; -1 where all are too far."""
+def _nearest(stream: TrainingStream, half: int) -> Pointers:
+    """The occurrence of each word, the first at its place; -1 if all are too far away."""
     article = np.repeat(np.arange(len(stream.starts) - 1), np.diff(stream.starts))
-    word = np.arange(len(article)) + article  # the end of an article is not where the next begins
+    word = (
+        np.arange(len(article)) + article
+    )  # so that the end of an article differs from the start of the next
     owners = np.r_[-1, stream.equation_articles, -1]
     place = stream.equation_positions + stream.equation_articles
     place = np.r_[-1, place, len(article) + len(stream.starts)]
@@ -315,8 +336,8 @@ def _nearest(stream: Stream, half: int) -> Pointers:
     return np.where(np.minimum(back, ahead) <= half, nearest, -1)
 
 
-def _tags(stream: Stream, types: int, owner: Pointers) -> Tags:
-    """The types at the place of each paragraph's first equation; -1 is a paragraph without."""
+def _tags(stream: TrainingStream, types: int, owner: Pointers) -> Tags:
+    """The types at the place of the first equation of each paragraph; owner -1 has none."""
     places = np.c_[stream.equation_articles, stream.equation_positions]
     _, first, together = np.unique(places, axis=0, return_index=True, return_counts=True)
     sizes = np.zeros(len(places), np.int64)
@@ -328,12 +349,12 @@ def _tags(stream: Stream, types: int, owner: Pointers) -> Tags:
     pairs = np.r_[
         np.c_[np.repeat(own, sizes), found], np.c_[others, types + np.arange(len(others))]
     ]
-    pairs = np.unique(pairs, axis=0)  # a type twice in one place counts once
+    pairs = np.unique(pairs, axis=0)  # a type that occurs twice at one place counts once
     return Tags(np.searchsorted(pairs[:, 0], np.arange(len(owner) + 1)), pairs[:, 1])
 
 
 def _sides(made: Any, size: int) -> dict[str, Floats]:
-    """Both matrices of gensim's model, in rows of ours."""
+    """Both matrices of a gensim model, in the row order of the corpus."""
     rows = [int(key) for key in made.wv.index_to_key]
     found = {}
     for side, array in (("rho", made.syn1neg), ("alpha", made.wv.vectors)):

@@ -1,40 +1,36 @@
-"""Bernoulli embeddings, and what every model shares: settings, `fit`, scores.
+"""Bernoulli embeddings: words given the words around them. The models of equations extend it."""
 
-After each iteration the validation words of the split are scored; training stops when the score
-no longer improves and keeps the best iteration. Without a split every iteration is made and the
-last is kept. The models of equations, `models`, build on this one.
-"""
-
-import ctypes
-import functools
-import importlib
 import math
-import platform
 import warnings
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
-from dataclasses import dataclass, fields, replace
-from importlib.util import find_spec
-from pathlib import Path
+from contextlib import contextmanager
+from dataclasses import dataclass, fields
 from time import perf_counter
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from eqemb.corpus.corpus import Corpus, Ids
-from eqemb.corpus.split import VALIDATION, Split, Stream, contexts, training_stream
-from eqemb.errors import EqembError, UsageError
+from eqemb.corpus.checks import check_choice, check_flag, check_integer, check_number
+from eqemb.corpus.corpus import Corpus
+from eqemb.corpus.split import VALIDATION, Split, contexts
 from eqemb.kernels import draws
-from eqemb.kernels.arrays import Floats, Rule, Text, Vectors
+from eqemb.kernels.arrays import Floats, Rule, TextArrays, Vectors
 from eqemb.models import features, likelihood
-from eqemb.models.checkpoint import Attempt, Callback, Watch
-from eqemb.models.embeddings import Embeddings
-from eqemb.storage import array_file
+from eqemb.models.base import (
+    PROGRAM_MEMORY,
+    Model,
+    TrainingEstimate,
+    TrainingJob,
+    context_sum,
+)
+from eqemb.models.checkpoint import EarlyStopping
+from eqemb.models.devices import gpu_kernels, gpu_problem
 
-#: What `preset="paper"` sets: the paper's letter, and its authors' code where it is silent.
+#: What `preset="paper"` sets: what the paper says, and what its authors' code does where the paper
+#: says nothing.
 PAPER: dict[str, Any] = {
-    "block": 1,  # every position draws its own zeros
+    "block": 1,  # every position draws its own negatives
     "zero_weight": "sum",
     "negatives": 20,
     "batch": 5000,
@@ -46,313 +42,116 @@ PAPER: dict[str, Any] = {
     "unit_window": 4,
     "passes": "two",
 }
-WORDS, EQUATIONS, UNITS = 1, 2, 3  # passes, in the draws
-_MOST = {"dim": 10_000, "negatives": 1000, "window": 1000}
-_READINGS = {"softmax": likelihood.predictive, "logistic": likelihood.logistic}
+#: Numbers of the passes in the random draws.
+WORD_PASS, EQUATION_PASS, UNIT_PASS = 1, 2, 3
+#: Settings that say where a model is trained, not what.
+_MACHINE = ("device", "deterministic", "memory")
 _LARGE = 2_000_000  # words
-_BATCHES = {"cuda": 262_144}  # the largest of their own accord; elsewhere 16,384
-_DEVICES = ("auto", "cpu", "cuda", "torch", "reference")
-MACHINE = ("device", "deterministic", "memory")  # settings that say where, and not what
-PROGRAM = 200_000_000  # bytes of Python, NumPy, SciPy and numba before any data
-
-
-class Estimate(NamedTuple):
-    """What training will need, said beforehand."""
-
-    words: int
-    """Positions of one iteration of the first pass."""
-    parameters: int
-    memory: int
-    """Bytes at the peak."""
-    seconds: float | None
-    """At most, where nothing stops training early; None where it was not timed."""
-    device: str = "cpu"
-
-
-@dataclass
-class Job:
-    """Everything one call of `fit` carries about."""
-
-    corpus: Corpus
-    split: Split | None
-    seed: int
-    threads: int
-    callback: Callback | None
-    stream: Stream
-    kernels: Any
-    """A module of steps, or an object with the same ones."""
-    attempt: Attempt
-
-    def key(self, pass_: int, iteration: int) -> int:
-        """The draws of an iteration."""
-        return draws.key(self.seed, pass_, iteration)
-
-
-@dataclass(kw_only=True)
-class Model:
-    """What every model shares: settings that are checked, `fit`, and what is left of it."""
-
-    name: ClassVar[str]
-    judged: ClassVar[str]
-    """The watch whose score is the model's."""
-
-    dim: int = 100
-    window: int = 4
-    iterations: int = 20
-    """At most, in each pass."""
-    patience: int = 2
-    """Iterations without a better validation score after which training stops."""
-    rate: float | str = 0.05
-    reading: str = "softmax"
-    """The reading of the validation score that training stops by, "softmax" or "logistic"."""
-    equations: str = "ignored"
-
-    def __post_init__(self) -> None:
-        self._check()
-
-    @property
-    def title(self) -> str:
-        """Its name on the command line."""
-        return self.name
-
-    def _check(self) -> None:
-        for name in ("dim", "negatives", "iterations", "patience", "batch", "block"):
-            value = getattr(self, name, 1)
-            if name in ("batch", "block") and value == "auto":
-                continue
-            if not isinstance(value, int) or not 1 <= value <= _MOST.get(name, value):
-                limit = f" to {_MOST[name]:,}" if name in _MOST else " on"
-                raise UsageError(f"{name}={value!r}: must be a whole number from 1{limit}")
-        for name in ("window", "equation_window", "unit_window"):
-            value = getattr(self, name, 2)
-            if value < 2 or value % 2 or value > _MOST["window"]:
-                raise UsageError(
-                    f"{name}={value}: must be even, half before and half after, and no more than"
-                    f" {_MOST['window']:,}"
-                )
-        for name in ("rate", "equation_rate", "rho_rate"):
-            value = getattr(self, name, 1.0)
-            if name == "rate" and value == "auto" and isinstance(self, BernoulliEmbeddings):
-                continue
-            if isinstance(value, str) or not 0 < value < math.inf:
-                raise UsageError(f"{name}={value}: must be a number above 0")
-        if self.reading not in _READINGS:
-            raise UsageError(f"reading={self.reading!r}: say 'softmax' or 'logistic'")
-        if self.equations not in ("ignored", "tokens"):
-            raise UsageError(f"equations={self.equations!r}: say 'ignored' or 'tokens'")
-
-    def get_params(self, deep: bool = True) -> dict[str, Any]:  # noqa: FBT001, FBT002
-        """The settings, as scikit-learn asks for them."""
-        del deep
-        return {entry.name: getattr(self, entry.name) for entry in fields(self)}
-
-    def set_params(self, **settings: Any) -> Self:
-        """Change settings, checked together."""
-        checked = replace(self, **settings)
-        for entry in fields(self):  # a preset changes more than its name
-            setattr(self, entry.name, getattr(checked, entry.name))
-        return self
-
-    def fit(
-        self,
-        corpus: Corpus,
-        split: Split | None = None,
-        *,
-        seed: int = 0,
-        threads: int = 1,
-        callback: Callback | None = None,
-        checkpoint: Path | None = None,
-        resume: bool = False,
-        device: str | None = None,
-    ) -> Self:
-        """Train; the same bytes for any number of threads, and after kills with `resume`.
-
-        `callback(iteration, seconds, loss, validation)` is called after each iteration. `device`
-        stands in for the model's own.
-        """
-        self.check(corpus)
-        with self._on(device), np.errstate(all="ignore"):
-            config = self._config(corpus, split, seed)
-            job = Job(
-                corpus,
-                split,
-                seed,
-                threads,
-                callback,
-                training_stream(corpus, split),
-                self._kernels(device),
-                Attempt.start(config["identity"], checkpoint, resume=resume),
-            )
-            self.history_ = job.attempt.history  # grows while training
-            self.embeddings_ = self._embeddings(job, config, self._learn(job))
-        self.embeddings_.check()
-        return self
-
-    def check_data(self, corpus: Corpus, split: Split) -> None:
-        """Refuse to score on a corpus that this model was not trained on."""
-        split.check(corpus)
-        if self._fitted().config["corpus"] != corpus.sha256:
-            raise UsageError("this model was trained on another corpus: score it on its own")
-
-    def check(self, corpus: Corpus) -> None:
-        """Refuse a corpus that this model cannot learn from."""
-        if not len(corpus.tokens):
-            raise UsageError(
-                "the corpus has no words: lower min_count and top, or read more articles"
-            )
-
-    def _on(self, device: str | None) -> AbstractContextManager[None]:
-        """For a while the same settings on another device, where that is one of them."""
-        del device
-        return nullcontext()
-
-    def _kernels(self, device: str | None = None) -> Any:
-        """The steps of a device."""
-        try:
-            return importlib.import_module(f"eqemb.kernels.{device or 'cpu'}")
-        except ModuleNotFoundError as error:
-            if error.name != "numba":
-                raise
-            raise UsageError("processors train by numba: pip install numba") from None
-
-    def _config(self, corpus: Corpus, split: Split | None, seed: int) -> dict[str, Any]:
-        made = {
-            "model": self.title,
-            "settings": self.described(),
-            "seed": seed,
-            "corpus": corpus.sha256,
-            "split": split.sha256 if split else None,
-        }
-        return made | {"identity": array_file.content_hash(made, {})}
-
-    def identity(self, corpus: Corpus, split: Split | None, seed: int) -> str:
-        """The hash of all that decides what `fit` will make."""
-        return str(self._config(corpus, split, seed)["identity"])
-
-    def described(self) -> dict[str, Any]:
-        """The settings as they are saved."""
-        return self.get_params()
-
-    def _embeddings(
-        self, job: Job, config: dict[str, Any], arrays: dict[str, NDArray[Any]]
-    ) -> Embeddings:
-        keys = {"words": job.corpus.words, "equations": job.corpus.forms, "units": job.corpus.units}
-        have = {name.rsplit("_", 1)[1] for name in arrays}
-        best = {
-            name: watch.iteration
-            for name, watch in job.attempt.watches.items()
-            if not name.startswith("done ")
-        }
-        score = job.attempt.watches[self.judged].best
-        validation = score if job.split is not None and math.isfinite(score) else None
-        return Embeddings(
-            config | {"best": best, "validation": validation},
-            arrays,
-            {kind: names for kind, names in keys.items() if kind in have},
-            job.attempt.history,
-            {
-                "threads": job.threads,
-                "machine": platform.machine(),
-                "numpy": np.__version__,
-                "device": getattr(job.kernels, "name", "cpu"),
-            },
-        )
-
-    def estimate(self, corpus: Corpus, *, threads: int = 1, probe: bool = True) -> Estimate:
-        """What training on a corpus will need; `probe` times a little of it."""
-        raise NotImplementedError
-
-    def score(
-        self, corpus: Corpus, split: Split, part: int, *, words: int | None = None
-    ) -> likelihood.Scored:
-        """Scores of held-out words: W - 1 words and the equation, or `words` words alone."""
-        raise NotImplementedError
-
-    def _learn(self, job: Job) -> dict[str, NDArray[Any]]:
-        """Train; the arrays of the trained thing."""
-        raise NotImplementedError
-
-    def _mean(self, scored: likelihood.Scored) -> float:
-        """The validation score in the reading that training stops by."""
-        return float(_READINGS[self.reading](scored).mean())
-
-    def _fitted(self) -> Embeddings:
-        if not hasattr(self, "embeddings_"):
-            raise UsageError(f"this {self.name} has not been trained: call fit first")
-        return self.embeddings_
+_LARGEST_BATCH = {"cuda": 262_144}  # of "auto"; on other devices 16,384
+_TEST_DEVICES = ("torch", "reference")  # slow, and the same arithmetic as the others
 
 
 @dataclass(kw_only=True)
 class BernoulliEmbeddings(Model):
     """b-emb: words given the words around them, b_w = sigma(rho . sum of alpha).
 
-    `equations="tokens"` makes every equation a word of the stream, as the paper's baseline.
-    `preset="paper"` sets what `PAPER` lists.
+    With `equations="tokens"` every equation is a word of the text: the paper's baseline.
+
+    Args:
+        rate: The learning rate of Adagrad; "auto" = 0.1 / sqrt(window), since wider contexts have
+            larger sums.
+        negatives: Words drawn as negatives (zeros) for each block of positions.
+        zero_weight: The weight of a negative: "sum" = 1, "mean" = 1 / negatives, or a number.
+        batch: Words that see the same parameters; "auto" = a 256th of the text, from 1,024 to
+            16,384, on a GPU up to 262,144.
+        block: Words that share negatives; "auto" = 64, in texts under two million words
+            256 / window.
+        init: Vectors start at init * N(0, 1) / dim.
+        preset: "paper" sets what `PAPER` lists, except for settings that are passed as well: an
+            explicit argument wins over the preset.
+        device: "cpu", "cuda" or "auto", a GPU if there is one that works.
+        deterministic: Whether a GPU gives the same bytes each time, as a CPU does; slower.
+        memory: Bytes of a GPU's memory that texts and contexts may take; else half of what is
+            free.
+
+    Example:
+        BernoulliEmbeddings(dim=50, window=8).fit(corpus, split)
+
     """
 
     name: ClassVar[str] = "b-emb"
-    judged: ClassVar[str] = "words"
+    monitored: ClassVar[str] = "words"
+    automatic: ClassVar[tuple[str, ...]] = ("rate",)
 
     rate: float | str = "auto"
-    """Of Adagrad's steps; "auto" = 0.1 / sqrt(window), since wider contexts have larger sums."""
     negatives: int = 20
     zero_weight: float | str = 0.15
-    """The weight of a drawn zero: "sum" = 1, "mean" = 1 / negatives, or a number."""
     batch: int | str = "auto"
-    """Words that see the same parameters; "auto" = a 256th of the text, from 1,024 to 16,384, on
-    a GPU to 262,144."""
     block: int | str = "auto"
-    """Words that share zeros; "auto" = 64, in texts of under two million words 256 / window."""
     init: float = 1.0
-    """Vectors start at init * N(0, 1) / dim."""
     preset: str = ""
     device: str = "auto"
-    """What trains: "cpu", "cuda", or "auto", a GPU where there is one."""
     deterministic: bool = False
-    """Whether a GPU shall give the same bytes each time, as a CPU does; it is slower then."""
     memory: int | None = None
-    """Bytes of a GPU's memory that texts and contexts may take; else half of what is free."""
+
+    def __new__(cls, **settings: object) -> Self:
+        """Remember which settings were passed: a preset does not change those."""
+        made = super().__new__(cls)
+        made.__dict__["_passed"] = frozenset(settings)
+        return made
 
     def __post_init__(self) -> None:
-        if self.preset not in ("", "paper"):
-            raise UsageError(f"preset={self.preset!r}: there is only 'paper'")
-        for entry in fields(self) if self.preset else ():
-            value, wanted = getattr(self, entry.name), PAPER.get(entry.name)
-            if wanted is None:
-                continue
-            if value not in (entry.default, wanted):
-                raise UsageError(f"preset 'paper' has {entry.name}={wanted}: leave one of them out")
-            setattr(self, entry.name, wanted)
+        check_choice("preset", self.preset, ("paper", ""))
+        if self.preset:
+            for entry in fields(self):
+                if entry.name in PAPER and entry.name not in self.__dict__["_passed"]:
+                    setattr(self, entry.name, PAPER[entry.name])
         super().__post_init__()
+
+    def set_params(self, **settings: Any) -> Self:
+        """Change settings; a new preset sets those that were never passed."""
+        passed: frozenset[str] = self.__dict__["_passed"]
+        if "preset" in settings:
+            kept = {name: value for name, value in self.get_params().items() if name in passed}
+            for name, value in type(self)(**(kept | settings)).get_params().items():
+                setattr(self, name, value)
+        else:
+            super().set_params(**settings)
+        self.__dict__["_passed"] = passed | frozenset(settings)
+        return self
 
     def _check(self) -> None:
         super()._check()
-        if self.weight < 0:
-            raise UsageError(f"zero_weight={self.zero_weight}: must be no less than 0")
-        if self.device not in _DEVICES:
-            raise UsageError(f"device={self.device!r}: say 'auto', 'cpu' or 'cuda'")
-        if self.memory is not None and self.memory < 1:
-            raise UsageError(f"memory={self.memory}: must be some bytes")
+        if isinstance(self.zero_weight, str):
+            check_choice("zero_weight", self.zero_weight, ("sum", "mean"), "a number")
+        else:
+            check_number("zero_weight", self.zero_weight)
+        check_number("init", self.init)
+        if self.device not in _TEST_DEVICES:
+            check_choice("device", self.device, ("auto", "cpu", "cuda"))
+        check_flag("deterministic", self.deterministic)
+        if self.memory is not None:
+            check_integer("memory", self.memory)
 
-    def described(self) -> dict[str, Any]:
-        """The settings as they are saved; where it was trained only if that changed the result."""
-        made = {name: value for name, value in self.get_params().items() if name not in MACHINE}
-        if self.place in ("cuda", "torch"):
-            made |= {"device": self.place, "deterministic": self.deterministic}
+    def saved_settings(self) -> dict[str, Any]:
+        """The settings as config.json has them; the device only if it changed the result."""
+        made = {name: value for name, value in self.get_params().items() if name not in _MACHINE}
+        if self.resolved_device in ("cuda", "torch"):
+            made |= {"device": self.resolved_device, "deterministic": self.deterministic}
         return made
 
     @property
-    def place(self) -> str:
-        """The device that "auto" comes to."""
+    def resolved_device(self) -> str:
+        """The device, with "auto" resolved."""
         if self.device == "auto":
-            return "cuda" if _no_gpu() is None else "cpu"
+            return "cuda" if gpu_problem() is None else "cpu"
         return self.device
 
-    def settled(self) -> str:
-        """The device that trains, which is there: what is missing is said in a sentence."""
+    def check_device(self) -> str:
+        """The device that will train; one that does not work is refused."""
         if self.device != "cpu":
             self._kernels()
-        return self.place
+        return self.resolved_device
 
     @contextmanager
     def _on(self, device: str | None) -> Iterator[None]:
@@ -364,86 +163,85 @@ class BernoulliEmbeddings(Model):
             self.device = before
 
     def _kernels(self, device: str | None = None) -> Any:
-        place = device or self.place
+        place = device or self.resolved_device
         if place not in ("cuda", "torch"):
-            if self.device == "auto" and _no_gpu():
-                warnings.warn(f"{_no_gpu()}; the CPU trains instead", RuntimeWarning, stacklevel=3)
+            if self.device == "auto" and (problem := gpu_problem()):
+                warnings.warn(f"{problem}; training on the CPU", RuntimeWarning, stacklevel=3)
             return super()._kernels(place)
         where = "cuda" if place == "cuda" else "cpu"
-        return _gpu_kernels()(where, deterministic=self.deterministic, memory=self.memory)
+        return gpu_kernels()(where, deterministic=self.deterministic, memory=self.memory)
 
     @property
-    def title(self) -> str:
+    def registry_name(self) -> str:
         """Without equations it is a model of words alone."""
         return "words" if self.name == "b-emb" and self.equations == "ignored" else self.name
 
     @property
-    def weight(self) -> float:
-        """The weight of a zero as a number."""
+    def negative_weight(self) -> float:
+        """The weight of a negative as a number."""
         if isinstance(self.zero_weight, str):
-            named = {"sum": 1.0, "mean": 1.0 / self.negatives}
-            if self.zero_weight not in named:
-                raise UsageError(f"zero_weight={self.zero_weight!r}: say 'sum', 'mean' or a number")
-            return named[self.zero_weight]
+            return {"sum": 1.0, "mean": 1.0 / self.negatives}[self.zero_weight]
         return float(self.zero_weight)
 
-    def estimate(self, corpus: Corpus, *, threads: int = 1, probe: bool = True) -> Estimate:
+    @property
+    def learning_rate(self) -> float:
+        """The rate as a number."""
+        return 0.1 / math.sqrt(self.window) if isinstance(self.rate, str) else self.rate
+
+    def estimate(self, corpus: Corpus, *, threads: int = 1, probe: bool = True) -> TrainingEstimate:
         """What training on a corpus will need; `probe` times a few batches of the first pass."""
         first, second = self._rows(corpus)
         words, K = len(corpus.tokens), self.dim
-        # vectors, their sums and the best iteration's; a pass lets go of the sums of the one before
+        # vectors, their sums and those of the best iteration; a pass frees the sums of the last
         vectors = 4 * K * max(6 * first, 4 * first + 6 * second)
         texts = 2 * corpus.tokens.nbytes + sum(map(len, corpus.words))
         scratch = 4 * K * self._batch(words) * 4 * 2
         entries, work = self._second_pass(corpus)
-        near = 60 * entries  # an entry's bag and position, and their sorting
+        near = 60 * entries  # the bag and position of an entry, and sorting them
         seconds = None
         if probe:
             seconds = self.iterations * self._probe(corpus, threads) * (words + work)
-        memory = PROGRAM + vectors + texts + scratch + near
-        place = self.place
+        memory = PROGRAM_MEMORY + vectors + texts + scratch + near
+        place = self.resolved_device
         device = self._kernels().name if place in ("cuda", "torch") else place
-        return Estimate(words, 2 * K * (first + second), memory, seconds, device)
+        return TrainingEstimate(words, 2 * K * (first + second), memory, seconds, device)
 
     def _rows(self, corpus: Corpus) -> tuple[int, int]:
-        """Rows of the matrices learned in the first pass and in the second."""
+        """Rows of the matrices that the first and the second pass learn."""
         tokens = len(corpus.forms) if self.equations == "tokens" else 0
         return len(corpus.words) + tokens, 0
 
     def _second_pass(self, corpus: Corpus) -> tuple[int, float]:
-        """Entries of contexts in the second pass; an iteration's work, in words of the first."""
+        """Entries of contexts in the second pass, and the work of an iteration in words."""
         del corpus
         return 0, 0.0
 
     def _probe(self, corpus: Corpus, threads: int) -> float:
-        """Seconds per word of the first pass, on vectors that are thrown away."""
+        """Seconds per word of the first pass, measured on vectors that are discarded."""
         kernels, size = self._kernels(), len(corpus.words)
         rho, alpha = (features.initial(0, which, size, self.dim, self.init) for which in (0, 1))
         vectors = Vectors(rho, alpha, np.zeros_like(rho), np.zeros_like(rho))
-        text = Text(corpus.tokens, corpus.starts, draws.noise_table(corpus.counts))
-        rule = self.rule(0, self.step, len(corpus.tokens))
+        text = TextArrays(corpus.tokens, corpus.starts, draws.noise_table(corpus.counts))
+        rule = self.rule(0, self.learning_rate, len(corpus.tokens))
         end = min(len(corpus.tokens), 16 * rule.batch)
         kernels.words_update(vectors, text, rule, (0, min(end, rule.batch)), threads)  # compile
         start = perf_counter()
         kernels.words_update(vectors, text, rule, (0, end), threads)
         return (perf_counter() - start) / end
 
-    @property
-    def step(self) -> float:
-        """The rate as a number."""
-        return 0.1 / math.sqrt(self.window) if isinstance(self.rate, str) else self.rate
-
-    def _rule(self, job: Job, pass_: int, iteration: int, rate: float | None = None) -> Rule:
+    def _rule(
+        self, job: TrainingJob, pass_: int, iteration: int, rate: float | None = None
+    ) -> Rule:
         key = job.key(pass_, iteration)
-        return self.rule(key, self.step if rate is None else rate, len(job.stream.tokens))
+        return self.rule(key, self.learning_rate if rate is None else rate, len(job.stream.tokens))
 
     def rule(self, key: int, rate: float, size: int) -> Rule:
-        """How a step over a text of so many words is made."""
+        """The parameters of a training step over a text of `size` words."""
         shape = self.window, self.negatives, self._block(size), self._batch(size)
-        return Rule(*shape, self.weight, rate, key)
+        return Rule(*shape, self.negative_weight, rate, key)
 
     def _block(self, size: int) -> int:
-        """Sharing zeros is fast, and costs small texts with wide windows much of their score."""
+        """Shared negatives are fast, but lower the scores of small texts with wide windows."""
         if isinstance(self.block, str):
             return 64 if size > _LARGE else min(64, max(8, 256 // self.window))
         return self.block
@@ -452,46 +250,43 @@ class BernoulliEmbeddings(Model):
         """Whole blocks; small texts need many steps, large ones fewer visits to each row."""
         batch = self.batch
         if isinstance(batch, str):
-            batch = min(_BATCHES.get(self.place, 16_384), max(1024, size // 256))
+            batch = min(_LARGEST_BATCH.get(self.resolved_device, 16_384), max(1024, size // 256))
         block = self._block(size)
         return max(block, batch // block * block)
 
-    def _learn(self, job: Job) -> dict[str, NDArray[Any]]:
-        """Both passes; the arrays of the trained thing."""
-        words = self._learn_words(job)
+    def _train(self, job: TrainingJob) -> dict[str, NDArray[Any]]:
+        words = self._train_words(job)
         size = len(job.corpus.words)
         arrays = {"rho_words": words.rho[:size], "alpha_words": words.alpha[:size]}
         if self.equations == "tokens":
             arrays |= {"rho_equations": words.rho[size:], "alpha_equations": words.alpha[size:]}
         return {name: np.ascontiguousarray(array) for name, array in arrays.items()}
 
-    def _learn_words(self, job: Job, alpha: Floats | None = None) -> Vectors:
-        """The first pass; where alpha is given it stays as it is, and rho alone is learned."""
-        attempt, stream, size = job.attempt, job.stream, len(job.corpus.words)
+    def _train_words(self, job: TrainingJob, alpha: Floats | None = None) -> Vectors:
+        """Run the first pass; an alpha that is given stays fixed, and only rho is learned."""
+        run, stream, size = job.run, job.stream, len(job.corpus.words)
         if self.equations == "tokens":
             stream = features.with_tokens(stream, size, len(job.corpus.forms))
             size += len(job.corpus.forms)
-        if not attempt.done("words"):
+        if not run.done("words"):
             made = self._first_vectors(job.seed, size)
             if alpha is not None:
                 made["alpha"] = alpha
-            watch = Watch(["rho", "alpha"] if alpha is None else ["rho"], self.patience)
-            attempt.enter("words", made, {"words": watch})
-            vectors, text = (
-                Vectors(*(attempt.arrays[name] for name in Vectors._fields)),
-                stream.text,
-            )
+            names = ["rho", "alpha"] if alpha is None else ["rho"]
+            run.enter("words", made, {"words": EarlyStopping(names, self.patience)})
+            vectors = Vectors(*(run.arrays[name] for name in Vectors._fields))
+            text = stream.text
 
             def step(iteration: int) -> dict[str, float]:
-                rule = self._rule(job, WORDS, iteration)._replace(learn_alpha=alpha is None)
+                rule = self._rule(job, WORD_PASS, iteration)._replace(learn_alpha=alpha is None)
                 return {"b_w": job.kernels.words_update(vectors, text, rule, None, job.threads)}
 
-            judges = {"words": self._judge_words(job)}
-            attempt.iterate(self.iterations, step, judges, job.callback, len(text.tokens))
-        return fixed(attempt.arrays["rho"], attempt.arrays["alpha"])
+            validate = {"words": self._validate_words(job)}
+            run.iterate(self.iterations, step, validate, job.callback, len(text.tokens))
+        return fixed(run.arrays["rho"], run.arrays["alpha"])
 
     def _first_vectors(self, seed: int, size: int) -> dict[str, NDArray[Any]]:
-        """Where the first pass starts: `Vectors` by name."""
+        """The initial `Vectors` of the first pass, by name."""
         made: dict[str, NDArray[Any]] = {
             side: features.initial(seed, which, size, self.dim, self.init)
             for which, side in enumerate(("rho", "alpha"))
@@ -499,28 +294,28 @@ class BernoulliEmbeddings(Model):
         sums = {f"{side}_sum": np.zeros((size, self.dim), np.float32) for side in made}
         return made | sums
 
-    def _judge_words(self, job: Job) -> Callable[[], float | None]:
-        """The validation score of the words now in the attempt."""
+    def _validate_words(self, job: TrainingJob) -> Callable[[], float | None]:
+        """A function that returns the validation score of the present vectors of words."""
         if job.split is None or not job.split.of(VALIDATION).any():
             return lambda: None
         split, part = job.split, job.split.of(VALIDATION)
         found = contexts(job.corpus, split, self.window - 1)[part]
         types = split.types[part] + len(job.corpus.words)
 
-        def judge() -> float:
-            rho, alpha = job.attempt.arrays["rho"], job.attempt.arrays["alpha"]
+        def validate() -> float:
+            rho, alpha = job.run.arrays["rho"], job.run.arrays["alpha"]
             context = context_sum(alpha, found)
             if self.equations == "tokens":
                 context += alpha[types]
             scored = likelihood.score(rho, split.words[part], split.negatives[part], context)
             return self._mean(scored)
 
-        return judge
+        return validate
 
     def score(
         self, corpus: Corpus, split: Split, part: int, *, words: int | None = None
-    ) -> likelihood.Scored:
-        """Scores of held-out words: W - 1 words and the equation, or `words` words alone."""
+    ) -> likelihood.HeldOutScores:
+        """Score held-out words, given W - 1 words and the equation, or `words` words alone."""
         self.check_data(corpus, split)
         arrays, chosen = self._fitted().arrays, split.of(part)
         count = self.window - 1 if words is None else words
@@ -531,7 +326,7 @@ class BernoulliEmbeddings(Model):
         return likelihood.score(rho, split.words[chosen], split.negatives[chosen], context)
 
     def _near_vectors(self, corpus: Corpus, split: Split) -> Floats:
-        """What the sampled equation adds to each held-out word's context; [H, K]."""
+        """What the sampled equation adds to the context of each held-out word; [H, K]."""
         del corpus
         if self.equations == "tokens":
             found: Floats = self._fitted().arrays["alpha_equations"][split.types]
@@ -539,52 +334,7 @@ class BernoulliEmbeddings(Model):
         return np.zeros((len(split.types), self.dim), np.float32)
 
 
-@functools.cache
-def _no_gpu() -> str | None:
-    """Why no GPU trains here: "" where there is none, None where one does.
-
-    A small step decides. Where there is no driver, torch is not even imported.
-    """
-    if not any(map(_loads, ("libcuda.so.1", "nvcuda.dll"))) or find_spec("torch") is None:
-        return ""
-    try:
-        kernels = _gpu_kernels()
-        if not importlib.import_module("torch").cuda.is_available():
-            return ""
-        kernels("cuda")
-    except EqembError as error:  # it says what else to say, and we say that
-        return str(error).partition(": train with")[0]
-    return None
-
-
-def _loads(name: str) -> bool:
-    try:
-        ctypes.CDLL(name)
-    except OSError:
-        return False
-    return True
-
-
-def _gpu_kernels() -> Any:
-    """The GPU's back end; torch that is missing or broken is said in a sentence."""
-    if find_spec("torch") is None:
-        raise UsageError("device='cuda' needs torch: pip install 'eqemb[gpu]'")
-    try:
-        return importlib.import_module("eqemb.kernels.gpu").Kernels
-    except (ImportError, OSError, RuntimeError) as error:  # of a library that torch loads
-        said = (str(error).splitlines() or [""])[0]
-        raise UsageError(f"torch cannot be imported ({said}): train with device='cpu'") from None
-
-
 def fixed(rho: Floats, alpha: Floats) -> Vectors:
-    """Vectors that no step will change: they need no sums."""
+    """Vectors that no step changes: they need no sums."""
     none = np.empty((0, rho.shape[1]), np.float32)
     return Vectors(rho, alpha, none, none)
-
-
-def context_sum(alpha: Floats, ids: Ids) -> NDArray[np.float64]:
-    """The summed alpha of each row's words, -1 being none; [H, K]."""
-    total = np.zeros((len(ids), alpha.shape[1]))
-    for column in ids.T:
-        total += np.where(column[:, None] >= 0, alpha[column], 0.0)
-    return total

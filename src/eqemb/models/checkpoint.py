@@ -1,4 +1,7 @@
-"""A training run that can be interrupted: its arrays, its best arrays, how far it has come."""
+"""A training run that can be interrupted: its arrays, its best arrays and its progress.
+
+A run that is killed after any iteration and resumed ends with the same bytes.
+"""
 
 import math
 from collections.abc import Callable, Mapping
@@ -17,10 +20,10 @@ Callback = Callable[[int, float, float, float | None], object]
 
 
 @dataclass
-class Watch:
-    """The best iteration so far of some arrays; stopped once a score no longer improves.
+class EarlyStopping:
+    """Tracks the best iteration of some arrays, and stops when their score no longer improves.
 
-    That is after `patience` iterations in a row that are no better than the best.
+    That is after `patience` iterations without a better score.
     """
 
     names: list[str]
@@ -30,7 +33,7 @@ class Watch:
     stopped: bool = False
 
     def see(self, score: float | None, iteration: int) -> bool:
-        """Take note of a score; whether its arrays are the best so far."""
+        """Record a score; whether its arrays are the best so far."""
         if self.stopped:
             return False
         if score is None or score > self.best:
@@ -42,14 +45,14 @@ class Watch:
 
 
 @dataclass
-class Attempt:
-    """A run: its arrays, its best arrays, how far it has come."""
+class TrainingRun:
+    """The state of a training run."""
 
     identity: str
-    """Of settings, corpus, split and seed: what a checkpoint must agree on."""
+    """The hash of settings, corpus, split and seed, which a checkpoint must match."""
     arrays: dict[str, NDArray[Any]] = field(default_factory=dict)
     best: dict[str, NDArray[Any]] = field(default_factory=dict)
-    watches: dict[str, Watch] = field(default_factory=dict)
+    watches: dict[str, EarlyStopping] = field(default_factory=dict)
     history: list[dict[str, Any]] = field(default_factory=list)
     stage: str = ""
     iteration: int = 0
@@ -57,22 +60,22 @@ class Attempt:
 
     @classmethod
     def start(cls, identity: str, file: Path | None, *, resume: bool) -> Self:
-        """A new run, or the one that a checkpoint holds."""
+        """A new run, or the one of a checkpoint."""
         if not (resume and file and file.exists()):
             return cls(identity, file=file)
         state = array_file.read_metadata(file)
         if state.get("identity") != identity:
             raise UsageError(
                 f"{file} is a checkpoint of other settings, of another device, or of a library that"
-                " has changed since: say the --device it was begun on, train under another name, or"
-                " remove it"
+                " has changed since: pass the --device it was started on, train under another"
+                " name, or remove it"
             )
         kept = {name: np.array(array) for name, array in array_file.map_arrays(file).items()}
         return cls(
             identity,
             {name[4:]: array for name, array in kept.items() if name.startswith("now.")},
             {name[5:]: array for name, array in kept.items() if name.startswith("best.")},
-            {name: Watch(**state["watches"][name]) for name in state["watches"]},
+            {name: EarlyStopping(**state["watches"][name]) for name in state["watches"]},
             state["history"],
             state["stage"],
             state["iteration"],
@@ -80,7 +83,7 @@ class Attempt:
         )
 
     def save(self) -> None:
-        """Write the checkpoint, by rename: after a kill it is the old one or the new one."""
+        """Write the checkpoint atomically."""
         if self.file is None:
             return
         arrays = {f"now.{name}": array for name, array in self.arrays.items()}
@@ -96,11 +99,13 @@ class Attempt:
             array_file.write_arrays(new, arrays, state)
 
     def done(self, stage: str) -> bool:
-        """Whether a stage was finished before."""
+        """Whether a stage is finished."""
         return f"done {stage}" in self.watches
 
-    def enter(self, stage: str, arrays: Mapping[str, Any], watches: Mapping[str, Watch]) -> None:
-        """Begin a stage with its arrays, unless a checkpoint was taken within it."""
+    def enter(
+        self, stage: str, arrays: Mapping[str, Any], watches: Mapping[str, EarlyStopping]
+    ) -> None:
+        """Start a stage with its arrays, unless the run was resumed within it."""
         if self.stage == stage:
             return
         self.stage, self.iteration = stage, 0
@@ -111,16 +116,16 @@ class Attempt:
         self,
         limit: int,
         step: Callable[[int], dict[str, float]],
-        judges: Mapping[str, Callable[[], float | None]],
+        validators: Mapping[str, Callable[[], float | None]],
         callback: Callback | None,
         positions: int,
     ) -> None:
-        """Step and judge until nothing improves; then the best arrays are the arrays.
+        """Step and validate until nothing improves, then restore the best arrays.
 
-        A step over so many positions returns the mean loss of each conditional, a judge a
-        validation score or None; the callback is told the first of both.
+        A step, over `positions` words, returns the mean loss of each conditional; a validator
+        returns a score or None. The callback gets the first of both.
         """
-        watches = [self.watches[name] for name in judges]
+        watches = [self.watches[name] for name in validators]
         while self.iteration < limit and not all(watch.stopped for watch in watches):
             start = perf_counter()
             iteration = self.iteration + 1
@@ -130,12 +135,12 @@ class Attempt:
                 named = second | {"joint": "rate or equation_rate"}
                 setting = named.get(self.stage, "rate")
                 if self.file is not None:
-                    self.file.unlink(missing_ok=True)  # to go on would end here again
+                    self.file.unlink(missing_ok=True)  # resuming would fail again
                 raise EqembError(
-                    f"the loss of {self.stage} is no number any more after iteration {iteration}"
+                    f"the loss of {self.stage} is not finite after iteration {iteration}"
                     f" ({loss}): train with a smaller {setting}"
                 )
-            scores = {name: judge() for name, judge in judges.items()}
+            scores = {name: validate() for name, validate in validators.items()}
             for watch, score in zip(watches, scores.values(), strict=True):
                 if watch.see(score, iteration):
                     self.best |= {name: self.arrays[name].copy() for name in watch.names}
@@ -143,14 +148,14 @@ class Attempt:
             seconds = perf_counter() - start
             row = {"stage": self.stage, "iteration": iteration, "loss": loss}
             row["positions"] = positions
-            row["best"] = {name: self.watches[name].iteration for name in judges}
+            row["best"] = {name: self.watches[name].iteration for name in validators}
             self.history.append(row | {"validation": scores, "seconds": round(seconds, 4)})
             self.save()
             if callback is not None:
                 callback(iteration, seconds, next(iter(loss.values())), next(iter(scores.values())))
         for watch in watches:
             self.arrays |= {name: self.best.pop(name) for name in watch.names if name in self.best}
-        self.watches[f"done {self.stage}"] = Watch([])
+        self.watches[f"done {self.stage}"] = EarlyStopping([])
         for name in [name for name in self.arrays if name.endswith("_sum")]:
             del self.arrays[name]  # of no use to the next pass
         self.save()

@@ -1,11 +1,11 @@
-"""The trained thing, apart from the trainer: vectors with names, kept as a folder.
+"""Trained embeddings, separate from the trainer: named vectors, saved as a folder.
 
     config.json          model, settings, corpus, split, seed, sha256
     arrays.safetensors   rho and alpha of words, equations and units, mapped into memory
     vocabulary.json      words, equations (canonical forms) and units
     history.json         loss and validation of every iteration
-    README.md            a card for people
-    run.json             times and threads: what the hash does not cover
+    README.md            a model card
+    run.json             times and threads, which the hash does not cover
 
 Opens with NumPy alone.
 """
@@ -25,22 +25,21 @@ from eqemb.models import vector_io
 from eqemb.models.vector_io import Exported
 from eqemb.storage import array_file, atomic
 
-FORMAT = "model"
-VERSION = 1
+MODEL_FORMAT = "model"
+MODEL_VERSION = 1
 
 
 Floats = NDArray[np.float32]
 Key = str | int | np.integer[Any]
-#: What `most_similar` is asked about: keys and vectors, alone, several, or with weights.
+#: An item of a query of `most_similar`: a key or a vector, with a weight if it is a tuple.
 Asked = Key | NDArray[Any] | tuple[Key | NDArray[Any], float]
 Several = Key | NDArray[Any] | Iterable[Asked] | None
 
 
 class KeyedVectors:
-    """Vectors by key, in the manner of gensim's: `kind` says whether they are rho or alpha.
+    """Vectors by key, with the interface of gensim's class of the same name.
 
-    What gensim's class answers to these calls, this one answers; a number that is no key is a
-    row. Iterating gives the keys.
+    `kind` is "rho" or "alpha". An int is a row. Iterating yields the keys.
     """
 
     def __init__(self, keys: Sequence[str], vectors: Floats, kind: str) -> None:
@@ -55,7 +54,7 @@ class KeyedVectors:
 
     @property
     def vector_size(self) -> int:
-        """K."""
+        """K, the dimension."""
         return int(self.vectors.shape[1])
 
     def __len__(self) -> int:
@@ -68,7 +67,7 @@ class KeyedVectors:
         return self.get_index(key, -1) >= 0
 
     def __getitem__(self, keys: Key | Iterable[Key]) -> Floats:
-        """The vector of a key, or those of several as rows."""
+        """The vector of a key, or the vectors of several keys as rows."""
         if isinstance(keys, str | int | np.integer):
             return self.get_vector(keys)
         return np.stack([self.get_vector(key) for key in keys])
@@ -82,11 +81,11 @@ class KeyedVectors:
         if row is not None and 0 <= row < len(self):
             return row
         if default is None:
-            raise UnknownKeyError(f"no vector for {key!r}: it is not among the {len(self):,} keys")
+            raise UnknownKeyError(f"no vector for {key!r}: it is not one of the {len(self):,} keys")
         return default
 
     def get_vector(self, key: Key, norm: bool = False) -> Floats:  # noqa: FBT001, FBT002
-        """The vector of a key, not to be changed; with `norm` its length is one."""
+        """The vector of a key, read-only; with `norm`, normalised to length one."""
         row = self.get_index(key)
         found: Floats = self.vectors[row] / self._norms[row] if norm else self.vectors[row]
         found = found.view()
@@ -94,21 +93,21 @@ class KeyedVectors:
         return found
 
     def get_normed_vectors(self) -> Floats:
-        """All vectors with length one."""
+        """All vectors, normalised to length one."""
         return self.vectors / self._norms[:, None]
 
     @cached_property
     def _norms(self) -> Floats:
-        """Lengths; a row of zeros has nearly none, and is near nothing."""
+        """The lengths of vectors; at least 1e-12, so that zeros are similar to nothing."""
         norms: Floats = np.maximum(np.linalg.norm(self.vectors, axis=1), np.float32(1e-12))
         return norms
 
     def similarity(self, w1: Key, w2: Key) -> float:
-        """The cosine of two keys' vectors."""
+        """The cosine similarity of two keys."""
         return float(self.get_vector(w1, norm=True) @ self.get_vector(w2, norm=True))
 
     def distance(self, w1: Key, w2: Key) -> float:
-        """One less the cosine."""
+        """One minus the cosine similarity."""
         return 1 - self.similarity(w1, w2)
 
     @overload
@@ -135,10 +134,10 @@ class KeyedVectors:
         topn: int | None = 10,
         restrict_vocab: int | None = None,
     ) -> list[tuple[str, float]] | Floats:
-        """Keys nearest, by cosine, to the weighted mean of keys (at length one) and vectors.
+        """The keys most similar, by cosine, to the weighted mean of normalised keys and vectors.
 
-        The keys asked about are left out. `topn=None` gives the cosines of all rows instead;
-        `restrict_vocab` looks at so many first rows.
+        The keys of the query are left out. `topn=None` returns the cosines of all rows instead;
+        `restrict_vocab` searches only so many first rows.
         """
         if topn is not None and topn < 1:
             return []
@@ -154,7 +153,7 @@ class KeyedVectors:
     def similar_by_key(
         self, key: Key, topn: int = 10, restrict_vocab: int | None = None
     ) -> list[tuple[str, float]]:
-        """Keys nearest to a key."""
+        """The keys most similar to a key."""
         return self.most_similar([key], topn=topn, restrict_vocab=restrict_vocab)
 
     similar_by_word = similar_by_key
@@ -162,11 +161,11 @@ class KeyedVectors:
     def similar_by_vector(
         self, vector: NDArray[Any], topn: int = 10, restrict_vocab: int | None = None
     ) -> list[tuple[str, float]]:
-        """Keys nearest to a vector."""
+        """The keys most similar to a vector."""
         return self.most_similar([vector], topn=topn, restrict_vocab=restrict_vocab)
 
     def _query(self, positive: list[Asked], negative: list[Asked]) -> tuple[Floats, set[int]]:
-        """The mean of what is asked about, at length one, and the rows that are part of it."""
+        """The normalised mean of a query, and the rows that are part of it."""
         if not positive and not negative:
             raise UsageError("most_similar needs at least one key or vector")
         total, asked = np.zeros(self.vector_size, np.float32), set()
@@ -175,7 +174,9 @@ class KeyedVectors:
             thing, weight = item if isinstance(item, tuple) else (item, sign)
             if isinstance(thing, np.ndarray):
                 if thing.shape != total.shape:
-                    raise UsageError(f"a vector of shape {thing.shape}: say {self.vector_size}")
+                    raise UsageError(
+                        f"a vector must have {self.vector_size} numbers, not shape {thing.shape}"
+                    )
                 total += np.float32(weight) * thing.astype(np.float32)
             else:
                 asked.add(self.get_index(thing))
@@ -193,12 +194,12 @@ def _several(asked: Several) -> list[Asked]:
 
 @dataclass(repr=False, eq=False)
 class Embeddings:
-    """What training leaves: arrays named rho_words, alpha_words, rho_equations, ..."""
+    """The result of training: arrays named rho_words, alpha_words, rho_equations, ..."""
 
     config: dict[str, Any]
     arrays: dict[str, NDArray[Any]]
     keys: dict[str, list[str]]
-    """Of "words", "equations" and "units", as far as the model has them."""
+    """Of "words", "equations" and "units", those that the model has."""
     history: list[dict[str, Any]] = field(default_factory=list)
     run: dict[str, Any] = field(default_factory=dict)
     _views: dict[str, KeyedVectors] = field(
@@ -206,7 +207,7 @@ class Embeddings:
     )
 
     def view(self, kind: str, side: str = "alpha") -> KeyedVectors:
-        """Vectors of words, equations or units; `side` is "rho" or "alpha"."""
+        """The vectors of "words", "equations" or "units"; `side` is "rho" or "alpha"."""
         name = f"{side}_{kind}"
         if name not in self.arrays:
             have = ", ".join(sorted(self.arrays))
@@ -233,7 +234,7 @@ class Embeddings:
 
     @property
     def sha256(self) -> str:
-        """Of settings, vocabulary and arrays; not of times, paths or threads."""
+        """The hash of settings, vocabulary and arrays; not of times, paths or threads."""
         return array_file.content_hash({"config": self.config, "keys": self.keys}, self.arrays)
 
     def export(
@@ -247,7 +248,7 @@ class Embeddings:
     ) -> Exported:
         """Write vectors for other programs: "word2vec", "tsv", "parquet" or "safetensors".
 
-        Keys that a form cannot hold are changed, and counted, as `exports.export` says.
+        Keys that a format cannot represent are changed and counted: see `vector_io.export`.
         """
         view = self.view(kind, side)
         about = {"model": str(self.config.get("model", "")), "kind": kind, "side": side}
@@ -257,13 +258,13 @@ class Embeddings:
         )
 
     def check(self) -> None:
-        """Refuse vectors that are not numbers."""
+        """Refuse vectors that are not finite."""
         for name, array in self.arrays.items():
             if array.dtype.kind == "f" and not np.isfinite(array).all():
-                raise EqembError(f"{name} is no longer finite: train with a smaller rate")
+                raise EqembError(f"{name} is not finite: train with a smaller rate")
 
     def save(self, path: Path | str, *, replace: bool = False) -> None:
-        """Write the folder, whole or not at all."""
+        """Write the folder atomically."""
         self.check()
         with atomic.new_folder(Path(path), replace=replace) as folder:
             array_file.write_arrays(folder / "arrays.safetensors", self.arrays)
@@ -271,14 +272,18 @@ class Embeddings:
             atomic.write_json(folder / "history.json", self.history)
             atomic.write_json(folder / "run.json", self.run)
             (folder / "README.md").write_text(self.card(), encoding="utf-8")
-            head = {"format": f"eqemb {FORMAT}", "version": VERSION, "sha256": self.sha256}
+            head = {
+                "format": f"eqemb {MODEL_FORMAT}",
+                "version": MODEL_VERSION,
+                "sha256": self.sha256,
+            }
             atomic.write_json(folder / "config.json", head | self.config)
 
     @classmethod
     def load(cls, path: Path | str) -> Self:
         """Open a folder; vectors stay on disk until they are used (`verify` reads them all)."""
         path = atomic.find_folder(Path(path))
-        config = atomic.read_json(path / "config.json", FORMAT, VERSION)
+        config = atomic.read_json(path / "config.json", MODEL_FORMAT, MODEL_VERSION)
         for name in ("format", "version", "sha256"):
             config.pop(name)
         read = {
@@ -295,9 +300,9 @@ class Embeddings:
 
     @classmethod
     def verified(cls, path: Path | str) -> Self:
-        """Open a folder and check that it is, to the byte, what was saved."""
+        """Open a folder and check it against the hash that was saved with it."""
         made = cls.load(path)
-        wanted = atomic.read_json(Path(path) / "config.json", FORMAT, VERSION)["sha256"]
+        wanted = atomic.read_json(Path(path) / "config.json", MODEL_FORMAT, MODEL_VERSION)["sha256"]
         if made.sha256 != wanted:
             raise EqembError(f"{path} was changed after it was saved: train it again")
         return made
@@ -307,7 +312,7 @@ class Embeddings:
         return f"<Embeddings of {self.config.get('model', 'model')}: {sizes}>"
 
     def card(self) -> str:
-        """What this model is, for people; the same for the same training on any machine."""
+        """The model card; the same for the same training on any machine."""
         config, words = self.config, self.keys.get("words") or [""]
         counted = [f"{len(keys):,} {kind}" for kind, keys in self.keys.items()]
         sizes = " and ".join(filter(None, [", ".join(counted[:-1]), *counted[-1:]]))
@@ -342,9 +347,9 @@ class Embeddings:
         return "\n\n".join(filter(None, parts)) + "\n"
 
     def _curve(self) -> str:
-        """Loss and validation of every iteration; times are in run.json and history.json."""
+        """Loss and validation of every iteration as a table."""
         if not self.history:
-            return "No history was kept."
+            return "No history was saved."
         lines = ["| pass | iteration | loss | validation |", "|---|---|---|---|"]
         for row in self.history:
             cells = row["stage"], row["iteration"], _shown(row["loss"]), _shown(row["validation"])
@@ -364,20 +369,20 @@ model.export(Path("words.txt"))  # for gensim and others
 ```"""
 
 _LICENCE = """\
-The vectors derive from the papers of the collection, which belong to their authors. eqemb's licence
-covers the program, not the papers: whoever shares these vectors, or the equations and words that
-vocabulary.json lists, sees to it that the licences of the papers allow it."""
+The vectors are derived from the papers of the collection, which belong to their authors. eqemb's
+licence covers the program, not the papers. Before you share these vectors, or the equations and
+words in vocabulary.json, make sure that the licences of the papers allow it."""
 
 
 def _shown(value: Any) -> str:
-    """Numbers with their names, in a cell."""
+    """A value as the text of a table cell."""
     if isinstance(value, Mapping):
         return ", ".join(f"{name} {_shown(entry)}" for name, entry in value.items())
     return f"{value:.4f}" if isinstance(value, float) else "-" if value is None else str(value)
 
 
 def _table(left: str, right: str, rows: Iterable[tuple[str, Any]]) -> str:
-    """Two columns; what is not known has no line."""
+    """A table of two columns; unknown values are left out."""
     known = [(name, value) for name, value in rows if value not in (None, "", "-")]
     lines = [f"| {left} | {right} |", "|---|---|"]
     cells = [(name, str(value).replace("|", "\\|")) for name, value in known]
@@ -391,13 +396,13 @@ def load_words(path: Path) -> Embeddings:
         found.view("words")
         return found
     if not path.exists():
-        raise UsageError(f"no words at {path}: name a model's folder or a file of vectors")
+        raise UsageError(f"no words at {path}: give a model's folder or a file of vectors")
     words, vectors = vector_io.read_word2vec(path)
     return Embeddings({"model": "word vectors"}, {"alpha_words": vectors}, {"words": words})
 
 
 def sparkline(values: Sequence[float]) -> str:
-    """A curve in one line of text."""
+    """A curve as one line of text."""
     low, high = min(values), max(values)
     span = (high - low) or 1.0
     return "".join("▁▂▃▄▅▆▇█"[int(7.999 * (value - low) / span)] for value in values)
@@ -412,6 +417,6 @@ def _flat(settings: Mapping[str, Any]) -> Iterable[tuple[str, Any]]:
 
 
 def own_model(generation: Path) -> Embeddings | None:
-    """The model that was learned for a generation, None where it has none."""
+    """The model of a generation, None if it has none."""
     place = generation / "model"
     return Embeddings.load(place) if place.is_dir() else None

@@ -1,7 +1,6 @@
-"""What training is made of besides kernels: the second pass's arrays, best iterations, resuming.
+"""The arrays that kernels read in the second pass, and initial vectors.
 
-`near` and `contexts` turn a stream and the ids of its equations into what kernels read. An
-`Attempt` is a run that can be killed after any iteration and go on with the same bytes.
+`near` and `contexts` turn a stream and the ids of its equations into what kernels read.
 """
 
 from typing import NamedTuple
@@ -11,56 +10,25 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from eqemb.corpus.corpus import Ids, Pointers
-from eqemb.corpus.split import Stream
-from eqemb.formula.tree import unit_type
+from eqemb.corpus.split import TrainingStream
 from eqemb.kernels import draws
-from eqemb.kernels.arrays import Contexts, Floats, Near, Offsets, Text
-
-
-class Bags(NamedTuple):
-    """Which rows each equation id is made of, and how they are pooled."""
-
-    starts: Pointers
-    ids: Ids
-    scale: Floats
-    rows: int
+from eqemb.kernels.arrays import Contexts, Floats, Near, Offsets, TextArrays
+from eqemb.models.pooling import Bags, pool_bags
 
 
 class Members(NamedTuple):
-    """What stands in the context of words near an equation."""
+    """What an equation adds to the context of the words near it."""
 
     bags: Bags
-    ids: Ids  # [O, m], bags of each occurrence
-    articles: Ids | None = None  # [articles], a bag of each, in the context of all its words
-    owners: Pointers | None = None  # [O], the article of each occurrence, where articles have bags
-
-
-def joined(parts: list[Bags]) -> Bags:
-    """Several kinds of bags as one: the rows and bags of each come after those before it."""
-    starts, ids, at, rows = [np.zeros(1, np.int64)], [], 0, 0
-    for part in parts:
-        starts.append(part.starts[1:] + at)
-        ids.append(part.ids + np.int32(rows))
-        at, rows = at + int(part.starts[-1]), rows + part.rows
-    scale = np.concatenate([part.scale for part in parts])
-    return Bags(np.concatenate(starts), np.concatenate(ids), scale, rows)
-
-
-def single(size: int) -> Bags:
-    """Every equation id has one row of its own."""
-    ids = np.arange(size, dtype=np.int32)
-    return Bags(np.arange(size + 1), ids, np.ones(size, np.float32), size)
-
-
-def pooled(starts: Pointers, ids: Ids, rows: int, pooling: str) -> Bags:
-    """Equations as bags of units: their sum, mean, or sum over the root of their number."""
-    size = np.maximum(np.diff(starts), 1).astype(np.float64)
-    scale = size ** {"sum": 0.0, "mean": -1.0, "root": -0.5}[pooling]
-    return Bags(starts, ids, scale.astype(np.float32), rows)
+    ids: Ids  # [O, m], the bags of each occurrence
+    articles: Ids | None = (
+        None  # [articles], the bag of each article, in the context of all its words
+    )
+    owners: Pointers | None = None  # [O], the article of each occurrence, if articles have bags
 
 
 def shuffled(starts: Pointers, ids: Ids, seed: int) -> tuple[Pointers, Ids]:
-    """Units permuted over equations: each equation gets the whole bag of another."""
+    """Units permuted over equations: each equation gets the bag of another one."""
     drawn = draws.bits(draws.key(seed, 201, 0), np.arange(len(starts) - 1), 1)[:, 0]
     order = np.argsort(drawn, kind="stable")
     sizes = np.diff(starts)[order]
@@ -71,23 +39,8 @@ def shuffled(starts: Pointers, ids: Ids, seed: int) -> tuple[Pointers, Ids]:
     )
 
 
-def unit_types(units: list[str]) -> tuple[list[str], Ids]:
-    """The types of units, in order of their first unit, and the type of each unit."""
-    found: dict[str, int] = {}
-    ids = [found.setdefault(unit_type(unit), len(found)) for unit in units]
-    return list(found), np.array(ids, np.int32)
-
-
-def pool(rows: Floats, bags: Bags) -> Floats:
-    """The vector of every equation id, as it enters a word's context; [ids, K]."""
-    shape = (len(bags.scale), len(rows))
-    which = csr_array((np.ones(len(bags.ids)), bags.ids, bags.starts), shape=shape)
-    total: NDArray[np.float64] = which @ rows.astype(np.float64)
-    return (total * bags.scale[:, None]).astype(np.float32)
-
-
 def offsets(vectors: Floats, near: Near, span: tuple[int, int]) -> Offsets:
-    """What the equations near words of a span add to their contexts, given every id's vector."""
+    """What equations add to the contexts of a span of words, given the vector of every id."""
     first, last = np.searchsorted(near.positions, span)
     starts = near.starts[first : last + 1]
     ids = near.types[starts[0] : starts[-1]]
@@ -97,16 +50,16 @@ def offsets(vectors: Floats, near: Near, span: tuple[int, int]) -> Offsets:
 
 
 def added(rows: Floats, members: Members, occurrences: Pointers) -> Floats:
-    """What occurrences of equations add to a word's context; [H, K]."""
-    vectors = pool(rows, members.bags)
+    """What occurrences of equations add to the context of a word; [H, K]."""
+    vectors = pool_bags(rows, members.bags)
     total: Floats = vectors[members.ids[occurrences]].sum(axis=1)
     if members.articles is not None and members.owners is not None:
         total = total + vectors[members.articles[members.owners[occurrences]]]
     return total
 
 
-def _reach(stream: Stream, window: int) -> tuple[Pointers, NDArray[np.bool_]]:
-    """Positions of the window's words around each occurrence, and which exist; [O, E]."""
+def _reach(stream: TrainingStream, window: int) -> tuple[Pointers, NDArray[np.bool_]]:
+    """The positions of the window around each occurrence, and which of them exist; [O, E]."""
     half = window // 2
     found = stream.equation_positions[:, None] + np.arange(-half, half)[None, :]
     article = stream.equation_articles
@@ -114,10 +67,10 @@ def _reach(stream: Stream, window: int) -> tuple[Pointers, NDArray[np.bool_]]:
     return found, (found >= low) & (found < high)
 
 
-def near(stream: Stream, members: Members, window: int) -> Near:
-    """Words with an equation among the E/2 words before or after it, and those equations.
+def near(stream: TrainingStream, members: Members, window: int) -> Near:
+    """The positions within E/2 words of an equation, and those equations.
 
-    Where articles have bags, every word has that of its own article too.
+    If articles have bags, every word also has that of its own article.
     """
     bags = members.bags
     found, inside = _reach(stream, window)
@@ -127,14 +80,14 @@ def near(stream: Stream, members: Members, window: int) -> Near:
     if members.articles is not None:
         own = np.repeat(members.articles, np.diff(stream.starts))
         where, which = np.r_[where, np.arange(len(own))], np.r_[which, own]
-    order = np.argsort(where, kind="stable")  # occurrences stay in order
+    order = np.argsort(where, kind="stable")  # keeps occurrences in order
     positions, counts = np.unique(where, return_counts=True)
     starts = np.cumsum(np.r_[0, counts]).astype(np.int64)
     types = which[order].astype(np.int32)
     return Near(positions, starts, types, bags.starts, bags.ids, bags.scale)
 
 
-def context_sums(alpha: Floats, stream: Stream, window: int) -> Floats:
+def context_sums(alpha: Floats, stream: TrainingStream, window: int) -> Floats:
     """Sum over c_m of alpha, for every occurrence; [O, K]."""
     found, inside = _reach(stream, window)
     total = np.zeros((len(found), alpha.shape[1]), np.float32)
@@ -145,7 +98,7 @@ def context_sums(alpha: Floats, stream: Stream, window: int) -> Floats:
 
 
 def context_zeros(ids: Ids, count: int, seed: int) -> Pointers:
-    """For each occurrence `count` occurrences of other ids, uniformly; none where all are one."""
+    """For each occurrence `count` random occurrences of other ids; none if there is one id."""
     size = len(ids)
     order = np.argsort(ids, kind="stable")
     first = np.searchsorted(ids[order], ids, side="left")
@@ -158,14 +111,16 @@ def context_zeros(ids: Ids, count: int, seed: int) -> Pointers:
 
 
 def contexts(sums: Floats, ids: Ids, types: int, zeros: Pointers) -> Contexts:
-    """What b_e reads: occurrences sorted by type, with their zeros."""
+    """What b_e reads: occurrences sorted by type, with their negatives."""
     order = np.argsort(ids, kind="stable")
     starts = np.searchsorted(ids[order], np.arange(types + 1))
     return Contexts(sums, starts.astype(np.int64), order, zeros)
 
 
-def unit_texts(stream: Stream, bags: Bags, seed: int, *, hold_out: bool) -> tuple[Text, Text]:
-    """Units of every occurrence as a text for b_u, and a twentieth of types held out of it."""
+def unit_texts(
+    stream: TrainingStream, bags: Bags, seed: int, *, hold_out: bool
+) -> tuple[TextArrays, TextArrays]:
+    """The units of all occurrences as a text for b_u, and a twentieth of types held out of it."""
     sizes = np.diff(bags.starts)
     apart = np.zeros(len(sizes), bool)
     if hold_out:
@@ -179,11 +134,11 @@ def unit_texts(stream: Stream, bags: Bags, seed: int, *, hold_out: bool) -> tupl
         made.append((bags.ids[np.repeat(bags.starts[types], sizes[types]) + at], starts))
     counts = np.bincount(made[0][0], minlength=bags.rows)
     noise = draws.noise_table(np.maximum(counts, 1))
-    return Text(*made[0], noise), Text(*made[1], noise)
+    return TextArrays(*made[0], noise), TextArrays(*made[1], noise)
 
 
-def with_tokens(stream: Stream, words: int, types: int) -> Stream:
-    """The stream with every equation as a word of its own, numbered after the words."""
+def with_tokens(stream: TrainingStream, words: int, types: int) -> TrainingStream:
+    """The stream with every equation as a word, numbered after the words."""
     tokens = np.insert(
         stream.tokens, stream.equation_positions, words + stream.equation_types
     ).astype(np.int32)
@@ -195,6 +150,6 @@ def with_tokens(stream: Stream, words: int, types: int) -> Stream:
 
 
 def initial(seed: int, which: int, size: int, dim: int, scale: float) -> Floats:
-    """Normal numbers times scale / K; a function of (seed, which) alone."""
+    """Normal numbers times scale / K; depends only on (seed, which)."""
     random = np.random.default_rng([seed % 2**63, which])
     return (random.standard_normal((size, dim)) * (scale / dim)).astype(np.float32)

@@ -1,10 +1,10 @@
-"""Vectors for equations that were not there when a model was trained.
+"""Fold in: vectors for equations that were not in the training data of a model.
 
-All that was learned stays as it is. A bare equation is the mean of its units (EqEmb-U); a unit
-that the model never met backs off to its type, V!x to any variable. An equation among words
-(EqEmb) takes the same steps that training took, on its own context words alone and against the
-same kind of zeros. Deterministic, and an approximation: in training, words around one equation
-also see its neighbours change. `benchmarks/foldin.py` prints what that costs.
+The model does not change. A bare equation is pooled from its units (EqEmb-U); a unit that the model
+does not have backs off to its type, V!x to any variable. An equation among words (EqEmb) takes the
+same steps as in training, on its own context words and against negatives of the same kind. The
+result is deterministic and an approximation, because in training the neighbours of an equation
+change as well. `benchmarks/foldin.py` measures the difference.
 """
 
 from collections.abc import Sequence
@@ -13,19 +13,20 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from eqemb.corpus.corpus import Corpus
-from eqemb.corpus.split import Split, Stream, training_stream
+from eqemb.corpus.split import Split, TrainingStream, training_stream
 from eqemb.errors import UsageError
-from eqemb.formula.tree import unit_type
 from eqemb.kernels import cpu, draws
 from eqemb.kernels.arrays import Contexts, Floats, Rows
 from eqemb.models import features
-from eqemb.models.bernoulli import EQUATIONS, fixed
+from eqemb.models.bernoulli import EQUATION_PASS, fixed
 from eqemb.models.embeddings import Embeddings
-from eqemb.models.eqemb import EqEmb, EqEmbH
+from eqemb.models.eqemb import EqEmb
+from eqemb.models.eqemb_h import EqEmbH
+from eqemb.models.pooling import UnitVectors, equation_pooling, pooling_scale, singleton_bags
 
 
 class Folded(NamedTuple):
-    """Vectors of new equations, in order, and how well their units are known."""
+    """Vectors of new equations, in order, and how many of their units the model has."""
 
     forms: list[str]
     alpha: Floats  # [N, K]
@@ -33,7 +34,7 @@ class Folded(NamedTuple):
     known: int = 0
     backed_off: int = 0
     unknown: int = 0
-    """Units: met in training, taken for any of their type, and of a type never met."""
+    """Units that the model has, that backed off to their type, and whose type it does not have."""
 
 
 def _joined(unit: str | tuple[str, ...]) -> str:
@@ -42,53 +43,36 @@ def _joined(unit: str | tuple[str, ...]) -> str:
 
 
 class Units:
-    """The units of a model, ready to be looked up."""
+    """The units of a model, for equations that were not in its training data."""
 
     def __init__(self, model: Embeddings) -> None:
-        if "alpha_units" not in model.arrays:
-            raise UsageError("this model has no units: fold in with its words, or train eqemb-u")
-        settings = model.config["settings"]
-        # the vectors of EqEmb-U's equations are means however words saw them; EqEmb-H's are not
-        pooling = settings["unit_pooling"] if model.config["model"] == EqEmbH.name else "mean"
-        self._power = {"sum": 0.0, "mean": 1.0, "root": 0.5}[pooling]
-        self.alpha = np.float32(settings.get("unit_weight", 1.0)) * model.arrays["alpha_units"]
-        self.rho = model.arrays.get("rho_units", np.zeros_like(self.alpha))
-        self._rows = model.view("units").key_to_index
-        self._types: dict[str, list[int]] = {}
-        for unit, row in self._rows.items():
-            self._types.setdefault(unit_type(unit), []).append(row)
-        # EqEmb-H: types have vectors too, in the order of their first units
-        weight = np.float32(settings.get("type_weight", 0.0))
-        self._kinds = {
-            kind: weight * vector
-            for kind, vector in zip(self._types, model.arrays.get("alpha_types", ()), strict=False)
-        }
+        self._alpha, self._rho = UnitVectors(model), UnitVectors(model, "rho")
+        self._pooling = equation_pooling(model.config)
 
     def fold(self, equations: Sequence[Sequence[Any]]) -> Folded:
-        """The mean of each equation's units; zero where none is known."""
+        """The vector of each equation, pooled from its units; zero where none is known."""
         equations = [list(map(_joined, units)) for units in equations]
-        made = np.zeros((2, len(equations), self.alpha.shape[1]))
+        alpha, rho = np.zeros((2, len(equations), self._alpha.own.shape[1]))
+        known = unknown = 0
         for index, units in enumerate(equations):
-            found = [rows for rows in map(self._find, units) if rows]
-            for rows in found:  # a unit that backs off is the mean of its type
-                made[0, index] += self.alpha[rows].astype(np.float64).mean(axis=0)
-                made[1, index] += self.rho[rows].astype(np.float64).mean(axis=0)
-            made[:, index] *= max(1, len(found)) ** -self._power
-            kinds = [self._kinds[kind] for kind in map(unit_type, units) if kind in self._kinds]
-            made[0, index] += np.sum(kinds, axis=0) * max(1, len(kinds)) ** -self._power
-        alpha, rho = made.astype(np.float32)
-        every = [unit for units in equations for unit in units]
-        known = sum(unit in self._rows for unit in every)
-        unknown = sum(not self._find(unit) for unit in every)
-        return Folded([], alpha, rho, known, len(every) - known - unknown, unknown)
-
-    def _find(self, unit: str) -> list[int]:
-        row = self._rows.get(unit)
-        return [row] if row is not None else self._types.get(unit_type(unit), [])
+            found = [self._alpha.find(unit) for unit in units]
+            pairs = [(row, kind) for row, kind in found if kind is not None]
+            for row, kind in pairs:
+                for total, vectors in ((alpha, self._alpha), (rho, self._rho)):
+                    total[index] += vectors.type_means[kind] if row is None else vectors.own[row]
+            scale = float(pooling_scale(len(pairs), self._pooling))
+            kinds = self._alpha.type_vectors[[kind for _, kind in pairs]]
+            alpha[index] = alpha[index] * scale + kinds.sum(axis=0) * scale
+            rho[index] *= scale
+            known += sum(row is not None for row, _ in pairs)
+            unknown += len(units) - len(pairs)
+        backed_off = sum(map(len, equations)) - known - unknown
+        made = alpha.astype(np.float32), rho.astype(np.float32)
+        return Folded([], *made, known, backed_off, unknown)
 
 
 def bare(model: Embeddings, equations: Sequence[Sequence[Any]]) -> Folded:
-    """Equations given by their units alone: a list of `layout(latex).units()`."""
+    """Fold in equations given by their units: a list of `layout(latex).units()`."""
     return Units(model).fold(equations)
 
 
@@ -101,14 +85,16 @@ def among_words(
     new_split: Split | None = None,
     threads: int = 1,
 ) -> Folded:
-    """The new types of `new`, which is `corpus.encode(articles)`, in the words around them.
+    """Fold in the new types of `new`, which is `corpus.encode(articles)`, by the words around.
 
-    `split` is what was held out of the corpus in training, `new_split` what is held out now.
+    `split` was held out of the corpus in training, `new_split` is held out of `new`.
     """
     first = len(corpus.forms)
     forms = new.forms[first:]
     if model.config["corpus"] != corpus.sha256 or new.forms[:first] != corpus.forms:
-        raise UsageError("fold in with the corpus of the model, and articles that it has encoded")
+        raise UsageError(
+            "the corpus is not that of the model: pass its corpus, and corpus.encode(articles)"
+        )
     if "alpha_units" in model.arrays:
         bags = [
             [new.units[unit] for unit in new.unit_ids[new.unit_starts[t] : new.unit_starts[t + 1]]]
@@ -120,7 +106,9 @@ def among_words(
         old, stream = training_stream(corpus, split), training_stream(new, new_split)
         return found._replace(rho=_rho(model, old, stream, first, len(new.forms), threads))
     if "alpha_equations" not in model.arrays or model.config["model"] != EqEmb.name:
-        raise UsageError(f"{model.config['model']} has no equations of its own to fold in")
+        raise UsageError(
+            f"{model.config['model']} cannot fold in equations: use eqemb, eqemb-u or eqemb-h"
+        )
     old, stream = training_stream(corpus, split), training_stream(new, new_split)
     return Folded(
         forms,
@@ -135,19 +123,24 @@ def _settings(model: Embeddings) -> EqEmb:
 
 
 def _alpha(
-    model: Embeddings, old: Stream, stream: Stream, first: int, types: int, threads: int
+    model: Embeddings,
+    old: TrainingStream,
+    stream: TrainingStream,
+    first: int,
+    types: int,
+    threads: int,
 ) -> Floats:
-    """As many steps as training took; the types that were there stay as they are."""
+    """As many steps as in training; known types stay fixed."""
     settings, arrays = _settings(model), model.arrays
     rows = np.zeros((types, settings.dim), np.float32)
     rows[:first] = arrays["alpha_equations"]
     learned = Rows(rows, np.zeros_like(rows))
-    members = features.Members(features.single(types), stream.equation_types[:, None])
+    members = features.Members(singleton_bags(types), stream.equation_types[:, None])
     near = features.near(stream, members, settings.equation_window)
     text = stream.text._replace(noise=draws.noise_table(old.counts))
     words = fixed(np.array(arrays["rho_words"]), np.array(arrays["alpha_words"]))
     for iteration in range(1, model.config["best"]["alpha_e"] + 1):
-        key = draws.key(model.config["seed"], EQUATIONS, iteration)
+        key = draws.key(model.config["seed"], EQUATION_PASS, iteration)
         rule = settings.rule(key, settings.equation_rate, len(old.tokens))
         cpu.bags_update(learned, words, text, near, rule, whole=True, threads=threads)
         rows[:first] = arrays["alpha_equations"]
@@ -155,9 +148,14 @@ def _alpha(
 
 
 def _rho(
-    model: Embeddings, old: Stream, stream: Stream, first: int, types: int, threads: int
+    model: Embeddings,
+    old: TrainingStream,
+    stream: TrainingStream,
+    first: int,
+    types: int,
+    threads: int,
 ) -> Floats:
-    """Against contexts of the equations that were there."""
+    """Steps against the contexts of known equations."""
     settings, alpha = _settings(model), np.array(model.arrays["alpha_words"])
     window = settings.equation_window
     sums = np.concatenate([features.context_sums(alpha, part, window) for part in (old, stream)])
@@ -173,7 +171,7 @@ def _rho(
     made = np.zeros((types - first, settings.dim), np.float32)
     learned = Rows(made, np.zeros_like(made))
     for iteration in range(1, model.config["best"]["rho_e"] + 1):
-        key = draws.key(model.config["seed"], EQUATIONS, iteration)
+        key = draws.key(model.config["seed"], EQUATION_PASS, iteration)
         rule = settings.rule(key, settings.rho_rate, len(old.tokens))
         cpu.contexts_update(learned, contexts, rule, threads)
     return made

@@ -1,8 +1,8 @@
-"""GloVe: vectors whose products are the logarithms of how often words stand together.
+"""GloVe: vectors whose products approximate the logarithms of co-occurrences.
 
     J = sum over pairs of f(x_ij) (w_i . w~_j + b_i + b~_j - log x_ij)^2 / 2
 
-w is kept as rho and w~ as alpha. The same bytes for any number of threads: `docs/training.md`.
+w is stored as rho and w~ as alpha. The bytes do not depend on the number of threads.
 """
 
 import importlib
@@ -14,47 +14,53 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from eqemb.corpus.checks import check_flag, check_number
 from eqemb.corpus.corpus import Corpus, Ids
-from eqemb.corpus.split import VALIDATION, Split, Stream, contexts, training_stream
-from eqemb.errors import UsageError
+from eqemb.corpus.split import VALIDATION, Split, TrainingStream, contexts, training_stream
 from eqemb.kernels import draws
 from eqemb.kernels.arrays import GRID, Biased, Floats, PairRule
 from eqemb.models import features, likelihood
-from eqemb.models.bernoulli import PROGRAM, Estimate, Job, Model, context_sum
-from eqemb.models.checkpoint import Watch
+from eqemb.models.base import PROGRAM_MEMORY, Model, TrainingEstimate, TrainingJob, context_sum
+from eqemb.models.checkpoint import EarlyStopping
 
 LEARNED = ["rho", "alpha", "rho_bias", "alpha_bias"]
-PAIRS = 4  # a pass in the draws, after those of the other models
+PAIR_PASS = 4  # its number in the random draws, after those of the other models
 
 
 @dataclass(kw_only=True)
 class GloVe(Model):
-    """GloVe, by the steps of its authors' program, whose x_max is 100 and, in its demo, 10.
+    """GloVe, with the steps of its authors' program, whose x_max is 100 (10 in its demo).
 
-    `equations="tokens"` makes every equation a word of the stream, as the paper's baseline; one
-    that occurs once stays near its start. A word is scored by mean_j (w . w~_j) over its context;
-    `bias` adds the word's own b, there and in the score that early stopping watches.
+    With `equations="tokens"` every equation is a word of the text, as in the paper's baseline; one
+    that occurs once stays near its initial vector. A word is scored by the mean of w . w~_j over
+    its context.
+
+    Args:
+        x_max: A pair that is counted so often, or more, has weight 1.
+        power: Any other pair has weight (x / x_max) ** power.
+        bias: Whether a score includes the bias of the word, also in early stopping.
+
+    Example:
+        GloVe(dim=50, x_max=100, equations="tokens").fit(corpus, split)
+
     """
 
     name: ClassVar[str] = "glove"
-    judged: ClassVar[str] = "pairs"
+    monitored: ClassVar[str] = "pairs"
 
     iterations: int = 25
     rate: float = 0.05
     x_max: float = 10.0
-    """A pair that is counted so often, or more, weighs 1."""
     power: float = 0.75
-    """Any other weighs (x / x_max) ** power."""
     bias: bool = False
 
     def _check(self) -> None:
         super()._check()
-        if self.x_max <= 0 or self.power < 0:
-            raise UsageError(
-                f"x_max={self.x_max}, power={self.power}: must be above 0, and no less than 0"
-            )
+        check_number("x_max", self.x_max, above=True)
+        check_number("power", self.power)
+        check_flag("bias", self.bias)
 
-    def estimate(self, corpus: Corpus, *, threads: int = 1, probe: bool = True) -> Estimate:
+    def estimate(self, corpus: Corpus, *, threads: int = 1, probe: bool = True) -> TrainingEstimate:
         """What training will need; `probe` counts pairs and times a chunk of them."""
         stream, size = self._stream(corpus, training_stream(corpus))
         number, seconds = min(size**2, self.window * len(stream.tokens)), None
@@ -70,51 +76,51 @@ class GloVe(Model):
             each = (perf_counter() - start) / max(1, chunk.starts[-1])
             seconds = self.iterations * each * number
         texts = 4 * stream.tokens.nbytes + sum(map(len, corpus.words))
-        memory = PROGRAM + texts + 28 * number  # counted, and in order
-        memory += 6 * 4 * (self.dim + 1) * size  # vectors, their squares, the best iteration's
-        return Estimate(len(stream.tokens), 2 * (self.dim + 1) * size, memory, seconds)
+        memory = PROGRAM_MEMORY + texts + 28 * number  # counted, and ordered
+        memory += 6 * 4 * (self.dim + 1) * size  # vectors, their sums, those of the best iteration
+        return TrainingEstimate(len(stream.tokens), 2 * (self.dim + 1) * size, memory, seconds)
 
-    def _learn(self, job: Job) -> dict[str, NDArray[Any]]:
-        attempt, size = job.attempt, len(job.corpus.words)
-        if not attempt.done("pairs"):
+    def _train(self, job: TrainingJob) -> dict[str, NDArray[Any]]:
+        run, size = job.run, len(job.corpus.words)
+        if not run.done("pairs"):
             self._learn_pairs(job)
         kinds = {"words": slice(size)}
         if self.equations == "tokens":
             kinds["equations"] = slice(size, None)
         return {
-            f"{name}_{kind}": np.ascontiguousarray(attempt.arrays[name][rows])
+            f"{name}_{kind}": np.ascontiguousarray(run.arrays[name][rows])
             for kind, rows in kinds.items()
             for name in LEARNED
         }
 
-    def _stream(self, corpus: Corpus, stream: Stream) -> tuple[Stream, int]:
-        """What is counted, and how many different words are in it."""
+    def _stream(self, corpus: Corpus, stream: TrainingStream) -> tuple[TrainingStream, int]:
+        """The stream whose pairs are counted, and its number of different words."""
         words, types = len(corpus.words), len(corpus.forms)
         if self.equations == "tokens":
             return features.with_tokens(stream, words, types), words + types
         return stream, words
 
-    def _learn_pairs(self, job: Job) -> None:
-        attempt, (stream, size) = job.attempt, self._stream(job.corpus, job.stream)
+    def _learn_pairs(self, job: TrainingJob) -> None:
+        run, (stream, size) = job.run, self._stream(job.corpus, job.stream)
         kernels, threads = job.kernels, job.threads
         counts = kernels.pairs_count(stream.tokens, stream.starts, size, self.window, threads)
         pairs = kernels.pairs_order(counts, self._rule(job.seed), threads)
         del counts
         first = initial(job.seed, size, self.dim)._asdict()
-        attempt.enter("pairs", first, {"pairs": Watch(LEARNED, self.patience)})
-        vectors = Biased(**{name: attempt.arrays[name] for name in Biased._fields})
+        run.enter("pairs", first, {"pairs": EarlyStopping(LEARNED, self.patience)})
+        vectors = Biased(**{name: run.arrays[name] for name in Biased._fields})
 
         def step(_: int) -> dict[str, float]:
             return {"cost": kernels.pairs_update(vectors, pairs, self.rate, threads)}
 
-        judges = {"pairs": self._judge(job)}
-        attempt.iterate(self.iterations, step, judges, job.callback, len(stream.tokens))
+        validate = {"pairs": self._validate(job)}
+        run.iterate(self.iterations, step, validate, job.callback, len(stream.tokens))
 
     def _rule(self, seed: int) -> PairRule:
-        return PairRule(self.x_max, self.power, draws.key(seed, PAIRS, 0))
+        return PairRule(self.x_max, self.power, draws.key(seed, PAIR_PASS, 0))
 
-    def _judge(self, job: Job) -> Callable[[], float | None]:
-        """The validation score of what is now in the attempt."""
+    def _validate(self, job: TrainingJob) -> Callable[[], float | None]:
+        """A function that returns the validation score of the present vectors."""
         if job.split is None or not job.split.of(VALIDATION).any():
             return lambda: None
         split, part = job.split, job.split.of(VALIDATION)
@@ -122,14 +128,14 @@ class GloVe(Model):
         if self.equations == "tokens":
             found = np.c_[found, len(job.corpus.words) + split.types[part]]
 
-        def judge() -> float:
-            now = job.attempt.arrays
+        def validate() -> float:
+            now = job.run.arrays
             context = context_mean(now["alpha"], found)
             bias = now["rho_bias"] if self.bias else None
             scored = _score(now["rho"], bias, split, part, context)
             return self._mean(scored)
 
-        return judge
+        return validate
 
     def score(
         self,
@@ -139,10 +145,10 @@ class GloVe(Model):
         *,
         words: int | None = None,
         bias: bool | None = None,
-    ) -> likelihood.Scored:
-        """Scores of held-out words: W - 1 words and the equation, or `words` words alone.
+    ) -> likelihood.HeldOutScores:
+        """Score held-out words, given W - 1 words and the equation, or `words` words alone.
 
-        `bias` stands in for the setting.
+        `bias` replaces the setting.
         """
         self.check_data(corpus, split)
         arrays, chosen = self._fitted().arrays, split.of(part)
@@ -156,15 +162,15 @@ class GloVe(Model):
 
 
 def initial(seed: int, size: int, dim: int) -> Biased:
-    """Uniform numbers between -1/2 and 1/2, over K; squares of 1. A function of the seed alone."""
-    random = np.random.default_rng([seed % 2**63, PAIRS])
+    """Uniform numbers between -1/2 and 1/2, divided by K, and sums of 1; depends on the seed."""
+    random = np.random.default_rng([seed % 2**63, PAIR_PASS])
     shapes = [(size, dim), (size, dim), (size,), (size,)]
     made = [((random.random(shape) - 0.5) / dim).astype(np.float32) for shape in shapes]
     return Biased(*made, *(np.ones_like(array) for array in made))
 
 
 def context_mean(alpha: Floats, ids: Ids) -> NDArray[np.float64]:
-    """The mean alpha of each row's words, -1 being none; zero where there is none. [H, K]."""
+    """The mean of alpha over the words of each row, -1 meaning no word; [H, K]."""
     size = np.maximum((ids >= 0).sum(axis=1, keepdims=True), 1)
     mean: NDArray[np.float64] = context_sum(alpha, ids) / size
     return mean
@@ -176,9 +182,9 @@ def _score(
     split: Split,
     part: NDArray[np.bool_],
     context: NDArray[np.float64],
-) -> likelihood.Scored:
+) -> likelihood.HeldOutScores:
     words, negatives = split.words[part], split.negatives[part]
     found = likelihood.score(rho, words, negatives, context)
     if bias is None:
         return found
-    return likelihood.Scored(found.word + bias[words], found.negatives + bias[negatives])
+    return likelihood.HeldOutScores(found.word + bias[words], found.negatives + bias[negatives])

@@ -1,11 +1,14 @@
-"""Held-out scores: both readings of the paper's formula, their chance lines, one temperature.
+"""Scores of held-out words as likelihoods, two baselines without a model, and a temperature.
+
+The paper's formula can be read in two ways, which the setting `reading` chooses:
 
     softmax     p(w) = exp(s_w) / sum over the held-out word and its negatives of exp(s)
     logistic    p(w) = sigma(s_w)
     pseudo-LL   log p(w_h) + mean over negatives of log(1 - p(w_ns))
-    predictive  log p(w_h) of the softmax: what early stopping watches
+    predictive  log p(w_h) of the softmax: what early stopping maximises
 
-where s = rho . context. Accuracy, the share of negatives below the held-out word, knows no scale.
+where s = rho . context. Accuracy, the share of negatives with a lower score than the held-out word,
+does not depend on the scale of scores.
 """
 
 from collections.abc import Callable
@@ -20,19 +23,19 @@ from eqemb.corpus.split import TEST, VALIDATION, Split, training_counts
 Doubles = NDArray[np.float64]
 
 
-class Scored(NamedTuple):
+class HeldOutScores(NamedTuple):
     """Scores of held-out words and of their negatives."""
 
     word: Doubles  # [H]
     negatives: Doubles  # [H, n]
 
-    def scaled(self, factor: float, constant: float = 0.0) -> "Scored":
+    def scaled(self, factor: float, constant: float = 0.0) -> "HeldOutScores":
         """All scores times a factor (one over the temperature) plus a constant."""
-        return Scored(self.word * factor + constant, self.negatives * factor + constant)
+        return HeldOutScores(self.word * factor + constant, self.negatives * factor + constant)
 
 
 class Means(NamedTuple):
-    """One line of a table."""
+    """Means over held-out words: one line of a table."""
 
     predictive: float
     softmax: float
@@ -45,67 +48,67 @@ def score(
     words: NDArray[np.int32],
     negatives: NDArray[np.int32],
     context: NDArray[np.floating],
-) -> Scored:
+) -> HeldOutScores:
     """The scores of words and negatives in their contexts [H, K]."""
     context = context.astype(np.float64)
     word = np.einsum("hk,hk->h", rho[words].astype(np.float64), context)
     others = np.empty(negatives.shape)
-    for slot in range(negatives.shape[1]):  # a slot at a time: [H, n, K] would be large
+    for slot in range(negatives.shape[1]):  # one slot at a time: [H, n, K] would be large
         others[:, slot] = np.einsum("hk,hk->h", rho[negatives[:, slot]], context)
-    return Scored(word, others)
+    return HeldOutScores(word, others)
 
 
 def unigram(
     counts: NDArray[np.int64], words: NDArray[np.int32], negatives: NDArray[np.int32]
-) -> Scored:
-    """The best score without a context, against negatives from unigram^0.75: a quarter log."""
+) -> HeldOutScores:
+    """The best score without a context: a quarter of the log frequency (noise: unigram^0.75)."""
     value = 0.25 * np.log(np.maximum(counts, 1))
-    return Scored(value[words], value[negatives])
+    return HeldOutScores(value[words], value[negatives])
 
 
-def zero(size: int, negatives: int) -> Scored:
-    """What vectors of zeros score."""
-    return Scored(np.zeros(size), np.zeros((size, negatives)))
+def zero(size: int, negatives: int) -> HeldOutScores:
+    """The scores of zero vectors."""
+    return HeldOutScores(np.zeros(size), np.zeros((size, negatives)))
 
 
-def _log_softmax(scored: Scored) -> tuple[Doubles, Doubles]:
+def _log_softmax(scored: HeldOutScores) -> tuple[Doubles, Doubles]:
     """The log p of words and log(1 - p) of negatives."""
     every = np.concatenate([scored.word[:, None], scored.negatives], axis=1)
     first = every.argmax(axis=1)[:, None]
     top = np.take_along_axis(every, first, axis=1)
     raised = np.exp(every - top)
     total = raised.sum(axis=1, keepdims=True)
-    # log of the sum of all others: no digits are lost, except where the largest itself is left out
+    # the log of the sum of all others; it loses digits only for the largest itself
     rest = np.log(np.maximum(total - raised, np.finfo(float).tiny))
     others = every.copy()
     np.put_along_axis(others, first, -np.inf, axis=1)
     second = others.max(axis=1, keepdims=True)
-    with np.errstate(invalid="ignore"):  # no negatives at all: nothing is asked of the rest
+    with np.errstate(invalid="ignore"):  # without negatives the rest is empty
         alone = second - top + np.log(np.exp(others - second).sum(axis=1, keepdims=True))
     np.put_along_axis(rest, first, alone, axis=1)
     return every[:, 0] - top[:, 0] - np.log(total[:, 0]), (rest - np.log(total))[:, 1:]
 
 
-def predictive(scored: Scored) -> Doubles:
-    """The softmax reading's log p(w_h); [H]."""
+def predictive(scored: HeldOutScores) -> Doubles:
+    """The log p(w_h) by softmax over the word and its negatives; [H]."""
     return _log_softmax(scored)[0]
 
 
-def softmax(scored: Scored) -> Doubles:
-    """The pseudo-log-likelihood in the softmax reading; [H]."""
+def softmax(scored: HeldOutScores) -> Doubles:
+    """The pseudo-log-likelihood by softmax: log p of the word + mean log(1 - p) of negatives."""
     word, others = _log_softmax(scored)
     result: Doubles = word + others.mean(axis=1)
     return result
 
 
-def logistic(scored: Scored) -> Doubles:
-    """The pseudo-log-likelihood in the logistic reading; [H]."""
+def logistic(scored: HeldOutScores) -> Doubles:
+    """The pseudo-log-likelihood by the logistic function of each score; [H]."""
     word = -np.logaddexp(0.0, -scored.word)
     result: Doubles = word - np.logaddexp(0.0, scored.negatives).mean(axis=1)
     return result
 
 
-def accuracy(scored: Scored) -> Doubles:
+def accuracy(scored: HeldOutScores) -> Doubles:
     """The share of negatives that score below the word, ties counting half; [H]."""
     below = (scored.negatives < scored.word[:, None]).mean(axis=1)
     equal = (scored.negatives == scored.word[:, None]).mean(axis=1)
@@ -113,26 +116,28 @@ def accuracy(scored: Scored) -> Doubles:
     return result
 
 
-def means(scored: Scored) -> Means:
-    """All readings, averaged over held-out words."""
+def means(scored: HeldOutScores) -> Means:
+    """All measures, averaged over held-out words."""
     readings = (predictive, softmax, logistic, accuracy)
     return Means(*(float(reading(scored).mean()) for reading in readings))
 
 
-def fit_temperature(scored: Scored, reading: Callable[[Scored], Doubles] = softmax) -> float:
-    """The factor, one over the temperature, that scores best on validation."""
+def fit_temperature(
+    scored: HeldOutScores, reading: Callable[[HeldOutScores], Doubles] = softmax
+) -> float:
+    """The factor, one over the temperature, that gives the best likelihood."""
     return float(
         np.exp(_best(lambda log: float(reading(scored.scaled(np.exp(log))).mean()), -6.0, 4.0))
     )
 
 
-def fit_constant(scored: Scored) -> float:
-    """The constant that makes the logistic reading best, for scores without one."""
+def fit_constant(scored: HeldOutScores) -> float:
+    """The constant, added to scores, that maximises the logistic likelihood."""
     return _best(lambda constant: float(logistic(scored.scaled(1.0, constant)).mean()), -20.0, 20.0)
 
 
 def _best(value: Callable[[float], float], low: float, high: float) -> float:
-    """Where a function of one number is largest: a grid, then finer grids about its best."""
+    """The maximiser of a function of one number: a grid, then finer grids around the best."""
     for _ in range(6):
         grid = np.linspace(low, high, 41)
         best = int(np.argmax([value(point) for point in grid]))
@@ -140,21 +145,21 @@ def _best(value: Callable[[float], float], low: float, high: float) -> float:
     return 0.5 * (low + high)
 
 
-#: The readings of scores that models are trained and judged by.
-READINGS: dict[str, Callable[[Scored], Doubles]] = {
+#: How scores become a likelihood, by the setting `reading`.
+LIKELIHOODS: dict[str, Callable[[HeldOutScores], Doubles]] = {
     "softmax": softmax,
     "logistic": logistic,
 }
 
 
 def chance(corpus: Corpus, split: Split, part: int = TEST) -> dict[str, dict[str, float]]:
-    """What needs no model: zero vectors and word frequencies, in both readings and accuracy.
+    """The scores of two baselines without a model: zero vectors and word frequencies.
 
-    In the logistic reading the unigram line has one constant, fitted on validation words.
+    For the logistic likelihood the unigram baseline has one constant, fitted on validation words.
     """
     counts = training_counts(corpus, split)
 
-    def lines(part: int) -> dict[str, Scored]:
+    def lines(part: int) -> dict[str, HeldOutScores]:
         words, negatives = split.words[split.of(part)], split.negatives[split.of(part)]
         return {
             "zero": zero(len(words), split.settings.negatives),

@@ -1,11 +1,11 @@
-"""Vectors in the forms of others: written for gensim, projectors and data frames, read from text.
+"""Vectors in the formats of other programs: gensim, the Embedding Projector, data frames.
 
-    word2vec      text, "N K" and then a key and its numbers in each line; .gz is compressed
+    word2vec      text: "N K", then a key and its numbers on each line; .gz is compressed
     tsv           a folder of vectors.tsv and metadata.tsv, for the Embedding Projector
-    parquet       columns `key` and `vector` (the extra `export`)
+    parquet       columns `key` and `vector` (extra `export`)
     safetensors   one array, `vectors`; the keys are in the metadata
 
-A file takes its place only when it is whole.
+Files are written atomically. Text files of word2vec, GloVe and fastText can be read.
 """
 
 import gzip
@@ -29,21 +29,21 @@ from eqemb.storage import array_file, atomic
 
 Floats = NDArray[np.float32]
 
-_ROWS = 4096  # written together
-_HEADER = 100_000_000  # bytes that safetensors reads of a header
+_ROWS_AT_A_TIME = 4096  # written at a time
+_HEADER = 100_000_000  # bytes: the largest header that safetensors reads
 _PAIR = ("vectors.tsv", "metadata.tsv")
 
 
 class Exported(NamedTuple):
-    """What was written."""
+    """The result of an export."""
 
     path: Path
     rows: int
     changed: int
-    """Keys that the form cannot hold as they are, and how they were changed `export` says."""
+    """Keys that the format cannot represent, and that `export` changed."""
 
 
-class _Table(NamedTuple):
+class _VectorTable(NamedTuple):
     keys: Sequence[str]
     vectors: Floats
     about: dict[str, str]
@@ -58,27 +58,27 @@ def export(
     about: dict[str, str] | None = None,
     replace: bool = False,
 ) -> Exported:
-    """Write vectors in one of `FORMS`; `about` goes along where the form has a place for it.
+    """Write vectors in one of `FORMS`; `about` is stored if the format has room for it.
 
-    word2vec's keys have no spaces: spaces and % become %20 and %25, which
-    `urllib.parse.unquote` undoes, and an empty key becomes %. A projector's labels are one line:
-    tabs and line ends become spaces. How many keys that changed is in the answer.
+    Keys of word2vec have no spaces: spaces and % become %20 and %25, which `urllib.parse.unquote`
+    reverts, and an empty key becomes %. Labels of the projector are one line: tabs and line ends
+    become spaces. The result counts the keys that were changed.
     """
     if form not in FORMS:
-        raise UsageError(f"form={form!r}: say one of {', '.join(FORMS)}")
+        raise UsageError(f"form must be one of {', '.join(FORMS)}, not {form!r}")
     if path.exists() and not replace:
-        raise UsageError(f"{path} exists already; name another place or remove it")
-    table = _Table(keys, np.asarray(vectors, np.float32), about or {})
+        raise UsageError(f"{path} already exists: give another path or remove it")
+    table = _VectorTable(keys, np.asarray(vectors, np.float32), about or {})
     return Exported(path, len(keys), FORMS[form](path, table))
 
 
 def _chunks(vectors: Floats) -> Iterator[tuple[int, Floats]]:
-    for at in range(0, len(vectors), _ROWS):
-        yield at, vectors[at : at + _ROWS]
+    for at in range(0, len(vectors), _ROWS_AT_A_TIME):
+        yield at, vectors[at : at + _ROWS_AT_A_TIME]
 
 
 def word_safe(key: str) -> str:
-    """A key without spaces; `urllib.parse.unquote` gives it back."""
+    """A key without spaces; `urllib.parse.unquote` reverts it."""
     return re.sub(r"[\s%]", lambda found: quote(found[0]), key) or "%"
 
 
@@ -90,8 +90,8 @@ def _changed(keys: Sequence[str], safe: Callable[[str], str]) -> int:
     return sum(safe(key) != key for key in keys)
 
 
-def _lines(file: IO[bytes], table: _Table, start: str, separator: str) -> None:
-    """A line for each row; nine digits give every float32 back."""
+def _lines(file: IO[bytes], table: _VectorTable, start: str, separator: str) -> None:
+    """One line for each row; nine digits represent every float32 exactly."""
     line = start + separator.join(["%.9g"] * table.vectors.shape[1]) + "\n"
     for at, rows in _chunks(table.vectors):
         keys = table.keys[at : at + len(rows)]
@@ -106,23 +106,23 @@ def _lines(file: IO[bytes], table: _Table, start: str, separator: str) -> None:
 @contextmanager
 def _opened(path: Path, *, packed: bool) -> Iterator[Any]:
     with path.open("wb") as file:
-        if packed:  # without a name and a time: the same vectors are the same bytes
+        if packed:  # without name and time, so that the same vectors give the same bytes
             with gzip.GzipFile("", "wb", 6, file, mtime=0) as inner:
                 yield inner
         else:
             yield file
 
 
-def _word2vec(path: Path, table: _Table) -> int:
+def _word2vec(path: Path, table: _VectorTable) -> int:
     with atomic.new_file(path) as made, _opened(made, packed=path.suffix == ".gz") as file:
         file.write(f"{len(table.keys)} {table.vectors.shape[1]}\n".encode())
         _lines(file, table, "%s ", " ")
     return _changed(table.keys, word_safe)
 
 
-def _tsv(path: Path, table: _Table) -> int:
+def _tsv(path: Path, table: _VectorTable) -> int:
     if path.is_dir() and {found.name for found in path.iterdir()} - set(_PAIR):
-        raise UsageError(f"{path} holds other files than {' and '.join(_PAIR)}: name a new folder")
+        raise UsageError(f"{path} has other files than {' and '.join(_PAIR)}: give a new folder")
     with atomic.new_folder(path, replace=True) as folder:
         with (folder / _PAIR[0]).open("wb") as file:
             _lines(file, table, "", "\t")
@@ -131,7 +131,7 @@ def _tsv(path: Path, table: _Table) -> int:
     return _changed(table.keys, _label)
 
 
-def _parquet(path: Path, table: _Table) -> int:
+def _parquet(path: Path, table: _VectorTable) -> int:
     try:
         import pyarrow as pa
         from pyarrow import parquet
@@ -148,19 +148,19 @@ def _parquet(path: Path, table: _Table) -> int:
     return 0
 
 
-def _safetensors(path: Path, table: _Table) -> int:
+def _safetensors(path: Path, table: _VectorTable) -> int:
     metadata = table.about | {"keys": list(table.keys)}
     if len(json.dumps(json.dumps(metadata, ensure_ascii=False))) > _HEADER - 1000:
         raise UsageError(
-            f"{len(table.keys):,} keys are too long for a safetensors header: export parquet"
+            f"{len(table.keys):,} keys are too long for a safetensors header: export as parquet"
         )
     with atomic.new_file(path) as made:
         array_file.write_arrays(made, {"vectors": np.ascontiguousarray(table.vectors)}, metadata)
     return 0
 
 
-#: Form -> writes it, and returns how many keys it had to change.
-FORMS: dict[str, Callable[[Path, _Table], int]] = {
+#: Format -> a function that writes it and returns how many keys it changed.
+FORMS: dict[str, Callable[[Path, _VectorTable], int]] = {
     "word2vec": _word2vec,
     "tsv": _tsv,
     "parquet": _parquet,
@@ -169,10 +169,10 @@ FORMS: dict[str, Callable[[Path, _Table], int]] = {
 
 
 def read_word2vec(path: Path) -> tuple[list[str], Floats]:
-    """Words and vectors of a text file in word2vec's, GloVe's or fastText's manner, plain or .gz.
+    """Words and vectors of a text file in the format of word2vec, GloVe or fastText, or its .gz.
 
-    The first line may say how many words and numbers there are. Of a word that comes twice the
-    first vector counts, as gensim has it.
+    The first line may give the numbers of words and dimensions. If a word is repeated its first
+    vector is used, as in gensim.
     """
     try:
         with path.open("rb") as file:
@@ -185,7 +185,7 @@ def read_word2vec(path: Path) -> tuple[list[str], Floats]:
 
 
 class _Lines:
-    """The lines of a file of vectors, and the sentence about a bad one."""
+    """The lines of a file of vectors, and errors with the line number."""
 
     def __init__(self, path: Path, file: IO[bytes]) -> None:
         self.path, self.file, self.number = path, file, 0
@@ -220,26 +220,26 @@ def _parsed(lines: _Lines) -> tuple[list[str], Floats]:
             words[word] = len(words)
             values.extend(numbers)
     if not rows:
-        raise UsageError(f"{lines.path} holds no vectors")
+        raise UsageError(f"{lines.path} has no vectors: give a text file of word vectors")
     if told is not None and told != rows:
-        raise UsageError(f"{lines.path} has {rows:,} vectors, its first line says {told:,}")
+        raise UsageError(f"{lines.path} has {rows:,} vectors, but its first line says {told:,}")
     return list(words), np.frombuffer(values, np.float32).reshape(-1, size)
 
 
 def _row(lines: _Lines, parts: list[bytes], size: int) -> tuple[str, Sequence[float]]:
-    """A word and its numbers; a word may have spaces in it, as a few of GloVe's have."""
+    """A word and its numbers; a word may contain spaces, as a few in GloVe do."""
     if len(parts) != size + 1 or not parts[0]:
-        raise lines.wrong(f"has no word and {max(size, 1)} numbers")
+        raise lines.wrong(f"is not a word and {max(size, 1)} numbers")
     try:
         word = parts[0].decode()
     except UnicodeDecodeError:
         raise lines.wrong(
-            "is no UTF-8 text: is the file in word2vec's binary form? save it as text"
+            "is not UTF-8 text: is the file in the binary format of word2vec? Save it as text"
         ) from None
     try:
         numbers = array("f", map(float, parts[1:]))
     except ValueError as error:
-        raise lines.wrong(f"has something else than {size} numbers: {error}") from None
+        raise lines.wrong(f"does not have {size} numbers: {error}") from None
     if not math.isfinite(sum(numbers)):
         raise lines.wrong("has a number that is not finite")
     if _is_number(word.rpartition(" ")[2]) and " " in word:

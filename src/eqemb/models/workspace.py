@@ -1,18 +1,17 @@
-"""From a library to corpora, splits and models, and where each is kept.
+"""The training files of a library: corpora, splits and models.
 
     corpus/COLLECTION/KEY/   a collection as arrays; "all" is every article
-    splits/COLLECTION/KEY/   what is held out of it
+    splits/COLLECTION/KEY/   words held out of it
     models/NAME/             a trained model; models/.NAME.checkpoint while it is being trained
 
-KEY names everything that decides the content (the records, the rules, the settings), so that what
-is there is never out of date: other rules make another folder.
+KEY is a hash of everything that decides the content (records, rules, settings), so that a folder is
+never out of date: other rules make another folder.
 """
 
 import difflib
 import json
 import math
 import re
-from array import array
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
@@ -26,86 +25,73 @@ import numpy as np
 
 from eqemb.article import interleave
 from eqemb.corpus import split as splits
-from eqemb.corpus.corpus import VERSION, Corpus, Formula, Stream
+from eqemb.corpus.checks import check_choice, check_flag
+from eqemb.corpus.corpus import CORPUS_VERSION, Corpus, EquationToken, TokenStream
 from eqemb.corpus.split import Split
 from eqemb.corpus.vocabulary import STOP_WORDS, Rules
 from eqemb.errors import UsageError
+from eqemb.library.database import ALL
 from eqemb.library.generations import OpenLibrary
-from eqemb.models.baselines import Cbow, ParagraphVectors
-from eqemb.models.bernoulli import PAPER, BernoulliEmbeddings, Estimate, Model
+from eqemb.models import registry
+from eqemb.models.base import Model, TrainingEstimate
 from eqemb.models.checkpoint import Callback
 from eqemb.models.embeddings import Embeddings
-from eqemb.models.eqemb import EqEmb, EqEmbH, EqEmbU
-from eqemb.models.glove import GloVe
+from eqemb.models.eqemb import EqEmb
 from eqemb.models.likelihood import chance
 from eqemb.storage import array_file
 from eqemb.storage.locks import locked
 
-ALL = "all"
-_NAME = re.compile(r"[^./\\\s][^/\\]*")
-#: Name on the command line -> class and the settings that the name stands for.
-MODELS: dict[str, tuple[type[Model], dict[str, Any]]] = {
-    "words": (BernoulliEmbeddings, {}),
-    "b-emb": (BernoulliEmbeddings, {"equations": "tokens"}),
-    "eqemb": (EqEmb, {}),
-    "eqemb-u": (EqEmbU, {}),
-    "eqemb-h": (EqEmbH, {}),
-    "glove": (GloVe, {"equations": "tokens"}),
-    "cbow": (Cbow, {}),
-    "pv-dm": (ParagraphVectors, {}),
-}
+_MODEL_NAME = re.compile(r"[^./\\\s][^/\\]*")
 
 
 def collections(library: OpenLibrary) -> dict[str, int]:
     """Collections and how many articles each has; "all" comes last."""
-    query = (
-        "SELECT collection, COUNT(*) FROM sources WHERE status != 'skipped'"
-        " GROUP BY collection ORDER BY collection"
-    )
-    found = {name: int(count) for name, count in library.records.rows(query) if name}
-    total = next(library.records.rows("SELECT COUNT(*) FROM sources WHERE status != 'skipped'"))
-    return found | {ALL: int(total[0])}
+    return library.records.collections() | {ALL: len(library.records.names())}
 
 
 @dataclass(frozen=True)
-class Choice:
-    """Which corpus of a library is meant."""
+class CorpusChoice:
+    """Which corpus of a library to build: its collection and how words and equations are chosen."""
 
     collection: str = ALL
     rules: Rules = field(default_factory=Rules)
     numbering: str = "display"
     duplicates: bool = False
-    """Whether documents that nearly repeat another of the collection are kept."""
+    """Whether near-duplicates of other documents of the collection are included."""
+
+    def __post_init__(self) -> None:
+        check_choice("numbering", self.numbering, ("display", "numbered"))
+        check_flag("duplicates", self.duplicates)
 
     def described(self, library: OpenLibrary) -> dict[str, Any]:
-        """Everything that decides what is in the corpus."""
-        made = {"records": library.records.sha256(), "version": VERSION}
+        """Everything that decides the content of the corpus."""
+        made = {"records": library.records.sha256(), "version": CORPUS_VERSION}
         return asdict(self) | made | {"stop_words": sorted(STOP_WORDS)}
 
     def key(self, library: OpenLibrary) -> str:
-        """The name of the corpus among those of its collection."""
+        """The name of the folder of the corpus."""
         return array_file.content_hash(self.described(library), {})[:12]
 
 
-def corpus(library: OpenLibrary, choice: Choice | None = None) -> Corpus:
-    """A collection as arrays, made where it is not there yet."""
-    choice = choice or Choice()
+def corpus(library: OpenLibrary, choice: CorpusChoice | None = None) -> Corpus:
+    """The corpus of a collection, built if it does not exist."""
+    choice = choice or CorpusChoice()
     known = collections(library)
     if choice.collection not in known:
         near = difflib.get_close_matches(choice.collection, known, n=1)
-        hint = f"did you mean {near[0]}?" if near else f"it has {', '.join(known)}"
+        hint = f"did you mean {near[0]}?" if near else f"choose one of {', '.join(known)}"
         raise UsageError(f"no collection {choice.collection!r} in {library.folder}: {hint}")
     path = library.folder / "corpus" / quote(choice.collection, safe=" ") / choice.key(library)
     if not path.exists():
         left_out = frozenset() if choice.duplicates else _repeated(library, choice.collection)
         articles = _articles(library, choice.collection)
         made = Corpus.build(articles, choice.rules, numbering=choice.numbering, leave_out=left_out)
-        _keep(made, path)
+        _save_once(made, path)
     return Corpus.load(path)
 
 
-def _keep(made: Corpus | Split, path: Path) -> None:
-    """Save under a name that says all; another process that did it meanwhile did the same."""
+def _save_once(made: Corpus | Split, path: Path) -> None:
+    """Save in a folder named by its content; another process may have saved the same."""
     try:
         made.save(path)
     except (UsageError, OSError):
@@ -113,41 +99,23 @@ def _keep(made: Corpus | Split, path: Path) -> None:
             raise
 
 
-#: Limits a query to the articles of one collection, its first parameter.
-_WITHIN = "(?1 = 'all' OR s.collection = ?1)"
-
-
-def _articles(library: OpenLibrary, collection: str) -> Iterator[tuple[str, str, Stream]]:
-    """Articles as a corpus takes them, one at a time."""
+def _articles(library: OpenLibrary, collection: str) -> Iterator[tuple[str, str, TokenStream]]:
+    """Articles as `Corpus.build` takes them, one at a time."""
     records = library.records
-    names = [unit for (unit,) in records.rows("SELECT unit FROM units ORDER BY id")]
-    query = "SELECT s.id, s.name, collection, text FROM sources s JOIN articles a ON a.id = s.id"
-    for key, name, group, text in records.rows(
-        query + f" WHERE {_WITHIN} ORDER BY s.id", collection
-    ):
-        rows = records.rows(
-            "SELECT ordinal, numbered, canonical, units FROM equations e JOIN types t"
-            " ON t.id = e.type WHERE article = ? ORDER BY ordinal",
-            key,
-        )
+    units = list(records.unit_names())
+    for key, name, group, text in records.texts(collection):
         formulas = [
-            Formula(
-                form,
-                [names[unit] for unit in array("i", units)],
-                f"{name}#{ordinal}",
-                None if numbered is None else bool(numbered),
-            )
-            for ordinal, numbered, form, units in rows
+            EquationToken(form, [units[unit] for unit in ids], f"{name}#{ordinal}", numbered)
+            for ordinal, numbered, form, ids in records.article_types(key)
         ]
         yield name, group, interleave(text, formulas)
 
 
 def _repeated(library: OpenLibrary, collection: str) -> frozenset[str]:
-    """Articles of a collection that nearly repeat one that comes before them."""
-    query = "SELECT name, cluster FROM sources s WHERE cluster IS NOT NULL AND "
+    """Articles of a collection that are near-duplicates of an earlier one."""
     seen: set[int] = set()
     again = set()
-    for name, cluster in library.records.rows(query + _WITHIN + " ORDER BY id", collection):
+    for name, cluster in library.records.near_duplicates(collection):
         if cluster in seen:
             again.add(name)
         seen.add(cluster)
@@ -155,19 +123,19 @@ def _repeated(library: OpenLibrary, collection: str) -> frozenset[str]:
 
 
 def split(
-    library: OpenLibrary, collection: str, of: Corpus, settings: splits.Settings | None = None
+    library: OpenLibrary, collection: str, of: Corpus, settings: splits.SplitSettings | None = None
 ) -> Split:
-    """What is held out of a corpus; frozen when it is first asked for."""
-    settings = settings or splits.Settings()
+    """The split of a corpus, made if it does not exist."""
+    settings = settings or splits.SplitSettings()
     key = array_file.content_hash(asdict(settings) | {"corpus": of.sha256}, {})[:12]
     path = library.folder / "splits" / quote(collection, safe=" ") / key
     if not path.exists():
-        _keep(Split.make(of, settings), path)
+        _save_once(Split.make(of, settings), path)
     return Split.load(path)
 
 
 def split_summary(of: Corpus, made: Split) -> dict[str, Any]:
-    """What a split holds out, and what chance scores on its test words."""
+    """The size of a split, and the scores of the baselines on its test words."""
     return {
         "corpus": of.sha256,
         "sha256": made.sha256,
@@ -184,7 +152,7 @@ def split_summary(of: Corpus, made: Split) -> dict[str, Any]:
 
 @dataclass
 class Training:
-    """A model about to be trained, and where it will be kept."""
+    """A model to be trained, and where it will be saved."""
 
     model: Model
     corpus: Corpus
@@ -196,8 +164,11 @@ class Training:
     collection: str = ALL
 
     def __post_init__(self) -> None:
-        if not _NAME.fullmatch(self.name):
-            raise UsageError(f"{self.name!r} cannot be a model's name: give a plain --name")
+        if not _MODEL_NAME.fullmatch(self.name):
+            raise UsageError(
+                f"{self.name!r} cannot be the name of a model: give a --name without slashes or"
+                " leading dots"
+            )
 
     @property
     def path(self) -> Path:
@@ -206,16 +177,16 @@ class Training:
 
     @property
     def checkpoint(self) -> Path:
-        """Where training can go on after it was interrupted."""
+        """The file from which an interrupted training is resumed."""
         return self.library / "models" / f".{self.name}.checkpoint"
 
     def check(self, *, resume: bool = False) -> Embeddings | None:
-        """The finished model where there is one to go on with; a name that is taken is refused."""
+        """The finished model if `resume` finds it; a name that is taken is refused."""
         self.model.check(self.corpus)
         if not self.path.exists():
             if self.checkpoint.exists() and not resume:
                 raise UsageError(
-                    f"the training of {self.name!r} was interrupted: go on with --resume, give"
+                    f"the training of {self.name!r} was interrupted: continue with --resume, give"
                     f" another --name, or remove {self.checkpoint}"
                 )
             return None
@@ -223,31 +194,33 @@ class Training:
         if resume and found.config["identity"] == self.model.identity(
             self.corpus, self.split, self.seed
         ):
-            self.checkpoint.unlink(missing_ok=True)  # of a run that was killed after it had saved
+            self.checkpoint.unlink(
+                missing_ok=True
+            )  # the run was killed after it had saved the model
             return found
         raise UsageError(
-            f"there is a model {self.name!r} in {self.library} already: give another --name, or"
-            f" remove {self.path}"
+            f"{self.library} already has a model {self.name!r}: give another --name, or remove"
+            f" {self.path}"
         )
 
     def warnings(self) -> list[str]:
-        """What people should know of words from elsewhere before they believe in a score."""
+        """What to know about given word vectors before trusting a score."""
         model = self.model
         if not isinstance(model, EqEmb) or not isinstance(model.words, Embeddings):
             return []
         lacking = model.words_missing(self.corpus)
         words, occurrences = len(self.corpus.words), len(self.corpus.tokens)
         share = f"{lacking['occurrences']:,} of {occurrences:,} occurrences"
-        said = [f"{lacking['words']:,} of {words:,} words have no given vector ({share})"]
+        found = [f"{lacking['words']:,} of {words:,} words have no given vector ({share})"]
         if self.split is not None and model.words.config.get("split") != self.split.sha256:
-            said.append(
-                "the given words may have been learned from words that are held out here:"
-                " scores may look better than they are"
+            found.append(
+                "the given vectors may have been trained on words that are held out here: scores"
+                " may be too good"
             )
-        return said
+        return found
 
     def remarks(self, made: Embeddings) -> list[str]:
-        """What people should know of a model that was trained."""
+        """What to know about a model that was trained."""
         score = made.config["validation"]
         if score is None or self.split is None or self.model.reading != "softmax":
             return []
@@ -257,7 +230,7 @@ class Training:
         return [f"the validation score is no better than chance ({chance:.3f}): try a smaller rate"]
 
     def summary(self, made: Embeddings) -> dict[str, Any]:
-        """What was trained, as programs read it."""
+        """A summary of a trained model, for `--json`."""
         first = [row for row in made.history if row["stage"] == made.history[0]["stage"]]
         seconds = sum(row["seconds"] for row in first)
         return {
@@ -271,15 +244,15 @@ class Training:
             "path": str(self.path),
         }
 
-    def estimate(self, *, probe: bool = True) -> Estimate:
-        """What it will need; `probe` times a little of it."""
+    def estimate(self, *, probe: bool = True) -> TrainingEstimate:
+        """What training will need; `probe` times a small part of it."""
         return self.model.estimate(self.corpus, threads=self.threads, probe=probe)
 
     def run(self, callback: Callback | None = None, *, resume: bool = False) -> Embeddings:
-        """Train and keep the model, or return one that was trained by the same settings."""
+        """Train and save the model; with `resume`, return one with the same settings."""
         if found := self.check(resume=resume):
             return found
-        with named(self.checkpoint):
+        with reserve_name(self.checkpoint):
             return self._run(callback, resume=resume)
 
     def _run(self, callback: Callback | None, *, resume: bool) -> Embeddings:
@@ -301,8 +274,8 @@ class Training:
 
 
 @contextmanager
-def named(checkpoint: Path) -> Iterator[None]:
-    """Hold the name of a model while it is trained; a second training of it is told so."""
+def reserve_name(checkpoint: Path) -> Iterator[None]:
+    """Reserve the name of a model while it is trained; a second training is refused."""
     checkpoint.parent.mkdir(exist_ok=True)
     place = checkpoint.with_suffix(".lock")
     with locked(place, f"{checkpoint.name[1:].removesuffix('.checkpoint')} is being trained"):
@@ -310,7 +283,7 @@ def named(checkpoint: Path) -> Iterator[None]:
         place.unlink(missing_ok=True)
 
 
-def trained_once(
+def train_or_load(
     model: Model,
     of: Corpus,
     made: Split,
@@ -320,16 +293,16 @@ def trained_once(
     threads: int = 1,
     collection: str = ALL,
 ) -> Embeddings:
-    """A model with seed 0, trained where it is not kept under its name and the hash of its all."""
+    """Train a model with seed 0, or load it: it is saved under its name and its identity."""
     key = f"{name}-{model.identity(of, made, 0)[:12]}"
     task = Training(model, of, made, place, key, threads=threads, collection=collection)
     return task.run(resume=True)
 
 
 def find_model(library: OpenLibrary, name: str) -> Path:
-    """The folder of a model; a name that is not there is answered with near ones.
+    """The folder of a model; an unknown name is refused with similar ones.
 
-    One that was kept with its hash (`trained_once`) needs no hash where it is the only one.
+    The hash in the name of a model saved by `train_or_load` can be left out if it is unambiguous.
     """
     known = library.models()
     if name not in known:
@@ -338,39 +311,39 @@ def find_model(library: OpenLibrary, name: str) -> Path:
         if len(near) == 1:
             return library.folder / "models" / near[0]
         near = near or difflib.get_close_matches(name, known, n=1)
-        have = ", ".join(known) or "none, make one with `eqemb train`"
+        have = ", ".join(known) or "none; train one with `eqemb train`"
         hint = f"did you mean {' or '.join(near)}?" if near else f"it has {have}"
         raise UsageError(f"no model {name!r} in {library.folder}: {hint}")
     return library.folder / "models" / name
 
 
-def reopened(made: Embeddings) -> Model:
-    """The model that was trained, ready to score again."""
-    done = {"preset": "", "words": None}  # they have done their work
+def restore_model(made: Embeddings) -> Model:
+    """The model of saved embeddings, which can score again."""
+    done = {"preset": "", "words": None}  # they are resolved in the other settings
     settings = {name: done.get(name, value) for name, value in made.config["settings"].items()}
-    model = MODELS[made.config["model"]][0](**settings)
+    model = registry.find(made.config["model"]).kind(**settings)
     model.embeddings_ = made
     return model
 
 
-def trained_on(library: OpenLibrary, made: Embeddings) -> tuple[Corpus, Split]:
+def training_data(library: OpenLibrary, made: Embeddings) -> tuple[Corpus, Split]:
     """The corpus and the split that a model was trained with."""
     found: dict[str, Path] = {}
     for name in ("corpus", "split"):
         wanted = made.config[name]
         if wanted is None:
             raise UsageError(
-                "this model was trained on every word: there is nothing to judge it by"
+                "this model was trained without a split: there are no held-out words to score"
             )
-        for path, _ in _kept(library, name, wanted):
+        for path, _ in _stored(library, name, wanted):
             found[name] = path
         if name not in found:
-            raise UsageError(f"the {name} this model was trained with is gone: train it again")
+            raise UsageError(f"the {name} of this model no longer exists: train it again")
     return Corpus.load(found["corpus"]), Split.load(found["split"])
 
 
-def _kept(library: OpenLibrary, name: str, wanted: str) -> Iterator[tuple[Path, dict[str, Any]]]:
-    """Folders of corpora, or of splits, with a hash, and what they say of themselves."""
+def _stored(library: OpenLibrary, name: str, wanted: str) -> Iterator[tuple[Path, dict[str, Any]]]:
+    """Folders of corpora or splits with a hash, and their descriptions."""
     kind = {"corpus": "corpus", "split": "splits"}[name]
     for path in sorted((library.folder / kind).glob(f"*/*/{name}.json")):
         described = json.loads(path.read_text("utf-8"))
@@ -379,12 +352,12 @@ def _kept(library: OpenLibrary, name: str, wanted: str) -> Iterator[tuple[Path, 
 
 
 def is_current(library: OpenLibrary, config: Mapping[str, Any]) -> bool:
-    """Whether a model, by its config, knows the library as it is: nothing was read since.
+    """Whether a model, by its config, was trained on the present records of the library.
 
-    It is only called older where that is known: the corpus of the model is there, and its stop
-    words are not a list of the user's own, of which the hash alone is kept.
+    It is False only if that is certain: the corpus of the model exists, and its stop words are not
+    a list of the user's own, of which only the hash is saved.
     """
-    kept = list(_kept(library, "corpus", config["corpus"]))
+    kept = list(_stored(library, "corpus", config["corpus"]))
     mine = any(isinstance(described["settings"]["stop_words"], dict) for _, described in kept)
     return (
         mine
@@ -397,10 +370,10 @@ def is_current(library: OpenLibrary, config: Mapping[str, Any]) -> bool:
 
 
 def _keys(library: OpenLibrary, collection: str, settings: Mapping[str, Any]) -> set[str]:
-    """The keys that a corpus with these settings may have now: "auto" is kept as what it found."""
+    """The keys of corpora with these settings; "auto" is saved as the number it resolved to."""
     rules = {name: value for name, value in settings.items() if name != "numbering"}
     return {
-        Choice(
+        CorpusChoice(
             collection,
             Rules(**(rules | {"min_count": least, "top": top})),
             settings["numbering"],
@@ -410,22 +383,3 @@ def _keys(library: OpenLibrary, collection: str, settings: Mapping[str, Any]) ->
             (rules["min_count"], "auto"), (rules["top"], "auto"), (False, True)
         )
     }
-
-
-def make_model(name: str, settings: dict[str, Any]) -> Model:
-    """A model by its name on the command line; settings it does not have are refused."""
-    if name not in MODELS:
-        near = difflib.get_close_matches(name, MODELS, n=1)
-        hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(MODELS)}"
-        raise UsageError(f"no model {name!r}: {hint}")
-    kind, implied = MODELS[name]
-    known = kind().get_params()
-    for setting in set(PAPER) & set(settings) if "preset" in settings else ():
-        if settings[setting] != PAPER[setting]:
-            option, wanted = setting.replace("_", "-"), PAPER[setting]
-            raise UsageError(f"preset 'paper' has {setting}={wanted}: leave out --{option}")
-    for setting in settings:
-        if setting not in known:
-            option = setting.replace("_", "-")
-            raise UsageError(f"{name} has no --{option}: leave it out or take another model")
-    return kind(**(implied | settings))

@@ -21,10 +21,9 @@ from eqemb.index.postings import load_array
 from eqemb.index.vector_index import normalise
 from eqemb.index.vectors import VectorSpace
 from eqemb.models.embeddings import Embeddings
+from eqemb.models.pooling import equation_pooling, pooling_scale
+from eqemb.models.registry import sides
 
-#: The matrices of words and equations that were trained together, as the paper pairs them; other
-#: models pair alpha of words with rho of equations.
-PAIRED_SIDES = {"eqemb-u": ("rho", "alpha"), "pv-dm": ("rho", "alpha")}
 NO_MODEL = (
     "the library has no model: build it with `eqemb build`, without --no-model, from enough papers"
 )
@@ -40,7 +39,7 @@ class PaperRanking:
         self.model, self._folder = model, folder
         if "alpha_equations" not in model.arrays:
             raise UsageError(f"{model!r} has no equation vectors, which this ranking compares")
-        self._word, self._equation = PAIRED_SIDES.get(model.config["model"], ("alpha", "rho"))
+        self._word, self._equation = sides(model.config["model"])
         if f"{self._equation}_equations" not in model.arrays:
             self._word = self._equation = "alpha"
 
@@ -87,11 +86,8 @@ class PaperRanking:
         if space is None or not space.has_units:
             raise UsageError("the model has no vector for this equation, nor unit vectors to sum")
         total, count = space.sum_units(units)
-        settings = self.model.config["settings"]
-        # EqEmb-U's equation vectors are means, whatever pooling words saw; EqEmb-H's are not
-        pooling = settings["unit_pooling"] if self.model.config["model"] == "eqemb-h" else "mean"
-        power = {"sum": 0.0, "mean": 1.0, "root": 0.5}[pooling]
-        return total / np.float32(max(1, count) ** power)
+        scale = pooling_scale(count, equation_pooling(self.model.config))
+        return total / np.float32(1 / scale)
 
     def _by_type(self, scores: NDArray[Any]) -> Scores:
         """Convert scores of the model's rows to scores of types."""

@@ -5,6 +5,7 @@ from typing import Annotated, Any, Literal
 from fastapi import APIRouter, Depends, Path, Query, Request, Response
 
 from eqemb.errors import UsageError
+from eqemb.library.database import ALL
 from eqemb.server import schemas
 from eqemb.server.queries import MAX_QUERY_LENGTH
 from eqemb.server.responses import reply
@@ -214,7 +215,7 @@ async def articles(
     ] = "",
 ) -> Response:
     """List the articles of the library in order."""
-    only = collection or None
+    only = None if collection in ("", ALL) else collection
     return await reply(
         request, lambda service: service.articles(page, words=words, collection=only)
     )

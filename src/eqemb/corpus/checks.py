@@ -1,0 +1,81 @@
+"""Validation of settings: one sentence with the value, what is expected, and the remedy.
+
+Used by the constructors of `Rules`, `SplitSettings` and every model, so that a wrong setting is
+refused where it is written and not after hours of training.
+"""
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+from eqemb.errors import UsageError
+
+
+def check_integer(
+    name: str, value: Any, low: int = 1, high: int | None = None, *, auto: bool = False
+) -> None:
+    """Refuse anything but an int from `low` to `high`, or "auto" where that is allowed.
+
+    A float is refused even if it is integral, and so is a numeric string.
+    """
+    if auto and isinstance(value, str) and value == "auto":
+        return
+    limits = f"of at least {low:,}" if high is None else f"from {low:,} to {high:,}"
+    expected = f"an integer {limits}" + (" or 'auto'" if auto else "")
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise UsageError(f"{name} must be {expected}, not {value!r}{_integral(name, value)}")
+    if value < low or (high is not None and value > high):
+        raise UsageError(f"{name} must be {expected}, not {value:,}")
+
+
+def _integral(name: str, value: Any) -> str:
+    """The remedy for a value that means an integer but is not an int."""
+    if isinstance(value, bool):
+        return ""
+    try:
+        number = float(value)
+    except (TypeError, ValueError):
+        return ""
+    return f": write {name}={int(number)}" if number.is_integer() else ""
+
+
+def check_even(name: str, value: Any, high: int) -> None:
+    """Refuse anything but an even int from 2 to `high`: half before, half after."""
+    check_integer(name, value, 2, high)
+    if value % 2:
+        raise UsageError(
+            f"{name} must be even, half before and half after, not {value}: write"
+            f" {name}={value + 1 if value < high else value - 1}"
+        )
+
+
+def check_number(
+    name: str, value: Any, low: float = 0.0, high: float = math.inf, *, above: bool = False
+) -> None:
+    """Refuse anything but a finite number from `low` (excluded if `above`) to `high`."""
+    limits = f"above {low:g}" if above else f"of at least {low:g}"
+    if high < math.inf:
+        limits = f"above {low:g}, up to {high:g}" if above else f"from {low:g} to {high:g}"
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    if (
+        not is_number
+        or not low <= value <= high
+        or not math.isfinite(value)
+        or (above and value == low)
+    ):
+        raise UsageError(f"{name} must be a number {limits}, not {value!r}")
+
+
+def check_choice(name: str, value: Any, choices: Sequence[str], more: str = "") -> None:
+    """Refuse anything but one of some strings."""
+    if not isinstance(value, str) or value not in choices:
+        named = [repr(choice) for choice in choices if choice] + ([more] if more else [])
+        listed = " or ".join([", ".join(named[:-1]), named[-1]] if len(named) > 1 else named)
+        empty = ", or left out" if "" in choices else ""
+        raise UsageError(f"{name} must be {listed}{empty}, not {value!r}")
+
+
+def check_flag(name: str, value: Any) -> None:
+    """Refuse anything but True or False."""
+    if not isinstance(value, bool):
+        raise UsageError(f"{name} must be True or False, not {value!r}")

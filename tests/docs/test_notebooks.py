@@ -28,6 +28,7 @@ def test_notebooks_are_kept_clean(path: Path) -> None:
     assert not [cell.id for cell in cells if cell.get("outputs") or cell.get("execution_count")]
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")  # of the packages that run it, in this process
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
 def test_notebooks_run(path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -22,6 +22,7 @@ from typing import Any
 import pytest
 
 import eqemb as package
+from campaigns import FULL
 from crashes import DIED, STEPS
 from eqemb.errors import EqembError, SourceError, UsageError
 from eqemb.facade.library import Library
@@ -44,7 +45,6 @@ from synthetic import (
     wait_for,
 )
 
-FULL = os.environ.get("EQEMB_FULL") == "1"
 COUNT = 240
 BODY = r"Some words. \begin{equation} x = 1 \end{equation} More words."
 #: Reads until it is killed: commits all the time, and says how far it is.
@@ -231,7 +231,7 @@ def deaths(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, Any]
     """What became of readings that died at every step of their end."""
     folder = tmp_path_factory.mktemp("deaths")
     found = corpus(folder / "papers", 12)
-    script = (Path(__file__).parents[1] / "crashes.py")
+    script = Path(__file__).parents[1] / "crashes.py"
     environment = {"OPENBLAS_NUM_THREADS": "1", "PYTHONWARNINGS": "ignore"}
     with start(script, found, folder, environment=environment) as process:
         out, err = process.communicate(timeout=120)

@@ -409,6 +409,16 @@ def test_what_is_declared_is_imported(group: str) -> None:
     assert not declared()[group] - used
 
 
+def test_dependencies_are_explained() -> None:
+    """docs/dependencies.md says what each declared package is for."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+    lists = [project["dependencies"], *project["optional-dependencies"].values()]
+    names = {re.split(r"[\[<>=!~; ]", one, maxsplit=1)[0] for names in lists for one in names}
+    page = (ROOT / "docs" / "dependencies.md").read_text("utf-8")
+    listed = set(re.findall(r"[\w-]+", page))
+    assert not names - {"eqemb"} - listed
+
+
 # ---------------------------------------------------------------- the command
 
 

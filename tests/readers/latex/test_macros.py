@@ -380,7 +380,7 @@ def test_a_macro_that_runs_away_costs_itself_only() -> None:
 def test_chains_of_environments_stop_at_a_budget(monkeypatch: pytest.MonkeyPatch) -> None:
     """Environments that open two others each would double for ever."""
     if not FULL:
-        monkeypatch.setattr("eqemb.readers.latex.expand.Budget", lambda: Budget(expansions=5_000))
+        monkeypatch.setattr("eqemb.readers.latex.expand.Budget", lambda: Budget(pushed=1_000_000))
     chain = "".join(
         rf"\newenvironment{{q{a}}}{{\begin{{q{b}}}\begin{{q{b}}}}}{{}}"
         for a, b in zip("abcdefghijklmnopqrstuvwxy", "bcdefghijklmnopqrstuvwxyz", strict=True)

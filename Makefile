@@ -16,7 +16,7 @@ READY := .venv/ready
 
 # One test process per core. Tests that share a module's fixtures stay together until a process
 # runs out of work.
-PARALLEL := -n auto --maxprocesses 8 --dist worksteal
+PARALLEL := -n logical --maxprocesses 8 --dist worksteal
 
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 # Tests start hundreds of Python processes. Without bytecode on disk each would compile eqemb again.

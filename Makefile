@@ -1,32 +1,40 @@
-# The house's doors. Each target makes its own environment; needs only Python >= 3.11 and make.
+# Each target creates the environment it needs in .venv. Requires Python 3.11 or newer, and make.
 #
-#   make demo    a library of the articles that come with eqemb, and three questions to it
-#   make test    the tests, long campaigns as samples
-#   make check   the tests in full
+#   make demo    install eqemb, build a library of the demo articles, ask it three questions
+#   make test    the tests; no browser tests, and only a sample of the long campaigns
+#   make check   every test, at full size
 #   make lint    style and types
 #   make docs    the documentation as a site, in site/
-#   make clean   remove the environment and all that was made, but not library/: it may be yours
+#   make clean   remove .venv and everything that was generated, but keep library/
 #
-# Another Python: make test PYTHON=python3.13
+# To use another Python: make test PYTHON=python3.13
 
 PYTHON ?= python3
 BIN := .venv/bin
+BASE := .venv/base
 READY := .venv/ready
 
+# One test process per core. Tests that share a module's fixtures stay together until a process
+# runs out of work.
+PARALLEL := -n logical --maxprocesses 8 --dist worksteal
+
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
+# Tests start hundreds of Python processes. Without bytecode on disk each would compile eqemb again.
+unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: demo test check lint docs clean
 
-demo: $(READY)
+demo: $(BASE)
 	@$(BIN)/eqemb demo -o library
 	@echo
-	@echo "Type .venv/bin/eqemb for eqemb, or first: source .venv/bin/activate"
+	@echo "To type eqemb instead of .venv/bin/eqemb: source .venv/bin/activate"
+	@echo "To open the page: .venv/bin/eqemb serve library --open"
 
 test: $(READY)
-	$(BIN)/pytest -m "not slow"
+	$(BIN)/pytest -q $(PARALLEL) -m "not slow and not browser"
 
 check: $(READY)
-	EQEMB_FULL=1 $(BIN)/pytest
+	EQEMB_FULL=1 $(BIN)/pytest -q $(PARALLEL)
 
 lint: $(READY)
 	$(BIN)/ruff check .
@@ -40,11 +48,16 @@ docs: $(READY)
 clean:
 	rm -rf .venv dist build site .mypy_cache .ruff_cache .pytest_cache .hypothesis
 
-# Made anew when the packages we ask for change; "ready" is written last, so that an
-# environment whose making was interrupted is not taken for a whole one.
-$(READY): pyproject.toml
-	@echo "making .venv, once: pip installs about 100 packages, a minute or two without a word" >&2
-	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "eqemb needs Python 3.11 or newer, and $(PYTHON) is " + sys.version.split()[0] + ": say make PYTHON=...")'
+# Two environments in one folder: what the demo and the page need, then what development needs on
+# top. Each marker is written last, so that an interrupted installation is repeated.
+$(BASE): pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "eqemb needs Python 3.11 or newer, but $(PYTHON) is " + sys.version.split()[0] + ": use make PYTHON=...")'
+	@echo "Installing eqemb into .venv (once, about half a minute)" >&2
 	@$(PYTHON) -m venv .venv
-	@$(BIN)/pip install -q -e '.[dev,docs]'
+	@$(BIN)/pip install -e '.[serve]' >&2
+	@touch $(BASE)
+
+$(READY): $(BASE)
+	@echo "Installing the development packages into .venv (once, about a minute)" >&2
+	@$(BIN)/pip install -e '.[dev,docs]' >&2
 	@touch $(READY)

@@ -1,4 +1,4 @@
-"""Where tests find data that is not part of the project; and the command line in this process."""
+"""Fixtures that all tests share: folders of outside data, and the command line in this process."""
 
 import os
 import signal
@@ -6,18 +6,27 @@ import sys
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, settings
 
+from campaigns import FULL
 from eqemb import cli
 from synthetic import Done, Run, read_inline
 
+# The same few examples in every `make test`; many, and other ones each time, in `make check`.
+settings.register_profile("sample", max_examples=40, deadline=None, derandomize=True)
+settings.register_profile(
+    "full", max_examples=500, deadline=None, suppress_health_check=[HealthCheck.too_slow]
+)
+settings.load_profile("full" if FULL else "sample")
+
 
 def pytest_configure() -> None:
-    """Tests send SIGINT, which whatever is started in the background would be deaf to."""
+    """Let SIGINT raise KeyboardInterrupt: shells start background jobs with it ignored."""
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def _folder(variable: str) -> Path:
-    """The folder an environment variable names; tests that need it are skipped without it."""
+    """The folder that an environment variable names; tests that need it are skipped without it."""
     value = os.environ.get(variable)
     if not value:
         pytest.skip(f"{variable} is not set: the data is not part of the project")
@@ -26,13 +35,13 @@ def _folder(variable: str) -> Path:
 
 @pytest.fixture
 def bench() -> Path:
-    """External benchmarks: Tangent's output, ARQMath."""
+    """Public benchmarks: the output of Tangent, ARQMath."""
     return _folder("EQEMB_BENCH")
 
 
 @pytest.fixture
 def corpora() -> Path:
-    """Real papers."""
+    """Collections of real papers."""
     return _folder("EQEMB_CORPORA")
 
 

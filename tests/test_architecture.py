@@ -1,22 +1,22 @@
-"""The house itself: what may import what, what starts fast, and documents that tell the truth.
+"""The structure of the package: layers, one owner for each thing, sizes, names, dependencies.
 
-Reading the source, not running it, decides about imports; the command is run as users run it.
-What the demo articles must yield stands in `test_demo.py`.
+These tests read the source with `ast` and do not import it.
 """
 
 import ast
+import functools
 import graphlib
 import os
 import re
 import subprocess
 import sys
-import time
+import tomllib
+from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
 import pytest
-from rich.cells import cell_len
 
 import eqemb
 
@@ -40,14 +40,13 @@ LAYERS = [
 ]
 LAYER_OF = {package: number for number, layer in enumerate(LAYERS) for package in layer}
 
-#: These may import anything inside functions, to start at once.
+#: These packages may import anything inside functions, so that `eqemb --help` starts fast.
 LAZY = {"eqemb", "cli", "__main__"}
-#: This one too: who opens a library to ask it does not load what builds one.
+#: So may this module: opening a library to search it must not load the code that builds one.
 LAZY_MODULES = {"eqemb.facade.library"}
 
-#: Packages that any module may import inside a function.
+#: Packages that any module may import inside a function: they are slow to import or optional.
 HEAVY = {
-    "faiss",
     "fastapi",
     "filelock",
     "gensim",
@@ -59,21 +58,54 @@ HEAVY = {
     "pandas",
     "pyarrow",
     "rich",
-    "safetensors",
     "scipy",
     "torch",
     "umap",
     "uvicorn",
 }
 
+#: Modules that need an extra: they may import its packages at the top of the file.
+EXTRA_OF = {
+    "eqemb.server": "serve",
+    "eqemb.kernels.gpu": "gpu",
+    "eqemb.kernels.shelf": "gpu",
+    "eqemb.kernels.torch_steps": "gpu",
+    "eqemb.kernels.triton_steps": "gpu",
+}
+#: Distributions whose import name is another one.
+IMPORT_NAMES = {"umap-learn": "umap", "math-core": "math_core", "PyStemmer": "Stemmer"}
+#: Distributions that no file imports, and what uses them.
+TOOLS = {
+    "pytest-xdist": "make test runs pytest -n",
+    "mypy": "make lint",
+    "ruff": "make lint",
+    "mkdocstrings": "a plugin that mkdocs.yml names",
+    "Pygments": "the codehilite extension that mkdocs.yml names",
+    "ipykernel": "nbclient starts it to run the notebooks",
+    "httpx2": "starlette.testclient imports it",
+}
+
+#: Names that say nothing to a newcomer, as words of an identifier, as classes and as modules.
+BANNED_WORDS = {"courier", "workshop", "standings", "wording", "outlines"}
+BANNED_CLASSES = {"Desk", "Kept", "Visitor"}
+BANNED_MODULES = {"meaning", *BANNED_WORDS}
+
+LONGEST_MODULE, LONGEST_FUNCTION = 500, 80
+SQL = re.compile(
+    r"\b(SELECT\s+\S|INSERT\s+(OR\s+\w+\s+)?INTO|UPDATE\s+\w+\s+SET|DELETE\s+FROM"
+    r"|CREATE\s+(TABLE|INDEX|TEMP)|DROP\s+TABLE|PRAGMA\s+\w)"
+)
+
+#: Rules that some packages do not keep yet. Delete the mark from a test once it passes.
+PENDING = pytest.mark.xfail(reason="some packages are still to be cleaned up", strict=False)
+
 ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "src" / "eqemb"
-README = ROOT / "README.md"
 COMMAND = Path(sys.executable).with_name("eqemb")
 
 
 class Import(NamedTuple):
-    """One imported module, and whether the import waits inside a function."""
+    """One imported module, and whether the import stands inside a function."""
 
     module: str
     lazy: bool
@@ -81,7 +113,7 @@ class Import(NamedTuple):
 
 
 def module_name(path: Path) -> str:
-    """`src/eqemb/latex/tokens.py` is `eqemb.readers.latex.tokens`, an `__init__.py` its folder."""
+    """`src/eqemb/formula/tree.py` is `eqemb.formula.tree`; an `__init__.py` is its folder."""
     parts = path.relative_to(PACKAGE.parent).with_suffix("").parts
     return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
 
@@ -89,13 +121,19 @@ def module_name(path: Path) -> str:
 MODULES = {module_name(path): path for path in sorted(PACKAGE.rglob("*.py"))}
 
 
+@functools.cache
+def tree(path: Path) -> ast.Module:
+    """The syntax tree of a file."""
+    return ast.parse(path.read_text("utf-8"))
+
+
 def place(module: str) -> str:
-    """The package or top-level module that a module of ours belongs to."""
+    """The package or top-level module that one of our modules belongs to."""
     return "eqemb" if module == "eqemb" else module.split(".")[1]
 
 
 def named_modules(node: ast.Import | ast.ImportFrom, inside: str) -> Iterator[str]:
-    """The modules an import statement names; `__version__` and its like are no dependency."""
+    """The modules that an import statement names; `from eqemb import __version__` is none."""
     if isinstance(node, ast.Import):
         yield from (alias.name for alias in node.names)
         return
@@ -111,8 +149,9 @@ def named_modules(node: ast.Import | ast.ImportFrom, inside: str) -> Iterator[st
             yield base
 
 
+@functools.cache
 def imports(module: str) -> list[Import]:
-    """Everything a module of ours imports, wherever in the file."""
+    """Everything that one of our modules imports, anywhere in the file."""
     found: list[Import] = []
 
     def visit(node: ast.AST, *, lazy: bool) -> None:
@@ -122,91 +161,184 @@ def imports(module: str) -> list[Import]:
         for child in ast.iter_child_nodes(node):
             visit(child, lazy=lazy)
 
-    visit(ast.parse(MODULES[module].read_text("utf-8")), lazy=False)
+    visit(tree(MODULES[module]), lazy=False)
     return found
 
 
-def run_eqemb(*arguments: str) -> subprocess.CompletedProcess[str]:
-    """Run the command as installed."""
-    return run(COMMAND, *arguments)
+def nodes(*kinds: type[ast.AST]) -> Iterator[tuple[str, ast.AST]]:
+    """The nodes of these kinds in all our modules, each with its module."""
+    for module, path in MODULES.items():
+        for node in ast.walk(tree(path)):
+            if isinstance(node, kinds):
+                yield module, node
 
 
-def run(
-    *command: str | Path, cwd: Path | None = None, timeout: int = 60
-) -> subprocess.CompletedProcess[str]:
-    """Run a program without colours and at a fixed width."""
-    environment = {**os.environ, "NO_COLOR": "1", "TERM": "dumb", "COLUMNS": "100"}
-    return subprocess.run(
-        command,
-        capture_output=True,
-        text=True,
-        encoding="utf-8",
-        check=False,
-        cwd=cwd,
-        env=environment,
-        timeout=timeout,
-    )
+# ---------------------------------------------------------------- layers
 
 
 def test_every_package_has_a_layer() -> None:
-    """A new package takes its place in `LAYERS`, and a layer names only what exists."""
+    """A new package takes its place in `LAYERS`, and `LAYERS` names only what exists."""
     assert {place(module) for module in MODULES} == set(LAYER_OF)
     assert sum(map(len, LAYERS)) == len(LAYER_OF)
 
 
 def test_few_modules_at_the_top_level() -> None:
-    """A newcomer finds the room for a change from the list of packages."""
+    """The list of folders is enough to find the place for a change."""
     assert len(list(PACKAGE.glob("*.py"))) <= 5
 
 
-@pytest.mark.parametrize("module", MODULES)
-def test_imports_go_down(module: str) -> None:
-    """A module imports only from lower layers and its own package, lazily or not."""
-    here = place(module)
-    wrong = [
-        f"line {line}: {name}"
+def test_the_drawing_shows_every_package() -> None:
+    """The drawing in CONTRIBUTING.md has every package of `LAYERS`, highest first."""
+    text = (ROOT / "CONTRIBUTING.md").read_text("utf-8")
+    drawing = text.split("```text\n")[1].split("```")[0]
+    shown = [word for word in re.findall(r"^ {0,2}(\w+)", drawing, re.MULTILINE) if word != "eqemb"]
+    packages = {path.parent.name for path in PACKAGE.glob("*/__init__.py")}
+    assert set(shown) == packages
+    assert [LAYER_OF[name] for name in shown] == sorted(
+        (LAYER_OF[name] for name in shown), reverse=True
+    )
+
+
+def test_imports_go_down() -> None:
+    """A module imports only from lower layers and its own package, even inside functions."""
+    assert not [
+        f"{module}:{line} imports {name}"
+        for module in MODULES
         for name, _, line in imports(module)
         if name.split(".")[0] == "eqemb"
-        and place(name) != here
-        and LAYER_OF[place(name)] >= LAYER_OF[here]
+        and place(name) != place(module)
+        and LAYER_OF[place(name)] >= LAYER_OF[place(module)]
     ]
-    assert not wrong
 
 
-def test_no_import_ring() -> None:
-    """Not even within a package do modules import each other in a circle, lazily or not."""
+def test_no_import_cycle() -> None:
+    """Modules do not import each other in a circle, not even within a package."""
     graph = {
         module: {name for name, _, _ in imports(module) if name in MODULES} for module in MODULES
     }
     tuple(graphlib.TopologicalSorter(graph).static_order())
 
 
-@pytest.mark.parametrize("module", MODULES)
-def test_lazy_imports_are_of_heavy_packages(module: str) -> None:
-    """Only `cli` and the package's face hide other imports in functions."""
-    wrong = [
-        f"line {line}: {name}"
+def test_lazy_imports_are_of_heavy_packages() -> None:
+    """Only the packages in `LAZY` import anything else inside functions."""
+    assert not [
+        f"{module}:{line} imports {name}"
+        for module in MODULES
+        if place(module) not in LAZY and module not in LAZY_MODULES
         for name, lazy, line in imports(module)
-        if lazy
-        and place(module) not in LAZY
-        and module not in LAZY_MODULES
-        and name.split(".")[0] not in HEAVY
+        if lazy and name.split(".")[0] not in HEAVY
     ]
+
+
+# ---------------------------------------------------------------- one owner for each thing
+
+
+@PENDING
+def test_sql_stands_only_in_the_database_module() -> None:
+    """Everybody else calls methods of `Records`."""
+    found = [
+        f"{module}:{node.lineno}"
+        for module, node in nodes(ast.Constant)
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and SQL.search(node.value)
+    ]
+    owner = "eqemb.library.database"
+    assert any(place.startswith(owner) for place in found)  # the search finds SQL
+    assert not [place for place in found if not place.startswith(owner)]
+
+
+@PENDING
+def test_no_two_classes_have_one_name() -> None:
+    """A class name finds one class in the whole package."""
+    places = defaultdict(list)
+    for module, node in nodes(ast.ClassDef):
+        assert isinstance(node, ast.ClassDef)
+        places[node.name].append(module)
+    assert not {name: modules for name, modules in places.items() if len(modules) > 1}
+
+
+def constants(module: str) -> Iterator[tuple[str, str]]:
+    """The names in capitals that a module assigns at its top level, with the code of the value."""
+    for node in tree(MODULES[module]).body:
+        if isinstance(node, ast.Assign):
+            targets, value = node.targets, node.value
+        elif isinstance(node, ast.AnnAssign) and node.value:
+            targets, value = [node.target], node.value
+        else:
+            continue
+        for target in targets:
+            pairs = [(target, value)]
+            if isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple):
+                pairs = list(zip(target.elts, value.elts, strict=True))
+            for name, code in pairs:
+                if isinstance(name, ast.Name) and re.fullmatch(r"_?[A-Z][A-Z0-9_]+", name.id):
+                    yield name.id, ast.unparse(code)
+
+
+@PENDING
+def test_no_two_constants_of_one_name_differ() -> None:
+    """A constant that two modules define under one name has one value."""
+    values: dict[str, dict[str, str]] = defaultdict(dict)
+    for module in MODULES:
+        for name, value in constants(module):
+            values[name][module] = value
+    assert not {
+        name: list(places) for name, places in values.items() if len(set(places.values())) > 1
+    }
+
+
+# ---------------------------------------------------------------- sizes and names
+
+
+@PENDING
+def test_modules_are_short() -> None:
+    """No module has more than 500 lines."""
+    lengths = {name: len(path.read_text("utf-8").splitlines()) for name, path in MODULES.items()}
+    assert not {name: lines for name, lines in lengths.items() if lines > LONGEST_MODULE}
+
+
+@PENDING
+def test_functions_are_short() -> None:
+    """No function has more than 80 lines."""
+    lengths = {}
+    for module, node in nodes(ast.FunctionDef, ast.AsyncFunctionDef):
+        assert isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+        lengths[f"{module}.{node.name}"] = (node.end_lineno or 0) - node.lineno + 1
+    assert not {name: lines for name, lines in lengths.items() if lines > LONGEST_FUNCTION}
+
+
+def identifier(node: ast.AST) -> str:
+    """The name that a node defines or uses."""
+    return next(
+        (
+            value
+            for field in ("name", "id", "attr", "arg")
+            if isinstance(value := getattr(node, field, None), str)
+        ),
+        "",
+    )
+
+
+@PENDING
+def test_names_are_those_of_the_field() -> None:
+    """Names say what a thing is, in words that people know and can search for."""
+    wrong = [name for name in MODULES if BANNED_MODULES & set(name.split("."))]
+    for module, node in nodes(ast.AST):
+        name = identifier(node)
+        words = {word.lower() for word in re.findall(r"[A-Z]?[a-z]+", name)}
+        if name in BANNED_CLASSES or words & BANNED_WORDS:
+            wrong.append(f"{module}:{getattr(node, 'lineno', 0)} {name}")
     assert not wrong
 
 
-@pytest.mark.parametrize(
-    "path",
-    [path for folder in ("src", "tests", "benchmarks") for path in (ROOT / folder).rglob("*.py")],
-    ids=lambda path: str(path.relative_to(ROOT)),
-)
-def test_every_file_says_its_purpose(path: Path) -> None:
+@pytest.mark.parametrize("folder", ["src", "tests", "benchmarks", "docs"])
+def test_every_file_says_its_purpose(folder: str) -> None:
     """The first thing in every file is a docstring."""
-    assert ast.get_docstring(ast.parse(path.read_text("utf-8")))
+    files = sorted((ROOT / folder).rglob("*.py"))
+    assert not [str(path) for path in files if not ast.get_docstring(tree(path))]
 
 
 def test_all_is_the_truth() -> None:
-    """What `__all__` lists exists and is explained; what is ours and public is listed."""
+    """What `__all__` lists exists and has a docstring; what is ours and public is listed."""
     listed = list(getattr(eqemb, "__all__", []))
     assert listed == sorted(set(listed))
     assert not [name for name in listed if not getattr(eqemb, name).__doc__]
@@ -218,6 +350,86 @@ def test_all_is_the_truth() -> None:
     assert ours <= set(listed)
 
 
+# ---------------------------------------------------------------- dependencies
+
+
+def declared() -> dict[str, set[str]]:
+    """The import names of what pyproject.toml declares: "" is the base, others are extras."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+    groups = {"": project["dependencies"], **project["optional-dependencies"]}
+    found = {}
+    for group, requirements in groups.items():
+        names = [re.split(r"[\[<>=!~; ]", one, maxsplit=1)[0] for one in requirements]
+        found[group] = {import_name(name) for name in names if name != "eqemb" if name not in TOOLS}
+    return found
+
+
+def import_name(distribution: str) -> str:
+    """What a distribution is imported as."""
+    return IMPORT_NAMES.get(distribution, distribution)
+
+
+def is_third_party(module: str) -> bool:
+    """Whether a module comes neither with Python nor from this repository."""
+    top = module.split(".", maxsplit=1)[0]
+    return top != "eqemb" and top not in sys.stdlib_module_names
+
+
+def imported_by_tests() -> set[str]:
+    """What tests and the scripts and pages of the documentation import, by any means."""
+    texts = [path.read_text("utf-8") for path in (ROOT / "tests").rglob("*.py")]
+    texts += [path.read_text("utf-8") for path in (ROOT / "docs").rglob("*.py")]
+    texts += [path.read_text("utf-8") for path in (ROOT / "docs").rglob("*.md")]
+    pattern = r"^\s*(?:import|from) (\w+)|importorskip\(\s*[\"'](\w+)"
+    found = re.findall(pattern, "\n".join(texts), re.MULTILINE)
+    return {one or other for one, other in found}
+
+
+def test_imports_are_declared() -> None:
+    """What a module imports when it is loaded comes with it; the rest is in some extra."""
+    groups = declared()
+    anywhere = set().union(*(names for group, names in groups.items() if group != "dev"))
+    wrong = []
+    for module in MODULES:
+        extra = next(
+            (EXTRA_OF[name] for name in EXTRA_OF if f"{module}.".startswith(f"{name}.")), ""
+        )
+        for name, lazy, line in imports(module):
+            known = anywhere if lazy else groups[""] | groups[extra]
+            if is_third_party(name) and name.split(".")[0] not in known:
+                wrong.append(f"{module}:{line} imports {name}")
+    assert not wrong
+
+
+@pytest.mark.parametrize("group", sorted(declared()))
+def test_what_is_declared_is_imported(group: str) -> None:
+    """A dependency that nothing imports is dropped."""
+    used = {name.split(".")[0] for module in MODULES for name, _, _ in imports(module)}
+    if group in {"dev", "docs"}:
+        used |= imported_by_tests()
+    assert not declared()[group] - used
+
+
+def test_dependencies_are_explained() -> None:
+    """docs/dependencies.md says what each declared package is for."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+    lists = [project["dependencies"], *project["optional-dependencies"].values()]
+    names = {re.split(r"[\[<>=!~; ]", one, maxsplit=1)[0] for names in lists for one in names}
+    page = (ROOT / "docs" / "dependencies.md").read_text("utf-8")
+    listed = set(re.findall(r"[\w-]+", page))
+    assert not names - {"eqemb"} - listed
+
+
+# ---------------------------------------------------------------- the command
+
+
+def run_eqemb(*arguments: str) -> subprocess.CompletedProcess[str]:
+    """Run the command as installed."""
+    return subprocess.run(
+        [COMMAND, *arguments], capture_output=True, encoding="utf-8", check=False, timeout=60
+    )
+
+
 def test_version() -> None:
     """`eqemb --version` prints the package's version to standard output."""
     done = run_eqemb("--version")
@@ -226,14 +438,14 @@ def test_version() -> None:
 
 
 def test_help_names_the_commands() -> None:
-    """`eqemb --help` lists what there is to do."""
+    """`eqemb --help` lists the commands."""
     done = run_eqemb("--help")
     assert done.returncode == 0, done.stderr
     assert not [name for name in ("read", "show", "info", "demo") if name not in done.stdout]
 
 
 def test_help_imports_nothing_heavy() -> None:
-    """Asking for help costs no scientific package."""
+    """`eqemb --help` loads no scientific package."""
     code = (
         "import sys; from eqemb.cli import main; sys.argv = ['eqemb', '--help']\n"
         "try: main()\n"
@@ -248,50 +460,20 @@ def test_help_imports_nothing_heavy() -> None:
 
 
 @pytest.mark.slow
-def test_help_starts_at_once() -> None:
-    """`eqemb --help` takes less than 0.3 seconds, on the best of five runs."""
+def test_help_is_fast() -> None:
+    """`eqemb --help` takes less than 0.3 seconds of processor time, on the best of five runs."""
     seconds = []
     for _ in range(5):
-        start = time.perf_counter()
+        start = os.times()
         run_eqemb("--help")
-        seconds.append(time.perf_counter() - start)
-    assert min(seconds) < 0.3
+        end = os.times()
+        children = end.children_user + end.children_system
+        seconds.append(children - start.children_user - start.children_system)
+    assert 0 < min(seconds) < 0.3
 
 
 def test_unknown_command_is_a_usage_error() -> None:
-    """A wrong word exits with 2 and leaves standard output empty."""
+    """A misspelt command exits with 2 and prints nothing to standard output."""
     done = run_eqemb("raed")
     assert done.returncode == 2
     assert not done.stdout
-
-
-def test_readme_names_only_commands_that_exist() -> None:
-    """Each `eqemb WORD` in a code block of the README answers `--help`."""
-    blocks = re.findall(
-        r"^```console\n(.*?)^```", README.read_text("utf-8"), re.DOTALL | re.MULTILINE
-    )
-    words = set(re.findall(r"^\$ eqemb (\w+)", "\n".join(blocks), re.MULTILINE))
-    assert words
-    assert not {word for word in words if run_eqemb(word, "--help").returncode}
-
-
-def test_readme_shows_what_the_demo_prints(tmp_path: Path) -> None:
-    """What stands between the README's demo marks is what `make demo` prints, and nothing else.
-
-    Make finds a ready environment whose `eqemb` is the one that is tested.
-    """
-    programs = tmp_path / ".venv" / "bin"
-    programs.mkdir(parents=True)
-    (programs / "eqemb").symlink_to(COMMAND)
-    for name in ("pyproject.toml", ".venv/ready"):
-        (tmp_path / name).touch()
-    makefile = ROOT / "Makefile"
-    # loops may have to be compiled first
-    done = run("make", "-s", "-f", makefile, "demo", cwd=tmp_path, timeout=300)
-    assert done.returncode == 0, done.stderr
-    printed = [line.rstrip() for line in done.stdout.splitlines()]
-    assert max(map(cell_len, printed)) <= 100
-    assert "\x1b" not in done.stdout
-    block = README.read_text("utf-8").split("<!-- demo -->")[1].split("<!-- /demo -->")[0]
-    assert ["```text", *printed, "```"] == block.strip().splitlines()
-    assert (tmp_path / "library" / "library.json").exists()

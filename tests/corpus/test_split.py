@@ -4,7 +4,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from eqemb.corpus.corpus import Corpus, EquationToken, Ids, TokenStream
@@ -37,7 +37,6 @@ def items() -> st.SearchStrategy[list[str | EquationToken]]:
 corpora = st.lists(items(), min_size=1, max_size=5).map(lambda streams: corpus_of(*streams))
 
 
-@settings(max_examples=60, deadline=None)
 @given(corpora, st.integers(0, 3))
 def test_each_position_is_held_out_once_and_near_its_equation(corpus: Corpus, seed: int) -> None:
     """No position twice; each within the window of the occurrence it was sampled with."""
@@ -53,7 +52,6 @@ def test_each_position_is_held_out_once_and_near_its_equation(corpus: Corpus, se
         assert sorted(parts) == [VALIDATION, VALIDATION, TEST, TEST]
 
 
-@settings(max_examples=60, deadline=None)
 @given(corpora)
 def test_nothing_held_out_is_left_in_the_training_stream(corpus: Corpus) -> None:
     """The stream is the corpus without its held-out positions, and equations stay in place."""
@@ -108,7 +106,6 @@ def mapped(array: Ids) -> bool:
     return isinstance(array.base, np.memmap)
 
 
-@settings(max_examples=60, deadline=None)
 @given(corpora, st.sampled_from([1, 3, 7]))
 def test_contexts_are_the_nearest_words_left(corpus: Corpus, count: int) -> None:
     """A slow search over the article's remaining words finds the same contexts."""
@@ -134,7 +131,6 @@ def test_contexts_are_the_nearest_words_left(corpus: Corpus, count: int) -> None
         assert found[row].tolist() == expected + [-1] * (count - len(expected))
 
 
-@settings(max_examples=30, deadline=None)
 @given(corpora)
 def test_negatives_are_never_the_word_itself(corpus: Corpus) -> None:
     """As many as asked for, all of them seen in the corpus."""

@@ -1,4 +1,4 @@
-"""The notebooks in `examples` run from the first cell to the last, and are kept without outputs."""
+"""The notebooks in `examples` run, and are stored without outputs."""
 
 from pathlib import Path
 from typing import Any
@@ -8,31 +8,32 @@ import pytest
 from nbclient import NotebookClient
 
 NOTEBOOKS = sorted((Path(__file__).parents[2] / "examples").glob("*.ipynb"))
-LIMIT = 300  # seconds for a cell; a whole notebook takes some, where loops are compiled already
+LIMIT = 300  # seconds for a cell; kernels may have to be compiled
 
 
 def notebook_at(path: Path) -> Any:
-    """A notebook as it lies there."""
+    """The notebook in a file."""
     return nbformat.read(path, as_version=4)  # type: ignore[no-untyped-call]
 
 
-def test_there_are_notebooks() -> None:
-    """Those that the documents speak of."""
+def test_notebooks_exist() -> None:
+    """The notebooks that the documentation mentions are there."""
     assert [path.stem for path in NOTEBOOKS] == ["first_steps", "train_and_compare"]
 
 
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
-def test_notebooks_are_kept_clean(path: Path) -> None:
-    """What a cell printed on some machine is no part of it."""
+def test_notebooks_have_no_outputs(path: Path) -> None:
+    """The output of a cell is not stored."""
     cells = notebook_at(path).cells
     assert not [cell.id for cell in cells if cell.get("outputs") or cell.get("execution_count")]
 
 
-@pytest.mark.filterwarnings("ignore")  # of the packages that run it, in this process
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore")  # warnings of nbclient and its dependencies
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
 def test_notebooks_run(path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Every cell, in order, in a folder of its own; every answer has something to show."""
-    for variable in ("IPYTHONDIR", "JUPYTER_RUNTIME_DIR"):  # nothing is left at home
+    """Every cell runs, in a new folder, and answers are displayed."""
+    for variable in ("IPYTHONDIR", "JUPYTER_RUNTIME_DIR"):  # leave the home directory alone
         monkeypatch.setenv(variable, str(tmp_path / variable))
     notebook = notebook_at(path)
     NotebookClient(

@@ -1,8 +1,8 @@
-"""The documents tell the truth: what is made is not stale, code runs, commands and links exist.
+"""The documentation is correct: generated parts are current, code runs, commands and links exist.
 
-Python blocks of a page run in order, and so do its command lines, in a folder that has `papers/`,
-`new-papers/`, and the libraries `library/` and `larger/` of the demo articles; arXiv is a server on
-this machine. Commands that take long or never end are parsed by the app itself and not run.
+The Python blocks of a page run in order, and so do its command lines, in a folder with `papers/`,
+`new-papers/`, and the libraries `library/` and `larger/` made of demo articles. ArXiv is a server
+on this machine. Commands that take long or do not end are parsed but not run.
 """
 
 import ast
@@ -23,6 +23,7 @@ import pytest
 import typer
 
 import eqemb
+from campaigns import sample
 from eqemb import cli
 from eqemb.arxiv import client
 from eqemb.cli.app import app
@@ -53,33 +54,41 @@ The distance of two documents is one less the cosine of their vectors,
 
 
 def blocks(page: str, language: str) -> list[str]:
-    """The code of a page, in order."""
+    """The code blocks of a page in one language, in order."""
     found = (match for match in FENCE.finditer(PAGES[page]) if match[1] == language)
     return [match[2] for match in found]
 
 
-def test_made_parts_are_not_stale() -> None:
+def test_generated_parts_are_current() -> None:
     """`python docs/generate.py` would change nothing."""
     assert [path.name for path, _ in generate.stale()] == []
 
 
-# ---------------------------------------------------------------- a desk
+# ---------------------------------------------------------------- a folder to work in
 
 
 def quick_build(*given: Any, **named: Any) -> None:
-    """As `build_library`, but what it learns is little."""
+    """`build_library`, with a model that trains quickly."""
     BUILD(*given, **named | {"model": named.get("model") is not False and QUICK})
 
 
+#: The papers: those that pages ask about, and some more.
+ARTICLES = sample(sorted(str(path.relative_to(DEMO)) for path in DEMO.glob("*/*")), 10)
+ASKED_FOR = ["nlp/lstm.tex", "nlp/transformer", "ir/cosine", "ir/f-measure.tex"]
+ASKED_FOR += ["ir/query-likelihood.tex", "ml/adversarial-networks.tex"]
+ARTICLES += [article for article in ASKED_FOR if article not in ARTICLES]
 BUILD = build.build_library
 QUICK = {"dim": 10, "iterations": 2}
 
 
 @pytest.fixture(scope="module")
-def desk(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """A folder with papers and libraries, as the pages speak of them."""
-    folder = tmp_path_factory.mktemp("desk")
-    shutil.copytree(DEMO, folder / "papers")
+def workdir(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """A folder with the papers and libraries that the pages mention."""
+    folder = tmp_path_factory.mktemp("workdir")
+    for article in ARTICLES:
+        target = folder / "papers" / article
+        target.parent.mkdir(parents=True, exist_ok=True)
+        (shutil.copytree if (DEMO / article).is_dir() else shutil.copy)(DEMO / article, target)
     (folder / "papers/nlp/transformer").rename(folder / "papers/nlp/1803.09123")
     (folder / "papers/nlp/lstm.tex").rename(folder / "papers/ARTICLE.tex")
     for name in ("new-papers", "more-papers"):
@@ -102,7 +111,7 @@ def desk(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 
 @pytest.fixture
 def arxiv(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """ArXiv nearby, with one paper, and pauses that take no time."""
+    """A server in place of arXiv, with one paper, and a clock that does not wait."""
     with serving(Clock()) as server:
         source = gzip.compress(NEW_PAPER.encode())
         server.papers.append(Entry("1503.00001", source, ("cs.CL", "cs.IR"), "2015-03-01"))
@@ -115,14 +124,14 @@ def arxiv(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 
 @pytest.mark.usefixtures("arxiv")
-@pytest.mark.filterwarnings("ignore::ResourceWarning")  # pages do not close what they open
+@pytest.mark.filterwarnings("ignore::ResourceWarning")  # pages do not close libraries
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 @pytest.mark.parametrize("page", [page for page in PAGES if blocks(page, "python")])
 def test_python_runs(
-    page: str, desk: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    page: str, workdir: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The blocks of a page, one after the other."""
-    monkeypatch.chdir(shutil.copytree(desk, tmp_path / "desk", symlinks=True))
+    """The Python blocks of a page run, in order."""
+    monkeypatch.chdir(shutil.copytree(workdir, tmp_path / "workdir", symlinks=True))
     names: dict[str, object] = {"__name__": "page"}
     for code in blocks(page, "python"):
         exec(compile(code, page, "exec"), names)  # noqa: S102 - that is the test
@@ -135,18 +144,18 @@ def test_python_runs(
 
 
 def command_lines(page: str) -> list[list[str]]:
-    """What is typed after a dollar, up to a pipe, in words."""
+    """The command lines of a page up to a pipe, each as a list of words."""
     found = []
     for block in blocks(page, "console"):
         for line in re.findall(r"^\$ (.*)$", block, re.MULTILINE):
-            words = shlex.split(re.sub(r"\s#\s.*", "", line))  # `NAME#4` is no remark
+            words = shlex.split(re.sub(r"\s#\s.*", "", line))  # `NAME#4` is not a comment
             end = next((at for at, word in enumerate(words) if word in {"|", ">", "&&"}), None)
             found.append(words[:end])
     return found
 
 
 def problem(words: list[str]) -> str:
-    """What is wrong with a command line; nothing where it could be run."""
+    """What is wrong with a command line; "" if nothing."""
     program, *given = words
     if program == "eqemb":
         commands = typer.main.get_command(app).commands  # type: ignore[attr-defined]
@@ -168,8 +177,8 @@ def problem(words: list[str]) -> str:
     return ""
 
 
-def test_a_wrong_command_line_is_found() -> None:
-    """The test below can fail."""
+def test_wrong_command_lines_are_found() -> None:
+    """`problem` finds mistakes, so that the next test can fail."""
     wrong = ["eqemb raed p -o l", "eqemb search l", "eqemb search l w --nope", "make haste"]
     assert all(problem(shlex.split(line)) for line in wrong)
     assert not problem(shlex.split("eqemb search l w --has x"))
@@ -177,7 +186,7 @@ def test_a_wrong_command_line_is_found() -> None:
 
 @pytest.mark.parametrize("page", [page for page in PAGES if blocks(page, "console")])
 def test_command_lines_can_be_run(page: str) -> None:
-    """Commands, options and their values exist, and nothing that is needed is missing."""
+    """Commands, options and their values exist, and no required argument is missing."""
     wrong = [(words, said) for words in command_lines(page) if (said := problem(words))]
     assert not wrong
 
@@ -185,46 +194,46 @@ def test_command_lines_can_be_run(page: str) -> None:
 #: Commands that are not run here, and why.
 LEFT_OUT = {
     "serve": "does not end",
-    "demo": "is run by test_house.py",
+    "demo": "is run by test_readme.py",
     "compare": "trains for minutes even with --quick",
-    "retrieval": "asks for minutes",
-    "repro": "makes a library anew, which test_cli.py does",
+    "retrieval": "takes minutes",
+    "repro": "rebuilds a library; test_cli.py runs it",
 }
 
 
 def commands_to_run(page: str) -> list[list[str]]:
-    """Command lines of eqemb, of pages for everyone: those beside benchmarks have real papers."""
+    """The eqemb commands to run; the pages of benchmarks need real papers."""
     lines = [] if page.startswith("benchmarks/") else command_lines(page)
     return [words for words in lines if words[0] == "eqemb" and words[1] not in LEFT_OUT]
 
 
 @pytest.mark.usefixtures("arxiv")
 @pytest.mark.parametrize("page", [page for page in PAGES if commands_to_run(page)])
-def test_command_lines_do_what_they_say(
+def test_command_lines_succeed(
     page: str,
-    desk: Path,
+    workdir: Path,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    """Those of a page, one after the other: each ends well and answers."""
-    monkeypatch.chdir(shutil.copytree(desk, tmp_path / "desk", symlinks=True))
+    """The command lines of a page succeed, in order, and print something."""
+    monkeypatch.chdir(shutil.copytree(workdir, tmp_path / "workdir", symlinks=True))
     for program, *given in commands_to_run(page):
-        # a preset has its own number of iterations
+        # a preset fixes the number of iterations
         once = ["--iterations", "1"] if given[0] == "train" and "--preset" not in given else []
         monkeypatch.setattr(sys, "argv", [program, *given, *once])
         with pytest.raises(SystemExit) as ended:
             cli.main()
         said = capsys.readouterr()
-        if "pip install 'eqemb[" in said.err:  # an extra that is not here: a page names it
+        if "pip install 'eqemb[" in said.err:  # needs an extra that is not installed
             continue
         assert not ended.value.code, f"{shlex.join(given)}: {said.err}"
-        assert (said.out + said.err).strip(), f"{shlex.join(given)} says nothing"
+        assert (said.out + said.err).strip(), f"{shlex.join(given)} prints nothing"
 
 
 @pytest.mark.parametrize("page", PAGES)
 def test_commands_in_the_text_exist(page: str) -> None:
-    """`eqemb COMMAND --option` between backquotes has a command and options that there are."""
+    """`eqemb COMMAND --option` between backquotes names an existing command and options."""
     declared, wrong = generate.declared(), []
     for text in re.findall(r"`eqemb ([a-z][^`]*)`", FENCE.sub("", PAGES[page])):
         command, *rest = text.split()
@@ -245,15 +254,15 @@ def test_commands_in_the_text_exist(page: str) -> None:
 
 
 def anchors(text: str) -> set[str]:
-    """The headings of a page as links name them."""
+    """The anchors of the headings of a page."""
     headings = re.findall(r"^#+ (.*)$", FENCE.sub("", text), re.MULTILINE)
     plain = (re.sub(r"[^\w\- ]", "", heading.lower()).strip() for heading in headings)
     return {re.sub(r" +", "-", heading) for heading in plain}
 
 
 @pytest.mark.parametrize("page", PAGES)
-def test_links_lead_somewhere(page: str) -> None:
-    """Files are there, and so are the headings in them; addresses elsewhere are not looked up."""
+def test_links_are_valid(page: str) -> None:
+    """Linked files and headings exist; addresses on the web are not checked."""
     wrong = []
     for target in re.findall(r"\]\(([^)\s]+)\)", FENCE.sub("", PAGES[page])):
         if re.match(r"[a-z]+:", target):
@@ -269,7 +278,7 @@ def test_links_lead_somewhere(page: str) -> None:
 
 
 def test_command_reference_is_what_help_says() -> None:
-    """Every option that `--help` shows stands in its command's section, and no other."""
+    """The section of a command has exactly the options that `--help` shows."""
     page, wrong = PAGES["docs/reference/cli.md"], []
     for name, command in typer.main.get_command(app).commands.items():  # type: ignore[attr-defined]
         if command.hidden:
@@ -284,15 +293,15 @@ def test_command_reference_is_what_help_says() -> None:
     assert not wrong
 
 
-def test_python_reference_is_whole() -> None:
-    """Every public name of the package is on the page."""
+def test_python_reference_is_complete() -> None:
+    """The page has every public name of the package."""
     page = PAGES["docs/reference/api.md"]
     shown = {name.rpartition(".")[2] for name in re.findall(r"^::: (\S+)", page, re.MULTILINE)}
     assert not set(eqemb.__all__) - shown
 
 
-def test_records_are_described_whole() -> None:
-    """The format, every table of the records, and every column in its row of the page."""
+def test_records_are_described() -> None:
+    """The page has the format, every table of the records, and every column."""
     page, wrong = PAGES["docs/reference/formats.md"], []
     assert f'"format": {RECORDS_FORMAT}' in page
     for table, columns in re.findall(r"CREATE TABLE (\w+) \((.*?)\)[^)]*?;", _SCHEMA, re.DOTALL):
@@ -304,11 +313,11 @@ def test_records_are_described_whole() -> None:
     assert not wrong
 
 
-def test_files_of_an_index_are_described(desk: Path) -> None:
-    """Every file of an index, and of a model, is named on the page, or its family is."""
+def test_files_of_an_index_are_described(workdir: Path) -> None:
+    """The page names every file of an index and of a model, or a pattern for it."""
     page = PAGES["docs/reference/formats.md"]
     patterns = re.findall(r"`([\w.*]+)`", page) + re.findall(r"^ +([\w.]+) ", page, re.MULTILINE)
-    with eqemb.Library.open(desk / "library") as library:
+    with eqemb.Library.open(workdir / "library") as library:
         files = [path for path in library.generation.rglob("*") if path.is_file()]
     undescribed = [
         path.name
@@ -320,7 +329,7 @@ def test_files_of_an_index_are_described(desk: Path) -> None:
 
 
 def sentences() -> str:
-    """Every text in the source, what is filled in left out."""
+    """All string constants in the source; the gaps of f-strings are left out."""
     found = []
     for path in (ROOT / "src" / "eqemb").rglob("*.py"):
         for node in ast.walk(ast.parse(path.read_text("utf-8"))):
@@ -332,8 +341,8 @@ def sentences() -> str:
     return "\n".join(found)
 
 
-def test_troubles_are_those_that_eqemb_tells() -> None:
-    """A sentence that a trouble begins with is one of the program's, gaps left out."""
+def test_quoted_messages_exist() -> None:
+    """A message quoted on the troubleshooting page occurs in the source."""
     page, said = PAGES["docs/howto/troubleshooting.md"], sentences()
     quoted = re.findall(r"^\*\*[^`*\n]*`([^`]+)`", page, re.MULTILINE)
     pieces = [

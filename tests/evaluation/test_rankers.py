@@ -21,8 +21,8 @@ from eqemb.evaluation.rankers import (
     Query,
     Ranker,
     SentenceEncoder,
+    UnitMatrix,
     UnitOverlap,
-    UnitVectors,
     equation_query,
     search_rankers,
     word_query,
@@ -216,7 +216,7 @@ def test_an_encoder_encodes_each_text_once() -> None:
 def test_equations_without_a_vector_rank_last() -> None:
     """A cosine of 0 would rank them in the middle."""
     vectors = np.array([[1.0, 0.0], [0.0, 0.0], [-1.0, 0.0]], np.float32)
-    assert np.argsort(-UnitVectors(vectors).cosines(np.array([1.0, 0.0]))).tolist() == [0, 2, 1]
+    assert np.argsort(-UnitMatrix(vectors).cosines(np.array([1.0, 0.0]))).tolist() == [0, 2, 1]
 
 
 class Fixed:

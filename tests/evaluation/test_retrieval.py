@@ -289,6 +289,7 @@ def grade(pool: Path, grades: Path, shift: int) -> None:
         (grades / f"{path.stem}.json").write_text(json.dumps(found))
 
 
+@pytest.mark.slow
 def test_from_pools_to_tables(
     library: Path,
     tmp_path: Path,

@@ -11,12 +11,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from campaigns import FULL
 from eqemb.corpus.split import Split, SplitSettings
 from eqemb.models import EqEmbU
 from planted import planted
 from synthetic import start as start_python
 
-FULL = os.environ.get("EQEMB_FULL") == "1"
 PROGRAM = """
 import sys, time
 from pathlib import Path

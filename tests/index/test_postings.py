@@ -4,7 +4,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from eqemb.index import postings
@@ -20,7 +20,6 @@ from eqemb.index.postings import (
 )
 
 
-@settings(max_examples=30, deadline=None)
 @given(
     triples=st.lists(st.tuples(st.integers(0, 6), st.integers(1, 9)), max_size=60),
     batch=st.integers(1, 20),
@@ -71,7 +70,6 @@ def test_keys_find_the_rows_of_texts(tmp_path: Path) -> None:
     assert Keys(tmp_path, "nothing").find("word1") is None
 
 
-@settings(max_examples=60, deadline=None)
 @given(
     scores=st.lists(st.sampled_from([0.0, -1.0, 0.25, 0.5, 1.0]), max_size=40),
     stretch=st.integers(1, 60),

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from eqemb.article import Article, Equation
@@ -284,7 +284,6 @@ LATEX = st.recursive(
 )
 
 
-@settings(deadline=None, max_examples=60)
 @given(LATEX, st.lists(LATEX, min_size=1, max_size=6), st.booleans())
 def test_bulk_likeness_equals_the_definition(
     tmp_path_factory: pytest.TempPathFactory,

@@ -22,6 +22,7 @@ from typing import Any
 import pytest
 
 import eqemb as package
+from campaigns import FULL
 from crashes import DIED, STEPS
 from eqemb.errors import EqembError, SourceError, UsageError
 from eqemb.facade.library import Library
@@ -45,7 +46,6 @@ from synthetic import (
     wait_for,
 )
 
-FULL = os.environ.get("EQEMB_FULL") == "1"
 COUNT = 240
 BODY = r"Some words. \begin{equation} x = 1 \end{equation} More words."
 #: Reads until it is killed: commits all the time, and says how far it is.

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from campaigns import FULL
 from eqemb.corpus.corpus import Corpus
 from eqemb.corpus.split import TEST, Split, SplitSettings
 from eqemb.errors import EqembError, UsageError
@@ -82,16 +83,17 @@ def test_held_out_words_leave_no_trace(model: Any, corpus: Corpus, split: Split)
     other = replace(corpus, tokens=tokens)
     moved = replace(split, corpus=other.sha256)
     one, two = (
-        clone(model).fit(*given, seed=1).embeddings_.arrays
+        shortened(model, 3).fit(*given, seed=1).embeddings_.arrays
         for given in ((corpus, split), (other, moved))
     )
     assert set(one) == set(two)
     assert all(np.array_equal(one[name], two[name]) for name in one)
 
 
-def clone(model: Any) -> Any:
-    """The same settings, untrained."""
-    return type(model)(**model.get_params())
+def shortened(model: Any, iterations: int) -> Any:
+    """The same model, untrained; with fewer iterations in everyday tests."""
+    fewer = {} if FULL else {"iterations": iterations}
+    return type(model)(**model.get_params() | fewer)
 
 
 def test_words_of_a_topic_are_neighbours(corpus: Corpus, split: Split) -> None:
@@ -151,6 +153,7 @@ def test_threads_and_reruns_leave_the_same_bytes(
     model: Model, corpus: Corpus, split: Split
 ) -> None:
     """The hash of the model for 1, 2 and 4 threads, and for another seed."""
+    model = shortened(model, 3)
     hashes = [model.fit(corpus, split, threads=n).embeddings_.sha256 for n in (1, 2, 4)]
     assert len(set(hashes)) == 1
     assert model.fit(corpus, split, seed=1).embeddings_.sha256 != hashes[0]
@@ -175,6 +178,7 @@ def test_a_killed_run_goes_on_to_the_same_bytes(
     model: Model, corpus: Corpus, split: Split, tmp_path: Path
 ) -> None:
     """Killed after a third and after two thirds of the iterations, resumed twice."""
+    model = shortened(model, 6)
     whole = model.fit(corpus, split)
     expected, rows = whole.embeddings_.sha256, len(whole.history_)
     file = tmp_path / "checkpoint"

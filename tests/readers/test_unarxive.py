@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from eqemb.article import EQUATION_MARK, Article, Problem
@@ -203,7 +203,6 @@ texts = st.lists(
 ).map("".join)  # fmt: skip
 
 
-@settings(max_examples=150, deadline=None)
 @given(
     st.lists(texts, max_size=4),
     st.dictionaries(

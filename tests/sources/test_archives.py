@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from eqemb.errors import SourceError
@@ -250,7 +250,6 @@ def survives(data: bytes, path: Path) -> None:
 
 
 @given(data=st.binary(max_size=2000))
-@settings(max_examples=300, deadline=None)
 def test_any_bytes_open_or_are_refused(
     tmp_path_factory: pytest.TempPathFactory, data: bytes
 ) -> None:
@@ -265,7 +264,6 @@ def test_any_bytes_open_or_are_refused(
     ),
     cut=st.floats(0, 1),
 )
-@settings(max_examples=500, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 def test_any_mutated_archive_opens_or_is_refused(
     tmp_path_factory: pytest.TempPathFactory,
     data: bytes,

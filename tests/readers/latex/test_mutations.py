@@ -21,6 +21,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from campaigns import FULL
 from eqemb.article import EQUATION_MARK
 from eqemb.errors import SourceError
 from eqemb.readers.latex import read_latex
@@ -33,7 +34,6 @@ from latex_paper import document, opened
 
 Source = dict[str, bytes]
 
-FULL = os.environ.get("EQEMB_FULL") == "1"
 CORPORA = os.environ.get("EQEMB_CORPORA")
 SECONDS = 30  # a backstop: the budgets of the reader count steps
 TOKENS = re.compile(rb"\\[A-Za-z]+|\\.|\$\$?|[{}\[\]%&#^_]|\n\n|\w+|\s+|.", re.DOTALL)

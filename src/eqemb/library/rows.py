@@ -21,7 +21,7 @@ PARTIAL = frozenset((
     "macro recursion", "unclosed conditional", "unclosed environment", "truncated archive",
     "file too large", "unsafe member", "encrypted member", "unsupported compression",
     "unreadable file", "not text", "formula missing", "scan budget", "runaway argument",
-    "unclosed inline mathematics",
+    "unclosed inline mathematics", "link outside folder",
 ))  # fmt: skip
 
 #: The canonical form of an equation, and its units in order ("symbol\\tsymbol\\tpath").

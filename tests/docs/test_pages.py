@@ -28,7 +28,7 @@ from eqemb import cli
 from eqemb.arxiv import client
 from eqemb.cli.app import app
 from eqemb.facade import build, model
-from eqemb.library.database import _SCHEMA, RECORDS_FORMAT
+from eqemb.library.database import RECORDS_FORMAT, SCHEMA
 from fake_arxiv import Clock, Entry, serving
 from few_articles import DEMO
 from synthetic import read_inline
@@ -304,7 +304,7 @@ def test_records_are_described() -> None:
     """The page has the format, every table of the records, and every column."""
     page, wrong = PAGES["docs/reference/formats.md"], []
     assert f'"format": {RECORDS_FORMAT}' in page
-    for table, columns in re.findall(r"CREATE TABLE (\w+) \((.*?)\)[^)]*?;", _SCHEMA, re.DOTALL):
+    for table, columns in re.findall(r"CREATE TABLE (\w+) \((.*?)\)[^)]*?;", SCHEMA, re.DOTALL):
         found = re.search(rf"^\| `{table}` \|.*$", page, re.MULTILINE)
         described = set(re.findall(r"`(\w+)`", found[0])) if found else set()
         named = re.findall(r'(?:^|,)\s*"?([a-z_]+)"? (?:[A-Z])', columns)

@@ -1,0 +1,11 @@
+"""The records of a library: every article, equation and problem, in one SQLite file.
+
+This package is the only one that contains SQL. Rows are stored in the order in which the sources
+were found. The digest of a library is the digest of its records' digests, in order.
+"""
+
+from eqemb.library.database.records import Records, open_records
+from eqemb.library.database.report_queries import ArticleTotals
+from eqemb.library.database.schema import ALL, RECORDS_FORMAT, SCHEMA
+
+__all__ = ["ALL", "RECORDS_FORMAT", "SCHEMA", "ArticleTotals", "Records", "open_records"]

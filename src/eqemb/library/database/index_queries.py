@@ -1,0 +1,152 @@
+"""Queries for the index, search, training and pages: texts, equations, types and units."""
+
+import json
+from array import array
+from collections.abc import Iterator
+from typing import Any
+
+from eqemb.library.database.query import Query
+from eqemb.library.database.schema import ALL
+
+
+class IndexQueries(Query):
+    """Articles, equations, types and units in order."""
+
+    def article_texts(self) -> Iterator[tuple[int, str, str]]:
+        """Yield id, title and text of every article, in order."""
+        query = "SELECT id, title, text FROM articles ORDER BY id"
+        return ((int(key), title or "", text or "") for key, title, text in self.rows(query))
+
+    def article_text(self, key: int) -> str:
+        """Return the text of an article."""
+        return str(next(self.rows("SELECT text FROM articles WHERE id = ?", key))[0])
+
+    def collection_names(self) -> list[str]:
+        """Return the collections that have articles, sorted."""
+        query = "SELECT DISTINCT collection FROM sources WHERE status != 'skipped'"
+        return sorted(str(name) for (name,) in self.rows(query))
+
+    def clusters(self) -> dict[int, int | None]:
+        """Return the near-duplicate cluster of every source by id; None for one that is unique."""
+        return dict(self.rows("SELECT id, cluster FROM sources"))
+
+    def equation_index(self) -> Iterator[tuple[int, int, int, str, int | None]]:
+        """Yield article, ordinal, type, section and `numbered` of every equation, in order."""
+        columns = "article, ordinal, type, section, numbered"
+        query = f"SELECT {columns} FROM equations ORDER BY article, ordinal"
+        for article, ordinal, kind, section, numbered in self.rows(query):
+            yield article, ordinal, kind, section or "", numbered
+
+    def equation_labels(self, key: int) -> Iterator[tuple[int, str | None, list[str]]]:
+        """Yield ordinal, printed number and labels of every equation of an article, in order."""
+        query = "SELECT ordinal, number, labels FROM equations WHERE article = ? ORDER BY ordinal"
+        for ordinal, number, labels in self.rows(query, key):
+            yield ordinal, number, json.loads(labels)
+
+    def equation_words(self, key: int) -> Iterator[tuple[list[str], str, str, list[str]]]:
+        """Yield labels, section, context and references of every equation of an article."""
+        columns = 'labels, section, context, "references"'
+        query = f"SELECT {columns} FROM equations WHERE article = ? ORDER BY ordinal"
+        for labels, section, context, references in self.rows(query, key):
+            yield json.loads(labels), section or "", context, json.loads(references)
+
+    def equation_names(self, kind: int | None = None) -> list[str]:
+        """Return the names (`ARTICLE#4`) of all equations, or of those of one type, in order."""
+        query = "SELECT name, ordinal FROM equations e JOIN sources s ON s.id = e.article"
+        query += (" WHERE type = ?" if kind is not None else "") + " ORDER BY e.article, ordinal"
+        values = () if kind is None else (kind,)
+        return [f"{name}#{ordinal}" for name, ordinal in self.rows(query, *values)]
+
+    def types(self) -> Iterator[tuple[int, str, bytes]]:
+        """Yield id, canonical form and unit ids (as int32) of every equation type, in order."""
+        return iter(self._db.execute("SELECT id, canonical, units FROM types ORDER BY id"))
+
+    def type_count(self) -> int:
+        """Return the number of equation types."""
+        return int(next(self.rows("SELECT COUNT(*) FROM types"))[0])
+
+    def canonical(self, kind: int) -> str:
+        """Return the canonical form of an equation type."""
+        return str(next(self.rows("SELECT canonical FROM types WHERE id = ?", kind))[0])
+
+    def type_units(self, kind: int) -> list[int]:
+        """Return the unit ids of an equation type."""
+        blob = next(self.rows("SELECT units FROM types WHERE id = ?", kind))[0]
+        return array("i", blob).tolist()
+
+    def unit_count(self) -> int:
+        """Return the number of units."""
+        return int(next(self.rows("SELECT COUNT(*) FROM units"))[0])
+
+    def unit_id(self, unit: str) -> int | None:
+        """Return the id of a unit; None where the library does not have it."""
+        query = "SELECT id FROM units WHERE unit = ?"
+        return next((int(key) for (key,) in self.rows(query, unit)), None)
+
+    def equation_latex(self) -> dict[str, str]:
+        """LaTeX of every equation, macros expanded, by name (ARTICLE#4)."""
+        return dict(self._of_equations("expanded"))
+
+    def equation_displays(self) -> dict[str, int]:
+        """Number within its article of the display that holds each equation, by name."""
+        return dict(self._of_equations("display"))
+
+    def _of_equations(self, column: str) -> Iterator[tuple[str, Any]]:
+        query = (
+            f"SELECT name, ordinal, {column} FROM equations e JOIN sources s ON s.id = e.article"
+        )
+        return ((f"{name}#{ordinal}", value) for name, ordinal, value in self.rows(query))
+
+    def list_articles(self) -> Iterator[tuple[str, str, str, int]]:
+        """Name, collection, title and number of equations of every article, in order."""
+        query = (
+            "SELECT name, collection, title,"
+            " (SELECT COUNT(*) FROM equations e WHERE e.article = s.id)"
+            " FROM sources s JOIN articles a ON a.id = s.id ORDER BY s.id"
+        )
+        return ((name, group, title, count) for name, group, title, count in self.rows(query))
+
+    def expanded_latex(self) -> list[str]:
+        """The LaTeX of all equations with macros expanded, in order."""
+        query = "SELECT expanded FROM equations ORDER BY article, ordinal"
+        return [latex for (latex,) in self.rows(query)]
+
+    def titles(self) -> list[str]:
+        """The titles of all articles."""
+        return [title or "" for (title,) in self.rows("SELECT title FROM articles")]
+
+    # ------------------------------------------------------------ training data
+
+    def collections(self) -> dict[str, int]:
+        """Articles of each collection, by name; those without a collection are not listed."""
+        query = (
+            "SELECT collection, COUNT(*) FROM sources WHERE status != 'skipped'"
+            " GROUP BY collection ORDER BY collection"
+        )
+        return {name: int(count) for name, count in self.rows(query) if name}
+
+    def texts(self, collection: str = ALL) -> Iterator[tuple[int, str, str, str]]:
+        """Id, name, collection and text of the articles of a collection, in order."""
+        query = (
+            "SELECT s.id, s.name, collection, text FROM sources s JOIN articles a ON a.id = s.id"
+            " WHERE (?1 = 'all' OR s.collection = ?1) ORDER BY s.id"
+        )
+        return ((int(key), *row) for key, *row in self.rows(query, collection))
+
+    def article_types(self, key: int) -> Iterator[tuple[int, bool | None, str, list[int]]]:
+        """Ordinal, whether numbered, canonical form and unit ids of an article's equations."""
+        query = (
+            "SELECT ordinal, numbered, canonical, units FROM equations e JOIN types t"
+            " ON t.id = e.type WHERE article = ? ORDER BY ordinal"
+        )
+        for ordinal, numbered, canonical, units in self.rows(query, key):
+            is_numbered = None if numbered is None else bool(numbered)
+            yield ordinal, is_numbered, canonical, array("i", units).tolist()
+
+    def near_duplicates(self, collection: str = ALL) -> Iterator[tuple[str, int]]:
+        """Name and cluster of sources that are near-duplicates of others, in order."""
+        query = (
+            "SELECT name, cluster FROM sources s WHERE cluster IS NOT NULL"
+            " AND (?1 = 'all' OR s.collection = ?1) ORDER BY id"
+        )
+        return ((name, int(cluster)) for name, cluster in self.rows(query, collection))

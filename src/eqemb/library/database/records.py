@@ -1,0 +1,299 @@
+"""The SQLite file of a library: append records, read articles and equations."""
+
+import hashlib
+import json
+import os
+import sqlite3
+from array import array
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from urllib.parse import quote
+
+from eqemb.article import Article, Equation, Problem
+from eqemb.errors import EqembError
+from eqemb.library.database.index_queries import IndexQueries
+from eqemb.library.database.report_queries import ReportQueries
+from eqemb.library.database.schema import RECORDS_FORMAT, SCHEMA
+from eqemb.library.rows import EQUATION_COLUMNS, JSON_COLUMNS, Record
+
+
+def _digest(canonical: str) -> bytes:
+    return hashlib.sha256(canonical.encode()).digest()[:16]
+
+
+class Records(ReportQueries, IndexQueries):
+    """The SQLite file of a library: records are appended in order and read in any order."""
+
+    def __init__(self, path: Path, *, write: bool = False) -> None:
+        """Open the file read-only; with `write`, create it if it is missing."""
+        self.path = path
+        self._open = False
+        self._units: dict[str, int] | None = None
+        self._types: int | None = None
+        if write:
+            self._db = sqlite3.connect(path, isolation_level=None)
+        else:
+            address = f"file:{quote(bytes(path.resolve()))}?mode=ro&immutable=1"
+            self._db = sqlite3.connect(address, uri=True)
+        try:
+            if write:
+                self._make_tables()
+            self._written = self.count()
+        except sqlite3.Error:
+            self._db.close()
+            raise
+
+    def _make_tables(self) -> None:
+        self._db.execute("PRAGMA journal_mode=WAL")
+        self._db.execute("PRAGMA synchronous=NORMAL")
+        if self._db.execute("SELECT 1 FROM sqlite_master LIMIT 1").fetchone() is None:
+            self._db.executescript(f"BEGIN; {SCHEMA} COMMIT;")
+
+    # ------------------------------------------------------------ writing
+
+    def add(self, record: Record) -> None:
+        """Append one record. It is durable after the next `commit`."""
+        if not self._open:
+            self._db.execute("BEGIN")
+            self._open = True
+        key = self._written
+        self._db.execute(
+            "INSERT INTO sources VALUES (?,?,?,?,?,?,?,?,?,NULL)",
+            (
+                key, record.name, record.origin, record.collection, record.status,
+                record.cause, record.detail, record.digest, record.seconds,
+            ),
+        )  # fmt: skip
+        if record.article is not None:
+            marks = ",".join("?" * (len(record.article) + 1))
+            self._db.execute(f"INSERT INTO articles VALUES ({marks})", (key, *record.article))
+        marks = ",".join("?" * (len(EQUATION_COLUMNS) + 2))
+        self._db.executemany(
+            f"INSERT INTO equations VALUES ({marks})",
+            (
+                (key, *row, self._type(*form))
+                for row, form in zip(record.equations, record.forms, strict=True)
+            ),
+        )
+        self._db.executemany(
+            "INSERT INTO problems VALUES (?,?,?,?,?)", ((key, *row) for row in record.problems)
+        )
+        self._db.executemany(
+            "INSERT INTO unknown_macros VALUES (?,?,?)", ((key, *row) for row in record.unknown)
+        )
+        self._written += 1
+
+    def _type(self, canonical: str, units: tuple[str, ...]) -> int:
+        """Return the id of an equation type; new types and units are numbered in order."""
+        known = self.type_of(canonical)
+        if known is not None:
+            return known
+        ids = array("i", (self._unit(unit) for unit in units)).tobytes()
+        if self._types is None:  # counted once: SQLite walks the table to count it
+            self._types = int(self._db.execute("SELECT COUNT(*) FROM types").fetchone()[0])
+        new = self._types
+        row = (new, _digest(canonical), canonical, ids)
+        self._db.execute("INSERT INTO types VALUES (?, ?, ?, ?)", row)
+        self._types += 1
+        return new
+
+    def _unit(self, unit: str) -> int:
+        if self._units is None:
+            self._units = {name: key for key, name in self.rows("SELECT id, unit FROM units")}
+        key = self._units.setdefault(unit, len(self._units))
+        if key == len(self._units) - 1:
+            self._db.execute("INSERT OR IGNORE INTO units VALUES (?, ?)", (key, unit))
+        return key
+
+    def commit(self) -> None:
+        """Make added records durable."""
+        if self._open:
+            self._db.execute("COMMIT")
+            self._open = False
+
+    def set_clusters(self, clusters: Iterable[list[int]]) -> None:
+        """Store which sources are near-duplicates; replaces earlier clusters."""
+        self._db.execute("BEGIN")
+        self._db.execute("UPDATE sources SET cluster = NULL")
+        for number, members in enumerate(clusters, 1):
+            self._db.executemany(
+                "UPDATE sources SET cluster = ? WHERE id = ?", ((number, key) for key in members)
+            )
+        self._db.execute("COMMIT")
+
+    def finish(self) -> None:
+        """Commit, and close the file as a single file without a write-ahead log."""
+        self.commit()
+        self._db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        self._db.execute("PRAGMA journal_mode=DELETE")
+        self._db.close()
+
+    def close(self) -> None:
+        """Close the file; records added since the last `commit` are dropped."""
+        self._db.close()
+
+    # ------------------------------------------------------------ reading
+
+    def count(self) -> int:
+        """Return the number of sources, articles and skipped ones."""
+        return int(self._db.execute("SELECT COUNT(*) FROM sources").fetchone()[0])
+
+    def type_of(self, canonical: str) -> int | None:
+        """Return the id of the equation type with a canonical form, or None."""
+        query = "SELECT id FROM types WHERE digest = ?"
+        return next((int(key) for (key,) in self.rows(query, _digest(canonical))), None)
+
+    def sha256(self) -> str:
+        """Return the digest of all records and clusters."""
+        total = hashlib.sha256(f"eqemb records {RECORDS_FORMAT}\n".encode())
+        for digest, cluster in self.rows("SELECT digest, cluster FROM sources ORDER BY id"):
+            total.update(digest + str(cluster).encode())
+        return total.hexdigest()
+
+    def names(self) -> list[str]:
+        """Return the names of the articles, in order."""
+        query = "SELECT name FROM sources WHERE status != 'skipped' ORDER BY id"
+        return [row[0] for row in self.rows(query)]
+
+    # ------------------------------------------------------------ reading, for ingest and facade
+
+    def origins(self) -> Iterator[tuple[str, str]]:
+        """Yield name and origin of every source, in order."""
+        return iter(self._db.execute("SELECT name, origin FROM sources ORDER BY id"))
+
+    def digests(self) -> Iterator[tuple[str, bytes]]:
+        """Yield name and digest of every source, in order."""
+        return iter(self._db.execute("SELECT name, digest FROM sources ORDER BY id"))
+
+    def contents(self) -> Iterator[tuple[str, int, str]]:
+        """Yield name, number of equations and title of every article, in order."""
+        query = (
+            "SELECT name, (SELECT COUNT(*) FROM equations e WHERE e.article = s.id), title"
+            " FROM sources s JOIN articles a ON a.id = s.id ORDER BY s.id"
+        )
+        return iter(self._db.execute(query))
+
+    def article_ids(self) -> Iterator[tuple[int, str, str]]:
+        """Yield id, name and collection of every article, in order."""
+        query = "SELECT id, name, collection FROM sources WHERE status != 'skipped' ORDER BY id"
+        return ((int(key), name, group) for key, name, group in self.rows(query))
+
+    def unit_names(self) -> Iterator[str]:
+        """Yield every unit, ordered by id."""
+        return (unit for (unit,) in self.rows("SELECT unit FROM units ORDER BY id"))
+
+    def equation_units(self, key: int) -> Iterator[tuple[int, list[int]]]:
+        """Yield type and unit ids of every equation of an article, in order."""
+        query = (
+            "SELECT type, units FROM equations e JOIN types t ON t.id = e.type"
+            " WHERE article = ? ORDER BY ordinal"
+        )
+        return ((int(type_), array("i", ids).tolist()) for type_, ids in self.rows(query, key))
+
+    def first_equation(self, type_: int) -> str:
+        """Return the name (`ARTICLE#4`) of the first equation of a type."""
+        query = (
+            "SELECT name, ordinal FROM equations e JOIN sources s ON s.id = e.article"
+            " WHERE type = ? ORDER BY e.article, ordinal LIMIT 1"
+        )
+        name, ordinal = next(self.rows(query, type_))
+        return f"{name}#{ordinal}"
+
+    def sketch_sizes(self) -> list[tuple[int, int]]:
+        """Return id and number of sampled hashes of every article, in order."""
+        query = "SELECT id, LENGTH(sketch) / 8 FROM articles ORDER BY id"
+        return self._db.execute(query).fetchall()
+
+    def sketches(self) -> Iterator[bytes]:
+        """Yield the sampled hashes of every article, in order."""
+        return (data for (data,) in self.rows("SELECT sketch FROM articles ORDER BY id"))
+
+    # ------------------------------------------------------------ reading, articles and equations
+
+    def sources(self) -> Iterator[Record]:
+        """Yield every record in order; adding them to an empty file gives the same records."""
+        units = list(self.unit_names())
+        equations = ", ".join(f'"{column}"' for column in EQUATION_COLUMNS)
+        for key, *row in self.rows(
+            "SELECT id, name, origin, collection, status, cause, detail, digest, seconds"
+            " FROM sources ORDER BY id"
+        ):
+            record = Record(*row)
+            found = next(self.rows("SELECT * FROM articles WHERE id = ?", key), None)
+            record.article = None if found is None else found[1:]
+            rows = list(
+                self.rows(
+                    f"SELECT {equations}, canonical, units FROM equations e JOIN types t"
+                    " ON t.id = e.type WHERE article = ? ORDER BY ordinal",
+                    key,
+                )
+            )
+            record.equations = tuple(row[:-2] for row in rows)
+            record.forms = tuple(
+                (canonical, tuple(units[unit] for unit in array("i", ids)))
+                for *_, canonical, ids in rows
+            )
+            of = "WHERE article = ? ORDER BY rowid"
+            problems = f"SELECT cause, file, line, detail FROM problems {of}"
+            record.problems = tuple(self.rows(problems, key))
+            unknown = f"SELECT macro, count FROM unknown_macros {of}"
+            record.unknown = tuple(self.rows(unknown, key))
+            yield record
+
+    def key(self, name: str) -> int | None:
+        """Return the id of the article with this name, or None.
+
+        A skipped source may have the same name as an article; it is never returned.
+        """
+        query = "SELECT s.id FROM sources s JOIN articles a ON a.id = s.id WHERE s.name = ?"
+        return next((int(key) for (key,) in self.rows(query, name)), None)
+
+    def article(self, name: str) -> Article | None:
+        """Return the article with this name, or None."""
+        query = (
+            "SELECT s.id, s.name, origin, collection, title, main_file, text, sections, opened,"
+            " lost, bytes FROM sources s JOIN articles a ON a.id = s.id WHERE s.name = ?"
+        )
+        row = next(self.rows(query, name), None)
+        if row is None:
+            return None
+        key = row[0]
+        found = Article(
+            row[1], row[2], row[3], title=row[4], main_file=row[5], text=row[6],
+            sections=json.loads(row[7]), displays_opened=row[8], displays_lost=row[9],
+            source_bytes=row[10],
+        )  # fmt: skip
+        found.equations = list(self._equations(key, name))
+        query = "SELECT cause, file, line, detail FROM problems WHERE article = ?"
+        found.problems = [Problem(*problem) for problem in self.rows(query, key)]
+        query = "SELECT macro, count FROM unknown_macros WHERE article = ?"
+        found.unknown_macros = dict(self.rows(query, key))
+        return found
+
+    def equation(self, key: int, ordinal: int) -> tuple[Equation, str]:
+        """Return an equation by its article's id and its ordinal, and the article's title."""
+        query = "SELECT name, title FROM sources s JOIN articles a ON a.id = s.id WHERE s.id = ?"
+        name, title = next(self.rows(query, key))
+        return next(self._equations(key, name, ordinal)), title
+
+    def _equations(self, key: int, name: str, ordinal: int | None = None) -> Iterator[Equation]:
+        columns = ", ".join(f'"{column}"' for column in EQUATION_COLUMNS)
+        query = f"SELECT {columns} FROM equations WHERE article = ?1"
+        query += " ORDER BY ordinal" if ordinal is None else " AND ordinal = ?2"
+        for row in self.rows(query, key, *(() if ordinal is None else (ordinal,))):
+            values = dict(zip(EQUATION_COLUMNS, row, strict=True))
+            values |= {column: json.loads(values[column]) for column in JSON_COLUMNS}
+            if values["numbered"] is not None:
+                values["numbered"] = bool(values["numbered"])
+            yield Equation(name, **values)
+
+
+def open_records(path: Path) -> Records:
+    """Open the records of an existing library."""
+    try:
+        return Records(path)
+    except sqlite3.Error as error:
+        remedy = "rebuild the library"
+        if path.exists() and not os.access(path, os.R_OK):
+            remedy = "make the file readable"
+        raise EqembError(f"cannot read {path}: {error}; {remedy}") from None

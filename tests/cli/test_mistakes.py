@@ -53,6 +53,7 @@ CALLS = {
     "retrieval": "retrieval L",
     "split": "split L",
     "train": "train L",
+    "use": "use L words",
     "serve": "serve L --port 0",
     "map": "map L",
 }
@@ -390,7 +391,7 @@ def test_an_interruption_during_imports_is_silent() -> None:
         ("remove L set0/papr000", "did you mean set0/paper000"),
         ("train L --model eqemb-x", "did you mean eqemb-u?"),
         ("train L --collection set9", "did you mean set"),
-        ("evaluate L words", "it has none, make one with `eqemb train`"),
+        ("evaluate L words", "it has none; train one with `eqemb train`"),
         ("export L -o out.txt", "use one of .parquet, .csv, .jsonl"),
     ],
 )

@@ -69,7 +69,7 @@ def test_nothing_held_out_is_left_in_the_training_stream(corpus: Corpus) -> None
 
 
 def test_a_long_stream_is_a_mapped_file(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The same words and counts, whatever is held out where slices meet, and little memory."""
+    """The same words and counts wherever slices meet, with little memory."""
     words = [name for times in range(1, 40) for name in NAMES[: 1 + times % 12]]
     corpus = corpus_of(words, around("x", 3), [*words, EquationToken("y"), *words])
     split = Split.make(corpus, SplitSettings(negatives=3, window=16))

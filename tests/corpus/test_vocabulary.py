@@ -96,7 +96,7 @@ def test_tags_of_the_first_occurrences_decide() -> None:
 
 
 def test_paper_vocabulary_knows_nouns() -> None:
-    """HanTa tells nouns and adjectives from adverbs."""
+    """HanTa distinguishes nouns and adjectives from adverbs."""
     pytest.importorskip("HanTa")
     tag = vocabulary.paper_tagger()
     written = re.findall(r"\w+", "the sparse matrix is quickly computed by our new algorithm")

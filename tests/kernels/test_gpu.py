@@ -262,7 +262,7 @@ def test_a_read_array_is_sent_once_and_let_go() -> None:
     assert not back_end._cache.used
 
 
-def test_no_gpu_is_said_in_a_sentence() -> None:
+def test_a_missing_gpu_is_one_sentence() -> None:
     """Asked for CUDA where torch sees none."""
     if torch.cuda.is_available():
         pytest.skip("there is a GPU")
@@ -270,11 +270,11 @@ def test_no_gpu_is_said_in_a_sentence() -> None:
         gpu.Kernels("cuda")
 
 
-# Memory that does not suffice
+# Too little memory
 
 
 def full(*_: Any, **__: Any) -> None:
-    """What torch says."""
+    """The error of torch."""
     raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate ...")
 
 
@@ -305,7 +305,7 @@ def little(monkeypatch: pytest.MonkeyPatch) -> gpu.Kernels:
 
 
 def test_a_batch_that_does_not_fit_is_redone_in_smaller_parts(little: gpu.Kernels) -> None:
-    """The same loss and the same vectors, whatever was added up before memory ran out."""
+    """The same loss and vectors, whatever was summed before memory ran out."""
     text, rule = make_text([150, 10]), RULE._replace(batch=64)
     assert_same(taught(reference, text, rule), taught(little, text, rule))
     assert little.part == 8, "what fits is known from then on"
@@ -380,7 +380,7 @@ def test_too_little_memory_is_said_in_a_sentence(
 
 @pytest.fixture(scope="module")
 def corpus() -> Corpus:
-    """One planted corpus for all."""
+    """A planted corpus, shared by all tests."""
     return planted()
 
 
@@ -505,7 +505,7 @@ def test_sums_of_equations_beyond_the_exact_range_are_refused() -> None:
 
 
 def test_products_are_in_full_precision(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whatever the program around has allowed, which is as before afterwards."""
+    """TF32 is off during a step, and as before afterwards."""
     seen, matmul, forward = [], torch.backends.cuda.matmul, torch_steps.PlainWordSteps.forward
 
     def watched(*given: Any, **named: Any) -> Any:
@@ -527,7 +527,7 @@ def test_products_are_in_full_precision(monkeypatch: pytest.MonkeyPatch) -> None
 
 
 def test_a_small_step_decides_whether_a_device_works(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The first line of whatever a compiler, a driver or a build has to say."""
+    """The warning has the first line of the error of a compiler or driver."""
     tried = gpu._failure.__wrapped__
     assert tried("cpu", fused=False) == ""
     broken = SimpleNamespace(Shape=object, LARGEST_DIM=99, word_steps=lambda *_: 1 / 0)
@@ -558,7 +558,9 @@ def test_the_next_best_is_taken_and_said(
     assert gpu._fusing(torch.device("cpu")) == (False, "")
 
 
-def test_auto_goes_to_the_cpu_and_says_why(corpus: Corpus, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_auto_falls_back_to_the_cpu_with_a_warning(
+    corpus: Corpus, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A GPU that cannot be used, and a torch that cannot be imported."""
 
     def broken(name: str) -> Any:
@@ -595,14 +597,14 @@ def test_a_device_given_to_fit_is_one_of_the_settings(corpus: Corpus, split: Spl
 
 
 class Killed(Exception):  # noqa: N818
-    """Stands for a kill."""
+    """Simulates a kill."""
 
 
 @pytest.mark.parametrize("kind", [EqEmb, EqEmbU])
 def test_a_killed_run_goes_on_where_it_was_begun(
     kind: type[EqEmb], corpus: Corpus, split: Split, tmp_path: Path
 ) -> None:
-    """To the same bytes; another device is told that it is another."""
+    """A resumed run gives the same bytes; a checkpoint of another device is refused."""
     model, file = kind(**SMALL, deterministic=True), tmp_path / "checkpoint"
     expected = model.fit(corpus, split).embeddings_.sha256
     calls = iter(range(1, 100))

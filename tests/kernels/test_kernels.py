@@ -248,7 +248,7 @@ def test_equations_in_the_contexts_of_words() -> None:
 
 @pytest.mark.parametrize("dim", [1, 16, 33])
 def test_every_dimension_equals_the_reference(dim: int) -> None:
-    """Whatever is left over after whole vector registers."""
+    """Dimensions that do not fill vector registers."""
     text, one, other = make_text([100]), make_vectors(dim=dim), make_vectors(dim=dim)
     reference.words_update(one, text, RULE)
     cpu.words_update(other, text, RULE)

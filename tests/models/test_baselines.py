@@ -42,7 +42,7 @@ kinds = pytest.mark.parametrize("kind", [Cbow, ParagraphVectors], ids=["cbow", "
 
 @pytest.fixture(scope="module")
 def corpus() -> Corpus:
-    """One planted corpus for all."""
+    """A planted corpus, shared by all tests."""
     return planted()
 
 
@@ -82,7 +82,7 @@ def read(corpus: Corpus, window: int) -> list[tuple[str, str]]:
 
 
 def test_long_texts_are_cut_where_gensim_would_stop() -> None:
-    """At 10,000 words exactly; nothing is lost, and no text goes on into the next."""
+    """At 10,000 words exactly; nothing is lost, and no text runs into the next."""
     tokens = np.arange(2 * LONGEST_TEXT + 8, dtype=np.int32)
     found = list(Texts(tokens, np.array([0, 3, 3, 2 * LONGEST_TEXT + 4, len(tokens)])))
     assert [len(text) for text in found] == [3, LONGEST_TEXT, LONGEST_TEXT, 1, 4]
@@ -326,7 +326,7 @@ def test_training_without_a_split(kind: type[Gensim], corpus: Corpus) -> None:
 
 @needs_gensim
 def test_another_process_leaves_the_same_bytes() -> None:
-    """Whatever Python's hashes of strings are."""
+    """The result does not depend on Python's hashes of strings."""
     code = (
         "from planted import planted; from eqemb.models.baselines import Cbow, ParagraphVectors\n"
         "for kind in (Cbow, ParagraphVectors):\n"
@@ -401,7 +401,7 @@ def test_wrong_settings_are_refused(kind: type[Gensim], wrong: dict[str, Any]) -
 
 
 @needs_gensim
-def test_parameters_in_the_manner_of_scikit_learn() -> None:
+def test_parameters_as_in_scikit_learn() -> None:
     """What get_params gives, the constructor takes; what has no effect is no setting."""
     for model in (Cbow(dim=7), ParagraphVectors(dim=7)):
         changed = model.set_params(mean=False)

@@ -130,7 +130,7 @@ def test_a_unit_never_met_backs_off_to_its_type() -> None:
     assert not found.alpha[2].any()
 
 
-def test_models_without_equations_say_so(corpus: Corpus) -> None:
+def test_models_without_equations_are_refused(corpus: Corpus) -> None:
     """In a sentence."""
     model = BernoulliEmbeddings(**SMALL).fit(corpus).embeddings_
     with pytest.raises(UsageError, match="no units"):

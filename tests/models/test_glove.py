@@ -55,7 +55,7 @@ def pairs(monkeypatch: pytest.MonkeyPatch) -> Pairs:
 
 @pytest.fixture(scope="module")
 def corpus() -> Corpus:
-    """One planted corpus for all."""
+    """A planted corpus, shared by all tests."""
     return planted()
 
 
@@ -221,7 +221,7 @@ def test_one_step_by_hand(back_end: ModuleType) -> None:
 
 @pytest.mark.parametrize("dim", [1, K, 16, 33])
 def test_two_passes_equal_the_reference(pairs: Pairs, dim: int) -> None:
-    """Loss, vectors, biases and squares, whatever is left over after whole vector registers."""
+    """Loss, vectors, biases and sums, for dimensions that do not fill vector registers."""
     one, other = make_vectors(dim=dim), make_vectors(dim=dim)
     for _ in range(2):
         loss = reference.pairs_update(one, pairs, 0.05)
@@ -407,8 +407,8 @@ def test_wrong_settings_are_refused(wrong: dict[str, Any]) -> None:
         GloVe().set_params(**wrong)
 
 
-def test_parameters_in_the_manner_of_scikit_learn() -> None:
-    """What get_params gives, the constructor takes."""
+def test_parameters_as_in_scikit_learn() -> None:
+    """The constructor accepts what get_params returns."""
     model = GloVe(dim=7).set_params(x_max=100.0)
     assert GloVe(**model.get_params()) == model
 

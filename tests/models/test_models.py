@@ -39,7 +39,7 @@ OURS = [pytest.param(model, id=name) for model, name in zip(MODELS, IDS, strict=
 
 
 def baseline(kind: type[Gensim], **settings: Any) -> Any:
-    """A model of gensim's, where there is gensim."""
+    """A gensim model, skipped if gensim is not installed."""
     if find_spec("gensim") is None:
         why = "gensim is not installed: pip install 'eqemb[baselines]'"
         return pytest.param(None, id=kind.name, marks=pytest.mark.skip(reason=why))
@@ -53,7 +53,7 @@ each_of_ours = pytest.mark.parametrize("model", OURS)
 
 @pytest.fixture(scope="module")
 def corpus() -> Corpus:
-    """One planted corpus for all."""
+    """A planted corpus, shared by all tests."""
     return planted()
 
 
@@ -77,7 +77,7 @@ def purity(vectors: KeyedVectors) -> float:
 
 @each
 def test_held_out_words_leave_no_trace(model: Any, corpus: Corpus, split: Split) -> None:
-    """Other words in the held-out places, and every trained byte is the same."""
+    """Changing the held-out words does not change a byte of the model."""
     tokens = corpus.tokens.copy()
     tokens[split.positions] = (tokens[split.positions] + 7) % len(corpus.words)
     other = replace(corpus, tokens=tokens)
@@ -170,7 +170,7 @@ def test_the_reference_trains_the_same_model(model: Model, corpus: Corpus, split
 
 
 class Killed(Exception):  # noqa: N818
-    """Stands for a kill."""
+    """Simulates a kill."""
 
 
 @each
@@ -386,7 +386,7 @@ def test_shuffled_units_know_less(corpus: Corpus, split: Split) -> None:
 
 
 def test_equations_are_the_mean_of_their_units(corpus: Corpus, split: Split) -> None:
-    """alpha_e and rho_e are means, whatever pools them in training."""
+    """alpha_e and rho_e are means, whatever the pooling in training."""
     for pooling in ("sum", "root"):
         arrays = EqEmbU(**SMALL, unit_pooling=pooling).fit(corpus, split).embeddings_.arrays
         for side in ("alpha", "rho"):
@@ -401,7 +401,7 @@ def test_numbers_that_overflow_are_refused(corpus: Corpus) -> None:
         BernoulliEmbeddings(**SMALL, rate=1e30).fit(corpus)
 
 
-def test_the_paper_preset_sets_its_letter() -> None:
+def test_the_paper_preset_sets_the_values_of_the_paper() -> None:
     """Blocks of one position, summed zeros and units."""
     model = EqEmbU(preset="paper", dim=50)
     assert (model.block, model.negative_weight, model.unit_pooling, model.dim) == (
@@ -434,7 +434,7 @@ def test_an_explicit_argument_wins_over_the_preset() -> None:
     ],
 )  # fmt: skip
 def test_wrong_settings_are_refused(wrong: dict[str, Any]) -> None:
-    """Settings are checked when they are given, and when they are changed."""
+    """Settings are checked on construction and in set_params."""
     with pytest.raises(UsageError):
         EqEmbU(**wrong)
     with pytest.raises(UsageError):
@@ -472,15 +472,15 @@ def test_seed_and_threads_are_checked(corpus: Corpus) -> None:
         BernoulliEmbeddings().fit(corpus, threads=0)
 
 
-def test_parameters_in_the_manner_of_scikit_learn() -> None:
-    """What get_params gives, the constructor takes."""
+def test_parameters_as_in_scikit_learn() -> None:
+    """The constructor accepts what get_params returns."""
     model = EqEmbU(dim=7).set_params(window=8)
     assert EqEmbU(**model.get_params()) == model
     assert model.get_params()["window"] == 8
 
 
 def test_an_empty_corpus_is_refused() -> None:
-    """Nothing to train on, and what to do."""
+    """The error says what to do."""
     with pytest.raises(UsageError, match="no words"):
         BernoulliEmbeddings().fit(Corpus.build([]))
     with pytest.raises(UsageError, match="not been trained"):
@@ -525,7 +525,7 @@ def test_torch_trains_the_same_model(
 
 
 def test_a_device_shows_where_it_changes_the_result(corpus: Corpus, split: Split) -> None:
-    """A CPU's model is the same whatever was said of devices; a GPU's is another."""
+    """Settings of devices do not change the identity of a CPU's model; a GPU's differs."""
     plain = EqEmb(**SMALL, device="cpu")
     known = {plain.identity(corpus, split, 0)}
     known.add(EqEmb(**SMALL, device="cpu", deterministic=True).identity(corpus, split, 0))
@@ -551,8 +551,8 @@ def test_batches_follow_the_text_and_the_device() -> None:
 @pytest.mark.parametrize(
     ("settings", "said"), [({"device": "gpu"}, "'cuda'"), ({"memory": 0}, "at least 1")]
 )
-def test_devices_that_are_none_are_refused(settings: dict[str, Any], said: str) -> None:
-    """With what can be said instead."""
+def test_wrong_devices_are_refused(settings: dict[str, Any], said: str) -> None:
+    """The error lists the values that are allowed."""
     with pytest.raises(UsageError, match=said):
         BernoulliEmbeddings(**settings)
 

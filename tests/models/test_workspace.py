@@ -220,7 +220,7 @@ def test_talk_of_training_without_a_loss(run: Run, library: Path, tmp_path: Path
 
 
 @pytest.mark.parametrize(("said", "code"), [("0.5", 0), ("0", 2), ("-1", 2), ("nan", 2)])
-def test_memory_is_said_in_gigabytes(
+def test_memory_is_given_in_gigabytes(
     run: Run, library: Path, said: str, code: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """As bytes it is a setting of the model; none is refused."""
@@ -350,7 +350,7 @@ def test_an_interrupted_training_is_not_thrown_away(run: Run, library: Path) -> 
     assert "no better than chance (-3.045)" in bad.err
 
 
-def test_a_damaged_corpus_is_said_so(run: Run, library: Path) -> None:
+def test_a_damaged_corpus_is_reported(run: Run, library: Path) -> None:
     """Not a crash, and it is built again once it is removed."""
     assert run("split", library, "--collection", "two", "--min-count", "3").code == 0
     (folder,) = [
@@ -367,7 +367,7 @@ def test_a_damaged_corpus_is_said_so(run: Run, library: Path) -> None:
 
 
 def test_one_training_of_a_name_at_a_time(library: Path) -> None:
-    """The second is told so."""
+    """The second training is refused."""
     checkpoint = library / "models" / ".busy.checkpoint"
     with (
         workspace.reserve_name(checkpoint),
@@ -380,7 +380,7 @@ def test_one_training_of_a_name_at_a_time(library: Path) -> None:
 
 @pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="no SIGKILL here")
 def test_kills_end_with_the_same_bytes(library: Path) -> None:
-    """Through the command line, whatever the moment."""
+    """Through the command line, interrupted at any moment."""
     random = np.random.default_rng()
 
     def command(name: str) -> list[str]:

@@ -124,7 +124,7 @@ def test_folders_without_papers_are_said(run: Run, here: Path, command: str) -> 
         ("empty", "give a folder of .tex"),
         ("pdfs", "1 pdf only; get the sources with `eqemb fetch --from-pdfs"),
         ("notes.txt", "give a folder of .tex"),
-        ("nowhere", "give a file or a folder that exists"),
+        ("nowhere", "there is no such file or folder"),
         ("", "it is empty"),
     ):
         code = 1 if (here / place).exists() and place else 2

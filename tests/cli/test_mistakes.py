@@ -129,8 +129,8 @@ def test_folders_without_papers(run: Run, here: Path, command: str) -> None:
         ("empty", "No papers found. Supported: .tex"),
         ("pdfs", "run `eqemb fetch --from-pdfs"),
         ("notes.txt", "Supported: .tex"),
-        ("nowhere", "give a file or a folder that exists"),
-        ("", "the path is empty"),
+        ("nowhere", "there is no such file or folder"),
+        ("", "it is empty"),
     ):
         code = 1 if (here / place).exists() and place else 2
         assert_fails(run(command, place, "-o", f"new {place}"), code, piece)

@@ -48,6 +48,7 @@ LAZY_MODULES = {"eqemb.facade.library"}
 #: Packages that any module may import inside a function: they are slow to import or optional.
 HEAVY = {
     "fastapi",
+    "filelock",
     "gensim",
     "HanTa",
     "matplotlib",
@@ -66,7 +67,9 @@ HEAVY = {
 #: Modules that need an extra: they may import its packages at the top of the file.
 EXTRA_OF = {
     "eqemb.server": "serve",
+    "eqemb.kernels.device_cache": "gpu",
     "eqemb.kernels.gpu": "gpu",
+    "eqemb.kernels.gpu_memory": "gpu",
     "eqemb.kernels.shelf": "gpu",
     "eqemb.kernels.torch_steps": "gpu",
     "eqemb.kernels.triton_steps": "gpu",

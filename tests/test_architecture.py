@@ -67,7 +67,9 @@ HEAVY = {
 #: Modules that need an extra: they may import its packages at the top of the file.
 EXTRA_OF = {
     "eqemb.server": "serve",
+    "eqemb.kernels.device_cache": "gpu",
     "eqemb.kernels.gpu": "gpu",
+    "eqemb.kernels.gpu_memory": "gpu",
     "eqemb.kernels.shelf": "gpu",
     "eqemb.kernels.torch_steps": "gpu",
     "eqemb.kernels.triton_steps": "gpu",

@@ -64,7 +64,9 @@ SYSTEMS = {
 MORE: dict[str, Callable[[Iterable[str]], list[str]]] = {
     WORD_QUERY: lambda names: [name for name in names if not name.endswith("(other pairing)")],
     EQUATION_QUERY: lambda names: [
-        name for name in names if name.endswith("(other pairing)") or name in rankers.BASELINES
+        name
+        for name in names
+        if name.endswith("(other pairing)") or name in rankers.BASELINE_RANKERS
     ],
 }
 BEFORE, AFTER = 60, 40

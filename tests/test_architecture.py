@@ -70,7 +70,6 @@ EXTRA_OF = {
     "eqemb.kernels.device_cache": "gpu",
     "eqemb.kernels.gpu": "gpu",
     "eqemb.kernels.gpu_memory": "gpu",
-    "eqemb.kernels.shelf": "gpu",
     "eqemb.kernels.torch_steps": "gpu",
     "eqemb.kernels.triton_steps": "gpu",
 }
@@ -98,8 +97,6 @@ SQL = re.compile(
     r"|CREATE\s+(TABLE|INDEX|TEMP)|DROP\s+TABLE|PRAGMA\s+\w)"
 )
 
-#: Rules that some packages do not keep yet. Delete the mark from a test once it passes.
-PENDING = pytest.mark.xfail(reason="some packages are still to be cleaned up", strict=False)
 
 ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "src" / "eqemb"
@@ -235,7 +232,6 @@ def test_lazy_imports_are_of_heavy_packages() -> None:
 # ---------------------------------------------------------------- one owner for each thing
 
 
-@PENDING
 def test_sql_stands_only_in_the_database_module() -> None:
     """Everybody else calls methods of `Records`."""
     found = [
@@ -248,7 +244,6 @@ def test_sql_stands_only_in_the_database_module() -> None:
     assert not [place for place in found if not place.startswith(owner)]
 
 
-@PENDING
 def test_no_two_classes_have_one_name() -> None:
     """A class name finds one class in the whole package."""
     places = defaultdict(list)
@@ -276,7 +271,6 @@ def constants(module: str) -> Iterator[tuple[str, str]]:
                     yield name.id, ast.unparse(code)
 
 
-@PENDING
 def test_no_two_constants_of_one_name_differ() -> None:
     """A constant that two modules define under one name has one value."""
     values: dict[str, dict[str, str]] = defaultdict(dict)
@@ -291,14 +285,12 @@ def test_no_two_constants_of_one_name_differ() -> None:
 # ---------------------------------------------------------------- sizes and names
 
 
-@PENDING
 def test_modules_are_short() -> None:
     """No module has more than 500 lines."""
     lengths = {name: len(path.read_text("utf-8").splitlines()) for name, path in MODULES.items()}
     assert not {name: lines for name, lines in lengths.items() if lines > LONGEST_MODULE}
 
 
-@PENDING
 def test_functions_are_short() -> None:
     """No function has more than 80 lines."""
     lengths = {}
@@ -320,7 +312,6 @@ def identifier(node: ast.AST) -> str:
     )
 
 
-@PENDING
 def test_names_are_those_of_the_field() -> None:
     """Names say what a thing is, in words that people know and can search for."""
     wrong = [name for name in MODULES if BANNED_MODULES & set(name.split("."))]

@@ -130,7 +130,7 @@ def test_folders_without_papers(run: Run, here: Path, command: str) -> None:
         ("pdfs", "run `eqemb fetch --from-pdfs"),
         ("notes.txt", "Supported: .tex"),
         ("nowhere", "there is no such file or folder"),
-        ("", "it is empty"),
+        ("", "the path is empty"),
     ):
         code = 1 if (here / place).exists() and place else 2
         assert_fails(run(command, place, "-o", f"new {place}"), code, piece)

@@ -98,13 +98,13 @@ def test_bm25_matches_the_formula(library: Library) -> None:
             if away <= CONTEXT_REACH:
                 weights[-1][every.words[stream.tokens[place]]] += 1 / away**0.5
     lengths = np.array([each.total() for each in weights])
-    norm = rankers.BM25_K1 * (1 - rankers.BM25_B + rankers.BM25_B * lengths / lengths.mean())
+    norm = rankers.PLAIN_K1 * (1 - rankers.PLAIN_B + rankers.PLAIN_B * lengths / lengths.mean())
     for at, each in enumerate(weights):
         expected = 0.0
         for asked in ("cosine", "of"):
             having = sum(asked in other for other in weights)
             idf = np.log1p((len(weights) - having + 0.5) / (having + 0.5))
-            expected += idf * each[asked] * (rankers.BM25_K1 + 1) / (each[asked] + norm[at])
+            expected += idf * each[asked] * (rankers.PLAIN_K1 + 1) / (each[asked] + norm[at])
         assert found[at] == pytest.approx(expected)
 
 

@@ -266,7 +266,7 @@ def test_map_that_cannot_be_computed_is_tried_once(
     wait_until(lambda: not maker.is_pending)
     time.sleep(0.3)
     assert [record.message for record in caplog.records] == [
-        "cannot create the map: eqemb: there is nothing to map: this library has no equations"
+        "cannot create the map: eqemb: cannot compute a map: the library has no equations"
     ]
     state = (place / "library.json").read_text()
     (place / "library.json").write_text("{")  # the server continues to watch it
@@ -290,7 +290,7 @@ def test_map_process_ignores_modules_of_the_current_folder(
     Library.read([tmp_path / "a.tex"], tmp_path / "library", jobs=1, index=True).close()
     hostile_modules(tmp_path)
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(map_worker, "PAUSE", 0.05)
+    monkeypatch.setattr(map_worker, "CHECK_INTERVAL", 0.05)
     maker = map_worker.MapWorker(tmp_path / "library")
     wait_until(lambda: not maker.is_pending)
     maker.close()

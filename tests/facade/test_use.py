@@ -167,10 +167,10 @@ def test_the_command(run: Run, library: Path) -> None:
     done = run("use", library, "words")
     assert done.code == 0, done.err
     assert "now uses words: vectors of" in done.out
-    assert "no vectors of units" in done.err
+    assert "no unit vectors" in done.err
     told = json.loads(run("use", library, "eqemb-u", "--json").out)
     assert told["units"] > 0
     shown = run("info", library)
-    assert "models/eqemb-u, chosen with `eqemb use`" in shown.out
+    assert "chosen with `eqemb use`: models/eqemb-u" in shown.out
     assert "use models/words" in shown.out
     assert run("use", library, "nothing").code == 2

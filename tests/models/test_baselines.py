@@ -444,7 +444,7 @@ def test_baselines_in_the_contest() -> None:
 
 def test_a_contest_without_gensim(monkeypatch: pytest.MonkeyPatch) -> None:
     """Its rows are left out, GloVe, which is ours, stays."""
-    monkeypatch.setattr(heldout, "find_spec", lambda _: None)
+    monkeypatch.setattr(registry, "find_spec", lambda _: None)
     left = {row.name for row in heldout.installed_rows()}
     assert {row.name for row in heldout.ROWS} - left == {"CBOW", "PV-DM"}
     assert "GloVe" in left

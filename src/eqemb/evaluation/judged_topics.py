@@ -19,7 +19,7 @@ from eqemb.errors import UsageError
 from eqemb.evaluation import metrics
 from eqemb.evaluation.metrics import Grades, Run
 from eqemb.evaluation.rankers import (
-    BASELINES,
+    BASELINE_RANKERS,
     EQUATION_QUERY,
     SEARCH,
     SEARCH_PARTS,
@@ -292,7 +292,7 @@ def _gains(
     lines: dict[str, dict[str, NDArray[np.float64]]], chosen: NDArray[np.bool_], half: str
 ) -> Iterator[dict[str, Any]]:
     """Compare every ranker with the baseline that is best on the same topics."""
-    rivals = [name for name in BASELINES if name in lines]
+    rivals = [name for name in BASELINE_RANKERS if name in lines]
     best = max(rivals, key=lambda name: float(lines[name]["ndcg"][chosen].mean()))
     pairs = [(name, best) for name in lines if name != best]
     # the product's search is also compared with each of its parts

@@ -36,7 +36,7 @@ from eqemb.models import registry, workspace
 from eqemb.models.embeddings import Embeddings
 
 #: Columns of the page.
-COLUMNS = (*registry.OURS, *registry.BASELINES)
+MODEL_COLUMNS = (*registry.OURS, *registry.BASELINES)
 Near = list[tuple[int, float]]
 """Rows with their cosine or distance, nearest first."""
 
@@ -140,7 +140,7 @@ def train(
     corpus: Corpus,
     collection: str = ALL,
     *,
-    names: Iterable[str] = COLUMNS,
+    names: Iterable[str] = MODEL_COLUMNS,
     threads: int = 1,
     progress: Callable[[str], object] = lambda _: None,
 ) -> Trained:

@@ -47,9 +47,9 @@ SEARCH_PARTS = {
     "structure": f"{SEARCH}, structure only",
 }
 #: Names of the rankers without equation vectors.
-BASELINES = ("BM25", "context means", "unit overlap", "row alignment", "sentence encoder")
+BASELINE_RANKERS = ("BM25", "context means", "unit overlap", "row alignment", "sentence encoder")
 #: BM25's term saturation and length normalisation; a context's length is the sum of its weights.
-BM25_K1, BM25_B = 1.2, 0.75
+PLAIN_K1, PLAIN_B = 1.2, 0.75
 NEAREST_COUNT = 10
 """Number of equations that represent one that is not in the library, in models without units."""
 
@@ -120,12 +120,12 @@ class Bm25:
         columns, owners, weights = np.concatenate(parts, axis=1)
         length = np.concatenate(lengths)
         norm = (
-            BM25_K1 * (1 - BM25_B + BM25_B * length / max(length.mean(), 1e-12))
+            PLAIN_K1 * (1 - PLAIN_B + PLAIN_B * length / max(length.mean(), 1e-12))
             if len(length)
             else length
         )
         owners = owners.astype(np.int64)
-        impacts = weights * (BM25_K1 + 1) / (weights + norm[owners])
+        impacts = weights * (PLAIN_K1 + 1) / (weights + norm[owners])
         shape = (len(stream.equation_types), len(words))
         self._impacts = coo_array((impacts, (owners, columns.astype(np.int64))), shape).tocsc()
 

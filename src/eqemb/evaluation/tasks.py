@@ -29,7 +29,7 @@ from eqemb.article import EQUATION_MARK, read_tokens
 from eqemb.corpus.corpus import Corpus, Pointers
 from eqemb.corpus.split import Split
 from eqemb.evaluation import heldout, metrics
-from eqemb.evaluation.rankers import BASELINES, WORD_QUERY, Query, Ranker, Scores, word_query
+from eqemb.evaluation.rankers import BASELINE_RANKERS, WORD_QUERY, Query, Ranker, Scores, word_query
 from eqemb.facade.library import Library
 from eqemb.index.text import CONTEXT_REACH
 
@@ -246,7 +246,7 @@ def _gathered(displays: Displays, items: list[Item], asked: Iterable[Scores]) ->
 
 def _gains(lines: dict[str, Measures], clusters: NDArray[np.int64]) -> list[dict[str, Any]]:
     """Compare every ranker with the best baseline on the same items: a bootstrap over articles."""
-    rivals = [name for name in BASELINES if name in lines]
+    rivals = [name for name in BASELINE_RANKERS if name in lines]
     best = max(rivals, key=lambda name: float(lines[name]["mrr"].mean()))
     made = []
     for name, line in lines.items():

@@ -315,9 +315,9 @@ def _closest(places: Floats, centres: Floats) -> Array:
     return np.concatenate(parts)
 
 
-def _said(wording: TextIndex, equations: Array, spelt: Container[int]) -> dict[int, float]:
+def _said(text: TextIndex, equations: Array, spelt: Container[int]) -> dict[int, float]:
     """Return the weights of the stems that best describe the equations of a region."""
-    topic = wording.topic(equations.tolist(), [1.0] * len(equations), _TOPIC_STEMS)
+    topic = text.topic(equations.tolist(), [1.0] * len(equations), _TOPIC_STEMS)
     return {stem: weight for stem, weight in topic.items() if stem in spelt}
 
 
@@ -333,16 +333,16 @@ def _distinctive_stems(said: list[dict[int, float]]) -> Iterator[list[int]]:
         yield sorted(worth, key=lambda stem: (worth[stem], -stem), reverse=True)[:_LABEL_WORDS]
 
 
-def _spellings(wording: TextIndex) -> dict[int, str]:
+def _spellings(text: TextIndex) -> dict[int, str]:
     """Return the most frequent word of each stem; rare stems are left out."""
-    counts = np.bincount(wording.tokens, minlength=len(wording.stem_of))
-    totals = np.bincount(wording.stem_of, counts)
-    least = min(_RARE, len(wording.places) // 50)  # fewer in a small library
+    counts = np.bincount(text.tokens, minlength=len(text.stem_of))
+    totals = np.bincount(text.stem_of, counts)
+    least = min(_RARE, len(text.places) // 50)  # fewer in a small library
     order = np.lexsort(
         (-np.arange(len(counts)), counts)
     )  # the most frequent word comes last, and stays
     return {
-        int(wording.stem_of[row]): wording.words[row]
+        int(text.stem_of[row]): text.words[row]
         for row in order.tolist()
-        if totals[wording.stem_of[row]] >= least
+        if totals[text.stem_of[row]] >= least
     }

@@ -51,7 +51,8 @@ def equation_rows(library: Library) -> Iterator[Row]:
     known = library.generation / "index" / "families.npy"  # type -> first type of its family
     families = np.load(known, mmap_mode="r") if known.exists() else None
     names = list(records.unit_names())
-    units = Units(library.model) if library.model is not None else None
+    model = library.model
+    units = Units(model) if model is not None and "alpha_units" in model.arrays else None
 
     first = cache(records.first_equation)
     for article in library.articles():
@@ -97,7 +98,9 @@ def export_equations(library: Library, path: str | Path, *, replace: bool = Fals
         raise UsageError(f"{path} has no known suffix: use one of {', '.join(_EXPORT_WRITERS)}")
     if path.exists() and not replace:
         raise UsageError(f"{path} already exists; choose another path or remove it")
-    size = library.model.view("units").vector_size if library.model is not None else 0
+    model = library.model
+    has_units = model is not None and "alpha_units" in model.arrays
+    size = model.view("units").vector_size if model is not None and has_units else 0
     count = without = 0
 
     def counted() -> Iterator[Row]:

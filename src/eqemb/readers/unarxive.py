@@ -14,7 +14,7 @@ from eqemb.formula.running_text import plain_text
 from eqemb.readers.latex.prose import sentences
 from eqemb.sources import Source
 
-_PLACEHOLDER = re.compile(r"\{\{(\w+):([^{}]*)\}\}")
+_REFERENCE_MARK = re.compile(r"\{\{(\w+):([^{}]*)\}\}")
 _TIDY = re.compile(r" ?\([\s,;]*\)| ?\[[\s,;]*\]| (?=[.,;:?!](?:\s|$))")
 _DOLLARS = re.compile(rf"({DOLLAR}{DOLLAR}?)([^{DOLLAR}]+)\1")
 
@@ -62,7 +62,7 @@ def _marked(value: Any) -> str:
 def _heading(text: str, entries: dict[str, Any]) -> str:
     """A section's title with its formulas."""
     return " ".join(
-        _PLACEHOLDER.sub(lambda at: _inline(_latex(entries, at[2]) or ""), text).split()
+        _REFERENCE_MARK.sub(lambda at: _inline(_latex(entries, at[2]) or ""), text).split()
     )
 
 
@@ -90,7 +90,7 @@ def _sentences(article: Article, text: str, entries: dict[str, Any], paragraph: 
         ))  # fmt: skip
         return f" {EQUATION_MARK}{'.' if latex.rstrip().endswith('.') else ''} "
 
-    found = sentences(_TIDY.sub("", " ".join(_PLACEHOLDER.sub(entry, text).split())))
+    found = sentences(_TIDY.sub("", " ".join(_REFERENCE_MARK.sub(entry, text).split())))
     _give_context(displays, found)
     article.equations += displays
     return found

@@ -5,11 +5,11 @@ from array import array
 from collections.abc import Iterator
 from typing import Any
 
-from eqemb.library.database.query import Query
+from eqemb.library.database.connection import Connection
 from eqemb.library.database.schema import ALL
 
 
-class IndexQueries(Query):
+class IndexQueries(Connection):
     """Articles, equations, types and units in order."""
 
     def article_texts(self) -> Iterator[tuple[int, str, str]]:

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from eqemb.library.database.query import Query
+from eqemb.library.database.connection import Connection
 
 
 class ArticleTotals(NamedTuple):
@@ -18,7 +18,7 @@ class ArticleTotals(NamedTuple):
     """Opened, but neither found nor known to be lost."""
 
 
-class ReportQueries(Query):
+class ReportQueries(Connection):
     """What the report of a library counts and lists."""
 
     def status_counts(self) -> dict[str, int]:

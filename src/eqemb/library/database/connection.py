@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from typing import Any
 
 
-class Query:
+class Connection:
     """An open SQLite file; subclasses add queries."""
 
     _db: sqlite3.Connection

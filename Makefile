@@ -17,6 +17,9 @@ READY := .venv/ready
 # One test process per core. Tests that share a module's fixtures stay together until a process
 # runs out of work.
 PARALLEL := -n logical --maxprocesses 8 --dist worksteal
+# Tests write and sync thousands of small files: in memory, where the system has a folder for that.
+# One BLAS thread per process: small matrices are slower with more.
+TEST := OPENBLAS_NUM_THREADS=1 TMPDIR=$(shell test -w /dev/shm && echo /dev/shm || echo $${TMPDIR:-/tmp}) $(BIN)/pytest -q $(PARALLEL)
 
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 # Tests start hundreds of Python processes. Without bytecode on disk each would compile eqemb again.
@@ -31,10 +34,10 @@ demo: $(BASE)
 	@echo "To open the page: .venv/bin/eqemb serve library --open"
 
 test: $(READY)
-	$(BIN)/pytest -q $(PARALLEL) -m "not slow and not browser"
+	$(TEST) -m "not slow and not browser"
 
 check: $(READY)
-	EQEMB_FULL=1 $(BIN)/pytest -q $(PARALLEL)
+	EQEMB_FULL=1 $(TEST)
 
 lint: $(READY)
 	$(BIN)/ruff check .

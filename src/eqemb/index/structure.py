@@ -74,7 +74,7 @@ class StructureMatches(NamedTuple):
 
 def index_structure(records: Records, folder: Path) -> None:
     """Index the structure of every type of the records into `folder`."""
-    outlines, units = AlignmentWriter(folder), PostingsWriter(folder, "units")
+    alignment, units = AlignmentWriter(folder), PostingsWriter(folder, "units")
     keys = KeyedPostingsWriter(folder, "shapes")
     symbols = KeyedPostingsWriter(folder, "symbols")
     forms, family_keys = array("Q"), array("Q")
@@ -84,13 +84,13 @@ def index_structure(records: Records, folder: Path) -> None:
         units.add(found, np.full(len(found), number), counts)
         keys.add(number, {"\t".join(shape): n for shape, n in shapes(made).items()})
         symbols.add(number, Counter(bare_tag(node.tag) for node in made.nodes()))
-        outlines.add(outline(made))
+        alignment.add(outline(made))
         forms.append(key(form(made)))
         family_keys.extend(families.family_keys(made))
     units.write(records.unit_count())
     keys.write()
     symbols.write()
-    outlines.close()
+    alignment.close()
     ids = np.frombuffer(forms, np.uint64)
     order = np.argsort(ids, kind="stable")
     np.save(folder / "forms.keys.npy", ids[order])

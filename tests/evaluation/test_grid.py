@@ -117,6 +117,7 @@ def test_pooling_clusters_an_article_over_cells() -> None:
     assert (one.low, one.high) == pytest.approx((four.low, four.high))
 
 
+@pytest.mark.slow
 def test_cells_are_stored_and_reused(library: Path, tmp_path: Path) -> None:
     """A second run trains nothing; a changed plan runs only what changed."""
     first = grid.run(library, tmp_path, plan(), jobs=1)
@@ -287,6 +288,7 @@ def test_identity_covers_all_inputs_of_a_result(
     assert plan().identity(row, task, split) != usual
 
 
+@pytest.mark.slow
 def test_articles_of_collections_have_distinct_numbers(tmp_path: Path) -> None:
     """Pooled results differ from those of one collection, which are reported too."""
     for name in ("one", "two"):

@@ -50,6 +50,7 @@ def start(file: Path, pause: float) -> subprocess.Popen[str]:
 
 
 @pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="no SIGKILL here")
+@pytest.mark.slow
 def test_three_kills_end_with_the_same_bytes(tmp_path: Path) -> None:
     """The checkpoint is complete at any moment, and the result is that of one run."""
     corpus = planted()

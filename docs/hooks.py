@@ -43,7 +43,7 @@ PAGES = {
 _MATH = re.compile(r"^```math\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 _INLINE = re.compile(r"\$`([^`]+)`\$")
 _LINK = re.compile(r"(?<!!)\[([^\]]+)\]\(([^)#:\s]+)(#[^)]*)?\)")
-#: What a browser fetches by itself; a link that people follow is none.
+#: Resources that a browser loads by itself; links that users follow do not count.
 _LOADED = re.compile(
     r"""<(?:script|img|iframe|source|link)\b[^>]*\b(?:src|href)=["']?(?:https?:)?//[^>]*>""",
     re.IGNORECASE,

@@ -100,7 +100,7 @@ class Equation:
     ordinal: int
     """1-based position among all equations of the article, as in its name `ARTICLE#ordinal`."""
     numbered: bool | None
-    """None if the source format does not tell (unarXive)."""
+    """None if the source format does not record it (unarXive)."""
     number: str | None
     """The printed number, as LaTeX counts ("2.3a"), without parentheses."""
     labels: list[str]

@@ -3,7 +3,7 @@
     plan       which papers are requested, and which of them are in the folder already
     fetch      download the sources, then the licences, which take one request for each paper
 
-Whether a download is a paper that can be read, `sources` decides, as it does when it is read.
+`eqemb.sources` decides whether a download is a readable paper, with the same rules as `eqemb read`.
 """
 
 import gzip
@@ -51,7 +51,7 @@ from eqemb.sources.streams import (
 from eqemb.storage.atomic import new_file
 from eqemb.storage.locks import locked
 
-_MAX_FAILURES = 3  # in a row: then the fault is not with single papers, and the run stops
+_MAX_FAILURES = 3  # in a row: the cause is then not a single paper, and the run stops
 _REQUEST_SECONDS = 1.0  # how long a request itself takes, for the estimate
 _NO_LICENCE = "none stated"
 _GZIP = b"\x1f\x8b"
@@ -94,7 +94,8 @@ def _one_run_per_user() -> Iterator[None]:
         folder.mkdir(parents=True, exist_ok=True)
     except (OSError, RuntimeError) as error:
         raise UsageError(
-            f"cannot make a lock file ({error}): set XDG_CACHE_HOME to a folder of yours"
+            f"cannot make a lock file ({error}):"
+            " set XDG_CACHE_HOME to a folder that you can write to"
         ) from None
     with locked(folder / "fetch.lock", "arXiv is being asked"):
         yield

@@ -1,4 +1,4 @@
-"""Commands that ask a library: search, similar, describe, words, query, why; and units."""
+"""Commands that query a library: search, similar, describe, words, query, why; and units."""
 
 import os
 import re

@@ -36,7 +36,7 @@ def _readings(reading: str) -> tuple[str, ...]:
 def evaluate(
     library: LibraryPath,
     model: Annotated[
-        str, typer.Argument(metavar="MODEL", help="Its name, as `eqemb info` lists it.")
+        str, typer.Argument(metavar="MODEL", help="Model name, as listed by `eqemb info`.")
     ],
     as_json: Json = False,
 ) -> None:
@@ -238,8 +238,8 @@ def retrieval(
 ) -> None:
     """Compare rankings: baselines, every model, and combinations.
 
-    The answers are known from labels, references and held-out words, and from relevance judgements
-    if they are given. Models that the library lacks are trained and kept.
+    Relevance is derived from labels, references and held-out words, and taken from judgements if
+    they are given. Models that are missing from the library are trained and saved.
     """
     from eqemb.evaluation import judged_topics, retrieval_tables, tables
     from eqemb.evaluation import retrieval as ranked

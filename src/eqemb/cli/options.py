@@ -70,11 +70,11 @@ OutputLibrary = Annotated[
 ]
 Jobs = Annotated[
     int | None,
-    Option("--jobs", min=1, max=256, help="Worker processes; the result does not depend on them."),
+    Option("--jobs", min=1, max=256, help="Worker processes; does not affect the result."),
 ]
 Threads = Annotated[
     int | None,
-    Option("--threads", min=1, max=256, help="Threads; the result does not depend on them."),
+    Option("--threads", min=1, max=256, help="Number of threads; does not affect the result."),
 ]
 Resume = Annotated[bool, Option("--resume", help="Continue an interrupted run.")]
 Device = Annotated[

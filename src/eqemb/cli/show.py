@@ -133,7 +133,8 @@ def _step_text(step: dict[str, Any]) -> str:
 def show(
     library: LibraryPath,
     article: Annotated[
-        str | None, typer.Argument(metavar="ARTICLE", help="Its name; default: list all articles.")
+        str | None,
+        typer.Argument(metavar="ARTICLE", help="Article name; default: list all."),
     ] = None,
     as_json: Json = False,
 ) -> None:

@@ -148,7 +148,7 @@ def split(
     seed: Seed = 0,
     singletons: Annotated[
         int,
-        Option("--singletons", min=0, help="How many equations that occur only once to score."),
+        Option("--singletons", min=0, help="Number of equations to score that occur only once."),
     ] = 2000,
     negatives: Annotated[
         int, Option("--negatives", min=1, help="Negative samples for each held-out word.")
@@ -156,7 +156,7 @@ def split(
     as_json: Json = False,
     **options: Any,
 ) -> None:
-    """Hold out words for evaluation, and score chance on them.
+    """Hold out words for evaluation and print chance-level scores.
 
     The held-out words and their negative samples are frozen: models trained with the same options
     are scored on the same words.
@@ -297,7 +297,7 @@ def _model_settings(options: dict[str, Any]) -> dict[str, Any]:
 def use(
     library: LibraryPath,
     model: Annotated[
-        str, typer.Argument(metavar="MODEL", help="Its name, as `eqemb info` lists it, or folder.")
+        str, typer.Argument(metavar="MODEL", help="Model name (see `eqemb info`) or folder.")
     ],
     resume: Resume = False,
     as_json: Json = False,

@@ -138,7 +138,7 @@ def read_judgements(path: Path) -> Judgements:
             f"{path}: the first line must be topic, name and two graders, separated by tabs"
         )
     if not lines:
-        raise UsageError(f"{path} has no grades")
+        raise UsageError(f"{path} has no grades: add a line for each graded equation")
     for number, fields in enumerate(lines, 2):
         if len(fields) != len(head) or not all(grade in _GRADES for grade in fields[2:]):
             raise UsageError(

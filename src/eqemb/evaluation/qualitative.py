@@ -76,7 +76,7 @@ class ModelNeighbours:
     equation -> equations   Euclidean distance of alpha_e
     words -> equations      cosine of the mean word vector and the equation, same matrices as above
 
-    Rows of zeros were never trained and are nobody's neighbours.
+    Rows of zeros were never trained and are never returned as neighbours.
     """
 
     def __init__(self, made: Embeddings) -> None:

@@ -131,7 +131,7 @@ def ignore_progress(_stage: str, _state: str) -> None:
 
 
 def paper_progress(watch: Watch | None) -> Callable[[Progress], None] | None:
-    """Return an ingest callback that reports to a callback for all stages."""
+    """Return an ingest callback that passes progress on to the callback of the whole build."""
     if watch is None:
         return None
 

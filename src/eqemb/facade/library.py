@@ -243,7 +243,7 @@ class Library(OpenLibrary):
     def encoder(
         self, name: str, progress: Callable[[int, int], object] = lambda _done, _all: None
     ) -> EncoderIndex:
-        """Return the library as encoded by a sentence encoder; encoded on first use and stored."""
+        """Return the encoded texts of the library; they are encoded on first use and stored."""
         if name not in self._encoders:
             self._encoders[name] = EncoderIndex(self.records, self.folder, name, progress=progress)
         return self._encoders[name]

@@ -1,6 +1,6 @@
 """Tables of LaTeX mathematics: what each command means. `parse` contains no command names.
 
-The prefix of a tag tells its kind: `V!` identifier, `N!` number, none for an operator (the same
+The prefix of a tag is its kind: `V!` identifier, `N!` number, none for an operator (the same
 distinction as in LaTeXML, so that trees agree). Nothing here depends on trees.
 """
 

@@ -2,7 +2,7 @@
 
     outlines.tags.json       the symbols that occur, by id
     outlines.symbols.npy     the symbols of every type, row after row
-    outlines.rows.npy        each row's edge, the symbol of its type that it hangs on, its length
+    outlines.rows.npy        each row's edge, the symbol that it is attached to, its length
     outlines.pointers.npy    for each type where its symbols and rows start, and how many symbols
                              it has in all
 
@@ -150,7 +150,7 @@ class AlignmentIndex:
     def containing(self, piece: Outline, types: Array) -> Array:
         """Return those of the types that contain a piece: its symbols, joined as in the piece.
 
-        More symbols may follow in each row and hang on each symbol. Letters are not renamed.
+        More symbols may follow in each row and be attached to each symbol. Letters are not renamed.
         """
         blocks = [types[at : at + _TYPES_AT_ONCE] for at in range(0, len(types), _TYPES_AT_ONCE)]
         found = [block[self._contain(piece, block)] for block in blocks]
@@ -163,11 +163,11 @@ class AlignmentIndex:
         tags, table = self._symbols[at], self._rows[rows].astype(np.int64)
         edges, lengths = table[:, 0], table[:, 2]
         starts = np.cumsum(lengths) - lengths  # start of each row
-        owners = table[:, 1] + np.searchsorted(of, of_row)  # the symbol that each row hangs on
+        owners = table[:, 1] + np.searchsorted(of, of_row)  # where each row is attached
         row = np.repeat(np.arange(len(lengths)), lengths)
         goes_on = np.r_[row[1:] == row[:-1], np.zeros(min(1, len(row)), bool)]
         fits: dict[int, Array] = {}  # by row of the piece: where it may start
-        for number in range(len(piece.rows) - 1, -1, -1):  # rows that hang on others first
+        for number in range(len(piece.rows) - 1, -1, -1):  # rows that are attached to others first
             mine, after = piece.rows[number], None
             for tag, hanging in zip(mine.tags[::-1], mine.hanging[::-1], strict=True):
                 here = tags == self._ids.get(tag, -1)
@@ -269,7 +269,7 @@ class _Candidates:
         place = np.arange(len(self.symbols)) + np.repeat(row, lengths) + 1
         self.places = place  # of each symbol
         self.offsets = np.repeat(row * _ROW_OFFSET, lengths + 1).astype(np.int32)
-        # the place of the symbol that each row hangs on
+        # the place of the symbol that each row is attached to
         before = np.r_[0, np.cumsum([len(part) for part in symbols])][:-1]
         self.edges = table[:, 0]
         self.owners = place[
@@ -277,7 +277,7 @@ class _Candidates:
         ]
 
     def children(self, edge: str) -> Array:
-        """Return for each place the row that hangs on an edge there, else the number of rows."""
+        """Return for each place the row attached to an edge there, else the number of rows."""
         found = np.full(self.size, len(self.ends))
         rows = np.flatnonzero(self.edges == ord(edge))
         found[self.owners[rows]] = rows
@@ -293,7 +293,7 @@ class _Alignment:
         self.steps: list[list[bytes]] = [[] for _ in query.rows]
         #: and its worth beside each row of the candidates; 0 beside no row
         self.worth = np.zeros((len(query.rows), len(candidates.ends) + 1), np.int32)
-        #: for each edge the row that hangs on each place
+        #: for each edge the row that is attached to each place
         self.children = {edge: candidates.children(edge) for edge in _edges(query)}
         self._starts = candidates.starts.tolist()
         self._first = [0]  # the number of the first symbol of each row of the query

@@ -1,11 +1,11 @@
-"""Families: equations that are equal but for their letters, or nearly equal.
+"""Families: equations that are equal except for their letters, or nearly equal.
 
-A type joins the family of an earlier type if both are equal but for the alphabets of letters; if
-they are long enough, also if they are equal but for a one-to-one renaming of letters; if they are
-longer still, also if nearly all symbols of both align. Candidates for the last rule are pairs that
-share one of their rarest shapes (prefix filtering), so that types with nothing in common are never
-compared. Each type is compared with the first of a family only, so that a family does not drift
-from member to member.
+A type joins the family of an earlier type if both are equal except for the alphabets of letters; if
+they are long enough, also if they are equal except for a one-to-one renaming of letters; if they
+are longer still, also if nearly all symbols of both align. Candidates for the last rule are pairs
+that share one of their rarest shapes (prefix filtering), so that types with nothing in common are
+never compared. Each type is compared with the first of a family only, so that a family does not
+drift from member to member.
 """
 
 from collections.abc import Iterator

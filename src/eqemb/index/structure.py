@@ -54,7 +54,7 @@ MAX_POSTINGS = 2_000_000
 MAX_ALIGNED, MAX_CELLS = 64, 200_000
 #: Equations that a pattern is tried on, and the matching steps this may take.
 MAX_TRIED, MAX_MATCH_STEPS = 500, 25_000
-#: The weight of a shape, beside 1 for a unit, when candidates are selected.
+#: The weight of a shape relative to a unit, when candidates are selected.
 SHAPE_WEIGHT = 0.5
 
 _Key = TypeVar("_Key")

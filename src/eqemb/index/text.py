@@ -40,7 +40,7 @@ from eqemb.library.database import Records
 
 #: Words on each side of an equation that are its context, weighted by 1 / sqrt(distance).
 CONTEXT_REACH = 128
-#: The weight of a word in each field, beside 1 / sqrt(distance) around the equation.
+#: The weight of a word in each field, relative to 1 / sqrt(distance) around the equation.
 FIELDS = {"sentence": 0.15, "section": 1.0, "title": 0.15, "label": 3.0, "references": 1.0}
 #: BM25's saturation. There is no length normalisation, since all contexts are equally long.
 BM25_K1 = 0.6

@@ -64,7 +64,7 @@ class VectorIndex:
 
 
 class CentredIndex:
-    """The same vectors with their mean subtracted: what all have in common is no information."""
+    """The same vectors with their mean subtracted: the mean carries no information."""
 
     def __init__(self, index: VectorIndex) -> None:
         self._matrix = index.matrix

@@ -5,7 +5,7 @@ sums its windows, computes three small matrix products per block (scores, gradie
 gradients of negatives) and accumulates its gradients in a sheet of its own, one row for each word
 that it meets. *Apply*: the rows of the sheets are grouped by word, and for each word one thread
 sums them in a fixed order and takes the Adagrad step. Neither phase depends on the number of
-threads, hence the bytes do not.
+threads, so neither do the bytes.
 
 Gradients are stored by word, not by position, because that is fewer bytes: with 25,000 words a
 step waits for memory about a third of its time.
@@ -16,7 +16,7 @@ The loops are in `loops`, `word_loops`, `bag_loops` and `pair_loops`; this modul
 work.
 
 GloVe has no batches: its pairs are in cells, many of which share no row (`Pairs`). Those are
-learned in parallel, one pair after another within a cell, whatever the number of threads.
+learned in parallel, one pair after another within a cell, for any number of threads.
 """
 
 import functools

@@ -224,7 +224,8 @@ class Gensim(Model):
 class Cbow(Gensim):
     """CBOW (word2vec), with every equation as a word of the text, as in the paper's table.
 
-    A word is scored by syn1neg . the mean (or sum) of syn0 over its context.
+    The score of a word is the dot product of its syn1neg and the mean (or sum) of syn0 over its
+    context.
 
     Example:
         Cbow(dim=50, negatives=5).fit(corpus, split)

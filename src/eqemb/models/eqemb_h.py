@@ -1,4 +1,4 @@
-"""EqEmb-H: an equation is its units and their types, beside the article of its words.
+"""EqEmb-H: an equation is its units and their types, together with a vector for its article.
 
 model = EqEmbH(dim=100, window=4, equation_window=16).fit(corpus, split, seed=0, threads=2)
 """

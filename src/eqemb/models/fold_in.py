@@ -93,7 +93,7 @@ def among_words(
     forms = new.forms[first:]
     if model.config["corpus"] != corpus.sha256 or new.forms[:first] != corpus.forms:
         raise UsageError(
-            "the corpus is not that of the model: pass its corpus, and corpus.encode(articles)"
+            "the model was trained on another corpus: pass that one, and corpus.encode(articles)"
         )
     if "alpha_units" in model.arrays:
         bags = [

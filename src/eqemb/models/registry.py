@@ -35,7 +35,7 @@ class ModelEntry:
     """The module of `eqemb.models` that has its class."""
     class_name: str
     settings: Mapping[str, Any] = field(default_factory=dict)
-    """Settings that the name implies, beside the defaults of the class."""
+    """Settings that the name implies, in addition to the defaults of the class."""
     word_side: str = "alpha"
     """"rho" or "alpha": the vectors of words that are compared with vectors of equations ..."""
     equation_side: str = "rho"
@@ -45,7 +45,7 @@ class ModelEntry:
     has_equations: bool = True
     """Whether equations have vectors, so that it can be listed in tables of equations."""
     requires: str = ""
-    """The package it needs, beside those of eqemb itself."""
+    """The package it needs, in addition to those of eqemb itself."""
     extra: str = ""
     """The extra of eqemb that installs the package."""
 

@@ -1,9 +1,10 @@
 """Describe an equation: the words that fit it best, each with a sentence that uses it.
 
-An equation has few words of its own, and one that is pasted has none. Therefore the most similar
-equations of the library speak for it. A word counts by its BM25 impact on them (as in a search for
-words), by the trust in each of them, and by the cosine of its vector with their contexts and with
-the equation's own vector. A library without a model leaves out the last factor. NumPy only.
+An equation has few words of its own, and one that is pasted has none. Therefore the words of the
+most similar equations of the library are used. A word counts by its BM25 impact on them (as in a
+search for words), by the trust in each of them, and by the cosine of its vector with their contexts
+and with the equation's own vector. A library without a model leaves out the last factor. NumPy
+only.
 """
 
 from collections import Counter
@@ -96,7 +97,7 @@ class Description:
     equation: Equation | None
     """The equation of the library, if the query named one."""
     similar: list[str]
-    """The names of the most similar equations, which speak for it."""
+    """The names of the most similar equations, whose words are used."""
     notes: list[str] = field(default_factory=list)
     """What else people should know about the answer."""
     query: str = ""

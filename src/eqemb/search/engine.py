@@ -4,7 +4,7 @@ Three parts score every equation, each from 0 to 1: *words*, BM25 over the words
 (`index.text`); *meaning*, the cosine of vectors (`index.vectors`); *structure*, the likeness of two
 equations symbol by symbol (`index.structure`). The ranking is a weighted sum of them; `by` selects
 a single part. An equation given as a query has few words of its own, so the words that the most
-similar equations have in common stand for it. NumPy only, so that a cold start is fast.
+similar equations have in common are used instead. NumPy only, so that a cold start is fast.
 """
 
 from collections.abc import Callable, Container, Mapping, Sequence
@@ -465,7 +465,7 @@ def _check_query(question: WordQuery, by: str) -> None:
     if by == "structure" and not question.formulas:
         raise UsageError("ranking by structure needs LaTeX: put it between dollars")
     if by not in ("all", "structure") and question.formulas and not question.words:
-        raise UsageError(f"ranking by {by} needs words beside the LaTeX")
+        raise UsageError(f"ranking by {by} needs words in addition to the LaTeX")
 
 
 def _filter_notes(allowed: Mask) -> list[str]:

@@ -13,7 +13,7 @@ _EQUATION_NAME = re.compile(
     r"(?P<article>[^#():]+?)(?P<blank>\s*)"
     r"(?:#(?P<ordinal>\d{1,9})(?:\s*\((?P<beside>[^()]+)\))?|\((?P<number>[^()]+)\)|:(?P<label>.+))"
 )
-#: Characters that formulas have and names have not.
+#: Characters that occur in formulas but not in names.
 _FORMULA_CHARACTER = re.compile(r"[\\^_{}=+<>|&$,\s]")
 
 

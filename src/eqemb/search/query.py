@@ -67,7 +67,7 @@ def reads_as_words(text: str) -> bool:
 
 
 def has_math_sign(text: str) -> bool:
-    """Whether a text has a character that formulas have and names have not."""
+    """Whether a text has a character that occurs in formulas but not in names."""
     return _MATH_SIGN.search(text) is not None
 
 

@@ -80,7 +80,7 @@ def merge_text(parts: Iterable[Piece]) -> Iterator[Piece]:
 
 
 def word_matcher(words: Iterable[str]) -> Callable[[str], bool]:
-    """Return a function that tells whether a word has the stem of one of the given words."""
+    """Return a function that checks whether a word has the stem of one of the given words."""
     wanted = {stem(word.lower()) for word in words}
     return lambda word: stem(word.lower()) in wanted
 

@@ -1,7 +1,7 @@
 """An article for display: headings, paragraphs and equations in reading order.
 
-Each equation has a window: the words around it from which the model learned it. Words in the text
-know the equations whose windows they are in. A long article is split into parts.
+Each equation has a window: the words around it from which the model learned it. Each word of the
+text lists the equations whose windows contain it. A long article is split into parts.
 """
 
 from collections.abc import Callable, Iterator

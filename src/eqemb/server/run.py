@@ -25,7 +25,7 @@ MAX_CONNECTIONS, MAX_HEAD_BYTES = 512, 128 << 10
 #: the last responses at shutdown.
 CLIENT_TIMEOUT, SHUTDOWN_TIMEOUT = 15.0, 5
 #: Bytes of a response that the kernel buffers. It asks for more when a third is free: with a buffer
-#: of megabytes, a slow reader could not be told from one that has stopped.
+#: of megabytes, a slow reader could not be distinguished from one that has stopped.
 SEND_BUFFER_BYTES = 128 << 10
 MIN_TOKEN_LENGTH = 8
 

@@ -1,4 +1,7 @@
-"""Schemas of the API's answers, for its OpenAPI description; tests validate the answers."""
+"""Schemas that describe the API's answers in OpenAPI; tests validate the answers with them.
+
+The JSON itself is made in `search/results.py` (hits) and `server/service.py`.
+"""
 
 from typing import Literal
 

@@ -2,7 +2,7 @@
 
     found      the data types: papers found and opened, limits, causes of failure
     formats    suffixes of formats other than LaTeX, registered by their readers
-    names      what file names tell, and the names of articles
+    names      what file names indicate, and the names of articles
     streams    byte streams, decompressed within limits
     archives   the members of a tar or zip archive
     content    recognise a file by its first bytes

@@ -88,7 +88,7 @@ def tar_members(stream: ByteStream) -> Iterator[Member]:
     try:
         while (block := stream.read(512)).strip(b"\0"):
             if not (header := tar_header(block)):
-                raise EOFError("a damaged tar header")  # noqa: TRY301 - as damage found below
+                raise EOFError("the tar header is damaged")  # noqa: TRY301 - as damage found below
             name, size, flag = header
             if flag in b"xgXLKN":
                 more |= _tar_extension(stream, size, flag)

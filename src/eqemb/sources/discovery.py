@@ -40,7 +40,7 @@ def discover(paths: Iterable[str | Path], limits: Limits = DEFAULTS) -> Iterator
     """List the papers under `paths`: in the order given, sorted by path within each.
 
     The first folder below a path names the collection. If several folders are given, papers
-    that lie directly in one of them get its name as their collection.
+    directly in one of them get its name as their collection.
     A path that does not exist raises a `UsageError` at once, before anything is listed.
     """
     given: dict[str, Path] = {}
@@ -239,7 +239,7 @@ def _is_worth(found: Found, path: str, *, is_beside: bool) -> bool:
     """Whether to report a source found in a folder.
 
     A file of unknown content counts as a paper only if its name says so. A PDF, or any file
-    without TeX, is taken as a figure or output of the TeX it lies beside.
+    without TeX, is treated as a figure or output of the TeX in the same folder.
     """
     if not found.cause or names.is_archive(path) or names.is_paper(path):
         return True

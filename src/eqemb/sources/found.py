@@ -10,7 +10,7 @@ from eqemb.errors import UsageError
 
 #: A paper, but not in TeX.
 OTHER_FORMS = ("pdf only", "postscript only", "dvi only", "word processor file")
-#: Not meant as a paper, or nothing is left of it.
+#: Not a paper, or an empty one.
 NO_PAPER = ("html only", "no TeX", "empty")
 #: A symbolic link that leads out of the given folder; it is not followed.
 OUTSIDE = "link outside folder"

@@ -3,7 +3,7 @@
 #: Version of the stored records. Increased whenever their content changes, or the rule by which two
 #: equations are of one type. The index, which is computed from records, has its own version.
 RECORDS_FORMAT = 3
-#: The name that stands for every article, whatever its collection.
+#: The collection name that means all articles.
 ALL = "all"
 
 SCHEMA = """

@@ -274,7 +274,7 @@ class Gullet(Scanner):
                 frame.pos = frame.end = len(frame.text)
 
     def push(self, text: str, call: tuple[int, int, int] | None = None, macro: str = "") -> None:
-        """Read `text` next, as if it stood at the current position."""
+        """Read `text` next, as if it were at the current position."""
         frame = self.frames[-1] if self.frames else Frame("")
         if macro not in self.actions:  # `call` has already counted what it pushes
             self._pushed += len(text) + 20
@@ -334,7 +334,7 @@ class Gullet(Scanner):
         self._scope_names[name] += 1
 
     def close_scope(self, name: str) -> None:
-        """The environment closes; ignored if it was never opened."""
+        """Close the environment; does nothing if it was never opened."""
         if not self._scope_names[name]:
             return
         while self.scopes:

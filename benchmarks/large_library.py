@@ -89,8 +89,8 @@ class Copies:
     def write_words(self) -> None:
         """Write text, vocabulary and postings of words."""
         words = (self.real / "words.txt").read_text("utf-8").split("\n")
-        stems, rows = load_array(self.real, "stems"), load_array(self.real, "meaning.rows")
-        sizes = np.diff(load_array(self.real, "wording.pointers"))
+        stems, rows = load_array(self.real, "stems"), load_array(self.real, "vectors.rows")
+        sizes = np.diff(load_array(self.real, "terms.pointers"))
         rare = np.flatnonzero(sizes <= 1)
         rare_words = np.flatnonzero(sizes[stems] <= 1)
         stem_of = [np.asarray(stems)]
@@ -107,14 +107,14 @@ class Copies:
         Keys.write(self.index, "stems", (*roots, *new))
         every_stem = np.concatenate(stem_of).astype(np.int32)
         np.save(self.index / "stems.npy", every_stem)
-        np.save(self.index / "meaning.rows.npy", np.concatenate(known))
+        np.save(self.index / "vectors.rows.npy", np.concatenate(known))
         tokens, places = load_array(self.real, "tokens"), load_array(self.real, "places")
         self.write("tokens", lambda copy: self._renamed(len(words), rare_words, copy)[tokens])
         self.write("places", lambda copy: places + copy * len(tokens))
-        gatherer = PostingsWriter(self.index, "wording")
-        profile = load_array(self.real, "wording.profiles")
+        gatherer = PostingsWriter(self.index, "terms")
+        profile = load_array(self.real, "terms.profiles")
         of, weights = (
-            load_array(self.real, f"wording.profiles.{part}") for part in ("rows", "weights")
+            load_array(self.real, f"terms.profiles.{part}") for part in ("rows", "weights")
         )
         owners = np.repeat(np.arange(len(places)), np.diff(profile))
         for copy in range(self.count):
@@ -147,20 +147,20 @@ class Copies:
 
     def write_structure(self) -> None:
         """Write records, units, symbols, shapes, forms, outlines and families."""
-        tags = json.loads((self.real / "outlines.tags.json").read_text("ascii"))
-        (self.index / "outlines.tags.json").write_text(json.dumps(tags), "ascii")
-        symbols = load_array(self.real, "outlines.symbols")
+        tags = json.loads((self.real / "alignment.tags.json").read_text("ascii"))
+        (self.index / "alignment.tags.json").write_text(json.dumps(tags), "ascii")
+        symbols = load_array(self.real, "alignment.symbols")
         names = [self._permuted(tags, symbols, copy) for copy in range(self.count)]
         numbers = {tag: number for number, tag in enumerate(tags)}
         self.write(
-            "outlines.symbols",
+            "alignment.symbols",
             lambda copy: np.array([numbers[names[copy].get(tag, tag)] for tag in tags])[symbols],
         )
-        rows = load_array(self.real, "outlines.rows")
-        self.write("outlines.rows", lambda _: rows)
-        pointers = load_array(self.real, "outlines.pointers").reshape(-1, 3)
+        rows = load_array(self.real, "alignment.rows")
+        self.write("alignment.rows", lambda _: rows)
+        pointers = load_array(self.real, "alignment.pointers").reshape(-1, 3)
         ends = np.array([pointers[-1, 0], pointers[-1, 1], 0])
-        column = ArrayWriter(self.index / "outlines.pointers.npy", np.int64)
+        column = ArrayWriter(self.index / "alignment.pointers.npy", np.int64)
         for copy in range(self.count):
             column.add((pointers[:-1] + copy * ends).ravel())
         column.add(ends * self.count)
@@ -237,7 +237,7 @@ class Copies:
         """Write the units of every copy, and its records."""
         units = [unit for (unit,) in self.records.rows("SELECT unit FROM units ORDER BY id")]
         known = {unit: number for number, unit in enumerate(units)}
-        vectors = load_array(self.real, "meaning.units")
+        vectors = load_array(self.real, "vectors.units")
         source = array("i", range(len(units)))  # source of each vector
         rows = []
         for name in names:
@@ -249,7 +249,7 @@ class Copies:
                 found.append(row)
             rows.append(np.array(found, np.int32))
         self._write_postings("units", lambda copy: rows[copy])
-        np.save(self.index / "meaning.units.npy", vectors[np.array(source)])
+        np.save(self.index / "vectors.units.npy", vectors[np.array(source)])
         self._write_records(list(known), rows, names)
 
     def _write_records(
@@ -300,11 +300,11 @@ class Copies:
 
     def write_vectors(self) -> None:
         """Write vectors: those of words are unchanged, those of equations are perturbed."""
-        for name in ("meaning.words", "meaning.kinds"):
+        for name in ("vectors.words", "vectors.kinds"):
             np.save(self.index / f"{name}.npy", load_array(self.real, name))
-        text = (self.real / "meaning.kinds.txt").read_text("utf-8")
-        (self.index / "meaning.kinds.txt").write_text(text, "utf-8")
-        for name in ("meaning.contexts", "meaning.types"):
+        text = (self.real / "vectors.kinds.txt").read_text("utf-8")
+        (self.index / "vectors.kinds.txt").write_text(text, "utf-8")
+        for name in ("vectors.contexts", "vectors.types"):
             vectors = load_array(self.real, name)
             self.write(name, partial(self._shaken, vectors))
 

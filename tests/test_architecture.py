@@ -87,7 +87,7 @@ TOOLS = {
 }
 
 #: Names that say nothing to a newcomer, as words of an identifier, as classes and as modules.
-BANNED_WORDS = {"courier", "workshop", "standings", "wording", "outlines"}
+BANNED_WORDS = {"courier", "workshop", "standings", "terms", "outlines"}
 BANNED_CLASSES = {"Desk", "Kept", "Visitor"}
 BANNED_MODULES = {"meaning", *BANNED_WORDS}
 

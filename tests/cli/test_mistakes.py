@@ -186,7 +186,7 @@ def damaged(path: Path) -> Iterator[bytes | None]:
 #: Files that no question is answered without.
 MUST_SAY = {
     *("library.json", "records.sqlite", "report.json", "settings.json"),
-    *("equations.npy", "index.json", "outlines.tags.json"),
+    *("equations.npy", "index.json", "alignment.tags.json"),
 }
 
 

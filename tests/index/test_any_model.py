@@ -82,7 +82,7 @@ def test_rebuilt_vectors_leave_hard_links_alone(tmp_path: Path) -> None:
             os.link(path, new / path.name)
         rebuild_vectors(library.records, new, None)
         assert {path.name: path.read_bytes() for path in index.iterdir()} == before
-        assert not list(new.glob("meaning.*"))
+        assert not list(new.glob("vectors.*"))
         assert damaged_file(new) is None
         rebuild_vectors(library.records, new, library.model)
         assert {path.name: path.read_bytes() for path in new.iterdir()} == before

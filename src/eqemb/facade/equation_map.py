@@ -183,19 +183,19 @@ def vectors_of(questions: Search) -> Floats:
 
     Without a model, only the words of the contexts are used.
     """
-    meaning, types = questions.vectors, questions.types
+    space, types = questions.vectors, questions.types
     if not len(types):
         raise UsageError("cannot compute a map: the library has no equations")
     said = (
         normalise(questions.text.random_projection(range(len(types)), _DRAWN))
-        if meaning is None
-        else meaning.contexts.matrix
+        if space is None
+        else space.contexts.matrix
     )
     contexts = np.zeros((int(types.max()) + 1, said.shape[1]), np.float64)
     np.add.at(contexts, types, said)
     parts = [normalise(contexts)]
-    if meaning is not None and meaning.types is not None:
-        parts.append(normalise(meaning.types.matrix))
+    if space is not None and space.types is not None:
+        parts.append(normalise(space.types.matrix))
     return np.concatenate(parts, axis=1).astype(np.float64)
 
 

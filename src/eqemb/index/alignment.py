@@ -1,9 +1,9 @@
 """Align a query symbol by symbol with many equation types at once.
 
-    outlines.tags.json       the symbols that occur, by id
-    outlines.symbols.npy     the symbols of every type, row after row
-    outlines.rows.npy        each row's edge, the symbol that it is attached to, its length
-    outlines.pointers.npy    for each type where its symbols and rows start, and how many symbols
+    alignment.tags.json       the symbols that occur, by id
+    alignment.symbols.npy     the symbols of every type, row after row
+    alignment.rows.npy        each row's edge, the symbol that it is attached to, its length
+    alignment.pointers.npy    for each type where its symbols and rows start, and how many symbols
                              it has in all
 
 `formula.likeness` defines the score. Here one NumPy step aligns one symbol of the query with every
@@ -49,9 +49,9 @@ class AlignmentWriter:
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         self._tags: dict[str, int] = {}
-        self._symbols = ArrayWriter(folder / "outlines.symbols.npy", np.int32)
-        self._rows = ArrayWriter(folder / "outlines.rows.npy", np.uint16)
-        self._pointers = ArrayWriter(folder / "outlines.pointers.npy", np.int64)
+        self._symbols = ArrayWriter(folder / "alignment.symbols.npy", np.int32)
+        self._rows = ArrayWriter(folder / "alignment.rows.npy", np.uint16)
+        self._pointers = ArrayWriter(folder / "alignment.pointers.npy", np.int64)
         self._at = [0, 0]
 
     def add(self, outline: Outline) -> None:
@@ -78,7 +78,7 @@ class AlignmentWriter:
         for writer in (self._symbols, self._rows, self._pointers):
             writer.close()
         text = json.dumps(list(self._tags), ensure_ascii=True)
-        (self._folder / "outlines.tags.json").write_text(text, "ascii")
+        (self._folder / "alignment.tags.json").write_text(text, "ascii")
 
 
 class AlignmentIndex:
@@ -86,13 +86,13 @@ class AlignmentIndex:
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
-        self._symbols = load_array(folder, "outlines.symbols")
-        self._rows = load_array(folder, "outlines.rows").reshape(-1, 3)
-        self._pointers = load_array(folder, "outlines.pointers").reshape(-1, 3)
+        self._symbols = load_array(folder, "alignment.symbols")
+        self._rows = load_array(folder, "alignment.rows").reshape(-1, 3)
+        self._pointers = load_array(folder, "alignment.pointers").reshape(-1, 3)
 
     @cached_property
     def _tags(self) -> list[str]:
-        tags: list[str] = json.loads((self._folder / "outlines.tags.json").read_text("ascii"))
+        tags: list[str] = json.loads((self._folder / "alignment.tags.json").read_text("ascii"))
         return tags
 
     @cached_property

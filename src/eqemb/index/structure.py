@@ -4,7 +4,7 @@
     symbols.*.npy    postings of symbols; `keys` are theirs
     shapes.*.npy     postings of shapes, in which letters may have any name; `keys` are theirs
     forms.*.npy      the types by their forms: those of one form are renamings of each other
-    outlines.*       the symbols of every type, row by row
+    alignment.*       the symbols of every type, row by row
     families.npy     for each type the least type of its family
 
 A query reads the postings of its own units and shapes, the rarest first and at most `MAX_POSTINGS`

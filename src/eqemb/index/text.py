@@ -2,7 +2,7 @@
 
     words.txt, stems.npy    the words of the library in lower case, and the stem of each
     words.*.npy, stems.*    the ids of both, by their keys
-    wording.*.npy           postings of stems: equations and the impact of the stem on each
+    terms.*.npy           postings of stems: equations and the impact of the stem on each
     tokens.npy, places.npy  all text as word ids; for each equation its article's bounds and its
                             position
     positions.*.npy         for each stem its positions in the text
@@ -64,7 +64,7 @@ EquationText = tuple[list[str], str, str, list[str]]
 
 def index_text(records: Records, folder: Path, fields: Iterable[str] = FIELDS) -> None:
     """Index the words of every equation; an evaluation may leave out fields."""
-    vocabulary, postings = _Vocabulary(), PostingsWriter(folder, "wording")
+    vocabulary, postings = _Vocabulary(), PostingsWriter(folder, "terms")
     positions = PostingsWriter(folder, "positions", weighted=False)
     weights = {name: FIELDS[name] for name in fields}
     text, places = ArrayWriter(folder / "tokens.npy", np.int32), [np.empty((0, 3), np.int64)]
@@ -205,7 +205,7 @@ class TextIndex:
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
-        self._postings = Postings(folder, "wording")
+        self._postings = Postings(folder, "terms")
         self.stem_of, self.tokens, self.places = (
             load_array(folder, name) for name in ("stems", "tokens", "places")
         )
@@ -378,7 +378,7 @@ class TextIndex:
 
     @cached_property
     def _forward(self) -> ForwardIndex:
-        return ForwardIndex(self._folder, "wording")
+        return ForwardIndex(self._folder, "terms")
 
     def _is_telling(self, row: int) -> bool:
         """Whether a stem is worth showing: no stop word, no number, longer than two letters."""

@@ -1,12 +1,12 @@
 """Vector index: of the words around equations, and of the equations themselves.
 
-    meaning.words.npy     the model's word vectors, normalised
-    meaning.rows.npy      for each word of the library its row there, -1 where it has none
-    meaning.contexts.npy  for each equation the mean vector of the words around it, normalised
-    meaning.units.npy     for each unit of the library what it adds to its equation's vector
-    meaning.kinds.*       the same for each kind of unit, for units that the model never saw
-    meaning.types.npy     for each equation type its vector, normalised
-    meaning.equations.npy for each type its row among the model's equations, -1 where it has none
+    vectors.words.npy     the model's word vectors, normalised
+    vectors.rows.npy      for each word of the library its row there, -1 where it has none
+    vectors.contexts.npy  for each equation the mean vector of the words around it, normalised
+    vectors.units.npy     for each unit of the library what it adds to its equation's vector
+    vectors.kinds.*       the same for each kind of unit, for units that the model never saw
+    vectors.types.npy     for each equation type its vector, normalised
+    vectors.equations.npy for each type its row among the model's equations, -1 where it has none
 
 Any model with word vectors gives contexts. A model with unit vectors (EqEmb-U, EqEmb-H) gives
 units, and types as the sums of their units. A model with equation vectors alone (EqEmb) gives
@@ -50,12 +50,12 @@ def index_vectors(records: Records, folder: Path, model: Embeddings) -> None:
     side = word_side(model)
     text = TextIndex(folder)
     rows = model.view("words", side).key_to_index
-    np.save(folder / "meaning.rows.npy", np.array([rows.get(w, -1) for w in text.words], np.int32))
-    np.save(folder / "meaning.words.npy", normalise(np.asarray(model.arrays[f"{side}_words"])))
+    np.save(folder / "vectors.rows.npy", np.array([rows.get(w, -1) for w in text.words], np.int32))
+    np.save(folder / "vectors.words.npy", normalise(np.asarray(model.arrays[f"{side}_words"])))
     space = VectorSpace(records, folder, text)
-    _write(folder / "meaning.contexts.npy", space.context_vectors, len(text.places), space.dim)
+    _write(folder / "vectors.contexts.npy", space.context_vectors, len(text.places), space.dim)
     if "alpha_equations" in model.arrays:
-        np.save(folder / "meaning.equations.npy", _equation_rows(records, model))
+        np.save(folder / "vectors.equations.npy", _equation_rows(records, model))
     if "alpha_units" in model.arrays:
         _index_units(records, folder, model)
         _index_types_by_units(records, folder)
@@ -65,7 +65,7 @@ def index_vectors(records: Records, folder: Path, model: Embeddings) -> None:
 
 def remove_vectors(folder: Path) -> None:
     """Remove the vectors of an index."""
-    for path in folder.glob("meaning.*"):
+    for path in folder.glob("vectors.*"):
         path.unlink()
 
 
@@ -88,32 +88,32 @@ def _equation_rows(records: Records, model: Embeddings) -> NDArray[np.int64]:
 
 def _index_types_by_units(records: Records, folder: Path) -> None:
     """Write the vector of each type as the sum of its units."""
-    units, types = load_array(folder, "meaning.units"), records.types()
+    units, types = load_array(folder, "vectors.units"), records.types()
 
     def vectors(part: range) -> Floats:
         bags = (np.frombuffer(next(types)[2], np.int32) for _ in part)
         return normalise(np.stack([units[bag].sum(axis=0) for bag in bags]))
 
-    _write(folder / "meaning.types.npy", vectors, records.type_count(), units.shape[1])
+    _write(folder / "vectors.types.npy", vectors, records.type_count(), units.shape[1])
 
 
 def _index_types_by_equations(folder: Path, model: Embeddings) -> None:
     """Write the model's own vector of each type, zeros where it has none."""
-    alpha, rows = model.arrays["alpha_equations"], load_array(folder, "meaning.equations")
+    alpha, rows = model.arrays["alpha_equations"], load_array(folder, "vectors.equations")
 
     def vectors(part: range) -> Floats:
         own = rows[part.start : part.stop]
         return normalise(np.where(own[:, None] < 0, 0, np.asarray(alpha[np.maximum(own, 0)])))
 
-    _write(folder / "meaning.types.npy", vectors, len(rows), alpha.shape[1])
+    _write(folder / "vectors.types.npy", vectors, len(rows), alpha.shape[1])
 
 
 def _index_units(records: Records, folder: Path, model: Embeddings) -> None:
     """Write what each unit adds: its own vector, or the mean of its kind, and its kind's vector."""
     units = UnitVectors(model)
     kinds, shared = units.type_means.astype(np.float32), units.type_vectors
-    (folder / "meaning.kinds.txt").write_text("\n".join(units.types), "utf-8")
-    np.save(folder / "meaning.kinds.npy", kinds + shared)
+    (folder / "vectors.kinds.txt").write_text("\n".join(units.types), "utf-8")
+    np.save(folder / "vectors.kinds.npy", kinds + shared)
     names = records.unit_names()
 
     def vectors(part: range) -> Floats:
@@ -124,7 +124,7 @@ def _index_units(records: Records, folder: Path, model: Embeddings) -> None:
             made[at] = shared[kind] + (kinds[kind] if row is None else units.own[row])
         return made
 
-    _write(folder / "meaning.units.npy", vectors, records.unit_count(), units.own.shape[1])
+    _write(folder / "vectors.units.npy", vectors, records.unit_count(), units.own.shape[1])
 
 
 def _write(path: Path, make: Callable[[range], Floats], count: int, dim: int) -> None:
@@ -148,31 +148,31 @@ class VectorSpace:
     @staticmethod
     def exists(folder: Path) -> bool:
         """Whether an index has vectors."""
-        return (folder / "meaning.contexts.npy").exists()
+        return (folder / "vectors.contexts.npy").exists()
 
     @cached_property
     def _rows(self) -> Array:
-        return load_array(self._folder, "meaning.rows")
+        return load_array(self._folder, "vectors.rows")
 
     @cached_property
     def _words(self) -> Array:
-        return load_array(self._folder, "meaning.words")
+        return load_array(self._folder, "vectors.words")
 
     @cached_property
     def contexts(self) -> VectorIndex:
         """For each equation the words around it."""
-        return VectorIndex(load_array(self._folder, "meaning.contexts"))
+        return VectorIndex(load_array(self._folder, "vectors.contexts"))
 
     @cached_property
     def types(self) -> VectorIndex | None:
         """For each equation type its own vector; None where the model has none."""
-        has_types = (self._folder / "meaning.types.npy").exists()
-        return VectorIndex(load_array(self._folder, "meaning.types")) if has_types else None
+        has_types = (self._folder / "vectors.types.npy").exists()
+        return VectorIndex(load_array(self._folder, "vectors.types")) if has_types else None
 
     @cached_property
     def has_units(self) -> bool:
         """Whether the model has unit vectors, so that every equation has a vector."""
-        return (self._folder / "meaning.units.npy").exists()
+        return (self._folder / "vectors.units.npy").exists()
 
     @property
     def dim(self) -> int:
@@ -246,13 +246,13 @@ class VectorSpace:
 
     @cached_property
     def _units(self) -> Array:
-        return load_array(self._folder, "meaning.units")
+        return load_array(self._folder, "vectors.units")
 
     @cached_property
     def _kind_vectors(self) -> Array:
-        return load_array(self._folder, "meaning.kinds")
+        return load_array(self._folder, "vectors.kinds")
 
     @cached_property
     def _kinds(self) -> dict[str, int]:
-        names = (self._folder / "meaning.kinds.txt").read_text("utf-8").split("\n")
+        names = (self._folder / "vectors.kinds.txt").read_text("utf-8").split("\n")
         return {name: row for row, name in enumerate(names)}

@@ -46,7 +46,7 @@ class PaperRanking:
     @cached_property
     def rows(self) -> NDArray[np.int64]:
         """For each type its row, -1 where the model has none."""
-        return load_array(self._folder, "meaning.equations")
+        return load_array(self._folder, "vectors.equations")
 
     def notes(self, types: NDArray[Any], words: Iterable[str] = ()) -> list[str]:
         """Return notes on words and equations that the model has no vector for."""

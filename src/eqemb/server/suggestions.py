@@ -20,7 +20,7 @@ class WordList:
 
     def __init__(self, index: Path) -> None:
         words = (index / "words.txt").read_text("utf-8").split("\n")
-        stems, pointers = load_array(index, "stems"), load_array(index, "wording.pointers")
+        stems, pointers = load_array(index, "stems"), load_array(index, "terms.pointers")
         counts = np.diff(pointers)[stems] if len(stems) else np.zeros(0, np.int64)
         rows = sorted(
             (word, int(count), int(stem))

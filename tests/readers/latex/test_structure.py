@@ -336,7 +336,15 @@ def test_a_display_of_drawings_is_no_equation(inside: str) -> None:
     assert numbers(article) == ["2"]
     assert causes(article) == ["drawing in a display", "drawing in a display"]
     assert article.problems[0].line == 4
-    assert (article.displays_opened, article.displays_lost) == (3, 0)
+    assert (article.displays_opened, article.displays_lost) == (1, 0)
+
+
+def test_rows_of_drawings_are_one_display() -> None:
+    """Rows without a drawing, which are only spaces, change nothing."""
+    rows = r"\includegraphics{x} \\ \quad \\ \includegraphics{y} \\"
+    article = read(rf"\begin{{align*}}{rows}\end{{align*}} \[\] {SECOND}")
+    assert causes(article) == ["drawing in a display", "empty equation"]
+    assert (article.displays_opened, article.displays_lost) == (2, 0)
 
 
 @pytest.mark.parametrize(

@@ -157,7 +157,10 @@ class Article:
     problems: list[Problem] = field(default_factory=list)
     unknown_macros: dict[str, int] = field(default_factory=dict)
     displays_opened: int = 0
-    """Number of displays that an independent scan of the expanded source counts."""
+    """Number of displays that an independent scan of the expanded source counts.
+
+    Displays that hold only drawings are left out.
+    """
     displays_lost: int = 0
     source_bytes: int = 0
     """Size of the source files that this article was read from."""

@@ -115,6 +115,20 @@ def test_show_prints_one_object(run: Run, library: Path) -> None:
     assert len(first["references"]) == 1
 
 
+def test_show_prints_texts_as_printed(run: Run, tmp_path: Path) -> None:
+    """Without the placeholders of dollar signs and references."""
+    body = (
+        r"\section{Costs of $x_1$ in \$} It costs \$5. "
+        r"\begin{equation}\label{eq:b} z \end{equation} See Eq.~\eqref{eq:b} on $x_1$."
+    )
+    papers(tmp_path / "papers", a=body)
+    run("read", tmp_path / "papers", "-o", tmp_path / "lib")
+    (found,) = json.loads(run("show", tmp_path / "lib", "papers", "--json").out)["equations"]
+    assert found["section"] == "Costs of x₁ in $"
+    assert found["context"] == "It costs $5. [equation]See Eq. (1) on $x_1$."
+    assert found["references"] == ["[equation] See Eq. (1) on $x_1$."]
+
+
 def test_info_prints_one_object(run: Run, library: Path) -> None:
     """The counts of the report."""
     found = json.loads(run("info", library, "--json").out)

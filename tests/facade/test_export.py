@@ -54,6 +54,21 @@ def test_rows_describe_the_equations(folder: Path) -> None:
     assert "so, so" in found["context"]
 
 
+def test_texts_are_exported_as_printed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without the placeholders of dollar signs and references."""
+    read_inline(monkeypatch)
+    body = (
+        r"\section{Costs of $x_1$ in \$} It costs \$5. \[ y \] By Eq.~\ref{eq:b} the value $x_1$ "
+        r"is low. \begin{equation}\label{eq:b} z \end{equation}"
+    )
+    papers(tmp_path / "papers", article=body)
+    with Library.read([tmp_path / "papers"], tmp_path / "lib") as library:
+        rows = list(equation_rows(library))
+    assert {row["section"] for row in rows} == {"Costs of x₁ in $"}
+    assert "It costs $5." in rows[0]["context"]
+    assert "By Eq. (1) the value $x_1$ is low." in rows[1]["context"]
+
+
 @pytest.mark.parametrize("suffix", [".jsonl", ".csv", ".parquet"])
 def test_every_format_restores_the_rows(folder: Path, tmp_path: Path, suffix: str) -> None:
     """Texts and vectors are identical."""

@@ -25,7 +25,7 @@ from eqemb.library.report import (
 )
 from eqemb.library.rows import Record, from_article, skipped
 from eqemb.sources import CAUSES
-from synthetic import article, corpus, equation, read_inline
+from synthetic import article, corpus, equation, papers, read_inline
 
 SCRIPT = "<script>alert('\"&')</script>"
 SETTINGS = {"version": "0.0", "sha256": "0" * 64}
@@ -103,6 +103,18 @@ def test_counts_agree_with_the_records(library: Library) -> None:
     assert {p["cause"]: p["count"] for p in found["problems"]} == dict(problems)
     assert found["source_bytes"] == sum(one.source_bytes for one in articles)
     assert found["coverage"]["displays_opened"] == sum(one.displays_opened for one in articles)
+
+
+def test_drawings_do_not_lower_the_coverage(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A display that holds only a drawing has no equation to read."""
+    read_inline(monkeypatch)
+    papers(tmp_path / "papers", a=r"Words \[\includegraphics{x}\] and \[ x \] end. " * 4)
+    with Library.read([tmp_path / "papers"], tmp_path / "lib") as library:
+        coverage = library.report["coverage"]
+    assert (coverage["displays"], coverage["displays_opened"]) == (1.0, 4)
+    assert (coverage["displays_unaccounted"], coverage["worst"]) == (0, [])
 
 
 def test_every_display_is_read_or_lost(library: Library) -> None:

@@ -10,6 +10,7 @@ from xml.etree import ElementTree as ET
 import pytest
 
 from axes import make_library
+from eqemb.article import DOLLAR
 from eqemb.errors import UsageError
 from eqemb.facade.library import Library
 from eqemb.search.results import cut, excerpt, paragraphs, readable, rows
@@ -48,6 +49,19 @@ def test_titles_are_escaped(library: Library) -> None:
     assert "&lt;script&gt;alert(1)&lt;/script&gt;" in shown
     text = "".join(ET.fromstring(f"<div>{shown}</div>").itertext())  # noqa: S314 - ours
     assert "<script>alert(1)</script> & angles" in text
+
+
+def test_texts_in_json_are_as_printed(library: Library) -> None:
+    """Without the placeholders of dollar signs and references."""
+    hit = library.search("cosine")[0]
+    equation = replace(
+        hit.equation,
+        section=f"Costs of $x_1$ in {DOLLAR}",
+        context=f"It costs {DOLLAR}5. [equation] By Eq. $2.3$ the value $x_1$ is low.",
+    )
+    found = replace(hit, equation=equation).to_json()
+    assert found["section"] == "Costs of x₁ in $"
+    assert found["context_text"] == ("It costs $5. [equation] By Eq. (2.3) the value $x_1$ is low.")
 
 
 def test_invalid_characters_are_replaced() -> None:

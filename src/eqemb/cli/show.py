@@ -154,7 +154,7 @@ def show(
             return
         found = opened.article(article)
     if as_json:
-        equations = [{key: getattr(e, key) for key in _EQUATION_KEYS} for e in found.equations]
+        equations = [_equation_json(equation) for equation in found.equations]
         print_json({"article": found.name, "title": found.title, "equations": equations})
         return
     print(f"{without_controls(found.title) or '(no title)'}")
@@ -163,6 +163,17 @@ def show(
     for problem in found.problems:
         where = place(problem.file, problem.line)
         print_message(f"{problem.cause}: {where} {problem.detail}".rstrip())
+
+
+def _equation_json(equation: Any) -> dict[str, Any]:
+    """An equation as it was read, its texts as printed."""
+    from eqemb.formula.running_text import plain_text, printed_text
+
+    return {key: getattr(equation, key) for key in _EQUATION_KEYS} | {
+        "section": plain_text(equation.section),
+        "context": printed_text(equation.context),
+        "references": [printed_text(sentence) for sentence in equation.references],
+    }
 
 
 def _article_text(article: Any) -> str:

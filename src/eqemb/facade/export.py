@@ -20,6 +20,7 @@ import numpy as np
 
 from eqemb.errors import UsageError
 from eqemb.facade.library import Library
+from eqemb.formula.running_text import plain_text, printed_text
 from eqemb.models.fold_in import Units
 from eqemb.storage import atomic
 
@@ -70,8 +71,8 @@ def equation_rows(library: Library) -> Iterator[Row]:
                 "label": equation.label or None,
                 "latex": equation.latex,
                 "expanded": equation.expanded,
-                "section": equation.section,
-                "context": equation.context,
+                "section": plain_text(equation.section),
+                "context": printed_text(equation.context),
                 "file": equation.file,
                 "line": equation.line,
                 "family": None if families is None else first(int(families[types[at][0]])),

@@ -13,7 +13,7 @@ from typing import Any
 from eqemb.article import Equation
 from eqemb.errors import UsageError
 from eqemb.formula import layout
-from eqemb.formula.running_text import plain_text
+from eqemb.formula.running_text import plain_text, printed_text
 from eqemb.search.snippets import DEFAULT_RENDERER, Renderer, around_equation, pieces, word_matcher
 from eqemb.sources.names import arxiv_id
 
@@ -33,8 +33,8 @@ def equation_json(equation: Equation, title: str, renderer: Renderer = DEFAULT_R
     """Return an equation of the library as JSON.
 
     Keys: `id` (ARTICLE#ordinal), `ordinal`, `number` (as printed), `label` (the first), `labels`,
-    `latex` (as written), `text` (Unicode), `mathml`, `article`, `title`, `section`, `file`, `line`,
-    `url` (at arXiv), `reference` (BibTeX).
+    `latex` (as written), `text` (Unicode), `mathml`, `article`, `title`, `section` (plain text),
+    `file`, `line`, `url` (at arXiv), `reference` (BibTeX).
     """
     return {
         "id": equation.id,
@@ -47,7 +47,7 @@ def equation_json(equation: Equation, title: str, renderer: Renderer = DEFAULT_R
         "mathml": renderer.mathml(equation.expanded, display=True),
         "article": equation.article,
         "title": title,
-        "section": equation.section,
+        "section": plain_text(equation.section),
         "file": equation.file,
         "line": equation.line,
         "url": arxiv_url(equation.article),
@@ -142,7 +142,7 @@ class Hit:
         -------
         dict
             `score`, `parts`, all keys of `equation_json`, `context` (a list of pieces, see
-            `snippets`), `context_text`, `family` and `papers`.
+            `snippets`), `context_text` (formulas between dollars), `family` and `papers`.
 
         """
         context = around_equation(self.equation.context, reach)
@@ -151,7 +151,7 @@ class Hit:
             "parts": {part: round(value, 6) for part, value in self.parts.items()},
             **equation_json(self.equation, self.title, renderer),
             "context": pieces(context, word_matcher(words), renderer),
-            "context_text": context,
+            "context_text": printed_text(context),
             "family": self.family,
             "papers": self.papers,
         }

@@ -318,6 +318,14 @@ def test_an_empty_display_without_a_number_is_reported(body: str) -> None:
         r"\includegraphics[width=2cm, trim={0 1 0 1}]{fig/x.png} \quad \epsfig{file=y.eps}.",
         r"\begin{array}{cc} \includegraphics{a} & \includesvg{b} \\[2pt] \end{array}",
         r"\vcenter{\hbox{\raisebox{-2ex}{\includegraphics*{x}}}} \hspace{1em}",
+        r"\resizebox{0.5\textwidth}{!}{\includegraphics{x}}",
+        r"\resizebox* {!} {3cm} {\includegraphics{x}}",
+        r"\rotatebox{90}{\includegraphics{x}} \rotatebox[origin=c]{-90}{\includegraphics{x}}",
+        r"\raisebox{1ex}[0pt][0pt]{\includegraphics{x}} \scalebox{2}[3]{\includegraphics{x}}",
+        r"\framebox{\includegraphics{x}} \framebox[3cm][c]{\includegraphics{x}}",
+        r"\fbox{\includegraphics{x}} \fcolorbox{red}{white}{\includegraphics{x}}",
+        r"\begin{minipage}{3cm} \centering \includegraphics{x} \end{minipage}",
+        r"\begin{minipage}[c]{.3\textwidth}\includegraphics{x}\end{minipage}",
     ],
 )
 def test_a_display_of_drawings_is_no_equation(inside: str) -> None:
@@ -328,7 +336,32 @@ def test_a_display_of_drawings_is_no_equation(inside: str) -> None:
     assert numbers(article) == ["2"]
     assert causes(article) == ["drawing in a display", "drawing in a display"]
     assert article.problems[0].line == 4
-    assert (article.displays_opened, article.displays_lost) == (3, 0)
+    assert (article.displays_opened, article.displays_lost) == (1, 0)
+
+
+def test_rows_of_drawings_are_one_display() -> None:
+    """Rows without a drawing, which are only spaces, change nothing."""
+    rows = r"\includegraphics{x} \\ \quad \\ \includegraphics{y} \\"
+    article = read(rf"\begin{{align*}}{rows}\end{{align*}} \[\] {SECOND}")
+    assert causes(article) == ["drawing in a display", "empty equation"]
+    assert (article.displays_opened, article.displays_lost) == (2, 0)
+
+
+@pytest.mark.parametrize(
+    "inside",
+    [
+        r"\resizebox{3cm}{!}{x} \includegraphics{x}",
+        r"\rotatebox{90}{x} \includegraphics{x}",
+        r"\framebox{x} \includegraphics{x}",
+        r"\hspace{1em}[x] \includegraphics{x}",
+        r"\begin{minipage}{3cm}x\end{minipage} \includegraphics{x}",
+    ],
+)
+def test_boxes_with_a_formula_are_an_equation(inside: str) -> None:
+    """Only the arguments before the content of a box are left out of account."""
+    article = read(rf"\[{inside}\]")
+    assert len(article.equations) == 1
+    assert causes(article) == []
 
 
 def test_a_formula_with_a_drawing_is_an_equation() -> None:

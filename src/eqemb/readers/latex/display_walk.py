@@ -1,6 +1,7 @@
 """Read displays: where each ends, its rows, which rows are numbered and how."""
 
 import re
+from itertools import pairwise
 
 from eqemb.readers.latex.commands import (
     DISPLAY_ARGUMENTS,
@@ -29,6 +30,11 @@ _REFERENCED = re.compile(
 _FENCE = re.compile(r"\\begin\{empheq\}(?:\[[^\]]{0,500}\])?\{(\w+\*?)(?:=[^{}]*)?\}")
 _ENDS_SENTENCE = re.compile(r"(?<!\\right)(?<!\\left)\.[\s}\\,;:!]*(?:\\end\{\w+\*?\}\s*)*$")
 _LABEL_OPTION = re.compile(r"label\s*=\s*\{?([^{},\]]+)")
+
+
+def _joined(rows: list[DisplayRow]) -> str:
+    """The LaTeX of the rows of one equation."""
+    return " \\\\ ".join(row.latex for row in rows if row.latex)
 
 
 class DisplayWalk(TextWalk):
@@ -116,13 +122,15 @@ class DisplayWalk(TextWalk):
         display = self._displays
         numbers = [self._number(name, row, last=row is rows[-1]) for row in rows]
         counts = [i for i, number in enumerate(numbers) if number is not None]
-        start = 0
-        for index in counts[:-1]:
-            self._add_equation(name, rows[start : index + 1], numbers[index], display)
-            start = index + 1
-        self._add_equation(name, rows[start:], numbers[counts[-1]] if counts else None, display)
-        if all(not row.latex or is_drawing(row.latex) for row in rows):
+        ends = [*(index + 1 for index in counts[:-1]), len(rows)]
+        groups = [rows[a:b] for a, b in pairwise([0, *ends])]
+        for group, index in zip(groups, counts or [0], strict=True):
+            self._add_equation(name, group, numbers[index], display)
+        texts = [text for text in map(_joined, groups) if text]
+        if not texts:
             self.found.nested += 1
+        elif all(map(is_drawing, texts)):
+            self.found.drawings += 1
         # a numbered one is reported with its number
         if not counts and not any(row.latex for row in rows):
             self.problem("empty equation", rows[0].start, name)
@@ -164,7 +172,7 @@ class DisplayWalk(TextWalk):
         self, name: str, rows: list[DisplayRow], number: str | None, display: int
     ) -> None:
         """Add the equation made of some rows of a display, and its mark in the text."""
-        text = " \\\\ ".join(row.latex for row in rows if row.latex)
+        text = _joined(rows)
         for row in rows:
             for start, stop in row.prose:
                 self.walk(start, stop)

@@ -36,11 +36,18 @@ _OPTIONS = r"\s*+(?:\[[^\]]{0,2000}\]\s*+)*"
 _GRAPHICS = re.compile(
     rf"\\(?:includegraphics|includesvg|includepdf|epsfig|psfig|epsfbox)\*?{_OPTIONS}\{{[^{{}}]*\}}"
 )
-#: What may surround drawings without making them a formula: boxes, tables, spaces.
+_BOX_OPTIONS = r"\s*+(?:\[[^\]]{0,200}\]\s*+)*+"
+_BOX_ARGUMENT = r"\s*+\{[^{}]*+\}"
+#: What may surround drawings without making them a formula: boxes, tables, spaces. Of a box, only
+#: the arguments before its content match.
 _FRAME = re.compile(
-    r"\\(?:raisebox|scalebox|resizebox|hspace|vspace)\*?\s*\{[^{}]*\}"
-    r"|\\(?:begin|end)\s*\{[a-zA-Z]+\*?\}(?:\{[lcr|@ ]*\})?"
-    r"|\\(?:vcenter|hbox|mbox|fbox|centering|quad|qquad|hfill|displaystyle)(?![A-Za-z])"
+    rf"\\(?:resizebox\*?|fcolorbox){_BOX_ARGUMENT}{_BOX_ARGUMENT}"
+    rf"|\\(?:raisebox|scalebox){_BOX_ARGUMENT}{_BOX_OPTIONS}"
+    rf"|\\(?:rotatebox|parbox|colorbox|begin\s*+\{{minipage\}}){_BOX_OPTIONS}{_BOX_ARGUMENT}"
+    rf"|\\(?:framebox|makebox)(?![A-Za-z]){_BOX_OPTIONS}"
+    rf"|\\[hv]space\*?{_BOX_ARGUMENT}"
+    r"|\\(?:begin|end)\s*+\{[a-zA-Z]+\*?\}(?:\{[lcr|@ ]*\})?"
+    r"|\\(?:vcenter|hbox|mbox|fbox|centerline|centering|quad|qquad|hfill|displaystyle)(?![A-Za-z])"
     r"|\\\\(?:\[[^\]]{0,100}\])?|\\[,;:! ]|[\s&{}~.,;]"
 )
 _BRACES = re.compile(r"\\.|[{}]", re.DOTALL)

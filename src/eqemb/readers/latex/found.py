@@ -39,5 +39,9 @@ class WalkResult:
     """Labels of subequations: group and printed number."""
     problems: list[Problem] = field(default_factory=list)
     opened: int = 0
+    """Displays opened, without those that hold only drawings."""
     lost: int = 0
     nested: int = 0
+    """Displays within others, and empty ones."""
+    drawings: int = 0
+    """Displays that hold only drawings."""

@@ -101,7 +101,7 @@ class TextWalk(ABC):
     def _check_count(self, start: int) -> None:
         """Check the independent count: every display was read, is part of another, or is lost."""
         found = self.found
-        found.opened = count_displays(self.text, start)
+        found.opened = count_displays(self.text, start) - found.drawings
         displays = len({equation.display for equation in found.equations})
         missing = found.opened - displays - found.nested - found.lost
         if missing > 0:

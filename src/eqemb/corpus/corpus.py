@@ -21,8 +21,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eqemb.article import Article, Equation
+from eqemb.checks import check_choice
 from eqemb.corpus import phrases, vocabulary
-from eqemb.corpus.checks import check_choice
 from eqemb.corpus.phrases import PhrasePairs
 from eqemb.corpus.vocabulary import Mask, Removed, Rules
 from eqemb.errors import EqembError

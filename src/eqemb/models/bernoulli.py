@@ -11,7 +11,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from eqemb.corpus.checks import check_choice, check_flag, check_integer, check_number
+from eqemb.checks import check_choice, check_flag, check_integer, check_number
 from eqemb.corpus.corpus import Corpus
 from eqemb.corpus.split import VALIDATION, Split, contexts
 from eqemb.kernels import draws

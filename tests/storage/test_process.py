@@ -83,6 +83,25 @@ def test_spawned_process_ignores_modules_of_the_current_folder(hostile_folder: P
     assert "PYTHONSAFEPATH" not in os.environ
 
 
+def test_grid_search_ignores_modules_of_the_current_folder(
+    hostile_folder: Path, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    """Constructing a pool starts the resource tracker of multiprocessing: safely as well."""
+    script = tmp_path_factory.mktemp("script") / "search.py"
+    script.write_text(
+        "from pathlib import Path\n"
+        "from eqemb.evaluation import grid\n"
+        "if __name__ == '__main__':\n"
+        "    grid.summary = lambda *_: {}\n"  # of no collection there is none
+        "    grid.run(Path('lib'), Path('out'), grid.GridPlan(collections=()), jobs=1)\n",
+        "utf-8",
+    )
+    # the tracker holds the pipe of stderr open, so that this waits for its end
+    command = [sys.executable, str(script)]
+    subprocess.run(command, stderr=subprocess.PIPE, check=True, timeout=120)
+    assert executed(hostile_folder) is None
+
+
 def test_safe_spawn_restores_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     """A variable that was set before keeps its value."""
     monkeypatch.setenv("PYTHONSAFEPATH", "yes")

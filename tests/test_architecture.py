@@ -25,6 +25,7 @@ import eqemb
 #: package's `__init__`, which loads public names on first use.
 LAYERS = [
     {"errors", "article"},
+    {"checks"},
     {"storage"},
     {"sources", "formula", "kernels"},
     {"readers", "arxiv", "corpus"},

@@ -4,6 +4,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from eqemb import models as models
     from eqemb.errors import EqembError
     from eqemb.facade.library import Library
     from eqemb.formula.layout import layout
@@ -23,12 +24,14 @@ _PUBLIC_NAMES = {
 }
 
 
-def __getattr__(name: str) -> Any:
-    if name == "models":  # `eqemb.models.EqEmb` works without an import of eqemb.models
-        return import_module("eqemb.models")
-    if name in _PUBLIC_NAMES:
-        return getattr(import_module(_PUBLIC_NAMES[name]), name)
-    raise AttributeError(f"module 'eqemb' has no attribute {name!r}")
+if not TYPE_CHECKING:  # type checkers would accept any misspelt name
+
+    def __getattr__(name: str) -> Any:
+        if name == "models":  # `eqemb.models.EqEmb` works without an import of eqemb.models
+            return import_module("eqemb.models")
+        if name in _PUBLIC_NAMES:
+            return getattr(import_module(_PUBLIC_NAMES[name]), name)
+        raise AttributeError(f"module 'eqemb' has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:

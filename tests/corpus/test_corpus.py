@@ -217,3 +217,16 @@ def test_articles_as_read_make_the_corpus_of_a_library() -> None:
     assert made.equation_positions.tolist() == [1]
     assert Corpus.build([("a", "nlp", article.stream())], ALL).sha256 == made.sha256
     assert made.encode([article]).equation_types.tolist() == [0]
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [iter(["a", "stream"]), ["three", "words", "only"], ("a", "nlp"), ("a", None, []), "text", 3],
+)
+def test_streams_need_a_name_and_a_collection(wrong: Any) -> None:
+    """The error says what is accepted."""
+    accepted = r"^articles must be Article objects or tuples \(name, collection, stream\), not "
+    with pytest.raises(UsageError, match=accepted):
+        Corpus.build([wrong], ALL)
+    with pytest.raises(UsageError, match=accepted):
+        Corpus.build(ARTICLES, ALL).encode([wrong])

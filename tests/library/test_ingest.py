@@ -193,7 +193,7 @@ def test_progress_reports_every_source(many: Path, tmp_path: Path) -> None:
 def test_less_than_one_job_is_refused(tmp_path: Path, jobs: int) -> None:
     """Before anything is created."""
     papers(tmp_path / "papers", a=BODY)
-    with pytest.raises(UsageError, match=f"jobs must be at least 1, not {jobs}"):
+    with pytest.raises(UsageError, match=f"jobs must be an integer of at least 1, not {jobs}"):
         Library.read([tmp_path / "papers"], tmp_path / "lib", jobs=jobs)
     assert not (tmp_path / "lib").exists()
 

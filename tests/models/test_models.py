@@ -1,9 +1,10 @@
 """The models on a planted corpus: what they recover, the same bytes, stopping and resuming."""
 
 import copy
+import inspect
 import subprocess
 import sys
-from dataclasses import replace
+from dataclasses import fields, replace
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -412,6 +413,14 @@ def test_the_paper_preset_sets_the_values_of_the_paper() -> None:
     )
     assert {name: getattr(model, name) for name in PAPER} == PAPER
     assert BernoulliEmbeddings(preset="paper").negative_weight == 1.0
+
+
+@pytest.mark.parametrize("kind", [BernoulliEmbeddings, EqEmb, EqEmbU, EqEmbH])
+def test_the_signature_shows_the_settings(kind: type[Model]) -> None:
+    """Editors and `help` list the settings of each class with their defaults."""
+    shown = inspect.signature(kind).parameters
+    assert set(shown) == {entry.name for entry in fields(kind)}
+    assert (shown["dim"].default, shown["window"].default) == (100, kind().window)
 
 
 def test_an_explicit_argument_wins_over_the_preset() -> None:

@@ -142,7 +142,7 @@ def test_nothing_is_written_to_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPa
 
 def test_limits_are_checked_when_given() -> None:
     """A limit below one is an error of the caller."""
-    with pytest.raises(UsageError, match="limit ratio must be at least 1, not 0"):
+    with pytest.raises(UsageError, match="ratio must be an integer of at least 1, not 0"):
         Limits(ratio=0)
 
 

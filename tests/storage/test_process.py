@@ -83,6 +83,45 @@ def test_spawned_process_ignores_modules_of_the_current_folder(hostile_folder: P
     assert "PYTHONSAFEPATH" not in os.environ
 
 
+def test_grid_search_ignores_modules_of_the_current_folder(
+    hostile_folder: Path, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    """Constructing a pool starts the resource tracker of multiprocessing: safely as well."""
+    script = tmp_path_factory.mktemp("script") / "search.py"
+    script.write_text(
+        "from pathlib import Path\n"
+        "from eqemb.evaluation import grid\n"
+        "if __name__ == '__main__':\n"
+        "    grid.summary = lambda *_: {}\n"  # of no collection there is none
+        "    grid.run(Path('lib'), Path('out'), grid.GridPlan(collections=()), jobs=1)\n",
+        "utf-8",
+    )
+    # the tracker holds the pipe of stderr open, so that this waits for its end
+    command = [sys.executable, str(script)]
+    subprocess.run(command, stderr=subprocess.PIPE, check=True, timeout=120)
+    assert executed(hostile_folder) is None
+
+
+def test_command_line_ignores_modules_of_the_current_folder(hostile_folder: Path) -> None:
+    """`python -m eqemb` in a folder of papers runs none of its modules."""
+    (hostile_folder / "eqemb.py").unlink()  # `python -m eqemb` would mean this one
+    command = [sys.executable, "-m", "eqemb", "info", "nothing"]
+    done = subprocess.run(command, capture_output=True, encoding="utf-8", timeout=120, check=False)
+    assert "no library at" in done.stderr
+    assert executed(hostile_folder) is None
+
+
+def test_command_line_runs_in_the_folder_that_holds_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A checkout that is not installed may be run from its own folder."""
+    monkeypatch.chdir(PACKAGE.parent)
+    command = [sys.executable, "-i", "-m", "eqemb", "--version"]
+    asked = "import sys; print('first:', sys.path[0])"
+    done = subprocess.run(
+        command, input=asked, capture_output=True, encoding="utf-8", timeout=120, check=False
+    )
+    assert f"first: {PACKAGE.parent}" in done.stdout
+
+
 def test_safe_spawn_restores_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     """A variable that was set before keeps its value."""
     monkeypatch.setenv("PYTHONSAFEPATH", "yes")

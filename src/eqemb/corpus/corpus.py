@@ -10,6 +10,7 @@ Saved as a folder:
     equations.json      canonical forms of types, names of occurrences, units
 """
 
+import reprlib
 import tempfile
 from array import array
 from collections.abc import Callable, Collection, Iterable, Iterator
@@ -21,11 +22,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eqemb.article import Article, Equation
+from eqemb.checks import check_choice
 from eqemb.corpus import phrases, vocabulary
-from eqemb.corpus.checks import check_choice
 from eqemb.corpus.phrases import PhrasePairs
 from eqemb.corpus.vocabulary import Mask, Removed, Rules
-from eqemb.errors import EqembError
+from eqemb.errors import EqembError, UsageError
 from eqemb.formula import layout
 from eqemb.storage import array_file, atomic
 
@@ -439,7 +440,17 @@ def _parts(article: ArticleSource) -> tuple[str, str, TokenStream]:
     """Name, collection and stream of an article."""
     if isinstance(article, Article):
         return article.name, article.collection, article.stream()
-    return article
+    match article:
+        case str(name), str(collection), stream if _is_stream(stream):
+            return name, collection, stream
+    raise UsageError(
+        "articles must be Article objects or tuples (name, collection, stream), not"
+        f" {reprlib.repr(article)}"
+    )
+
+
+def _is_stream(stream: object) -> bool:
+    return isinstance(stream, Iterable) and not isinstance(stream, str)
 
 
 def _numbered(stream: TokenStream) -> Iterable[tuple[int, str | EquationToken]]:

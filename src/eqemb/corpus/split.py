@@ -14,7 +14,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from eqemb.corpus.checks import check_even, check_integer
+from eqemb.checks import check_even, check_integer
 from eqemb.corpus.corpus import Corpus, Ids, Pointers
 from eqemb.errors import UsageError, name_path
 from eqemb.kernels import draws

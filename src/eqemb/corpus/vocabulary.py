@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from eqemb.corpus.checks import check_choice, check_flag, check_integer, check_number
+from eqemb.checks import check_choice, check_flag, check_integer, check_number
 from eqemb.errors import UsageError
 
 Counts = NDArray[np.int64]

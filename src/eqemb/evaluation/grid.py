@@ -258,8 +258,10 @@ def run(
     todo = tasks(plan)
     progress(0, len(todo), "")
     spawn, parent = get_context("spawn"), (os.getpid(),)
-    executor = ProcessPoolExecutor(jobs, spawn, initializer=_exit_with_parent, initargs=parent)
-    with safe_spawn(), executor as pool:
+    with (
+        safe_spawn(),  # first: the constructor of the pool already starts a process
+        ProcessPoolExecutor(jobs, spawn, initializer=_exit_with_parent, initargs=parent) as pool,
+    ):
         # done once per collection, because tagging words takes longer than training
         ready = [pool.submit(prepare_collection, folder, plan, name) for name in plan.collections]
         for collection, words in zip(plan.collections, ready, strict=True):

@@ -244,7 +244,7 @@ class Library(OpenLibrary):
         self, name: str, progress: Callable[[int, int], object] = lambda _done, _all: None
     ) -> EncoderIndex:
         """Return the encoded texts of the library; they are encoded on first use and stored."""
-        if name not in self._encoders:
+        if str(name) not in self._encoders:  # `EncoderIndex` refuses what is not a string
             self._encoders[name] = EncoderIndex(self.records, self.folder, name, progress=progress)
         return self._encoders[name]
 

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
@@ -38,7 +38,7 @@ class ModelPlan:
     @classmethod
     def checked(cls, model: bool | Mapping[str, Any], base: str | Path | None) -> "ModelPlan":  # noqa: FBT001
         """Return the plan; raise an error for wrong settings before any paper is read."""
-        settings = {} if isinstance(model, bool) else dict(model)
+        settings = _checked_settings(model)
         if base is not None:
             words = load_base(Path(base))
             plan = cls(settings, words, str(Path(base).resolve()))
@@ -114,6 +114,24 @@ class ModelPlan:
             taken = {"taken": len(corpus.words) - unknown["words"], "missing": unknown["words"]}
             found["base"] = {"path": self.base_path, "sha256": self.base.sha256} | taken
         return found
+
+
+def _checked_settings(model: object) -> dict[str, Any]:
+    """Return the settings that were given for the model; refuse those that it does not have."""
+    if isinstance(model, bool):
+        return {}
+    if not isinstance(model, Mapping):
+        raise UsageError(
+            f"model must be True, False or a dictionary of settings of EqEmbH, not {model!r}"
+        )
+    known = {entry.name for entry in fields(EqEmbH)}
+    for name in model:
+        if name not in known:
+            raise UsageError(
+                f"model must have only settings of EqEmbH, not {name!r}: see"
+                " help(eqemb.models.EqEmbH)"
+            )
+    return dict(model)
 
 
 def describe_model(made: Embeddings, corpus: Corpus) -> dict[str, Any]:

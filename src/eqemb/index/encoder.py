@@ -36,6 +36,8 @@ _TOLERANCE = 1e-3  # of a coordinate of a unit vector, for half precision or ano
 
 def load_encoder(name: str) -> Encode:
     """Import the function MODULE:FUNCTION; modules in the current folder count too."""
+    if not isinstance(name, str):
+        raise UsageError(f"encoder must be a string MODULE:FUNCTION, not {name!r}")
     module, _, function = name.partition(":")
     if "" not in sys.path:
         sys.path.append("")

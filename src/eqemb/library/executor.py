@@ -13,6 +13,7 @@ from collections.abc import Generator, Iterator
 from dataclasses import dataclass
 from typing import Protocol, Self
 
+from eqemb.checks import check_integer, check_number
 from eqemb.errors import EqembError
 from eqemb.library.rows import Record
 from eqemb.library.worker import receive, send, skip
@@ -26,6 +27,11 @@ class WorkerLimits:
 
     seconds: float = 180.0
     memory: int = 6 << 30
+    """Bytes of a worker process."""
+
+    def __post_init__(self) -> None:
+        check_number("seconds", self.seconds, above=True)
+        check_integer("memory", self.memory)
 
 
 class Executor(Protocol):

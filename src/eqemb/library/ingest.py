@@ -22,6 +22,7 @@ import numpy as np
 
 from eqemb import __version__
 from eqemb.article import Article
+from eqemb.checks import check_integer
 from eqemb.errors import EqembError, SourceError, UsageError
 from eqemb.library import executor
 from eqemb.library.database import RECORDS_FORMAT, Records
@@ -180,9 +181,10 @@ def resolve_paths(step: dict[str, Any]) -> list[str]:
 
 def worker_count(jobs: int | None) -> int:
     """Return the number of worker processes: as given, or one per processor."""
-    if jobs is not None and jobs < 1:
-        raise UsageError(f"jobs must be at least 1, not {jobs}")
-    return jobs or os.cpu_count() or 1
+    if jobs is None:
+        return os.cpu_count() or 1
+    check_integer("jobs", jobs)
+    return jobs
 
 
 def begin_generation(folder: Path, steps: list[dict[str, Any]], *, resume: bool) -> Path:

@@ -30,10 +30,12 @@ __all__ = [
 _CLASS_MODULES = {entry.class_name: entry.module for entry in registry.MODELS.values()}
 
 
-def __getattr__(name: str) -> Any:
-    if name in _CLASS_MODULES:
-        return getattr(import_module(f"eqemb.models.{_CLASS_MODULES[name]}"), name)
-    raise AttributeError(f"module 'eqemb.models' has no attribute {name!r}")
+if not TYPE_CHECKING:  # type checkers would accept any misspelt name
+
+    def __getattr__(name: str) -> Any:
+        if name in _CLASS_MODULES:
+            return getattr(import_module(f"eqemb.models.{_CLASS_MODULES[name]}"), name)
+        raise AttributeError(f"module 'eqemb.models' has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:

@@ -16,7 +16,7 @@ from typing import Any, ClassVar, NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from eqemb.corpus.checks import check_choice, check_even, check_integer, check_number
+from eqemb.checks import check_choice, check_even, check_integer, check_number
 from eqemb.corpus.corpus import Corpus, Ids
 from eqemb.corpus.split import Split, TrainingStream, training_stream
 from eqemb.errors import UsageError

@@ -23,7 +23,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from eqemb.corpus.checks import check_flag
+from eqemb.checks import check_flag
 from eqemb.corpus.corpus import Corpus, Ids, Pointers
 from eqemb.corpus.split import VALIDATION, Split, TrainingStream, contexts, training_stream
 from eqemb.errors import UsageError

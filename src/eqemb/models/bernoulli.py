@@ -1,5 +1,6 @@
 """Bernoulli embeddings: words given the words around them. The models of equations extend it."""
 
+import inspect
 import math
 import warnings
 from collections.abc import Callable, Iterator
@@ -11,7 +12,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from eqemb.corpus.checks import check_choice, check_flag, check_integer, check_number
+from eqemb.checks import check_choice, check_flag, check_integer, check_number
 from eqemb.corpus.corpus import Corpus
 from eqemb.corpus.split import VALIDATION, Split, contexts
 from eqemb.kernels import draws
@@ -49,6 +50,17 @@ _MACHINE = ("device", "deterministic", "memory")
 _LARGE = 2_000_000  # words
 _LARGEST_BATCH = {"cuda": 262_144}  # of "auto"; on other devices 16,384
 _TEST_DEVICES = ("torch", "reference")  # slow, and the same arithmetic as the others
+
+
+class _InitSignature:
+    """The signature of `__init__` as that of its class, for `inspect.signature` and `help`.
+
+    Without it they would show that of `__new__`, which takes any settings.
+    """
+
+    def __get__(self, _instance: object, owner: type) -> inspect.Signature:
+        made = inspect.signature(owner.__init__)  # type: ignore[misc]
+        return made.replace(parameters=list(made.parameters.values())[1:])
 
 
 @dataclass(kw_only=True)
@@ -93,6 +105,8 @@ class BernoulliEmbeddings(Model):
     device: str = "auto"
     deterministic: bool = False
     memory: int | None = None
+
+    __signature__ = _InitSignature()
 
     def __new__(cls, **settings: object) -> Self:
         """Remember which settings were passed: a preset does not change those."""

@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from eqemb.corpus.checks import check_choice
+from eqemb.checks import check_choice
 from eqemb.corpus.corpus import Corpus, Ids
 from eqemb.corpus.split import VALIDATION, Split, contexts
 from eqemb.errors import UsageError

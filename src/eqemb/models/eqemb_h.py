@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from eqemb.corpus.checks import check_choice, check_number
+from eqemb.checks import check_choice, check_number
 from eqemb.corpus.corpus import Corpus
 from eqemb.errors import UsageError
 from eqemb.kernels.arrays import Floats

@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from eqemb.corpus.checks import check_choice
+from eqemb.checks import check_choice
 from eqemb.corpus.corpus import Corpus
 from eqemb.errors import UsageError
 from eqemb.kernels.arrays import Floats, Rows, Rule, Vectors

@@ -14,7 +14,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from eqemb.corpus.checks import check_flag, check_number
+from eqemb.checks import check_flag, check_number
 from eqemb.corpus.corpus import Corpus, Ids
 from eqemb.corpus.split import VALIDATION, Split, TrainingStream, contexts, training_stream
 from eqemb.kernels import draws

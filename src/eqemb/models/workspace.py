@@ -24,8 +24,8 @@ from urllib.parse import quote, unquote
 import numpy as np
 
 from eqemb.article import interleave
+from eqemb.checks import check_choice, check_flag
 from eqemb.corpus import split as splits
-from eqemb.corpus.checks import check_choice, check_flag
 from eqemb.corpus.corpus import CORPUS_VERSION, Corpus, EquationToken, TokenStream
 from eqemb.corpus.split import Split
 from eqemb.corpus.vocabulary import STOP_WORDS, Rules

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from eqemb.article import Problem
-from eqemb.errors import UsageError
+from eqemb.checks import check_integer
 
 #: A paper, but not in TeX.
 OTHER_FORMS = ("pdf only", "postscript only", "dvi only", "word processor file")
@@ -48,8 +48,7 @@ class Limits:
 
     def __post_init__(self) -> None:
         for limit in fields(self):
-            if (value := getattr(self, limit.name)) < 1:
-                raise UsageError(f"limit {limit.name} must be at least 1, not {value}")
+            check_integer(limit.name, getattr(self, limit.name))
 
 
 DEFAULTS = Limits()

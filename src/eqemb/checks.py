@@ -1,7 +1,7 @@
 """Validation of settings: one sentence with the value, what is expected, and the remedy.
 
-Used by the constructors of `Rules`, `SplitSettings` and every model, so that a wrong setting is
-refused where it is written and not after hours of training.
+Used by the constructors of limits, `Rules`, `SplitSettings` and every model, so that a wrong
+setting is refused where it is written and not after hours of training.
 """
 
 import math

@@ -38,7 +38,10 @@ class PaperRanking:
         """`folder` is the index that was built with the model."""
         self.model, self._folder = model, folder
         if "alpha_equations" not in model.arrays:
-            raise UsageError(f"{model!r} has no equation vectors, which this ranking compares")
+            kind = model.config["model"]
+            raise UsageError(
+                f"the model ({kind}) has no equation vectors, which this ranking compares"
+            )
         self._word, self._equation = sides(model.config["model"])
         if f"{self._equation}_equations" not in model.arrays:
             self._word = self._equation = "alpha"

@@ -149,14 +149,14 @@ class Search:
         if by == "meaning" and self.vectors is not None:
             vector = self.vectors.words_vector(question.words)
             hits = self._nearest_hits(self.vectors.contexts, vector, k, allowed)
-            return Answer(hits, unknown, near, notes)
+            return Answer(hits, unknown, near, notes, question.words)
         parts = self.parts_for_words(question, allowed, wanted, notes, terms)
         if encoder is not None and question.words and by in ("all", "encoder"):
             parts["encoder"] = encoder.scores(" ".join(question.words))
         if by == "paper":
             notes += self.paper.notes(self.types[allowed], question.words)
         hits = self._top_hits(apply_weights(parts, WORD_PARTS), k, allowed)
-        return Answer(hits, unknown, near, notes)
+        return Answer(hits, unknown, near, notes, question.words)
 
     def _search_name(
         self,

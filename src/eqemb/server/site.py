@@ -31,7 +31,7 @@ async def search(request: Request, limits: Limits, q: Text = "", page: Number = 
         if not q.strip():
             return pages.home(service.stats, service.examples(), limits)
         try:
-            answer = service.search(q, Page(page), **limits)
+            answer = service.search(q, Page(page), for_page=True, **limits)
         except UsageError as error:
             message = message_of(error, pool_of(request))
             shown = pages.invalid_query(service.stats, q, limits, message)
@@ -47,7 +47,10 @@ async def equation(request: Request, name: Text = "", latex: Text = "") -> Respo
 
     def render(service: Service) -> bytes:
         given = name or latex
-        described, similar = service.describe(given, 8), service.similar(given, Page(1, 5))
+        described, similar = (
+            service.describe(given, 8),
+            service.similar(given, Page(1, 5), for_page=True),
+        )
         about = service.equation(name) if name else similar["asked"]
         return pages.equation(service.stats, about, described, similar)
 
@@ -129,7 +132,8 @@ async def map_(request: Request, q: Text = "") -> Response:
         if not q.strip():
             return map_page.page(service.stats, regions)
         try:
-            return map_page.page(service.stats, regions, q, service.search(q, Page())["hits"])
+            hits = service.search(q, Page(), for_page=True)["hits"]
+            return map_page.page(service.stats, regions, q, hits)
         except UsageError as error:
             message = message_of(error, pool_of(request))
             page = map_page.page(service.stats, regions, q, message=message)

@@ -244,6 +244,14 @@ class Search:
             return Answer(
                 hits, notes=[*notes, *_filter_notes(allowed), *_parse_notes(query.layout)]
             )
+        if (
+            by == "meaning"
+            and self.vectors is not None
+            and not self.vectors.equation_vector(query.layout).any()
+        ):
+            raise UsageError(
+                "the model has no vector for this equation: rank by structure or words instead"
+            )
         parts = self.parts_for_equation(query, allowed, wanted, count)
         if query.equation is not None:
             allowed[self.row(query.equation)] = False

@@ -142,6 +142,17 @@ def test_an_article_has_its_equations_in_order(client: TestClient) -> None:
     assert client.get("/v1/articles/again?equation=3").status_code == 404
 
 
+def test_an_unknown_collection_is_an_error(client: TestClient) -> None:
+    """The list of articles says what a search says."""
+    listed = client.get("/v1/articles?collection=nope")
+    searched = client.get("/v1/search?q=cosine&collection=nope")
+    assert listed.status_code == searched.status_code == 400
+    assert listed.json() == searched.json()
+    assert client.get("/v1/articles?collection=all").json()["total"] == 4
+    assert client.get("/articles?collection=nope").status_code == 400
+    assert client.get("/articles?collection=all").status_code == 200
+
+
 def test_suggestions_start_with_the_prefix(client: TestClient) -> None:
     """The prefix is not case-sensitive."""
     words = client.get("/v1/suggest?start=S").json()["words"]

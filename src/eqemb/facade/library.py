@@ -456,11 +456,7 @@ class Library(OpenLibrary):
         if filters.article is not None:
             self.article(filters.article)
         if filters.collection is not None:
-            known = self.records.collection_names()
-            if filters.collection not in known:
-                near = difflib.get_close_matches(filters.collection, known, n=3, cutoff=0.5)
-                hint = f"did you mean {', '.join(near)}?" if near else "`eqemb info` lists them"
-                raise UsageError(f"no collection {filters.collection!r} in {self.folder}: {hint}")
+            check_collection(self, filters.collection)
         return filters
 
     def _check_name(self, text: str) -> None:
@@ -498,3 +494,12 @@ def _query_text(thing: str | Hit | Equation) -> str:
     if isinstance(thing, Hit):
         return thing.equation.id
     return thing.id if isinstance(thing, Equation) else thing
+
+
+def check_collection(library: Library, name: str) -> None:
+    """Refuse a collection that the library does not have; suggest similar names."""
+    known = library.records.collection_names()
+    if name not in known:
+        near = difflib.get_close_matches(name, known, n=3, cutoff=0.5)
+        hint = f"did you mean {', '.join(near)}?" if near else "`eqemb info` lists them"
+        raise UsageError(f"no collection {name!r} in {library.folder}: {hint}")

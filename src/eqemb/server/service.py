@@ -18,7 +18,7 @@ from eqemb.article import Article, Equation, read_tokens
 from eqemb.corpus.vocabulary import STOP_WORDS
 from eqemb.errors import UnknownKeyError, UsageError
 from eqemb.facade.equation_map import has_map, map_place
-from eqemb.facade.library import Library
+from eqemb.facade.library import Library, check_collection
 from eqemb.formula import layout
 from eqemb.search.query import Ranking, parse_query
 from eqemb.search.results import Answer, arxiv_url, equation_json
@@ -237,6 +237,8 @@ class Service:
     def articles(self, page: Page, *, words: str = "", collection: str | None = None) -> Json:
         """Articles in order; `words` must all occur in the title or the name."""
         wanted = words.lower().split()
+        if collection is not None:
+            check_collection(self.library, collection)
         listed = [
             {"name": name, "collection": group, "title": title, "equations": count}
             for name, group, title, count in self.library.records.list_articles()

@@ -7,6 +7,7 @@ from fastapi import APIRouter, Query, Request, Response
 from starlette.exceptions import HTTPException
 
 from eqemb.errors import UsageError
+from eqemb.search.query import EVERY_COLLECTION
 from eqemb.server.api import Limits
 from eqemb.server.map_worker import MapWorker
 from eqemb.server.queries import MAX_QUERY_LENGTH
@@ -82,7 +83,8 @@ async def articles(
     """The list of articles."""
 
     def render(service: Service) -> bytes:
-        found = service.articles(Page(page, 50), words=words, collection=collection or None)
+        only = None if collection in ("", EVERY_COLLECTION) else collection
+        found = service.articles(Page(page, 50), words=words, collection=only)
         return pages.articles(service.stats, found, words, collection)
 
     return await reply(request, render, HTML)

@@ -167,7 +167,12 @@ def test_the_command(run: Run, library: Path) -> None:
     done = run("use", library, "words")
     assert done.code == 0, done.err
     assert "now uses words: vectors of" in done.out
-    assert "no unit vectors" in done.err
+    assert "no equation vectors: similar compares structure and words only" in done.err
+    for name in ("b-emb", "glove", "eqemb"):
+        done = run("use", library, name)
+        assert "given as LaTeX that are not in the library have no vector" in done.err
+        assert "words only" not in done.err
+    assert "no vector" not in run("use", library, "eqemb-h").err
     told = json.loads(run("use", library, "eqemb-u", "--json").out)
     assert told["units"] > 0
     shown = run("info", library)

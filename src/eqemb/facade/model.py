@@ -123,6 +123,7 @@ def describe_model(made: Embeddings, corpus: Corpus) -> dict[str, Any]:
         "validation": made.config["validation"],
         "chance": chance(made),
         "words": len(made.keys["words"]),
+        "equations": len(made.keys.get("equations", ())),
         "units": len(made.keys.get("units", ())),
         "lacks": count_unknown(made, corpus),
     }

@@ -31,7 +31,7 @@ from eqemb.index.vectors import VectorSpace
 from eqemb.library.database import Records
 from eqemb.models.embeddings import Embeddings
 from eqemb.search.names import find_equation, looks_like_name
-from eqemb.search.paper import NO_MODEL, PaperRanking
+from eqemb.search.paper import NO_MODEL, NO_VECTOR, PaperRanking
 from eqemb.search.query import Filters, WordQuery, check_ranking, parse_query
 from eqemb.search.results import Answer, Hit
 from eqemb.sources.names import arxiv_id
@@ -249,9 +249,7 @@ class Search:
             and self.vectors is not None
             and not self.vectors.equation_vector(query.layout).any()
         ):
-            raise UsageError(
-                "the model has no vector for this equation: rank by structure or words instead"
-            )
+            raise UsageError(NO_VECTOR)
         parts = self.parts_for_equation(query, allowed, wanted, count)
         if query.equation is not None:
             allowed[self.row(query.equation)] = False

@@ -27,6 +27,7 @@ from eqemb.models.registry import sides
 NO_MODEL = (
     "the library has no model: build it with `eqemb build`, without --no-model, from enough papers"
 )
+NO_VECTOR = "the model has no vector for this equation: rank by structure or words instead"
 
 Scores = NDArray[np.float32]
 

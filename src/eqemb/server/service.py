@@ -18,8 +18,9 @@ from eqemb.article import Article, Equation, read_tokens
 from eqemb.corpus.vocabulary import STOP_WORDS
 from eqemb.errors import UnknownKeyError, UsageError
 from eqemb.facade.equation_map import has_map, map_place
-from eqemb.facade.library import Library, check_collection
+from eqemb.facade.library import Library
 from eqemb.formula import layout
+from eqemb.search.names import check_collection
 from eqemb.search.query import Ranking, parse_query
 from eqemb.search.results import Answer, arxiv_url, equation_json
 from eqemb.search.snippets import Piece, around_equation, around_word, pieces, word_matcher
@@ -238,7 +239,7 @@ class Service:
         """Articles in order; `words` must all occur in the title or the name."""
         wanted = words.lower().split()
         if collection is not None:
-            check_collection(self.library, collection)
+            check_collection(self.library.records, self.library.folder, collection)
         listed = [
             {"name": name, "collection": group, "title": title, "equations": count}
             for name, group, title, count in self.library.records.list_articles()

@@ -103,6 +103,7 @@ def test_papers_come_and_go_with_the_chosen_model(library: Path) -> None:
         use_model(library, name)
         change = add_papers(library, topical(library.parent / name, 1, first=number))
         assert change.lacks is not None
+        assert ("units" in change.lacks) == (name == "eqemb-u")
         with Library.open(library) as opened:
             added = opened.records.names()[-1]
         remove_articles(library, [added])
@@ -167,7 +168,18 @@ def test_the_command(run: Run, library: Path) -> None:
     done = run("use", library, "words")
     assert done.code == 0, done.err
     assert "now uses words: vectors of" in done.out
-    assert "no unit vectors" in done.err
+    topical(library.parent / "more", 1, first=90)
+    added = run("add", library, library.parent / "more")
+    assert added.code == 0, added.err
+    assert "occurrences of words in the new papers are not in the model" in added.err
+    assert "units" not in added.err
+    assert "units, 100" not in run("info", library).out
+    assert "no equation vectors: similar compares structure and words only" in done.err
+    for name in ("b-emb", "glove", "eqemb"):
+        done = run("use", library, name)
+        assert "given as LaTeX that are not in the library have no vector" in done.err
+        assert "words only" not in done.err
+    assert "no vector" not in run("use", library, "eqemb-h").err
     told = json.loads(run("use", library, "eqemb-u", "--json").out)
     assert told["units"] > 0
     shown = run("info", library)

@@ -44,6 +44,10 @@ def test_word_vectors_alone_rank_contexts(tmp_path: Path) -> None:
         assert library.words("cosine", 3).words
         with pytest.raises(UsageError, match="no unit vectors"):
             library.query([("V!x", "V!y", "n")])
+        with pytest.raises(UsageError, match="the model has no vector for this equation"):
+            library.similar("angles#1", by="meaning")
+        with pytest.raises(UsageError, match=r"^the model \(eqemb-h\) has no equation vectors"):
+            library.search("angle", by="paper")
 
 
 def test_equation_vectors_alone_rank_types(tmp_path: Path) -> None:
@@ -61,6 +65,8 @@ def test_equation_vectors_alone_rank_types(tmp_path: Path) -> None:
         assert library.similar("angles#1", by="paper").hits
         with pytest.raises(UsageError, match="no vector for this equation, nor unit vectors"):
             library.similar(r"\cos(x, y) + \aleph", by="paper")
+        with pytest.raises(UsageError, match="the model has no vector for this equation"):
+            library.similar(r"\cos(x, y) + \aleph", by="meaning")
 
 
 def test_a_model_without_words_is_refused(tmp_path: Path) -> None:

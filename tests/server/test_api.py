@@ -1,5 +1,6 @@
 """The API: answers, pagination, filters, errors and ETags."""
 
+import json
 import re
 import shutil
 from pathlib import Path
@@ -9,7 +10,10 @@ import pytest
 from fastapi.testclient import TestClient
 
 from eqemb.facade.library import Library
+from eqemb.search.results import Json
+from eqemb.server.snippets import page_mathml
 from server.clients import COSINE, ENDPOINTS, PAGES, Elements, make_client
+from synthetic import Run
 
 # ------------------------------------------------------------ answers
 
@@ -23,16 +27,65 @@ def test_answers_match_their_schema(client: TestClient, url: str) -> None:
     ENDPOINTS[url].model_validate(answer.json(), strict=True)
 
 
-def test_hits_are_the_json_of_the_library(client: TestClient, folder: Path) -> None:
-    """The API and Python give the same keys and, rendering aside, the same values."""
-    first = client.get("/v1/search", params={"q": "similarity"}).json()["hits"][0]
+def test_hits_are_the_json_of_the_library(client: TestClient, folder: Path, run: Run) -> None:
+    """The API, Python and the command line agree; only the API has classes for styles."""
+    served = client.get("/v1/search", params={"q": "similarity vectors"}).json()
     with Library.open(folder) as library:
-        hit = library.search("similarity").hits[0].to_json(words=["similarity"], reach=60)
-    rendered = {"mathml", "context"}
-    assert first.keys() == hit.keys()
-    assert {k: v for k, v in first.items() if k not in rendered} == {
-        k: v for k, v in hit.items() if k not in rendered
+        made = library.search("similarity vectors").to_json()
+    printed = run("search", folder, "similarity vectors", "--json")
+    assert_same(served, made, json.loads(printed.out))
+    marks = [p["text"] for hit in made["hits"] for p in hit["context"] if p["kind"] == "mark"]
+    assert {"similarity", "vectors"} <= set(marks)
+
+    served = client.get("/v1/similar", params={"equation": COSINE}).json()
+    with Library.open(folder) as library:
+        made = library.similar(COSINE).to_json()
+    printed = run("similar", folder, COSINE, "--json")
+    assert_same(served, made, json.loads(printed.out))
+
+
+def test_long_contexts_and_styles_in_the_api(tmp_path: Path, run: Run) -> None:
+    """The context is whole and all copies are named; a page shows fewer words."""
+    words = " ".join(f"word{chr(97 + n // 26)}{chr(97 + n % 26)}" for n in range(150))
+    text = rf"{words} zebra \[ a = \begin{{cases}} b & c \\ d & e \end{{cases}} \]"
+    text += r" and again \[ x = \sqrt{y + z} \]" * 120
+    document = rf"\documentclass{{article}}\begin{{document}}{text}\end{{document}}"
+    (tmp_path / "long.tex").write_text(document)
+    Library.read([tmp_path / "long.tex"], tmp_path / "lib", jobs=1, index=True).close()
+    with make_client(tmp_path / "lib") as client, Library.open(tmp_path / "lib") as library:
+        for command, parameter, query in (
+            ("search", "q", "zebra"),
+            ("similar", "equation", r"x = \sqrt{y + z}"),
+        ):
+            served = client.get(f"/v1/{command}", params={parameter: query}).json()
+            made = getattr(library, command)(query).to_json()
+            printed = run(command, tmp_path / "lib", query, "--json")
+            assert_same(served, made, json.loads(printed.out))
+            assert made["hits"]
+            if command == "search":
+                assert "wordaa" in served["hits"][0]["context_text"]
+                assert "style=" in made["hits"][0]["mathml"]
+                assert "style=" not in served["hits"][0]["mathml"]
+                assert "wordaa" not in client.get("/", params={"q": query}).text
+            else:
+                assert len(served["hits"][0]["family"]) > 100
+
+
+def assert_same(served: Json, made: Json, printed: Json) -> None:
+    """The three answers have the same hits, with classes for styles in the API's MathML."""
+    assert printed == made
+    assert {name: served[name] for name in made} == made | {
+        "hits": [with_classes(hit) for hit in made["hits"]]
     }
+
+
+def with_classes(hit: Json) -> Json:
+    """A hit of Python as the API gives it."""
+    context = [
+        piece | {"mathml": page_mathml(piece["mathml"])} if "mathml" in piece else piece
+        for piece in hit["context"]
+    ]
+    return hit | {"mathml": page_mathml(hit["mathml"]), "context": context}
 
 
 def test_search_highlights_words(client: TestClient) -> None:
@@ -87,6 +140,17 @@ def test_an_article_has_its_equations_in_order(client: TestClient) -> None:
     assert {1, 2} == set(next(p["near"] for p in words if p["text"] == "Precision"))
     assert client.get("/v1/articles/again?part=2").status_code == 404
     assert client.get("/v1/articles/again?equation=3").status_code == 404
+
+
+def test_an_unknown_collection_is_an_error(client: TestClient) -> None:
+    """The list of articles says what a search says."""
+    listed = client.get("/v1/articles?collection=nope")
+    searched = client.get("/v1/search?q=cosine&collection=nope")
+    assert listed.status_code == searched.status_code == 400
+    assert listed.json() == searched.json()
+    assert client.get("/v1/articles?collection=all").json()["total"] == 4
+    assert client.get("/articles?collection=nope").status_code == 400
+    assert client.get("/articles?collection=all").status_code == 200
 
 
 def test_suggestions_start_with_the_prefix(client: TestClient) -> None:

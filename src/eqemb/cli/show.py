@@ -117,7 +117,7 @@ def _print_own_model(model: dict[str, Any]) -> None:
         print(f"         {model['why']}")
     lacks = model["lacks"]
     for kind in ("words", "units"):
-        if lacks[kind]:
+        if lacks.get(kind):
             share = lacks[f"{kind}_occurrences"] / max(1, lacks[f"all_{kind}_occurrences"])
             print(f"         lacks {lacks[kind]:,} {kind}, {share:.1%} of their occurrences")
 

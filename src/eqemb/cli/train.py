@@ -312,8 +312,17 @@ def use(
         return
     units = f" and {about['units']:,} units" if about["units"] else ""
     print(f"{library} now uses {model}: vectors of {about['words']:,} words{units}")
-    if not about["units"]:
-        print_message("the model has no unit vectors: similar compares structure and words only")
+    if about["units"]:
+        return
+    if about.get("equations"):
+        print_message(
+            "the model has no unit vectors: equations given as LaTeX that are not in the library"
+            " have no vector"
+        )
+    else:
+        print_message(
+            "the model has no equation vectors: similar compares structure and words only"
+        )
 
 
 def _weight(value: str | None) -> float | str | None:

@@ -56,6 +56,8 @@ def _print_missing(lacks: dict[str, int] | None) -> None:
     if lacks is None:
         return
     for kind in ("words", "units"):
+        if kind not in lacks:  # the model has no vectors of this kind
+            continue
         share = f"{lacks[f'{kind}_occurrences']:,} of {lacks[f'all_{kind}_occurrences']:,}"
         print_message(f"{share} occurrences of {kind} in the new papers are not in the model")
     print_message("to train on the new papers too, rebuild the library with `eqemb build`")

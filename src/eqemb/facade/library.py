@@ -1,6 +1,5 @@
 """The public `Library`: build one, open it, search it."""
 
-import difflib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
@@ -15,7 +14,12 @@ from eqemb.models.embeddings import Embeddings, own_model
 from eqemb.search.describe import Describer, Description
 from eqemb.search.engine import Search
 from eqemb.search.explain import Why, explain
-from eqemb.search.names import check_not_article, find_equation, looks_like_name
+from eqemb.search.names import (
+    check_collection,
+    check_not_article,
+    find_equation,
+    looks_like_name,
+)
 from eqemb.search.neighbours import Member, Neighbours, VectorQuery, nearest_words
 from eqemb.search.query import Filters, Ranking
 from eqemb.search.results import Answer, Hit
@@ -456,11 +460,7 @@ class Library(OpenLibrary):
         if filters.article is not None:
             self.article(filters.article)
         if filters.collection is not None:
-            known = self.records.collection_names()
-            if filters.collection not in known:
-                near = difflib.get_close_matches(filters.collection, known, n=3, cutoff=0.5)
-                hint = f"did you mean {', '.join(near)}?" if near else "`eqemb info` lists them"
-                raise UsageError(f"no collection {filters.collection!r} in {self.folder}: {hint}")
+            check_collection(self.records, self.folder, filters.collection)
         return filters
 
     def _check_name(self, text: str) -> None:

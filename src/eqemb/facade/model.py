@@ -141,6 +141,7 @@ def describe_model(made: Embeddings, corpus: Corpus) -> dict[str, Any]:
         "validation": made.config["validation"],
         "chance": chance(made),
         "words": len(made.keys["words"]),
+        "equations": len(made.keys.get("equations", ())),
         "units": len(made.keys.get("units", ())),
         "lacks": count_unknown(made, corpus),
     }
@@ -176,7 +177,7 @@ def count_unknown(
     """Count words and units of a corpus, or of some of its articles, that a model does not have.
 
     Words are those that a new training would include. Each kind is counted by distinct keys and by
-    occurrences.
+    occurrences; units are left out where the model has none at all.
     """
     taken = np.array([articles is None or name in articles for name in corpus.articles], bool)
     counts = np.bincount(
@@ -191,7 +192,9 @@ def count_unknown(
     )
     found: dict[str, int] = {}
     for kind, keys, often in (("words", corpus.words, counts), ("units", corpus.units, units)):
-        known = set(model.keys.get(kind, ()))
+        if kind not in model.keys:
+            continue
+        known = set(model.keys[kind])
         new = np.array([key not in known for key in keys], bool) & (often > 0)
         found |= {
             kind: int(new.sum()),

@@ -31,7 +31,7 @@ from eqemb.index.vectors import VectorSpace
 from eqemb.library.database import Records
 from eqemb.models.embeddings import Embeddings
 from eqemb.search.names import find_equation, looks_like_name
-from eqemb.search.paper import NO_MODEL, PaperRanking
+from eqemb.search.paper import NO_MODEL, NO_VECTOR, PaperRanking
 from eqemb.search.query import Filters, WordQuery, check_ranking, parse_query
 from eqemb.search.results import Answer, Hit
 from eqemb.sources.names import arxiv_id
@@ -149,14 +149,14 @@ class Search:
         if by == "meaning" and self.vectors is not None:
             vector = self.vectors.words_vector(question.words)
             hits = self._nearest_hits(self.vectors.contexts, vector, k, allowed)
-            return Answer(hits, unknown, near, notes)
+            return Answer(hits, unknown, near, notes, question.words)
         parts = self.parts_for_words(question, allowed, wanted, notes, terms)
         if encoder is not None and question.words and by in ("all", "encoder"):
             parts["encoder"] = encoder.scores(" ".join(question.words))
         if by == "paper":
             notes += self.paper.notes(self.types[allowed], question.words)
         hits = self._top_hits(apply_weights(parts, WORD_PARTS), k, allowed)
-        return Answer(hits, unknown, near, notes)
+        return Answer(hits, unknown, near, notes, question.words)
 
     def _search_name(
         self,
@@ -244,6 +244,12 @@ class Search:
             return Answer(
                 hits, notes=[*notes, *_filter_notes(allowed), *_parse_notes(query.layout)]
             )
+        if (
+            by == "meaning"
+            and self.vectors is not None
+            and not self.vectors.equation_vector(query.layout).any()
+        ):
+            raise UsageError(NO_VECTOR)
         parts = self.parts_for_equation(query, allowed, wanted, count)
         if query.equation is not None:
             allowed[self.row(query.equation)] = False

@@ -1,6 +1,8 @@
-"""Names of equations: ARTICLE#4, ARTICLE(2.3) and ARTICLE:eq:loss."""
+"""Names of equations (ARTICLE#4, ARTICLE(2.3) and ARTICLE:eq:loss) and of collections."""
 
+import difflib
 import re
+from pathlib import Path
 
 from eqemb.article import Equation
 from eqemb.errors import UsageError
@@ -65,3 +67,12 @@ def check_not_article(records: Records, text: str) -> None:
             f"{text.strip()!r} names the article {head[0]} but no equation: write {head[0]}#4 for"
             " its fourth equation, or put LaTeX between dollars"
         )
+
+
+def check_collection(records: Records, folder: Path, name: str) -> None:
+    """Refuse a collection that the library does not have; suggest similar names."""
+    known = records.collection_names()
+    if name not in known:
+        near = difflib.get_close_matches(name, known, n=3, cutoff=0.5)
+        hint = f"did you mean {', '.join(near)}?" if near else "`eqemb info` lists them"
+        raise UsageError(f"no collection {name!r} in {folder}: {hint}")

@@ -27,6 +27,7 @@ from eqemb.models.registry import sides
 NO_MODEL = (
     "the library has no model: build it with `eqemb build`, without --no-model, from enough papers"
 )
+NO_VECTOR = "the model has no vector for this equation: rank by structure or words instead"
 
 Scores = NDArray[np.float32]
 
@@ -38,7 +39,10 @@ class PaperRanking:
         """`folder` is the index that was built with the model."""
         self.model, self._folder = model, folder
         if "alpha_equations" not in model.arrays:
-            raise UsageError(f"{model!r} has no equation vectors, which this ranking compares")
+            kind = model.config["model"]
+            raise UsageError(
+                f"the model ({kind}) has no equation vectors, which this ranking compares"
+            )
         self._word, self._equation = sides(model.config["model"])
         if f"{self._equation}_equations" not in model.arrays:
             self._word = self._equation = "alpha"

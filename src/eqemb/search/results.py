@@ -129,10 +129,13 @@ class Hit:
     ) -> Json:
         """Return the hit as JSON, the same for the command line, the API and Python.
 
+        One thing differs: the API replaces inline styles in `mathml` by classes, because its pages
+        forbid inline styles.
+
         Parameters
         ----------
         words
-            Words of the query, to be marked in the context.
+            Words to mark in the context; `Answer.to_json` gives those of the query.
         reach
             How many words of the context to give on each side of the equation; None for all.
         renderer
@@ -204,6 +207,8 @@ class Answer:
     """For unknown words, words of the library with a similar spelling."""
     notes: list[str] = field(default_factory=list)
     """What else people should know about the answer."""
+    words: tuple[str, ...] = ()
+    """Words of the query, which `to_json` marks; none if the query was an equation."""
 
     def __iter__(self) -> Iterator[Hit]:
         return iter(self.hits)
@@ -214,17 +219,15 @@ class Answer:
     def __getitem__(self, rank: int) -> Hit:
         return self.hits[rank]
 
-    def to_json(
-        self,
-        *,
-        words: Iterable[str] = (),
-        reach: int | None = None,
-        renderer: Renderer = DEFAULT_RENDERER,
-    ) -> Json:
-        """Return the answer as JSON: `hits`, `unknown`, `near` and `notes`; see `Hit.to_json`."""
-        words = list(words)
+    def to_json(self, *, reach: int | None = None, renderer: Renderer = DEFAULT_RENDERER) -> Json:
+        """Return the answer as JSON: `hits`, `unknown`, `near` and `notes`.
+
+        The words of the query are marked in the context of every hit; see `Hit.to_json`.
+        """
         return {
-            "hits": [hit.to_json(words=words, reach=reach, renderer=renderer) for hit in self.hits],
+            "hits": [
+                hit.to_json(words=self.words, reach=reach, renderer=renderer) for hit in self.hits
+            ],
             "unknown": self.unknown,
             "near": self.near,
             "notes": self.notes,

@@ -6,7 +6,8 @@ text of a paper than `snippets` allows. A name that does not exist raises `Missi
 
 import json
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
+from dataclasses import replace
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -19,8 +20,9 @@ from eqemb.errors import UnknownKeyError, UsageError
 from eqemb.facade.equation_map import has_map, map_place
 from eqemb.facade.library import Library
 from eqemb.formula import layout
+from eqemb.search.names import check_collection
 from eqemb.search.query import Ranking, parse_query
-from eqemb.search.results import Answer, Hit, arxiv_url, equation_json
+from eqemb.search.results import Answer, arxiv_url, equation_json
 from eqemb.search.snippets import Piece, around_equation, around_word, pieces, word_matcher
 from eqemb.server import article_text
 from eqemb.server.queries import check_query, single_formula
@@ -31,7 +33,7 @@ from eqemb.server.suggestions import word_list
 MAX_HITS = 1_000
 #: LaTeX fragments that a search may require of an equation (`has`).
 MAX_FRAGMENTS = 5
-#: Most names in `family`, in `kin`, and most sentences in `references`.
+#: Most names in the `family` of an equation, in `kin`, and most sentences in `references`.
 _MAX_FAMILY, _MAX_KIN, _MAX_REFERENCES = 100, 20, 20
 #: Words around an equation if the library has no model that defines its window.
 _DEFAULT_WINDOW = 16
@@ -66,22 +68,36 @@ class Service:
 
     # ------------------------------------------------------------ equations
 
-    def search(self, query: str, page: Page, *, by: Ranking = "all", **limits: Any) -> Json:
-        """Equations for a query; a query that is a single formula is answered by `similar`."""
+    def search(
+        self, query: str, page: Page, *, by: Ranking = "all", for_page: bool = False, **limits: Any
+    ) -> Json:
+        """Equations for a query; a query that is a single formula is answered by `similar`.
+
+        `for_page` cuts long contexts for a web page; without it, hits are those of Python.
+        """
         self._check_request(query, page, limits)
         formula = single_formula(query)
         if formula is not None:
-            return self.similar(formula, page, by=by, **limits) | self._parsed(query)
+            found = self.similar(formula, page, by=by, for_page=for_page, **limits)
+            return found | self._parsed(query)
         answer = self.library.search(query, page.last + 1, by=by, **limits)
-        words = parse_query(query).words
-        return self._page_of(answer, page, words) | {"kind": "words"} | self._parsed(query)
+        found = self._page_of(answer, page, for_page=for_page)
+        return found | {"kind": "words"} | self._parsed(query)
 
-    def similar(self, equation: str, page: Page, *, by: Ranking = "all", **limits: Any) -> Json:
-        """Equations similar to one given by name or as LaTeX."""
+    def similar(
+        self,
+        equation: str,
+        page: Page,
+        *,
+        by: Ranking = "all",
+        for_page: bool = False,
+        **limits: Any,
+    ) -> Json:
+        """Equations similar to one given by name or as LaTeX; `for_page` as in `search`."""
         self._check_request(equation, page, limits)
         answer = self.library.similar(equation, page.last + 1, by=by, **limits)
         about: Json = {"kind": "equation", "asked": self._query_equation(equation)}
-        return self._page_of(answer, page) | about
+        return self._page_of(answer, page, for_page=for_page) | about
 
     @staticmethod
     def _check_request(query: str, page: Page, limits: Mapping[str, Any]) -> None:
@@ -93,16 +109,13 @@ class Service:
                 f"the page ends at hit {page.last:,}, but only {MAX_HITS:,} hits can be listed"
             )
 
-    def _page_of(self, answer: Answer, page: Page, words: Iterable[str] = ()) -> Json:
-        hits = answer.hits[page.last - page.size : page.last]
-        return {
+    def _page_of(self, answer: Answer, page: Page, *, for_page: bool) -> Json:
+        shown = replace(answer, hits=answer.hits[page.last - page.size : page.last])
+        reach = None if self._is_full and not for_page else self._reach
+        return shown.to_json(reach=reach, renderer=PAGE) | {
             "page": page.number,
             "size": page.size,
             "more": len(answer.hits) > page.last and page.last + page.size <= MAX_HITS,
-            "hits": [self.hit(hit, words) for hit in hits],
-            "unknown": answer.unknown,
-            "near": answer.near,
-            "notes": answer.notes,
         }
 
     def _parsed(self, query: str) -> Json:
@@ -110,11 +123,6 @@ class Service:
         parsed = self.render(query)
         words = [each["word"] for each in parsed["words"]]
         return {"query": query, "words": words, "formulas": parsed["formulas"]}
-
-    def hit(self, hit: Hit, words: Iterable[str] = ()) -> Json:
-        """A hit, with the words of the query highlighted in its context."""
-        made = hit.to_json(words=words, reach=self._reach, renderer=PAGE)
-        return made | {"family": hit.family[:_MAX_FAMILY]}
 
     @staticmethod
     def _equation(equation: Equation, title: str) -> Json:
@@ -230,6 +238,8 @@ class Service:
     def articles(self, page: Page, *, words: str = "", collection: str | None = None) -> Json:
         """Articles in order; `words` must all occur in the title or the name."""
         wanted = words.lower().split()
+        if collection is not None:
+            check_collection(self.library.records, self.library.folder, collection)
         listed = [
             {"name": name, "collection": group, "title": title, "equations": count}
             for name, group, title, count in self.library.records.list_articles()

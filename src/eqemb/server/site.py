@@ -7,6 +7,7 @@ from fastapi import APIRouter, Query, Request, Response
 from starlette.exceptions import HTTPException
 
 from eqemb.errors import UsageError
+from eqemb.search.query import EVERY_COLLECTION
 from eqemb.server.api import Limits
 from eqemb.server.map_worker import MapWorker
 from eqemb.server.queries import MAX_QUERY_LENGTH
@@ -31,7 +32,7 @@ async def search(request: Request, limits: Limits, q: Text = "", page: Number = 
         if not q.strip():
             return pages.home(service.stats, service.examples(), limits)
         try:
-            answer = service.search(q, Page(page), **limits)
+            answer = service.search(q, Page(page), for_page=True, **limits)
         except UsageError as error:
             message = message_of(error, pool_of(request))
             shown = pages.invalid_query(service.stats, q, limits, message)
@@ -47,7 +48,10 @@ async def equation(request: Request, name: Text = "", latex: Text = "") -> Respo
 
     def render(service: Service) -> bytes:
         given = name or latex
-        described, similar = service.describe(given, 8), service.similar(given, Page(1, 5))
+        described, similar = (
+            service.describe(given, 8),
+            service.similar(given, Page(1, 5), for_page=True),
+        )
         about = service.equation(name) if name else similar["asked"]
         return pages.equation(service.stats, about, described, similar)
 
@@ -79,7 +83,8 @@ async def articles(
     """The list of articles."""
 
     def render(service: Service) -> bytes:
-        found = service.articles(Page(page, 50), words=words, collection=collection or None)
+        only = None if collection in ("", EVERY_COLLECTION) else collection
+        found = service.articles(Page(page, 50), words=words, collection=only)
         return pages.articles(service.stats, found, words, collection)
 
     return await reply(request, render, HTML)
@@ -129,7 +134,8 @@ async def map_(request: Request, q: Text = "") -> Response:
         if not q.strip():
             return map_page.page(service.stats, regions)
         try:
-            return map_page.page(service.stats, regions, q, service.search(q, Page())["hits"])
+            hits = service.search(q, Page(), for_page=True)["hits"]
+            return map_page.page(service.stats, regions, q, hits)
         except UsageError as error:
             message = message_of(error, pool_of(request))
             page = map_page.page(service.stats, regions, q, message=message)

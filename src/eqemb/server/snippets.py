@@ -7,7 +7,8 @@ from eqemb.formula.html import classes_for_styles, without_control_characters
 from eqemb.search.snippets import Renderer
 from eqemb.server.cache import LRUCache
 
-#: For each setting of `--snippets`, how many words are shown on each side of an equation.
+#: For each setting of `--snippets`, how many words a page shows on each side of an
+#: equation. Hits in the API are cut only by `short` and `none`.
 WORDS_SHOWN = {"full": 60, "short": 12, "none": 0}
 
 

@@ -4,7 +4,8 @@
 
 This is the only definition. Training pools with `pool_bags`, whose `Bags` the kernels read too;
 an equation that was not in the training data is pooled by `UnitVectors`, which backs off to the
-unit's type where the model does not have the unit.
+unit's type where the model does not have the unit. The index stores the backed-off vector of each
+unit of a library and sums them without the factor, since it normalises the sums.
 """
 
 from typing import Any, NamedTuple

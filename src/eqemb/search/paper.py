@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from eqemb.errors import UsageError
 from eqemb.index.postings import load_array
-from eqemb.index.vector_index import normalise
+from eqemb.index.vector_index import VectorIndex, normalise
 from eqemb.index.vectors import VectorSpace
 from eqemb.models.embeddings import Embeddings
 from eqemb.models.pooling import equation_pooling, pooling_scale
@@ -69,7 +69,8 @@ class PaperRanking:
         for word in words:
             if word in view.key_to_index:
                 mean += view.vectors[view.key_to_index[word]]
-        return self._by_type(normalise(self._array(self._equation, "equations")) @ normalise(mean))
+        equations = VectorIndex(normalise(self._array(self._equation, "equations")))
+        return self._by_type(equations.scores(normalise(mean)))
 
     def equations_like(self, vector: NDArray[Any]) -> Scores:
         """Return the closeness of each type: 1 / (1 + distance)."""

@@ -29,7 +29,7 @@ from eqemb.models.embeddings import Embeddings
 from eqemb.storage.atomic import sync_folder, write_json
 
 #: Raised whenever the files of an index, or what they hold, change.
-INDEX_VERSION = 3
+INDEX_VERSION = 4
 
 
 def build_index(records: Records, folder: Path, model: Embeddings | None = None) -> None:

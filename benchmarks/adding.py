@@ -31,6 +31,7 @@ from numpy.typing import NDArray
 
 from eqemb.corpus.corpus import Corpus
 from eqemb.corpus.split import TEST, Split, contexts
+from eqemb.errors import UsageError
 from eqemb.evaluation import judged_topics, metrics
 from eqemb.evaluation.rankers import WORD_QUERY
 from eqemb.facade.library import Library
@@ -171,10 +172,15 @@ def scored(
 
 
 def answers(library: Library, topic: judged_topics.Topic, by: str) -> list[str]:
-    """Return the names of the first hits."""
+    """Return the names of the first hits; none where the model has no vector for the query."""
     ranking = check_ranking(by)
     ask = library.search if topic.query.kind == WORD_QUERY else library.similar
-    return [hit.equation.id for hit in ask(topic.query.text, CUTOFF, by=ranking)]
+    try:
+        return [hit.equation.id for hit in ask(topic.query.text, CUTOFF, by=ranking)]
+    except UsageError:
+        if ranking != "meaning":
+            raise
+        return []
 
 
 def judged(added: Library, whole: Library, ways: Iterable[str]) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from eqemb.errors import EqembError, UsageError
+from eqemb.facade import build as building
 from eqemb.facade import model as model_module
 from eqemb.facade.export import export_equations
 from eqemb.facade.library import Library
@@ -95,6 +96,22 @@ def test_the_index_is_that_of_a_library_built_with_the_model(library: Path) -> N
     with Library.open(library) as opened:
         after = {p.name: p.read_bytes() for p in (opened.generation / "index").iterdir()}
     assert before == after
+
+
+def test_text_and_structure_are_not_indexed_again(
+    library: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Only an index of another version is computed as a whole."""
+
+    def fail(*_: object) -> None:
+        raise AssertionError("indexed again")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(building, "build_index", fail)
+        use_model(library, "eqemb-u")
+        monkeypatch.setattr(building, "INDEX_VERSION", -1)
+        with pytest.raises(AssertionError, match="indexed again"):
+            use_model(library, "eqemb-h")
 
 
 def test_papers_come_and_go_with_the_chosen_model(library: Path) -> None:

@@ -20,7 +20,7 @@ from typing import Any
 
 from eqemb.errors import UsageError
 from eqemb.facade.model import INDEXING, READING, ModelPlan, Watch
-from eqemb.index.build import build_index
+from eqemb.index.build import INDEX_VERSION, build_index, index_version, rebuild_vectors
 from eqemb.library.database import Records
 from eqemb.library.executor import WorkerLimits
 from eqemb.library.generations import make_folder, switch
@@ -43,6 +43,7 @@ from eqemb.library.ingest import (
 )
 from eqemb.models.embeddings import own_model
 from eqemb.sources import Limits, discover
+from eqemb.storage.atomic import link_files
 
 
 def read_library(
@@ -146,13 +147,25 @@ def paper_progress(watch: Watch | None) -> Callable[[Progress], None] | None:
 
 
 def finish_generation(
-    generation: Path, limits: Limits, model: dict[str, Any] | None, watch: Watch
+    generation: Path,
+    limits: Limits,
+    model: dict[str, Any] | None,
+    watch: Watch,
+    same_records: Path | None = None,
 ) -> None:
-    """Compute the index and the report of a generation; `model` is the model's entry in it."""
+    """Compute the index and the report of a generation; `model` is the model's entry in it.
+
+    `same_records` is an index of the same records: its text and structure are taken over.
+    """
     watch(INDEXING, "")
-    shutil.rmtree(generation / "index", ignore_errors=True)
+    index = generation / "index"
+    shutil.rmtree(index, ignore_errors=True)
     with contextlib.closing(Records(generation / "records.sqlite")) as records:
-        build_index(records, generation / "index", own_model(generation))
+        if same_records is not None and index_version(same_records) == INDEX_VERSION:
+            link_files(same_records, index)
+            rebuild_vectors(records, index, own_model(generation))
+        else:
+            build_index(records, index, own_model(generation))
     write_report(generation, limits, **({} if model is None else {"model": model}))
 
 

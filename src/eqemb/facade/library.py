@@ -27,11 +27,8 @@ from eqemb.search.results import Answer, Hit
 if TYPE_CHECKING:
     from eqemb.facade.model import Watch
     from eqemb.library.executor import WorkerLimits
-    from eqemb.library.ingest import Progress
+    from eqemb.library.ingest import Paths, Progress
     from eqemb.sources import Limits
-
-#: Files and folders of papers, one or several.
-Paths = str | Path | Iterable[str | Path]
 
 
 class Library(OpenLibrary):
@@ -53,7 +50,7 @@ class Library(OpenLibrary):
     @classmethod
     def build(
         cls,
-        paths: Paths,
+        paths: "Paths",
         folder: str | Path,
         *,
         model: bool | Mapping[str, Any] = True,
@@ -113,7 +110,7 @@ class Library(OpenLibrary):
     @classmethod
     def read(
         cls,
-        paths: Paths,
+        paths: "Paths",
         folder: str | Path,
         *,
         jobs: int | None = None,

@@ -1,7 +1,6 @@
 """Rebuild a library from its recorded steps, and compare the result with it."""
 
 import contextlib
-import hashlib
 import tempfile
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -16,6 +15,7 @@ from eqemb.library.generations import OpenLibrary
 from eqemb.library.ingest import resolve_paths
 from eqemb.models.embeddings import Embeddings, own_model
 from eqemb.sources import Limits
+from eqemb.storage.array_file import file_hash
 
 
 @dataclass
@@ -123,7 +123,8 @@ def _compare(library: OpenLibrary, other: OpenLibrary, found: Rebuilt) -> None:
         found.parts["model"] = one == two
     for file in sorted(_index_files(library) | _index_files(other)):
         paths = [each.generation / "index" / file for each in (library, other)]
-        found.parts[f"index/{file}"] = _sha256(paths[0]) == _sha256(paths[1])
+        hashes = {file_hash(path) if path.is_file() else "" for path in paths}
+        found.parts[f"index/{file}"] = len(hashes) == 1
 
 
 def _digests(library: OpenLibrary) -> dict[str, list[bytes]]:
@@ -137,10 +138,3 @@ def _digests(library: OpenLibrary) -> dict[str, list[bytes]]:
 def _index_files(library: OpenLibrary) -> set[str]:
     place = library.generation / "index"
     return {path.relative_to(place).as_posix() for path in place.rglob("*") if path.is_file()}
-
-
-def _sha256(path: Path) -> str:
-    if not path.is_file():
-        return ""
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()

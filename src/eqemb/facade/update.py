@@ -244,13 +244,4 @@ def _fill(
 def copy_model(model: Path, generation: Path) -> None:
     """Make the model in a folder the model of a generation."""
     with atomic.new_folder(generation / "model", replace=True) as place:
-        for file in model.iterdir():
-            link(file, place / file.name)
-
-
-def link(file: Path, place: Path) -> None:
-    """Hard-link a file, or copy it. Model files are never changed after they were written."""
-    try:
-        place.hardlink_to(file)
-    except OSError:
-        shutil.copyfile(file, place)
+        atomic.link_files(model, place)

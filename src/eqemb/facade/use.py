@@ -1,8 +1,8 @@
 """Make a trained model the library's own, so that search, similar and describe use its vectors.
 
-The change is a new generation: the same records, the chosen model as `model/`, an index built with
-it, and a report that describes it. It is recorded as a step, which `eqemb repro` repeats with the
-model at the recorded place.
+The change is a new generation: the same records, the chosen model as `model/`, an index with its
+vectors, and a report that describes it. Text and structure of the index are not computed again. The
+change is recorded as a step, which `eqemb repro` repeats with the model at the recorded place.
 """
 
 import time
@@ -12,12 +12,13 @@ from typing import Any
 from eqemb.errors import UsageError
 from eqemb.facade.build import finish_generation, ignore_progress, switch_generation
 from eqemb.facade.model import INDEXING, Watch, describe_model
-from eqemb.facade.update import copy_model, link
+from eqemb.facade.update import copy_model
 from eqemb.library.generations import OpenLibrary
 from eqemb.library.ingest import begin_generation, is_complete, write_lock, write_run
 from eqemb.models import workspace
 from eqemb.models.embeddings import Embeddings
 from eqemb.sources import Limits
+from eqemb.storage.atomic import link_file
 
 
 def use_model(
@@ -52,12 +53,13 @@ def use_model(
         watch(INDEXING, "")
         records = generation / "records.sqlite"
         records.unlink(missing_ok=True)  # left by an attempt that was interrupted
-        link(old.generation / "records.sqlite", records)
+        link_file(old.generation / "records.sqlite", records)
         copy_model(place, generation)
         with OpenLibrary(generation / "training", generation) as unfinished:
             about = describe_model(chosen, workspace.corpus(unfinished))
         about["chosen"] = step["model"]
-        finish_generation(generation, Limits(**old.report["limits"]), about, watch)
+        limits = Limits(**old.report["limits"])
+        finish_generation(generation, limits, about, watch, old.generation / "index")
         write_run(generation, started, 1)
         old.close()
         switch_generation(folder, generation)

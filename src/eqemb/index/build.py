@@ -9,11 +9,11 @@ records and model. Texts are processed in batches, so that memory grows with dis
 shapes (and by a few numbers for each equation). All files are read memory-mapped.
 """
 
-import hashlib
 import json
 import os
 from collections import Counter
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -26,6 +26,7 @@ from eqemb.index.text import index_text
 from eqemb.index.vectors import index_vectors, remove_vectors
 from eqemb.library.database import Records
 from eqemb.models.embeddings import Embeddings
+from eqemb.storage.array_file import file_hash
 from eqemb.storage.atomic import sync_folder, write_json
 
 #: Raised whenever the files of an index, or what they hold, change.
@@ -68,10 +69,10 @@ def _finish(folder: Path) -> None:
 
 def write_version(folder: Path) -> None:
     """Write index.json: the version of the index and the hashes of its files."""
-    files = {path.name: _sha256(path) for path in sorted(folder.iterdir())}
+    files = {path.name: file_hash(path) for path in sorted(folder.iterdir())}
     files.pop("index.json", None)
-    told = {"format": "eqemb index", "version": INDEX_VERSION, "files": files}
-    write_json(folder / "index.json", told)
+    header = {"format": "eqemb index", "version": INDEX_VERSION, "files": files}
+    write_json(folder / "index.json", header)
 
 
 def damaged_file(folder: Path) -> Path | None:
@@ -85,22 +86,22 @@ def damaged_file(folder: Path) -> Path | None:
         return folder / "index.json"
     for name, wanted in files.items():
         path = folder / str(name)
-        if not path.is_file() or _sha256(path) != wanted:
+        if not path.is_file() or file_hash(path) != wanted:
             return path
     return None
 
 
-def _sha256(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
+def index_version(folder: Path) -> Any:
+    """Return the version of an index; 0 if there is none, or if it does not say."""
+    try:
+        return json.loads((folder / "index.json").read_text("utf-8"))["version"]
+    except (OSError, ValueError, KeyError, TypeError):
+        return 0
 
 
 def check_version(folder: Path, library: Path) -> None:
     """Refuse an index that another version of eqemb wrote."""
-    try:
-        number = json.loads((folder / "index.json").read_text("utf-8"))["version"]
-    except (OSError, ValueError, KeyError, TypeError):
-        number = 0  # the first indexes had no version
+    number = index_version(folder)
     if number != INDEX_VERSION:
         raise EqembError(
             f"{library} has an index of version {number}, this version of eqemb reads "

@@ -196,3 +196,18 @@ def read_json(path: Path, kind: str, version: int) -> dict[str, Any]:
             f" {version}: create it again, or use the eqemb version that made it"
         )
     return value
+
+
+def link_file(file: Path, place: Path) -> None:
+    """Hard-link a file that is never changed in place, or copy it where links are impossible."""
+    try:
+        place.hardlink_to(file)
+    except OSError:
+        shutil.copyfile(file, place)
+
+
+def link_files(folder: Path, place: Path) -> None:
+    """Make a folder with hard links to the files of another, or with copies of them."""
+    place.mkdir(exist_ok=True)
+    for file in folder.iterdir():
+        link_file(file, place / file.name)

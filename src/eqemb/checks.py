@@ -4,8 +4,9 @@ Used by the constructors of limits, `Rules`, `SplitSettings` and every model, so
 setting is refused where it is written and not after hours of training.
 """
 
+import difflib
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from eqemb.errors import UsageError
@@ -79,3 +80,21 @@ def check_flag(name: str, value: Any) -> None:
     """Refuse anything but True or False."""
     if not isinstance(value, bool):
         raise UsageError(f"{name} must be True or False, not {value!r}")
+
+
+def did_you_mean(
+    name: str,
+    known: Iterable[str],
+    otherwise: str,
+    *,
+    count: int = 3,
+    cutoff: float = 0.5,
+    first: Iterable[str] = (),
+) -> str:
+    """Return the remedy for an unknown name: similar names, or `otherwise` if there are none.
+
+    `first` are better candidates than those of similar spelling.
+    """
+    similar = difflib.get_close_matches(name, list(known), count, cutoff)
+    near = list(dict.fromkeys([*first, *similar]))[:count]
+    return f"did you mean {' or '.join(near)}?" if near else otherwise

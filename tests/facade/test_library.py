@@ -219,7 +219,7 @@ def test_full_names_are_suggested_for_the_last_part(tmp_path: Path) -> None:
     make_library(tmp_path, "very/long/way/to/a", "b/a", "ab")
     with (
         Library.open(tmp_path) as opened,
-        pytest.raises(UsageError, match=r"did you mean very/long/way/to/a, b/a\?"),
+        pytest.raises(UsageError, match=r"did you mean very/long/way/to/a or b/a\?"),
     ):
         opened.article("a")
 

@@ -1,13 +1,16 @@
 """The registry of readers: with one entry, files of a format are found and read."""
 
 from pathlib import Path
+from typing import get_args
 
 import pytest
 
 from eqemb.article import Article
+from eqemb.cli.options import Papers
 from eqemb.library.ingest import read_articles
 from eqemb.readers.registry import READERS, FormatReader, read_source
 from eqemb.sources import Limits, Source, formats
+from eqemb.sources.formats import supported_formats
 from packing import PAPER, names, put, skipped, tar
 
 
@@ -62,3 +65,11 @@ def test_files_of_no_format_are_not_papers(tmp_path: Path) -> None:
     put(tmp_path, {"one.org": b"A title\nwords\n"})
     assert names(tmp_path) == []
     assert skipped(tmp_path) == {}
+
+
+def test_help_and_messages_name_every_suffix() -> None:
+    """The help of PATHS lists suffixes by hand, since it loads no reader."""
+    (argument,) = [one for one in get_args(Papers) if hasattr(one, "help")]
+    for suffix in (".tex", *(one for reader in READERS.values() for one in reader.suffixes)):
+        assert suffix in argument.help
+        assert suffix in supported_formats()

@@ -85,7 +85,7 @@ def equation_rows(library: Library) -> Iterator[Row]:
 def export_equations(library: Library, path: str | Path, *, replace: bool = False) -> ExportResult:
     """Write all equations to a file, atomically.
 
-    Parameters:
+    Args:
         library: An open library.
         path: The file; its suffix chooses the format: .parquet, .csv or .jsonl.
         replace: Replace an existing file.

@@ -62,35 +62,24 @@ class Library(OpenLibrary):
     ) -> Self:
         """Read papers, train a model on them, index them, and open the library.
 
-        Parameters
-        ----------
-        paths
-            Files and folders of papers: LaTeX, archives of LaTeX, or unarXive.
-        folder
-            Where the library is stored. A library that exists there is replaced at the end.
-        model
-            False for a library without a model, or settings of `eqemb.models.EqEmbH`.
-        base
-            A library, or a model's folder, whose word vectors are used unchanged.
-        jobs
-            Processes that read papers, and threads that train; None for one per processor.
-        resume
-            Continue an interrupted build of the same papers.
-        limits
-            Limits for the size of sources.
-        watch
-            Called with the stage ("reading", "learning", "indexing") and its progress as text.
+        Args:
+            paths: Files and folders of papers: LaTeX, archives of LaTeX, or unarXive.
+            folder: Where the library is stored. A library that exists there is replaced at the end.
+            model: False for a library without a model, or settings of `eqemb.models.EqEmbH`.
+            base: A library, or a model's folder, whose word vectors are used unchanged.
+            jobs: Processes that read papers, and threads that train; None for one per processor.
+            resume: Continue an interrupted build of the same papers.
+            limits: Limits for the size of sources.
+            watch: Called with the stage ("reading", "learning", "indexing") and its progress as
+                text.
 
-        Returns
-        -------
-        Library
+        Returns:
             The new library, opened.
 
-        Examples
-        --------
-        >>> with Library.build(papers, folder, model=False) as small:
-        ...     len(small.records.names())
-        2
+        Examples:
+            >>> with Library.build(papers, folder, model=False) as small:
+            ...     len(small.records.names())
+            2
 
         """
         from eqemb.facade.build import build_library
@@ -122,35 +111,23 @@ class Library(OpenLibrary):
     ) -> Self:
         """Read papers into a library without training a model, and open it.
 
-        Parameters
-        ----------
-        paths
-            Files and folders of papers.
-        folder
-            Where the library is stored.
-        jobs
-            Processes that read papers; None for one per processor.
-        resume
-            Continue an interrupted reading of the same papers.
-        limits
-            Limits for the size of sources.
-        worker_limits
-            Limits for the time and memory that one paper may take.
-        progress
-            Called after each paper.
-        index
-            Whether to index the papers, so that the library can be searched.
+        Args:
+            paths: Files and folders of papers.
+            folder: Where the library is stored.
+            jobs: Processes that read papers; None for one per processor.
+            resume: Continue an interrupted reading of the same papers.
+            limits: Limits for the size of sources.
+            worker_limits: Limits for the time and memory that one paper may take.
+            progress: Called after each paper.
+            index: Whether to index the papers, so that the library can be searched.
 
-        Returns
-        -------
-        Library
+        Returns:
             The new library, opened.
 
-        Examples
-        --------
-        >>> with Library.read(papers, folder) as small:
-        ...     [article.name for article in small.articles()]
-        ['bm25', 'f-measure']
+        Examples:
+            >>> with Library.read(papers, folder) as small:
+            ...     [article.name for article in small.articles()]
+            ['bm25', 'f-measure']
 
         """
         from eqemb.facade.build import read_library
@@ -190,43 +167,29 @@ class Library(OpenLibrary):
     ) -> Answer:
         """Find equations for words.
 
-        Parameters
-        ----------
-        words
-            Words, "phrases", -excluded words and $LaTeX$; or the name of an equation.
-        k
-            The number of hits.
-        by
-            "all" for the weighted sum of all parts, or one part: "words" (BM25), "meaning"
-            (vectors), "structure" (of the LaTeX in the query), "encoder", or "paper" (as the paper
-            ranks).
-        encoder
-            A sentence encoder MODULE:FUNCTION that takes part in the ranking.
-        collection
-            Only equations of this collection; None or "all" for every collection.
-        article
-            Only equations of this article.
-        year
-            Only papers of these years by arXiv id: 2015, "2015-2018", "2015-" or "-2018".
-        section
-            Only equations in sections with these words in the title.
-        has
-            Only equations that contain these symbols or pieces of LaTeX.
-        numbered
-            Only numbered equations.
+        Args:
+            words: Words, "phrases", -excluded words and $LaTeX$; or the name of an equation.
+            k: The number of hits.
+            by: "all" for the weighted sum of all parts, or one part: "words" (BM25), "meaning"
+                (vectors), "structure" (of the LaTeX in the query), "encoder", or "paper" (as the
+                paper ranks).
+            encoder: A sentence encoder MODULE:FUNCTION that takes part in the ranking.
+            collection: Only equations of this collection; None or "all" for every collection.
+            article: Only equations of this article.
+            year: Only papers of these years by arXiv id: 2015, "2015-2018", "2015-" or "-2018".
+            section: Only equations in sections with these words in the title.
+            has: Only equations that contain these symbols or pieces of LaTeX.
+            numbered: Only numbered equations.
 
-        Returns
-        -------
-        Answer
+        Returns:
             The hits, best first, with unknown words and notes.
 
-        Examples
-        --------
-        >>> answer = library.search("cosine similarity of two vectors", k=3)
-        >>> answer[0].equation.id
-        'ir/cosine#1'
-        >>> library.search("cosine similarity", collection="nlp", numbered=True)[0].article
-        'nlp/word-analogies'
+        Examples:
+            >>> answer = library.search("cosine similarity of two vectors", k=3)
+            >>> answer[0].equation.id
+            'ir/cosine#1'
+            >>> library.search("cosine similarity", collection="nlp", numbered=True)[0].article
+            'nlp/word-analogies'
 
         """
         _check_text(words)
@@ -262,29 +225,21 @@ class Library(OpenLibrary):
         has: str | Iterable[str] = (),
         numbered: bool = False,
     ) -> Answer:
-        r"""Find equations similar to an equation.
+        r"""Find equations similar to an equation; the filters are those of `search`.
 
-        Parameters
-        ----------
-        equation
-            LaTeX, in which `?x` is a wildcard, or a name: ARTICLE#4, ARTICLE(2.3), ARTICLE:label.
-        k
-            The number of hits.
-        by
-            As for `search`, without "encoder".
-        collection, article, year, section, has, numbered
-            Filters, as for `search`.
+        Args:
+            equation: LaTeX, in which `?x` is a wildcard, or a name: ARTICLE#4, ARTICLE(2.3),
+                ARTICLE:label.
+            k: The number of hits.
+            by: As for `search`, without "encoder".
 
-        Returns
-        -------
-        Answer
+        Returns:
             The hits, best first, without the named equation itself.
 
-        Examples
-        --------
-        >>> answer = library.similar(r"p_i = \frac{e^{x_i}}{\sum_j e^{x_j}}", k=2)
-        >>> [hit.equation.id for hit in answer]
-        ['ml/roc-calibration#7', 'nlp/seq2seq-beam#2']
+        Examples:
+            >>> answer = library.similar(r"p_i = \frac{e^{x_i}}{\sum_j e^{x_j}}", k=2)
+            >>> [hit.equation.id for hit in answer]
+            ['ml/roc-calibration#7', 'nlp/seq2seq-beam#2']
 
         """
         self.equation(equation)
@@ -296,24 +251,17 @@ class Library(OpenLibrary):
     ) -> Description:
         """Describe an equation in words.
 
-        Parameters
-        ----------
-        equation
-            LaTeX, or a name: ARTICLE#4, ARTICLE(2.3), ARTICLE:label.
-        k
-            The number of words.
-        by
-            "all", or "paper" for the words that the paper's ranking gives.
+        Args:
+            equation: LaTeX, or a name: ARTICLE#4, ARTICLE(2.3), ARTICLE:label.
+            k: The number of words.
+            by: "all", or "paper" for the words that the paper's ranking gives.
 
-        Returns
-        -------
-        Description
+        Returns:
             The words, best first, each with a sentence that uses it.
 
-        Examples
-        --------
-        >>> [word.word for word in library.describe("ir/cosine#1", k=3)]
-        ['cosine', 'angle', 'similarity']
+        Examples:
+            >>> [word.word for word in library.describe("ir/cosine#1", k=3)]
+            ['cosine', 'angle', 'similarity']
 
         """
         self.equation(equation)
@@ -322,22 +270,16 @@ class Library(OpenLibrary):
     def words(self, word: str, k: int = 10) -> Neighbours:
         """Find the words nearest to a word, by the library's model.
 
-        Parameters
-        ----------
-        word
-            A word of the papers.
-        k
-            The number of words.
+        Args:
+            word: A word of the papers.
+            k: The number of words.
 
-        Returns
-        -------
-        Neighbours
+        Returns:
             Words and cosines, the nearest first.
 
-        Examples
-        --------
-        >>> [word for word, _ in library.words("cosine", k=3)]
-        ['similarity', 'neighbour', 'angle']
+        Examples:
+            >>> [word for word, _ in library.words("cosine", k=3)]
+            ['similarity', 'neighbour', 'angle']
 
         """
         _check_text(word)
@@ -356,28 +298,20 @@ class Library(OpenLibrary):
         has: str | Iterable[str] = (),
         numbered: bool = False,
     ) -> Answer:
-        """Find equations near a sum of words, equations and units.
+        """Find equations near a sum of words, equations and units; filters as for `search`.
 
-        Parameters
-        ----------
-        positive
-            What is added: words, names of equations, LaTeX as $...$, units as three symbols.
-        negative
-            What is subtracted.
-        k
-            The number of hits.
-        collection, article, year, section, has, numbered
-            Filters, as for `search`.
+        Args:
+            positive: What is added: words, names of equations, LaTeX as $...$, units as three
+                symbols.
+            negative: What is subtracted.
+            k: The number of hits.
 
-        Returns
-        -------
-        Answer
+        Returns:
             The hits, best first.
 
-        Examples
-        --------
-        >>> library.query(["precision", "recall"], ["loss"], k=3)[0].article
-        'ir/f-measure'
+        Examples:
+            >>> library.query(["precision", "recall"], ["loss"], k=3)[0].article
+            'ir/f-measure'
 
         """
         plus, minus = ([side] if isinstance(side, str) else side for side in (positive, negative))
@@ -390,22 +324,16 @@ class Library(OpenLibrary):
     def why(self, query: str | Hit | Equation, other: str | Hit | Equation) -> Why:
         """Explain why an equation answers a query.
 
-        Parameters
-        ----------
-        query
-            Words, or an equation: a name, LaTeX, or a hit of an answer.
-        other
-            An equation.
+        Args:
+            query: Words, or an equation: a name, LaTeX, or a hit of an answer.
+            other: An equation.
 
-        Returns
-        -------
-        Why
+        Returns:
             The symbols and words that both share, and what each part adds to the score.
 
-        Examples
-        --------
-        >>> sorted(library.why("cosine similarity", "ir/cosine#1").words)
-        ['cosine', 'similarity']
+        Examples:
+            >>> sorted(library.why("cosine similarity", "ir/cosine#1").words)
+            ['cosine', 'similarity']
 
         """
         left, right = _query_text(query), _query_text(other)

@@ -1,13 +1,13 @@
 """Add papers to a library, and remove articles. The model stays; the index is computed again."""
 
 import contextlib
-import difflib
 import shutil
 import time
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from eqemb.checks import did_you_mean
 from eqemb.errors import UsageError
 from eqemb.facade.build import (
     finish_generation,
@@ -76,7 +76,7 @@ def add_papers(
 ) -> Change:
     """Add papers to an existing library; its model stays unchanged.
 
-    Parameters:
+    Args:
         folder: The library.
         paths: One file or folder, or several.
         replace: Replace articles of the same names. By default, such papers are not read.
@@ -125,7 +125,7 @@ def remove_articles(
 ) -> Change:
     """Remove articles from a library; its model stays unchanged.
 
-    Parameters:
+    Args:
         folder: The library.
         names: One article name, or several.
         resume: Continue an interrupted `remove_articles` with the same names.
@@ -168,9 +168,9 @@ def _check_names(library: OpenLibrary, wanted: list[str]) -> None:
     every = list(dict.fromkeys(name for name, _ in library.records.origins()))
     for name in wanted:
         if name not in every:
-            within = [other for other in every if name in other][:3]
-            near = within or difflib.get_close_matches(name, every, n=3, cutoff=0.5)
-            hint = f"did you mean {', '.join(near)}?" if near else "`eqemb show LIBRARY` lists them"
+            within = [other for other in every if name in other]
+            others = [] if within else every
+            hint = did_you_mean(name, others, "`eqemb show LIBRARY` lists them", first=within)
             raise UsageError(f"no article {name!r} in {library.folder}: {hint}")
     if not set(library.records.names()) - set(wanted):
         raise UsageError(

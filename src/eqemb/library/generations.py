@@ -12,7 +12,6 @@ the library. The first change after it was closed removes the old generation.
 """
 
 import contextlib
-import difflib
 import json
 import os
 import sqlite3
@@ -22,6 +21,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from eqemb.article import Article
+from eqemb.checks import did_you_mean
 from eqemb.errors import EqembError, UsageError
 from eqemb.library.database import RECORDS_FORMAT, Records, open_records
 from eqemb.storage.atomic import sync_folder, to_json, write_atomically
@@ -107,12 +107,11 @@ class OpenLibrary:
         found = self.records.article(name)
         if found is None:
             names = self.records.names()
-            near = [n for n in names if n.rsplit("/", 1)[-1] == name] or (
-                [n for n in names if name and f"/{name}" in f"/{n}"]
-                + difflib.get_close_matches(name, names, n=3, cutoff=0.5)
-            )
-            near = list(dict.fromkeys(near))[:3]
-            hint = f"did you mean {', '.join(near)}?" if near else "`eqemb show LIBRARY` lists them"
+            last = [n for n in names if n.rsplit("/", 1)[-1] == name]
+            within = [n for n in names if name and f"/{name}" in f"/{n}"]
+            others = [] if last else names
+            lists = "`eqemb show LIBRARY` lists them"
+            hint = did_you_mean(name, others, lists, first=last or within)
             raise UsageError(f"no article {name!r} in {self.folder}: {hint}")
         return found
 

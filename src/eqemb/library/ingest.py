@@ -65,7 +65,7 @@ def read_articles(
 ) -> Iterator[Article]:
     """Read papers one at a time, in this process.
 
-    Parameters:
+    Args:
         paths: Files and folders. An argument may also be a list of them.
         limits: Size limits of a paper.
         on_skip: Called for each source that is not an article. By default a warning is logged.

@@ -11,6 +11,7 @@ from typing import Any
 
 from eqemb.library.database import Records
 from eqemb.library.rows import PARTIAL
+from eqemb.sources.formats import supported_formats
 
 #: Sources without LaTeX, which do not count against coverage.
 NOT_LATEX = frozenset(
@@ -20,7 +21,6 @@ _EXAMPLES = 5
 _LOST_EXAMPLES = 100  # of lost displays
 _MOST_LISTED = 200  # papers in a list; `every_problem` yields all
 _PROBLEM_FIELDS = ("article", "file", "line", "detail")
-_SUPPORTED = ".tex, .gz, .tar, .tar.gz, .zip and unarXive .jsonl"
 #: What a skipped source is, by cause, for a message about a single file.
 _SKIP_PHRASES = {
     "empty": "empty",
@@ -158,7 +158,7 @@ def explain_no_articles(report: dict[str, Any]) -> str:
     """Explain why no article could be read, and what to do."""
     causes: dict[str, int] = report["skipped"]["causes"]
     if not causes:
-        return f"No papers found. Supported: {_SUPPORTED}."
+        return f"No papers found. Supported: {supported_formats()}."
     if sum(causes.values()) == 1:
         (cause,) = causes
         is_what = f"it is {_SKIP_PHRASES[cause]}" if cause in _SKIP_PHRASES else ""
@@ -168,7 +168,7 @@ def explain_no_articles(report: dict[str, Any]) -> str:
         found = f"Found {sum(causes.values()):,} files, but could not read any: {counts}"
     names = [source["source"] for source in report["skipped_sources"][:_EXAMPLES]]
     more = ", ..." if len(names) < sum(causes.values()) else ""
-    remedy = f"Supported: {_SUPPORTED}."
+    remedy = f"Supported: {supported_formats()}."
     if "pdf only" in causes:
         remedy = "To get the sources of PDFs, run `eqemb fetch --from-pdfs FOLDER -o PAPERS`."
     return f"{found} ({', '.join(names)}{more}). {remedy}"

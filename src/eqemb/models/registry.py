@@ -9,7 +9,6 @@ Classes are imported on first use, so that `eqemb --help` can list the models wi
     titled("pv-dm")             "PV-DM"
 """
 
-import difflib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -17,6 +16,7 @@ from importlib import import_module
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
+from eqemb.checks import did_you_mean
 from eqemb.errors import UsageError
 
 if TYPE_CHECKING:
@@ -84,8 +84,8 @@ OURS = tuple(e.name for e in _ENTRIES if e.has_equations and not e.is_baseline)
 def find(name: str) -> ModelEntry:
     """The entry of a model; an unknown name is refused with a similar one."""
     if name not in MODELS:
-        near = difflib.get_close_matches(name, MODELS, n=1)
-        hint = f"did you mean {near[0]}?" if near else f"choose one of {', '.join(MODELS)}"
+        choose = f"choose one of {', '.join(MODELS)}"
+        hint = did_you_mean(name, MODELS, choose, count=1, cutoff=0.6)
         raise UsageError(f"no model {name!r}: {hint}")
     return MODELS[name]
 

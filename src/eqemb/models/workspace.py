@@ -8,7 +8,6 @@ KEY is a hash of everything that decides the content (records, rules, settings),
 never out of date: other rules make another folder.
 """
 
-import difflib
 import json
 import math
 import re
@@ -24,7 +23,7 @@ from urllib.parse import quote, unquote
 import numpy as np
 
 from eqemb.article import interleave
-from eqemb.checks import check_choice, check_flag
+from eqemb.checks import check_choice, check_flag, did_you_mean
 from eqemb.corpus import split as splits
 from eqemb.corpus.corpus import CORPUS_VERSION, Corpus, EquationToken, TokenStream
 from eqemb.corpus.split import Split
@@ -78,8 +77,8 @@ def corpus(library: OpenLibrary, choice: CorpusChoice | None = None) -> Corpus:
     choice = choice or CorpusChoice()
     known = collections(library)
     if choice.collection not in known:
-        near = difflib.get_close_matches(choice.collection, known, n=1)
-        hint = f"did you mean {near[0]}?" if near else f"choose one of {', '.join(known)}"
+        choose = f"choose one of {', '.join(known)}"
+        hint = did_you_mean(choice.collection, known, choose, count=1, cutoff=0.6)
         raise UsageError(f"no collection {choice.collection!r} in {library.folder}: {hint}")
     path = library.folder / "corpus" / quote(choice.collection, safe=" ") / choice.key(library)
     if not path.exists():
@@ -310,9 +309,11 @@ def find_model(library: OpenLibrary, name: str) -> Path:
         near = [*filter(kept.fullmatch, known)]
         if len(near) == 1:
             return library.folder / "models" / near[0]
-        near = near or difflib.get_close_matches(name, known, n=1)
         have = ", ".join(known) or "none; train one with `eqemb train`"
-        hint = f"did you mean {' or '.join(near)}?" if near else f"it has {have}"
+        others = [] if near else known
+        hint = did_you_mean(
+            name, others, f"it has {have}", count=len(near) or 1, cutoff=0.6, first=near
+        )
         raise UsageError(f"no model {name!r} in {library.folder}: {hint}")
     return library.folder / "models" / name
 

@@ -7,7 +7,8 @@ To add a format, such as Org files:
 2. Add `"org": FormatReader(read_org, (".org",))` to `READERS`.
 
 Files with that suffix are then found in folders and containers, named, opened within the limits
-and read. No other module needs a change. LaTeX and unarXive have no suffixes here, since
+and read. Only the help of PATHS in `cli/options.py`, which loads no reader, names suffixes by
+hand; a test compares it with this registry. LaTeX and unarXive have no suffixes here, since
 `eqemb.sources` recognises them by their content.
 """
 

@@ -1,10 +1,10 @@
 """Names of equations (ARTICLE#4, ARTICLE(2.3) and ARTICLE:eq:loss) and of collections."""
 
-import difflib
 import re
 from pathlib import Path
 
 from eqemb.article import Equation
+from eqemb.checks import did_you_mean
 from eqemb.errors import UsageError
 from eqemb.library.database import Records
 from eqemb.search.query import has_math_sign
@@ -73,6 +73,5 @@ def check_collection(records: Records, folder: Path, name: str) -> None:
     """Refuse a collection that the library does not have; suggest similar names."""
     known = records.collection_names()
     if name not in known:
-        near = difflib.get_close_matches(name, known, n=3, cutoff=0.5)
-        hint = f"did you mean {', '.join(near)}?" if near else "`eqemb info` lists them"
+        hint = did_you_mean(name, known, "`eqemb info` lists them")
         raise UsageError(f"no collection {name!r} in {folder}: {hint}")

@@ -1,6 +1,5 @@
 """Nearest words of a word, and equations near a sum of words, equations and units."""
 
-import difflib
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -10,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eqemb.article import read_tokens
+from eqemb.checks import did_you_mean
 from eqemb.errors import UnknownKeyError, UsageError
 from eqemb.index.vector_index import normalise
 from eqemb.models.embeddings import Embeddings
@@ -69,12 +69,8 @@ def nearest_words(model: Embeddings | None, word: str, k: int = 10) -> Neighbour
     view = model.view("words")
     row = view.key_to_index.get(word.lower())
     if row is None:
-        near = difflib.get_close_matches(word.lower(), view.index_to_key, 3, 0.75)
-        hint = (
-            f"did you mean {', '.join(near)}?"
-            if near
-            else "rare and short words have none, try another"
-        )
+        rare = "rare and short words have none, try another"
+        hint = did_you_mean(word.lower(), view.index_to_key, rare, cutoff=0.75)
         raise UnknownKeyError(f"the model has no vector for {word!r}: {hint}")
     vectors = normalise(np.asarray(model.arrays["alpha_words"]))
     if "rho_words" in model.arrays:

@@ -132,18 +132,12 @@ class Hit:
         One thing differs: the API replaces inline styles in `mathml` by classes, because its pages
         forbid inline styles.
 
-        Parameters
-        ----------
-        words
-            Words to mark in the context; `Answer.to_json` gives those of the query.
-        reach
-            How many words of the context to give on each side of the equation; None for all.
-        renderer
-            How formulas are rendered.
+        Args:
+            words: Words to mark in the context; `Answer.to_json` gives those of the query.
+            reach: How many words of the context to give on each side of the equation; None for all.
+            renderer: How formulas are rendered.
 
-        Returns
-        -------
-        dict
+        Returns:
             `score`, `parts`, all keys of `equation_json`, `context` (a list of pieces, see
             `snippets`), `context_text` (formulas between dollars), `family` and `papers`.
 

@@ -19,3 +19,8 @@ def register_suffixes(form: str, suffixes: Iterable[str]) -> None:
 def format_of(path: str) -> str:
     """The format registered for a file's suffix, or ''."""
     return _FORMATS.get(posixpath.splitext(path)[1].lower(), "")
+
+
+def supported_formats() -> str:
+    """The suffixes of documents that can be read, for messages."""
+    return ", ".join((".tex, .gz, .tar, .tar.gz, .zip", *_FORMATS)) + " and unarXive .jsonl"

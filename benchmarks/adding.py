@@ -4,8 +4,8 @@
 
 PAPERS has a folder for each collection. A fifth of the papers, chosen by a hash of their names and
 --seed, is added to a library built from the others. It is compared with a library built from all
-papers in the same order, which has the same records and another model. Both libraries are kept in
-FOLDER and built only once.
+papers, which has the same records and another model. Both libraries are kept in FOLDER and built
+only once.
 
 *Likelihood*: words held out near equations of the added papers. The model of all papers held them
 out; the other model never saw these papers, so it computes their equation vectors from units, and
@@ -20,7 +20,6 @@ equation among the added papers are also shown separately.
 
 import argparse
 import hashlib
-import shutil
 import time
 from collections.abc import Iterable
 from pathlib import Path
@@ -56,24 +55,27 @@ def is_new(name: str, seed: int) -> bool:
     return hashlib.sha256(f"{seed} {name}".encode()).digest()[0] % 5 == 0
 
 
-def divide(papers: Path, folder: Path, seed: int) -> None:
-    """Copy the papers to FOLDER/old and FOLDER/new."""
+def divide(papers: Path, seed: int) -> tuple[list[Path], list[Path]]:
+    """Return the old papers and the new ones."""
+    old: list[Path] = []
+    new: list[Path] = []
     for path in sorted(papers.glob("*/*")):
-        name = path.relative_to(papers).as_posix()
-        place = folder / ("new" if is_new(name, seed) else "old") / name
-        place.parent.mkdir(parents=True, exist_ok=True)
-        (shutil.copytree if path.is_dir() else shutil.copyfile)(path, place)
+        (new if is_new(path.relative_to(papers).as_posix(), seed) else old).append(path)
+    return old, new
 
 
 def make(papers: Path, folder: Path, seed: int, settings: dict[str, Any]) -> None:
     """Build FOLDER/added and FOLDER/whole if they do not exist."""
-    if not (folder / "old").exists():
-        divide(papers, folder, seed)
-    old, new = folder / "old", folder / "new"
-    if read_state(folder / "added") is None:
+    old, new = divide(papers, seed)
+
+    def build(paths: list[Path], name: str) -> None:
         start = time.perf_counter()
-        Library.build(old, folder / "added", model=settings, resume=True).close()
-        print(f"built from the old papers in {time.perf_counter() - start:.0f} s", flush=True)
+        Library.build(paths, folder / name, model=settings, root=papers, resume=True).close()
+        which = "the old" if paths is old else "all"
+        print(f"built from {which} papers in {time.perf_counter() - start:.0f} s", flush=True)
+
+    if read_state(folder / "added") is None:
+        build(old, "added")
     with Library.open(folder / "added") as library:
         is_added = [step["step"] for step in library.steps] == ["build", "add"]
     if not is_added:
@@ -85,9 +87,7 @@ def make(papers: Path, folder: Path, seed: int, settings: dict[str, Any]) -> Non
             flush=True,
         )
     if read_state(folder / "whole") is None:
-        start = time.perf_counter()
-        Library.build([old, new], folder / "whole", model=settings, resume=True).close()
-        print(f"built from all papers in {time.perf_counter() - start:.0f} s", flush=True)
+        build([*old, *new], "whole")
 
 
 # ------------------------------------------------------------ likelihood
@@ -109,7 +109,7 @@ class Spoken:
         self.equations = folded.alpha
 
 
-def likelihood(added: Library, whole: Library) -> None:
+def likelihood(added: Library, whole: Library, new: frozenset[str]) -> None:
     """Print the scores of held-out words near equations of added papers."""
     if added.model is None or whole.model is None:
         print("no likelihood: there are too few papers to train a model")
@@ -118,7 +118,7 @@ def likelihood(added: Library, whole: Library) -> None:
     split = workspace.split(whole, ALL, corpus)
     if whole.model.config["split"] != split.sha256:
         raise SystemExit("the model of all papers was trained with another split")
-    new, article = new_names(added), corpus.equation_articles[split.occurrences]
+    article = corpus.equation_articles[split.occurrences]
     chosen = split.of(TEST) & np.array([name in new for name in corpus.articles])[article]
     parts = {"added": Spoken(added.model, corpus), "rebuilt": Spoken(whole.model, corpus)}
     around = contexts(corpus, split, 3)[chosen]
@@ -155,9 +155,9 @@ def likelihood(added: Library, whole: Library) -> None:
     )
 
 
-def new_names(library: Library) -> frozenset[str]:
+def new_names(library: Library, papers: Path, seed: int) -> frozenset[str]:
     """Return the articles of the added papers."""
-    found = {source.name for source in discover([library.folder.parent / "new"])}
+    found = {source.name for source in discover(divide(papers, seed)[1], root=papers)}
     return frozenset(found & set(library.records.names()))
 
 
@@ -183,11 +183,10 @@ def answers(library: Library, topic: judged_topics.Topic, by: str) -> list[str]:
         return []
 
 
-def judged(added: Library, whole: Library, ways: Iterable[str]) -> None:
+def judged(added: Library, whole: Library, new: frozenset[str], ways: Iterable[str]) -> None:
     """Print the nDCG@10 of both libraries on the judged topics."""
     topics = judged_topics.read_topics(TOPICS)
     grades = judged_topics.mean_grades(judged_topics.read_judgements(QRELS))
-    new = new_names(added)
     touched = {
         topic.id
         for topic in topics
@@ -235,10 +234,11 @@ def main() -> None:
         Library.open(given.output / "added") as added,
         Library.open(given.output / "whole") as whole,
     ):
-        if added.records.sha256() != whole.records.sha256():
+        if sorted(added.records.digests()) != sorted(whole.records.digests()):
             raise SystemExit("the two libraries have different records: this is a bug")
-        likelihood(added, whole)
-        judged(added, whole, given.by)
+        new = new_names(added, given.papers, given.seed)
+        likelihood(added, whole, new)
+        judged(added, whole, new, given.by)
 
 
 if __name__ == "__main__":

@@ -13,7 +13,7 @@ Each query runs once, after a few warm-up queries.
 bytecode compiled, alternating with `python -c "import numpy"`. *warm* is one process with an open
 library that returns ten complete hits. Milliseconds: median and 90th percentile of wall-clock time,
 and the median CPU time of all threads, which is less sensitive to other work on the machine.
-FAISS's flat index (extra `ann`) and our matrix product find the ten nearest of the same vectors in
+FAISS's flat index (faiss-cpu) and our matrix product find the ten nearest of the same vectors in
 the same process, with one thread and with all. All other warm figures use one thread, because
 waiting threads give meaningless figures if other work uses the second core.
 """
@@ -54,13 +54,13 @@ def questions(library: Library, count: int) -> dict[str, list[str]]:
     """Return queries by words, LaTeX and name, the same for the same library."""
     random = np.random.default_rng(0)
     wording = library.engine.text
-    telling = [w for w in wording.words if len(w) > 3 and w.isalpha() and w not in STOP_WORDS]
+    telling = [
+        word
+        for word, _, near in wording.vocabulary()
+        if near and len(word) > 3 and word.isalpha() and word not in STOP_WORDS
+    ]
     drawn = random.permutation(telling)[:6000].tolist()
-    sizes = {
-        word: wording.has_phrase((word,)).sum()
-        for word in drawn
-        if wording.stem_id(word) is not None
-    }
+    sizes = {word: wording.has_phrase((word,)).sum() for word in drawn}
     every = len(library.engine.types)
     common = [word for word, size in sizes.items() if size > every // 50]
     rare = [word for word, size in sizes.items() if 2 <= size <= every // 300]
@@ -71,13 +71,12 @@ def questions(library: Library, count: int) -> dict[str, list[str]]:
         if number % 10 == 9:
             drawn[0] = f"{drawn[0][:-2]}q{drawn[0][-2:]}"
         words.append(" ".join(drawn))
-    rows = list(
-        library.records.rows(
-            "SELECT name, ordinal, expanded FROM equations e JOIN sources s ON s.id = e.article"
-            " JOIN types t ON t.id = e.type WHERE length(t.units) >= 8"
-            " AND length(expanded) BETWEEN 12 AND 300 ORDER BY article, ordinal"
-        )
+    query = (
+        "SELECT name, ordinal, expanded FROM equations e JOIN sources s ON s.id = e.article"
+        " JOIN types t ON t.id = e.type WHERE length(t.units) >= 8"
+        " AND length(expanded) BETWEEN 12 AND 300 ORDER BY article, ordinal"
     )
+    rows = [row for part in library.records.parts for row in part.rows(query)]
     chosen = [rows[at] for at in random.choice(len(rows), 2 * count, replace=False).tolist()]
     return {
         "words": words,
@@ -184,12 +183,13 @@ def vectors(folder: Path, count: int) -> dict[str, Times]:
         meaning = library.engine.vectors
         if meaning is None:
             raise SystemExit(f"{folder} has no vectors")
-        table = meaning.contexts.matrix
+        index = meaning.contexts
+        table = np.concatenate(index.parts)
     random = np.random.default_rng(1)
     asked = [np.array(table[row]) for row in random.integers(0, len(table), count)]
 
     def product(vector: Any) -> Any:
-        return top_k(table @ vector, 10)
+        return top_k(index.dot(vector), 10)
 
     found = {"one product, ten best": clocked(product, asked)}
     try:

@@ -119,13 +119,13 @@ class QueryGenerator:
         known = set(model.keys["words"])
         self._words = [
             word
-            for word in wording.words
+            for word, _, _ in wording.vocabulary()
             if len(word) > 3 and word.isalpha() and word not in STOP_WORDS and word in known
         ]
         latex = library.records.expanded_latex()
         self._names = [
             name
-            for name, source in zip(library.engine.names(), latex, strict=True)
+            for name, source in zip(library.records.equation_names(), latex, strict=True)
             if layout(source).root is not None  # an image has no symbols
         ]
         self._articles = [name for name, count, _ in library.contents() if count]

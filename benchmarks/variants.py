@@ -130,13 +130,27 @@ class Tally:
         start = time.perf_counter()
         found = self._rank(self._search, query)
         self.seconds.append(time.perf_counter() - start)
-        families = self._search.structure.families
-        ten = list(dict.fromkeys(families[found].tolist()))[:10]
+        keys = self._search.segments.type_keys
         self.asked += 1
-        self.strict += kind in found[:10]
-        self.family += int(families[kind]) in ten
-        if int(families[kind]) not in ten:
+        self.strict += int(keys[kind]) in keys[found[:10]].tolist()
+        if self._has_family(found, kind):
+            self.family += 1
+        else:
             self.missed.append((kind, query))
+
+    def _has_family(self, found: list[int], kind: int) -> bool:
+        """Whether the family of a type is among the ten best families."""
+        members = self._search.structure.families.members
+        seen: set[int] = set()
+        chosen = 0
+        for other in found:
+            if other in seen:
+                continue
+            seen.update(members(other))
+            chosen += 1
+            if kind in seen or chosen == 10:
+                break
+        return kind in seen
 
     def line(self, name: str) -> str:
         """Format the figures, with the standard error of the share of families."""
@@ -156,6 +170,12 @@ def share(items: list[str], right: Callable[[str], bool]) -> str:
     return f"{count}/{len(items)}" + (f" = {count / len(items):.3f}" if items else "")
 
 
+def unit_counts(search: Search) -> dict[int, int]:
+    """Return the number of units of every type, each once where several segments have it."""
+    every = [len(blob) // 4 for part in search.segments for *_, blob in part.records.types()]
+    return {kind: every[kind] for kind in search.segments.distinct_types.tolist()}
+
+
 def main() -> None:
     """Draw equations, search for them and print the results."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
@@ -169,7 +189,7 @@ def main() -> None:
     search = library.engine
     structure = search.structure
     draw = random.Random(options.seed)
-    sizes = dict(library.records.rows("SELECT id, LENGTH(units) / 4 FROM types"))
+    sizes = unit_counts(search)
     enough = sorted(kind for kind, size in sizes.items() if size >= LEAST)
     print(
         f"{len(sizes)} types, {len(sizes) - len(enough)} with fewer than {LEAST} units not drawn;"
@@ -186,8 +206,8 @@ def main() -> None:
         for rank in (by_structure, by_all):
             tallies[f"{name}, {rank.__name__[3:]}"].ask(query, kind)
 
-    for kind in draw.sample(enough, min(options.n, len(enough))):
-        ask("renamed", renamed(structure.layout(kind), draw), kind)
+    for drawn in draw.sample(enough, min(options.n, len(enough))):
+        ask("renamed", renamed(structure.layout(drawn), draw), drawn)
     whole = 0
     waiting = iter(draw.sample(enough, len(enough)))
     while tallies["fragment, all"].asked < options.n and (kind := next(waiting, None)) is not None:
@@ -230,8 +250,7 @@ def by_name(library: Library, search: Search, draw: random.Random, count: int) -
 
     def is_first(latex: str) -> bool:
         hit = library.similar(latex, 1)[0]
-        kind = library.records.type_of(layout(latex).canonical())
-        return bool(int(search.types[search.row(hit.equation)]) == kind)
+        return search.row(hit.equation) in search.same_equations(layout(latex))
 
     print("name  ", share(drawn, lambda name: resolves(name, name)))
     print(

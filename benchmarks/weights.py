@@ -15,6 +15,7 @@ halves are never used.
 
 import argparse
 from collections.abc import Callable
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -84,9 +85,10 @@ class Fields:
     def __init__(self, library: Library, corpus: Corpus) -> None:
         self._stems: dict[str, int] = {}
         row = {name: at for at, name in enumerate(corpus.equation_names)}
-        names = iter(library.engine.names())
+        names = iter(library.engine.rows())
         parts: dict[str, list[Any]] = {name: [] for name in ("around", *text.FIELDS)}
-        for title, prose, equations in text.articles_with_equations(library.records):
+        parts_of = map(text.articles_with_equations, library.records.parts)
+        for title, prose, equations in chain.from_iterable(parts_of):
             words, marks = read_tokens(prose)
             places = np.array(marks, np.int64)
             rows, owners, weights = (
@@ -154,7 +156,7 @@ class Development:
             "label": [i for i in tasks.labels(library, self.corpus) if i.is_development],
             "references": [i for i in tasks.references(library, self.corpus) if i.is_development],
         }
-        place = {name: at for at, name in enumerate(self.search.names())}
+        place = self.search.rows()
         self.rows = np.array([place[name] for name in self.corpus.equation_names])
 
     def topics(self, kind: str) -> list[judged_topics.Topic]:
@@ -175,7 +177,7 @@ def choose_words(library: Library, data: Development, start: Settings) -> None:
     fields, meaning = Fields(library, data.corpus), data.search.vectors
     if meaning is None:
         raise SystemExit("this library has no model: rebuild it with one")
-    contexts = meaning.contexts.matrix[data.rows]
+    contexts = meaning.contexts.rows(data.rows.tolist())
     vectors: dict[tuple[str, ...], Any] = {}
 
     def cosines(query: Query) -> Any:

@@ -5,8 +5,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from eqemb.facade.build import ignore_progress, index_vectors
 from eqemb.facade.library import Library
-from eqemb.index.build import build_index
 from eqemb.models.embeddings import Embeddings
 
 PAPERS = {
@@ -40,12 +40,16 @@ def make_library(folder: Path, *, model: bool = True) -> Library:
         (folder / "papers" / f"{name}.tex").write_text(document)
     library = Library.read([folder / "papers"], folder / "library", jobs=1, index=True)
     if model:
-        made = make_model(library)
-        made.save(library.generation / "model")
-        build_index(library.records, library.generation / "index", made)
-        library.close()
+        set_model(library, make_model(library))
         return Library.open(folder / "library")
     return library
+
+
+def set_model(library: Library, model: Embeddings) -> None:
+    """Make a model that of the current generation, and close the library."""
+    model.save(library.generation / "model")
+    library.close()
+    index_vectors(library.generation, ignore_progress)
 
 
 def make_model(library: Library) -> Embeddings:
@@ -54,12 +58,10 @@ def make_model(library: Library) -> Embeddings:
     axes = [np.eye(3, dtype=np.float32)[at] for at, topic in enumerate(TOPICS) for _ in topic]
     forms, units, alpha_units = [], dict[str, int](), list[NDArray[np.float32]]()
     bags: list[list[int]] = []
-    names = [unit for (unit,) in library.records.rows("SELECT unit FROM units ORDER BY id")]
-    for number, canonical, blob in library.records.rows(
-        "SELECT id, canonical, units FROM types ORDER BY id"
-    ):
-        listed = library.records.rows("SELECT article FROM equations WHERE type = ?", number)
-        homes = {library.records.names()[key] for (key,) in listed}
+    (records,) = library.records.parts
+    names = list(records.unit_names())
+    for number, canonical, blob in records.types():
+        homes = {name.partition("#")[0] for name in records.equation_names(number)}
         if homes == {"again"}:
             continue
         axis = np.eye(3, dtype=np.float32)[1 if homes & {"harmonic", "again"} else 0]

@@ -16,7 +16,7 @@ from typing import Any
 
 from eqemb.facade import build
 from eqemb.facade.library import Library
-from eqemb.library import executor, generations, ingest
+from eqemb.library import executor, generations, ingest, segments
 from eqemb.library.database import Records
 from synthetic import InlineExecutor
 
@@ -25,19 +25,25 @@ DIED = 77
 STEPS: dict[str, tuple[Any, str, int]] = {
     "note the settings": (Path, "replace", 1),
     "commit the last records": (Records, "commit", 1),
-    "set the clusters": (Records, "set_clusters", 1),
     "digest": (Records, "sha256", 1),
     "finish the records": (Records, "finish", 1),
-    "make the report": (ingest, "make_report", 1),
+    "write the sketches": (segments, "write_sketches", 1),
+    "write the summary": (Path, "replace", 2),
+    "move the segment": (Path, "rename", 1),
+    "list the segment": (Path, "replace", 3),
+    "find near-duplicates": (build, "update_near_pairs", 1),
+    "write the manifest": (Path, "replace", 4),
+    "make the report": (ingest, "merge_summaries", 1),
     "render the report": (ingest, "render_report", 1),
-    "write report.json": (Path, "replace", 2),
-    "write report.html": (Path, "replace", 3),
-    "write run.json": (Path, "replace", 4),
+    "write report.json": (Path, "replace", 5),
+    "write report.html": (Path, "replace", 6),
+    "write run.json": (Path, "replace", 7),
     "switch": (build, "switch", 1),
-    "switch library.json": (Path, "replace", 5),
-    "copy report.json": (Path, "replace", 6),
-    "copy report.html": (Path, "replace", 7),
+    "switch library.json": (Path, "replace", 8),
+    "copy report.json": (Path, "replace", 9),
+    "copy report.html": (Path, "replace", 10),
     "remove the old": (generations, "remove_unheld", 1),
+    "remove old segments": (generations, "_remove_others", 1),
 }
 
 
@@ -90,7 +96,8 @@ def die(papers: Path, folder: Path, step: str) -> dict[str, Any]:
         for path in folder.rglob("*")
         if path.name.startswith((".library.json.", ".report.", ".run.", ".settings."))
     ]
-    found["generations"] = len(list((folder / "generations").iterdir()))
+    for kind in ("generations", "segments"):
+        found[kind] = len(list((folder / kind).iterdir()))
     return found
 
 

@@ -2,10 +2,10 @@
 
     python kills.py FOLDER CHANGE COUNT SEED
 
-CHANGE is build, add or remove. Prints one JSON object. `old` and `new` are the library before the
-change and after an undisturbed one. `kills` has a row for each killed change: whether it was still
-running, the library found after the kill, the library after resuming, and the files left in it.
-Libraries are identified by a digest of records, model and index. test_kills.py checks the rows.
+CHANGE is build, add, remove or compact. Prints one JSON object. `old` and `new` are the library
+before the change and after an undisturbed one. `kills` has a row for each killed change: whether it
+was still running, the library found after the kill, the library after resuming, and the files left
+in it. Libraries are identified by a digest of records, model and index. test_kills.py checks them.
 """
 
 import hashlib
@@ -24,6 +24,7 @@ from crashes import in_child
 from eqemb.facade import build, model, update
 from eqemb.facade.library import Library
 from eqemb.library import executor, ingest
+from eqemb.library.segments import segment_folder
 from synthetic import InlineExecutor, topical
 
 SMALL = {"dim": 8, "iterations": 3, "batch": 256}
@@ -35,8 +36,13 @@ def digest(folder: Path) -> str:
         total = hashlib.sha256(library.records.sha256().encode())
         total.update(library.report["sha256"].encode())
         total.update(library.model.sha256.encode() if library.model else b"none")
-        for path in sorted((library.generation / "index").rglob("*")):
-            total.update(path.name.encode() + (path.read_bytes() if path.is_file() else b""))
+        vectors = library.home / "vectors" / library.manifest.vectors
+        listed = [segment_folder(library.home, part.name) for part in library.manifest.segments]
+        listed += [vectors / part.name for part in library.manifest.segments]
+        for place in listed:
+            for path in [*sorted(place.rglob("*")), *sorted(vectors.glob("*.npy"))]:
+                same = path.is_file() and path.name != "records.sqlite"  # it has times
+                total.update(path.name.encode() + (path.read_bytes() if same else b""))
     return total.hexdigest()[:16]
 
 
@@ -46,10 +52,13 @@ def changes(folder: Path) -> dict[str, Callable[[Path], object]]:
         "build": lambda at: build.build_library(
             [folder / "one", folder / "two"], at, model=SMALL, jobs=1, resume=True
         ),
-        "add": lambda at: update.add_papers(at, folder / "two", jobs=1, resume=True),
+        "add": lambda at: update.add_papers(
+            at, folder / "two", root=folder / "two", jobs=1, resume=True
+        ),
         "remove": lambda at: update.remove_articles(
             at, ["set1/paper001", "set2/paper002"], resume=True
         ),
+        "compact": lambda at: update.compact_library(at, resume=True),
     }
 
 
@@ -78,6 +87,8 @@ def main() -> None:
     topical(folder / "two", 4, first=8)
     change, old, at = changes(folder)[name], folder / "old", folder / "library"
     build.build_library(folder / "one", old, model=SMALL, jobs=1)
+    if name == "compact":
+        changes(folder)["add"](old)
     seconds = []
     for _ in range(2):  # the first one compiles
         shutil.rmtree(at, ignore_errors=True)

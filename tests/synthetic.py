@@ -6,7 +6,7 @@ import random
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -109,6 +109,21 @@ def equation(
     for field, value in fields.items():
         setattr(made, field, value)
     return made
+
+
+class KnownArticles:
+    """A library that has articles with these names and origins."""
+
+    def __init__(self, articles: Iterable[tuple[str, str]]) -> None:
+        self._articles = list(articles)
+
+    def has_article(self, name: str) -> bool:
+        """Whether there is an article with this name."""
+        return name in dict(self._articles)
+
+    def articles_from(self, origin: str) -> list[str]:
+        """The names of the articles with an origin, in order."""
+        return [name for name, found in self._articles if found == origin]
 
 
 class InlineExecutor:

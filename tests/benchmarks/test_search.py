@@ -36,7 +36,7 @@ def test_tuning_uses_the_scores_of_the_index(library: Library) -> None:
     fields = weights.Fields(library, corpus)
     scores = fields.scorer({**wording.FIELDS, "k1": wording.BM25_K1})
     asked = library.engine.text
-    place = {name: at for at, name in enumerate(library.engine.names())}
+    place = library.engine.rows()
     rows = [place[name] for name in corpus.equation_names]
     for words in ("cosine similarity", "precision", "harmonic mean of precision"):
         expected = asked.score_terms(asked.terms(words.split()))

@@ -44,7 +44,7 @@ def library(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("cli")
     corpus(folder / "papers", 30)
     section = rf"\section{{Method}} {BODY} \[ y = \alpha \] \input{{missing}}"
-    papers(folder / "papers" / "own", article=section, other=BODY)
+    papers(folder / "papers" / "own", first=section, other=BODY)
     with pytest.MonkeyPatch.context() as patch:
         read_inline(patch)
         Library.read([folder / "papers"], folder / "lib").close()
@@ -87,6 +87,23 @@ def test_read_prints_one_object(run: Run, tmp_path: Path) -> None:
     assert isinstance(found["seconds"], float)
 
 
+def test_root_names_the_papers(run: Run, tmp_path: Path) -> None:
+    """With `--root`, or by the given folder; a path outside the root is refused."""
+    papers(tmp_path / "papers" / "nlp", a=BODY)
+    papers(tmp_path / "new", b=BODY)
+    given = ("read", tmp_path / "papers" / "nlp", "-o", tmp_path / "lib", "--root")
+    assert run(*given, tmp_path / "papers").code == 0
+    assert run("show", tmp_path / "lib").out.startswith("nlp/a  (1 equation)")
+    refused = run(*given, tmp_path / "new")
+    assert refused.code == 2
+    assert_one_sentence(refused)
+    assert "outside the root" in refused.err
+    assert run("add", tmp_path / "lib", tmp_path / "new").code == 2
+    assert run("add", tmp_path / "lib", tmp_path / "new", "--root", tmp_path / "new").code == 0
+    shown = run("show", tmp_path / "lib", "--json").out
+    assert [one["article"] for one in json.loads(shown)["articles"]] == ["nlp/a", "b"]
+
+
 def test_read_counts_unknown_numbering_only_if_there_is_any(run: Run, tmp_path: Path) -> None:
     """Only unarXive has it."""
     done = run("read", unarxive(tmp_path / "in"), "-o", tmp_path / "lib", "--json")
@@ -100,16 +117,16 @@ def test_read_counts_unknown_numbering_only_if_there_is_any(run: Run, tmp_path: 
 
 def test_show_prints_one_object(run: Run, library: Path) -> None:
     """An article with its equations, exactly these keys."""
-    done = run("show", library, "own/article", "--json")
+    done = run("show", library, "own/first", "--json")
     found = json.loads(done.out)
     assert (done.code, done.out.count("\n")) == (0, 1)
     assert list(found) == ["article", "title", "equations"]
-    assert (found["article"], found["title"]) == ("own/article", "On article")
+    assert (found["article"], found["title"]) == ("own/first", "On first")
     assert [list(equation) for equation in found["equations"]] == [EQUATION_KEYS] * 2
     first, second = found["equations"]
-    assert (first["id"], first["number"], first["label"]) == ("own/article#1", "1", "eq:a")
+    assert (first["id"], first["number"], first["label"]) == ("own/first#1", "1", "eq:a")
     assert (first["numbered"], second["numbered"], second["number"]) == (True, False, None)
-    assert (first["section"], first["file"], first["line"]) == ("Method", "article.tex", 5)
+    assert (first["section"], first["file"], first["line"]) == ("Method", "first.tex", 5)
     assert isinstance(first["context"], str)
     assert "Some words." in first["context"]
     assert len(first["references"]) == 1
@@ -123,7 +140,7 @@ def test_show_prints_texts_as_printed(run: Run, tmp_path: Path) -> None:
     )
     papers(tmp_path / "papers", a=body)
     run("read", tmp_path / "papers", "-o", tmp_path / "lib")
-    (found,) = json.loads(run("show", tmp_path / "lib", "papers", "--json").out)["equations"]
+    (found,) = json.loads(run("show", tmp_path / "lib", "a", "--json").out)["equations"]
     assert found["section"] == "Costs of x₁ in $"
     assert found["context"] == "It costs $5. [equation]See Eq. (1) on $x_1$."
     assert found["references"] == ["[equation] See Eq. (1) on $x_1$."]
@@ -132,9 +149,11 @@ def test_show_prints_texts_as_printed(run: Run, tmp_path: Path) -> None:
 def test_info_prints_one_object(run: Run, library: Path) -> None:
     """The counts of the report."""
     found = json.loads(run("info", library, "--json").out)
-    assert (found.pop("models"), found.pop("model")) == ({}, None)
+    assert (found.pop("models"), found.pop("model"), found.pop("map")) == ({}, None, None)
     assert [step["step"] for step in found.pop("steps")] == ["read"]
     with Library.open(library) as opened:
+        assert found.pop("root") == opened.manifest.root
+        assert (found.pop("segments"), found.pop("removed")) == (1, 0)
         assert found.items() <= opened.report.items()
     assert {"articles", "skipped", "equations", "words", "collections", "sha256"} <= set(found)
 
@@ -149,7 +168,7 @@ def test_demo_prints_one_object_per_line(run: Run) -> None:
 
 def test_json_needs_no_unicode(library: Path) -> None:
     """It is the same JSON if stdout takes only ASCII."""
-    arguments = ("show", library, "own/article", "--json")
+    arguments = ("show", library, "own/first", "--json")
     plain = eqemb(*arguments, environment={"PYTHONIOENCODING": "ascii"})
     assert plain.stdout.isascii()
     assert json.loads(plain.stdout) == json.loads(eqemb(*arguments).stdout)
@@ -185,7 +204,7 @@ def test_the_summary_is_consistent(run: Run, tmp_path: Path) -> None:
 def test_info_lists_every_problem(run: Run, library: Path) -> None:
     """One per line: cause, paper, place and detail, separated by tabs."""
     done = run("info", library, "--problems")
-    assert "missing input\town/article\tarticle.tex:5\tmissing" in done.out.splitlines()
+    assert "missing input\town/first\tfirst.tex:5\tmissing" in done.out.splitlines()
     found = json.loads(run("info", library, "--problems", "--json").out)["problems"]
     assert len(found) == len(done.out.splitlines())
     assert {"cause", "article", "file", "line", "detail"} == set(found[0])
@@ -204,15 +223,15 @@ def test_stdout_and_stderr_keep_their_order(tmp_path: Path) -> None:
 
 def test_show_prints_the_text_with_its_equations(run: Run, library: Path) -> None:
     """Each in its place, with number, file and label; missing inputs on stderr."""
-    done = run("show", library, "own/article")
+    done = run("show", library, "own/first")
     assert done.code == 0
     title, name, *rest = done.out.splitlines()
-    assert (title, name.split(" · ")[0]) == ("On article", "own/article")
+    assert (title, name.split(" · ")[0]) == ("On first", "own/first")
     shown = "\n".join(rest)
     assert shown.index("Some words.") < shown.index("(1)") < shown.index("By ")
-    assert "x = 1\n             article.tex:5  eq:a" in shown
+    assert "x = 1\n             first.tex:5  eq:a" in shown
     assert "#2       y = \\alpha" in shown
-    assert done.err == "missing input: article.tex:5 missing\n"
+    assert done.err == "missing input: first.tex:5 missing\n"
 
 
 def test_show_prints_references_and_dollar_signs_as_the_paper_does(
@@ -352,9 +371,9 @@ def test_closed_streams_are_no_error(library: Path, closed: str) -> None:
 
 def test_text_needs_no_unicode(library: Path) -> None:
     """If stdout takes only ASCII, other characters are escaped."""
-    done = eqemb("show", library, "own/article", environment={"PYTHONIOENCODING": "ascii"})
+    done = eqemb("show", library, "own/first", environment={"PYTHONIOENCODING": "ascii"})
     assert done.returncode == 0
-    assert "own/article \\xb7 own/article.tex" in done.stdout
+    assert "own/first \\xb7 own/first.tex" in done.stdout
 
 
 # -- exit codes
@@ -382,14 +401,14 @@ def test_strict_is_a_threshold_for_displays(
 ) -> None:
     """Lost displays count."""
     papers(tmp_path / "papers", a=BODY, b=BODY)
-    make_report = ingest.make_report  # type: ignore[attr-defined]
+    merge_summaries = ingest.merge_summaries  # type: ignore[attr-defined]
 
     def lossy(*arguments: Any) -> dict[str, Any]:
-        report: dict[str, Any] = make_report(*arguments)
+        report: dict[str, Any] = merge_summaries(*arguments)
         report["coverage"]["displays"] = 0.9799
         return report
 
-    monkeypatch.setattr(ingest, "make_report", lossy)
+    monkeypatch.setattr(ingest, "merge_summaries", lossy)
     done = run("read", tmp_path / "papers", "-o", tmp_path / "lib", "--strict", "0.98")
     assert done.code == 3
     assert done.err.splitlines()[-1] == (
@@ -515,12 +534,16 @@ def test_wrong_arguments_are_usage_errors(run: Run, arguments: str) -> None:
 
 
 def test_a_misspelt_article_gets_suggestions(run: Run, library: Path) -> None:
-    """Also if the folder is left out."""
-    done = run("show", library, "article")
+    """One sentence, and exit code 2."""
+    done = run("show", library, "own/frist")
     assert (done.code, done.out) == (2, "")
     assert_one_sentence(done)
-    assert "did you mean own/article?" in done.err
-    assert "did you mean own/article" in run("show", library, "own/artikel").err
+    assert "did you mean own/first" in done.err
+
+
+def test_an_article_is_found_without_its_folder(run: Run, library: Path) -> None:
+    """Where only one article ends like that."""
+    assert run("show", library, "first") == run("show", library, "own/first")
 
 
 @pytest.mark.skipif(not Path("/proc/self").exists(), reason="no /proc here")
@@ -580,7 +603,7 @@ def test_damaged_records_are_one_line(run: Run, tmp_path: Path) -> None:
     """Wherever the damage shows."""
     corpus(tmp_path / "papers", 60)
     run("read", tmp_path / "papers", "-o", tmp_path / "lib", "--json")
-    path = tmp_path / "lib/generations/1/records.sqlite"
+    (path,) = tmp_path.glob("lib/segments/*/records.sqlite")
     data = path.read_bytes()
     codes = []
     for kept in range(0, len(data), len(data) // 12):
@@ -605,7 +628,7 @@ def test_resume_continues(tmp_path: Path, run: Run, monkeypatch: pytest.MonkeyPa
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr(build, "mark_near_duplicates", interrupt)
+        patch.setattr(build, "update_near_pairs", interrupt)
         assert run(*arguments) == (
             *(130, "", "eqemb: interrupted; finished papers are kept, continue with --resume\n"),
         )
@@ -641,7 +664,7 @@ def test_add_and_remove(run: Run, tmp_path: Path) -> None:
     )
     assert "2 already in the library (--replace reads them again): a, b" in done.err
     done = run("remove", tmp_path / "lib", "a", "--json")
-    assert (done.code, json.loads(done.out)) == (0, {"articles": 1})
+    assert (done.code, json.loads(done.out)) == (0, {"articles": 1, "names": ["a"]})
     done = run("remove", tmp_path / "lib", "a")
     assert done.code == 2
     assert_one_sentence(done)
@@ -714,7 +737,7 @@ def test_equations_are_exported(run: Run, library: Path, tmp_path: Path) -> None
     found = json.loads(done.out)
     lines = (tmp_path / "out.jsonl").read_text("utf-8").splitlines()
     assert (done.code, found["rows"], found["without_vector"]) == (0, len(lines), 0)
-    assert "own/article#1" in {json.loads(line)["name"] for line in lines}
+    assert "own/first#1" in {json.loads(line)["name"] for line in lines}
     done = run("export", library, "-o", tmp_path / "out.txt")
     assert done.code == 2
     assert_one_sentence(done)
@@ -723,17 +746,17 @@ def test_equations_are_exported(run: Run, library: Path, tmp_path: Path) -> None
 def test_info_prints_the_history(run: Run, tmp_path: Path) -> None:
     """What was built, added and removed, and which models are older."""
     papers(tmp_path / "papers", a=BODY, b=BODY)
-    papers(tmp_path / "more", c=BODY, d=BODY)
     run("build", tmp_path / "papers", "-o", tmp_path / "lib")
     settings = ("--model", "words", "--dim", "2", "--iterations", "1", "--min-count", "1")
     assert run("train", tmp_path / "lib", *settings, "--top", "0", "--no-split").code == 0
     assert "older than" not in run("info", tmp_path / "lib").out
-    run("add", tmp_path / "lib", tmp_path / "more")
+    papers(tmp_path / "papers" / "more", c=BODY, d=BODY)
+    run("add", tmp_path / "lib", tmp_path / "papers" / "more")
     run("remove", tmp_path / "lib", "a")
     done = run("info", tmp_path / "lib")
     assert done.code == 0
     assert f"history  build {tmp_path / 'papers'}\n" in done.out
-    assert f"history  add {tmp_path / 'more'}\nhistory  remove a\n" in done.out
+    assert f"history  add {tmp_path / 'papers' / 'more'}\nhistory  remove a\n" in done.out
     assert "model    none: " in done.out
     assert re.search(r"^trained  words: words, .*; older than the library$", done.out, re.MULTILINE)
     found = json.loads(run("info", tmp_path / "lib", "--json").out)

@@ -90,12 +90,11 @@ def workdir(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
         target.parent.mkdir(parents=True, exist_ok=True)
         (shutil.copytree if (DEMO / article).is_dir() else shutil.copy)(DEMO / article, target)
     (folder / "papers/nlp/transformer").rename(folder / "papers/nlp/1803.09123")
-    (folder / "papers/nlp/lstm.tex").rename(folder / "papers/ARTICLE.tex")
-    for name in ("new-papers", "more-papers"):
-        (folder / name).mkdir()
-        (folder / name / "new.tex").write_text(NEW_PAPER, "utf-8")
+    (folder / "papers/ARTICLE").mkdir()  # a file `article.tex` is named after its folder
+    (folder / "papers/nlp/lstm.tex").rename(folder / "papers/ARTICLE/main.tex")
+    (folder / "new.tex").write_text(NEW_PAPER, "utf-8")
     with tarfile.open(folder / "more.tar.gz", "w:gz") as file:
-        file.add(folder / "new-papers", "more")
+        file.add(folder / "new.tex", "more/new.tex")
     for name in ("nlp", "ir", "ai", "ml"):
         (folder / name).symlink_to(folder / "papers" / name)
     with pytest.MonkeyPatch.context() as patch:
@@ -106,6 +105,7 @@ def workdir(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
         patch.setattr(model, "chance", lambda _: -1e9)
         quick_build(folder / "papers", folder / "library")
         shutil.copytree(folder / "library", folder / "larger")
+        (folder / "new.tex").rename(folder / "papers" / "new.tex")
         yield folder
 
 
@@ -314,11 +314,12 @@ def test_records_are_described() -> None:
 
 
 def test_files_of_an_index_are_described(workdir: Path) -> None:
-    """The page names every file of an index and of a model, or a pattern for it."""
+    """The page names every file of a library and of a model, or a pattern for it."""
     page = PAGES["docs/reference/formats.md"]
-    patterns = re.findall(r"`([\w.*]+)`", page) + re.findall(r"^ +([\w.]+) ", page, re.MULTILINE)
-    with eqemb.Library.open(workdir / "library") as library:
-        files = [path for path in library.generation.rglob("*") if path.is_file()]
+    patterns = re.findall(r"`(?:SEGMENT/)?([\w.*]+)`", page)
+    patterns += re.findall(r"^ +([\w.]+) ", page, re.MULTILINE)
+    parts = [workdir / "library" / part for part in ("generations", "segments", "vectors")]
+    files = [path for part in parts for path in part.rglob("*") if path.is_file()]
     undescribed = [
         path.name
         for path in files

@@ -41,8 +41,9 @@ QUERIES = Queries(
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Build a library of eight demo articles and a hostile one."""
     made = tmp_path_factory.mktemp("qualitative")
-    (made / "hostile.tex").write_text(HOSTILE, encoding="utf-8")
-    Library.read([copy_articles(made / "papers"), made / "hostile.tex"], made / "lib").close()
+    papers = copy_articles(made / "papers")
+    (papers / "hostile.tex").write_text(HOSTILE, encoding="utf-8")
+    Library.read([papers], made / "lib").close()
     return made
 
 

@@ -46,18 +46,20 @@ def learned(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def content(folder: Path) -> dict[str, Any]:
     """Return everything of a library that must not depend on how it was made."""
     with Library.open(folder) as library:
-        files = (path for path in (library.generation / "index").rglob("*") if path.is_file())
-        index = {path.name: path.read_bytes() for path in files}
-        model = library.model.sha256 if library.model else None
-        records = library.records
-        types = list(records.rows("SELECT * FROM types ORDER BY id"))
-        units = list(records.rows("SELECT * FROM units ORDER BY id"))
-        equations = list(records.rows("SELECT * FROM equations ORDER BY article, ordinal"))
-        sha256 = records.sha256()
-    return {
-        "sha256": sha256, "types": types, "units": units, "equations": equations,
-        "index": index, "model": model,
-    }  # fmt: skip
+        names = library.records.equation_names()
+        titles = library.records.titles()
+        answers = [library.search(title, 5).to_json() for title in titles[:3] if title]
+        answers += [library.similar(name, 5).to_json() for name in names[::7]]
+        answers += [library.describe(name, 5).to_json() for name in names[::9]]
+        changing = {"version", "limits", "model"}
+        return {
+            "sha256": library.records.sha256(),
+            "latex": library.records.equation_latex(),
+            "near": library.records.groups,
+            "answers": answers,
+            "model": library.model.sha256 if library.model else None,
+            "report": {key: value for key, value in library.report.items() if key not in changing},
+        }
 
 
 class Interrupt:
@@ -98,9 +100,9 @@ def test_library_is_built_with_its_own_model(learned: Path) -> None:
         assert about["words"] == len(library.model.keys["words"])
         assert about["lacks"]["words"] == about["lacks"]["units"] == 0
         assert sorted(path.name for path in library.generation.iterdir()) == [
-            *("index", "model", "records.sqlite", "report.html", "report.json", "run.json"),
-            "settings.json",
+            *("manifest.json", "model", "report.html", "report.json", "run.json", "settings.json"),
         ]
+        assert [part.documents for part in library.manifest.segments] == [12]
         assert [step["step"] for step in library.steps] == ["build"]
 
 
@@ -134,7 +136,7 @@ def test_build_is_a_public_method(tmp_path: Path) -> None:
     """`eqemb.Library.build` takes one path or several."""
     folder = papers(tmp_path / "papers", a=BODY)
     with package.Library.build(str(folder), tmp_path / "lib", model=False) as library:
-        assert library.records.names() == ["papers"]
+        assert library.records.names() == ["a"]
         assert "model" not in library.report
         assert len(library.search("words")) == 1
 
@@ -220,14 +222,17 @@ def test_completed_replacement_is_not_recorded_twice(tmp_path: Path) -> None:
     papers(tmp_path / "one", a=BODY, b=BODY)
     folder = built(tmp_path / "one", at=tmp_path / "lib")
     papers(tmp_path / "two", a=r"New. \[ y = 2 \]", c=BODY)
-    add_papers(folder, tmp_path / "two", replace=True)
+    add_papers(folder, tmp_path / "two", root=tmp_path / "two", replace=True)
     after = content(folder)
-    change = add_papers(folder, tmp_path / "two", replace=True, resume=True)
+    change = add_papers(folder, tmp_path / "two", root=tmp_path / "two", replace=True, resume=True)
     assert change == Change(finished=True)
     assert content(folder) == after
     with Library.open(folder) as library:
         assert [step["step"] for step in library.steps] == ["build", "add"]
-    assert add_papers(folder, tmp_path / "two", replace=True).replaced == ["a", "c"]
+    assert add_papers(folder, tmp_path / "two", root=tmp_path / "two", replace=True).replaced == [
+        "a",
+        "c",
+    ]
 
 
 def test_resume_with_another_model_is_refused(learned: Path, tmp_path: Path) -> None:
@@ -313,16 +318,16 @@ def grown(tmp_path: Path) -> tuple[Path, Path]:
     return tmp_path / "all", tmp_path / "new"
 
 
-def built(*sources: Path, at: Path) -> Path:
+def built(*sources: Path, at: Path, root: Path | None = None) -> Path:
     """Build a library without a model."""
-    Library.build(sources, at, model=False).close()
+    Library.build(sources, at, root=root, model=False).close()
     return at
 
 
 def test_adding_equals_building_all(grown: tuple[Path, Path], tmp_path: Path) -> None:
-    """Records, types, units and index are identical, with skipped sources."""
+    """Records, answers and report are identical, with skipped sources."""
     old, new = grown
-    folder = built(old, at=tmp_path / "lib")
+    folder = built(old, at=tmp_path / "lib", root=tmp_path)
     change = add_papers(folder, new)
     whole = content(built(old, new, at=tmp_path / "whole"))
     assert content(folder) == whole
@@ -338,9 +343,9 @@ def test_adding_equals_building_all(grown: tuple[Path, Path], tmp_path: Path) ->
 def test_removing_added_papers_restores_the_library(
     grown: tuple[Path, Path], tmp_path: Path
 ) -> None:
-    """Ids, types and units are numbered again."""
+    """Nothing of them is left in answers."""
     old, new = grown
-    before = content(built(old, at=tmp_path / "before"))
+    before = content(built(old, at=tmp_path / "before", root=tmp_path))
     folder = built(old, new, at=tmp_path / "lib")
     with Library.open(folder) as library, Library.open(tmp_path / "before") as other:
         query = "SELECT name FROM sources"
@@ -357,7 +362,7 @@ def test_near_duplicates_are_found_again(tmp_path: Path) -> None:
     papers(tmp_path / "one", a=long, z=BODY)
     papers(tmp_path / "two", b=long)
     folder = built(tmp_path / "one", at=tmp_path / "lib")
-    add_papers(folder, tmp_path / "two" / "b.tex")
+    add_papers(folder, tmp_path / "two" / "b.tex", root=tmp_path / "two")
     with Library.open(folder) as library:
         assert library.report["clusters"] == [["a", "b"]]
     remove_articles(folder, ["a"])
@@ -397,7 +402,7 @@ def test_new_version_replaces_the_old(tmp_path: Path) -> None:
     folder = built(tmp_path / "one", at=tmp_path / "lib")
     papers(tmp_path / "two", a=r"New. \[ y = 2 \]", d=BODY)
     (tmp_path / "two" / "c.tex").write_text("", "utf-8")
-    change = add_papers(folder, tmp_path / "two", replace=True)
+    change = add_papers(folder, tmp_path / "two", root=tmp_path / "two", replace=True)
     assert (change.articles, change.replaced, change.kept) == (2, ["a"], ["c"])
     with Library.open(folder) as library:
         assert library.records.names() == ["b", "c", "a", "d"]
@@ -430,7 +435,8 @@ def test_model_stays_and_unknown_words_are_counted(learned: Path, tmp_path: Path
     strange = "strangeness " * 3
     body = rf"{' '.join(known)} {strange} \begin{{equation}} q = \oint q \end{{equation}} {strange}"
     papers(tmp_path / "new", odd=body, other=body)
-    change = add_papers(folder, [tmp_path / "new/odd.tex", tmp_path / "new/other.tex"])
+    new = [tmp_path / "new/odd.tex", tmp_path / "new/other.tex"]
+    change = add_papers(folder, new, root=tmp_path / "new")
     assert change.lacks is not None
     assert change.lacks["words"] == 1
     assert change.lacks["words_occurrences"] == 12
@@ -457,7 +463,7 @@ def test_interrupted_add_can_be_resumed(
     """Until then, the library is the old one."""
     monkeypatch.setattr(ingest, "_COMMIT_EVERY", 0.0)
     old, new = grown
-    folder = built(old, at=tmp_path / "lib")
+    folder = built(old, at=tmp_path / "lib", root=tmp_path)
     before = content(folder)
     with pytest.raises(KeyboardInterrupt):
         add_papers(folder, new, watch=Interrupt(stage, count))
@@ -473,7 +479,8 @@ def test_changes_accept_one_path_or_name_or_several(tmp_path: Path, *, several: 
     """A string is one path or one name, and not a sequence of letters."""
     folder = built(papers(tmp_path / "papers", a=BODY), at=tmp_path / "lib")
     new = papers(tmp_path / "new", one=BODY, two=BODY)
-    assert add_papers(folder, [str(new)] if several else str(new), jobs=1).articles == 2
+    given = [str(new)] if several else str(new)
+    assert add_papers(folder, given, root=new, jobs=1).articles == 2
     assert remove_articles(folder, ["one"] if several else "one").articles == 1
 
 
@@ -489,7 +496,7 @@ def test_wrong_paths_do_not_change_the_library(tmp_path: Path) -> None:
     (tmp_path / "pdfs").mkdir()
     (tmp_path / "pdfs" / "x.pdf").write_bytes(PDF)
     with pytest.raises(EqembError, match=r"^Found 1 file, but it is a PDF"):
-        add_papers(folder, tmp_path / "pdfs")
+        add_papers(folder, tmp_path / "pdfs", root=tmp_path)
     assert content(folder) == before
     assert [path.name for path in (folder / "generations").iterdir()] == ["1"]
 
@@ -504,7 +511,7 @@ def test_open_library_stays_readable_during_a_change(learned: Path, tmp_path: Pa
     shutil.copytree(learned, folder)
     topical(tmp_path / "more", 2, first=30)
     with Library.open(folder) as before:
-        add_papers(folder, tmp_path / "more")
+        add_papers(folder, tmp_path / "more", root=tmp_path / "more")
         remove_articles(folder, ["set2/paper030"])
         assert len(before.records.names()) == before.report["articles"] == 12
         assert len(before.similar("x_1 = a + 0", by="meaning")) > 0
@@ -563,6 +570,31 @@ def test_completed_removal_is_not_repeated(tmp_path: Path) -> None:
         remove_articles(folder, ["a"])
 
 
+def test_completed_removal_by_a_bare_name_is_not_repeated(tmp_path: Path) -> None:
+    """The name can no longer be completed, but the last step tells which article was meant."""
+    for name in "abc":
+        papers(tmp_path / "papers" / name, **{f"p{name}": BODY})
+    folder = built(tmp_path / "papers", at=tmp_path / "lib")
+    assert remove_articles(folder, ["pa"]).articles == 1
+    assert remove_articles(folder, ["pa"], resume=True) == Change(finished=True)
+    with pytest.raises(UsageError, match="no article 'b/pb/pb'"):
+        remove_articles(folder, ["pb", "b/pb/pb"], resume=True)
+
+
+def test_root_follows_papers_that_moved(tmp_path: Path) -> None:
+    """The first addition names the new root; later ones need not."""
+    papers(tmp_path / "papers" / "nlp", a=BODY)
+    folder = built(tmp_path / "papers", at=tmp_path / "lib")
+    (tmp_path / "papers").rename(tmp_path / "moved")
+    papers(tmp_path / "moved" / "nlp", b=BODY, c=BODY)
+    with pytest.raises(UsageError, match=r"no longer exists: .* \(--root\)"):
+        add_papers(folder, tmp_path / "moved/nlp/b.tex")
+    assert add_papers(folder, tmp_path / "moved/nlp/b.tex", root=tmp_path / "moved").articles == 1
+    assert add_papers(folder, tmp_path / "moved/nlp/c.tex").articles == 1
+    with Library.open(folder) as library:
+        assert library.records.names() == ["nlp/a", "nlp/b", "nlp/c"]
+
+
 # -- rebuild
 
 
@@ -572,11 +604,12 @@ def test_library_can_be_rebuilt(learned: Path, tmp_path: Path) -> None:
     shutil.copytree(learned.parent / "papers", source)
     Library.build(source, folder, model=SMALL).close()
     topical(tmp_path / "more", 3, first=30)
-    add_papers(folder, tmp_path / "more")
+    add_papers(folder, tmp_path / "more", root=tmp_path / "more")
     remove_articles(folder, ["set0/paper000"])
     found = rebuild(folder)
     assert found.agrees
-    assert set(found.parts) >= {"records", "model", "index/equations.npy"}
+    assert {"records", "model", "vectors/words.npy"} <= set(found.parts)
+    assert sum(name.endswith("/equations.npy") for name in found.parts) == 4  # 2 segments
     assert len(list((folder / "generations").iterdir())) == 1
 
 
@@ -616,10 +649,12 @@ def test_changed_byte_of_the_index_is_found(tmp_path: Path) -> None:
     """The file is named."""
     papers(tmp_path / "papers", a=BODY)
     folder = built(tmp_path / "papers", at=tmp_path / "lib")
-    path = folder / "generations/1/index/equations.npy"
+    (path,) = folder.glob("segments/*/index/equations.npy")
     path.write_bytes(path.read_bytes() + b"!")
     found = rebuild(folder)
-    assert [name for name, same in found.parts.items() if not same] == ["index/equations.npy"]
+    assert [name for name, same in found.parts.items() if not same] == [
+        f"segments/{path.parents[1].name}/equations.npy"
+    ]
 
 
 def test_changed_base_is_named(learned: Path, tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ import pytest
 
 from axes import make_library
 from eqemb.errors import EqembError, UsageError
-from eqemb.facade import equation_map
+from eqemb.facade import equation_map, map_labels
 from eqemb.facade.equation_map import (
     SIDE,
     EquationMap,
@@ -50,8 +50,8 @@ def test_points_are_types_and_have_names(library: Library) -> None:
     types = library.engine.types
     assert len(made.x) == len(set(types.tolist()))
     assert types[made.equation].tolist() == list(range(len(made.x)))
-    every = library.engine.names()
-    assert names(made) == [every[place] for place in made.equation.tolist()]
+    assert made.key.tolist() == library.engine.segments.type_keys.tolist()
+    assert names(made) == [library.engine.name(row) for row in made.equation.tolist()]
     at = dict(zip(names(made), zip(made.x.tolist(), made.y.tolist(), strict=True), strict=True))
     apart = np.hypot(*np.subtract(at["angles#1"], at["again#1"]))
     near = np.hypot(*np.subtract(at["angles#1"], at["documents#1"]))
@@ -65,13 +65,23 @@ def test_map_is_deterministic_and_stored(library: Library, monkeypatch: pytest.M
     data = map_place(library.generation).read_bytes()
     assert map_of(library, recompute=True).to_json() == first.to_json() == data
     with monkeypatch.context() as patch:
-        patch.setattr(equation_map, "compute", lambda _: pytest.fail("computed twice"))
+        patch.setattr(equation_map, "compute", lambda *_: pytest.fail("computed twice"))
         assert map_of(library).to_json() == data
-    for broken in (data[:50], b"{}", data.replace(b'"format":1', b'"format":0')):
-        map_place(library.generation).write_bytes(broken)
+    version = f'"format":{equation_map.MAP_FORMAT}'.encode()
+    place = map_place(library.generation)
+    types = (place.with_name("types.npy")).read_bytes()
+    for path, broken in (
+        (place, data[:50]),
+        (place, b"{}"),
+        (place, data.replace(version, b'"format":0')),
+        (place.with_name("types.npy"), types[:-1]),
+        (place.with_name("types.npy"), b""),
+    ):
+        path.write_bytes(broken)
         assert stored_map(library) is None
         assert map_of(library).to_json() == data
-    assert [path.name for path in map_place(library.generation).parent.iterdir()] == ["map.json"]
+        assert place.with_name("types.npy").read_bytes() == types
+    assert sorted(path.name for path in place.parent.iterdir()) == ["map.json", "types.npy"]
 
 
 def test_map_of_an_older_generation_is_not_stored(library: Library) -> None:
@@ -87,8 +97,11 @@ def test_map_of_an_older_generation_is_not_stored(library: Library) -> None:
 def test_map_without_a_model_uses_words(tmp_path: Path) -> None:
     """Equations near the same words are close."""
     with make_library(tmp_path, model=False) as bare:
-        vectors = equation_map.vectors_of(bare.engine)
+        equations, point_of = equation_map.points(bare.engine)
+        vectors = equation_map.vectors_of(bare.engine, point_of, np.arange(len(equations)))
         assert len(map_of(bare).x) == len(vectors) == 4
+        some = equation_map.vectors_of(bare.engine, point_of, np.array([3, 1]))
+        assert np.allclose(some, vectors[[3, 1]])
     harmonic, _, angles, documents = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
     assert angles @ documents > angles @ harmonic + 0.1
 
@@ -131,18 +144,22 @@ def test_regions_follow_the_points() -> None:
     """Four clusters are four regions."""
     draw = np.random.default_rng(0)
     heaps = np.repeat(np.array([(0, 0), (0, 9), (9, 0), (9, 9)]), 50, axis=0)
-    parts = list(equation_map._regions(heaps + draw.normal(0, 0.3, heaps.shape), 4))
+    parts = list(map_labels._regions(heaps + draw.normal(0, 0.3, heaps.shape), 4))
     assert sorted(part.argmax() for part in parts) == [0, 50, 100, 150]
     assert all(part.sum() == 50 for part in parts)
 
 
 def test_labels_distinguish_regions() -> None:
     """A word of every region labels none."""
-    said = [{1: 0.5, 2: 0.4, 3: 0.1}, {1: 0.6, 4: 0.4}, {1: 0.7, 5: 0.2, 6: 0.1}]
-    assert [words[0] for words in equation_map._distinctive_stems(said)] == [2, 4, 5]
-    assert list(equation_map._distinctive_stems([{7: 0.3, 8: 0.7}])) == [
-        [8, 7]
-    ]  # there are no others
+    said = [
+        {"mean": 0.5, "cosine": 0.4, "angle": 0.1},
+        {"mean": 0.6, "recall": 0.4},
+        {"mean": 0.7, "loss": 0.2, "weight": 0.1},
+    ]
+    found = [words[0] for words in map_labels._distinctive_stems(said)]
+    assert found == ["cosine", "recall", "loss"]
+    # there are no others
+    assert list(map_labels._distinctive_stems([{"a": 0.3, "b": 0.7}])) == [["b", "a"]]
 
 
 def test_umap_keeps_neighbours_and_is_deterministic() -> None:
@@ -248,6 +265,40 @@ def test_server_computes_a_missing_map(library: Library, monkeypatch: pytest.Mon
     assert other._thread.is_alive()
     other.close()
     assert not other._thread.is_alive()
+
+
+def test_server_serves_an_outdated_map_and_replaces_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The page says how many points were placed, until the layout is computed again."""
+    testing = pytest.importorskip("fastapi.testclient")
+    from eqemb.facade.update import add_papers
+    from eqemb.server import map_worker, schemas
+    from eqemb.server.app import make_app
+
+    monkeypatch.setattr(map_worker, "CHECK_INTERVAL", 0.05)
+    with make_library(tmp_path, model=False) as library:
+        place, points = library.folder, len(map_of(library).x)
+    client = testing.TestClient(make_app(place), base_url="http://localhost")
+    assert "placed near" not in client.get("/map").text
+    for name, latex in (("norm", r"n = \sqrt{a}"), ("trace", r"t = \sum_i a_{ii}")):
+        (tmp_path / "papers" / f"{name}.tex").write_text(paper(rf"The {name} is \[ {latex} \]."))
+    add_papers(place, [tmp_path / "papers"], jobs=1)
+    assert f"2 of {points + 2} equations are new" in client.get("/map").text
+    served = client.get("/v1/map").json()
+    schemas.MapSchema.model_validate(served)
+    assert (served["placed"], served["layout"]) == (2, {"generation": 1, "points": points})
+    with Library.open(place) as changed:
+        made = stored_map(changed)
+        assert made is not None
+        lit = client.get("/v1/map/hits?q=trace").json()["points"]
+        assert names(made)[lit[0]] == "trace#1"
+        maker = map_worker.MapWorker(place)
+        assert not maker.is_pending
+        wait_until(lambda: client.get("/v1/map").json()["placed"] == 0)
+        maker.close()
+    assert client.get("/v1/map").json()["layout"] == {"generation": 2, "points": points + 2}
+    assert "placed near" not in client.get("/map").text
 
 
 def test_map_that_cannot_be_computed_is_tried_once(

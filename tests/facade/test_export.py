@@ -2,7 +2,6 @@
 
 import csv
 import json
-import shutil
 from pathlib import Path
 
 import numpy as np
@@ -25,7 +24,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A library with a model, and an article with an equation of which no unit is known."""
     folder = tmp_path_factory.mktemp("listing")
     topical(folder / "papers", 8)
-    papers(folder / "papers/own", article=BODY, other="Nothing.")
+    papers(folder / "papers/own", first=BODY, other="Nothing.")
     with pytest.MonkeyPatch.context() as patch:
         read_inline(patch)
         patch.setattr(model, "LEAST_WORDS", 100)
@@ -48,9 +47,9 @@ def test_rows_describe_the_equations(folder: Path) -> None:
         expected = units.fold([layout("x = 1").units()]).alpha[0]
     assert list(found) == [*COLUMNS, "vector"]
     assert np.array_equal(np.float32(found["vector"]), expected)
-    assert (found["article"], found["collection"]) == ("own/article", "own")
+    assert (found["article"], found["collection"]) == ("own/first", "own")
     assert (found["number"], found["section"], found["line"]) == ("1", "Method", 5)
-    assert found["title"] == "On article"
+    assert found["title"] == "On first"
     assert "so, so" in found["context"]
 
 
@@ -109,16 +108,19 @@ def test_export_without_a_model_has_no_vectors(folder: Path, tmp_path: Path) -> 
     assert "vector" not in json.loads((tmp_path / "out.jsonl").read_text("utf-8").splitlines()[0])
 
 
-def test_families_are_named_by_their_first_equation(folder: Path, tmp_path: Path) -> None:
-    """If the index has families."""
-    shutil.copytree(folder / "bare", tmp_path / "lib")
-    with Library.open(tmp_path / "lib") as library:
-        known = library.generation / "index" / "families.npy"
-        known.unlink(missing_ok=True)
-        assert [row["family"] for row in equation_rows(library)] == [None, None]
-        np.save(known, np.array([0, 0], np.int32))
-        rows = list(equation_rows(library))
-    assert [row["family"] for row in rows] == [rows[0]["name"]] * 2
+def test_families_are_named_by_their_first_equation(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Renamings are one family; a library without an index has no families."""
+    read_inline(monkeypatch)
+    body = r"""Words. \[ a = \sum_{i=1}^{n} b_i c_i \] More.
+\[ x = \sum_{j=1}^{m} y_j z_j \] End. \[ q = 1 \]"""
+    folder = papers(tmp_path / "papers", one=body)
+    with Library.read(folder, tmp_path / "lib") as library:
+        assert [row["family"] for row in equation_rows(library)] == [None, None, None]
+    with Library.read(folder, tmp_path / "lib", index=True) as library:
+        found = [row["family"] for row in equation_rows(library)]
+    assert found == ["one#1", "one#1", "one#3"]
 
 
 def test_export_is_atomic(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -5,7 +5,6 @@ import os
 import shutil
 import stat
 from collections.abc import Callable
-from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -13,9 +12,10 @@ import pytest
 from eqemb.errors import EqembError, UsageError
 from eqemb.facade.library import Library
 from eqemb.library import generations
-from eqemb.library.database import RECORDS_FORMAT, Records
+from eqemb.library.database import RECORDS_FORMAT
 from eqemb.library.generations import make_folder, next_generation, switch
 from eqemb.library.rows import from_article, skipped
+from eqemb.library.segments import Manifest, SegmentWriter
 from eqemb.storage.atomic import to_json, write_atomically
 from eqemb.storage.locks import locked, remove_unheld
 from synthetic import article, equation
@@ -31,11 +31,12 @@ def add_generation(folder: Path, *names: str) -> Path:
     """Write a finished generation without switching to it."""
     generation = next_generation(folder)
     generation.mkdir(parents=True)
-    with closing(Records(generation / "records.sqlite", write=True)) as records:
-        for name in names:
-            records.add(from_article(article(name, equation(name=name)), 0, b""))
-        records.add(skipped("p", "p.pdf", "", "pdf only", ""))
-        records.finish()
+    writer = SegmentWriter(generation, None)
+    for name in names:
+        writer.add(from_article(article(name, equation(name=name)), 0, b""))
+    writer.add(skipped("p", "p.pdf", "", "pdf only", ""))
+    writer.finish()
+    Manifest(tuple(writer.segments), str(folder)).save(generation)
     for name in ("report.json", "report.html"):
         (generation / name).write_text(to_json({"articles": len(names)}), "utf-8")
     return generation
@@ -169,11 +170,18 @@ def test_a_file_is_refused_as_library(tmp_path: Path) -> None:
         Library.open(tmp_path / "f")
 
 
-def test_a_library_without_records_is_refused(tmp_path: Path) -> None:
-    """The generation was removed."""
+@pytest.mark.parametrize(
+    ("removed", "sentence"),
+    [
+        ("generations", r"has no readable manifest .*: rebuild the library"),
+        ("segments", r"cannot read .*; rebuild the library"),
+    ],
+)
+def test_a_library_without_records_is_refused(tmp_path: Path, removed: str, sentence: str) -> None:
+    """The generation or the segments were removed."""
     make_library(tmp_path, "a")
-    shutil.rmtree(tmp_path / "generations")
-    with pytest.raises(EqembError, match=r"cannot read .*; rebuild the library"):
+    shutil.rmtree(tmp_path / removed)
+    with pytest.raises(EqembError, match=sentence):
         Library.open(tmp_path)
 
 
@@ -190,7 +198,7 @@ def test_a_library_without_report_is_readable(tmp_path: Path) -> None:
 def test_damaged_records_are_reported(tmp_path: Path) -> None:
     """Damage in the middle of the file is noticed when it is read."""
     many = [f"{number:04}" for number in range(500)]
-    path = make_library(tmp_path, *many) / "generations/1/records.sqlite"
+    (path,) = make_library(tmp_path, *many).glob("segments/*/records.sqlite")
     data = bytearray(path.read_bytes())
     data[len(data) // 4 : -4096] = b"\xff" * (len(data) - 4096 - len(data) // 4)
     path.write_bytes(data)
@@ -214,14 +222,27 @@ def test_similar_names_are_suggested_for_a_misspelt_article(tmp_path: Path) -> N
         opened.article("cosinus")
 
 
-def test_full_names_are_suggested_for_the_last_part(tmp_path: Path) -> None:
-    """An article without its folder."""
-    make_library(tmp_path, "very/long/way/to/a", "b/a", "ab")
+def test_last_parts_of_a_name_are_enough_where_they_are_unique(tmp_path: Path) -> None:
+    """The whole name comes first; several articles that end alike are listed."""
+    make_library(tmp_path, "a/b/x", "a/c/x", "y", "a/y", "b/ab")
+    with Library.open(tmp_path) as opened:
+        for given, name in {"b/x": "a/b/x", "a/b/x": "a/b/x", "y": "y", "ab": "b/ab"}.items():
+            assert opened.article(given).name == name
+        with pytest.raises(UsageError, match=r"'x' is .* 2 articles \(a/b/x, a/c/x\); write the "):
+            opened.article("x")
+        for unknown in ("", "b", "/x", "X"):
+            with pytest.raises(UsageError, match=f"no article '{unknown}'"):
+                opened.article(unknown)
+
+
+def test_at_most_five_articles_are_listed(tmp_path: Path) -> None:
+    """If many names end alike."""
+    make_library(tmp_path, *(f"{folder}/x" for folder in "abcdefg"))
     with (
         Library.open(tmp_path) as opened,
-        pytest.raises(UsageError, match=r"did you mean very/long/way/to/a or b/a\?"),
+        pytest.raises(UsageError, match=r"7 articles \(a/x, b/x, c/x, d/x, e/x, \.\.\.\)"),
     ):
-        opened.article("a")
+        opened.article("x")
 
 
 def test_without_suggestion_the_error_says_what_to_do(tmp_path: Path) -> None:
@@ -320,7 +341,7 @@ def test_a_kill_during_the_switch_leaves_a_whole_library(
 ) -> None:
     """The old one before the first rename, the new one afterwards."""
     make_library(tmp_path, "old")
-    generation = add_generation(tmp_path, "new")
+    generation = add_generation(tmp_path, "new", "newer")
     done: list[str] = []
 
     def fragile(name: str, function: Callable[..., object]) -> Callable[..., object]:
@@ -339,7 +360,7 @@ def test_a_kill_during_the_switch_leaves_a_whole_library(
         switch(tmp_path, generation)
     monkeypatch.undo()
     assert done == ["rename", "rename", "rename", "remove"][:step]
-    assert names(tmp_path) == (["new"] if step else ["old"])
+    assert names(tmp_path) == (["new", "newer"] if step else ["old"])
     shutil.rmtree(next_generation(tmp_path), ignore_errors=True)
     assert names(make_library(tmp_path, "newest")) == ["newest"]
 
@@ -353,3 +374,26 @@ def test_an_open_library_survives_the_switch(tmp_path: Path) -> None:
         make_library(tmp_path, "new")
         assert [found.name for found in articles] == ["b", "c"]
     assert names(tmp_path) == ["new"]
+
+
+def test_a_half_removed_segment_is_not_taken_for_a_whole_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A kill in the middle of removing it; the same papers are added again later."""
+    make_library(tmp_path, "old")
+    second = add_generation(tmp_path, "new")
+    remove = shutil.rmtree
+
+    def die(path: Path, **options: object) -> None:
+        if "segments" in Path(path).parts:
+            next(Path(path).glob("records.sqlite")).unlink()
+            raise Killed
+        remove(path, **options)  # type: ignore[arg-type]
+
+    with monkeypatch.context() as patch:
+        patch.setattr(shutil, "rmtree", die)
+        with pytest.raises(Killed):
+            switch(tmp_path, second)
+    make_library(tmp_path, "old")
+    assert names(tmp_path) == ["old"]
+    assert len(list((tmp_path / "segments").iterdir())) == 1

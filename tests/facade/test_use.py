@@ -8,14 +8,17 @@ from typing import Any
 import pytest
 
 from eqemb.errors import EqembError, UsageError
-from eqemb.facade import build as building
 from eqemb.facade import model as model_module
+from eqemb.facade import update, use
 from eqemb.facade.export import export_equations
 from eqemb.facade.library import Library
 from eqemb.facade.reproduce import rebuild
-from eqemb.facade.update import add_papers, remove_articles
+from eqemb.facade.update import add_papers, compact_library, remove_articles
 from eqemb.facade.use import use_model
+from eqemb.index import build as index_build
+from eqemb.index.build import build_index
 from eqemb.library.database import ALL
+from eqemb.library.segments import Indexer
 from eqemb.models import registry, workspace
 from synthetic import Run, read_inline, topical
 
@@ -59,7 +62,7 @@ def library(trained: Path, tmp_path: Path) -> Path:
 def test_every_question_is_answered_by_the_chosen_model(library: Path, name: str) -> None:
     """Whatever vectors the model has: words alone, equations too, or units."""
     with Library.open(library) as before:
-        records, equation = before.records.sha256(), before.engine.names()[0]
+        records, equation = before.records.sha256(), before.records.equation_names()[0]
         assert before.model is not None
         word = before.model.keys["words"][0]
         other = before.search(word, by="meaning").to_json()
@@ -86,15 +89,26 @@ def test_every_question_is_answered_by_the_chosen_model(library: Path, name: str
         export_equations(opened, library.parent / "rows.jsonl")
 
 
+def files(library: Library) -> dict[str, bytes]:
+    """Return the files of the index and of the vectors of a library."""
+    folders = library.home / "segments", library.home / "vectors" / library.manifest.vectors
+    return {
+        f"{folder.parent.name}/{path.relative_to(folder)}": path.read_bytes()
+        for folder in folders
+        for path in folder.rglob("*")
+        if path.is_file()
+    }
+
+
 def test_the_index_is_that_of_a_library_built_with_the_model(library: Path) -> None:
     """EqEmb-H trained apart and then used gives the files that building gives."""
     with Library.open(library) as opened:
         assert opened.model is not None
         opened.model.save(library / "models" / "own")
-        before = {p.name: p.read_bytes() for p in (opened.generation / "index").iterdir()}
+        before = files(opened)
     use_model(library, "own")
     with Library.open(library) as opened:
-        after = {p.name: p.read_bytes() for p in (opened.generation / "index").iterdir()}
+        after = files(opened)
     assert before == after
 
 
@@ -106,19 +120,39 @@ def test_text_and_structure_are_not_indexed_again(
     def fail(*_: object) -> None:
         raise AssertionError("indexed again")
 
-    with monkeypatch.context() as patch:
-        patch.setattr(building, "build_index", fail)
-        use_model(library, "eqemb-u")
-        monkeypatch.setattr(building, "INDEX_VERSION", -1)
-        with pytest.raises(AssertionError, match="indexed again"):
-            use_model(library, "eqemb-h")
+    monkeypatch.setattr(use, "INDEXER", Indexer(-1, fail))
+    use_model(library, "eqemb-u")
+    monkeypatch.setattr(index_build, "INDEX_VERSION", -1)
+    with pytest.raises(AssertionError, match="indexed again"):
+        use_model(library, "eqemb-h")
+
+
+def test_an_index_of_another_version_is_computed_by_compact(
+    library: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Searching and adding are refused, and say so."""
+    with Library.open(library) as opened:
+        equation = opened.records.equation_names()[0]
+        before = opened.similar(equation).to_json()
+    for path in library.glob("segments/*/index/index.json"):
+        path.write_text(json.dumps(json.loads(path.read_text()) | {"version": 1}))
+    with Library.open(library) as opened, pytest.raises(EqembError, match="`eqemb compact`"):
+        opened.similar(equation)
+    with pytest.raises(EqembError, match="`eqemb compact`"):
+        add_papers(library, library.parent, root=library.parent)
+    # the name of a segment follows from the version of its index
+    monkeypatch.setattr(update, "INDEXER", Indexer(index_build.INDEX_VERSION + 1, build_index))
+    compact_library(library)
+    with Library.open(library) as opened:
+        assert opened.similar(equation).to_json() == before
 
 
 def test_papers_come_and_go_with_the_chosen_model(library: Path) -> None:
     """Later changes keep it, with or without units."""
     for number, name in enumerate(("words", "eqemb-u"), 90):
         use_model(library, name)
-        change = add_papers(library, topical(library.parent / name, 1, first=number))
+        more = topical(library.parent / name, 1, first=number)
+        change = add_papers(library, more, root=more)
         assert change.lacks is not None
         assert ("units" in change.lacks) == (name == "eqemb-u")
         with Library.open(library) as opened:
@@ -186,7 +220,8 @@ def test_the_command(run: Run, library: Path) -> None:
     assert done.code == 0, done.err
     assert "now uses words: vectors of" in done.out
     topical(library.parent / "more", 1, first=90)
-    added = run("add", library, library.parent / "more")
+    more = library.parent / "more"
+    added = run("add", library, more, "--root", more)
     assert added.code == 0, added.err
     assert "occurrences of words in the new papers are not in the model" in added.err
     assert "units" not in added.err

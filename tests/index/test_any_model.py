@@ -1,16 +1,16 @@
 """A model of any kind can be the library's own: its vectors reach search, similar and describe."""
 
-import os
+import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
-from axes import make_library, make_model
+from axes import make_library, make_model, set_model
 from eqemb.errors import UsageError
 from eqemb.facade.library import Library
-from eqemb.index.build import damaged_file, rebuild_vectors
+from eqemb.index.build import build_vectors, damaged_file
 from eqemb.models.embeddings import Embeddings
 
 COSINE = r"\cos(x, y) = \frac{x \cdot y}{\|x\| \|y\|}"
@@ -27,8 +27,7 @@ def library_with(tmp_path: Path, *arrays: str) -> Iterator[Library]:
             {name: whole.arrays[name] for name in arrays},
             {kind: keys for kind, keys in whole.keys.items() if kind in kinds},
         )
-        model.save(library.generation / "model")
-        rebuild_vectors(library.records, library.generation / "index", model)
+        set_model(library, model)
     with Library.open(tmp_path / "library") as library:
         yield library
 
@@ -78,17 +77,22 @@ def test_a_model_without_words_is_refused(tmp_path: Path) -> None:
         pass
 
 
-def test_rebuilt_vectors_leave_hard_links_alone(tmp_path: Path) -> None:
-    """A new generation may link the files of one that is in use."""
+def test_vectors_are_made_for_segments_that_have_none(tmp_path: Path) -> None:
+    """Those that are there stay, and so do weights and means."""
     with make_library(tmp_path) as library:
-        index, new = library.generation / "index", tmp_path / "new"
-        new.mkdir()
-        before = {path.name: path.read_bytes() for path in index.iterdir()}
-        for path in index.iterdir():
-            os.link(path, new / path.name)
-        rebuild_vectors(library.records, new, None)
-        assert {path.name: path.read_bytes() for path in index.iterdir()} == before
-        assert not list(new.glob("vectors.*"))
-        assert damaged_file(new) is None
-        rebuild_vectors(library.records, new, library.model)
-        assert {path.name: path.read_bytes() for path in new.iterdir()} == before
+        place = library.home / "vectors" / library.manifest.vectors
+        segments, model = library.engine.segments, library.model
+        assert model is not None
+        before = {path: path.read_bytes() for path in place.rglob("*.*")}
+        (one,) = (path for path in place.iterdir() if path.is_dir())
+        kept = place / "weights.npy"
+        shutil.rmtree(one)
+        kept.write_bytes(before[kept][::-1])
+        assert damaged_file(place) == kept
+        kept.write_bytes(before[kept])
+        stamp = kept.stat().st_mtime_ns
+        build_vectors(place, model, segments)
+        assert {path: path.read_bytes() for path in place.rglob("*.*")} == before
+        assert kept.stat().st_mtime_ns == stamp
+        assert damaged_file(place) is None
+        assert damaged_file(one) is None

@@ -14,7 +14,8 @@ from eqemb.index.postings import (
     Keys,
     Postings,
     PostingsWriter,
-    first_occurrences,
+    TextList,
+    hash_texts,
     load_array,
     top_k,
 )
@@ -62,12 +63,50 @@ def test_arrays_grow(tmp_path: Path) -> None:
 def test_keys_find_the_rows_of_texts(tmp_path: Path) -> None:
     """Every text has its own row, and another text none."""
     texts = [f"word{number}" for number in range(500)]
-    Keys.write(tmp_path, "texts", texts)
+    Keys.write(tmp_path, "texts", hash_texts(texts))
     keys = Keys(tmp_path, "texts")
     assert [keys.find(text) for text in texts] == list(range(500))
     assert keys.find("word500") is None
-    Keys.write(tmp_path, "nothing", [])
-    assert Keys(tmp_path, "nothing").find("word1") is None
+    assert keys.find_all(hash_texts(["word7", "word500", "word3"])).tolist() == [7, -1, 3]
+    Keys.write(tmp_path, "nothing", hash_texts([]))
+    nothing = Keys(tmp_path, "nothing")
+    assert nothing.find("word1") is None
+    assert nothing.find_all(hash_texts(["a", "b"])).tolist() == [-1, -1]
+    assert nothing.rows(7).tolist() == []
+
+
+UINT64 = st.sampled_from([0, 1, 2**63 - 1, 2**63, 2**64 - 2, 2**64 - 1])
+
+
+@given(pairs=st.lists(st.tuples(UINT64, st.integers(0, 9)), max_size=20), asked=st.lists(UINT64))
+def test_keys_have_all_their_rows(
+    tmp_path_factory: pytest.TempPathFactory, pairs: list[tuple[int, int]], asked: list[int]
+) -> None:
+    """Several rows may have one key: they come in the order in which they were written."""
+    folder = tmp_path_factory.mktemp("keys")
+    numbers = np.array([number for number, _ in pairs], np.uint64)
+    Keys.write(folder, "x", numbers, np.array([row for _, row in pairs], np.int64))
+    keys = Keys(folder, "x")
+    rows = {number: [row for other, row in pairs if other == number] for number in asked}
+    assert {number: keys.rows(number).tolist() for number in asked} == rows
+    firsts = [(rows[number] or [-1])[0] for number in asked]
+    assert keys.find_all(np.array(asked, np.uint64)).tolist() == firsts
+
+
+@given(st.lists(st.text(st.characters(exclude_characters="\n", exclude_categories=["Cs"]))))
+def test_texts_are_a_list(tmp_path_factory: pytest.TempPathFactory, texts: list[str]) -> None:
+    """Of any letters, empty or not, read one by one, in a slice, or all at once."""
+    folder = tmp_path_factory.mktemp("texts")
+    TextList.write(folder, "x", texts)
+    found = TextList(folder, "x")
+    assert len(found) == len(texts)
+    assert list(found) == texts
+    assert found[1:-1] == texts[1:-1]
+    assert [found[at] for at in range(-len(texts), len(texts))] == texts * 2
+    assert found.lines() == "".join(f"{text}\n" for text in texts)
+    for outside in (len(texts), -len(texts) - 1):
+        with pytest.raises(IndexError):
+            found[outside]
 
 
 @given(
@@ -80,9 +119,3 @@ def test_top_k_equals_a_full_sort(scores: list[float], stretch: int, count: int)
     values = np.array(scores * stretch, np.float32)
     ranked = sorted((-value, place) for place, value in enumerate(values.tolist()) if value > 0)
     assert top_k(values, count).tolist() == [place for _, place in ranked[:count]]
-
-
-def test_first_occurrences() -> None:
-    """The first position of each number."""
-    assert first_occurrences(np.array([2, 0, 2, 1, 0])).tolist() == [1, 3, 0]
-    assert first_occurrences(np.array([], np.int32)).tolist() == []

@@ -1,22 +1,29 @@
 """The structure index: renamed equations, parts of equations, patterns, families."""
 
+import random
+import re
+from collections.abc import Iterator, Sequence
 from pathlib import Path
+from types import SimpleNamespace
+from typing import cast
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from eqemb.article import Article, Equation
 from eqemb.errors import UsageError
-from eqemb.formula import layout
-from eqemb.formula.likeness import likeness, outline
+from eqemb.formula import Layout, layout
+from eqemb.formula.likeness import Outline, likeness, outline
 from eqemb.formula.shapes import form, shapes
 from eqemb.index import families
 from eqemb.index.alignment import AlignmentIndex, AlignmentWriter
+from eqemb.index.segments import IndexSegments, SegmentSource
 from eqemb.index.structure import StructureIndex, StructureMatches, index_structure
 from eqemb.library.database import Records
 from eqemb.library.rows import from_article
+from few_articles import DEMO
+from synthetic import article, equation
 
 EQUATIONS = [
     r"F = \frac{2 P R}{P + R}",
@@ -33,22 +40,34 @@ EQUATIONS = [
 ]
 
 
-def indexed(folder: Path, equations: list[str]) -> StructureIndex:
-    """Return an index with these equations as types."""
+def written(folder: Path, articles: list[list[str]], removed: Sequence[int] = ()) -> SegmentSource:
+    """Index a segment of articles with these equations."""
+    folder.mkdir(exist_ok=True)
     records = Records(folder / "records.sqlite", write=True)
-    article = Article("a", "a.tex", "")
-    forms = []
-    for ordinal, latex in enumerate(equations, 1):
-        made = layout(latex)
-        article.equations.append(
-            Equation("a", ordinal, None, None, [], "equation", ordinal, latex, latex, "a.tex", 1, 1)
-        )
-        forms.append((made.canonical(), tuple("\t".join(unit) for unit in made.units())))
-    records.add(from_article(article, 0, b"", forms))
+    for equations in articles:
+        made = [layout(latex) for latex in equations]
+        units = [tuple("\t".join(unit) for unit in one.units()) for one in made]
+        forms = [(one.canonical(), found) for one, found in zip(made, units, strict=True)]
+        rows = [equation(at, latex=x, expanded=x) for at, x in enumerate(equations, 1)]
+        records.add(from_article(article("a", *rows), 0, b"", forms))
     records.finish()
-    records = Records(folder / "records.sqlite")
-    index_structure(records, folder)
-    return StructureIndex(records, folder)
+    opened = Records(folder / "records.sqlite")
+    table = [(*row[:3], 0, -1) for row in opened.equation_index()]
+    np.save(folder / "equations.npy", np.array(table, np.int32).reshape(-1, 5))
+    index_structure(opened, folder)
+    opened = Records(folder / "records.sqlite", removed=removed)
+    return SegmentSource(folder.name, folder, opened, removed)
+
+
+def indexed(folder: Path, *parts: list[str]) -> StructureIndex:
+    """Return an index with these equations as types, in one segment or several."""
+    sources = [written(folder / str(at), [part]) for at, part in enumerate(parts)]
+    return StructureIndex(IndexSegments(sources))
+
+
+def families_of(made: StructureIndex) -> list[list[int]]:
+    """Return the family of each type."""
+    return [made.families.members(kind) for kind in range(len(made))]
 
 
 @pytest.fixture(scope="module")
@@ -197,7 +216,7 @@ def test_an_empty_library_has_no_matches(tmp_path: Path) -> None:
     """And no families."""
     empty = indexed(tmp_path, [])
     assert len(empty.find("x+y").types) == len(empty.find("?x+y").types) == 0
-    assert len(empty.families) == 0
+    assert families_of(empty) == []
 
 
 # ------------------------------------------------------------ families
@@ -205,10 +224,10 @@ def test_an_empty_library_has_no_matches(tmp_path: Path) -> None:
 
 def test_long_renamings_are_a_family(structure: StructureIndex) -> None:
     """Short equations are one family only if alphabets alone differ."""
-    expected = list(range(len(EQUATIONS)))
-    expected[4] = 3
-    expected[7] = 6
-    assert structure.families.tolist() == expected
+    expected = [[kind] for kind in range(len(EQUATIONS))]
+    expected[3] = expected[4] = [3, 4]
+    expected[6] = expected[7] = [6, 7]
+    assert families_of(structure) == expected
 
 
 def test_alphabets_do_not_split_families(tmp_path: Path) -> None:
@@ -222,7 +241,7 @@ def test_alphabets_do_not_split_families(tmp_path: Path) -> None:
             r"y = a x + b x - c",
         ],
     )
-    assert made.families.tolist() == [0, 0, 0, 3]
+    assert families_of(made) == [[0, 1], [0, 1, 2], [1, 2], [3]]
 
 
 LONG = (
@@ -241,17 +260,106 @@ def test_long_nearly_equal_equations_are_a_family(tmp_path: Path) -> None:
         "x-y=1",
     ]
     made = indexed(tmp_path, [LONG, *others])
-    assert made.families.tolist() == [0, 0, 0, 3, 4, 5]
+    assert families_of(made) == [[0, 1, 2], [0, 1, 2], [0, 1, 2], [3], [4], [5]]
 
 
 def test_families_do_not_drift(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each equation is compared with the first of a family."""
+    """Every member is compared with the equation itself, and both agree on it."""
     chain = [LONG + "".join(f" + a_{{{n}}}" for n in range(more)) for more in range(6)]
     monkeypatch.setattr(families, "NEAR_LIKENESS", 0.93)
-    found = indexed(tmp_path, chain).families.tolist()
-    assert found[0] == found[1] == 0
-    assert found[-1] != 0
-    assert all(kind == found[kind] for kind in found)
+    found = families_of(indexed(tmp_path, chain))
+    assert found[0][:2] == [0, 1]
+    assert 5 not in found[0]
+    assert all(kind in found[other] for kind, members in enumerate(found) for other in members)
+
+
+def test_families_span_segments(tmp_path: Path) -> None:
+    """With a type that several segments have, its renamings and what is nearly equal to it."""
+    renamed = LONG.replace("x_i", "z_k").replace("i=1", "k=1")
+    made = indexed(tmp_path, [LONG, "x+y=1"], [LONG + "_1", "x-y=1"], [], [renamed, LONG, "x+y=1"])
+    near = [0, 2, 4, 5]
+    assert families_of(made) == [near, [1, 6], near, [3], near, near, [1, 6]]
+
+
+def test_removed_equations_are_in_no_family(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nor do they count among those that are compared."""
+    others = [f"{LONG}_{{{number}}}" for number in range(8)]
+    monkeypatch.setattr(families, "MAX_COMPARED", 2)
+    kept = StructureIndex(IndexSegments([written(tmp_path / "kept", [[LONG], others[:2]])]))
+    articles = [[LONG], others[2:], others[:2]]
+    made = StructureIndex(IndexSegments([written(tmp_path / "made", articles, [1])]))
+    assert kept.families.members(0) == [0, 1, 2]
+    assert made.families.members(0) == [0, 7, 8]
+    # a type that one removed article has and another article too
+    some = [written(tmp_path / str(at), [["a=b"], ["a=b"], ["c=d"]], gone) for at, gone in
+            enumerate([(), (0,), (0, 1)])]  # fmt: skip
+    both = StructureIndex(IndexSegments(some))
+    assert both.families.members(0) == [0, 2]
+    assert [len(found) for found in families_of(both)[:4]] == [2, 3, 2, 3]
+
+
+def long_variants() -> Iterator[tuple[Layout, Layout]]:
+    """Yield long equations of the demo, each with others of which one symbol differs."""
+    dice = random.Random(0)
+    display = re.compile(r"\\begin\{equation\*?\}(.*?)\\end\{equation", re.DOTALL)
+    for path in sorted(DEMO.rglob("*.tex")):
+        for latex in display.findall(path.read_text("utf-8")):
+            made = layout(re.sub(r"\\label\{.*?\}", "", latex))
+            if len(made.nodes()) < families.NEAR_FROM:
+                continue
+            places = [at.start() for at in re.finditer(r"(?<![\\\w{])[a-zA-Z](?!\w)", latex)]
+            for at in dice.sample(places, min(4, len(places))):
+                more = dice.choice(["q", "7", "q + ", latex[at] + "_q", latex[at] + "'"])
+                yield made, layout(latex[:at] + more + latex[at + 1 :])
+
+
+def test_nearly_equal_equations_share_a_band() -> None:
+    """Nearly always: otherwise they would not be compared."""
+    found = {True: 0, False: 0}
+    for one, other in long_variants():
+        alike = likeness(outline(one), outline(other), renamed=1.0, share=0.5).score
+        if alike >= families.NEAR_LIKENESS and len(other.nodes()) >= families.NEAR_FROM:
+            bands = [set(families.near_keys(made, shapes(made))) for made in (one, other)]
+            found[bool(bands[0] & bands[1])] += 1
+    assert found[True] + found[False] > 100
+    assert found[True] >= 0.95 * (found[True] + found[False]), found
+
+
+def test_short_equations_have_no_bands(structure: StructureIndex) -> None:
+    """And unlike ones share none."""
+    made = [layout(latex) for latex in (LONG, LONG[::-1].replace("}", "").replace("{", ""))]
+    one, other = (set(families.near_keys(each, shapes(each))) for each in made)
+    assert len(one) == families.BANDS
+    assert not one & other
+    assert families.near_keys(structure.layout(0), shapes(structure.layout(0))) == []
+
+
+# ------------------------------------------------------------ selection
+
+
+@given(
+    values=st.lists(st.sampled_from([0.0, 0.25, 0.5, 1.0]), min_size=1, max_size=30),
+    copies=st.lists(st.tuples(st.integers(0, 29), st.booleans()), max_size=80),
+    count=st.integers(1, 40),
+)
+def test_the_best_types_are_those_of_a_full_sort(
+    values: list[float], copies: list[tuple[int, bool]], count: int
+) -> None:
+    """Each key once, ties by key, however many copies of it are allowed."""
+    of_key = {2**63 + 7 * at % 31: value for at, value in enumerate(values)}
+    keys, names = list(of_key), list(of_key)
+    estimate = list(of_key.values())
+    for at, is_allowed in copies:
+        keys.append(names[at % len(names)])
+        estimate.append(of_key[keys[-1]] if is_allowed else 0.0)
+    index = cast("StructureIndex", SimpleNamespace(_segments=SimpleNamespace(
+        type_keys=np.array(keys, np.uint64))))  # fmt: skip
+    found = StructureIndex._best(index, np.array(estimate, np.float32), count)
+    ranked = sorted((-value, number) for number, value in of_key.items() if value > 0)
+    assert [keys[kind] for kind in found.tolist()] == [number for _, number in ranked[:count]]
+    assert [estimate[kind] for kind in found.tolist()] == [-value for value, _ in ranked[:count]]
 
 
 # ------------------------------------------------------------ what it is made of
@@ -284,6 +392,17 @@ LATEX = st.recursive(
 )
 
 
+def outlines_of(folder: Path, outlines: Sequence[Outline]) -> SegmentSource:
+    """Write outlines as the types of a segment."""
+    writer = AlignmentWriter(folder)
+    for one in outlines:
+        writer.add(one)
+    writer.close()
+    np.save(folder / "equations.npy", np.zeros((0, 5), np.int32))
+    np.save(folder / "types.ids.npy", np.arange(len(outlines), dtype=np.uint64))
+    return SegmentSource("x", folder, cast("Records", SimpleNamespace(documents=0)))
+
+
 @given(LATEX, st.lists(LATEX, min_size=1, max_size=6), st.booleans())
 def test_bulk_likeness_equals_the_definition(
     tmp_path_factory: pytest.TempPathFactory,
@@ -291,14 +410,12 @@ def test_bulk_likeness_equals_the_definition(
     others: list[str],
     inside: bool,  # noqa: FBT001
 ) -> None:
-    """All at once or one by one: the same scores, and outlines come back as they went."""
-    folder = tmp_path_factory.mktemp("outlines")
+    """All at once or one by one, from one segment or two: the same scores and outlines."""
     asked, made = outline(layout(query)), [outline(layout(other)) for other in others]
-    writer = AlignmentWriter(folder)
-    for one in made:
-        writer.add(one)
-    writer.close()
-    outlines = AlignmentIndex(folder)
+    sources = [
+        outlines_of(tmp_path_factory.mktemp("outlines"), part) for part in (made[:2], made[2:])
+    ]
+    outlines = AlignmentIndex(IndexSegments(sources))
     found = outlines.likeness(asked, np.arange(len(made)), inside=inside)
     expected = [likeness(asked, one, inside=inside).score for one in made]
     assert found == pytest.approx(expected)
@@ -307,8 +424,7 @@ def test_bulk_likeness_equals_the_definition(
         assert [row.tags for row in back.rows] == [row.tags for row in one.rows]
         assert [row.hanging for row in back.rows] == [row.hanging for row in one.rows]
     alike = outlines.likeness(asked, np.arange(len(made)), renamed=1.0, share=0.5)
-    ones = np.zeros(len(made), np.int64)
     against = [likeness(made[0], one, renamed=1.0, share=0.5).score for one in made]
-    assert (outlines.upper_bound(ones, np.arange(len(made))) >= np.array(against) - 1e-6).all()
+    assert (outlines.upper_bound(0, np.arange(len(made))) >= np.array(against) - 1e-6).all()
     halves = [likeness(asked, one, renamed=1.0, share=0.5).score for one in made]
     assert alike == pytest.approx(halves)

@@ -9,10 +9,10 @@ from eqemb.index.vector_index import CentredIndex, VectorIndex, normalise
 
 
 def random_vectors(seed: int, count: int = 40, dim: int = 5) -> VectorIndex:
-    """Return normalised vectors, some of them zeros."""
+    """Return normalised vectors in two parts, some of them zeros."""
     made = np.random.default_rng(seed).standard_normal((count, dim)).astype(np.float32)
     made[::7] = 0
-    return VectorIndex(normalise(made))
+    return VectorIndex(np.split(normalise(made), [count // 3]))
 
 
 def test_vectors_are_scaled_to_length_one() -> None:
@@ -24,7 +24,7 @@ def test_vectors_are_scaled_to_length_one() -> None:
 
 def test_scores_are_cosines_without_negative_ones() -> None:
     """One for each row."""
-    index = VectorIndex(np.eye(3, dtype=np.float32))
+    index = VectorIndex([np.eye(3, dtype=np.float32)])
     assert index.scores(np.array([0.6, -0.8, 0], np.float32)).tolist() == [
         *(pytest.approx(0.6), 0, 0),
     ]
@@ -49,8 +49,22 @@ def test_the_top_rows_are_those_of_a_full_sort(seed: int, k: int, share: float |
 def test_centred_scores_are_cosines_of_centred_vectors() -> None:
     """Computed without a copy of the matrix; rows of zeros score 0."""
     index = random_vectors(3)
-    centred = CentredIndex(index)
+    centred = CentredIndex(index, index.rows(range(len(index))).mean(axis=0))
     direction = centred.direction(normalise(np.array([1.0, 2, 3, 4, 5])))
     expected = centred.rows(range(len(index))) @ direction
     assert centred.scores(direction) == pytest.approx(expected, abs=1e-5)
     assert centred.scores(direction)[0] == 0
+
+
+@given(seed=st.integers(0, 1000), dim=st.integers(1, 70), cuts=st.lists(st.integers(0, 40)))
+def test_the_product_of_a_row_does_not_depend_on_other_rows(
+    seed: int, dim: int, cuts: list[int]
+) -> None:
+    """To the last bit, however the rows are split into matrices."""
+    whole, vector = (
+        np.random.default_rng(seed + more).standard_normal(shape).astype(np.float32)
+        for more, shape in enumerate([(40, dim), (dim,)])
+    )
+    parts = VectorIndex(np.split(whole, sorted(cuts)))
+    assert parts.dot(vector).tolist() == VectorIndex([whole]).dot(vector).tolist()
+    assert parts.rows([0, 39, 20]).tolist() == whole[[0, 39, 20]].tolist()

@@ -1,15 +1,15 @@
 """Vectors of the index, against fold-in and the formula."""
 
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
 from eqemb.facade.library import Library
-from eqemb.index.build import build_index
-from eqemb.index.text import TextIndex
+from eqemb.index.build import build_vectors
+from eqemb.index.stemming import stem
+from eqemb.index.text_index import TextIndex
 from eqemb.index.vector_index import normalise
 from eqemb.index.vectors import VECTOR_REACH, VectorSpace
 from eqemb.models import EqEmbH, EqEmbU, fold_in, workspace
@@ -38,20 +38,20 @@ def made(
         # the kinds of its units are those of others, so that kinds learn something else than units
         three=rf"{ANGLE} \[ G = \frac{{3 A B}}{{A + C}} + \cos(s, t) \] {MEAN}",
     )
-    with Library.read([folder / "papers"], folder / "lib", jobs=1) as library:
+    with Library.read([folder / "papers"], folder / "lib", jobs=1, index=True) as library:
         corpus = workspace.corpus(library)
         model: Model = request.param(**SMALL)
         found = model.fit(corpus, seed=0).embeddings_
-        place = folder / "index"
-        build_index(library.records, place, found)
-        yield library, found, VectorSpace(library.records, place, TextIndex(place))
+        build_vectors(folder / "vectors", found, library.engine.segments)
+        yield library, found, VectorSpace(library.engine.segments, folder / "vectors")
 
 
 def units_of(library: Library) -> list[list[str]]:
     """Return the units of every type, in order."""
-    names = [unit for (unit,) in library.records.rows("SELECT unit FROM units ORDER BY id")]
-    blobs = library.records.rows("SELECT units FROM types ORDER BY id")
-    return [[names[unit] for unit in np.frombuffer(blob, np.int32)] for (blob,) in blobs]
+    (records,) = library.records.parts
+    names = list(records.unit_names())
+    blobs = (blob for *_, blob in records.types())
+    return [[names[unit] for unit in np.frombuffer(blob, np.int32)] for blob in blobs]
 
 
 def test_types_have_the_vectors_of_fold_in(made: Made) -> None:
@@ -61,7 +61,7 @@ def test_types_have_the_vectors_of_fold_in(made: Made) -> None:
     expected = normalise(fold_in.bare(model, types).alpha)
     assert space.types is not None
     assert np.abs(expected).sum() > 1
-    assert space.types.matrix == pytest.approx(expected, abs=1e-5)
+    assert np.concatenate(space.types.parts) == pytest.approx(expected, abs=1e-5)
     for units, vector in zip(types, expected, strict=True):
         assert space.units_vector(units) == pytest.approx(vector, abs=1e-5)
 
@@ -77,7 +77,8 @@ def test_unseen_units_back_off_as_in_fold_in(made: Made) -> None:
 def test_contexts_follow_the_formula(made: Made) -> None:
     """The directions of words, weighted by idf / sqrt(distance)."""
     library, model, space = made
-    words = TextIndex(Path(space._folder))
+    text = TextIndex(library.engine.segments)
+    (words,) = text.parts
     rows, rho = model.view("words").key_to_index, normalise(model.arrays["rho_words"])
     for equation, (low, place, high) in enumerate(words.places.tolist()):
         total = np.zeros(SMALL["dim"])
@@ -85,8 +86,7 @@ def test_contexts_follow_the_formula(made: Made) -> None:
             word = words.words[words.tokens[at]]
             away = place - at if at < place else at - place + 1
             if away <= VECTOR_REACH and word in rows:
-                stem = words.stem_id(word)
-                assert stem is not None
-                total += words.idf(stem) / away**0.5 * rho[rows[word]]
-        assert space.contexts.matrix[equation] == pytest.approx(normalise(total), abs=1e-5)
-    assert len(words.places) == next(library.records.rows("SELECT COUNT(*) FROM equations"))[0]
+                total += text.idf(stem(word)) / away**0.5 * rho[rows[word]]
+        (found,) = space.contexts.rows([equation])
+        assert found == pytest.approx(normalise(total), abs=1e-5)
+    assert len(words.places) == len(library.records.equation_names()) == 4

@@ -11,7 +11,7 @@ import pytest
 
 from eqemb.article import Article, Equation, Problem
 from eqemb.errors import EqembError
-from eqemb.library.database import Records, open_records
+from eqemb.library.database import LibraryRecords, Records, open_records
 from eqemb.library.rows import PARTIAL, Record, from_article, skipped
 from eqemb.sources import PROBLEMS
 from synthetic import article, equation
@@ -33,14 +33,13 @@ def written(path: Path, *records: Record) -> Path:
     return path
 
 
-def digest(tmp_path: Path, *records: Record, clusters: list[list[int]] | None = None) -> str:
+def digest(tmp_path: Path, *records: Record) -> str:
     """Return the digest of a file of these records."""
     path = tmp_path / f"{len(list(tmp_path.iterdir()))}.sqlite"
     with closing(Records(path, write=True)) as file:
         for one in records:
             file.add(one)
         file.commit()
-        file.set_clusters(clusters or [])
         return file.sha256()
 
 
@@ -167,7 +166,7 @@ def test_every_method_by_name_returns_the_article(tmp_path: Path, first: str) ->
         assert file.names() == ["a"]
         assert list(file.contents()) == [("a", 2, "")]
         assert list(file.article_ids()) == [(key, "a", "")]
-        assert [type_ for type_, _ in file.equation_units(key)] == [0, 1]
+        assert [kind for _, _, kind, *_ in file.equation_index()] == [0, 1]
         assert file.first_equation(1) == "a#2"
         found = file.article("a")
         assert found is not None
@@ -236,24 +235,6 @@ def test_digest_changes_with_any_content(tmp_path: Path, other: Record) -> None:
 def test_digest_changes_with_the_order(tmp_path: Path) -> None:
     """The same records in another order are another library."""
     assert digest(tmp_path, record("a"), record("b")) != digest(tmp_path, record("b"), record("a"))
-
-
-def test_digest_changes_with_the_clusters(tmp_path: Path) -> None:
-    """Near-duplicate clusters are part of the digest."""
-    both = record("a"), record("b")
-    assert digest(tmp_path, *both) != digest(tmp_path, *both, clusters=[[0, 1]])
-
-
-def test_clusters_replace_earlier_ones(tmp_path: Path) -> None:
-    """Finding clusters again after a kill keeps nothing of the first attempt."""
-    path = tmp_path / "r.sqlite"
-    with closing(Records(path, write=True)) as file:
-        for name in "abc":
-            file.add(record(name))
-        file.commit()
-        file.set_clusters([[0, 1, 2]])
-        file.set_clusters([[1, 2]])
-        assert list(file.rows("SELECT cluster FROM sources ORDER BY id")) == [(None,), (1,), (1,)]
 
 
 def test_table_is_not_counted_for_each_new_equation_type(tmp_path: Path) -> None:
@@ -348,7 +329,9 @@ def test_unreadable_records_are_reported(tmp_path: Path, content: bytes | None) 
     path = tmp_path / "r.sqlite"
     if content is not None:
         path.write_bytes(content)
-    with pytest.raises(EqembError, match=r"^cannot read .*r\.sqlite: .*; rebuild the library$"):
+    with pytest.raises(
+        EqembError, match=r"^cannot read .*r\.sqlite: .*; rebuild the library in another"
+    ):
         open_records(path)
 
 
@@ -375,11 +358,13 @@ def test_training_data_in_order(tmp_path: Path) -> None:
         assert list(file.unit_names()) == ["u", "v"]
         assert list(file.article_types(0)) == [(1, True, "a", [0, 1]), (2, False, "b", [1])]
         assert list(file.article_types(2)) == [(1, None, "a", [0, 1])]
-        assert list(file.near_duplicates()) == []
-    with closing(Records(tmp_path / "c.sqlite", write=True)) as file:
-        for each in records:
-            file.add(each)
-        file.commit()
-        file.set_clusters([[0, 2]])
-        assert list(file.near_duplicates()) == [("one", 1), ("two", 1)]
-        assert list(file.near_duplicates("y")) == [("two", 1)]
+    both = LibraryRecords(
+        [Records(tmp_path / "r.sqlite"), Records(tmp_path / "r.sqlite", removed=[0])]
+    )
+    with closing(both):
+        both.near_pairs = [("one", "two")]
+        assert [key for key, *_ in both.texts()] == [0, 2, 5]
+        assert list(both.article_types(5)) == [(1, None, "a", ["u", "v"])]
+        assert both.collections() == {"x": 1, "y": 2}
+        assert list(both.near_duplicates()) == [("one", 1), ("two", 1)]
+        assert list(both.near_duplicates("y")) == [("two", 1)]

@@ -18,12 +18,13 @@ from eqemb.library.report import (
     counted,
     every_problem,
     explain_no_articles,
-    make_report,
+    merge_summaries,
     percent,
     place,
     render_report,
 )
 from eqemb.library.rows import Record, from_article, skipped
+from eqemb.library.summary import summarise
 from eqemb.sources import CAUSES
 from synthetic import article, corpus, equation, papers, read_inline
 
@@ -32,15 +33,14 @@ SETTINGS = {"version": "0.0", "sha256": "0" * 64}
 
 
 def report(
-    tmp_path: Path, *records: Record, clusters: list[list[int]] | None = None
+    tmp_path: Path, *records: Record, clusters: list[list[str]] | None = None
 ) -> dict[str, Any]:
     """Return the report of these records."""
     with closing(Records(tmp_path / "r.sqlite", write=True)) as file:
         for record in records:
             file.add(record)
         file.commit()
-        file.set_clusters(clusters or [])
-        return make_report(file, SETTINGS)
+        return merge_summaries([summarise(file)], SETTINGS, clusters or [])
 
 
 def read(name: str = "a", *equations: Any, words: int = 0, **parts: Any) -> Record:
@@ -328,7 +328,7 @@ def test_first_paper_is_named_among_equals(tmp_path: Path) -> None:
 
 def test_clusters_are_listed_by_name(tmp_path: Path) -> None:
     """In order."""
-    found = report(tmp_path, *(read(name) for name in "abcde"), clusters=[[0, 2], [1, 4]])
+    found = report(tmp_path, *(read(name) for name in "abcde"), clusters=[["a", "c"], ["b", "e"]])
     assert found["clusters"] == [["a", "c"], ["b", "e"]]
 
 
@@ -422,7 +422,7 @@ def test_page_escapes_text_of_papers(tmp_path: Path) -> None:
         ),
         read("b"),
         skipped(SCRIPT, SCRIPT, "", SCRIPT, SCRIPT),
-        clusters=[[0, 1]],
+        clusters=[[SCRIPT, "b"]],
     )
     html = render_report(found, [(SCRIPT, 1.0)])
     page = Page(html)

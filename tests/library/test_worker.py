@@ -72,16 +72,17 @@ def found(name: str = "a", **fields: object) -> Found:
 @pytest.mark.parametrize("name", EXPECTED)
 def test_bad_paper_affects_only_itself(survivors: Library, name: str) -> None:
     """A paper is skipped for its own cause, or read despite its neighbours."""
-    query = "SELECT status, cause, detail FROM sources WHERE name = ?"
-    status, cause, detail = next(survivors.records.rows(query, name))
+    query = "SELECT name, status, cause, detail FROM sources WHERE origin = ?"
+    named, status, cause, detail = next(survivors.records.rows(query, f"{name}.tex"))
     assert f"{cause}: {detail}".removesuffix(": ")[:300] == EXPECTED[name][:300]
     assert status == ("skipped" if EXPECTED[name] else "read")
+    assert named == (f"./{name}.tex" if EXPECTED[name] else name)
 
 
 def test_records_are_in_the_order_of_papers(survivors: Library) -> None:
     """However long each paper took."""
-    rows = survivors.records.rows("SELECT name FROM sources ORDER BY id")
-    assert [name for (name,) in rows] == list(EXPECTED)
+    rows = survivors.records.rows("SELECT origin FROM sources ORDER BY id")
+    assert [origin for (origin,) in rows] == [f"{name}.tex" for name in EXPECTED]
 
 
 def test_report_counts_causes_of_failures(survivors: Library) -> None:

@@ -4,7 +4,6 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -181,8 +180,9 @@ def test_sums_of_words_and_units_and_equations(library: Library) -> None:
     assert ids(library.query("cosine"))[0] in ("angles#1", "documents#1")
     assert ids(library.query(["recall"]))[0] in ("harmonic#1", "again#1")
     unit = ("2", "V!P", "n")
-    near = library.engine.records.rows("SELECT unit FROM units WHERE unit LIKE '%V!P%'")
-    unit = tuple(next(near)[0].split("\t"))
+    units = library.engine.records.parts[0].unit_names()
+    one, two, path = next(unit for unit in units if "V!P" in unit).split("\t")
+    unit = one, two, path
     assert ids(library.query([unit]))[0] in ("harmonic#1", "again#1")
     assert ids(library.query([f"({', '.join(unit)})"])) == ids(library.query([unit]))
     assert ids(library.query([f"${COSINE}$", "recall", "recall"], ["cosine"]))[0] in (
@@ -201,15 +201,14 @@ def test_an_article_is_read_once_for_a_description(
     library: Library, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """However many similar equations it has."""
-    read: list[object] = []
-    rows = library.records.rows
+    read: list[int] = []
+    article_text = library.records.article_text
 
-    def counted(query: str, *values: object) -> Iterator[Any]:
-        if "SELECT text FROM articles" in query:
-            read.extend(values)
-        return rows(query, *values)
+    def counted(key: int) -> str:
+        read.append(key)
+        return article_text(key)
 
-    monkeypatch.setattr(library.records, "rows", counted)
+    monkeypatch.setattr(library.records, "article_text", counted)
     kin = library.describe("harmonic#1").similar
     assert {"again#1", "again#2"} <= set(kin)
     assert len(read) == len(set(read)) > 1

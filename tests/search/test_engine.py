@@ -10,15 +10,15 @@ from typing import Any
 
 import pytest
 
-from axes import make_library
 from eqemb.article import read_tokens
 from eqemb.errors import UsageError
 from eqemb.facade.library import Library
 from eqemb.formula import layout
 from eqemb.formula.likeness import likeness, outline
+from eqemb.formula.shapes import key
 from eqemb.index import structure
 from eqemb.index.stemming import stem
-from eqemb.index.text import BM25_K1, CONTEXT_REACH, FIELDS, TextIndex
+from eqemb.index.text import BM25_K1, CONTEXT_REACH, FIELDS
 from eqemb.search.results import Answer
 
 PAPERS = {
@@ -99,25 +99,33 @@ def test_consecutive_words_match_a_compound(tmp_path: Path) -> None:
         assert library.search("divergence leibler").unknown == ["leibler"]
 
 
-def test_a_skipped_source_of_the_same_name_is_not_the_article(tmp_path: Path) -> None:
-    """An equation is found in its article, not in a source that was skipped before it."""
-    for folder in ("first", "second"):
-        (tmp_path / folder).mkdir()
-    (tmp_path / "first" / "angles.gz").write_bytes(b"not an archive")
-    for name in ("harmonic", "angles"):
-        folder = "first" if name == "harmonic" else "second"
-        document = rf"\documentclass{{article}}\begin{{document}}{PAPERS[name]}\end{{document}}"
-        (tmp_path / folder / f"{name}.tex").write_text(document)
-    papers = [tmp_path / "first", tmp_path / "second" / "angles.tex"]
+def test_bare_names_mean_the_article_that_ends_like_that(tmp_path: Path) -> None:
+    """In names of equations and in filters; a skipped source of the same path is no article."""
+    papers = tmp_path / "papers"
+    (papers / "a").mkdir(parents=True)
+    (papers / "b").mkdir()
+    (papers / "a" / "angles.gz").write_bytes(b"not an archive")
+    for path in ("a/harmonic.tex", "b/angles.tex", "b/harmonic.tex"):
+        body = PAPERS[Path(path).stem]
+        document = rf"\documentclass{{article}}\begin{{document}}{body}\end{{document}}"
+        (papers / path).write_text(document)
     with Library.read(papers, tmp_path / "library", jobs=1, index=True) as library:
-        sources = list(library.records.rows("SELECT name, status FROM sources ORDER BY id"))
-        assert [name for name, _ in sources] == ["angles", "harmonic", "angles"]
-        found = library.equation("angles#1")
-        assert found is not None
-        assert library.engine.equation(library.engine.row(found))[0].id == "angles#1"
-        assert "angles#1" not in ids(library.similar("angles#1"))
-        assert {said.article for said in library.describe("angles#1")} == {"angles"}
+        sources = list(library.records.rows("SELECT name FROM sources ORDER BY id"))
+        assert sources == [("./a/angles.gz",), ("a/harmonic",), ("b/angles",), ("b/harmonic",)]
+        for name in ("angles#1", "b/angles#1", "angles (1)"):
+            found = library.equation(name)
+            assert found is not None
+            assert found.id == "b/angles#1"
+            assert "b/angles#1" not in ids(library.similar(name))
+        assert ids(library.search("angles#1"))[0] == "b/angles#1"
+        assert ids(library.search("cosine", article="angles")) == ["b/angles#1"]
+        assert "b/angles" in {said.article for said in library.describe("angles#1")}
         assert library.why("cosine", "angles#1").words["cosine"] > 0
+        for call in (library.equation, library.similar, library.describe, library.search):
+            with pytest.raises(UsageError, match=r"2 articles \(a/harmonic, b/harmonic\)"):
+                call("harmonic#1")
+        with pytest.raises(UsageError, match="write the longer name"):
+            library.search("cosine", article="harmonic")
 
 
 def test_unknown_words_are_named(library: Library) -> None:
@@ -192,7 +200,8 @@ def test_phrases_match_the_text(tmp_path: Path) -> None:
         body = r" \[ x = 1 \] ".join(parts)
         document = rf"\documentclass{{article}}\begin{{document}}{body}\end{{document}}"
         (tmp_path / f"{number}.tex").write_text(document)
-    text = Library.read([tmp_path], tmp_path / "library", jobs=1, index=True).engine.text
+    made = Library.read([tmp_path], tmp_path / "library", jobs=1, index=True)
+    (text,) = made.engine.text.parts
     stems = text.stem_of[text.tokens].tolist()
     for length in (2, 3, 5, 7, 60, 256, 257, 300):
         for at in dice.sample(range(len(stems) - length), 12):
@@ -553,9 +562,10 @@ def test_suggestions_are_those_of_difflib(library: Library) -> None:
     """Counting letters first saves time and loses no word."""
     text = library.engine.text
     for word in ("harmonicc", "precison", "recal", "vectrs", "xq", "The", "q"):
-        alike = [w for w in text.words if w[0] == word[0].lower() and abs(len(w) - len(word)) < 3]
+        known = [w for w, _, count in text.vocabulary() if count and w[0] == word[0].lower()]
+        alike = [w for w in known if abs(len(w) - len(word)) < 3]
         near = difflib.get_close_matches(word.lower(), alike, 3, 0.75)
-        assert text.suggest_spellings(word) == [w for w in near if text.stem_id(w) is not None]
+        assert text.suggest_spellings(word) == near
     assert text.suggest_spellings("harmonicc")
 
 
@@ -564,38 +574,22 @@ def test_a_topic_is_shared_by_articles(library: Library) -> None:
     text = library.engine.text
     equations, trusts = [0, 1, 3], [0.5, 1.0, 0.25]  # two of one article, one of another
     topic = text.topic(equations, trusts, 50)
-    homes = text.places[equations, 0].tolist()
+    homes = library.engine.articles[equations].tolist()
     assert homes[0] == homes[1] != homes[2]
-    worth: dict[int, dict[int, float]] = {}
+    worth: dict[str, dict[int, float]] = {}
     for equation, trust, home in zip(equations, trusts, homes, strict=True):
-        for row in range(len(text.idfs)):
-            said = trust * text.stem_score(row, equation)
-            known = worth.setdefault(row, {})
+        for _, root, _ in text.vocabulary():
+            said = trust * text.stem_score(root, equation)
+            known = worth.setdefault(root, {})
             if said:
                 known[home] = max(known.get(home, 0), said)
-    shared = {row: sum(of.values()) * text.idf(row) for row, of in worth.items() if len(of) > 1}
+    shared = {root: sum(of.values()) * text.idf(root) for root, of in worth.items() if len(of) > 1}
     assert topic
     assert set(topic) <= set(shared)
-    total = sum(shared[row] for row in topic)
-    assert topic == pytest.approx({row: shared[row] / total for row in topic})
-    assert list(topic) == sorted(topic, key=lambda row: (-shared[row], row))
+    total = sum(shared[root] for root in topic)
+    assert topic == pytest.approx({root: shared[root] / total for root in topic})
+    assert list(topic) == sorted(topic, key=lambda root: (-shared[root], key(root)))
     assert text.topic([], [], 5) == {}
-
-
-def test_another_text_index_has_its_own_idf(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Vectors of words use the idf of the text index that is searched."""
-    with make_library(tmp_path) as made:
-        text = TextIndex(made.generation / "index")
-        heavy = text.stem_id("documents")
-        monkeypatch.setattr(text, "idf", lambda row: float(row == heavy))
-        vectors = made.engine.with_text(text).vectors
-        assert vectors is not None
-        both, one = (
-            vectors.words_vector(words.split()) for words in ("documents recall", "documents")
-        )
-        assert both == pytest.approx(one)
 
 
 def test_queries_load_nothing_heavy(library: Library) -> None:

@@ -61,13 +61,10 @@ def test_an_unseen_equation_is_folded_in_by_its_units(library: Library) -> None:
     assert ids(library.similar(r"F = \frac{2 P R R}{P + R}", by="paper"))[0] in (
         *("harmonic#1", "again#1"),
     )
-    paper, meaning = library.engine.paper, library.engine.vectors
-    known = library.engine.read_equation("angles#1").layout
-    kind = library.records.type_of(known.canonical())
+    paper, known = library.engine.paper, library.engine.read_equation("angles#1").layout
+    kind = int(library.engine.types[library.engine.same_equations(known)[0]])
     units = ["\t".join(unit) for unit in known.units()]
-    np.testing.assert_allclose(
-        paper.alpha(None, units, meaning), paper.alpha(kind, units, meaning), atol=1e-6
-    )
+    np.testing.assert_allclose(paper.alpha(None, units), paper.alpha(kind, units), atol=1e-6)
 
 
 def test_the_paper_ranking_needs_a_model(

@@ -1,5 +1,6 @@
 """The worker pool: time limits, a full queue, and libraries that change on disk."""
 
+import asyncio
 import json
 import shutil
 import threading
@@ -14,10 +15,10 @@ from fastapi.testclient import TestClient
 from axes import make_library
 from eqemb.errors import UsageError
 from eqemb.facade.library import Library
-from eqemb.facade.update import add_papers
+from eqemb.facade.update import add_papers, compact_library, remove_articles
 from eqemb.server import responses
 from eqemb.server.app import make_app
-from eqemb.server.service import Service
+from eqemb.server.service import Page, Service
 from eqemb.server.workers import WorkerPool
 from server.clients import make_client
 from synthetic import paper
@@ -81,17 +82,45 @@ def test_a_changed_library_is_reopened(tmp_path: Path) -> None:
         place = made.folder
     with make_client(place) as client:
         before = client.get("/v1/stats")
-        (tmp_path / "more").mkdir()
-        (tmp_path / "more" / "new.tex").write_text(
-            r"\documentclass{article}\begin{document}An eigenvalue \[ Ax = \lambda x \]"
-            r"\end{document}"
-        )
-        add_papers(place, [tmp_path / "more"], jobs=1)
+        new = tmp_path / "papers" / "new.tex"
+        new.write_text(paper(r"An eigenvalue \[ Ax = \lambda x \] is real."))
+        add_papers(place, [new], jobs=1)
         tag = {"If-None-Match": before.headers["etag"]}
         after = client.get("/v1/stats", headers=tag)
         assert after.status_code == 200
         assert after.json()["articles"] == before.json()["articles"] + 1
-        assert client.get("/v1/search?q=eigenvalue").json()["hits"][0]["article"] == "more"
+        assert client.get("/v1/search?q=eigenvalue").json()["hits"][0]["article"] == "new"
+
+
+def test_a_request_that_runs_keeps_the_library_it_opened(tmp_path: Path) -> None:
+    """While papers are added, removed and merged; later requests of the thread see the changes."""
+    with make_library(tmp_path, model=False) as made:
+        place = made.folder
+    new = tmp_path / "papers" / "new.tex"
+    new.write_text(paper(r"An eigenvalue \[ Ax = \lambda x \] is real."))
+    pool = WorkerPool(place, threads=2)
+
+    def answers(service: Service) -> list[Any]:
+        found = [service.search(query, Page()) for query in ("eigenvalue", "cosine")]
+        return [*found, service.suggest("eig"), service.article("angles"), service.examples()]
+
+    def change(service: Service) -> tuple[list[Any], list[Any]]:
+        before = answers(Service(Library.open(place)))  # nothing of `service` is open yet
+        add_papers(place, [new], jobs=1)
+        remove_articles(place, "angles")
+        compact_library(place)
+        return before, answers(service)
+
+    before, meanwhile = asyncio.run(pool.run(change))
+    assert meanwhile == before
+    assert meanwhile[0]["unknown"] == ["eigenvalue"]
+    for _ in range(8):  # in both threads
+        found = asyncio.run(pool.run(lambda service: service.search("eigenvalue", Page())))
+        assert [hit["article"] for hit in found["hits"]] == ["new"]
+        names = asyncio.run(pool.run(lambda service: service.articles(Page())["articles"]))
+        assert "angles" not in [article["name"] for article in names]
+        assert asyncio.run(pool.run(lambda service: service.suggest("eig")["words"]))
+    pool.close()
 
 
 def test_a_missing_library_is_reopened_when_it_returns(

@@ -15,6 +15,7 @@ from eqemb.sources import Limits, discover, load
 from eqemb.sources.streams import Meter
 from packing import (
     PAPER,
+    PART,
     PDF,
     POSTSCRIPT,
     RECORD,
@@ -40,19 +41,23 @@ def test_papers_come_in_the_order_of_their_paths(tmp_path: Path) -> None:
 
 
 def test_collection_is_the_first_folder(tmp_path: Path) -> None:
-    """The folder below the given one names the collection."""
+    """The first folder below the root; the folder of one paper is not a collection."""
     put(tmp_path, dict.fromkeys(["nlp/x/a.gz", "ir/b.gz", "c.gz"], gz(PAPER)))
+    put(tmp_path, {"p/main.tex": PAPER, "nlp/q/main.tex": PAPER, "1706.03762/x.tex": PAPER})
     collections = {found.name: found.collection for found in discover([tmp_path])}
-    assert collections == {"nlp/x/a": "nlp", "ir/b": "ir", "c": ""}
+    below = {"nlp/x/a": "nlp", "ir/b": "ir", "nlp/q": "nlp"}
+    assert collections == below | dict.fromkeys(["c", "p", "1706.03762"], "")
     assert only(tmp_path / "ir" / "b.gz").collection == ""
+    (found,) = discover([tmp_path / "ir" / "b.gz"], root=tmp_path)
+    assert found.collection == "ir"
 
 
 def test_several_folders_are_collections(tmp_path: Path) -> None:
-    """With several folders, each names the collection of the papers directly in it."""
+    """With several folders, the root is the folder that they share."""
     put(tmp_path, dict.fromkeys(["nlp/a.gz", "ir/b.gz", "ir/web/c.gz", "d.gz"], gz(PAPER)))
     given = [tmp_path / "nlp", tmp_path / "ir", tmp_path / "d.gz"]
     collections = {found.name: found.collection for found in discover(given)}
-    assert collections == {"a": "nlp", "b": "ir", "web/c": "web", "d": ""}
+    assert collections == {"ir/b": "ir", "ir/web/c": "ir", "nlp/a": "nlp", "d": ""}
 
 
 def test_what_was_meant_as_a_paper_is_counted(tmp_path: Path) -> None:
@@ -117,10 +122,21 @@ def test_file_given_directly_is_always_reported(tmp_path: Path) -> None:
     assert [found.cause for found in discover(given)] == ["no TeX", "empty", "no TeX", ""]
 
 
-def test_same_path_given_twice_is_read_once(tmp_path: Path) -> None:
-    """However the path is spelled."""
-    put(tmp_path, {"x/a.gz": gz(PAPER)})
-    assert names(tmp_path, f"{tmp_path}/", tmp_path / "x" / "..") == ["x/a"]
+def test_what_is_given_twice_is_read_once(tmp_path: Path) -> None:
+    """However the path is spelled, and also if a given folder contains it."""
+    put(tmp_path, {"x/a.gz": gz(PAPER), "x/b.tex": PAPER, "x/c!d.zip": zipped({"e.tex": PAPER})})
+    whole = ["x/a", "x/b", "x/c!d"]
+    assert names(tmp_path, f"{tmp_path}/", tmp_path / "x" / "..") == whole
+    assert names(tmp_path / "x" / "b.tex", tmp_path, tmp_path / "x") == whole
+    assert names(*(tmp_path / "x" / name for name in ("c!d.zip", "a.gz", "")), tmp_path) == whole
+
+
+def test_what_a_given_folder_does_not_list_can_be_given_too(tmp_path: Path) -> None:
+    """Hidden folders, files that are not papers, and parts of papers."""
+    put(tmp_path, {"p/main.tex": PAPER, "p/part.tex": PART, ".hid/b.tex": PAPER, "n.md": b"words"})
+    given = [tmp_path / name for name in ("", "p/part.tex", ".hid", "n.md")]
+    assert names(*given) == ["p", ".hid/b", "p/part"]
+    assert skipped(*given) == {"n.md": "no TeX"}
 
 
 def test_finding_reads_only_the_first_bytes(
@@ -141,8 +157,10 @@ def test_month_of_arxiv_gives_its_papers(
     """Each member is a paper named by its identifier; PDFs are counted, not read."""
     put(tmp_path, {"src/arXiv_src_9901_001.tar": pack(month())})
     found = list(discover([tmp_path]))
+    inside = "./src/arXiv_src_9901_001.tar!9901"
     assert [item.name for item in found] == [
-        *("hep-th/9901001", "hep-th/9901002", "cs/9901003", "math/9901004")
+        *("hep-th/9901001", "hep-th/9901002"),
+        *(f"{inside}/cs9901003.pdf", f"{inside}/math9901004.gz"),
     ]
     assert [item.cause for item in found] == ["", "", "pdf only", "postscript only"]
     assert {item.collection for item in found} == {"src"}
@@ -177,11 +195,11 @@ def test_paper_that_holds_archives_is_one_paper(tmp_path: Path) -> None:
 
 
 def test_archive_of_one_archive_is_one_paper(tmp_path: Path) -> None:
-    """A zip with a tar.gz in it is the inner paper, under the outer name."""
+    """A zip with a tar.gz in it is the inner paper; it has both names, as if there were more."""
     inner = gz(tar({"main.tex": PAPER}))
     put(tmp_path, {"thesis.zip": zipped({"upload/v3.tar.gz": inner, "upload/readme.md": b"x"})})
     found = only(tmp_path)
-    assert found.name == "thesis"
+    assert found.name == "thesis/upload/v3"
     assert found.origin == "thesis.zip!upload/v3.tar.gz"
     assert list(load(found).files) == ["main.tex"]
 
@@ -255,7 +273,7 @@ def test_jsonl_of_unarxive_gives_a_paper_a_line(
     first, second = discover([tmp_path])
     assert [first.name, second.name] == ["2212.11867", "hep-th/9901001"]
     assert [first.form, first.collection] == ["unarxive", "2212"]
-    assert first.origin == "2212/part.jsonl!1"
+    assert first.origin == "2212/part.jsonl!2212.11867"
     source = load(first)
     assert source.main == "2212.11867.json"
     assert json.loads(source.files[source.main]) == RECORD
@@ -266,7 +284,7 @@ def test_lines_that_are_no_records_are_counted(tmp_path: Path) -> None:
     """A damaged line is skipped with its number, and the lines after it are read."""
     data = lines(RECORD) + b'{"paper_id": "1", "body_text": [\n\n' + b"[1]\n" + lines(RECORD)
     put(tmp_path, {"a.jsonl": data})
-    assert names(tmp_path) == ["2212.11867", "2212.11867~2"]
+    assert names(tmp_path) == ["2212.11867", "a.jsonl/2212.11867"]
     assert skipped(tmp_path) == {"a.jsonl!2": "broken record", "a.jsonl!4": "broken record"}
 
 
@@ -283,7 +301,7 @@ def test_truncated_jsonl_keeps_what_it_had(tmp_path: Path) -> None:
     records = [RECORD | {"paper_id": str(i), "noise": os.urandom(500).hex()} for i in range(200)]
     put(tmp_path, {"a.jsonl.gz": gz(lines(*records))[:-50_000]})
     found = list(discover([tmp_path]))
-    assert [item.name for item in found[:100]] == [str(i) for i in range(100)]
+    assert [item.name for item in found[:100]] == [f"a/{i}" for i in range(100)]
     assert [item.cause for item in found[-2:]] == ["broken record", "broken archive"]
 
 
@@ -297,4 +315,4 @@ def test_container_of_records_is_read(tmp_path: Path) -> None:
             )
         },
     )
-    assert names(tmp_path) == ["2212.11867", "2212.11867~2"]
+    assert names(tmp_path) == ["2212.11867", "u.tar.xz/22/b.jsonl/2212.11867"]

@@ -37,11 +37,11 @@ def test_folder_that_is_one_paper_has_its_name(tmp_path: Path) -> None:
 def test_folder_named_dot_has_the_name_of_the_folder(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """`eqemb read .` in a paper's folder names the paper by the folder."""
-    put(tmp_path / "mine", {"src/main.tex": PAPER})
+    """`eqemb read .` in a paper's folder names a main file by the folder."""
+    put(tmp_path / "mine", {"main.tex": PAPER})
     monkeypatch.chdir(tmp_path / "mine")
     found = only(".")
-    assert (found.name, found.collection) == ("mine", "")
+    assert (found.name, found.origin, found.collection) == ("mine", "main.tex", "")
     assert list(load(found).files) == ["main.tex"]
 
 
@@ -65,12 +65,19 @@ def test_folder_of_paper_folders_has_one_paper_each(tmp_path: Path) -> None:
 
 
 def test_folder_named_by_an_arxiv_id_names_its_paper(tmp_path: Path) -> None:
-    """An unpacked download keeps its identifier, unless the folder holds two papers."""
+    """An unpacked download keeps its identifier; of two papers in the folder, the main one."""
     put(
         tmp_path,
-        {"1803.09123v2/ms.tex": PAPER, "1706.03762/a.tex": PAPER, "1706.03762/b.tex": PAPER},
+        {"1803.09123v2/src/x.tex": PAPER, "1706.03762/a.tex": PAPER, "1706.03762/ms.tex": PAPER},
     )
-    assert names(tmp_path) == ["1706.03762/a", "1706.03762/b", "1803.09123"]
+    assert names(tmp_path) == ["1706.03762/a.tex", "1706.03762", "1803.09123"]
+    put(tmp_path, {"1706.03762/anc/main.tex": PAPER, "hep-th/9901001/x.tex": PAPER})
+    put(tmp_path, {"about-1706.03762/x.tex": PAPER})
+    assert names(tmp_path) == [
+        *("1706.03762/a.tex", "1706.03762/anc/main.tex", "1706.03762", "1803.09123"),
+        *("about-1706.03762/x", "hep-th/9901001"),
+    ]
+    assert names(tmp_path / "1803.09123v2") == ["1803.09123"]
 
 
 @pytest.mark.parametrize(
@@ -110,14 +117,22 @@ def test_pictures_of_the_class_standalone_are_no_papers(tmp_path: Path) -> None:
 
 
 def test_texts_without_documentclass_are_papers_where_there_is_no_other(tmp_path: Path) -> None:
-    """A folder without a main file gives the files that no other includes."""
+    """A folder without a main file, also above, gives the files that no other includes."""
     put(
         tmp_path,
-        {"x/a.tex": PART + b"\\input{b}", "x/b.tex": PART, "y/main.tex": PAPER, "y/n.tex": PART},
+        {
+            "x/a.tex": PART + b"\\input{b}",
+            "x/b.tex": PART,
+            "x/supplement/main.tex": PAPER,
+            "y/main.tex": PAPER,
+            "y/n.tex": PART,
+            "y/sections/m.tex": PART,
+        },
     )
     found = list(discover([tmp_path]))
-    assert [item.name for item in found] == ["x/a", "y"]
+    assert [item.name for item in found] == ["x/a", "x/supplement", "y"]
     assert set(load(found[0]).files) == {"a.tex", "b.tex"}
+    assert names(tmp_path / "x", tmp_path / "y") == ["x/a", "x/supplement", "y"]
 
 
 def test_texts_that_include_each_other_give_one_paper(tmp_path: Path) -> None:
@@ -180,12 +195,12 @@ def test_tex_file_given_by_itself_brings_what_it_includes(tmp_path: Path) -> Non
             ".hidden.tex": PAPER,
         },
     )
-    first, second, third = discover(
+    third, first, second = discover(
         [tmp_path / name for name in ("p/main.tex", "q/main.tex", ".hidden.tex")]
     )
-    assert (first.name, first.origin) == ("main", (tmp_path / "p/main.tex").as_posix())
+    assert (first.name, first.origin) == ("p", "p/main.tex")
     assert set(load(first).files) == {"main.tex", "ch/a.tex"}
-    assert second.name == "main~2"
+    assert second.name == "q"
     assert set(load(second).files) == {"main.tex", "../common.tex"}
     assert load(third).main == ".hidden.tex"
     assert names(tmp_path / "p/ch/a.tex") == ["a"]

@@ -7,7 +7,8 @@ import pytest
 
 from eqemb.sources import discover, load
 from eqemb.sources.names import is_archive, is_text_name, looks_like_paper, strip_suffixes
-from packing import PAPER, PDF, RECORD, gz, lines, names, put, tar
+from packing import PAPER, PDF, RECORD, entry, gz, lines, names, put, tar, tar_of
+from synthetic import KnownArticles
 
 
 @pytest.mark.parametrize(
@@ -42,24 +43,67 @@ def test_file_given_directly_is_named_by_itself(tmp_path: Path) -> None:
     assert names(tmp_path / "deep/down/foo.tar.gz") == ["foo"]
 
 
-def test_equal_names_are_told_apart(tmp_path: Path) -> None:
-    """A second version keeps its number; other duplicates are numbered."""
-    put(
-        tmp_path,
-        dict.fromkeys(["1803.09123v1.gz", "1803.09123v3.gz", "a.gz", "a.tar", "a.zip"], gz(PAPER)),
+@pytest.mark.parametrize(
+    "expected",
+    [
+        {"1803.09123v1.gz": "1803.09123", "1803.09123v3.gz": "1803.09123v3"},
+        {"ir/1803.09123.gz": "1803.09123", "nlp/1803.09123.gz": "nlp/1803.09123.gz"},
+        {"a.gz": "a", "a.tar": "a.tar", "a.zip": "a.zip"},
+        {"a.gz": "a.gz", "a.tex": "a", "b/a.tex": "b/a"},
+        {"p/main.tex": "p/main.tex", "p/paper.tex": "p/paper.tex", "p.tex": "p"},
+        {"p/main.tex": "p", "p/paper.tex": "p/paper.tex", "p/main.zip": "p/main"},
+        {"a#.gz": "a_", "a(.gz": "a_.gz", "a_.gz": "a_.gz~2"},
+    ],
+)
+def test_equal_names_are_told_apart(tmp_path: Path, expected: dict[str, str]) -> None:
+    """Another version keeps its number; other papers are named by their whole path.
+
+    Loose files, short paths and generic names come first.
+    """
+    put(tmp_path, {path: PAPER if path.endswith(".tex") else gz(PAPER) for path in expected})
+    assert {found.origin: found.name for found in discover([tmp_path])} == expected
+
+
+def test_skipped_source_never_has_the_name_of_an_article(tmp_path: Path) -> None:
+    """It is named by its path, marked as such: another paper may have a file name as its name."""
+    put(tmp_path, {"foo.pdf": PDF, "foo.tar.gz": gz(tar({"a.tex": PAPER})), "foo.zip": b""})
+    put(tmp_path, {"0704.0001": PDF, "0704.0001.gz": gz(PAPER)})
+    articles = {"foo": "", "0704.0001": ""}
+    sources = {"./foo.pdf": "pdf only", "./foo.zip": "empty", "./0704.0001": "pdf only"}
+    assert {found.name: found.cause for found in discover([tmp_path])} == articles | sources
+
+
+def test_known_origin_keeps_its_name_and_no_other_takes_it(tmp_path: Path) -> None:
+    """As `add` needs it: the same paper has the same name, another paper another one."""
+    put(tmp_path, {"a.tex": PAPER, "a.zip": gz(PAPER), "1803.09123v2.gz": gz(PAPER)})
+    put(tmp_path, {"r.jsonl": lines(RECORD, RECORD)})
+    whole = {found.origin: found.name for found in discover([tmp_path])}
+    assert whole["a.zip"] == "a.zip"
+    known = {"a": "a.zip", "1803.09123": "1803.09123v1.gz"}
+    again = {
+        found.origin: found.name
+        for found in discover([tmp_path], known=KnownArticles(known.items()))
+    }
+    assert again == whole | {"a.zip": "a", "a.tex": "a.tex", "1803.09123v2.gz": "1803.09123v2"}
+    known = {name: origin for origin, name in whole.items()}
+    (tmp_path / "a.tex").unlink()
+    again = {
+        found.origin: found.name
+        for found in discover([tmp_path], known=KnownArticles(known.items()))
+    }
+    assert again == {origin: name for origin, name in whole.items() if origin != "a.tex"}
+
+
+def test_equal_members_of_an_archive_keep_their_names(tmp_path: Path) -> None:
+    """A tar may hold two files of one path."""
+    twice = [entry("x/b.gz", data=gz(PAPER)), entry("x/b.gz", data=gz(PAPER))]
+    put(tmp_path, {"a.tar": tar_of([*twice, entry("c.gz", data=gz(PAPER))])})
+    found = list(discover([tmp_path]))
+    assert [one.name for one in found] == ["a/x/b", "a.tar/x/b.gz", "a/c"]
+    known = {one.name: one.origin for one in found}
+    assert [one.name for one in discover([tmp_path], known=KnownArticles(known.items()))] == list(
+        known
     )
-    assert names(tmp_path) == ["1803.09123", "1803.09123v3", "a", "a~2", "a~3"]
-    assert names(tmp_path / "a.gz", tmp_path) == [
-        *("a", "1803.09123", "1803.09123v3", "a~2", "a~3", "a~4")
-    ]
-
-
-def test_skipped_source_does_not_reserve_a_name(tmp_path: Path) -> None:
-    """A skipped PDF of the same paper does not take its name."""
-    put(tmp_path, {"foo.pdf": PDF, "foo.tar.gz": gz(tar({"a.tex": PAPER}))})
-    assert [(found.name, found.cause) for found in discover([tmp_path])] == [
-        *(("foo", "pdf only"), ("foo", ""))
-    ]
 
 
 def test_names_are_text_that_can_be_stored(tmp_path: Path) -> None:

@@ -92,12 +92,22 @@ def test_held_folder_is_not_removed(tmp_path: Path) -> None:
     assert not folder.exists()
 
 
-def test_folders_are_not_held_without_fcntl(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A known limitation on Windows: an old generation is removed at once."""
+def test_folders_are_held_without_fcntl(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Windows refuses to remove the open file of the folder; other systems do not refuse."""
     monkeypatch.setattr(locks, "fcntl", None)
-    (tmp_path / "generation").mkdir()
-    assert hold(tmp_path / "generation") is None
-    remove_unheld(tmp_path / "generation")
-    assert not (tmp_path / "generation").exists()
+    folder = tmp_path / "generation"
+    folder.mkdir()
+    held = hold(folder)
+    assert held is not None
+    unlink = Path.unlink
+
+    def refuse(path: Path, **_: bool) -> None:
+        raise PermissionError(13, "used by another process", str(path))
+
+    monkeypatch.setattr(Path, "unlink", refuse)
+    remove_unheld(folder)
+    assert folder.exists()
+    os.close(held)
+    monkeypatch.setattr(Path, "unlink", unlink)
+    remove_unheld(folder)
+    assert not folder.exists()

@@ -16,6 +16,7 @@ from eqemb.cli.options import (
     OutputLibrary,
     Papers,
     Resume,
+    Root,
 )
 from eqemb.cli.progress import ReadingProgress, StageProgress
 from eqemb.errors import EqembError, ThresholdError
@@ -37,6 +38,7 @@ _LISTED_CAUSES = 6  # in the summary
 def build(
     paths: Papers,
     output: OutputLibrary,
+    root: Root = None,
     model: Annotated[
         bool, Option("--model/--no-model", help="Train a model, or search without one.")
     ] = True,
@@ -60,13 +62,14 @@ def build(
 
     started = time.perf_counter()
     if not resume:
-        _announce_replacement(output, paths)
+        _announce_replacement(output, paths, root)
     # rebuilding a library gives the same bytes, on a GPU too
     settings = {} if device == "cpu" else {"device": device, "deterministic": True}
     with StageProgress() as progress:
         library = Library.build(
             paths,
             output,
+            root=root,
             model=settings if model else False,
             base=base,
             jobs=jobs,
@@ -96,6 +99,7 @@ def build(
 def read(
     paths: Papers,
     output: OutputLibrary,
+    root: Root = None,
     jobs: Jobs = None,
     resume: Resume = False,
     strict: Strict = None,
@@ -109,9 +113,11 @@ def read(
 
     started = time.perf_counter()
     if not resume:
-        _announce_replacement(output, paths)
+        _announce_replacement(output, paths, root)
     with ReadingProgress() as progress:
-        library = Library.read(paths, output, progress=progress.update, jobs=jobs, resume=resume)
+        library = Library.read(
+            paths, output, root=root, progress=progress.update, jobs=jobs, resume=resume
+        )
     with library:
         report = library.report
     seconds = time.perf_counter() - started
@@ -123,13 +129,13 @@ def read(
     _check_coverage(report["coverage"], strict)
 
 
-def _announce_replacement(output: Path, paths: list[Path]) -> None:
+def _announce_replacement(output: Path, paths: list[Path], root: Path | None) -> None:
     """Say that an existing library will be replaced, if there is something to read."""
     from eqemb.facade.library import Library
     from eqemb.library.report import counted
     from eqemb.sources import discover
 
-    discover(paths)  # raises if a path does not exist
+    discover(paths, root=root)  # raises if a path does not exist
     if (output / "library.json").exists():
         with suppress(EqembError), Library.open(output) as old:
             if old.report["articles"]:

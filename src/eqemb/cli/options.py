@@ -65,6 +65,14 @@ Papers = Annotated[
         help="Folders, .tex, .gz, .tar, .tar.gz, .zip, arXiv month tars, unarXive JSONL.",
     ),
 ]
+Root = Annotated[
+    Path | None,
+    Option(
+        "--root",
+        metavar="FOLDER",
+        help="Name papers by their paths below this folder; default: the folder that they share.",
+    ),
+]
 OutputLibrary = Annotated[
     Path, Option("-o", "--output", metavar="LIBRARY", help="The library folder to write.")
 ]

@@ -56,11 +56,15 @@ def map_(
         Path | None,
         Option("--png", metavar="FILE", help="Also draw it to this .png, .svg or .pdf file."),
     ] = None,
-    rebuild: Annotated[bool, Option("--rebuild", help="Compute it again if it exists.")] = False,
+    rebuild: Annotated[bool, Option("--rebuild", help="Compute the whole layout again.")] = False,
     as_json: Json = False,
 ) -> None:
-    """Compute the two-dimensional map that the page shows."""
-    from eqemb.facade.equation_map import map_of
+    """Compute the two-dimensional map that the page shows.
+
+    Adding papers keeps the layout and places new equations near similar ones. If more than a fifth
+    of them were placed so, the whole layout is computed again.
+    """
+    from eqemb.facade.equation_map import map_of, map_summary
     from eqemb.facade.library import Library
 
     if png is not None:
@@ -68,12 +72,21 @@ def map_(
 
         check(png)
     with Library.open(library) as opened, spinner("computing the map"):
+        before = map_summary(opened.generation)
         made = map_of(opened, recompute=rebuild)
         if png is not None:
             draw_map(made, png)
+    about = made.summary
     if as_json:
-        print_json({"points": len(made.x), "method": made.method, "labels": len(made.labels)})
+        print_json(about._asdict() | {"labels": len(about.labels)})
     else:
-        print(f"map of {library}: {len(made.x):,} distinct equations, method {made.method}")
+        print(f"map of {library}: {about.points:,} distinct equations, method {about.method}")
+    if before is not None and before.outdated:
+        print_message(f"the layout was computed again: {before.outdated}")
+    elif about.placed:
+        print_message(
+            f"{about.placed:,} were placed near similar ones since the layout of"
+            f" {about.layout['points']:,}; --rebuild computes it again"
+        )
     if made.method == "pca":
         print_message("UMAP keeps neighbours together better: pip install 'eqemb[map]'")

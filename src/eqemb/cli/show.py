@@ -30,6 +30,7 @@ def info(
     as_json: Json = False,
 ) -> None:
     """Print the counts, models and history of a library."""
+    from eqemb.facade.equation_map import map_summary
     from eqemb.facade.library import Library
     from eqemb.library.report import counted, percent
 
@@ -38,8 +39,16 @@ def info(
         return
     with Library.open(library) as opened:
         report, models, steps = opened.report, _models(opened), opened.steps
+        manifest, drawn = opened.manifest, map_summary(opened.generation)
+    segments: dict[str, Any] = {
+        "segments": len(manifest.segments),
+        "removed": sum(len(part.removed) for part in manifest.segments),
+    }
     if as_json:
-        more = {"model": report.get("model"), "models": models, "steps": steps}
+        more = {"model": report.get("model"), "models": models, "steps": steps, "map": None}
+        more |= segments | {"root": manifest.root}
+        if drawn is not None:
+            more["map"] = drawn._asdict() | {"labels": len(drawn.labels)}
         print_json({key: report[key] for key in _REPORT_KEYS} | more)
         return
     print(f"{'collection':20}{'articles':>10}{'words':>12}{'equations':>11}{'numbered':>10}")
@@ -55,6 +64,9 @@ def info(
         f"{percent(report['coverage']['displays'])} of displays read"
     )
     print(f"sha256   {report['sha256']}")
+    print(f"root     {without_controls(manifest.root)}")
+    removed = f", {segments['removed']:,} removed documents in them" if segments["removed"] else ""
+    print(f"segments {segments['segments']:,}{removed}")
     if model := report.get("model"):
         _print_own_model(model)
     for name, made in models.items():
@@ -63,6 +75,9 @@ def info(
             f" {'none' if made['validation'] is None else format(made['validation'], '.3f')}"
             f"{'' if made['current'] else '; older than the library'}"
         )
+    if drawn is not None:
+        placed = f", {drawn.placed:,} of them placed since the layout" if drawn.placed else ""
+        print(f"map      {drawn.points:,} distinct equations{placed}")
     for step in steps:
         print(f"history  {without_controls(_step_text(step))}")
     print_message(f"full report: {library / 'report.html'}")
@@ -124,9 +139,12 @@ def _print_own_model(model: dict[str, Any]) -> None:
 
 def _step_text(step: dict[str, Any]) -> str:
     """One step of a library's history."""
-    given = step.get("articles") or step.get("paths") or [step["model"]]
+    given = step.get("articles") or step.get("paths") or []
+    if step["step"] == "use":
+        given = [step["model"]]
     more = f" and {len(given) - 5:,} more" if len(given) > 5 else ""
-    return f"{step['step']} {' '.join(given[:5])}{more}"
+    more += " --replace" if step.get("replace") else ""
+    return f"{step['step']} {' '.join(given[:5])}{more}".rstrip()
 
 
 @app.command()

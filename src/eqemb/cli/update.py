@@ -1,4 +1,4 @@
-"""Commands that change a library or export it: add, remove, export, repro."""
+"""Commands that change a library or export it: add, remove, compact, retrain, export, repro."""
 
 from pathlib import Path
 from typing import Annotated
@@ -19,6 +19,14 @@ _FINISHED = "this was already done, there is nothing to resume"
 def add(
     library: LibraryPath,
     paths: Papers,
+    root: Annotated[
+        Path | None,
+        Option(
+            "--root",
+            metavar="FOLDER",
+            help="Name the papers by their paths below this folder; default: the library's root.",
+        ),
+    ] = None,
     replace: Annotated[
         bool, Option("--replace", help="Read papers again whose names are in the library.")
     ] = False,
@@ -32,7 +40,13 @@ def add(
 
     with StageProgress() as progress:
         change = add_papers(
-            library, paths, replace=replace, jobs=jobs, resume=resume, watch=progress.update
+            library,
+            paths,
+            root=root,
+            replace=replace,
+            jobs=jobs,
+            resume=resume,
+            watch=progress.update,
         )
     if as_json:
         print_json(vars(change))
@@ -40,27 +54,30 @@ def add(
         skipped = counted(change.skipped, "source")
         print(f"{counted(change.articles, 'article')} added to {library}, {skipped} skipped")
     for names, what in (
+        (change.causes, "skipped"),
         (change.known, "already in the library (--replace reads them again)"),
         (change.replaced, "replaced"),
         (change.kept, "not replaced, because the new version cannot be read"),
     ):
         if names:
             print_message(f"{len(names):,} {what}: {first_names(names, _NAMED_ARTICLES)}")
+    if change.root:
+        print_message(f"the root of {library} is now {change.root}, since the old one is gone")
     if change.finished:
         print_message(f"{_FINISHED}; to read the papers again, leave out --resume")
-    _print_missing(change.lacks)
+    _print_missing(change.lacks, library)
 
 
-def _print_missing(lacks: dict[str, int] | None) -> None:
+def _print_missing(lacks: dict[str, int] | None, library: Path) -> None:
     """Say what the model does not know of new papers."""
-    if lacks is None:
+    if lacks is None or not any(lacks.get(kind) for kind in ("words", "units")):
         return
     for kind in ("words", "units"):
         if kind not in lacks:  # the model has no vectors of this kind
             continue
         share = f"{lacks[f'{kind}_occurrences']:,} of {lacks[f'all_{kind}_occurrences']:,}"
         print_message(f"{share} occurrences of {kind} in the new papers are not in the model")
-    print_message("to train on the new papers too, rebuild the library with `eqemb build`")
+    print_message(f"to train on the new papers too, run `eqemb retrain {library}`")
 
 
 @app.command()
@@ -79,11 +96,55 @@ def remove(
     with StageProgress() as progress:
         change = remove_articles(library, articles, resume=resume, watch=progress.update)
     if as_json:
-        print_json({"articles": change.articles})
+        print_json({"articles": change.articles, "names": change.names})
     else:
         print(f"{counted(change.articles, 'article')} removed from {library}")
+        if change.names:
+            print(f"removed: {first_names(change.names, _NAMED_ARTICLES)}")
     if change.finished:
         print_message(_FINISHED)
+
+
+@app.command()
+def compact(library: LibraryPath, resume: Resume = False, as_json: Json = False) -> None:
+    """Merge segments and free the space of removed articles.
+
+    Answers stay the same. Segments of another version of the index are indexed again.
+    """
+    from eqemb.facade.update import compact_library
+    from eqemb.library.report import counted
+
+    with StageProgress() as progress:
+        done = compact_library(library, resume=resume, watch=progress.update)
+    if as_json:
+        print_json(done._asdict())
+    elif done.before == done.after and not done.removed:
+        print(f"{library} has {counted(done.after, 'segment')}, there was nothing to merge")
+    else:
+        print(f"{library} has {counted(done.after, 'segment')}, it had {done.before:,}")
+        if done.removed:
+            print(f"{counted(done.removed, 'removed document')} freed from the disk")
+
+
+@app.command()
+def retrain(
+    library: LibraryPath, jobs: Jobs = None, resume: Resume = False, as_json: Json = False
+) -> None:
+    """Train a library's model again on all its papers.
+
+    The library can be used meanwhile; it has the new model when the training is finished.
+    """
+    from eqemb.facade.update import retrain_model
+
+    with StageProgress() as progress:
+        about = retrain_model(library, jobs=jobs, resume=resume, watch=progress.update)
+    if as_json:
+        print_json(about)
+    elif about["sha256"] is None:
+        print(f"{library} has no model: {about['why']}")
+    else:
+        sizes = ", ".join(f"{about[kind]:,} {kind}" for kind in ("words", "equations", "units"))
+        print(f"{library} has a new model: {sizes}")
 
 
 @app.command()

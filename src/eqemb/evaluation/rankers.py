@@ -389,9 +389,9 @@ class SearchRanker:
         self.name, self._search, self._weights = name, search, weights
         self._encoder = encoder
         self.answers = frozenset(weights)
-        place = {equation: at for at, equation in enumerate(search.names())}
-        self._rows = np.array([place[equation] for equation in corpus.equation_names], np.int64)
-        self._allowed = np.ones(len(search.types), bool)
+        rows = search.rows()
+        self._rows = np.array([rows[equation] for equation in corpus.equation_names], np.int64)
+        self._allowed = search.segments.live
 
     def scores(self, query: Query) -> Scores:
         """Return the weighted sum of the parts."""

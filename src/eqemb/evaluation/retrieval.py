@@ -4,6 +4,7 @@ Judged topics are the most trusted evidence; labels, references and the context 
 (`tasks`) need no judgements.
 """
 
+import contextlib
 import tempfile
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
@@ -31,8 +32,9 @@ from eqemb.evaluation.rankers import (
 )
 from eqemb.facade.library import Library
 from eqemb.index.encoder import Encode, passages
-from eqemb.index.text import FIELDS, TextIndex, index_text
-from eqemb.library.database import ALL
+from eqemb.index.text import FIELDS, index_text
+from eqemb.index.text_index import TextIndex
+from eqemb.library.database import ALL, Records
 from eqemb.models import registry, workspace
 from eqemb.models.embeddings import Embeddings
 from eqemb.search.engine import Search
@@ -65,7 +67,8 @@ def load_data(library: Library) -> RetrievalData:
     corpus = workspace.corpus(library)
     split = workspace.split(library, ALL, corpus)
     everything = workspace.corpus(library, workspace.CorpusChoice(rules=EVERY_WORD))
-    texts = dict(zip(library.engine.names(), passages(library.records), strict=True))
+    found = passages(text for *_, text in library.records.texts())
+    texts = dict(zip(library.records.equation_names(), found, strict=True))
     latex = library.records.equation_latex()
     names = corpus.equation_names
     formulas = [latex[name][:400] for name in names]
@@ -247,8 +250,7 @@ class Evaluation:
             # the field that contains the answer is left out of the search index
             with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as place:
                 fields = [field for field in FIELDS if field != without]
-                index_text(self._library.records, Path(place), fields)
-                search = self._library.engine.with_text(TextIndex(Path(place)))
+                search = self._library.engine.with_text(self._index_text(Path(place), fields))
                 rankers = self._combined(self.rankers(search))
                 made[name] = tasks.measured(rankers, asked, displays)
             made[name]["development"] = len(every) - len(asked)
@@ -260,6 +262,16 @@ class Evaluation:
             rankers = self._combined([*plain, *self._learned])
             made["own_context"] = tasks.measured(rankers, asked, displays)
         return made
+
+    def _index_text(self, place: Path, fields: list[str]) -> TextIndex:
+        """Index the text of every segment with some fields only."""
+        segments = self._library.engine.segments
+        folders = [place / segment.name for segment in segments]
+        for segment, folder in zip(segments, folders, strict=True):
+            folder.mkdir()
+            with contextlib.closing(Records(segment.records.path)) as records:
+                index_text(records, folder, fields)
+        return TextIndex(segments, folders)
 
     def _combined(self, rankers: list[Ranker]) -> list[Ranker]:
         """Return the rankers, and the combination of those with a weight."""

@@ -1,29 +1,30 @@
-"""Build a library: read papers, train the model, compute the index.
+"""Build a library: read papers into segments, train the model, compute vectors.
 
 Every change of a library makes a new generation, which becomes current by an atomic write of
 library.json. After a kill at any moment the library is the old one or the new one, and `resume`
 continues the work.
 
     settings.json   the steps that made the library, ending with this change
-    records.sqlite  the records; read.sqlite holds added papers until they are merged
+    manifest.json   the segments of the library
     model/          the library's own model: EqEmb-H with default settings, trained on all papers
     training/       corpus, split and checkpoint, while the model is trained
-    index/          the index, computed from records and model
+    read/           the segment that is being written
 """
 
-import contextlib
 import shutil
 import time
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from eqemb.errors import UsageError
+from eqemb.facade.map_update import carry_map
 from eqemb.facade.model import INDEXING, READING, ModelPlan, Watch
-from eqemb.index.build import INDEX_VERSION, build_index, index_version, rebuild_vectors
-from eqemb.library.database import Records
+from eqemb.index.build import INDEXER, build_vectors
+from eqemb.index.segments import has_index, open_index
 from eqemb.library.executor import WorkerLimits
-from eqemb.library.generations import make_folder, switch
+from eqemb.library.generations import OpenLibrary, make_folder, switch
 from eqemb.library.ingest import (
     Ingest,
     Paths,
@@ -31,8 +32,6 @@ from eqemb.library.ingest import (
     begin_generation,
     ingest_step,
     is_complete,
-    mark_near_duplicates,
-    open_for_writing,
     path_list,
     require_articles,
     resolve_paths,
@@ -41,15 +40,16 @@ from eqemb.library.ingest import (
     write_report,
     write_run,
 )
+from eqemb.library.segments import MERGED, READ, Manifest, SegmentWriter, update_near_pairs
 from eqemb.models.embeddings import own_model
-from eqemb.sources import Limits, discover
-from eqemb.storage.atomic import link_files
+from eqemb.sources import Limits, common_root, discover, resolve_root
 
 
-def read_library(
+def read_library(  # noqa: PLR0913
     paths: Paths,
     folder: str | Path,
     *,
+    root: str | Path | None = None,
     jobs: int | None = None,
     resume: bool = False,
     limits: Limits | None = None,
@@ -59,35 +59,35 @@ def read_library(
 ) -> None:
     """Read papers into the library at `folder`; with `index`, also compute an index.
 
-    `resume` continues an interrupted run on the same papers.
+    Names of articles are relative to `root`, by default the folder that the paths share. `resume`
+    continues an interrupted run on the same papers.
     """
     started, folder, given = time.time(), Path(folder), path_list(paths)
     limits, jobs = limits or Limits(), worker_count(jobs)
-    tasks = discover(given, limits)
+    top = common_root(given) if root is None else resolve_root(root)
+    tasks = discover(given, limits, root=top)
     make_folder(folder)
     with write_lock(folder):
-        step = ingest_step("read", given, limits) | {"index": index}
-        if resume and is_complete(folder, [step], discover(given, limits)):
+        step = ingest_step("read", given, limits, top) | {"index": index}
+        if resume and is_complete(folder, [step], discover(given, limits, root=top)):
             return
         generation = begin_generation(folder, [step], resume=resume)
-        with open_for_writing(generation / "records.sqlite") as records:
-            ingest = Ingest(limits, worker_limits or WorkerLimits(), jobs, progress)
-            done = ingest.run(tasks, records, folder)
-            mark_near_duplicates(records)
+        ingest = Ingest(limits, worker_limits or WorkerLimits(), jobs, progress)
+        writer = SegmentWriter(generation, INDEXER if index else None)
+        done = ingest.run(tasks, writer, folder)
+        save_manifest(generation, writer, top)
         require_articles(write_report(generation, limits), folder, generation)
-        if index:
-            with contextlib.closing(Records(generation / "records.sqlite")) as records:
-                build_index(records, generation / "index")
         write_run(generation, started, jobs, paths=resolve_paths(step), resumed_after=done)
-        switch(folder, generation)
+        switch_generation(folder, generation)
 
 
-def build_library(
+def build_library(  # noqa: PLR0913
     paths: Paths,
     folder: str | Path,
     *,
     model: bool | Mapping[str, Any] = True,
     base: str | Path | None = None,
+    root: str | Path | None = None,
     jobs: int | None = None,
     resume: bool = False,
     limits: Limits | None = None,
@@ -95,28 +95,31 @@ def build_library(
 ) -> None:
     """Read papers into the library at `folder`, train its model and compute its index.
 
-    `model` may hold settings of `EqEmbH`. If it is False, only words and structure are searched.
-    `base` is a library or a model folder, whose word vectors are used unchanged. `resume` continues
-    an interrupted build at any stage; finished stages are not repeated.
+    Names of articles are relative to `root`, by default the folder that the paths share. `model`
+    may hold settings of `EqEmbH`; if it is False, only words and structure are searched. `base` is
+    a library or a model folder, whose word vectors are used unchanged. `resume` continues an
+    interrupted build at any stage; finished stages are not repeated.
     """
     started, folder, given = time.time(), Path(folder), path_list(paths)
     limits, jobs = limits or Limits(), worker_count(jobs)
     if base is not None and model is False:
         raise UsageError("a base provides word vectors for a model: leave out base or model=False")
     plan = None if model is False else ModelPlan.checked(model, base)
-    tasks = discover(given, limits)
+    top = common_root(given) if root is None else resolve_root(root)
+    tasks = discover(given, limits, root=top)
     make_folder(folder)
     with write_lock(folder):
-        step = ingest_step("build", given, limits)
+        step = ingest_step("build", given, limits, top)
         step["model"] = plan.to_json() if plan else None
-        if resume and is_complete(folder, [step], discover(given, limits)):
+        if resume and is_complete(folder, [step], discover(given, limits, root=top)):
             return
         generation = begin_generation(folder, [step], resume=resume)
-        with open_for_writing(generation / "records.sqlite") as records:
-            ingest = Ingest(limits, WorkerLimits(), jobs, paper_progress(watch))
-            done = ingest.run(tasks, records, folder)
-            mark_near_duplicates(records)
-            is_empty = not records.names()
+        ingest = Ingest(limits, WorkerLimits(), jobs, paper_progress(watch))
+        writer = SegmentWriter(generation, INDEXER, announce=segment_progress(watch))
+        done = ingest.run(tasks, writer, folder)
+        save_manifest(generation, writer, top)
+        with OpenLibrary(folder, generation) as library:
+            is_empty = not library.records.names()
         if is_empty:
             require_articles(write_report(generation, limits), folder, generation)
         summary = None
@@ -125,6 +128,13 @@ def build_library(
         finish_generation(generation, limits, summary, watch or ignore_progress)
         write_run(generation, started, jobs, paths=resolve_paths(step), resumed_after=done)
         switch_generation(folder, generation)
+
+
+def save_manifest(generation: Path, writer: SegmentWriter, root: Path) -> None:
+    """Write the manifest of a new library: the segments just written."""
+    segments = tuple(writer.segments)
+    near = update_near_pairs(writer.home, (), segments, 0, {})
+    Manifest(segments, str(root), near=near).save(generation)
 
 
 def ignore_progress(_stage: str, _state: str) -> None:
@@ -146,31 +156,57 @@ def paper_progress(watch: Watch | None) -> Callable[[Progress], None] | None:
     return report
 
 
+def segment_progress(watch: Watch | None) -> Callable[[int], None]:
+    """Return a callback for segments that passes progress on to the callback of the whole build."""
+
+    def report(number: int) -> None:
+        if watch is not None:
+            watch(INDEXING, f"segment {number:,}")
+
+    return report
+
+
 def finish_generation(
     generation: Path,
     limits: Limits,
     model: dict[str, Any] | None,
     watch: Watch,
-    same_records: Path | None = None,
+    before: Path | None = None,
 ) -> None:
-    """Compute the index and the report of a generation; `model` is the model's entry in it.
+    """Compute the vectors and the report of a generation; `model` is the model's entry in it.
 
-    `same_records` is an index of the same records: its text and structure are taken over.
+    `before` is the generation before, whose map is updated if it has one.
     """
     watch(INDEXING, "")
-    index = generation / "index"
-    shutil.rmtree(index, ignore_errors=True)
-    with contextlib.closing(Records(generation / "records.sqlite")) as records:
-        if same_records is not None and index_version(same_records) == INDEX_VERSION:
-            link_files(same_records, index)
-            rebuild_vectors(records, index, own_model(generation))
+    index_vectors(generation, watch)
+    if before is not None:
+        carry_map(generation, before)
+    more = {} if model is None else {"model": model}
+    write_report(generation, limits, before, **more)
+
+
+def index_vectors(generation: Path, watch: Watch) -> None:
+    """Compute the vectors that a generation's model gives to the segments that have none yet."""
+    model = own_model(generation)
+    with OpenLibrary(generation.parents[1], generation) as library:
+        manifest = library.manifest
+        if model is None or not has_index(library):
+            name = ""
         else:
-            build_index(records, index, own_model(generation))
-    write_report(generation, limits, **({} if model is None else {"model": model}))
+            name = manifest.vectors or f"{model.sha256[:12]}-{generation.name}"
+            place = library.home / "vectors" / name
+
+            def report(done: int, of: int) -> None:
+                watch(INDEXING, f"vectors of segment {done + 1:,} of {of:,}")
+
+            build_vectors(place, model, open_index(library), report)
+    replace(manifest, vectors=name).save(generation)
 
 
 def switch_generation(folder: Path, generation: Path) -> None:
     """Make a generation current, after removing its intermediate files."""
-    (generation / "read.sqlite").unlink(missing_ok=True)
+    for name in (READ, MERGED):
+        (generation / f"{name}.json").unlink(missing_ok=True)
+        shutil.rmtree(generation / name, ignore_errors=True)
     shutil.rmtree(generation / "training", ignore_errors=True)
     switch(folder, generation)

@@ -1,55 +1,65 @@
 """The map of a library: its equation types in two dimensions, with labels for regions.
 
-    generations/N/map/map.json    the response of `/v1/map`
+    generations/N/map/map.json     the response of `/v1/map`
+    generations/N/map/types.npy    for each point the key of its type, and whether it was placed
 
 The vector of a type is that of its units, joined with the mean of its contexts; without a model, it
 is computed from the words around it. UMAP (the extra `map`) lays out the types, or PCA if UMAP is
-not installed. The same index gives the same map. Points are stored as base64 of little-endian
-arrays: 20,000 points take 250 kB.
+not installed. The same index gives the same layout. A change of the library keeps the layout and
+places new types in it (`map_update`), until `map_of` computes the layout again. Points are stored
+as base64 of little-endian arrays: 20,000 points take 250 kB.
 """
 
 import base64
 import json
-import math
 import warnings
-from collections import defaultdict
-from collections.abc import Container, Iterator
 from functools import lru_cache
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, NamedTuple, Self
+from typing import NamedTuple, Protocol, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from eqemb.errors import EqembError, UsageError
-from eqemb.facade.library import Library
-from eqemb.index.postings import first_occurrences
-from eqemb.index.text import TextIndex
+from eqemb.facade.map_labels import Array, Floats, Json, label_regions
 from eqemb.index.vector_index import normalise
 from eqemb.library.generations import read_state
 from eqemb.search.engine import Search
 from eqemb.storage import atomic
 
-#: Version of the file. Increased whenever its content or the computation changes.
-MAP_FORMAT = 1
-#: Number of labelled regions at each zoom level, from far to near.
-LEVELS = (14, 56, 180)
-#: Fewest points per labelled region, on average.
-_LEAST_POINTS = 12
+#: Version of the files. Increased whenever their content or the computation changes.
+MAP_FORMAT = 3
 #: Largest coordinate; the smallest is 0.
 SIDE = 65_535
+#: Largest share of placed points; the layout is computed again if it is exceeded.
+PLACED_SHARE = 0.2
 _AXES = 50  # principal components that UMAP receives
 _DRAWN = 100  # dimensions of the projection of words, without a model
 _FEW = 30  # points; with fewer, neighbours mean little and PCA is used
-_TOPIC_STEMS, _LABEL_WORDS = 60, 2  # stems that describe a region, and words of its label
-_RARE = 20  # fewest occurrences of a label's word in the text
 #: Collections with an index of their own; the others share one.
 _COLLECTIONS = 255
 
-Array = NDArray[Any]
-Floats = NDArray[np.float64]
-Json = dict[str, Any]
+
+class MapSummary(NamedTuple):
+    """What a map consists of, without its points."""
+
+    method: str
+    points: int
+    placed: int
+    """Number of points that were placed near similar ones since the layout was computed."""
+    layout: Json
+    """The generation for which the layout was computed, and the number of its points."""
+    labels: list[Json]
+
+    @property
+    def outdated(self) -> str:
+        """Why the layout should be computed again; "" if it need not."""
+        if self.method == "pca" and method(self.points) == "umap":
+            return "the method was pca"
+        if self.placed > PLACED_SHARE * self.points:
+            return f"{self.placed:,} of {self.points:,} points were placed approximately"
+        return ""
 
 
 class EquationMap(NamedTuple):
@@ -57,8 +67,14 @@ class EquationMap(NamedTuple):
 
     method: str
     """"umap" or "pca"."""
+    layout: Json
+    """The generation for which the layout was computed, and the number of its points."""
     x: Array
     y: Array
+    key: Array
+    """For each point: the key of its equation type."""
+    placed: Array
+    """For each point: whether it was placed near similar ones since the layout was computed."""
     equation: Array
     """For each point: the first equation of its type, by its position in the library."""
     collection: Array
@@ -67,48 +83,89 @@ class EquationMap(NamedTuple):
     articles: list[tuple[str, int]]
     """Every article with equations, and the position of its first equation."""
     labels: list[Json]
-    """Words, x, y, zoom level (0 is farthest) and number of points of each label."""
+    """Words, x, y, zoom level (0 is farthest) and number of points of each label.
+
+    A point belongs to the nearest label of each level.
+    """
+
+    @property
+    def summary(self) -> MapSummary:
+        """The map without its points."""
+        placed = int(self.placed.sum())
+        return MapSummary(self.method, len(self.x), placed, self.layout, self.labels)
 
     def to_json(self) -> bytes:
-        """Return the file that is stored and served."""
-        fields = self._asdict() | {"format": MAP_FORMAT, "points": len(self.x), "side": SIDE}
+        """Return what is served: all but the types of the points."""
+        fields = self._asdict() | {"format": MAP_FORMAT, "side": SIDE} | self.summary._asdict()
+        del fields["key"]
         for name, kind in _POINT_DTYPES.items():
             fields[name] = base64.b64encode(fields[name].astype(kind).tobytes()).decode()
         return json.dumps(fields, ensure_ascii=False, separators=(",", ":")).encode(
             "utf-8", "backslashreplace"
         )
 
+    def save(self, generation: Path) -> None:
+        """Store the map of a generation."""
+        place = map_place(generation)
+        types = np.empty(len(self.key), _TYPE_DTYPE)
+        types["key"], types["placed"] = self.key, self.placed
+        with atomic.new_folder(place.parent, replace=True) as folder:
+            (folder / place.name).write_bytes(self.to_json())
+            np.save(folder / _TYPE_FILE, types)
+
     @classmethod
-    def from_json(cls, data: bytes) -> Self:
-        """Read a stored map."""
-        fields = json.loads(data)
-        if fields["format"] != MAP_FORMAT:
-            raise ValueError(f"format {fields['format']}")
-        for name, kind in _POINT_DTYPES.items():
-            fields[name] = np.frombuffer(base64.b64decode(fields[name]), kind)
-        fields["articles"] = [(name, first) for name, first in fields["articles"]]
-        return cls(**{name: fields[name] for name in cls._fields})
+    def load(cls, generation: Path) -> Self | None:
+        """Read the map of a generation; None if there is none that this version can read."""
+        place = map_place(generation)
+        try:
+            fields = _parse(place.read_bytes())
+            types = np.load(place.with_name(_TYPE_FILE))
+            if types.dtype != _TYPE_DTYPE or len(types) != fields["points"]:
+                return None
+            for name, kind in _POINT_DTYPES.items():
+                fields[name] = np.frombuffer(base64.b64decode(fields[name]), kind)
+            fields |= {"key": types["key"], "placed": types["placed"]}
+            fields["articles"] = [(name, first) for name, first in fields["articles"]]
+            return cls(**{name: fields[name] for name in cls._fields})
+        except _UNREADABLE:
+            return None
 
 
 _POINT_DTYPES = {"x": "<u2", "y": "<u2", "equation": "<u4", "collection": "u1"}
+_TYPE_FILE, _TYPE_DTYPE = "types.npy", np.dtype([("key", "<u8"), ("placed", "?")])
+_UNREADABLE = (OSError, EOFError, ValueError, KeyError, TypeError)
 
 
 # ------------------------------------------------------------ storage
 
 
-def map_of(library: Library, *, recompute: bool = False) -> EquationMap:
-    """Return the map of a library; the first call computes and stores it."""
-    place = map_place(library.generation)
+class Mapped(Protocol):
+    """What the map needs of a `Library`, which this module cannot import: it builds libraries."""
+
+    @property
+    def folder(self) -> Path: ...  # noqa: D102
+
+    @property
+    def generation(self) -> Path: ...  # noqa: D102
+
+    @property
+    def engine(self) -> Search: ...  # noqa: D102
+
+
+def map_of(library: Mapped, *, recompute: bool = False) -> EquationMap:
+    """Return the stored map of a library; compute and store it if there is none.
+
+    It is also computed if asked, or if the stored one is `outdated`.
+    """
     if not recompute:
         stored = stored_map(library)
-        if stored is not None and stored.method == method(len(stored.x)):
+        if stored is not None and not stored.summary.outdated:
             return stored
-    made = compute(library.engine)
+    made = compute(library.engine, int(library.generation.name))
     state = read_state(library.folder)
     if state is None or str(state["generation"]) != library.generation.name:
         raise EqembError(f"{library.folder} was changed while its map was computed: try again")
-    with atomic.new_folder(place.parent, replace=True) as folder:
-        (folder / place.name).write_bytes(made.to_json())
+    made.save(library.generation)
     return made
 
 
@@ -117,32 +174,38 @@ def map_place(generation: Path) -> Path:
     return generation / "map" / "map.json"
 
 
-def stored_map(library: Library) -> EquationMap | None:
+def stored_map(library: Mapped) -> EquationMap | None:
     """Return the stored map of a library, or None if there is none that this version can read."""
-    return _read(map_place(library.generation))
+    return EquationMap.load(library.generation)
 
 
-def has_map(generation: Path) -> bool:
-    """Return whether a generation has a map that this version can read."""
+def map_summary(generation: Path) -> MapSummary | None:
+    """Return the summary of a generation's map; None if there is no map that can be read.
+
+    The file is read once: the result is cached until it changes.
+    """
     place = map_place(generation)
     try:
         found = place.stat()
     except OSError:
-        return False
-    return _is_readable(place, found.st_ino, found.st_mtime_ns)
+        return None
+    return _summary(place, found.st_ino, found.st_mtime_ns)
 
 
 @lru_cache(maxsize=4)
-def _is_readable(place: Path, _file: int, _changed: int) -> bool:
-    """Return whether a map can be read; the result is cached until the file changes."""
-    return _read(place) is not None
-
-
-def _read(place: Path) -> EquationMap | None:
+def _summary(place: Path, _file: int, _changed: int) -> MapSummary | None:
     try:
-        return EquationMap.from_json(place.read_bytes())
-    except (OSError, ValueError, KeyError, TypeError):
+        fields = _parse(place.read_bytes())
+        return MapSummary(**{name: fields[name] for name in MapSummary._fields})
+    except _UNREADABLE:
         return None
+
+
+def _parse(data: bytes) -> Json:
+    fields: Json = json.loads(data)
+    if fields["format"] != MAP_FORMAT:
+        raise ValueError(f"format {fields['format']}")
+    return fields
 
 
 def method(points: int) -> str:
@@ -153,50 +216,122 @@ def method(points: int) -> str:
 # ------------------------------------------------------------ layout
 
 
-def compute(questions: Search) -> EquationMap:
+def compute(questions: Search, generation: int = 1) -> EquationMap:
     """Lay out the equation types of a library, and label the regions."""
-    vectors = vectors_of(questions)
+    equations, point_of = points(questions)
+    vectors = vectors_of(questions, point_of, np.arange(len(equations)))
     how = method(len(vectors))
     places = _scaled(_umap(vectors) if how == "umap" else main_axes(vectors, 2))
-    equations = first_occurrences(questions.types)
-    names = {key: (name, collection) for key, name, collection in questions.records.article_ids()}
-    keys, firsts = np.unique(questions.articles, return_index=True)
-    groups = [names[key][1] for key in questions.articles[equations].tolist()]
-    collections, rows = _by_size(groups)
     return EquationMap(
         method=how,
+        layout={"generation": generation, "points": len(places)},
         x=places[:, 0],
         y=places[:, 1],
-        equation=equations,
-        collection=rows,
-        collections=collections,
-        articles=[
+        placed=np.zeros(len(places), bool),
+        labels=label_regions(questions, places, equations),
+        **equation_fields(questions, equations),
+    )
+
+
+def equation_fields(questions: Search, equations: Array) -> Json:
+    """Return the fields of a map that say what its points are, given the equation of each."""
+    names = {key: (name, collection) for key, name, collection in questions.records.article_ids()}
+    live = np.flatnonzero(questions.segments.live)
+    keys, firsts = np.unique(questions.articles[live], return_index=True)
+    groups = [names[key][1] for key in questions.articles[equations].tolist()]
+    collections, rows = _by_size(groups)
+    return {
+        "key": type_keys(questions, equations),
+        "equation": equations,
+        "collection": rows,
+        "collections": collections,
+        "articles": [
             (names[key][0], first)
-            for key, first in zip(keys.tolist(), firsts.tolist(), strict=True)
+            for key, first in zip(keys.tolist(), live[firsts].tolist(), strict=True)
         ],
-        labels=list(_labels(questions, places.astype(np.float64), equations)),
+    }
+
+
+def type_keys(questions: Search, equations: Array) -> Array:
+    """Return the keys of the types of equations."""
+    keys: Array = questions.segments.type_keys[questions.types[equations]]
+    return keys
+
+
+def points(questions: Search) -> tuple[Array, Array]:
+    """Return the first equation of each type, in order, and the point of each equation, or -1."""
+    rows = np.flatnonzero(questions.segments.live)
+    _, firsts, type_of = np.unique(
+        type_keys(questions, rows), return_index=True, return_inverse=True
     )
+    order = np.argsort(firsts)
+    rank = np.empty_like(order)
+    rank[order] = np.arange(len(order))
+    point_of = np.full(len(questions.types), -1)
+    point_of[rows] = rank[type_of]
+    return rows[firsts[order]], point_of
 
 
-def vectors_of(questions: Search) -> Floats:
-    """Return a vector for each type: the direction of its units, and the mean of its contexts.
+def vectors_of(questions: Search, point_of: Array, chosen: Array) -> Floats:
+    """Return the vectors of some points: the directions of their units, and of their contexts.
 
-    Without a model, only the words of the contexts are used.
+    Only the vectors of their equations are read. Without a model, the words of the contexts alone
+    are used.
     """
-    space, types = questions.vectors, questions.types
-    if not len(types):
+    if not len(chosen):
         raise UsageError("cannot compute a map: the library has no equations")
-    said = (
-        normalise(questions.text.random_projection(range(len(types)), _DRAWN))
-        if space is None
-        else space.contexts.matrix
-    )
-    contexts = np.zeros((int(types.max()) + 1, said.shape[1]), np.float64)
-    np.add.at(contexts, types, said)
+    number = np.full(max(int(point_of.max(initial=-1)), int(chosen.max())) + 2, -1)
+    number[chosen] = np.arange(len(chosen))
+    place_of = number[point_of]  # the last of `number` is that of equations without a point
+    rows = np.flatnonzero(place_of >= 0)
+    space = questions.vectors
+    said = _word_vectors(questions, rows) if space is None else space.contexts.rows(rows.tolist())
+    contexts = np.zeros((len(chosen), said.shape[1]), np.float64)
+    np.add.at(contexts, place_of[rows], said)
     parts = [normalise(contexts)]
     if space is not None and space.types is not None:
-        parts.append(normalise(space.types.matrix))
+        firsts = np.zeros(len(chosen), np.int64)
+        firsts[place_of[rows][::-1]] = rows[::-1]  # the last write wins: the first equation
+        parts.append(space.types.rows(questions.types[firsts].tolist()))
     return np.concatenate(parts, axis=1).astype(np.float64)
+
+
+def _word_vectors(questions: Search, rows: Array) -> Array:
+    """Return directions of equations by their words alone, for libraries without a model.
+
+    Each stem adds its idf along a random direction, so that equations with the same words get
+    similar vectors. The direction follows from the stem's key, and stems are added in the order of
+    their keys, so that the numbering of stems in a segment has no effect.
+    """
+    stems, weights = list[Array](), list[Array]()
+    for row in rows.tolist():
+        segment, own = questions.segments.of_equation(row)
+        part = questions.text.parts[segment.number]
+        of, weight = part.forward.of(own)
+        keys = part.stem_keys[of]
+        order = np.argsort(keys)
+        stems.append(keys[order])
+        weights.append(np.asarray(weight)[order])
+    every, which = np.unique(np.concatenate(stems), return_inverse=True)
+    drawn = _random_signs(every, _DRAWN)
+    drawn *= questions.text.idfs(every)[:, None].astype(np.float32)
+    ends = np.cumsum([len(keys) for keys in stems])[:-1]
+    made = [weight @ drawn[of] for weight, of in zip(weights, np.split(which, ends), strict=True)]
+    return normalise(np.stack(made))
+
+
+def _random_signs(keys: Array, dim: int) -> NDArray[np.float32]:
+    """Return a row of +1 and -1 for each key, by SplitMix64."""
+    steps = np.arange(1, -(-dim // 64) + 1, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15)
+    bits = keys[:, None] + steps
+    bits = (bits ^ (bits >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    bits = (bits ^ (bits >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    bits ^= bits >> np.uint64(31)
+    shifts = np.arange(64, dtype=np.uint64)
+    signs = ((bits[:, :, None] >> shifts) & np.uint64(1)).reshape(len(keys), 64 * len(steps))
+    signs = signs[:, :dim]
+    found: NDArray[np.float32] = signs.astype(np.float32) * 2 - 1
+    return found
 
 
 def main_axes(vectors: Floats, count: int) -> Floats:
@@ -259,90 +394,3 @@ def _by_size(groups: list[str]) -> tuple[list[str], Array]:
     if len(order) > _COLLECTIONS:
         kept.append("others")
     return kept, np.minimum(rank[where], _COLLECTIONS).astype(np.uint8)
-
-
-# ------------------------------------------------------------ labels
-
-
-def _labels(questions: Search, places: Floats, equations: Array) -> Iterator[Json]:
-    """Yield the labels of every zoom level."""
-    spelt = _spellings(questions.text)
-    for level, most in enumerate(LEVELS):
-        count = min(most, len(places) // _LEAST_POINTS)
-        if level and count <= LEVELS[level - 1]:
-            return
-        regions = [np.flatnonzero(part) for part in _regions(places, max(count, 1))]
-        said = [_said(questions.text, equations[points], spelt) for points in regions]
-        for points, words in zip(regions, _distinctive_stems(said), strict=True):
-            if not words:
-                continue
-            middle = np.median(places[points], axis=0)
-            near = points[((places[points] - middle) ** 2).sum(axis=1).argmin()]
-            yield {
-                "words": [spelt[word] for word in words],
-                "x": int(places[near, 0]),
-                "y": int(places[near, 1]),
-                "level": level,
-                "points": len(points),
-            }
-
-
-def _regions(places: Floats, count: int, rounds: int = 25) -> Iterator[Array]:
-    """Yield a mask of points for each region, by k-means with k-means++ seeding."""
-    draw = np.random.default_rng(0)
-    centres = places[[int(draw.integers(len(places)))]]
-    nearest = ((places - centres[0]) ** 2).sum(axis=1)
-    while len(centres) < count and nearest.max() > 0:
-        chosen = places[int(draw.choice(len(places), p=nearest / nearest.sum()))]
-        centres = np.vstack((centres, chosen))
-        nearest = np.minimum(nearest, ((places - chosen) ** 2).sum(axis=1))
-    for _ in range(rounds):
-        of = _closest(places, centres)
-        counts = np.bincount(of, minlength=len(centres))
-        sums = np.stack([np.bincount(of, axis, len(centres)) for axis in places.T], axis=1)
-        centres = np.where(counts[:, None], sums / np.maximum(counts, 1)[:, None], centres)
-    of = _closest(places, centres)
-    for region in np.unique(of):
-        yield of == region
-
-
-def _closest(places: Floats, centres: Floats) -> Array:
-    """Return the nearest centre of each point, computed in slices."""
-    parts = [
-        ((places[at : at + 4096, None] - centres) ** 2).sum(axis=2).argmin(axis=1)
-        for at in range(0, len(places), 4096)
-    ]
-    return np.concatenate(parts)
-
-
-def _said(text: TextIndex, equations: Array, spelt: Container[int]) -> dict[int, float]:
-    """Return the weights of the stems that best describe the equations of a region."""
-    topic = text.topic(equations.tolist(), [1.0] * len(equations), _TOPIC_STEMS)
-    return {stem: weight for stem, weight in topic.items() if stem in spelt}
-
-
-def _distinctive_stems(said: list[dict[int, float]]) -> Iterator[list[int]]:
-    """Yield for each region the stems by which it differs most from all regions together."""
-    mean: dict[int, float] = defaultdict(float)
-    for stems in said:
-        for stem, weight in stems.items():
-            mean[stem] += weight / len(said)
-    for stems in said:
-        # contribution to the KL divergence from the mean; with a single region, the weight
-        worth = {stem: (w * math.log(w / mean[stem]), w) for stem, w in stems.items()}
-        yield sorted(worth, key=lambda stem: (worth[stem], -stem), reverse=True)[:_LABEL_WORDS]
-
-
-def _spellings(text: TextIndex) -> dict[int, str]:
-    """Return the most frequent word of each stem; rare stems are left out."""
-    counts = np.bincount(text.tokens, minlength=len(text.stem_of))
-    totals = np.bincount(text.stem_of, counts)
-    least = min(_RARE, len(text.places) // 50)  # fewer in a small library
-    order = np.lexsort(
-        (-np.arange(len(counts)), counts)
-    )  # the most frequent word comes last, and stays
-    return {
-        int(text.stem_of[row]): text.words[row]
-        for row in order.tolist()
-        if totals[text.stem_of[row]] >= least
-    }

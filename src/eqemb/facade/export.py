@@ -12,15 +12,14 @@ equation types of a model, use `Embeddings.export`.
 import csv
 import json
 from collections.abc import Callable, Iterator
-from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import numpy as np
-
+from eqemb.article import Equation
 from eqemb.errors import UsageError
 from eqemb.facade.library import Library
 from eqemb.formula.running_text import plain_text, printed_text
+from eqemb.index.segments import has_index
 from eqemb.models.fold_in import Units
 from eqemb.storage import atomic
 
@@ -49,17 +48,12 @@ def equation_rows(library: Library) -> Iterator[Row]:
     has no families.
     """
     records = library.records
-    known = library.generation / "index" / "families.npy"  # type -> first type of its family
-    families = np.load(known, mmap_mode="r") if known.exists() else None
-    names = list(records.unit_names())
+    families = _Families(library) if has_index(library) else None
     model = library.model
     units = Units(model) if model is not None and "alpha_units" in model.arrays else None
-
-    first = cache(records.first_equation)
     for article in library.articles():
         key = records.key(article.name)
-        types = [] if key is None else list(records.equation_units(key))
-        bags = [[names[unit] for unit in ids] for _, ids in types]
+        bags = [] if key is None else [bag for *_, bag in records.article_types(key)]
         vectors = units.fold(bags).alpha if units is not None and bags else None
         for at, equation in enumerate(article.equations):
             row = {
@@ -75,11 +69,28 @@ def equation_rows(library: Library) -> Iterator[Row]:
                 "context": printed_text(equation.context),
                 "file": equation.file,
                 "line": equation.line,
-                "family": None if families is None else first(int(families[types[at][0]])),
+                "family": None if families is None else families.first(equation),
             }
             if vectors is not None:
                 row["vector"] = vectors[at].tolist() if vectors[at].any() else None
             yield row
+
+
+class _Families:
+    """The first equation of the family of each equation."""
+
+    def __init__(self, library: Library) -> None:
+        self._engine = library.engine
+        self._firsts: dict[int, str] = {}
+
+    def first(self, equation: Equation) -> str:
+        """Return the name of the first equation of one family with an equation."""
+        kind = int(self._engine.types[self._engine.row(equation)])
+        if kind not in self._firsts:
+            members = self._engine.structure.families.members(kind)
+            rows = self._engine.segments.equations_of(members)
+            self._firsts[kind] = self._engine.name(int(rows[0]))
+        return self._firsts[kind]
 
 
 def export_equations(library: Library, path: str | Path, *, replace: bool = False) -> ExportResult:

@@ -1,6 +1,7 @@
 """The public `Library`: build one, open it, search it."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Self
@@ -9,7 +10,9 @@ from eqemb.article import Equation
 from eqemb.errors import EqembError, UsageError
 from eqemb.index.build import check_version, damaged_file
 from eqemb.index.encoder import EncoderIndex
+from eqemb.index.segments import has_index, open_index
 from eqemb.library.generations import REBUILD, OpenLibrary
+from eqemb.library.segments import Manifest, segment_folder
 from eqemb.models.embeddings import Embeddings, own_model
 from eqemb.search.describe import Describer, Description
 from eqemb.search.engine import Search
@@ -37,24 +40,31 @@ class Library(OpenLibrary):
     Use it as a context manager, or call `close`.
     """
 
-    def __init__(self, folder: Path, generation: Path, held: int | None = None) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        generation: Path,
+        held: int | None = None,
+        manifest: Manifest | None = None,
+    ) -> None:
         """Open a generation; users call `open`, `build` or `read` instead.
 
         `held` keeps the generation from being removed until the library is closed.
         """
-        super().__init__(folder, generation, held)
+        super().__init__(folder, generation, held, manifest)
         self._encoders: dict[str, EncoderIndex] = {}
 
     # ------------------------------------------------------------ build
 
     @classmethod
-    def build(
+    def build(  # noqa: PLR0913
         cls,
         paths: "Paths",
         folder: str | Path,
         *,
         model: bool | Mapping[str, Any] = True,
         base: str | Path | None = None,
+        root: str | Path | None = None,
         jobs: int | None = None,
         resume: bool = False,
         limits: "Limits | None" = None,
@@ -67,6 +77,8 @@ class Library(OpenLibrary):
             folder: Where the library is stored. A library that exists there is replaced at the end.
             model: False for a library without a model, or settings of `eqemb.models.EqEmbH`.
             base: A library, or a model's folder, whose word vectors are used unchanged.
+            root: The folder that names of articles are relative to; by default the one that the
+                paths share.
             jobs: Processes that read papers, and threads that train; None for one per processor.
             resume: Continue an interrupted build of the same papers.
             limits: Limits for the size of sources.
@@ -89,6 +101,7 @@ class Library(OpenLibrary):
             folder,
             model=model,
             base=base,
+            root=root,
             jobs=jobs,
             resume=resume,
             limits=limits,
@@ -97,11 +110,12 @@ class Library(OpenLibrary):
         return cls.open(folder)
 
     @classmethod
-    def read(
+    def read(  # noqa: PLR0913
         cls,
         paths: "Paths",
         folder: str | Path,
         *,
+        root: str | Path | None = None,
         jobs: int | None = None,
         resume: bool = False,
         limits: "Limits | None" = None,
@@ -114,6 +128,8 @@ class Library(OpenLibrary):
         Args:
             paths: Files and folders of papers.
             folder: Where the library is stored.
+            root: The folder that names of articles are relative to; by default the one that the
+                paths share.
             jobs: Processes that read papers; None for one per processor.
             resume: Continue an interrupted reading of the same papers.
             limits: Limits for the size of sources.
@@ -135,6 +151,7 @@ class Library(OpenLibrary):
         read_library(
             paths,
             folder,
+            root=root,
             jobs=jobs,
             resume=resume,
             limits=limits,
@@ -209,7 +226,9 @@ class Library(OpenLibrary):
     ) -> EncoderIndex:
         """Return the encoded texts of the library; they are encoded on first use and stored."""
         if str(name) not in self._encoders:  # `EncoderIndex` refuses what is not a string
-            self._encoders[name] = EncoderIndex(self.records, self.folder, name, progress=progress)
+            self._encoders[name] = EncoderIndex(
+                self.engine.segments, self.folder, name, progress=progress
+            )
         return self._encoders[name]
 
     def similar(  # noqa: PLR0913
@@ -354,10 +373,17 @@ class Library(OpenLibrary):
     @cached_property
     def engine(self) -> Search:
         """The search engine over the library's index."""
-        if not (self.generation / "index").is_dir():
+        if not has_index(self):
             raise UsageError(f"{self.folder} has no index: build the library with `eqemb build`")
-        check_version(self.generation / "index", self.folder)
-        return Search(self.records, self.generation / "index", lambda: self.model)
+        segments = open_index(self)
+        for segment in segments:
+            check_version(segment.folder, self.folder)
+        return Search(self.records, segments, self._vectors_folder, lambda: self.model)
+
+    @property
+    def _vectors_folder(self) -> Path | None:
+        name = self.manifest.vectors
+        return self.home / "vectors" / name if name else None
 
     @cached_property
     def _describer(self) -> Describer:
@@ -383,7 +409,7 @@ class Library(OpenLibrary):
             raise UsageError(f"has must be LaTeX strings, not {has!r}")
         filters = Filters(collection, article, year, section, tuple(pieces), numbered)
         if filters.article is not None:
-            self.article(filters.article)
+            filters = replace(filters, article=self.article_name(filters.article))
         if filters.collection is not None:
             check_collection(self.records, self.folder, filters.collection)
         return filters
@@ -392,17 +418,29 @@ class Library(OpenLibrary):
         """Refuse a misspelt name, which is neither words nor a formula; suggest similar names."""
         _check_text(text)
         article = looks_like_name(text)
-        if article and self.records.key(article) is None:
-            self.article(article)
+        if article:
+            self.article_name(article)
 
     def _check_damage(self, error: object) -> None:
         if isinstance(error, FileNotFoundError) or (
             isinstance(error, Exception) and not isinstance(error, EqembError | OSError)
         ):
-            index = self.generation / "index"
-            file = damaged_file(index) if index.is_dir() else None
-            if file is not None:  # otherwise the fault is ours, or the system's
-                raise EqembError(f"{file} is damaged or missing: {REBUILD}") from None
+            for folder in self._index_folders():
+                file = damaged_file(folder)
+                if file is not None:  # otherwise the fault is ours, or the system's
+                    raise EqembError(f"{file} is damaged or missing: {REBUILD}") from None
+
+    def _index_folders(self) -> Iterator[Path]:
+        """Yield the folders with files of the index and of vectors."""
+        if not has_index(self):
+            return
+        vectors = self._vectors_folder
+        if vectors is not None:
+            yield vectors
+        for part in self.manifest.segments:
+            yield segment_folder(self.home, part.name) / "index"
+            if vectors is not None:
+                yield vectors / part.name
 
 
 def _check_text(text: object) -> None:

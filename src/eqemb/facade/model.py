@@ -1,7 +1,7 @@
 """Train the library's own model: EqEmb-H on all papers, optionally with given word vectors."""
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Container, Mapping
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
@@ -172,24 +172,16 @@ def load_base(path: Path) -> Embeddings:
 
 
 def count_unknown(
-    model: Embeddings, corpus: Corpus, articles: frozenset[str] | None = None
+    model: Embeddings, corpus: Corpus, ignored: Container[str] = frozenset()
 ) -> dict[str, int]:
-    """Count words and units of a corpus, or of some of its articles, that a model does not have.
+    """Count the words and units of a corpus that a model does not have, without ignored words.
 
-    Words are those that a new training would include. Each kind is counted by distinct keys and by
-    occurrences; units are left out where the model has none at all.
+    Each kind is counted by distinct keys and by occurrences; units are left out where the model has
+    none at all.
     """
-    taken = np.array([articles is None or name in articles for name in corpus.articles], bool)
-    counts = np.bincount(
-        corpus.tokens[np.repeat(taken, np.diff(corpus.starts))], minlength=len(corpus.words)
-    )
-    types = np.unique(corpus.equation_types[taken[corpus.equation_articles]])
-    bags = np.zeros(len(corpus.forms), bool)
-    bags[types] = True
-    units = np.bincount(
-        corpus.unit_ids[np.repeat(bags, np.diff(corpus.unit_starts))],
-        minlength=len(corpus.units),
-    )
+    counts = np.bincount(corpus.tokens, minlength=len(corpus.words))
+    counts[[place for place, word in enumerate(corpus.words) if word in ignored]] = 0
+    units = np.bincount(corpus.unit_ids, minlength=len(corpus.units))
     found: dict[str, int] = {}
     for kind, keys, often in (("words", corpus.words, counts), ("units", corpus.units, units)):
         if kind not in model.keys:

@@ -9,10 +9,11 @@ from typing import Any
 from eqemb.errors import UsageError
 from eqemb.facade.build import build_library, paper_progress, read_library
 from eqemb.facade.model import Watch, load_base
-from eqemb.facade.update import add_papers, remove_articles
+from eqemb.facade.update import add_papers, compact_library, remove_articles, retrain_model
 from eqemb.facade.use import use_model
 from eqemb.library.generations import OpenLibrary
 from eqemb.library.ingest import resolve_paths
+from eqemb.library.segments import segment_folder
 from eqemb.models.embeddings import Embeddings, own_model
 from eqemb.sources import Limits
 from eqemb.storage.array_file import file_hash
@@ -75,7 +76,8 @@ def _missing_paths(folder: Path, done: list[dict[str, Any]]) -> list[str]:
 
 def _bases(done: list[dict[str, Any]]) -> list[dict[str, str]]:
     """Return the models whose word vectors were used."""
-    plans = [step["model"] for step in done if step["step"] == "build" and step["model"]]
+    trained = [step for step in done if step["step"] in ("build", "retrain")]
+    plans = [step["model"] for step in trained if step["model"]]
     return [plan["base"] for plan in plans if plan["base"]]
 
 
@@ -89,6 +91,12 @@ def _repeat(step: dict[str, Any], folder: Path, jobs: int | None, watch: Watch |
     if step["step"] == "use":
         use_model(folder, Path(step["model"]), watch=watch)
         return
+    if step["step"] == "compact":
+        compact_library(folder, watch=watch)
+        return
+    if step["step"] == "retrain":
+        retrain_model(folder, jobs=jobs, watch=watch)
+        return
     if step["step"] == "remove":
         with OpenLibrary.open(folder) as library:  # a paper may no longer exist
             there = {name for name, _ in library.records.origins()}
@@ -97,34 +105,35 @@ def _repeat(step: dict[str, Any], folder: Path, jobs: int | None, watch: Watch |
         return
     limits = Limits(**step["limits"])
     if step["step"] == "add":
-        replace = step["replace"]
-        options: dict[str, Any] = {"replace": replace, "jobs": jobs, "limits": limits}
+        options: dict[str, Any] = {"replace": step["replace"], "root": step["root"]}
+        options |= {"jobs": jobs, "limits": limits}
         add_papers(folder, step["paths"], **options, watch=watch)
     elif step["step"] == "read":
-        options = {"jobs": jobs, "limits": limits, "index": step.get("index", False)}
+        options = {"jobs": jobs, "limits": limits, "index": step["index"], "root": step["root"]}
         read_library(step["paths"], folder, **options, progress=paper_progress(watch))
     else:
         plan = step["model"]
         base = plan["base"]["path"] if plan and plan["base"] else None
         model = plan["settings"] if plan else False
-        options = {"model": model, "base": base, "jobs": jobs, "limits": limits}
+        options = {"model": model, "base": base, "root": step["root"], "jobs": jobs}
+        options["limits"] = limits
         build_library(step["paths"], folder, **options, watch=watch)
 
 
 def _compare(library: OpenLibrary, other: OpenLibrary, found: Rebuilt) -> None:
     found.parts["records"] = library.records.sha256() == other.records.sha256()
-    ours, theirs = _digests(library), _digests(other)
-    found.changed = [name for name in ours if theirs.get(name, ours[name]) != ours[name]]
-    found.vanished = [name for name in ours if name not in theirs]
-    found.appeared = [name for name in theirs if name not in ours]
+    before, after = _digests(library), _digests(other)
+    found.changed = [name for name in before if after.get(name, before[name]) != before[name]]
+    found.vanished = [name for name in before if name not in after]
+    found.appeared = [name for name in after if name not in before]
     models = (own_model(each.generation) for each in (library, other))
     one, two = (model.sha256 if model else "" for model in models)
     if one or two:
         found.parts["model"] = one == two
-    for file in sorted(_index_files(library) | _index_files(other)):
-        paths = [each.generation / "index" / file for each in (library, other)]
-        hashes = {file_hash(path) if path.is_file() else "" for path in paths}
-        found.parts[f"index/{file}"] = len(hashes) == 1
+    ours, theirs = _index_files(library), _index_files(other)
+    for name in sorted(ours | theirs):
+        hashes = {file_hash(files[name]) if name in files else "" for files in (ours, theirs)}
+        found.parts[name] = len(hashes) == 1
 
 
 def _digests(library: OpenLibrary) -> dict[str, list[bytes]]:
@@ -135,6 +144,17 @@ def _digests(library: OpenLibrary) -> dict[str, list[bytes]]:
     return found
 
 
-def _index_files(library: OpenLibrary) -> set[str]:
-    place = library.generation / "index"
-    return {path.relative_to(place).as_posix() for path in place.rglob("*") if path.is_file()}
+def _index_files(library: OpenLibrary) -> dict[str, Path]:
+    """Return the files of the index and of vectors."""
+    places = {
+        f"segments/{part.name}": segment_folder(library.home, part.name) / "index"
+        for part in library.manifest.segments
+    }
+    if library.manifest.vectors:  # a folder whose name counts the changes of the library
+        places["vectors"] = library.home / "vectors" / library.manifest.vectors
+    return {
+        f"{name}/{path.relative_to(place).as_posix()}": path
+        for name, place in places.items()
+        for path in place.rglob("*")
+        if path.is_file()
+    }

@@ -1,47 +1,66 @@
-"""Add papers to a library, and remove articles. The model stays; the index is computed again."""
+"""Change a library: add papers, remove articles, compact it, train its model again.
 
-import contextlib
+An addition writes new segments; a removal lists documents as removed; neither touches the other
+segments. The model stays until `retrain`.
+"""
+
+import dataclasses
 import shutil
 import time
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any, NamedTuple
 
 from eqemb.checks import did_you_mean
+from eqemb.corpus.vocabulary import Rules
 from eqemb.errors import UsageError
 from eqemb.facade.build import (
     finish_generation,
     ignore_progress,
     paper_progress,
+    segment_progress,
     switch_generation,
 )
-from eqemb.facade.model import INDEXING, Watch, count_unknown
-from eqemb.library.database import Records
+from eqemb.facade.model import INDEXING, ModelPlan, Watch, count_unknown
+from eqemb.index.build import INDEXER, indexer_of, segments_to_index
+from eqemb.index.segments import has_index, open_index
+from eqemb.index.stemming import stem
+from eqemb.index.text_index import TextIndex
+from eqemb.library.article_names import resolve_article
+from eqemb.library.database import LibraryRecords
 from eqemb.library.executor import WorkerLimits
-from eqemb.library.generations import OpenLibrary
+from eqemb.library.generations import OpenLibrary, remove_leftovers
 from eqemb.library.ingest import (
     Ingest,
     Paths,
     begin_generation,
     ingest_step,
     is_complete,
-    mark_near_duplicates,
-    open_for_writing,
     path_list,
     require_articles,
     resolve_paths,
+    rewrite_segments,
     worker_count,
     write_lock,
+    write_report,
     write_run,
 )
-from eqemb.library.report import make_report
-from eqemb.library.rows import Record
+from eqemb.library.segments import (
+    MERGED,
+    Indexer,
+    Manifest,
+    Segment,
+    SegmentWriter,
+    open_segments,
+    segments_to_compact,
+    segments_to_merge,
+    update_near_pairs,
+)
 from eqemb.models import workspace
-from eqemb.models.embeddings import own_model
-from eqemb.sources import Found, Limits, discover
+from eqemb.models.embeddings import Embeddings, own_model
+from eqemb.sources import Found, Limits, discover, resolve_root
 from eqemb.storage import atomic
-
-_COMMIT_AFTER = 500  # records
 
 
 @dataclass
@@ -50,8 +69,12 @@ class Change:
 
     articles: int = 0
     """Number of articles added, or removed."""
+    names: list[str] = field(default_factory=list)
+    """Their names."""
     skipped: int = 0
     """Number of new sources that are not articles."""
+    causes: list[str] = field(default_factory=list)
+    """Which they are, and why: "a.tex: empty"."""
     known: list[str] = field(default_factory=list)
     """Names that were not read because the library has articles of these names."""
     replaced: list[str] = field(default_factory=list)
@@ -60,14 +83,20 @@ class Change:
     """Names of articles that were not replaced, because the new source could not be read."""
     lacks: dict[str, int] | None = None
     """Words and units of the new papers that the model does not have; None without a model."""
+    root: str = ""
+    """The new root of the library, if its old one no longer exists."""
     finished: bool = False
     """The same change had been completed before, so that there was nothing to resume."""
+
+
+# ---------------------------------------------------------------- add
 
 
 def add_papers(
     folder: str | Path,
     paths: Paths,
     *,
+    root: str | Path | None = None,
     replace: bool = False,
     jobs: int | None = None,
     resume: bool = False,
@@ -79,6 +108,8 @@ def add_papers(
     Args:
         folder: The library.
         paths: One file or folder, or several.
+        root: The folder below which these papers are named, if it is not the library's root. It
+            becomes the library's root if that no longer exists.
         replace: Replace articles of the same names. By default, such papers are not read.
         jobs: Number of worker processes; by default one per processor.
         resume: Continue an interrupted `add_papers` with the same arguments.
@@ -90,30 +121,206 @@ def add_papers(
     """
     started, folder, given = time.time(), Path(folder), path_list(paths)
     limits, jobs, watch = limits or Limits(), worker_count(jobs), watch or ignore_progress
+    change = Change()
     OpenLibrary.open(folder).close()
-    tasks, change = discover(given, limits), Change()
     with write_lock(folder), OpenLibrary.open(folder) as old:
-        step = ingest_step("add", given, limits) | {"replace": replace}
+        recorded = Path(old.manifest.root)
+        if root is None and not recorded.is_dir():
+            raise UsageError(
+                f"the root of {folder}, {recorded}, no longer exists: name the folder that its"
+                " papers are in now (--root)"
+            )
+        top = recorded if root is None else resolve_root(root)
+        tasks = discover(given, limits, root=top, known=old.records)
+        step = ingest_step("add", given, limits, top) | {"replace": replace}
         if resume and replace and is_complete(folder, [*old.steps[:-1], step]):
             return Change(finished=True)  # without `replace`, all papers are known by now
         generation = begin_generation(folder, [*old.steps, step], resume=resume)
-        there = set() if replace else set(old.records.names())
-        with open_for_writing(generation / "read.sqlite") as records:
-            ingest = Ingest(limits, WorkerLimits(), jobs, paper_progress(watch))
-            done = ingest.run(_skip_known(tasks, there, change.known), records, folder)
-        with contextlib.closing(Records(generation / "read.sqlite")) as new:
-            if not new.names():
-                change.skipped = new.count()
-                if not change.known:
-                    require_articles(make_report(new, {}), folder, generation)
-                shutil.rmtree(generation, ignore_errors=True)
-                return change
-            merged = _MergedRecords(old.records, new, change)
-            _fill(old, generation, merged, limits, watch, change=change)
+        if not replace:
+            tasks = _skip_known(tasks, old.records, change.known)
+        indexer = indexer_of(old)
+        writer = SegmentWriter(generation, indexer, announce=segment_progress(watch))
+        ingest = Ingest(limits, WorkerLimits(), jobs, paper_progress(watch))
+        done = ingest.run(tasks, writer, folder)
+        new = tuple(writer.segments)
+        if not _has_articles(generation, new):
+            _give_up(generation, limits, new, change)
+            return change
+        manifest = _with_added(old, new, change)
+        if not recorded.is_dir():  # the papers have moved
+            change.root = str(top)
+            manifest = dataclasses.replace(manifest, root=change.root)
+        manifest = _merge_small(generation, manifest, indexer, watch)
+        manifest.save(generation)
+        about = _keep_model(old, generation, new, change)
+        finish_generation(generation, limits, about, watch, old.generation)
         write_run(generation, started, jobs, paths=resolve_paths(step), resumed_after=done)
         old.close()  # an open library holds its generation
         switch_generation(folder, generation)
     return change
+
+
+def _skip_known(
+    tasks: Iterator[Found], records: LibraryRecords, known: list[str]
+) -> Iterator[Found]:
+    """Yield the sources whose names are new; append the names of others to `known`."""
+    for found in tasks:
+        if records.has_article(found.name):
+            known.append(found.name)
+        else:
+            yield found
+
+
+def _has_articles(generation: Path, new: tuple[Segment, ...]) -> bool:
+    records = open_segments(generation.parents[1], new)
+    try:
+        return bool(records.names())
+    finally:
+        records.close()
+
+
+def _give_up(generation: Path, limits: Limits, new: tuple[Segment, ...], change: Change) -> None:
+    """Leave the library unchanged: nothing new was read."""
+    change.skipped = sum(part.documents for part in new)
+    if not change.known:
+        Manifest(new, "").save(generation)
+        require_articles(write_report(generation, limits), generation.parents[1], generation)
+    shutil.rmtree(generation, ignore_errors=True)
+    remove_leftovers(generation.parents[1])
+
+
+def _with_added(old: OpenLibrary, new: tuple[Segment, ...], change: Change) -> Manifest:
+    """Return the manifest with new segments.
+
+    A new article replaces an old one of the same name, and a source of the same origin that was no
+    article. A new source that is no article replaces no article.
+    """
+    gone: dict[int, set[int]] = {}
+    first = len(old.manifest.segments)
+    records = open_segments(old.home, new)
+    try:
+        for number, part in enumerate(records.parts, first):
+            for key, name, origin, status, cause in part.statuses():
+                there = list(old.records.sources_from(origin))
+                articles = [found[2] for found in there if found[3] != "skipped"]
+                replaced = [found[:2] for found in there if found[3] == "skipped"]
+                if status == "skipped" and articles:
+                    change.kept += articles
+                    replaced = [(number, key)]
+                elif status == "skipped":
+                    change.skipped += 1
+                    change.causes.append(f"{origin}: {cause}")
+                else:
+                    change.articles += 1
+                    change.names.append(name)
+                    same = [found[:2] for found in old.records.sources_named(name)]
+                    change.replaced += [name] * bool(same)
+                    replaced += same
+                for segment, source in replaced:
+                    gone.setdefault(segment, set()).add(source)
+    finally:
+        records.close()
+    every = _without((*old.manifest.segments, *new), gone)
+    near = update_near_pairs(old.home, old.manifest.near, every, first, gone)
+    return dataclasses.replace(old.manifest.with_segments(every), near=near)
+
+
+def _without(segments: tuple[Segment, ...], gone: dict[int, set[int]]) -> tuple[Segment, ...]:
+    """Return segments with more documents removed; `gone` has them by the place of the segment."""
+    return tuple(
+        dataclasses.replace(part, removed=tuple(sorted({*part.removed, *gone.get(place, ())})))
+        for place, part in enumerate(segments)
+    )
+
+
+def _merge_small(
+    generation: Path, manifest: Manifest, indexer: Indexer | None, watch: Watch
+) -> Manifest:
+    """Merge the last segments if there are many small ones."""
+    merged = 0
+    while (places := segments_to_merge(manifest.segments)) is not None:
+        manifest = rewrite(generation, [places], manifest, indexer, watch, merged)
+        merged += 1
+    return manifest
+
+
+def rewrite(
+    generation: Path,
+    ranges: list[range],
+    manifest: Manifest,
+    indexer: Indexer | None,
+    watch: Watch,
+    before: int = 0,
+) -> Manifest:
+    """Return the manifest with each range of segments written as one.
+
+    `before` is the number of segments that this change has merged before.
+    """
+    writer = SegmentWriter(generation, indexer, MERGED)
+    segments: list[Segment] = []
+    at = 0
+    for done, places in enumerate(ranges, before):
+        segments += manifest.segments[at : places.start]
+        at = places.stop
+        if done < len(writer.segments):  # merged before an interruption
+            segments.append(writer.segments[done])
+            continue
+        writer.discard()
+
+        def report(count: int, number: int = done - before + 1) -> None:
+            watch(INDEXING, f"merging {number:,} of {len(ranges):,}: {count:,} documents copied")
+
+        segments += rewrite_segments(manifest.segments[places.start : places.stop], writer, report)
+    segments += manifest.segments[at:]
+    return manifest.with_segments(tuple(segments))
+
+
+def _keep_model(
+    old: OpenLibrary, generation: Path, new: tuple[Segment, ...] = (), change: Change | None = None
+) -> dict[str, Any] | None:
+    """Keep the model of the old generation; return its entry in the report.
+
+    What it lacks of new papers is counted for each addition.
+    """
+    about: dict[str, Any] | None = old.report.get("model")
+    model = own_model(old.generation)
+    if model is None or about is None:
+        return about
+    copy_model(old.generation / "model", generation)
+    if change is not None:
+        change.lacks = _count_lacks(model, old, generation, new)
+        lacks = {key: about["lacks"].get(key, 0) + n for key, n in change.lacks.items()}
+        about = about | {"lacks": lacks}
+    return about
+
+
+def _count_lacks(
+    model: Embeddings, old: OpenLibrary, generation: Path, new: tuple[Segment, ...]
+) -> dict[str, int]:
+    """Count the words and units of new papers that the model does not have.
+
+    Words that a model leaves out because they are too frequent are not counted. They are told by
+    the library before: a twentieth of its equations have them nearby.
+    """
+    added = Manifest(new, old.manifest.root)
+    choice = workspace.CorpusChoice(rules=Rules(min_count=2, top=0))
+    with OpenLibrary(generation / "training", generation, manifest=added) as part:
+        corpus = workspace.corpus(part, choice)
+    segments = open_index(old)
+    text, most = TextIndex(segments), segments.live_count / 20
+    known = set(model.keys["words"])
+    unknown = (word for word in corpus.words if word not in known)
+    frequent = {word for word in unknown if text.count(stem(word)) > most}
+    return count_unknown(model, corpus, frequent)
+
+
+def copy_model(model: Path, generation: Path) -> None:
+    """Make the model in a folder the model of a generation."""
+    with atomic.new_folder(generation / "model", replace=True) as place:
+        atomic.link_files(model, place)
+
+
+# ---------------------------------------------------------------- remove
 
 
 def remove_articles(
@@ -127,7 +334,8 @@ def remove_articles(
 
     Args:
         folder: The library.
-        names: One article name, or several.
+        names: One article name, or several; the last parts of a name are enough where they are
+            unique.
         resume: Continue an interrupted `remove_articles` with the same names.
         watch: Called with the stage and its state, for progress displays.
 
@@ -135,113 +343,161 @@ def remove_articles(
         The number of removed articles, as `articles`.
     """
     started, folder = time.time(), Path(folder)
-    wanted = [names] if isinstance(names, str) else list(dict.fromkeys(names))
+    given = [names] if isinstance(names, str) else list(names)
+    if not given:
+        raise UsageError("no articles to remove: give their names")
     OpenLibrary.open(folder).close()
     with write_lock(folder), OpenLibrary.open(folder) as old:
-        step = {"step": "remove", "articles": wanted}
-        if resume and is_complete(folder, [*old.steps[:-1], step]):
+        if resume and _was_removed(old, given) and is_complete(folder, old.steps):
             return Change(finished=True)
-        _check_names(old, wanted)
+        wanted = list(dict.fromkeys(resolve_article(old.records, name) or name for name in given))
+        step = {"step": "remove", "articles": wanted}
+        sources = _find_names(old, wanted)
         generation = begin_generation(folder, [*old.steps, step], resume=resume)
-        gone, left = set(wanted), old.records.names()
-        change = Change(len([name for name in left if name in gone]))
-        kept = (record for record in old.records.sources() if record.name not in gone)
+        gone: dict[int, set[int]] = {}
+        for segment, key, _ in sources:
+            gone.setdefault(segment, set()).add(key)
+        every = _without(old.manifest.segments, gone)
+        near = update_near_pairs(old.home, old.manifest.near, every, len(every), gone)
+        dataclasses.replace(old.manifest.with_segments(every), near=near).save(generation)
+        about = _keep_model(old, generation)
         limits = Limits(**old.report["limits"])
-        _fill(old, generation, kept, limits, watch or ignore_progress)
+        finish_generation(generation, limits, about, watch or ignore_progress, old.generation)
         write_run(generation, started, 1)
         old.close()
         switch_generation(folder, generation)
-    return change
+    return Change(sum(status != "skipped" for _, _, status in sources), wanted)
 
 
-def _skip_known(tasks: Iterator[Found], there: set[str], known: list[str]) -> Iterator[Found]:
-    """Yield the sources whose names are new; append the names of others to `known`."""
-    for found in tasks:
-        if found.name in there:
-            known.append(found.name)
-        else:
-            yield found
+def _was_removed(library: OpenLibrary, given: list[str]) -> bool:
+    """Return whether the last change removed these articles, given by whole or by bare names."""
+    step = library.steps[-1]
+    removed = [f"/{name}" for name in step.get("articles", ())]
+    return step["step"] == "remove" and all(
+        any(name.endswith(f"/{end}") for name in removed) for end in given
+    )
 
 
-def _check_names(library: OpenLibrary, wanted: list[str]) -> None:
-    """Raise an error for unknown names, and if no article would be left."""
-    every = list(dict.fromkeys(name for name, _ in library.records.origins()))
+def _find_names(library: OpenLibrary, wanted: list[str]) -> list[tuple[int, int, str]]:
+    """Return segment, id and status of sources; refuse unknown names, and to remove everything."""
+    found: list[tuple[int, int, str]] = []
     for name in wanted:
-        if name not in every:
+        named = list(library.records.sources_named(name))
+        if not named:
+            every = list(dict.fromkeys(name for name, _ in library.records.origins()))
             within = [other for other in every if name in other]
             others = [] if within else every
             hint = did_you_mean(name, others, "`eqemb show LIBRARY` lists them", first=within)
             raise UsageError(f"no article {name!r} in {library.folder}: {hint}")
-    if not set(library.records.names()) - set(wanted):
+        found += named
+    articles = sum(status != "skipped" for _, _, status in found)
+    if articles == library.report["articles"]:
         raise UsageError(
             f"this would remove every article of {library.folder}: delete the folder instead"
         )
+    return found
 
 
-class _MergedRecords:
-    """Old records, then new ones. A new article replaces an old one of the same name."""
-
-    def __init__(self, old: Records, new: Records, change: Change) -> None:
-        self._old, self._new, self._change = old, new, change
-        self._there = set(old.names())
-        self._read = set(new.names())
-        self._seen = set(new.origins())
-
-    def __iter__(self) -> Iterator[Record]:
-        for record in self._old.sources():
-            if record.name in self._read and record.status != "skipped":
-                self._change.replaced.append(record.name)
-            elif record.status != "skipped" or (
-                record.name not in self._read and (record.name, record.origin) not in self._seen
-            ):
-                yield record
-        for record in self._new.sources():
-            if record.status != "skipped":
-                self._change.articles += 1
-            elif record.name in self._there:
-                self._change.kept.append(record.name)
-                continue
-            else:
-                self._change.skipped += 1
-            yield record
+# ---------------------------------------------------------------- compact
 
 
-def _fill(
-    old: OpenLibrary,
-    generation: Path,
-    records: Iterable[Record],
-    limits: Limits,
-    watch: Watch,
-    change: Change | None = None,
-) -> None:
-    """Fill a generation with records, the model of the old generation, and an index of both."""
-    path = generation / "records.sqlite"
-    for leftover in generation.glob("records.sqlite*"):  # of an interrupted attempt
-        leftover.unlink()
-    names = []
-    with open_for_writing(path) as written:
-        for count, record in enumerate(records, 1):
-            written.add(record)
-            names.append(record.name)
-            if count % _COMMIT_AFTER == 0:
-                written.commit()
-                watch(INDEXING, f"{count:,} sources copied")
-        written.commit()
-        mark_near_duplicates(written)
-    about = old.report.get("model")
-    model = own_model(old.generation)
-    if model is not None and about is not None:
-        copy_model(old.generation / "model", generation)
-        with OpenLibrary(generation / "training", generation) as unfinished:
-            corpus = workspace.corpus(unfinished)
-        about = about | {"lacks": count_unknown(model, corpus)}
-        if change is not None:
-            new = frozenset(names) - (frozenset(old.records.names()) - frozenset(change.replaced))
-            change.lacks = count_unknown(model, corpus, new)
-    finish_generation(generation, limits, about, watch)
+class Compaction(NamedTuple):
+    """The result of compacting a library."""
+
+    before: int
+    """The number of segments before."""
+    after: int
+    removed: int
+    """The number of removed documents that are no longer on disk."""
 
 
-def copy_model(model: Path, generation: Path) -> None:
-    """Make the model in a folder the model of a generation."""
-    with atomic.new_folder(generation / "model", replace=True) as place:
-        atomic.link_files(model, place)
+def compact_library(
+    folder: str | Path, *, resume: bool = False, watch: Watch | None = None
+) -> Compaction:
+    """Merge small segments, and drop removed documents from the disk; answers stay the same.
+
+    Segments that another version of eqemb indexed are indexed again.
+
+    Args:
+        folder: The library.
+        resume: Continue an interrupted `compact_library`.
+        watch: Called with the stage and its state, for progress displays.
+
+    Returns:
+        What was done.
+    """
+    started, folder, watch = time.time(), Path(folder), watch or ignore_progress
+    OpenLibrary.open(folder).close()
+    with write_lock(folder), OpenLibrary.open(folder) as old:
+        before = old.manifest.segments
+        indexer = INDEXER if has_index(old) else None
+        ranges = list(segments_to_compact(before))
+        if indexer is not None:
+            merged = {place for places in ranges for place in places}
+            ranges += [places for places in segments_to_index(old) if places.start not in merged]
+            ranges.sort(key=lambda places: places.start)
+        if not ranges:
+            return Compaction(len(before), len(before), 0)
+        generation = begin_generation(folder, [*old.steps, {"step": "compact"}], resume=resume)
+        manifest = rewrite(generation, ranges, old.manifest, indexer, watch)
+        manifest.save(generation)
+        about = _keep_model(old, generation)
+        limits = Limits(**old.report["limits"])
+        finish_generation(generation, limits, about, watch, old.generation)
+        write_run(generation, started, 1)
+        old.close()
+        switch_generation(folder, generation)
+    removed = sum(len(part.removed) for part in before)
+    return Compaction(len(before), len(manifest.segments), removed)
+
+
+# ---------------------------------------------------------------- retrain
+
+
+def retrain_model(
+    folder: str | Path,
+    *,
+    jobs: int | None = None,
+    resume: bool = False,
+    watch: Watch | None = None,
+) -> dict[str, Any]:
+    """Train the library's model again on all its papers, with the settings of its last training.
+
+    Args:
+        folder: The library.
+        jobs: Number of threads; by default one per processor.
+        resume: Continue an interrupted `retrain_model`.
+        watch: Called with the stage and its state, for progress displays.
+
+    Returns:
+        What the report says about the new model.
+    """
+    started, folder, watch = time.time(), Path(folder), watch or ignore_progress
+    jobs = worker_count(jobs)
+    OpenLibrary.open(folder).close()
+    with write_lock(folder), OpenLibrary.open(folder) as old:
+        if indexer_of(old) is None:
+            raise UsageError(f"{folder} has no index: build the library with `eqemb build`")
+        plan = _last_plan(old)
+        step = {"step": "retrain", "model": plan.to_json()}
+        if resume and is_complete(folder, [*old.steps[:-1], step]):
+            return dict(old.report["model"])
+        generation = begin_generation(folder, [*old.steps, step], resume=resume)
+        dataclasses.replace(old.manifest, vectors="").save(generation)
+        about = plan.train(generation, jobs, watch)
+        limits = Limits(**old.report["limits"])
+        finish_generation(generation, limits, about, watch, old.generation)
+        write_run(generation, started, jobs)
+        old.close()
+        switch_generation(folder, generation)
+    return about
+
+
+def _last_plan(library: OpenLibrary) -> ModelPlan:
+    """Return the plan by which the model was last trained; defaults where it never was."""
+    trained = [step["model"] for step in library.steps if step["step"] in ("build", "retrain")]
+    for plan in reversed(trained):
+        if plan:
+            base = plan["base"]["path"] if plan["base"] else None
+            return ModelPlan.checked(plan["settings"], base)
+    return ModelPlan.checked(model=True, base=None)

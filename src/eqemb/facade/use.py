@@ -1,24 +1,25 @@
 """Make a trained model the library's own, so that search, similar and describe use its vectors.
 
-The change is a new generation: the same records, the chosen model as `model/`, an index with its
-vectors, and a report that describes it. Text and structure of the index are not computed again. The
-change is recorded as a step, which `eqemb repro` repeats with the model at the recorded place.
+The change is a new generation: the same segments, the chosen model as `model/`, its vectors, and a
+report that describes it. Text and structure of the index are not computed again. The change is
+recorded as a step, which `eqemb repro` repeats with the model at the recorded place.
 """
 
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from eqemb.errors import UsageError
 from eqemb.facade.build import finish_generation, ignore_progress, switch_generation
 from eqemb.facade.model import INDEXING, Watch, describe_model
-from eqemb.facade.update import copy_model
+from eqemb.facade.update import copy_model, rewrite
+from eqemb.index.build import INDEXER, segments_to_index
 from eqemb.library.generations import OpenLibrary
 from eqemb.library.ingest import begin_generation, is_complete, write_lock, write_run
 from eqemb.models import workspace
 from eqemb.models.embeddings import Embeddings
 from eqemb.sources import Limits
-from eqemb.storage.atomic import link_file
 
 
 def use_model(
@@ -51,15 +52,14 @@ def use_model(
             return dict(old.report["model"])
         generation = begin_generation(folder, [*old.steps, step], resume=resume)
         watch(INDEXING, "")
-        records = generation / "records.sqlite"
-        records.unlink(missing_ok=True)  # left by an attempt that was interrupted
-        link_file(old.generation / "records.sqlite", records)
+        manifest = rewrite(generation, segments_to_index(old), old.manifest, INDEXER, watch)
+        replace(manifest, vectors="").save(generation)
         copy_model(place, generation)
         with OpenLibrary(generation / "training", generation) as unfinished:
             about = describe_model(chosen, workspace.corpus(unfinished))
         about["chosen"] = step["model"]
         limits = Limits(**old.report["limits"])
-        finish_generation(generation, limits, about, watch, old.generation / "index")
+        finish_generation(generation, limits, about, watch, old.generation)
         write_run(generation, started, 1)
         old.close()
         switch_generation(folder, generation)

@@ -14,7 +14,9 @@ tenth of the time.
 import json
 from collections import Counter
 from functools import cached_property
+from itertools import islice
 from pathlib import Path
+from threading import Lock
 
 import numpy as np
 
@@ -32,6 +34,7 @@ from eqemb.formula.likeness import (
     match_letters,
 )
 from eqemb.index.postings import Array, ArrayWriter, load_array
+from eqemb.index.segments import IndexSegments
 
 _TYPES_AT_ONCE = 20_000
 _NO_MATCH = -(10**6)
@@ -81,8 +84,8 @@ class AlignmentWriter:
         (self._folder / "alignment.tags.json").write_text(text, "ascii")
 
 
-class AlignmentIndex:
-    """The outlines of all types, opened for reading."""
+class AlignmentSegment:
+    """The outlines of the types of one segment, opened for reading."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -90,73 +93,37 @@ class AlignmentIndex:
         self._rows = load_array(folder, "alignment.rows").reshape(-1, 3)
         self._pointers = load_array(folder, "alignment.pointers").reshape(-1, 3)
 
-    @cached_property
-    def _tags(self) -> list[str]:
+    def tags(self) -> list[str]:
+        """Return the symbols that occur in the segment, by id."""
         tags: list[str] = json.loads((self._folder / "alignment.tags.json").read_text("ascii"))
         return tags
-
-    @cached_property
-    def _ids(self) -> dict[str, int]:
-        return {tag: number for number, tag in enumerate(self._tags)}
-
-    @cached_property
-    def _kinds(self) -> Array:
-        return np.array([_kind(tag) for tag in self._tags], np.uint8)
 
     @cached_property
     def sizes(self) -> Array:
         """The number of symbols of each type."""
         return self._pointers[:-1, 2].astype(np.float32)
 
-    def outline(self, kind: int) -> Outline:
-        """Return the outline of a type, its symbols placed in order of rows."""
-        (start, first, size), (_, last, _) = self._pointers[kind], self._pointers[kind + 1]
-        rows: list[OutlineRow] = []
-        owners: list[tuple[OutlineRow, int]] = []
-        for edge, owner, length in self._rows[first:last].tolist():
-            tags = [self._tags[tag] for tag in self._symbols[start : start + length].tolist()]
-            row = OutlineRow(chr(edge) if edge else "", tags, [], [{} for _ in tags])
-            row.places.extend(range(len(owners), len(owners) + length))
-            owners += [(row, place) for place in range(length)]
-            start += length
-            if edge:
-                above, place = owners[owner]
-                above.hanging[place][row.edge] = len(rows)
-            rows.append(row)
-        return Outline(rows, int(size))
+    def symbols(self, kind: int) -> Array:
+        """Return the symbols of a type, row after row."""
+        found: Array = self._symbols[self._pointers[kind, 0] : self._pointers[kind + 1, 0]]
+        return found
 
-    def likeness(
-        self,
-        query: Outline,
-        types: Array,
-        *,
-        renamed: float = RENAMED,
-        share: float = QUERY,
-        inside: bool = False,
-    ) -> Array:
-        """Return the likeness of the query and each type, as `formula.likeness` defines it."""
-        found = np.zeros(len(types))
-        if not query.rows or not len(types):
-            return found
-        candidates = _Candidates(
-            [self._symbols[self._pointers[t, 0] : self._pointers[t + 1, 0]] for t in types],
-            [self._rows[self._pointers[t, 1] : self._pointers[t + 1, 1]] for t in types],
-        )
-        alignment = _align(query, candidates, self._ids, self._kinds)
-        pairs = [alignment.pairs(number, inside=inside) for number in range(len(types))]
-        sizes = share * query.size + (1 - share) * self.sizes[types]
-        return self._worth(query, candidates.symbols, pairs, renamed) / (2 * sizes)
+    def rows(self, kind: int) -> Array:
+        """Return the rows of a type: edge, the symbol that it is attached to, length."""
+        found: Array = self._rows[self._pointers[kind, 1] : self._pointers[kind + 1, 1]]
+        return found
 
     def containing(self, piece: Outline, types: Array) -> Array:
         """Return those of the types that contain a piece: its symbols, joined as in the piece.
 
         More symbols may follow in each row and be attached to each symbol. Letters are not renamed.
         """
+        ids = {tag: number for number, tag in enumerate(self.tags())}
         blocks = [types[at : at + _TYPES_AT_ONCE] for at in range(0, len(types), _TYPES_AT_ONCE)]
-        found = [block[self._contain(piece, block)] for block in blocks]
+        found = [block[self._contain(piece, block, ids)] for block in blocks]
         return np.concatenate([np.empty(0, np.int64), *found])
 
-    def _contain(self, piece: Outline, types: Array) -> Array:
+    def _contain(self, piece: Outline, types: Array, ids: dict[str, int]) -> Array:
         """Return a mask of the types that contain a piece."""
         of, at = _spans(self._pointers[types, 0], self._pointers[types + 1, 0])
         of_row, rows = _spans(self._pointers[types, 1], self._pointers[types + 1, 1])
@@ -170,7 +137,7 @@ class AlignmentIndex:
         for number in range(len(piece.rows) - 1, -1, -1):  # rows that are attached to others first
             mine, after = piece.rows[number], None
             for tag, hanging in zip(mine.tags[::-1], mine.hanging[::-1], strict=True):
-                here = tags == self._ids.get(tag, -1)
+                here = tags == ids.get(tag, -1)
                 for edge, below in hanging.items():
                     carries = np.zeros(len(tags), bool)
                     on_edge = (edges == ord(edge)) & (lengths > 0)
@@ -185,47 +152,117 @@ class AlignmentIndex:
         have[of[fits[0]]] = True
         return have
 
-    def upper_bound(self, ones: Array, others: Array) -> Array:
-        """Return an upper bound of the likeness of each pair of types, letters renamed.
+
+class AlignmentIndex:
+    """The outlines of the types of all segments, numbered as in the library."""
+
+    def __init__(self, segments: IndexSegments) -> None:
+        self._segments = segments
+        self.parts = [AlignmentSegment(part.folder) for part in segments]
+        self._ids: dict[str, int] = {}
+        self._tags: list[str] = []
+        self._kinds = np.empty(0, np.uint8)
+        self._id_maps: dict[int, Array] = {}
+        self._reading = Lock()
+
+    def _id_map(self, number: int) -> Array:
+        """Return for each symbol of a segment its id among the symbols read so far."""
+        if number not in self._id_maps:
+            with self._reading:  # a server reads from several threads
+                tags = self.parts[number].tags()
+                ids = [self._ids.setdefault(tag, len(self._ids)) for tag in tags]
+                new = list(islice(self._ids, len(self._tags), None))
+                self._tags += new
+                kinds = np.array([_kind(tag) for tag in new], np.uint8)
+                self._kinds = np.append(self._kinds, kinds)
+                self._id_maps[number] = np.array(ids, np.int32)
+        return self._id_maps[number]
+
+    def _read(self, kind: int) -> tuple[Array, Array]:
+        """Return symbols and rows of a type."""
+        segment, own = self._segments.of_type(kind)
+        part = self.parts[segment.number]
+        return self._id_map(segment.number)[part.symbols(own)], part.rows(own)
+
+    @cached_property
+    def sizes(self) -> Array:
+        """The number of symbols of each type."""
+        found: Array = np.concatenate([np.empty(0, np.float32), *(p.sizes for p in self.parts)])
+        return found
+
+    def outline(self, kind: int) -> Outline:
+        """Return the outline of a type, its symbols placed in order of rows."""
+        symbols, table = self._read(kind)
+        start = 0
+        rows: list[OutlineRow] = []
+        owners: list[tuple[OutlineRow, int]] = []
+        for edge, owner, length in table.tolist():
+            tags = [self._tags[tag] for tag in symbols[start : start + length].tolist()]
+            row = OutlineRow(chr(edge) if edge else "", tags, [], [{} for _ in tags])
+            row.places.extend(range(len(owners), len(owners) + length))
+            owners += [(row, place) for place in range(length)]
+            start += length
+            if edge:
+                above, place = owners[owner]
+                above.hanging[place][row.edge] = len(rows)
+            rows.append(row)
+        return Outline(rows, int(self.sizes[kind]))
+
+    def likeness(
+        self,
+        query: Outline,
+        types: Array,
+        *,
+        renamed: float = RENAMED,
+        share: float = QUERY,
+        inside: bool = False,
+    ) -> Array:
+        """Return the likeness of the query and each type, as `formula.likeness` defines it."""
+        found = np.zeros(len(types))
+        if not query.rows or not len(types):
+            return found
+        read = [self._read(kind) for kind in types.tolist()]
+        candidates = _Candidates([symbols for symbols, _ in read], [rows for _, rows in read])
+        alignment = _align(query, candidates, self._ids, self._kinds)
+        pairs = [alignment.pairs(number, inside=inside) for number in range(len(types))]
+        sizes = share * query.size + (1 - share) * self.sizes[types]
+        return self._worth(query, candidates.symbols, pairs, renamed) / (2 * sizes)
+
+    def upper_bound(self, one: int, others: Array) -> Array:
+        """Return an upper bound of the likeness of a type and others, letters renamed.
 
         It counts the symbols that both have, where any letter matches any other.
         """
-        both = [self._bags(types) for types in (ones, others)]
-        _, one, two = np.intersect1d(both[0][0], both[1][0], return_indices=True)
-        shared = np.minimum(both[0][1][one], both[1][1][two])
-        pairs = both[0][0][one] // len(self._tags)
-        total = 2 * np.bincount(pairs, shared, minlength=len(ones))
-        bound: Array = total / (self.sizes[ones] + self.sizes[others])
+        read = [self._classes_of(kind) for kind in (one, *others.tolist())]
+        most = int(max((found.max(initial=0) for found in read), default=0)) + 1
+        bags = np.stack([np.bincount(found, minlength=most) for found in read])
+        shared = np.minimum(bags[0], bags[1:]).sum(axis=1)
+        bound: Array = 2 * shared / (self.sizes[one] + self.sizes[others])
         return bound
 
-    def _bags(self, types: Array) -> tuple[Array, Array]:
-        """Return codes of (place among the types, symbol), and the count of each."""
-        places, at = _spans(self._pointers[types, 0], self._pointers[types + 1, 0])
-        symbols = self._classes[self._symbols[at]]
-        return np.unique(places * len(self._tags) + symbols, return_counts=True)
-
-    @cached_property
-    def _classes(self) -> Array:
-        """The symbols, with all letters equal."""
-        letter = next((self._ids[tag] for tag in self._tags if is_letter(tag)), 0)
-        return np.array([letter if is_letter(t) else n for n, t in enumerate(self._tags)], np.int64)
+    def _classes_of(self, kind: int) -> Array:
+        """Return the symbols of a type, with all letters as the symbol 0."""
+        symbols = self._read(kind)[0]
+        is_letters = np.array([is_letter(self._tags[tag]) for tag in symbols.tolist()], bool)
+        return np.where(is_letters, 0, symbols + 1)
 
     def _worth(self, query: Outline, symbols: Array, pairs: list[_Pairs], renamed: float) -> Array:
         """Return the worth of each candidate's pairs once the renaming of letters is decided."""
+        size = len(self._tags)
         mine = sorted({tag for row in query.rows for tag in row.tags})
         number = {tag: place for place, tag in enumerate(mine)}
         own = np.array([number[tag] for row in query.rows for tag in row.tags])
         flat = np.array([pair for found in pairs for pair in found], np.int64).reshape(-1, 3)
         owner = np.repeat(np.arange(len(pairs)), [len(found) for found in pairs])
         # pairs of the same two symbols count together
-        codes = (owner * len(mine) + own[flat[:, 0]]) * len(self._tags) + symbols[flat[:, 1]]
+        codes = (owner * len(mine) + own[flat[:, 0]]) * size + symbols[flat[:, 1]]
         codes, where, met = np.unique(codes, return_inverse=True, return_counts=True)
         worth = np.bincount(where, 1 + flat[:, 2], minlength=len(codes))
-        total = np.zeros(len(pairs))
+        total, total_renamed = np.zeros(len(pairs)), np.zeros(len(pairs))
         letters: list[Counter[tuple[str, str]]] = [Counter() for _ in pairs]
         others: list[tuple[int, tuple[str, str], float]] = []
         for code, count, value in zip(codes.tolist(), met.tolist(), worth.tolist(), strict=True):
-            rest, other = divmod(code, len(self._tags))
+            rest, other = divmod(code, size)
             candidate, one = divmod(rest, len(mine))
             pair = mine[one], self._tags[other]
             if pair[0] == pair[1]:
@@ -237,8 +274,10 @@ class AlignmentIndex:
         names = [match_letters(found) for found in letters]
         for candidate, (one, two), value in others:
             if names[candidate].get(one) == two:
-                total[candidate] += renamed * value
-        return total
+                total_renamed[candidate] += value
+        # sums of integers: the order of symbols, which differs among segments, has no effect
+        made: Array = total + renamed * total_renamed
+        return made
 
 
 def _spans(starts: Array, stops: Array) -> tuple[Array, Array]:

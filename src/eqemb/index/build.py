@@ -1,17 +1,19 @@
-"""Build the index of a library from its records and its model.
+"""Build the index of a segment from its records, and the vectors of a model for segments.
 
     equations.npy    for each equation, in order: article, ordinal, type, section, numbered
     sections.*       postings of stems: the section titles that have them
+    types.*          the types by their keys, and the equations of each type
     index.json       the version of the index, and the hashes of the other files
 
-The other files are written by `text`, `structure` and `vectors`. The index is a pure function of
-records and model. Texts are processed in batches, so that memory grows with distinct words and
-shapes (and by a few numbers for each equation). All files are read memory-mapped.
+The other files are written by `text`, `structure` and `vectors`. The index of a segment is a pure
+function of its records. Texts are processed in batches, so that memory grows with distinct words
+and shapes (and by a few numbers for each equation). All files are read memory-mapped.
 """
 
 import json
 import os
 from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -20,42 +22,83 @@ import numpy as np
 from eqemb.article import read_tokens
 from eqemb.errors import EqembError
 from eqemb.index.postings import KeyedPostingsWriter
+from eqemb.index.segments import IndexSegments, has_index
 from eqemb.index.stemming import stem
 from eqemb.index.structure import index_structure
 from eqemb.index.text import index_text
-from eqemb.index.vectors import index_vectors, remove_vectors
+from eqemb.index.text_index import TextIndex
+from eqemb.index.vectors import mean_vectors, write_segment, write_space
 from eqemb.library.database import Records
+from eqemb.library.generations import OpenLibrary
+from eqemb.library.segments import Indexer, segment_folder
 from eqemb.models.embeddings import Embeddings
 from eqemb.storage.array_file import file_hash
-from eqemb.storage.atomic import sync_folder, write_json
+from eqemb.storage.atomic import new_file, new_folder, sync_folder, write_json
 
 #: Raised whenever the files of an index, or what they hold, change.
-INDEX_VERSION = 4
+INDEX_VERSION = 5
 
 
-def build_index(records: Records, folder: Path, model: Embeddings | None = None) -> None:
-    """Index every equation of the records into `folder`; without a model, without vectors."""
+def build_index(records: Records, folder: Path) -> None:
+    """Index every equation of the records of a segment into `folder`."""
     folder.mkdir(exist_ok=True)
     _index_equations(records, folder)
     index_text(records, folder)
     index_structure(records, folder)
-    if model is not None:
-        index_vectors(records, folder, model)
     _finish(folder)
 
 
-def rebuild_vectors(records: Records, folder: Path, model: Embeddings | None) -> None:
-    """Replace the vectors of an existing index by those of `model`; None removes them.
+#: Computes the index of a new segment.
+INDEXER = Indexer(INDEX_VERSION, build_index)
 
-    `folder` is an index of the same records. Text and structure stay as they are. Files are
-    replaced, never overwritten, so that `folder` may hold hard links to the files of an index that
-    is still in use.
+
+def indexer_of(library: OpenLibrary) -> Indexer | None:
+    """Return the indexer for new segments of a library; None if its segments have no index.
+
+    Refuse a library whose index another version of eqemb wrote.
     """
-    remove_vectors(folder)
-    if model is not None:
-        index_vectors(records, folder, model)
-    (folder / "index.json").unlink(missing_ok=True)
-    _finish(folder)
+    if not has_index(library):
+        return None
+    for part in library.manifest.segments:
+        check_version(segment_folder(library.home, part.name) / "index", library.folder)
+    return INDEXER
+
+
+def segments_to_index(library: OpenLibrary) -> list[range]:
+    """Return the places of the segments without an index of this version, each as a range."""
+    folders = [segment_folder(library.home, p.name) / "index" for p in library.manifest.segments]
+    return [
+        range(place, place + 1)
+        for place, folder in enumerate(folders)
+        if index_version(folder) != INDEX_VERSION
+    ]
+
+
+def build_vectors(
+    folder: Path,
+    model: Embeddings,
+    segments: IndexSegments,
+    watch: Callable[[int, int], object] = lambda _done, _all: None,
+) -> None:
+    """Write the vectors of a model for the segments that `folder` has none for.
+
+    Weights of words and means are those of the segments that the folder was first made for.
+    """
+    text = TextIndex(segments)
+    if not folder.exists():
+        with new_folder(folder) as place:
+            write_space(place, model, text)
+            write_version(place)
+    for segment, part in zip(segments, text.parts, strict=True):
+        watch(segment.number, len(segments))
+        if not (folder / segment.name).exists():
+            with new_folder(folder / segment.name) as place:
+                write_segment(folder, place, segment, part, model)
+                write_version(place)
+    if not (folder / "means.npy").exists():
+        means = mean_vectors(folder, segments)
+        with new_file(folder / "means.npy") as path:
+            np.save(path, means)
 
 
 def _finish(folder: Path) -> None:
@@ -69,14 +112,15 @@ def _finish(folder: Path) -> None:
 
 def write_version(folder: Path) -> None:
     """Write index.json: the version of the index and the hashes of its files."""
-    files = {path.name: file_hash(path) for path in sorted(folder.iterdir())}
+    paths = (path for path in sorted(folder.iterdir()) if path.is_file())
+    files = {path.name: file_hash(path) for path in paths}
     files.pop("index.json", None)
     header = {"format": "eqemb index", "version": INDEX_VERSION, "files": files}
     write_json(folder / "index.json", header)
 
 
 def damaged_file(folder: Path) -> Path | None:
-    """Return a file of an index that differs from what was written; None if all are intact.
+    """Return a file of an index or of vectors that was changed; None if all are intact.
 
     This reads every file. Call it when a query fails in an unexpected way.
     """
@@ -105,7 +149,7 @@ def check_version(folder: Path, library: Path) -> None:
     if number != INDEX_VERSION:
         raise EqembError(
             f"{library} has an index of version {number}, this version of eqemb reads "
-            f"{INDEX_VERSION}: rebuild the library with `eqemb build`, or use the version of eqemb "
+            f"{INDEX_VERSION}: index it again with `eqemb compact`, or use the version of eqemb "
             "that built it"
         )
 

@@ -1,16 +1,16 @@
 """Sentence encoders: any function from texts to vectors, as an additional ranking.
 
-    encoded/NAME-KEY.safetensors    the encoder's vectors of the text around each equation
+    encoded/NAME-SEGMENT.safetensors    the encoder's vectors of the text around each equation
 
 eqemb comes with no encoder. A user names one as MODULE:FUNCTION, `encode(list of texts) -> array`.
 The encoder behind a name may change. Therefore its vector of `PROBE` is stored beside the vectors,
 and everything is encoded again if the encoder returns another vector for it.
 """
 
-import hashlib
 import re
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Container, Iterable, Iterator
+from contextlib import closing
 from functools import cached_property
 from importlib import import_module
 from pathlib import Path
@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 from eqemb.article import tokenize
 from eqemb.errors import UsageError
+from eqemb.index.segments import IndexSegment, IndexSegments
 from eqemb.index.vector_index import VectorIndex, normalise
 from eqemb.library.database import Records
 from eqemb.storage import array_file, atomic
@@ -66,9 +67,9 @@ def load_encoder(name: str) -> Encode:
     return encode
 
 
-def passages(records: Records, before: int = BEFORE, after: int = AFTER) -> Iterator[str]:
-    """Yield the words as written around each equation, in order; inline mathematics is left out."""
-    for _, _, text in records.article_texts():
+def passages(texts: Iterable[str], before: int = BEFORE, after: int = AFTER) -> Iterator[str]:
+    """Yield the words as written around each equation of texts; inline mathematics is left out."""
+    for text in texts:
         words: list[str] = []
         places: list[int] = []
         piece, last = "", 0
@@ -86,60 +87,74 @@ def passages(records: Records, before: int = BEFORE, after: int = AFTER) -> Iter
             yield " ".join(words[max(0, at - before) : at + after])
 
 
+def _segment_passages(segment: IndexSegment) -> list[str]:
+    """Return the text around each equation of a segment, with those of removed articles."""
+    with closing(Records(segment.records.path)) as records:
+        return list(passages(text for _, _, text in records.article_texts()))
+
+
 class EncoderIndex:
     """The text around every equation as encoded by a sentence encoder; encoded once and stored."""
 
     def __init__(
         self,
-        records: Records,
+        segments: IndexSegments,
         folder: Path,
         name: str,
         *,
         progress: Callable[[int, int], object] = lambda _done, _all: None,
     ) -> None:
-        self._records, self._progress = records, progress
+        self._segments, self._progress = segments, progress
         self._encode = load_encoder(name)
-        self._name = name.replace(":", ".")
-        key = hashlib.sha256(f"{name}\0{records.sha256()}".encode()).hexdigest()[:12]
-        self._path = folder / "encoded" / f"{self._name}-{key}.safetensors"
+        self._folder, self._name = folder / "encoded", name.replace(":", ".")
 
     @cached_property
     def _vectors(self) -> VectorIndex:
-        return VectorIndex(self._load())
-
-    def _load(self) -> Floats:
-        """Return the stored vectors; encode all texts if there are none of this encoder."""
         probe = normalise(self._encode([PROBE]))[0]
-        if (stored := self._stored(probe)) is not None:
-            return stored
-        texts = list(passages(self._records))
+        paths = [self._folder / f"{self._name}-{part.name}.safetensors" for part in self._segments]
+        stored = [self._stored(path, probe) for path in paths]
+        missing = sum(
+            len(part) for part, found in zip(self._segments, stored, strict=True) if found is None
+        )
+        done = 0
+        for at, part in enumerate(self._segments):
+            if stored[at] is None:
+                texts = _segment_passages(part)
+                self._write(paths[at], texts, probe, (done, missing))
+                done += len(texts)
+                stored[at] = array_file.map_arrays(paths[at])["vectors"]
+        if missing:
+            self._remove_others({path.name for path in paths})
+        return VectorIndex([found for found in stored if found is not None])
+
+    def _write(self, path: Path, texts: list[str], probe: Floats, state: tuple[int, int]) -> None:
+        """Encode the texts of a segment; `state` is what was encoded before, and what will be."""
         vectors = np.empty((len(texts), len(probe)), np.float32)
         for at in range(0, len(texts), _TEXTS_AT_ONCE):
-            self._progress(at, len(texts))
+            self._progress(state[0] + at, state[1])
             vectors[at : at + _TEXTS_AT_ONCE] = self._encode_checked(
                 texts[at : at + _TEXTS_AT_ONCE], len(probe)
             )
-        with atomic.new_file(self._path) as new:
+        with atomic.new_file(path) as new:
             array_file.write_arrays(new, {"vectors": vectors, "probe": probe})
-        self._remove_others()
-        return array_file.map_arrays(self._path)["vectors"]
 
-    def _stored(self, probe: Floats) -> Floats | None:
-        """Return the stored vectors if the same encoder made them."""
-        if not self._path.exists():
+    @staticmethod
+    def _stored(path: Path, probe: Floats) -> Floats | None:
+        """Return the stored vectors of a segment if the same encoder made them."""
+        if not path.exists():
             return None
-        found = array_file.map_arrays(self._path)
+        found = array_file.map_arrays(path)
         before = found["probe"]
         is_same = before.shape == probe.shape and np.allclose(
             before, probe, rtol=0, atol=_TOLERANCE
         )
         return found["vectors"] if is_same else None
 
-    def _remove_others(self) -> None:
-        """Remove files of the same encoder for earlier states of the library."""
-        mine = re.compile(rf"{re.escape(self._name)}-[0-9a-f]{{12}}\.(npy|safetensors)")
-        for path in self._path.parent.iterdir():
-            if mine.fullmatch(path.name) and path.name != self._path.name:
+    def _remove_others(self, kept: Container[str]) -> None:
+        """Remove files of the same encoder for segments that the library no longer has."""
+        mine = re.compile(rf"{re.escape(self._name)}-[0-9a-f]+\.(npy|safetensors)")
+        for path in self._folder.iterdir():
+            if mine.fullmatch(path.name) and path.name not in kept:
                 path.unlink(missing_ok=True)
 
     def _encode_checked(self, texts: list[str], size: int) -> Floats:

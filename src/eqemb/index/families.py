@@ -1,22 +1,28 @@
 """Families: equations that are equal except for their letters, or nearly equal.
 
-A type joins the family of an earlier type if both are equal except for the alphabets of letters; if
-they are long enough, also if they are equal except for a one-to-one renaming of letters; if they
-are longer still, also if nearly all symbols of both align. Candidates for the last rule are pairs
-that share one of their rarest shapes (prefix filtering), so that types with nothing in common are
-never compared. Each type is compared with the first of a family only, so that a family does not
-drift from member to member.
+Two types are of one family if they are equal except for the alphabets of letters; if they are long
+enough, also if they are equal except for a one-to-one renaming of letters; if they are longer
+still, also if nearly all symbols of both align. Whether two types are of one family depends on
+these two alone, not on the rest of the library, and the family of an equation is found when it is
+shown: everything of one family *with it*.
+
+    families.*    keys of types: types that share one are of one family
+    near.*        keys of long types: types that share one may be nearly equal
+
+Keys of the second kind are MinHash bands over shapes: two types that have nine of ten shapes in
+common share one of the bands with a probability of 99 %, unlike types hardly ever.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 import numpy as np
 
 from eqemb.formula import Layout, tree
-from eqemb.formula.shapes import form, key
+from eqemb.formula.shapes import Shape, form, key
 from eqemb.index.alignment import AlignmentIndex
-from eqemb.index.postings import Array, Postings
+from eqemb.index.postings import Array, Keys, hash_texts, load_array
+from eqemb.index.segments import IndexSegments
 
 # Both limits were chosen by reading pairs of four collections. Shorter renamings are often
 # coincidences (y = f(z) and x = g(h), R = I / T and P = I / S), longer ones are not. At .96
@@ -25,118 +31,121 @@ from eqemb.index.postings import Array, Postings
 RENAMED_FROM = 9
 #: Symbols from which nearly equal ones are, and the likeness they need, letters renamed.
 NEAR_FROM, NEAR_LIKENESS = 24, 0.97
-#: The share of shapes that two nearly equal types must have in common to be compared at all.
-SHARED = 0.9
-#: At most this many types that share a shape are compared with each other.
-CROWD = 8
-_PAIRS_AT_ONCE = 20_000
-_POSTINGS_AT_ONCE = 4_000_000
+#: Bands of MinHash, and the hashes of each.
+BANDS, BAND_HASHES = 5, 3
+#: At most this many types that share a band are compared with an equation.
+MAX_COMPARED = 64
+_MAX_KEPT = 10_000  # families that are kept in memory
+_MULTIPLIERS = np.array(
+    [pow(0x9E3779B97F4A7C15, 2 * n + 1, 1 << 64) | 1 for n in range(BANDS * BAND_HASHES)], np.uint64
+)
 
 
-def family_keys(made: Layout) -> tuple[int, int]:
-    """Return two hashes; types that share either one are of one family."""
+def family_keys(made: Layout) -> tuple[int, ...]:
+    """Return keys of a type; types that share one are of one family."""
     plain = key(made.canonical(tree.plain_tag))
+    if len(made.nodes()) < RENAMED_FROM:
+        return (plain,)
     # two, since x and a bold x are one letter for the first and two letters for the second
-    return plain, key(form(made)) if len(made.nodes()) >= RENAMED_FROM else plain
+    return plain, key(form(made))
 
 
-def write_families(folder: Path, keys: Array) -> None:
-    """Write families.npy from the family keys of every type and the index in a folder."""
-    alignment = AlignmentIndex(folder)
-    families = _join(keys)
-    heads = (families == np.arange(len(families))) & (alignment.sizes >= NEAR_FROM)
-    for later, earlier in sorted(_near_pairs(folder, alignment, heads)):
-        # only the first of a family takes in others
-        if families[earlier] == earlier and families[later] == later:
-            families[later] = earlier
-    np.save(folder / "families.npy", families[families])
+def near_keys(made: Layout, found: Iterable[Shape]) -> list[int]:
+    """Return the bands of a long type, given its shapes; none for a short one."""
+    if len(made.nodes()) < NEAR_FROM:
+        return []
+    hashes = hash_texts("\t".join(shape) for shape in found)
+    mixed = hashes[:, None] * _MULTIPLIERS
+    mixed ^= mixed >> np.uint64(29)
+    least = (mixed * np.uint64(0xBF58476D1CE4E5B9)).min(axis=0).reshape(BANDS, BAND_HASHES)
+    weights = np.arange(1, BAND_HASHES + 1, dtype=np.uint64) * np.uint64(0x94D049BB133111EB)
+    bands = (least * weights).sum(axis=1, dtype=np.uint64) + np.arange(BANDS, dtype=np.uint64)
+    return [int(band) for band in bands]
 
 
-def _join(keys: Array) -> Array:
-    """Return for each type the least type that it is connected to by shared keys."""
-    groups = [np.unique(column, return_inverse=True)[1] for column in keys.T]
-    families, before = np.arange(len(keys), dtype=np.int32), None
-    while before is None or (families != before).any():
-        before = families
-        for group_of in groups:
-            least = np.full(int(group_of.max(initial=-1)) + 1, len(families), np.int32)
-            np.minimum.at(least, group_of, families)
-            families = least[group_of]
-    return families
+class FamilyIndex:
+    """The families of a library's types, numbered as in the library."""
 
+    def __init__(self, segments: IndexSegments, alignment: AlignmentIndex) -> None:
+        self._segments, self._alignment = segments, alignment
+        self._keys = [_TypeKeys(part.folder, "families") for part in segments]
+        self._near = [_TypeKeys(part.folder, "near") for part in segments]
+        self._members: dict[int, list[int]] = {}
 
-def _near_pairs(folder: Path, alignment: AlignmentIndex, heads: Array) -> list[tuple[int, int]]:
-    """Return pairs of types, the later one first, that are nearly equal."""
-    found: list[tuple[int, int]] = []
-    later, earlier = _candidate_pairs(Postings(folder, "shapes"), heads)
-    for at in range(0, len(later), _PAIRS_AT_ONCE):
-        one, two = later[at : at + _PAIRS_AT_ONCE], earlier[at : at + _PAIRS_AT_ONCE]
-        likely = alignment.upper_bound(one, two) >= NEAR_LIKENESS
-        one, two = one[likely], two[likely]
-        kinds, starts = np.unique(one, return_index=True)
-        for kind, others in zip(kinds.tolist(), np.split(two, starts[1:]), strict=False):
-            scores = alignment.likeness(alignment.outline(kind), others, renamed=1.0, share=0.5)
-            found += [(kind, int(other)) for other in others[scores >= NEAR_LIKENESS]]
-    return found
+    def members(self, kind: int) -> list[int]:
+        """Return the types of one family with a type, including it, in order."""
+        found = self._members.get(kind)
+        if found is None:
+            if len(self._members) >= _MAX_KEPT:
+                self._members.clear()
+            found = self._members[kind] = self._find_members(kind)
+        return found
 
+    def _find_members(self, kind: int) -> list[int]:
+        own = self._sharing(self._keys, kind)
+        near = np.setdiff1d(self._sharing(self._near, kind), own)
+        if len(near):
+            own = np.union1d(own, self._nearly_equal(kind, near))
+        found: list[int] = own.tolist()
+        return found
 
-def _candidate_pairs(shapes: Postings, heads: Array) -> tuple[Array, Array]:
-    """Return types that share one of their rarest shapes, the later ones ascending."""
-    rows, owners, sizes = _rarest(shapes, heads)
-    # of those that share a shape, types of similar size are compared
-    order = np.lexsort((owners, sizes[owners], rows))
-    rows, owners = rows[order], owners[order].astype(np.int64)
-    codes = [np.empty(0, np.int64)]
-    for step in range(1, CROWD + 1):
-        one, two = owners[step:], owners[:-step]
-        small, large = np.minimum(sizes[one], sizes[two]), np.maximum(sizes[one], sizes[two])
-        pair = (rows[step:] == rows[:-step]) & (small * (2 - SHARED) >= large * SHARED)
-        one, two = one[pair], two[pair]
-        codes.append(np.unique(np.maximum(one, two) * len(heads) + np.minimum(one, two)))
-    later, earlier = np.divmod(np.unique(np.concatenate(codes)), max(len(heads), 1))
-    return later, earlier
+    def _sharing(self, parts: "list[_TypeKeys]", kind: int) -> Array:
+        """Return the types of all segments that share a key with a type, without removed ones."""
+        segment, own = self._segments.of_type(kind)
+        keys = parts[segment.number].of(own)
+        found = [np.empty(0, np.int64)]
+        for part, other in zip(parts, self._segments, strict=True):
+            types = [other.only_live(part.types(number)) for number in keys]
+            found += [some + other.first_type for some in types]
+        return np.unique(np.concatenate(found))
 
-
-def _rarest(shapes: Postings, heads: Array) -> tuple[Array, Array, Array]:
-    """Return the rarest shapes of every head (shapes, types), and the shape counts of all types.
-
-    Two sets with the share `SHARED` in common have one of the rarest `prefix` members of either in
-    common.
-    """
-    sizes = np.zeros(len(heads), np.int64)
-    for at in range(0, len(shapes.owners), _POSTINGS_AT_ONCE):
-        sizes += np.bincount(shapes.owners[at : at + _POSTINGS_AT_ONCE], minlength=len(heads))
-    prefix = sizes - np.ceil(sizes * SHARED / (2 - SHARED)).astype(np.int64) + 1
-    prefix[~heads] = 0
-    taken = np.zeros(len(heads), np.int64)
-    counts = np.diff(shapes.pointers)
-    kept: list[tuple[Array, Array]] = [(np.empty(0, np.int64), np.empty(0, np.int32))]
-    for part in _batches(np.argsort(counts, kind="stable"), counts):
-        rows = np.repeat(part, counts[part])
-        places = np.arange(len(rows)) - np.repeat(
-            np.cumsum(counts[part]) - counts[part], counts[part]
+    def _nearly_equal(self, kind: int, others: Array) -> Array:
+        """Return those of the other types that are nearly equal to a type."""
+        sizes = self._alignment.sizes
+        small = np.minimum(sizes[others], sizes[kind])
+        others = others[2 * small >= NEAR_LIKENESS * (sizes[others] + sizes[kind])]
+        if not len(others):
+            return others
+        # by key, so that the choice among very many does not depend on segments
+        _, first = np.unique(self._segments.type_keys[others], return_index=True)
+        chosen = others[first]
+        likely = chosen[self._alignment.upper_bound(kind, chosen) >= NEAR_LIKENESS][:MAX_COMPARED]
+        scores = self._alignment.likeness(
+            self._alignment.outline(kind), likely, renamed=1.0, share=0.5
         )
-        owners = shapes.owners[shapes.pointers[rows] + places]
-        order = np.argsort(owners, kind="stable")
-        ranked = owners[order]
-        starts = np.flatnonzero(np.r_[True, ranked[1:] != ranked[:-1]])
-        lengths = np.diff(np.r_[starts, len(ranked)])
-        rank = np.empty(len(ranked), np.int64)
-        rank[order] = np.arange(len(ranked)) - np.repeat(starts, lengths) + taken[ranked]
-        taken[ranked[starts]] += lengths
-        mine = rank < prefix[owners]
-        kept.append((rows[mine], owners[mine]))
-        if not (taken < prefix).any():
-            break
-    return np.concatenate([rows for rows, _ in kept]), np.concatenate([o for _, o in kept]), sizes
+        near = self._segments.type_keys[likely[scores >= NEAR_LIKENESS]]
+        return others[np.isin(self._segments.type_keys[others], near)]
 
 
-def _batches(rows: Array, counts: Array) -> Iterator[Array]:
-    """Yield rows in order, in batches whose postings fit into memory."""
-    ends = np.cumsum(counts[rows])
-    start = 0
-    while start < len(rows):
-        done = ends[start - 1] if start else 0
-        stop = max(start + 1, int(np.searchsorted(ends, done + _POSTINGS_AT_ONCE, "right")))
-        yield rows[start:stop]
-        start = stop
+class _TypeKeys:
+    """The keys of each type of a segment, and the types of each key."""
+
+    def __init__(self, folder: Path, name: str) -> None:
+        self._lookup = Keys(folder, name)
+        self._pointers, self._ids = (load_array(folder, f"{name}.{p}") for p in ("pointers", "ids"))
+
+    @staticmethod
+    def write(folder: Path, name: str, keys: Sequence[Sequence[int]]) -> None:
+        """Write the keys of the types of a segment, in order."""
+        sizes = np.array([len(of_type) for of_type in keys], np.int64)
+        flat = np.array([number for of_type in keys for number in of_type], np.uint64)
+        np.save(folder / f"{name}.ids.npy", flat)
+        np.save(folder / f"{name}.pointers.npy", np.r_[0, np.cumsum(sizes)].astype(np.int64))
+        Keys.write(folder, name, flat, np.repeat(np.arange(len(keys)), sizes))
+
+    def of(self, kind: int) -> list[int]:
+        """Return the keys of a type."""
+        found: list[int] = self._ids[self._pointers[kind] : self._pointers[kind + 1]].tolist()
+        return found
+
+    def types(self, number: int) -> Array:
+        """Return the types that have a key."""
+        return self._lookup.rows(number)
+
+
+def write_families(
+    folder: Path, keys: Sequence[Sequence[int]], near: Sequence[Sequence[int]]
+) -> None:
+    """Write the keys of the types of a segment, in order."""
+    _TypeKeys.write(folder, "families", keys)
+    _TypeKeys.write(folder, "near", near)

@@ -9,8 +9,10 @@ files into memory. `ArrayWriter` grows one array on disk in the same way. `Keys`
 text without loading the other texts; `KeyedPostings` are postings looked up by text. NumPy only.
 """
 
+import mmap
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cached_property
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -42,13 +44,6 @@ def create_array(path: Path, dtype: Any, shape: tuple[int, ...]) -> "np.memmap[A
     return made
 
 
-def first_occurrences(numbers: Array) -> Array:
-    """Return the first position of each number; 0 for numbers that do not occur."""
-    found = np.zeros(int(numbers.max(initial=-1)) + 1, np.int32)
-    found[numbers[::-1]] = np.arange(len(numbers) - 1, -1, -1)  # the last write wins
-    return found
-
-
 def top_k(scores: Array, count: int) -> Array:
     """Return the positions of the best positive scores, best first, ties in order."""
     # At least `count` scores reach the smallest maximum of the `count` best blocks of 256.
@@ -76,26 +71,83 @@ def in_every(owners: Iterable[Array], count: int) -> Array:
 
 
 class Keys:
-    """Lookup of a text's row by a 64-bit hash of the text."""
+    """Lookup of rows by 64-bit keys, such as hashes of texts; several rows may have one key."""
 
     def __init__(self, folder: Path, name: str) -> None:
         self._keys = load_array(folder, f"{name}.keys")
         self._rows = load_array(folder, f"{name}.rows")
 
     @staticmethod
-    def write(folder: Path, name: str, texts: Iterable[str]) -> None:
-        """Store the row of each text, which is its position among them."""
-        keys = np.array([key(text) for text in texts], np.uint64)
+    def write(folder: Path, name: str, keys: Array, rows: Array | None = None) -> None:
+        """Store the row of each key; by default its position among them."""
         order = np.argsort(keys, kind="stable")
         np.save(folder / f"{name}.keys.npy", keys[order])
-        np.save(folder / f"{name}.rows.npy", order.astype(np.int32))
+        np.save(
+            folder / f"{name}.rows.npy", (order if rows is None else rows[order]).astype(np.int32)
+        )
 
     def find(self, text: str) -> int | None:
         """Return the row of a text; None where it has none."""
-        number = np.uint64(key(text))
-        place = int(np.searchsorted(self._keys, number))
-        found = place < len(self._keys) and self._keys[place] == number
-        return int(self._rows[place]) if found else None
+        row = int(self.find_all(hash_texts([text]))[0])
+        return None if row < 0 else row
+
+    def find_all(self, keys: Array) -> Array:
+        """Return the first row of each key, -1 where it has none."""
+        if not len(self._keys):
+            return np.full(len(keys), -1, np.int64)
+        places = np.minimum(np.searchsorted(self._keys, keys), len(self._keys) - 1)
+        found: Array = np.where(self._keys[places] == keys, self._rows[places], -1)
+        return found
+
+    def rows(self, number: int) -> Array:
+        """Return all rows of a key."""
+        wanted = np.uint64(number)
+        start, stop = (np.searchsorted(self._keys, wanted, side) for side in ("left", "right"))
+        found: Array = self._rows[start:stop]
+        return found
+
+
+def hash_texts(texts: Iterable[str]) -> Array:
+    """Return the key of each text."""
+    return np.fromiter((key(text) for text in texts), np.uint64)
+
+
+class TextList(Sequence[str]):
+    """A list of texts on disk, of which only those that are read are loaded.
+
+    NAME.txt holds them one after the other, NAME.starts.npy where each begins.
+    """
+
+    def __init__(self, folder: Path, name: str) -> None:
+        self._path, self._starts = folder / f"{name}.txt", load_array(folder, f"{name}.starts")
+
+    @staticmethod
+    def write(folder: Path, name: str, texts: Iterable[str]) -> None:
+        """Store texts, which have no line breaks."""
+        lines = [f"{text}\n".encode() for text in texts]
+        (folder / f"{name}.txt").write_bytes(b"".join(lines))
+        starts = np.cumsum([0, *map(len, lines)], dtype=np.int64)
+        np.save(folder / f"{name}.starts.npy", starts)
+
+    @cached_property
+    def _bytes(self) -> "mmap.mmap | bytes":
+        if len(self._starts) < 2:  # an empty file cannot be mapped
+            return b""
+        with self._path.open("rb") as file:
+            return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+
+    def __len__(self) -> int:
+        return len(self._starts) - 1
+
+    def __getitem__(self, row: Any) -> Any:
+        if isinstance(row, slice):
+            return [self[at] for at in range(*row.indices(len(self)))]
+        at = range(len(self))[row]  # as a list, with rows from the end
+        return self._bytes[self._starts[at] : self._starts[at + 1] - 1].decode()
+
+    def lines(self) -> str:
+        """Return all texts, each followed by a line break."""
+        return bytes(self._bytes).decode()
 
 
 class Postings:
@@ -131,12 +183,12 @@ class KeyedPostings:
     """Postings of texts, opened for reading."""
 
     def __init__(self, folder: Path, name: str) -> None:
-        self._keys, self._postings = Keys(folder, name), Postings(folder, name)
+        self.keys, self.postings = Keys(folder, name), Postings(folder, name)
 
     def owners(self, text: str) -> Array:
         """Return the owners of a text; an empty array for an unknown text."""
-        row = self._keys.find(text)
-        return np.empty(0, np.int32) if row is None else self._postings.of(row)[0]
+        row = self.keys.find(text)
+        return np.empty(0, np.int32) if row is None else self.postings.of(row)[0]
 
 
 class ForwardIndex:
@@ -260,7 +312,7 @@ class KeyedPostingsWriter:
     def write(self) -> None:
         """Write postings and keys."""
         self._postings.write(len(self._rows))
-        Keys.write(self._folder, self._name, self._rows)
+        Keys.write(self._folder, self._name, hash_texts(self._rows))
 
 
 def _map_values(path: Path, dtype: type[np.generic]) -> Array:

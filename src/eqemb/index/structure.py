@@ -1,22 +1,24 @@
 """Structure index: which equations look alike, contain a piece, or match a pattern.
 
-    units.*.npy      postings of units, by their ids in the records: types and counts
-    symbols.*.npy    postings of symbols; `keys` are theirs
-    shapes.*.npy     postings of shapes, in which letters may have any name; `keys` are theirs
-    forms.*.npy      the types by their forms: those of one form are renamings of each other
-    alignment.*       the symbols of every type, row by row
-    families.npy     for each type the least type of its family
+    units.*        postings of units: types and counts; `sizes`: equations that have each unit
+    symbols.*      postings of symbols
+    shapes.*       postings of shapes, in which letters may have any name; `sizes` as of units
+    forms.*        the types by their forms: those of one form are renamings of each other
+    alignment.*    the symbols of every type, row by row
+    families.*     see `families`
 
-A query reads the postings of its own units and shapes, the rarest first and at most `MAX_POSTINGS`
-in all. The best candidates are then aligned with the query, symbol by symbol. NumPy only.
+A query reads the postings of its own units and shapes, the rarest first, as long as all of them
+together are in at most `MAX_EQUATIONS` equations. The best candidates are then aligned with the
+query, symbol by symbol. How rare a unit is, is a sum over the segments, and ties are broken by the
+keys of types, so that segments do not affect answers. NumPy only.
 """
 
 from array import array
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import NamedTuple, TypeVar
+from typing import NamedTuple
 
 import numpy as np
 
@@ -32,7 +34,7 @@ from eqemb.formula.likeness import (
     outline,
 )
 from eqemb.formula.pattern import OutOfStepsError, Pattern, is_pattern, is_wildcard, read_pattern
-from eqemb.formula.shapes import Shape, form, key, shapes
+from eqemb.formula.shapes import form, key, shapes
 from eqemb.index import families
 from eqemb.index.alignment import AlignmentIndex, AlignmentWriter
 from eqemb.index.postings import (
@@ -42,22 +44,21 @@ from eqemb.index.postings import (
     Keys,
     Postings,
     PostingsWriter,
+    hash_texts,
     in_every,
     load_array,
-    top_k,
 )
+from eqemb.index.segments import IndexSegment, IndexSegments, write_types
 from eqemb.library.database import Records
 
-#: Postings that a query may read: units that nearly all equations have tell little.
-MAX_POSTINGS = 2_000_000
+#: Equations whose units and shapes a query may read: units that nearly all have tell little.
+MAX_EQUATIONS = 2_000_000
 #: Candidates that are aligned with the query, and a limit of their symbols times the query's.
 MAX_ALIGNED, MAX_CELLS = 64, 200_000
 #: Equations that a pattern is tried on, and the matching steps this may take.
 MAX_TRIED, MAX_MATCH_STEPS = 500, 25_000
 #: The weight of a shape relative to a unit, when candidates are selected.
 SHAPE_WEIGHT = 0.5
-
-_Key = TypeVar("_Key")
 
 
 class StructureMatches(NamedTuple):
@@ -73,29 +74,44 @@ class StructureMatches(NamedTuple):
 
 
 def index_structure(records: Records, folder: Path) -> None:
-    """Index the structure of every type of the records into `folder`."""
+    """Index the structure of every type of a segment into `folder`; equations.npy is there."""
     alignment, units = AlignmentWriter(folder), PostingsWriter(folder, "units")
     keys = KeyedPostingsWriter(folder, "shapes")
     symbols = KeyedPostingsWriter(folder, "symbols")
-    forms, family_keys = array("Q"), array("Q")
+    types, forms = array("Q"), array("Q")
+    own: list[tuple[int, ...]] = []
+    near: list[list[int]] = []
     for number, canonical, blob in records.types():
         made = _read(canonical)
         found, counts = np.unique(np.frombuffer(blob, np.int32), return_counts=True)
         units.add(found, np.full(len(found), number), counts)
-        keys.add(number, {"\t".join(shape): n for shape, n in shapes(made).items()})
+        parts = shapes(made)
+        keys.add(number, {"\t".join(shape): n for shape, n in parts.items()})
         symbols.add(number, Counter(bare_tag(node.tag) for node in made.nodes()))
         alignment.add(outline(made))
+        types.append(key(canonical))
         forms.append(key(form(made)))
-        family_keys.extend(families.family_keys(made))
+        own.append(families.family_keys(made))
+        near.append(families.near_keys(made, parts))
     units.write(records.unit_count())
+    Keys.write(folder, "units", hash_texts(records.unit_names()))
     keys.write()
     symbols.write()
     alignment.close()
-    ids = np.frombuffer(forms, np.uint64)
-    order = np.argsort(ids, kind="stable")
-    np.save(folder / "forms.keys.npy", ids[order])
-    np.save(folder / "forms.types.npy", order.astype(np.int32))
-    families.write_families(folder, np.frombuffer(family_keys, np.uint64).reshape(-1, 2))
+    equations = load_array(folder, "equations")[:, 2]
+    write_types(folder, np.frombuffer(types, np.uint64), equations)
+    Keys.write(folder, "forms", np.frombuffer(forms, np.uint64))
+    families.write_families(folder, own, near)
+    per_type = np.bincount(equations, minlength=len(types))
+    for name in ("units", "shapes"):
+        np.save(folder / f"{name}.sizes.npy", _sizes(Postings(folder, name), per_type))
+
+
+def _sizes(postings: Postings, equations_per_type: Array) -> Array:
+    """Return for each row the number of equations whose types have it."""
+    total = np.r_[0, np.cumsum(equations_per_type[postings.owners])]
+    sizes: Array = total[postings.pointers[1:]] - total[postings.pointers[:-1]]
+    return sizes
 
 
 def _read(canonical: str) -> Layout:
@@ -110,34 +126,75 @@ def _read(canonical: str) -> Layout:
 
 
 class _Lookup(NamedTuple):
-    """Postings to read for a query: their number, row, count in the query, and weight."""
+    """Postings to read for a query. They are read in this order: the rarest first."""
 
     size: int
-    row: int
+    """The number of equations."""
+    name: str
+    """"units" or "shapes"."""
+    text: str
     wanted: int
+    """How often the query has it."""
     weight: float
-    postings: Postings
+    rows: list[int]
+    """The row in each segment, -1 where it is missing."""
+
+
+class _Features:
+    """The units or the shapes of the types of one segment."""
+
+    def __init__(self, segment: IndexSegment, name: str) -> None:
+        self._segment = segment
+        self._lookup = KeyedPostings(segment.folder, name)
+        self._sizes = load_array(segment.folder, f"{name}.sizes")
+
+    def find_all(self, keys: Array) -> Array:
+        """Return the rows of keys, -1 where the segment has none."""
+        return self._lookup.keys.find_all(keys)
+
+    def of(self, row: int) -> tuple[Array, Array]:
+        """Return the types that have a row, and how often."""
+        return self._lookup.postings.of(row)
+
+    def sizes(self, rows: Array) -> Array:
+        """Return the number of equations that have each row; 0 for the row -1."""
+        if not len(self._sizes):
+            return np.zeros(len(rows), np.int64)
+        if self._segment.live is None:
+            return np.where(rows < 0, 0, self._sizes[rows])
+        per_type = self._segment.equations_per_type
+        counts = [per_type[self.of(row)[0]].sum() if row >= 0 else 0 for row in rows.tolist()]
+        return np.array(counts, np.int64)
 
 
 class StructureIndex:
-    """The structure index of a library, opened for reading."""
+    """The structure index of a library, opened for reading; types are numbered as in it."""
 
-    def __init__(self, records: Records, folder: Path) -> None:
-        self._records, self._folder = records, folder
-        self._units, self._shapes = Postings(folder, "units"), Postings(folder, "shapes")
-        self._shape_keys, self._symbols = Keys(folder, "shapes"), KeyedPostings(folder, "symbols")
-        self._form_keys, self._form_types = (
-            load_array(folder, f"forms.{part}") for part in ("keys", "types")
-        )
-        self._alignment = AlignmentIndex(folder)
+    def __init__(self, segments: IndexSegments) -> None:
+        self._segments = segments
+        self._features = {
+            name: [_Features(part, name) for part in segments] for name in ("units", "shapes")
+        }
+        self._symbols = [KeyedPostings(part.folder, "symbols") for part in segments]
+        self._alignment = AlignmentIndex(segments)
 
     def __len__(self) -> int:
-        return len(self._form_types)
+        return self._segments.type_count
 
     @cached_property
-    def families(self) -> Array:
-        """For each type the least type of its family."""
-        return load_array(self._folder, "families")
+    def families(self) -> families.FamilyIndex:
+        """Which types are of one family."""
+        return families.FamilyIndex(self._segments, self._alignment)
+
+    @cached_property
+    def _forms(self) -> list[Keys]:
+        return [Keys(part.folder, "forms") for part in self._segments]
+
+    def _of_segment(self, types: Array, segment: IndexSegment) -> Array:
+        """Return the part of an array of types that belongs to a segment."""
+        first = segment.first_type
+        part: Array = types[first : first + len(segment.type_keys)]
+        return part
 
     def containing(self, piece: Layout) -> Array:
         """Return a mask of the types that contain a symbol, or a piece with its symbols joined."""
@@ -145,24 +202,45 @@ class StructureIndex:
         tags = [bare_tag(node.tag) for node in piece.nodes() if node.tag != "E!missing"]
         if not tags:
             raise UsageError(f"{piece.latex!r} contains no symbol to search for: give LaTeX")
-        owners = [self._symbols.owners(tag) for tag in set(tags)]
-        if len(tags) > 1:
-            # a fence with more in it has other units but the same symbol
-            plain = (unit for unit in piece.units() if not any(tag[:2] == "M!" for tag in unit))
-            units = Counter(map("\t".join, plain))
-            rows = self.unit_rows(units)
-            owners += [self._units.of(row)[0] for row in rows.values()]
-            owners += [np.empty(0, np.int32)] * (len(units) - len(rows))
-        found = in_every(owners, len(self))
-        if len(tags) > 1:
-            types = self._alignment.containing(outline(piece), np.flatnonzero(found))
-            found[:] = False
-            found[types] = True
+        # a fence with more in it has other units but the same symbol
+        plain = (unit for unit in piece.units() if not any(tag[:2] == "M!" for tag in unit))
+        units = hash_texts({"\t".join(unit): None for unit in plain} if len(tags) > 1 else ())
+        found = np.zeros(len(self), bool)
+        for segment in self._segments:
+            number, mask = segment.number, self._of_segment(found, segment)
+            owners = [self._symbols[number].owners(tag) for tag in set(tags)]
+            part = self._features["units"][number]
+            owners += [
+                part.of(row)[0] if row >= 0 else np.empty(0, np.int32)
+                for row in part.find_all(units).tolist()
+            ]
+            mask[:] = in_every(owners, len(mask))
+            if len(tags) > 1 and mask.any():
+                part_of = self._alignment.parts[number]
+                types = part_of.containing(outline(piece), np.flatnonzero(mask))
+                mask[:] = False
+                mask[types] = True
         return found
 
     def layout(self, kind: int) -> Layout:
         """Return the layout of a type."""
-        return _read(self._records.canonical(int(kind)))
+        segment, own = self._segments.of_type(int(kind))
+        return _read(segment.records.canonical(own))
+
+    def shared_units(self, types: Sequence[int], units: Counter[str]) -> list[int]:
+        """Return how many of the given units each type has."""
+        keys, counts = hash_texts(units), list(units.values())
+        rows: dict[int, dict[int, int]] = {}
+        found = []
+        for kind in types:
+            segment, own = self._segments.of_type(kind)
+            if segment.number not in rows:
+                known = self._features["units"][segment.number].find_all(keys).tolist()
+                rows[segment.number] = dict(zip(known, counts, strict=True))
+            have = Counter(segment.records.type_units(own))
+            wanted = rows[segment.number].items()
+            found.append(sum(min(n, have[row]) for row, n in wanted if row >= 0))
+        return found
 
     @staticmethod
     def compare(query: Layout, other: Layout) -> Likeness:
@@ -184,42 +262,55 @@ class StructureIndex:
         estimate = self._estimate(made)
         if allowed is not None:
             estimate[~allowed] = 0.0
-        if not len(estimate):
-            return StructureMatches(np.empty(0, np.int32), np.empty(0))
-        best = top_k(estimate, max(count, MAX_ALIGNED))
+        best = self._best(estimate, max(count, MAX_ALIGNED))
+        if not len(best):
+            return StructureMatches(np.empty(0, np.int64), np.empty(0))
         rows = outline(made)
-        cells = np.cumsum(np.minimum(self._alignment.sizes[best], MAX_SYMBOLS)) * min(
-            rows.size, MAX_SYMBOLS
-        )
+        sizes = np.minimum(self._alignment.sizes[best], MAX_SYMBOLS)
+        cells = np.cumsum(sizes) * min(rows.size, MAX_SYMBOLS)
         aligned = best[: max(16, min(MAX_ALIGNED, int(np.searchsorted(cells, MAX_CELLS))))]
         scores = self._alignment.likeness(rows, aligned, inside=True)
+        keys = self._segments.type_keys[aligned]
         # the equation itself before others with the same score
-        same = aligned == self._records.type_of(made.canonical())
-        order = np.lexsort((aligned, -estimate[aligned], ~same, -scores))
+        same = keys == np.uint64(key(made.canonical()))
+        order = np.lexsort((keys, -estimate[aligned], ~same, -scores))
         rest = best[len(aligned) :]
         least = float(scores.min(initial=1.0))
         types = np.r_[aligned[order], rest][:count]
         scores = np.r_[scores[order], np.minimum(estimate[rest], least)][:count]
         return StructureMatches(types, scores)
 
+    def _best(self, estimate: Array, count: int) -> Array:
+        """Return the types with the largest positive values, each key once, ties by key."""
+        some = np.flatnonzero(estimate > 0)
+        taken = count
+        while len(some) > taken:
+            values = estimate[some]
+            least = np.partition(values, len(some) - taken)[len(some) - taken]
+            top = some[values >= least]  # with all ties of the last one
+            if len(np.unique(self._segments.type_keys[top])) >= count:
+                some = top
+                break
+            taken *= 2  # several segments have the same types
+        keys, first = np.unique(self._segments.type_keys[some], return_index=True)
+        some = some[first]
+        found: Array = some[np.lexsort((keys, -estimate[some]))][:count]
+        return found
+
     def _estimate(self, made: Layout) -> Array:
         """Return the share of the query's units and shapes that each type has, from 0 to 1."""
-        lookups: list[_Lookup] = []
         units = Counter("\t".join(unit) for unit in made.units() if not _has_wildcard(unit))
-        rows = self.unit_rows(units)
-        lookups += self._lookups(self._units, rows, units, 1.0)
-        parts = Counter({part: n for part, n in shapes(made).items() if not _has_wildcard(part)})
-        lookups += self._lookups(self._shapes, self._shape_rows(parts), parts, SHAPE_WEIGHT)
+        lookups = [*self._lookups("units", units, 1.0), *self._shapes_of(made, SHAPE_WEIGHT)]
         scores = np.zeros(len(self), np.float32)
-        total, left = 0.0, MAX_POSTINGS
-        for lookup in sorted(lookups):
-            left -= lookup.size
-            if left < 0 and total:
-                break
-            owners, counts = lookup.postings.of(lookup.row)
-            # each owner occurs once; `at` takes a third of the time of += with an index
-            shared = 1 if lookup.wanted == 1 else np.minimum(counts, lookup.wanted)
-            np.add.at(scores, owners, shared * np.float32(lookup.weight))
+        total = 0.0
+        for lookup in _within_limit(lookups):
+            for segment, row, part in self._rows(lookup):
+                owners, counts = part.of(row)
+                # each owner occurs once; `at` takes a third of the time of += with an index
+                shared = 1 if lookup.wanted == 1 else np.minimum(counts, lookup.wanted)
+                np.add.at(
+                    self._of_segment(scores, segment), owners, shared * np.float32(lookup.weight)
+                )
             total += lookup.weight * lookup.wanted
         if total:
             # a small penalty for symbols that the query does not have, as in `likeness`
@@ -228,9 +319,11 @@ class StructureIndex:
             scores /= size * np.float32(total)
         if len(made.nodes()) == 1:  # a single symbol has no unit that another equation has
             scores[self.containing(made)] += np.float32(0.5)
-        own = np.uint64(key(form(made)))
-        start, stop = (np.searchsorted(self._form_keys, own, side) for side in ("left", "right"))
-        scores[self._form_types[start:stop]] += 1.0  # renamings come first
+        own = key(form(made))
+        for segment, forms in zip(self._segments, self._forms, strict=True):
+            scores[forms.rows(own) + segment.first_type] += 1.0  # renamings come first
+            if segment.live is not None:
+                self._of_segment(scores, segment)[segment.equations_per_type == 0] = 0.0
         return scores
 
     def _match_pattern(self, made: Layout, allowed: Array | None, count: int) -> StructureMatches:
@@ -242,8 +335,10 @@ class StructureIndex:
         types = self._pattern_candidates(made, pattern)
         if allowed is not None:
             types = types[allowed[types]]
+        keys, first = np.unique(self._segments.type_keys[types], return_index=True)
+        types = types[first]
         estimate = self._estimate(made)
-        types = types[np.lexsort((self._alignment.sizes[types], -estimate[types]))]
+        types = types[np.lexsort((keys, self._alignment.sizes[types], -estimate[types]))]
         found: list[tuple[float, int]] = []
         tried, given_up, whole = 0, 0, 0
         for kind in types[:MAX_TRIED].tolist():
@@ -267,42 +362,65 @@ class StructureIndex:
 
     def _pattern_candidates(self, made: Layout, pattern: Pattern) -> Array:
         """Return the types with all shapes of a pattern or, if it has none, all its symbols."""
-        needed = Counter({part: n for part, n in shapes(made).items() if not _has_wildcard(part)})
-        known = self._shape_rows(needed)
-        if len(known) < len(needed):
+        lookups = list(self._shapes_of(made, 1.0))
+        if any(not lookup.size for lookup in lookups):
             return np.empty(0, np.int64)
         have = np.zeros(len(self), np.int32)
-        read, left = 0, MAX_POSTINGS
-        for lookup in sorted(self._lookups(self._shapes, known, needed, 1.0)):
-            left -= lookup.size
-            if left < 0 and read:
-                break  # the most common shapes are left to the matching
-            owners, counts = lookup.postings.of(lookup.row)
-            have[owners[counts >= lookup.wanted]] += 1
+        read = 0
+        for lookup in _within_limit(lookups):  # the most common shapes are left to the matching
+            for segment, row, part in self._rows(lookup):
+                owners, counts = part.of(row)
+                self._of_segment(have, segment)[owners[counts >= lookup.wanted]] += 1
             read += 1
         if read:
-            return np.flatnonzero(have == read)
-        # any letter matches a letter, unless the pattern has nothing else
-        others = {tag for tag in pattern.symbols if not is_letter(tag)}
-        having = (self._symbols.owners(tag) for tag in others or set(pattern.symbols))
-        return np.flatnonzero(in_every(having, len(self)))
+            found = have == read
+        else:
+            # any letter matches a letter, unless the pattern has nothing else
+            others = {tag for tag in pattern.symbols if not is_letter(tag)} or set(pattern.symbols)
+            found = np.zeros(len(self), bool)
+            for segment, symbols in zip(self._segments, self._symbols, strict=True):
+                mask = self._of_segment(found, segment)
+                mask[:] = in_every((symbols.owners(tag) for tag in others), len(mask))
+        for segment in self._segments:
+            if segment.live is not None:
+                self._of_segment(found, segment)[segment.equations_per_type == 0] = False
+        return np.flatnonzero(found)
 
-    def _lookups(
-        self, postings: Postings, rows: dict[_Key, int], wanted: Counter[_Key], weight: float
-    ) -> Iterator[_Lookup]:
-        for thing, row in rows.items():
-            size = int(postings.pointers[row + 1] - postings.pointers[row])
-            rarity = np.log1p((len(self) - size + 0.5) / (size + 0.5))
-            yield _Lookup(size, row, wanted[thing], weight * float(rarity), postings)
+    def _shapes_of(self, made: Layout, weight: float) -> Iterator[_Lookup]:
+        """Return the lookups of the shapes of a query, without wildcards."""
+        found = shapes(made).items()
+        wanted = Counter({"\t".join(part): n for part, n in found if not _has_wildcard(part)})
+        return self._lookups("shapes", wanted, weight)
 
-    def unit_rows(self, units: Iterable[str]) -> dict[str, int]:
-        """Return the ids of the units that the library has."""
-        found = ((unit, self._records.unit_id(unit)) for unit in units)
-        return {unit: row for unit, row in found if row is not None}
+    def _lookups(self, name: str, wanted: Counter[str], weight: float) -> Iterator[_Lookup]:
+        keys = hash_texts(wanted)
+        rows = [part.find_all(keys) for part in self._features[name]]
+        sizes = np.zeros(len(keys), np.int64)
+        for part, found in zip(self._features[name], rows, strict=True):
+            sizes += part.sizes(found)
+        count = self._segments.live_count
+        for at, (text, size) in enumerate(zip(wanted, sizes.tolist(), strict=True)):
+            rarity = float(np.log1p((count - size + 0.5) / (size + 0.5)))
+            places = [int(found[at]) for found in rows]
+            yield _Lookup(size, name, text, wanted[text], weight * rarity, places)
 
-    def _shape_rows(self, parts: Counter[Shape]) -> dict[Shape, int]:
-        found = ((part, self._shape_keys.find("\t".join(part))) for part in parts)
-        return {part: row for part, row in found if row is not None}
+    def _rows(self, lookup: _Lookup) -> Iterator[tuple[IndexSegment, int, _Features]]:
+        """Yield each segment that has what is looked up, with its row there."""
+        parts = self._features[lookup.name]
+        for segment, row, part in zip(self._segments, lookup.rows, parts, strict=True):
+            if row >= 0:
+                yield segment, row, part
+
+
+def _within_limit(lookups: Iterable[_Lookup]) -> Iterator[_Lookup]:
+    """Yield lookups that find something, the rarest first, up to `MAX_EQUATIONS` in all."""
+    left, is_first = MAX_EQUATIONS, True
+    for lookup in sorted(lookup for lookup in lookups if lookup.size):
+        left -= lookup.size
+        if left < 0 and not is_first:
+            return
+        is_first = False
+        yield lookup
 
 
 def _has_wildcard(parts: tuple[str, ...]) -> bool:

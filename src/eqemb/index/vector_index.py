@@ -1,10 +1,11 @@
 """Nearest vectors: the interface that search calls, and an exact implementation of it.
 
-`VectorIndex` holds normalised vectors as rows of a matrix, usually memory-mapped. It multiplies the
-whole matrix with a query, so that results are exact. An approximate index can replace it by
-offering the same methods.
+`VectorIndex` holds normalised vectors as rows of matrices, one for each segment, usually
+memory-mapped. It multiplies them with a query, so that results are exact. An approximate index can
+replace it by offering the same methods.
 """
 
+from bisect import bisect_right
 from collections.abc import Sequence
 from functools import cached_property
 from typing import Any
@@ -27,26 +28,38 @@ def normalise(vectors: NDArray[Any]) -> Floats:
 class VectorIndex:
     """Exact cosine search over normalised vectors."""
 
-    def __init__(self, matrix: NDArray[Any]) -> None:
-        """`matrix` has a vector of length one, or of zeros, in each row."""
-        self.matrix = matrix
+    def __init__(self, parts: Sequence[NDArray[Any]]) -> None:
+        """Each matrix has a vector of length one, or of zeros, in each row; rows count on."""
+        self.parts = [*parts] or [np.empty((0, 0), np.float32)]
+        self._starts = np.cumsum([0, *map(len, self.parts)]).tolist()
 
     def __len__(self) -> int:
-        return len(self.matrix)
+        return int(self._starts[-1])
 
     @property
     def dim(self) -> int:
         """The dimension of the vectors."""
-        return int(self.matrix.shape[1])
+        return int(self.parts[0].shape[1])
 
     def rows(self, numbers: Sequence[int]) -> Floats:
         """Return the vectors of some rows."""
-        found: Floats = self.matrix[list(numbers)]
+        found = np.empty((len(numbers), self.dim), np.float32)
+        for at, number in enumerate(numbers):
+            part = bisect_right(self._starts, number) - 1
+            found[at] = self.parts[part][number - self._starts[part]]
         return found
+
+    def dot(self, vector: NDArray[Any]) -> Floats:
+        """Return the dot product of every row with a vector.
+
+        The result for a row does not depend on the rows around it, as it does with `@`: BLAS sums
+        the last rows of a matrix in another order.
+        """
+        return np.concatenate([np.einsum("ij,j->i", part, vector) for part in self.parts])
 
     def scores(self, vector: NDArray[Any]) -> Floats:
         """Return the cosine of every row with a normalised vector; negative ones as 0."""
-        cosines: Floats = self.matrix @ vector
+        cosines = self.dot(vector)
         return np.maximum(cosines, 0, out=cosines)
 
     def top(
@@ -66,14 +79,12 @@ class VectorIndex:
 class CentredIndex:
     """The same vectors with their mean subtracted: the mean carries no information."""
 
-    def __init__(self, index: VectorIndex) -> None:
-        self._matrix = index.matrix
-        some = self._matrix[:: max(1, len(self._matrix) // 20_000)]  # enough for a mean
-        self._mean: Floats = np.asarray(some.sum(axis=0) / max(1, len(some)), np.float32)
+    def __init__(self, index: VectorIndex, mean: Floats) -> None:
+        self._index, self._mean = index, mean
 
     def rows(self, numbers: Sequence[int]) -> Floats:
         """Return the directions of some rows."""
-        return self.direction(self._matrix[list(numbers)])
+        return self.direction(self._index.rows(numbers))
 
     def direction(self, vectors: NDArray[Any]) -> Floats:
         """Subtract the mean from vectors and normalise them; zeros stay zeros."""
@@ -82,7 +93,7 @@ class CentredIndex:
 
     def scores(self, direction: Floats) -> Floats:
         """Return the cosine of every row with a direction, without a copy of the matrix."""
-        along = self._matrix @ direction - self._mean @ direction
+        along = self._index.dot(direction) - self._mean @ direction
         squares = 1 - 2 * self._along_mean + self._mean @ self._mean  # rows have length one
         made: Floats = np.asarray(along / np.sqrt(np.maximum(squares, 1e-6)), np.float32)
         made[self._along_mean == 0] = 0
@@ -90,5 +101,4 @@ class CentredIndex:
 
     @cached_property
     def _along_mean(self) -> Floats:
-        found: Floats = self._matrix @ self._mean
-        return found
+        return self._index.dot(self._mean)

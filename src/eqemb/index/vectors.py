@@ -1,34 +1,38 @@
 """Vector index: of the words around equations, and of the equations themselves.
 
-    vectors.words.npy     the model's word vectors, normalised
-    vectors.rows.npy      for each word of the library its row there, -1 where it has none
-    vectors.contexts.npy  for each equation the mean vector of the words around it, normalised
-    vectors.units.npy     for each unit of the library what it adds to its equation's vector
-    vectors.kinds.*       the same for each kind of unit, for units that the model never saw
-    vectors.types.npy     for each equation type its vector, normalised
-    vectors.equations.npy for each type its row among the model's equations, -1 where it has none
+    words.npy, words.*    the model's word vectors, normalised, and their rows by key
+    weights.npy           the weight of each word: its idf in the library when the model was chosen
+    units.npy, units.*    what each unit of the model adds to an equation's vector
+    kinds.npy, kinds.*    the same for each kind of unit, for units that the model never saw
+    means.npy             the mean vector of contexts, and of types
+    SEGMENT/contexts.npy  for each equation the mean vector of the words around it, normalised
+    SEGMENT/types.npy     for each equation type its vector, normalised
+    SEGMENT/equations.npy for each type its row among the model's equations, -1 where it has none
 
 Any model with word vectors gives contexts. A model with unit vectors (EqEmb-U, EqEmb-H) gives
-units, and types as the sums of their units. A model with equation vectors alone (EqEmb) gives
-types, with zeros for equations that it never saw.
+types as the sums of their units. A model with equation vectors alone (EqEmb) gives types, with
+zeros for equations that it never saw.
 
-Nothing here is trained, so that papers can be added to a library without training again. In a
-context a word at distance d weighs its idf / sqrt(d). Queries need NumPy only.
+Nothing here is trained, and weights and means stay until another model is chosen, so that papers
+are added to a library without touching the vectors of others. In a context a word at distance d
+weighs its weight / sqrt(d). Queries need NumPy only.
 """
 
 from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from eqemb.errors import UsageError
 from eqemb.formula import Layout
+from eqemb.formula.shapes import key
 from eqemb.formula.tree import unit_type
-from eqemb.index.postings import create_array, load_array
-from eqemb.index.text import TextIndex
+from eqemb.index.postings import Array, Keys, create_array, hash_texts, load_array
+from eqemb.index.segments import IndexSegment, IndexSegments
+from eqemb.index.stemming import stem
+from eqemb.index.text_index import TextIndex, TextSegment
 from eqemb.index.vector_index import VectorIndex, normalise
 from eqemb.library.database import Records
 from eqemb.models.embeddings import Embeddings
@@ -37,36 +41,77 @@ from eqemb.models.pooling import UnitVectors
 #: Words on each side of an equation whose vectors are its context.
 VECTOR_REACH = 64
 _ROWS_AT_ONCE = 2_000
+_MEAN_SCALE = float(1 << 36)  # vectors are summed as integers, whose sum has no order
 
-Array = NDArray[Any]
 Floats = NDArray[np.float32]
 
 
 # ------------------------------------------------------------ writing
 
 
-def index_vectors(records: Records, folder: Path, model: Embeddings) -> None:
-    """Index the vectors of every equation and type; the text is indexed before."""
+def write_space(folder: Path, model: Embeddings, text: TextIndex) -> None:
+    """Write what a model gives to all segments; `text` is that of the library."""
     side = word_side(model)
-    text = TextIndex(folder)
-    rows = model.view("words", side).key_to_index
-    np.save(folder / "vectors.rows.npy", np.array([rows.get(w, -1) for w in text.words], np.int32))
-    np.save(folder / "vectors.words.npy", normalise(np.asarray(model.arrays[f"{side}_words"])))
-    space = VectorSpace(records, folder, text)
-    _write(folder / "vectors.contexts.npy", space.context_vectors, len(text.places), space.dim)
+    words = model.view("words", side).index_to_key
+    np.save(folder / "words.npy", normalise(np.asarray(model.arrays[f"{side}_words"])))
+    Keys.write(folder, "words", hash_texts(words))
+    np.save(folder / "weights.npy", text.idfs(hash_texts(map(stem, words))).astype(np.float32))
+    if "alpha_units" not in model.arrays:
+        return
+    units = UnitVectors(model)
+    means = units.type_means.astype(np.float32)
+    names = model.view("units").index_to_key
+    kinds = [units.types[unit_type(name)] for name in names]
+    np.save(folder / "units.npy", units.type_vectors[kinds] + units.own)
+    Keys.write(folder, "units", hash_texts(names))
+    # the last: kinds that the model never saw
+    np.save(folder / "kinds.npy", means + units.type_vectors)
+    Keys.write(folder, "kinds", hash_texts(units.types))
+
+
+def write_segment(
+    space: Path, place: Path, segment: IndexSegment, text: TextSegment, model: Embeddings
+) -> None:
+    """Write the vectors of a segment into `place`; `space` is what `write_space` wrote."""
+    words = _WordVectors(space)
+    rows = words.find(text.word_keys)
+
+    def contexts(part: range) -> Floats:
+        return words.contexts(text, rows, part)
+
+    _write(place / "contexts.npy", contexts, len(segment), words.dim)
     if "alpha_equations" in model.arrays:
-        np.save(folder / "vectors.equations.npy", _equation_rows(records, model))
+        np.save(place / "equations.npy", _equation_rows(segment.records, model))
     if "alpha_units" in model.arrays:
-        _index_units(records, folder, model)
-        _index_types_by_units(records, folder)
+        _write_types_by_units(place, segment.records, _UnitVectors(space))
     elif "alpha_equations" in model.arrays:
-        _index_types_by_equations(folder, model)
+        _write_types_by_equations(place, model)
 
 
-def remove_vectors(folder: Path) -> None:
-    """Remove the vectors of an index."""
-    for path in folder.glob("vectors.*"):
-        path.unlink()
+def mean_vectors(folder: Path, segments: IndexSegments) -> Floats:
+    """Return the mean over all equations of their contexts, and of the vectors of their types."""
+    dim = load_array(folder, "words").shape[1]
+    total = np.zeros((2, dim), np.int64)
+    for segment in segments:
+        weights = np.ones(len(segment), np.int64) if segment.live is None else segment.live
+        for row, (name, often) in enumerate(
+            (("contexts", weights), ("types", segment.equations_per_type))
+        ):
+            path = folder / segment.name / f"{name}.npy"
+            if path.exists():
+                total[row] += _exact_sum(np.load(path, mmap_mode="r"), often)
+    means: Floats = (total / _MEAN_SCALE / max(1, segments.live_count)).astype(np.float32)
+    return means
+
+
+def _exact_sum(vectors: Array, often: Array) -> Array:
+    """Return the weighted sum of vectors, which is the same in any order, as integers."""
+    total = np.zeros(vectors.shape[1], np.int64)
+    for at in range(0, len(vectors), _ROWS_AT_ONCE):
+        part = slice(at, at + _ROWS_AT_ONCE)
+        whole = np.rint(vectors[part].astype(np.float64) * _MEAN_SCALE).astype(np.int64)
+        total += (whole * often[part, None]).sum(axis=0)
+    return total
 
 
 def word_side(model: Embeddings) -> str:
@@ -82,53 +127,38 @@ def _equation_rows(records: Records, model: Embeddings) -> NDArray[np.int64]:
     known = model.view("equations").key_to_index
     found = np.array([known.get(canonical, -1) for _, canonical, _ in records.types()], np.int64)
     learned = np.asarray(model.arrays["alpha_equations"].any(axis=1))
-    found[~learned[found]] = -1
+    if len(learned):
+        found[~learned[found]] = -1
     return found
 
 
-def _index_types_by_units(records: Records, folder: Path) -> None:
+def _write_types_by_units(place: Path, records: Records, units: "_UnitVectors") -> None:
     """Write the vector of each type as the sum of its units."""
-    units, types = load_array(folder, "vectors.units"), records.types()
+    rows, types = units.find_all(records.unit_names()), records.types()
 
     def vectors(part: range) -> Floats:
         bags = (np.frombuffer(next(types)[2], np.int32) for _ in part)
-        return normalise(np.stack([units[bag].sum(axis=0) for bag in bags]))
+        return normalise(np.stack([units.sum(rows[bag]) for bag in bags]))
 
-    _write(folder / "vectors.types.npy", vectors, records.type_count(), units.shape[1])
+    _write(place / "types.npy", vectors, records.type_count(), units.dim)
 
 
-def _index_types_by_equations(folder: Path, model: Embeddings) -> None:
+def _write_types_by_equations(place: Path, model: Embeddings) -> None:
     """Write the model's own vector of each type, zeros where it has none."""
-    alpha, rows = model.arrays["alpha_equations"], load_array(folder, "vectors.equations")
+    alpha, rows = model.arrays["alpha_equations"], load_array(place, "equations")
 
     def vectors(part: range) -> Floats:
         own = rows[part.start : part.stop]
         return normalise(np.where(own[:, None] < 0, 0, np.asarray(alpha[np.maximum(own, 0)])))
 
-    _write(folder / "vectors.types.npy", vectors, len(rows), alpha.shape[1])
-
-
-def _index_units(records: Records, folder: Path, model: Embeddings) -> None:
-    """Write what each unit adds: its own vector, or the mean of its kind, and its kind's vector."""
-    units = UnitVectors(model)
-    kinds, shared = units.type_means.astype(np.float32), units.type_vectors
-    (folder / "vectors.kinds.txt").write_text("\n".join(units.types), "utf-8")
-    np.save(folder / "vectors.kinds.npy", kinds + shared)
-    names = records.unit_names()
-
-    def vectors(part: range) -> Floats:
-        made = np.empty((len(part), units.own.shape[1]), np.float32)
-        for at, unit in zip(range(len(part)), names, strict=False):
-            row, kind = units.find(unit)
-            kind = -1 if kind is None else kind  # the last: kinds that the model never saw
-            made[at] = shared[kind] + (kinds[kind] if row is None else units.own[row])
-        return made
-
-    _write(folder / "vectors.units.npy", vectors, records.unit_count(), units.own.shape[1])
+    _write(place / "types.npy", vectors, len(rows), alpha.shape[1])
 
 
 def _write(path: Path, make: Callable[[range], Floats], count: int, dim: int) -> None:
     """Write rows of vectors in batches."""
+    if not count:
+        np.save(path, np.empty((0, dim), np.float32))
+        return
     out = create_array(path, np.float32, (count, dim))
     for at in range(0, count, _ROWS_AT_ONCE):
         part = range(at, min(count, at + _ROWS_AT_ONCE))
@@ -139,80 +169,141 @@ def _write(path: Path, make: Callable[[range], Floats], count: int, dim: int) ->
 # ------------------------------------------------------------ reading
 
 
-class VectorSpace:
-    """The vectors of a library, opened for reading: words, units, contexts and types."""
+class _WordVectors:
+    """The word vectors of a model, and their weights."""
 
-    def __init__(self, records: Records, folder: Path, text: TextIndex) -> None:
-        self._records, self._folder, self._text = records, folder, text
-
-    @staticmethod
-    def exists(folder: Path) -> bool:
-        """Whether an index has vectors."""
-        return (folder / "vectors.contexts.npy").exists()
-
-    @cached_property
-    def _rows(self) -> Array:
-        return load_array(self._folder, "vectors.rows")
-
-    @cached_property
-    def _words(self) -> Array:
-        return load_array(self._folder, "vectors.words")
-
-    @cached_property
-    def contexts(self) -> VectorIndex:
-        """For each equation the words around it."""
-        return VectorIndex(load_array(self._folder, "vectors.contexts"))
-
-    @cached_property
-    def types(self) -> VectorIndex | None:
-        """For each equation type its own vector; None where the model has none."""
-        has_types = (self._folder / "vectors.types.npy").exists()
-        return VectorIndex(load_array(self._folder, "vectors.types")) if has_types else None
-
-    @cached_property
-    def has_units(self) -> bool:
-        """Whether the model has unit vectors, so that every equation has a vector."""
-        return (self._folder / "vectors.units.npy").exists()
+    def __init__(self, folder: Path) -> None:
+        self.vectors, self.weights = (load_array(folder, name) for name in ("words", "weights"))
+        self._keys = Keys(folder, "words")
 
     @property
     def dim(self) -> int:
         """The dimension of the vectors."""
-        return int(self._words.shape[1])
+        return int(self.vectors.shape[1])
+
+    def find(self, keys: Array) -> Array:
+        """Return the rows of words, given by their keys; -1 for words without a vector."""
+        return self._keys.find_all(keys)
+
+    def find_word(self, word: str) -> int:
+        """Return the row of a word, -1 where it has none."""
+        return int(self.find(hash_texts([word.lower()]))[0])
+
+    def contexts(self, text: TextSegment, rows: Array, equations: range) -> Floats:
+        """Return the mean directions of the words around equations of a segment.
+
+        `rows` are the rows of the words of the segment.
+        """
+        reach = np.arange(1, VECTOR_REACH + 1)
+        low, place, high = text.places[equations.start : equations.stop].T
+        at = place[:, None] + np.r_[-reach, reach - 1]
+        inside = (at >= low[:, None]) & (at < high[:, None])
+        made = np.zeros((len(equations), self.dim), np.float32)
+        weights = 1 / np.sqrt(np.r_[reach, reach])
+        for index in range(len(equations)):
+            found = rows[text.tokens[at[index, inside[index]]]]
+            known = found >= 0
+            weight = weights[inside[index]][known] * self.weights[found[known]]
+            made[index] = weight.astype(np.float32) @ self.vectors[found[known]]
+        return normalise(made)
+
+
+class _UnitVectors:
+    """What each unit adds to the vector of an equation, for units of the model and others."""
+
+    def __init__(self, folder: Path) -> None:
+        self._units, self._kinds = (load_array(folder, name) for name in ("units", "kinds"))
+        self._unit_keys, self._kind_keys = Keys(folder, "units"), Keys(folder, "kinds")
+
+    @property
+    def dim(self) -> int:
+        """The dimension of the vectors."""
+        return int(self._units.shape[1])
+
+    def find_all(self, units: Iterable[str]) -> Array:
+        """Return the rows of units: of their own, or of their kinds after all units."""
+        names = list(units)
+        own = self._unit_keys.find_all(hash_texts(names))
+        kinds = self._kind_keys.find_all(hash_texts(map(unit_type, names)))
+        kinds = np.where(kinds < 0, len(self._kinds) - 1, kinds)
+        found: Array = np.where(own >= 0, own, len(self._units) + kinds)
+        return found
+
+    def is_known(self, rows: Array) -> Array:
+        """Return which rows are of a unit, or of a kind of unit, that the model has."""
+        found: Array = rows < len(self._units) + len(self._kinds) - 1
+        return found
+
+    def sum(self, rows: Array) -> Floats:
+        """Return the sum of the vectors of rows."""
+        own = rows < len(self._units)
+        total: Floats = self._units[rows[own]].sum(axis=0) + self._kinds[
+            rows[~own] - len(self._units)
+        ].sum(axis=0)
+        return total
+
+
+class VectorSpace:
+    """The vectors of an index, opened for reading: words, units, contexts and types."""
+
+    def __init__(self, segments: IndexSegments, folder: Path) -> None:
+        self._segments, self._folder = segments, folder
+        self._words = _WordVectors(folder)
+
+    @cached_property
+    def contexts(self) -> VectorIndex:
+        """For each equation the words around it."""
+        return VectorIndex([self._load(part, "contexts") for part in self._segments])
+
+    @cached_property
+    def types(self) -> VectorIndex | None:
+        """For each equation type its own vector; None where the model has none."""
+        first = self._segments[0].name if len(self._segments) else ""
+        if not (self._folder / first / "types.npy").exists():
+            return None
+        return VectorIndex([self._load(part, "types") for part in self._segments])
+
+    @cached_property
+    def equation_rows(self) -> NDArray[np.int64]:
+        """For each equation type its row among the model's equations, -1 where it has none."""
+        parts = [self._load(part, "equations") for part in self._segments]
+        return np.concatenate([np.empty(0, np.int64), *parts])
+
+    def _load(self, part: IndexSegment, name: str) -> Array:
+        return load_array(self._folder / part.name, name)
+
+    @cached_property
+    def means(self) -> tuple[Floats, Floats]:
+        """The mean vectors of contexts and of types."""
+        contexts, types = load_array(self._folder, "means")
+        return contexts, types
+
+    @cached_property
+    def has_units(self) -> bool:
+        """Whether the model has unit vectors, so that every equation has a vector."""
+        return (self._folder / "units.npy").exists()
+
+    @property
+    def dim(self) -> int:
+        """The dimension of the vectors."""
+        return self._words.dim
 
     def has_word(self, word: str) -> bool:
         """Whether the model has a vector for a word."""
-        row = self._text.word_id(word)
-        return row is not None and bool(self._rows[row] >= 0)
+        return self._words.find_word(word) >= 0
 
     def words_vector(self, words: Iterable[str]) -> Floats:
-        """Return the mean direction of words, weighted by idf; zeros where none is known.
+        """Return the weighted mean direction of words; zeros where none is known.
 
         A compound without a vector has those of its parts.
         """
         total = np.zeros(self.dim, np.float32)
         for word in words:
             for part in [word] if self.has_word(word) else word.split("-"):
-                row = self._text.word_id(part)
-                if row is not None and self._rows[row] >= 0:
-                    idf = self._text.idf(int(self._text.stem_of[row]))
-                    total += np.float32(idf) * self._words[self._rows[row]]
+                row = self._words.find_word(part)
+                if row >= 0:
+                    total += self._words.weights[row] * self._words.vectors[row]
         return normalise(total)
-
-    def context_vectors(self, equations: range) -> Floats:
-        """Compute the mean directions of the words around equations."""
-        reach = np.arange(1, VECTOR_REACH + 1)
-        low, place, high = self._text.places[equations.start : equations.stop].T
-        at = place[:, None] + np.r_[-reach, reach - 1]
-        inside = (at >= low[:, None]) & (at < high[:, None])
-        made = np.zeros((len(equations), self.dim), np.float32)
-        weights = 1 / np.sqrt(np.r_[reach, reach])
-        for index in range(len(equations)):
-            words = self._text.tokens[at[index, inside[index]]]
-            rows = self._rows[words]
-            weight = weights[inside[index]] * self._text.idfs[self._text.stem_of[words]]
-            known = rows >= 0
-            made[index] = weight[known].astype(np.float32) @ self._words[rows[known]]
-        return normalise(made)
 
     def equation_vector(self, shape: Layout) -> Floats:
         """Return the direction of an equation: of its units, or the model's own vector of it.
@@ -221,10 +312,10 @@ class VectorSpace:
         """
         if self.has_units:
             return self.units_vector(["\t".join(unit) for unit in shape.units()])
-        kind = self._records.type_of(shape.canonical())
-        if self.types is None or kind is None:
+        equations = self._segments.equations_of_key(key(shape.canonical()))
+        if self.types is None or not len(equations):
             return np.zeros(self.dim, np.float32)
-        return np.array(self.types.rows([kind])[0])
+        return np.array(self.types.rows([int(self._segments.types[equations[0]])])[0])
 
     def units_vector(self, units: Sequence[str]) -> Floats:
         """Return the direction of an equation that is given by its units."""
@@ -232,27 +323,10 @@ class VectorSpace:
 
     def sum_units(self, units: Sequence[str]) -> tuple[Floats, int]:
         """Return the sum of units, and how many of them, or of their kinds, are known."""
-        total, count = np.zeros(self.dim, np.float32), 0
-        for unit in units:
-            found = self._records.unit_id(unit)
-            if found is not None:
-                total += self._units[found]
-            elif (kind := self._kinds.get(unit_type(unit))) is not None:
-                total += self._kind_vectors[kind]
-            else:
-                continue
-            count += 1
-        return total, count
+        rows = self._units.find_all(units)
+        known = self._units.is_known(rows)
+        return self._units.sum(rows[known]), int(known.sum())
 
     @cached_property
-    def _units(self) -> Array:
-        return load_array(self._folder, "vectors.units")
-
-    @cached_property
-    def _kind_vectors(self) -> Array:
-        return load_array(self._folder, "vectors.kinds")
-
-    @cached_property
-    def _kinds(self) -> dict[str, int]:
-        names = (self._folder / "vectors.kinds.txt").read_text("utf-8").split("\n")
-        return {name: row for row, name in enumerate(names)}
+    def _units(self) -> _UnitVectors:
+        return _UnitVectors(self._folder)

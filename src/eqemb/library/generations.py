@@ -1,19 +1,23 @@
 """A library on disk: a folder whose library.json names the current generation.
 
     library.json          format and current generation; a change replaces this file atomically
-    generations/N/        records.sqlite, settings.json, report.json, report.html and run.json;
-                          model/ and index/ if the library was built
+    generations/N/        manifest.json, which lists segments; settings.json, report.json,
+                          report.html and run.json; model/ if the library has one
+    segments/NAME/        records and index of some documents; see `segments`
+    vectors/NAME/         the vectors that a model gives to segments
     report.json, .html    copies of the current report, for people
 
 The generation after the current one is being made, or was interrupted. It becomes current by an
 atomic write of library.json, so that after a kill at any moment the library is the old one or the
-new one. An open library locks its generation: it can still be read while another process changes
-the library. The first change after it was closed removes the old generation.
+new one. Segments and vectors are written once and shared by generations. An open library holds its
+generation: it can still be read while another process changes the library. The first change after
+it was closed removes the old generation, and the segments and vectors that no generation lists.
 """
 
 import contextlib
 import json
 import os
+import shutil
 import sqlite3
 import weakref
 from collections.abc import Iterator
@@ -23,10 +27,14 @@ from typing import Any, Self
 from eqemb.article import Article
 from eqemb.checks import did_you_mean
 from eqemb.errors import EqembError, UsageError
-from eqemb.library.database import RECORDS_FORMAT, Records, open_records
+from eqemb.library.article_names import resolve_article
+from eqemb.library.database import RECORDS_FORMAT, LibraryRecords
+from eqemb.library.segments import Manifest, open_segments, written_segments
 from eqemb.storage.atomic import sync_folder, to_json, write_atomically
 from eqemb.storage.locks import hold, remove_unheld
 
+#: The end of the names of folders that are being removed.
+_GONE = ".gone"
 REBUILD = "rebuild the library in another folder"
 #: Errors that reading a damaged file raises.
 _DAMAGE_ERRORS = (sqlite3.Error, json.JSONDecodeError, UnicodeDecodeError)
@@ -35,12 +43,25 @@ _DAMAGE_ERRORS = (sqlite3.Error, json.JSONDecodeError, UnicodeDecodeError)
 class OpenLibrary:
     """An existing library, opened for reading: its records, report and steps."""
 
-    def __init__(self, folder: Path, generation: Path, held: int | None = None) -> None:
-        """`held` is a lock on the generation, which `close` releases."""
+    def __init__(
+        self,
+        folder: Path,
+        generation: Path,
+        held: int | None = None,
+        manifest: Manifest | None = None,
+    ) -> None:
+        """`held` is a lock on the generation, which `close` releases.
+
+        `manifest` replaces that of the generation, to open a part of the library.
+        """
         self._release = weakref.finalize(self, _close, held)
         self.folder = folder
         self.generation = generation
-        self.records: Records = open_records(generation / "records.sqlite")
+        self.home = generation.parents[1]
+        """Where the segments are: `folder`, except while a library is being made."""
+        self.manifest = manifest or Manifest.load(generation)
+        self.records: LibraryRecords = open_segments(self.home, self.manifest.segments)
+        self.records.near_pairs = self.manifest.near
 
     @classmethod
     def open(cls, folder: str | Path) -> Self:
@@ -103,17 +124,26 @@ class OpenLibrary:
         return self.records.contents()
 
     def article(self, name: str) -> Article:
-        """Return an article by name; the error for an unknown name suggests similar ones."""
-        found = self.records.article(name)
+        """Return an article by its name; the last parts are enough where they are unique."""
+        whole = resolve_article(self.records, name)
+        found = None if whole is None else self.records.article(whole)
         if found is None:
-            names = self.records.names()
-            last = [n for n in names if n.rsplit("/", 1)[-1] == name]
-            within = [n for n in names if name and f"/{name}" in f"/{n}"]
-            others = [] if last else names
-            lists = "`eqemb show LIBRARY` lists them"
-            hint = did_you_mean(name, others, lists, first=last or within)
-            raise UsageError(f"no article {name!r} in {self.folder}: {hint}")
+            raise self._no_article(name)
         return found
+
+    def article_name(self, name: str) -> str:
+        """Return the whole name of an article, given that name or its last parts."""
+        whole = resolve_article(self.records, name)
+        if whole is None:
+            raise self._no_article(name)
+        return whole
+
+    def _no_article(self, name: str) -> UsageError:
+        """Return the error for an unknown name; it suggests similar names."""
+        names = self.records.names()
+        within = [other for other in names if name and f"/{name}" in f"/{other}"]
+        hint = did_you_mean(name, names, "`eqemb show LIBRARY` lists them", first=within)
+        return UsageError(f"no article {name!r} in {self.folder}: {hint}")
 
     def close(self) -> None:
         """Close the files."""
@@ -183,7 +213,9 @@ def make_folder(folder: Path) -> None:
 def _is_unfinished(names: set[str]) -> bool:
     """Return whether a folder with these entries is empty, or a library without a generation."""
     others = {name for name in names if not name.startswith(".library.json.")}
-    return not names or (".lock" in names and others <= {".lock", "generations"})
+    return not names or (
+        ".lock" in names and others <= {".lock", "generations", "segments", "vectors"}
+    )
 
 
 def next_generation(folder: Path) -> Path:
@@ -198,8 +230,64 @@ def switch(folder: Path, generation: Path) -> None:
     sync_folder(generation.parent)
     state = {"format": RECORDS_FORMAT, "generation": int(generation.name)}
     write_atomically(folder / "library.json", to_json(state))
+    _copy_report(folder, generation)
+    remove_leftovers(folder)
+
+
+def finish_switch(folder: Path) -> None:
+    """Do what a kill after the write of library.json left undone."""
+    state = read_state(folder)
+    if state is not None:
+        generation = folder / "generations" / str(state["generation"])
+        with contextlib.suppress(FileNotFoundError):  # a library without a report can be read
+            _copy_report(folder, generation)
+        remove_leftovers(folder)
+
+
+def _copy_report(folder: Path, generation: Path) -> None:
+    """Copy the report of the current generation to the library's folder, if it is another one."""
     for name in ("report.json", "report.html"):
-        write_atomically(folder / name, (generation / name).read_text("utf-8"))
-    for old in generation.parent.iterdir():
-        if old != generation:
+        text, place = (generation / name).read_text("utf-8"), folder / name
+        if not place.exists() or place.read_text("utf-8") != text:
+            write_atomically(place, text)
+
+
+def remove_leftovers(folder: Path) -> None:
+    """Remove older generations that no process holds, and what no generation lists any more.
+
+    The segments that the next generation has written so far are kept.
+    """
+    state, place = read_state(folder), folder / "generations"
+    generations = (
+        [path for path in place.iterdir() if path.name.isdigit()] if place.is_dir() else []
+    )
+    for old in generations:
+        if state is not None and int(old.name) < state["generation"]:
             remove_unheld(old)
+    segments: set[str] = set()
+    vectors: set[str] = set()
+    for generation in filter(Path.exists, generations):
+        segments.update(written_segments(generation))
+        with contextlib.suppress(EqembError):  # it is being made
+            manifest = Manifest.load(generation)
+            segments.update(part.name for part in manifest.segments)
+            vectors.add(manifest.vectors)
+    _remove_others(folder / "segments", segments)
+    _remove_others(folder / "vectors", vectors)
+    for name in vectors - {""}:
+        _remove_others(folder / "vectors" / name, segments)
+
+
+def _remove_others(folder: Path, names: set[str]) -> None:
+    """Remove the folders in a folder that have other names.
+
+    They are renamed first: a folder that is half removed must not be taken for a whole one.
+    """
+    if folder.is_dir():
+        for path in folder.iterdir():
+            if path.is_dir() and path.name not in names:
+                gone = path
+                if not path.name.endswith(_GONE):
+                    gone = path.with_name(f".{path.name}{_GONE}")
+                    path.replace(gone)
+                shutil.rmtree(gone, ignore_errors=True)

@@ -1,11 +1,12 @@
 """Ingest: read papers into the records of a library.
 
-The parent process finds sources and writes records; an `Executor` reads the papers. Records are
+The parent process finds sources and writes segments; an `Executor` reads the papers. Records are
 written in the order in which sources were found, so that any number of workers gives the same
-library. An interrupted ingest can be resumed.
+segments. An interrupted ingest can be resumed.
 """
 
 import contextlib
+import hashlib
 import json
 import logging
 import os
@@ -18,26 +19,33 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from eqemb import __version__
 from eqemb.article import Article
 from eqemb.checks import check_integer
 from eqemb.errors import EqembError, SourceError, UsageError
 from eqemb.library import executor
-from eqemb.library.database import RECORDS_FORMAT, Records
+from eqemb.library.database import RECORDS_FORMAT
 from eqemb.library.executor import WorkerLimits
-from eqemb.library.generations import OpenLibrary, next_generation, read_state, switch
-from eqemb.library.near_duplicates import Hashes, clusters
-from eqemb.library.report import explain_no_articles, make_report, render_report
+from eqemb.library.generations import (
+    OpenLibrary,
+    finish_switch,
+    next_generation,
+    read_state,
+    remove_leftovers,
+    switch,
+)
+from eqemb.library.report import explain_no_articles, merge_summaries, render_report
 from eqemb.library.rows import Record
+from eqemb.library.segments import Segment, SegmentWriter, open_segments, segment_folder
+from eqemb.library.summary import summarise
 from eqemb.library.worker import read_found
 from eqemb.sources import Found, Limits, discover
-from eqemb.storage.atomic import to_json, write_atomically
+from eqemb.storage.atomic import link_file, load_json, to_json, write_atomically
 from eqemb.storage.locks import locked
 
 _log = logging.getLogger("eqemb")
 _COMMIT_EVERY = 1.0  # seconds of work that a kill may cost
+_COMMIT_AFTER = 200  # records that are copied
 
 #: One path, or several.
 Paths = str | Path | Iterable[str | Path]
@@ -60,6 +68,7 @@ def path_list(paths: Paths) -> list[str | Path]:
 
 def read_articles(
     *paths: Paths,
+    root: str | Path | None = None,
     limits: Limits | None = None,
     on_skip: Callable[[Found, SourceError], None] | None = None,
 ) -> Iterator[Article]:
@@ -67,6 +76,8 @@ def read_articles(
 
     Args:
         paths: Files and folders. An argument may also be a list of them.
+        root: The folder below which articles are named by path; by default the given folder, or
+            the folder that all paths share.
         limits: Size limits of a paper.
         on_skip: Called for each source that is not an article. By default a warning is logged.
 
@@ -75,7 +86,7 @@ def read_articles(
     """
     limits = limits or Limits()
     given = [path for group in paths for path in path_list(group)]
-    for found in discover(given, limits):
+    for found in discover(given, limits, root=root):
         try:
             yield read_found(found, limits)
         except SourceError as error:
@@ -97,81 +108,95 @@ class Ingest:
     jobs: int
     progress: Callable[[Progress], None] | None = None
 
-    def run(self, tasks: Iterator[Found], records: Records, folder: Path) -> int:
-        """Read the sources that have no record yet; return how many had one."""
-        done = _skip_done(tasks, records, folder)
-        workers = executor.make_executor(self.limits, self.worker_limits, self.jobs)
-        with contextlib.closing(workers.map(tasks)) as results:
-            self._write(records, results)
+    def run(self, tasks: Iterator[Found], writer: SegmentWriter, folder: Path) -> int:
+        """Read the sources that have no record yet into segments; return how many had one."""
+        with _clear_errors(folder), contextlib.closing(writer):
+            done = _skip_done(tasks, writer, folder)
+            workers = executor.make_executor(self.limits, self.worker_limits, self.jobs)
+            with contextlib.closing(workers.map(tasks)) as results:
+                self._write(writer, results)
+            writer.finish()
         return done
 
-    def _write(self, records: Records, results: Iterable[Record]) -> None:
+    def _write(self, writer: SegmentWriter, results: Iterable[Record]) -> None:
         """Write records as they arrive, and commit about once a second."""
-        done, skips = records.count(), records.status_counts().get("skipped", 0)
-        equations = sum(records.numbering_counts().values())
+        done, equations, skips = writer.counts()
         committed = time.monotonic()
         for record in results:
-            records.add(record)
+            writer.add(record)
             done, skips = done + 1, skips + (record.status == "skipped")
             equations += len(record.equations)
             if time.monotonic() - committed > _COMMIT_EVERY:
-                records.commit()
+                writer.commit()
                 committed = time.monotonic()
             if self.progress is not None:
                 self.progress(Progress(done, equations, skips, record.name))
-        records.commit()
+        writer.commit()
 
 
-def _skip_done(tasks: Iterator[Found], records: Records, folder: Path) -> int:
+def _skip_done(tasks: Iterator[Found], writer: SegmentWriter, folder: Path) -> int:
     """Skip the sources that have a record, after checking that they are the same sources."""
-    for name, origin in records.origins():
+    done = 0
+    for _, origin in writer.written():
         found = next(tasks, None)
-        if found is None or (found.name, found.origin) != (name, origin):
+        if found is None or found.origin != origin:
             raise UsageError(
                 f"cannot resume {folder}: the papers have changed since the interruption "
                 f"(at {origin}); start again without --resume"
             )
-    return records.count()
+        done += 1
+    return done
 
 
 @contextlib.contextmanager
-def open_for_writing(path: Path) -> Iterator[Records]:
-    """Open records for writing; finish the file unless an error occurs."""
+def _clear_errors(folder: Path) -> Iterator[None]:
+    """Turn errors of the database into a sentence with a remedy."""
     try:
-        with contextlib.closing(Records(path, write=True)) as records:
-            yield records
-            records.finish()
+        yield
     except sqlite3.Error as error:
         remedy = "start again without --resume"
         if isinstance(error, sqlite3.OperationalError):
             remedy = "free space if the disk is full, then continue with --resume"
-        raise EqembError(f"cannot write {path.parent}: {error}; {remedy}") from None
+        raise EqembError(f"cannot write {folder}: {error}; {remedy}") from None
 
 
-def mark_near_duplicates(records: Records) -> None:
-    """Find near-duplicates among all articles, and store them."""
-    rows = records.sketch_sizes()
-    keys, sizes = [key for key, _ in rows], [size for _, size in rows]
-
-    def sketches() -> Iterator[Hashes]:
-        return (np.frombuffer(data, np.uint64) for data in records.sketches())
-
-    groups = clusters(sizes, sketches)
-    records.set_clusters([keys[index] for index in group] for group in groups)
+def rewrite_segments(
+    segments: Iterable[Segment], writer: SegmentWriter, watch: Callable[[int], object]
+) -> list[Segment]:
+    """Write the live documents of segments into new ones; `watch` is given their number so far."""
+    old = tuple(segments)
+    before = len(writer.segments)
+    with _clear_errors(writer.home), contextlib.closing(writer):
+        with contextlib.closing(open_segments(writer.home, old)) as records:
+            for count, record in enumerate(records.sources(), 1):
+                writer.add(record)
+                if count % _COMMIT_AFTER == 0:
+                    writer.commit()
+                    watch(count)
+        writer.finish()
+    return writer.segments[before:]
 
 
 # ---------------------------------------------------------------- making a generation
 
 
-def write_lock(folder: Path) -> contextlib.AbstractContextManager[None]:
-    """Lock a library against other writers."""
-    return locked(folder / ".lock", f"{folder} is being written")
+@contextlib.contextmanager
+def write_lock(folder: Path) -> Iterator[None]:
+    """Lock a library against other writers, and finish what a killed one left undone."""
+    with locked(folder / ".lock", f"{folder} is being written"):
+        finish_switch(folder)
+        yield
 
 
-def ingest_step(name: str, paths: Iterable[str | Path], limits: Limits) -> dict[str, Any]:
-    """Return the description of a step that reads papers: paths as given, and relative to where."""
-    given = [str(path) for path in paths]
-    return {"step": name, "paths": given, "from": str(Path.cwd()), "limits": asdict(limits)}
+def ingest_step(
+    name: str, paths: Iterable[str | Path], limits: Limits, root: Path
+) -> dict[str, Any]:
+    """Return the description of a step that reads papers: paths as given, and relative to where.
+
+    `root` is the folder below which the papers are named.
+    """
+    given, here = [str(path) for path in paths], str(Path.cwd())
+    return {"step": name, "paths": given, "from": here, "root": str(root), "limits": asdict(limits)}
 
 
 def resolve_paths(step: dict[str, Any]) -> list[str]:
@@ -220,8 +245,8 @@ def is_complete(
         generation = library.generation
         if not _same_steps(generation, steps):
             return False
-        there = library.records.origins()
-        if sources is not None and [(one.name, one.origin) for one in sources] != list(there):
+        there = [origin for _, origin in library.records.origins()]
+        if sources is not None and [one.origin for one in sources] != there:
             return False
     switch(folder, generation)
     return True
@@ -253,8 +278,10 @@ def require_articles(report: dict[str, Any], folder: Path, generation: Path) -> 
     """Raise an error if nothing was read; an existing library is left unchanged."""
     if report["articles"] == 0:
         shutil.rmtree(generation, ignore_errors=True)
-        with contextlib.suppress(OSError):  # there are other generations
-            generation.parent.rmdir()
+        remove_leftovers(folder)
+        for empty in (generation.parent, folder / "segments"):
+            with contextlib.suppress(OSError):  # it is not empty, or does not exist
+                empty.rmdir()
         result = (
             f"{folder} is unchanged." if read_state(folder) else f"No library was made at {folder}."
         )
@@ -273,12 +300,38 @@ def write_run(generation: Path, started: float, jobs: int, **more: Any) -> None:
     write_atomically(generation / "run.json", to_json(more | run))
 
 
-def write_report(generation: Path, limits: Limits, **more: Any) -> dict[str, Any]:
-    """Write report.json and report.html of a generation; `more` is added to the report."""
-    with contextlib.closing(Records(generation / "records.sqlite")) as records:
+def write_report(
+    generation: Path, limits: Limits, before: Path | None = None, **more: Any
+) -> dict[str, Any]:
+    """Write report.json and report.html of a generation; `more` is added to the report.
+
+    `before` is the generation before, whose summaries of changed segments are taken over.
+    """
+    with OpenLibrary(generation.parents[1], generation) as library:
+        summaries = _summaries(library, before)
         settings = {"format": RECORDS_FORMAT, "version": __version__, "limits": asdict(limits)}
-        report = make_report(records, settings | {"sha256": records.sha256()} | more)
-        slowest = records.slowest(10)
+        settings |= {"sha256": library.records.sha256()} | more
+        report = merge_summaries(summaries, settings, library.records.groups)
+        slowest = library.records.slowest(10)
     write_atomically(generation / "report.json", to_json(report))
     write_atomically(generation / "report.html", render_report(report, slowest))
     return report
+
+
+def _summaries(library: OpenLibrary, before: Path | None) -> Iterator[dict[str, Any]]:
+    """Yield the summary of each segment; one without removed documents has it already.
+
+    The others are computed once and kept in the generation, by segment and removed documents.
+    """
+    for part, records in zip(library.manifest.segments, library.records.parts, strict=True):
+        path = segment_folder(library.home, part.name) / "summary.json"
+        if part.removed:
+            removed = hashlib.sha256(repr(part.removed).encode()).hexdigest()[:12]
+            path = library.generation / "summaries" / f"{part.name}-{removed}.json"
+            path.parent.mkdir(exist_ok=True)
+            old = None if before is None else before / "summaries" / path.name
+            if old is not None and old.exists() and not path.exists():
+                link_file(old, path)
+            if not path.exists():
+                write_atomically(path, json.dumps(summarise(records)))
+        yield load_json(path)

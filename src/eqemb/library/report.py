@@ -1,25 +1,25 @@
 """The ingest report: what was read, what was not, why and where.
 
-`make_report` computes the counts in the database, so that memory use does not grow with the
-library. `render_report` shows the same numbers as a self-contained HTML page.
+`merge_summaries` makes it from the summaries of a library's segments. `render_report` shows the
+same numbers as a self-contained HTML page.
 """
 
+import heapq
 import html
 import math
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from eqemb.library.database import Records
-from eqemb.library.rows import PARTIAL
+from eqemb.library.database import LibraryRecords, Records
+from eqemb.library.summary import EXAMPLES, combine_summaries
 from eqemb.sources.formats import supported_formats
 
 #: Sources without LaTeX, which do not count against coverage.
 NOT_LATEX = frozenset(
     ("pdf only", "postscript only", "dvi only", "word processor file", "html only", "withdrawn")
 )
-_EXAMPLES = 5
-_LOST_EXAMPLES = 100  # of lost displays
-_MOST_LISTED = 200  # papers in a list; `every_problem` yields all
+_MOST_MACROS = 100
 _PROBLEM_FIELDS = ("article", "file", "line", "detail")
 #: What a skipped source is, by cause, for a message about a single file.
 _SKIP_PHRASES = {
@@ -41,36 +41,46 @@ _SKIP_PHRASES = {
 }
 
 
-def make_report(records: Records, settings: dict[str, Any]) -> dict[str, Any]:
-    """Return every count of the records, with examples; `settings` is added to it."""
-    statuses, causes, total = records.status_counts(), records.skip_counts(), records.totals()
-    read, partial = statuses.get("read", 0), statuses.get("partial", 0)
-    latex_skips = sum(count for cause, count in causes.items() if cause not in NOT_LATEX)
+def merge_summaries(
+    summaries: Iterable[dict[str, Any]], settings: dict[str, Any], clusters: list[list[str]]
+) -> dict[str, Any]:
+    """Return the report of a library: every count, with examples.
+
+    Args:
+        summaries: The summaries of its segments, in order.
+        settings: Added to the report.
+        clusters: The names of near-duplicate articles, cluster by cluster.
+    """
+    found = combine_summaries(summaries)
+    total: Counter[str] = Counter(found["totals"])  # of no articles, every total is 0
+    skips = dict(sorted(found["skips"].items(), key=lambda item: (-item[1], item[0])))
+    articles, skipped = total["read"] + total["partial"], sum(skips.values())
+    latex_skips = sum(count for cause, count in skips.items() if cause not in NOT_LATEX)
     return settings | {
-        "sources": sum(statuses.values()),
-        "articles": read + partial,
-        "partial": partial,
-        "skipped": {"total": statuses.get("skipped", 0), "causes": causes},
-        "equations": _equations(records) | {"lost": total.displays_lost},
-        "words": total.words,
-        "source_bytes": total.source_bytes,
+        "sources": articles + skipped,
+        "articles": articles,
+        "partial": total["partial"],
+        "skipped": {"total": skipped, "causes": skips},
+        "equations": _equations(total),
+        "words": total["words"],
+        "source_bytes": total["source_bytes"],
         "coverage": {
-            "displays": _share(total.displays_found, total.displays_opened),
-            "papers": _share(read + partial, read + partial + latex_skips),
-            "displays_opened": total.displays_opened,
-            "displays_lost": total.displays_lost,
-            "displays_unaccounted": total.displays_unaccounted,
-            "worst": _worst(records),
+            "displays": _share(total["displays_found"], total["displays_opened"]),
+            "papers": _share(articles, articles + latex_skips),
+            "displays_opened": total["displays_opened"],
+            "displays_lost": total["displays_lost"],
+            "displays_unaccounted": total["displays_unaccounted"],
+            "worst": [_worst(*row) for row in found["worst"]],
         },
-        "problems": _problems(records),
-        "partial_articles": _partial(records),
+        "problems": _problems(found["problems"]),
+        "partial_articles": [_problem(*row) for row in found["partial"]],
         "skipped_sources": [
             {"source": origin, "cause": cause, "detail": detail}
-            for origin, cause, detail in records.skipped_sources(_MOST_LISTED)
+            for origin, cause, detail in found["skipped"]
         ],
-        "unknown_macros": _unknown(records),
-        "clusters": records.cluster_members(),
-        "collections": _collections(records),
+        "unknown_macros": _unknown(found["unknown"]),
+        "clusters": clusters,
+        "collections": found["collections"],
     }
 
 
@@ -94,64 +104,58 @@ def place(file: str, line: int) -> str:
     return f"{file}:{line}" if line else file
 
 
-def _equations(records: Records) -> dict[str, int]:
-    counts = records.numbering_counts()
-    found = {"numbered": counts.get(1, 0), "unnumbered": counts.get(0, 0)}
-    return found | ({"numbering_unknown": counts[None]} if None in counts else {})
+def _by_count(item: tuple[str, list[Any]]) -> tuple[int, str]:
+    """Sort key: the most frequent first, then by name."""
+    name, (count, *_) = item
+    return -count, name
 
 
-def _worst(records: Records) -> list[dict[str, Any]]:
+def _equations(total: Counter[str]) -> dict[str, int]:
+    found = {"numbered": total["numbered"], "unnumbered": total["unnumbered"]}
+    if total["numbering_unknown"]:
+        found["numbering_unknown"] = total["numbering_unknown"]
+    return found | {"lost": total["displays_lost"]}
+
+
+def _worst(name: str, opened: int, missing: int) -> dict[str, Any]:
+    coverage = _share(opened - missing, opened)
+    return {"article": name, "coverage": coverage, "opened": opened, "lost": missing}
+
+
+def _problem(cause: str, *where: Any) -> dict[str, Any]:
+    return {"cause": cause} | dict(zip(_PROBLEM_FIELDS, where, strict=True))
+
+
+def _problems(found: dict[str, list[Any]]) -> list[dict[str, Any]]:
     return [
-        {"article": name, "coverage": _share(opened - lost, opened), "opened": opened, "lost": lost}
-        for name, opened, lost in records.least_covered(_MOST_LISTED)
+        {
+            "cause": cause,
+            "count": count,
+            "articles": articles,
+            "examples": [dict(zip(_PROBLEM_FIELDS, row, strict=True)) for _, *row in examples],
+        }
+        for cause, (count, articles, examples) in sorted(found.items(), key=_by_count)
     ]
 
 
-def _partial(records: Records) -> list[dict[str, Any]]:
-    """Return partially read papers, each with its first loss."""
-    found: dict[str, dict[str, Any]] = {}
-    for cause, name, *where in records.problems(partial=True):
-        if name not in found and (cause.startswith("lost:") or cause in PARTIAL):
-            if len(found) == _MOST_LISTED:
-                break
-            found[name] = {"cause": cause} | dict(zip(_PROBLEM_FIELDS, (name, *where), strict=True))
-    return list(found.values())
-
-
-def every_problem(records: Records) -> Iterator[dict[str, Any]]:
-    """Yield every skipped source, every problem, and every unknown command of every paper."""
-    for origin, cause, detail in records.skipped_sources():
-        yield {"cause": cause, "article": origin, "file": "", "line": 0, "detail": detail}
-    for cause, *where in records.problems():
-        yield {"cause": cause} | dict(zip(_PROBLEM_FIELDS, where, strict=True))
-    for name, macro, count in records.unknown_macros():
-        where = [name, "", 0, f"\\{macro}, {counted(count, 'time')}"]
-        yield {"cause": "unknown command"} | dict(zip(_PROBLEM_FIELDS, where, strict=True))
-
-
-def _problems(records: Records) -> list[dict[str, Any]]:
-    found = []
-    for cause, count, articles in records.problem_counts():
-        most = _LOST_EXAMPLES if cause.startswith("lost:") else _EXAMPLES
-        rows = records.problem_examples(cause, most)
-        examples = [dict(zip(_PROBLEM_FIELDS, row, strict=True)) for row in rows]
-        found.append({"cause": cause, "count": count, "articles": articles, "examples": examples})
-    return found
-
-
-def _unknown(records: Records) -> list[dict[str, Any]]:
+def _unknown(found: dict[str, list[Any]]) -> list[dict[str, Any]]:
     """Return the most frequent unknown commands, each with the paper that uses it most."""
     return [
         {"macro": "\\" + macro, "count": count, "articles": articles, "example": name}
-        for macro, count, articles, name in records.unknown_macro_counts(100)
+        for macro, (count, articles, name, _) in heapq.nsmallest(
+            _MOST_MACROS, found.items(), key=_by_count
+        )
     ]
 
 
-def _collections(records: Records) -> dict[str, dict[str, int]]:
-    return {
-        collection: {"articles": articles, "words": words, "equations": all_, "numbered": numbered}
-        for collection, articles, words, all_, numbered in records.collection_totals()
-    }
+def every_problem(records: Records | LibraryRecords) -> Iterator[dict[str, Any]]:
+    """Yield every skipped source, every problem, and every unknown command of every paper."""
+    for origin, cause, detail in records.skipped_sources():
+        yield _problem(cause, origin, "", 0, detail)
+    for row in records.problems():
+        yield _problem(*row)
+    for name, macro, count in records.unknown_macros():
+        yield _problem("unknown command", name, "", 0, f"\\{macro}, {counted(count, 'time')}")
 
 
 def explain_no_articles(report: dict[str, Any]) -> str:
@@ -166,7 +170,7 @@ def explain_no_articles(report: dict[str, Any]) -> str:
     else:
         counts = ", ".join(f"{count:,} {cause}" for cause, count in causes.items())
         found = f"Found {sum(causes.values()):,} files, but could not read any: {counts}"
-    names = [source["source"] for source in report["skipped_sources"][:_EXAMPLES]]
+    names = [source["source"] for source in report["skipped_sources"][:EXAMPLES]]
     more = ", ..." if len(names) < sum(causes.values()) else ""
     remedy = f"Supported: {supported_formats()}."
     if "pdf only" in causes:

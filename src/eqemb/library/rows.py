@@ -15,7 +15,7 @@ from eqemb.article import Article, Equation
 EQUATION_COLUMNS = [field.name for field in fields(Equation) if field.name != "article"]
 #: Columns that hold lists, as JSON.
 JSON_COLUMNS = frozenset(("labels", "references"))
-#: Problems that mean that part of a paper is missing from the library.
+#: Problems, besides lost displays, that mean that part of a paper is missing from the library.
 PARTIAL = frozenset((
     "missing input", "recursive input", "input budget", "expansion budget", "output budget",
     "macro recursion", "unclosed conditional", "unclosed environment", "truncated archive",
@@ -65,6 +65,11 @@ def skipped(name: str, origin: str, collection: str, cause: str, detail: str) ->
     return Record(*_storable(name, origin, collection, "skipped", cause, detail)).seal()
 
 
+def is_loss(cause: str) -> bool:
+    """Return whether a problem with this cause means that part of a paper is missing."""
+    return cause.startswith("lost:") or cause in PARTIAL
+
+
 def from_article(
     article: Article, words: int, sketch: bytes, forms: list[Form] | None = None
 ) -> Record:
@@ -75,7 +80,7 @@ def from_article(
     """
     if forms is None:
         forms = [(equation.expanded, ()) for equation in article.equations]
-    lost = [p for p in article.problems if p.cause.startswith("lost:") or p.cause in PARTIAL]
+    is_partial = any(is_loss(problem.cause) for problem in article.problems)
     row = (
         article.title, article.main_file, article.text,
         json.dumps(article.sections, ensure_ascii=False), words,
@@ -87,7 +92,7 @@ def from_article(
         name,
         origin,
         collection,
-        "partial" if lost else "read",
+        "partial" if is_partial else "read",
         article=_storable(*row),
         equations=tuple(
             _storable(*(_column(equation, name) for name in EQUATION_COLUMNS))

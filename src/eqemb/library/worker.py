@@ -22,6 +22,7 @@ from eqemb.library.near_duplicates import sketch
 from eqemb.library.rows import Form, Record, from_article, skipped
 from eqemb.readers.registry import read_source
 from eqemb.sources import Found, Limits, load
+from eqemb.sources.names import skipped_name
 
 try:
     import resource
@@ -81,7 +82,7 @@ def make_record(found: Found, limits: Limits) -> Record:
 
 def skip(found: Found, cause: str, detail: str = "") -> Record:
     """Return the record of a source that is not an article."""
-    return skipped(found.name, found.origin, found.collection, cause, detail)
+    return skipped(skipped_name(found.origin), found.origin, found.collection, cause, detail)
 
 
 def send(stream: BinaryIO, message: Any) -> None:

@@ -101,11 +101,10 @@ def _save_once(made: Corpus | Split, path: Path) -> None:
 def _articles(library: OpenLibrary, collection: str) -> Iterator[tuple[str, str, TokenStream]]:
     """Articles as `Corpus.build` takes them, one at a time."""
     records = library.records
-    units = list(records.unit_names())
     for key, name, group, text in records.texts(collection):
         formulas = [
-            EquationToken(form, [units[unit] for unit in ids], f"{name}#{ordinal}", numbered)
-            for ordinal, numbered, form, ids in records.article_types(key)
+            EquationToken(form, units, f"{name}#{ordinal}", numbered)
+            for ordinal, numbered, form, units in records.article_types(key)
         ]
         yield name, group, interleave(text, formulas)
 

@@ -195,24 +195,23 @@ class Describer:
         """Return the equations most similar by symbols, with letters renamed and as they are."""
         found = self._search.structure.find(query.layout, count=CONSIDERED_TYPES)
         units = Counter("\t".join(unit) for unit in query.layout.units())
-        rows_of = self._search.structure.unit_rows(units)
-        known = {row: units[unit] for unit, row in rows_of.items()}
+        have = self._search.structure.shared_units(found.types.tolist(), units)
         size = max(1, sum(units.values()))
         ranked: list[tuple[float, int]] = []
         # a single symbol has no units, and whatever matches a pattern is similar to it
         is_certain = len(query.layout.nodes()) == 1 or is_pattern(query.layout)
         most = 1.0 if is_certain and len(found.types) else 0.0
-        for kind, score in zip(found.types.tolist(), found.scores.tolist(), strict=True):
-            have = Counter(self._search.records.type_units(kind))
-            shared = sum(min(count, have[row]) for row, count in known.items()) / size
+        every = zip(found.types.tolist(), found.scores.tolist(), have, strict=True)
+        for kind, score, count in every:
+            shared = count / size
             most = max(most, shared)
             ranked.append(((1 - EXACT_UNITS) * score + EXACT_UNITS * shared, kind))
-        ranked.sort(key=lambda item: (-item[0], item[1]))
+        ranked.sort(key=lambda item: -item[0])  # stable: ties in the order of the structure index
         numbers, trust = [], []
         if query.equation is not None:
             numbers, trust = [self._search.row(query.equation)], [1.0]
         for worth, kind in ranked[:SIMILAR_TYPES]:
-            for number in np.flatnonzero(self._search.types == kind)[:EQUATIONS_PER_TYPE].tolist():
+            for number in self._search.equations_of_type(kind)[:EQUATIONS_PER_TYPE]:
                 if number not in numbers[:1]:
                     numbers.append(number)
                     trust.append(worth**TRUST_POWER)
@@ -222,7 +221,7 @@ class Describer:
         self, query: EquationQuery, similar: SimilarEquations, k: int
     ) -> list[DescriptionWord]:
         """Return words of similar equations, weighted by vectors if there are some."""
-        groups = [self._groups[int(self._search.articles[row])] for row in similar.rows]
+        groups = [self._group(row) for row in similar.rows]
         topic = self._search.text.topic(similar.rows, similar.trust, CONSIDERED_WORDS, groups)
         forms = self._forms(similar)
         weights = self._weigh(topic, forms, query, similar)
@@ -241,11 +240,11 @@ class Describer:
 
     def _weigh(
         self,
-        topic: dict[int, float],
-        forms: dict[int, str],
+        topic: dict[str, float],
+        forms: dict[str, str],
         query: EquationQuery,
         similar: SimilarEquations,
-    ) -> dict[int, float]:
+    ) -> dict[str, float]:
         """Multiply the weights of stems by the cosine of their usual form.
 
         Forms without a vector get the mean cosine of the others.
@@ -265,25 +264,24 @@ class Describer:
         usual = float(np.mean(list(cosines.values())[:10])) if cosines else 1.0
         return {row: weight * cosines.get(row, usual) for row, weight in topic.items()}
 
-    def _forms(self, similar: SimilarEquations) -> dict[int, str]:
+    def _forms(self, similar: SimilarEquations) -> dict[str, str]:
         """Return for each stem near similar equations the word that most of their articles use."""
-        text = self._search.text
-        found: dict[int, dict[int, dict[int, float]]] = {}
+        found: dict[str, dict[str, dict[int, float]]] = {}
         for row, trust in zip(similar.rows, similar.trust, strict=True):
             article = int(self._search.articles[row])
-            for word in text.words_around(row, FORM_REACH)[0].tolist():
-                used = found.setdefault(int(text.stem_of[word]), {}).setdefault(word, {})
+            for word, stem, _ in self._search.text.words_around(row, FORM_REACH):
+                used = found.setdefault(stem, {}).setdefault(word, {})
                 used[article] = max(used.get(article, 0.0), trust)
         return {
-            row: text.words[max(words, key=lambda word: (sum(words[word].values()), -word))]
-            for row, words in found.items()
+            stem: min(words, key=lambda word: (-sum(words[word].values()), word))
+            for stem, words in found.items()
         }
 
-    @cached_property
-    def _groups(self) -> dict[int, int]:
-        """For each article its group of near-duplicates, or itself."""
-        clusters = self._search.records.clusters()
-        return {key: key if group is None else -group for key, group in clusters.items()}
+    def _group(self, row: int) -> int:
+        """Return the group of near-duplicates of an equation's article, or the article itself."""
+        article = int(self._search.articles[row])
+        group = self._search.records.group_of.get(self._search.records.name(article))
+        return article if group is None else -group
 
     def _doubts(self, query: EquationQuery, similar: SimilarEquations) -> list[str]:
         """Return a note if the similar equations are not very similar and have different topics."""
@@ -295,7 +293,7 @@ class Describer:
             return []
         best: dict[int, int] = {}
         for at, row in enumerate(similar.rows):
-            best.setdefault(self._groups[int(self._search.articles[row])], at)
+            best.setdefault(self._group(row), at)
         chosen = list(best.values())
         directions = self.contexts.rows([similar.rows[at] for at in chosen])
         trust = np.array([similar.trust[at] for at in chosen]) ** 2  # the nearest matter most
@@ -312,7 +310,8 @@ class Describer:
     ) -> tuple[list[DescriptionWord], list[str]]:
         """Return words by the paper's pairing of vectors, and notes."""
         paper, notes = self._search.paper, list[str]()
-        kind = self._search.records.type_of(query.layout.canonical())
+        same = self._search.same_equations(query.layout)
+        kind = int(self._search.types[same[0]]) if len(same) else None
         if kind is None or paper.rows[kind] < 0:
             others = [row for row in similar.rows if paper.rows[self._search.types[row]] >= 0]
             if not others:
@@ -325,7 +324,7 @@ class Describer:
         words = []
         for row in np.argsort(-cosines, kind="stable")[:k].tolist():
             word, score = paper.model.keys["words"][row], float(cosines[row])
-            stem = self._search.text.stem_id(word)
+            stem = self._search.text.find_stem(word)
             found = None if stem is None else sentences.find(stem, word, exact=True)
             sentence, article = (found.sentence, found.article) if found else (None, None)
             words.append(DescriptionWord(word, score, sentence, article))
@@ -337,13 +336,15 @@ class Describer:
     def contexts(self) -> CentredIndex | None:
         """The context vectors of all equations; None where the library has no model."""
         space = self._search.vectors
-        return None if space is None else CentredIndex(space.contexts)
+        return None if space is None else CentredIndex(space.contexts, space.means[0])
 
     @cached_property
     def types(self) -> CentredIndex | None:
         """The vectors of all equation types; None where the model has none."""
         space = self._search.vectors
-        return None if space is None or space.types is None else CentredIndex(space.types)
+        if space is None or space.types is None:
+            return None
+        return CentredIndex(space.types, space.means[1])
 
     def mean_context(self, similar: SimilarEquations) -> Floats:
         """Return the mean context vector of similar equations, weighted by trust."""

@@ -16,25 +16,27 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from eqemb.article import Equation, read_tokens
+from eqemb.article import Equation
 from eqemb.corpus.vocabulary import STOP_WORDS
 from eqemb.errors import UsageError
 from eqemb.formula import Layout, layout
 from eqemb.formula.pattern import is_pattern, read_pattern
+from eqemb.formula.shapes import key
 from eqemb.index.encoder import EncoderIndex
-from eqemb.index.postings import KeyedPostings, first_occurrences, in_every, load_array, top_k
+from eqemb.index.postings import top_k
+from eqemb.index.segments import IndexSegments
 from eqemb.index.stemming import stem
 from eqemb.index.structure import StructureIndex, StructureMatches
-from eqemb.index.text import Term, TextIndex
+from eqemb.index.text_index import Term, TextIndex
 from eqemb.index.vector_index import VectorIndex
 from eqemb.index.vectors import VectorSpace
-from eqemb.library.database import Records
+from eqemb.library.database import LibraryRecords
 from eqemb.models.embeddings import Embeddings
+from eqemb.search.filtering import allowed_equations
 from eqemb.search.names import find_equation, looks_like_name
 from eqemb.search.paper import NO_MODEL, NO_VECTOR, PaperRanking
 from eqemb.search.query import Filters, WordQuery, check_ranking, parse_query
 from eqemb.search.results import Answer, Hit
-from eqemb.sources.names import arxiv_id
 
 #: The weight of each part, for a query in words and for one that is an equation.
 WORD_PARTS = {"words": 1.0, "meaning": 0.1, "structure": 1.0, "encoder": 0.5}
@@ -62,23 +64,24 @@ class Search:
 
     def __init__(
         self,
-        records: Records,
-        folder: Path,
+        records: LibraryRecords,
+        segments: IndexSegments,
+        vectors: Path | None = None,
         model: Callable[[], Embeddings | None] = lambda: None,
     ) -> None:
-        """`model` opens the library's own model, for rankings that need more than the index."""
-        self.records, self._folder, self._open_model = records, folder, model
-        # article, ordinal, type, section, numbered
-        self._equations = load_array(folder, "equations")
-        self.text = TextIndex(folder)
-        self.structure = StructureIndex(records, folder)
+        """`vectors` is their folder, None where the library has no model.
+
+        `model` opens the library's own model, for rankings that need more than the index.
+        """
+        self.records, self.segments = records, segments
+        self._vectors, self._open_model = vectors, model
+        self.text = TextIndex(segments)
+        self.structure = StructureIndex(segments)
 
     @cached_property
     def vectors(self) -> VectorSpace | None:
         """The vectors of the index; None where the library has no model."""
-        if not VectorSpace.exists(self._folder):
-            return None
-        return VectorSpace(self.records, self._folder, self.text)
+        return None if self._vectors is None else VectorSpace(self.segments, self._vectors)
 
     @cached_property
     def model(self) -> Embeddings | None:
@@ -88,30 +91,30 @@ class Search:
     @cached_property
     def paper(self) -> PaperRanking:
         """The ranking of the paper by the library's model."""
-        if self.model is None:
+        if self.model is None or self.vectors is None:
             raise UsageError(NO_MODEL)
-        return PaperRanking(self._folder, self.model)
+        return PaperRanking(self.vectors, self.model)
 
     @property
     def articles(self) -> NDArray[Any]:
         """The id of each equation's article."""
-        column: NDArray[Any] = self._equations[:, 0]
-        return column
+        return self.segments.articles
 
-    @cached_property
+    @property
     def types(self) -> NDArray[Any]:
         """The type of each equation."""
-        return np.ascontiguousarray(self._equations[:, 2])
+        return self.segments.types
+
+    def rows(self) -> dict[str, int]:
+        """Return the row of every equation, by name."""
+        rows = np.flatnonzero(self.segments.live).tolist()
+        return dict(zip(self.records.equation_names(), rows, strict=True))
 
     def with_text(self, text: TextIndex) -> "Search":
         """Return the same search over another text index, for evaluations that leave out fields."""
-        other = Search(self.records, self._folder)
+        other = Search(self.records, self.segments)
         other.text = text
         return other
-
-    def names(self) -> list[str]:
-        """Return the names of all equations, in order."""
-        return self.records.equation_names()
 
     # ------------------------------------------------------------ words -> equations
 
@@ -269,23 +272,26 @@ class Search:
             found = self.similar_types(query.layout, allowed, count)
             parts["structure"] = self._by_equation(found)
         # the topic of an equation does not depend on the filters
-        unfiltered = found if allowed.all() else None
+        unfiltered = found if self._is_all(allowed) else None
         if "words" in wanted and (topic := self.topic(query, unfiltered)):
             parts["words"] = self.text.score_stems(topic)
         if self.vectors is not None and self.vectors.types is not None and "meaning" in wanted:
             vector = self.vectors.equation_vector(query.layout)
             if vector.any() or self.vectors.has_units:
                 parts["meaning"] = self.vectors.types.scores(vector).take(self.types)
-        same = self.records.type_of(query.layout.canonical())
+        same = self.same_equations(query.layout)
         if "paper" in wanted:
             units = ["\t".join(unit) for unit in query.layout.units()]
-            vector = self.paper.alpha(same, units, self.vectors)
+            kind = int(self.types[same[0]]) if len(same) else None
+            vector = self.paper.alpha(kind, units)
             parts["paper"] = self.paper.equations_like(vector)[self.types]
-        if same is not None:  # equal equations score 1, whatever words are around them
-            equal = np.flatnonzero(self.types == same)
-            for scores in parts.values():
-                scores[equal] = 1.0
+        for scores in parts.values():  # equal equations score 1, whatever words are around them
+            scores[same] = 1.0
         return parts
+
+    def same_equations(self, shape: Layout) -> NDArray[Any]:
+        """Return the rows of the equations that are equal to an equation, in order."""
+        return self.segments.equations_of_key(key(shape.canonical()))
 
     def read_equation(self, query: str) -> EquationQuery:
         """Parse a query that is the name of an equation, or LaTeX."""
@@ -300,36 +306,40 @@ class Search:
         query: EquationQuery,
         found: StructureMatches | None = None,
         count: int = TOPIC_WORDS,
-    ) -> dict[int, float]:
+    ) -> dict[str, float]:
         """Return the weighted stems that describe an equation and its most similar ones best."""
         found = found or self.structure.find(query.layout, count=TOPIC_TYPES)
         own = [] if query.equation is None else [self.row(query.equation)]
         scores = found.scores[:TOPIC_TYPES]
         trust = [1.0] * len(own) + [float(score) ** TOPIC_TRUST for score in scores]
-        similar = [int(self._first_of_type[kind]) for kind in found.types[:TOPIC_TYPES]]
+        similar = [self.equations_of_type(kind)[0] for kind in found.types[:TOPIC_TYPES].tolist()]
         return self.text.topic([*own, *similar], trust, count)
 
-    @cached_property
-    def _first_of_type(self) -> NDArray[Any]:
-        return first_occurrences(self.types)
+    def equations_of_type(self, kind: int) -> list[int]:
+        """Return the rows of the equations of a type in all segments, in order."""
+        found: list[int] = self.segments.equations_of_key(
+            int(self.segments.type_keys[kind])
+        ).tolist()
+        return found
 
     def row(self, equation: Equation) -> int:
-        """Return the row of an equation in the index.
-
-        A skipped source may share the name of an article, so only articles are looked up.
-        """
-        key = self.records.key(equation.article)
-        if key is None:
+        """Return the row of an equation in the index."""
+        article = self.records.key(equation.article)
+        if article is None:
             raise UsageError(f"no article {equation.article!r} in this library")
-        first = int(np.searchsorted(self._equations[:, 0], key))
+        first = int(np.searchsorted(self.articles, article))
         return first + equation.ordinal - 1
+
+    def _is_all(self, allowed: Mask) -> bool:
+        """Whether a mask has every equation of the library."""
+        return int(allowed.sum()) == self.segments.live_count
 
     def similar_types(
         self, shape: Layout, allowed: Mask, count: int = MAX_TYPES
     ) -> StructureMatches:
         """Return the types most similar to an equation, of those with an allowed equation."""
         types = None
-        if not allowed.all():
+        if not self._is_all(allowed):
             types = np.zeros(len(self.structure), bool)
             types[self.types[allowed]] = True
         return self.structure.find(shape, types, count)
@@ -337,50 +347,13 @@ class Search:
     def _by_equation(self, found: StructureMatches) -> Scores:
         """Convert scores of types to scores of equations, 0 for types that are not listed."""
         scores = np.zeros(len(self.structure), np.float32)
-        scores[found.types] = found.scores
+        types, places = self.segments.copies(self.segments.type_keys[found.types])
+        scores[types] = found.scores[places]
         return scores.take(self.types)
-
-    # ------------------------------------------------------------ filters
 
     def _allowed(self, filters: Filters | None) -> Mask:
         """Return a mask of the equations that pass the filters."""
-        allowed = np.ones(len(self._equations), bool)
-        if filters is None:
-            return allowed
-        articles = self._filter_articles(filters)
-        if articles is not None:
-            allowed &= np.isin(self._equations[:, 0], articles)
-        if filters.numbered:
-            allowed &= self._equations[:, 4] == 1
-        if filters.section is not None:
-            wanted = {stem(word) for word in read_tokens(filters.section)[0]}
-            if not wanted:
-                raise UsageError(f"the section filter {filters.section!r} contains no word")
-            titles, section = KeyedPostings(self._folder, "sections"), self._equations[:, 3]
-            owners = (titles.owners(word) for word in wanted)
-            allowed &= in_every(owners, int(section.max(initial=-1)) + 1)[section]
-        for latex in filters.has:
-            allowed &= self.structure.containing(layout(latex))[self.types]
-        return allowed
-
-    def _filter_articles(self, filters: Filters) -> list[int] | None:
-        """Return the ids of the articles that pass the filters; None for all."""
-        if filters.collection is None and filters.article is None and filters.year is None:
-            return None
-        years = filters.years if filters.year is not None else None
-        found = [
-            key
-            for key, name, group in self.records.article_ids()
-            if (filters.collection is None or group == filters.collection)
-            and (filters.article is None or name == filters.article)
-            and (years is None or _year(name) in years)
-        ]
-        if not found:
-            if filters.year is not None:
-                raise UsageError(f"no paper of the library has an arXiv id of {filters.year}")
-            wanted = filters.collection or filters.article
-            raise UsageError(f"no paper of the library is in {wanted!r}: `eqemb info` lists them")
-        return found
+        return allowed_equations(self.records, self.segments, self.structure, filters)
 
     # ------------------------------------------------------------ hits
 
@@ -407,15 +380,18 @@ class Search:
 
     def _one_per_family(self, top: Callable[[int], NDArray[Any]], k: int) -> list[int]:
         """Return the best k rows of different families; `top` gives the best rows."""
-        families = self.structure.families
-        chosen: dict[int, int] = {}
+        chosen: dict[int, None] = {}
+        members: set[int] = set()  # types of the families of the chosen rows
         count = 4 * k + 20
         while True:
             order = top(count)
             for row in order.tolist():
-                chosen.setdefault(int(families[self.types[row]]), row)
+                kind = int(self.types[row])
+                if len(chosen) < k and kind not in members:
+                    chosen[row] = None
+                    members.update(self.structure.families.members(kind))
             if len(chosen) >= k or len(order) < count:
-                return list(chosen.values())[:k]
+                return list(chosen)
             count *= 8
 
     def rank_scores(
@@ -434,20 +410,25 @@ class Search:
 
     def equation(self, row: int) -> tuple[Equation, str]:
         """Return the equation of a row, with its article's title."""
-        article, ordinal = self._equations[row, :2].tolist()
-        return self.records.equation(article, ordinal)
+        segment, own = self.segments.of_equation(row)
+        article, ordinal = segment.equations[own, :2].tolist()
+        return segment.records.equation(article, ordinal)
 
     def _hit(self, row: int, parts: dict[str, float]) -> Hit:
-        kind = int(self._equations[row, 2])
         equation, title = self.equation(row)
-        others = self.family(int(self.structure.families[kind]), excluded=equation.id)
-        return Hit(sum(parts.values()), equation, title, others, parts)
+        return Hit(sum(parts.values()), equation, title, self.family(row), parts)
 
-    def family(self, number: int, excluded: str = "") -> list[str]:
-        """Return the names of all equations of a family, in order."""
-        kinds = np.flatnonzero(self.structure.families == number).tolist()
-        names = (name for kind in kinds for name in self.records.equation_names(kind))
-        return [name for name in names if name != excluded]
+    def family(self, row: int) -> list[str]:
+        """Return the names of the other equations of an equation's family, in order."""
+        members = self.structure.families.members(int(self.types[row]))
+        rows = self.segments.equations_of(members).tolist()
+        return [self.name(other) for other in rows if other != row]
+
+    def name(self, row: int) -> str:
+        """Return the name of the equation of a row."""
+        segment, own = self.segments.of_equation(row)
+        article, ordinal = segment.equations[own, :2].tolist()
+        return f"{segment.records.name(article)}#{ordinal}"
 
 
 def _wanted(by: str, weights: Mapping[str, float], *, has_model: bool) -> Container[str]:
@@ -489,11 +470,3 @@ def apply_weights(parts: Mapping[str, Scores], weights: Mapping[str, float]) -> 
     own = {part: weights.get(part, 1.0) for part in parts}
     total = sum(own.values())
     return {part: np.float32(own[part] / total) * scores for part, scores in parts.items()}
-
-
-def _year(name: str) -> int:
-    """Return the year of an arXiv id; 0 for other names."""
-    number = arxiv_id(name)[0].rpartition("/")[2]
-    if not number:
-        return 0
-    return (1900 if number[:2] > "90" else 2000) + int(number[:2])

@@ -10,8 +10,6 @@ from dataclasses import dataclass, field, replace
 from html import escape
 from typing import NamedTuple, TypeVar
 
-import numpy as np
-
 from eqemb.article import Equation
 from eqemb.errors import UsageError
 from eqemb.formula import Layout
@@ -146,7 +144,7 @@ def explain(search: Search, query: str, other: str) -> Why:
     topic = search.topic(parsed)
     if answer.equation is not None:
         row = search.row(answer.equation)
-        every = np.ones(len(search.types), bool)
+        every = search.segments.live
         scores = search.parts_for_equation(parsed, every, EQUATION_PARTS)
         weighted = apply_weights(scores, EQUATION_PARTS)
         parts = {part: float(values[row]) for part, values in weighted.items()}
@@ -156,7 +154,9 @@ def explain(search: Search, query: str, other: str) -> Why:
         worth = {stem: min(weight, others.get(stem, 0.0)) for stem, weight in topic.items()}
     usual = _usual_forms(search, answer)
     scaled = _scaled(worth, parts.get("words"))
-    words = {usual.get(stem, search.text.stem_word(stem)): score for stem, score in scaled.items()}
+    words = {
+        usual.get(stem, search.text.shortest_word(stem)): score for stem, score in scaled.items()
+    }
     side = ComparedSide(query, parsed.layout, parsed.equation, [])
     return _compare(side, other, answer, words, parts)
 
@@ -168,14 +168,14 @@ def _explain_words(search: Search, query: str, other: str, answer: EquationQuery
     parts: dict[str, float] = {}
     if answer.equation is not None:
         row = search.row(answer.equation)
-        every = np.ones(len(search.types), bool)
+        every = search.segments.live
         scores = search.parts_for_words(question, every, WORD_PARTS, terms=terms)
         weighted = apply_weights(scores, WORD_PARTS)
         parts = {part: float(values[row]) for part, values in weighted.items()}
         worth = {term.word: term.weight * term.score(row) for term in terms}
     else:
         topic = search.topic(answer)
-        stems = {term.word: search.text.stem_id(term.word) for term in terms}
+        stems = {term.word: search.text.find_stem(term.word) for term in terms}
         worth = {
             term.word: min(term.weight, topic.get(stem, 0.0))
             for term in terms
@@ -194,13 +194,13 @@ def _scaled(worth: dict[_StemOrWord, float], total: float | None) -> dict[_StemO
     return {row: scale * worth[row] for row in ranked}
 
 
-def _usual_forms(search: Search, answer: EquationQuery) -> dict[int, str]:
+def _usual_forms(search: Search, answer: EquationQuery) -> dict[str, str]:
     """Return for each stem near an equation its most common form there."""
     if answer.equation is None:
         return {}
-    near = search.text.words_around(search.row(answer.equation), CONTEXT_REACH)[0].tolist()
-    often = Counter(near).most_common()[::-1]  # the most common last, so that it wins
-    return {int(search.text.stem_of[word]): search.text.words[word] for word, _ in often}
+    near = search.text.words_around(search.row(answer.equation), CONTEXT_REACH)
+    often = Counter((stem, word) for word, stem, _ in near).most_common()[::-1]
+    return dict(pair for pair, _ in often)  # the most common last, so that it wins
 
 
 def _compare(

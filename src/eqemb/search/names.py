@@ -6,7 +6,8 @@ from pathlib import Path
 from eqemb.article import Equation
 from eqemb.checks import did_you_mean
 from eqemb.errors import UsageError
-from eqemb.library.database import Records
+from eqemb.library.article_names import resolve_article
+from eqemb.library.database import LibraryRecords
 from eqemb.search.query import has_math_sign
 
 #: An article's name has none of the marks #, (, ) and :. Answers print ARTICLE (2.3) and
@@ -37,12 +38,20 @@ def looks_like_name(query: str) -> str:
     return article
 
 
-def find_equation(records: Records, name: str) -> Equation | None:
-    """Return the equation of a name; None if the text is LaTeX and no name."""
+def find_equation(records: LibraryRecords, name: str) -> Equation | None:
+    """Return the equation of a name; None if the text is LaTeX and no name.
+
+    The last parts of an article's name are enough where they are unique.
+    """
     name = name.strip()
     match = _EQUATION_NAME.fullmatch(name)
-    article = records.key(match["article"]) if match else None
-    if match is None or article is None:
+    if match is None:
+        return None
+    article = records.key(match["article"])
+    if article is None and looks_like_name(name):
+        whole = resolve_article(records, match["article"])
+        article = None if whole is None else records.key(whole)
+    if article is None:
         return None
     number = match["number"] or match["beside"]
     for ordinal, printed, labels in records.equation_labels(article):
@@ -56,7 +65,7 @@ def find_equation(records: Records, name: str) -> Equation | None:
     raise UsageError(f"{match['article']} has no equation {rest}: `eqemb show` lists its equations")
 
 
-def check_not_article(records: Records, text: str) -> None:
+def check_not_article(records: LibraryRecords, text: str) -> None:
     """Refuse text that names an article but no equation: it is not meant as LaTeX."""
     head = re.match(r"[^#():,]*[^#():,\s]", text.strip())
     if head is None or len(head[0]) < 3 or records.key(head[0]) is None:
@@ -69,7 +78,7 @@ def check_not_article(records: Records, text: str) -> None:
         )
 
 
-def check_collection(records: Records, folder: Path, name: str) -> None:
+def check_collection(records: LibraryRecords, folder: Path, name: str) -> None:
     """Refuse a collection that the library does not have; suggest similar names."""
     known = records.collection_names()
     if name not in known:

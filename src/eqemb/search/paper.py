@@ -10,14 +10,12 @@ Equations that were added after training have no vector of their own. NumPy only
 
 from collections.abc import Iterable, Sequence
 from functools import cached_property
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from eqemb.errors import UsageError
-from eqemb.index.postings import load_array
 from eqemb.index.vector_index import VectorIndex, normalise
 from eqemb.index.vectors import VectorSpace
 from eqemb.models.embeddings import Embeddings
@@ -35,9 +33,9 @@ Scores = NDArray[np.float32]
 class PaperRanking:
     """A model, and the row that each type of the library has in it."""
 
-    def __init__(self, folder: Path, model: Embeddings) -> None:
-        """`folder` is the index that was built with the model."""
-        self.model, self._folder = model, folder
+    def __init__(self, space: VectorSpace, model: Embeddings) -> None:
+        """`space` holds the vectors of the library by this model."""
+        self.model, self._space = model, space
         if "alpha_equations" not in model.arrays:
             kind = model.config["model"]
             raise UsageError(
@@ -50,7 +48,7 @@ class PaperRanking:
     @cached_property
     def rows(self) -> NDArray[np.int64]:
         """For each type its row, -1 where the model has none."""
-        return load_array(self._folder, "vectors.equations")
+        return self._space.equation_rows
 
     def notes(self, types: NDArray[Any], words: Iterable[str] = ()) -> list[str]:
         """Return notes on words and equations that the model has no vector for."""
@@ -69,7 +67,7 @@ class PaperRanking:
         for word in words:
             if word in view.key_to_index:
                 mean += view.vectors[view.key_to_index[word]]
-        equations = VectorIndex(normalise(self._array(self._equation, "equations")))
+        equations = VectorIndex([normalise(self._array(self._equation, "equations"))])
         return self._by_type(equations.scores(normalise(mean)))
 
     def equations_like(self, vector: NDArray[Any]) -> Scores:
@@ -83,21 +81,22 @@ class PaperRanking:
         cosines: Scores = normalise(self._array(self._word, "words")) @ normalise(vector)
         return cosines
 
-    def alpha(self, kind: int | None, units: Sequence[str], space: VectorSpace | None) -> Scores:
+    def alpha(self, kind: int | None, units: Sequence[str]) -> Scores:
         """Return the vector of a type; one without a vector is folded in by its units."""
         if kind is not None and self.rows[kind] >= 0:
             found: Scores = self._array("alpha", "equations")[self.rows[kind]]
             return found
-        if space is None or not space.has_units:
+        if not self._space.has_units:
             raise UsageError("the model has no vector for this equation, nor unit vectors to sum")
-        total, count = space.sum_units(units)
+        total, count = self._space.sum_units(units)
         scale = pooling_scale(count, equation_pooling(self.model.config))
         return total / np.float32(1 / scale)
 
     def _by_type(self, scores: NDArray[Any]) -> Scores:
         """Convert scores of the model's rows to scores of types."""
-        made: Scores = np.where(self.rows < 0, 0, np.maximum(scores, 0)[self.rows])
-        return made.astype(np.float32)
+        made, known = np.zeros(len(self.rows), np.float32), self.rows >= 0
+        made[known] = np.maximum(scores, 0)[self.rows[known]]
+        return made
 
     def _array(self, side: str, kind: str) -> NDArray[Any]:
         return np.asarray(self.model.arrays[f"{side}_{kind}"])

@@ -5,6 +5,7 @@ from functools import cached_property
 from typing import NamedTuple
 
 from eqemb.article import EQUATION_MARK, Equation, equation_positions, read_tokens
+from eqemb.index.stemming import stem
 from eqemb.search.engine import Search
 
 #: Sentences on each side of an equation in which words are searched, and letters they are in.
@@ -27,7 +28,7 @@ class _Line(NamedTuple):
 
     sentence: str
     article: str
-    stems: dict[int, set[str]]
+    stems: dict[str, set[str]]
     is_sentence: bool
     """Whether it is a sentence rather than a heading."""
 
@@ -44,18 +45,20 @@ class SentenceFinder:
         self._search, self._rows, self._own = search, rows, own
         self._texts: dict[str, tuple[str, list[int]]] = {}
 
-    def find(self, row: int, form: str | None, *, exact: bool = False) -> SupportingSentence | None:
+    def find(
+        self, root: str, form: str | None, *, exact: bool = False
+    ) -> SupportingSentence | None:
         """Return the first sentence with a stem, in this form of it if there is one."""
         fallback: SupportingSentence | None = None
         for lines in self._groups:
-            holding = [line for line in lines if row in line.stems]
+            holding = [line for line in lines if root in line.stems]
             holding.sort(key=lambda line: not line.is_sentence)  # stable: keeps the order of trust
             for line in holding:
-                if form in line.stems[row]:
+                if form in line.stems[root]:
                     return SupportingSentence(form or "", line.sentence, line.article)
             if holding and fallback is None:
                 line = holding[0]
-                word = min(line.stems[row])
+                word = min(line.stems[root])
                 fallback = SupportingSentence(word, line.sentence, line.article)
         return None if exact else fallback
 
@@ -93,14 +96,12 @@ class SentenceFinder:
             self._texts[article] = text, equation_positions(text)
         return self._texts[article]
 
-    def _line(self, sentence: str, article: str) -> _Line:
-        index = self._search.text
-        stems: dict[int, set[str]] = {}
+    @staticmethod
+    def _line(sentence: str, article: str) -> _Line:
+        stems: dict[str, set[str]] = {}
         words = read_tokens(sentence.replace("[equation]", " "))[0]
         for word in map(str.lower, words):
-            row = index.word_id(word)
-            if row is not None:
-                stems.setdefault(int(index.stem_of[row]), set()).add(word)
+            stems.setdefault(stem(word), set()).add(word)
         return _Line(sentence, article, stems, len(words) >= _MIN_SENTENCE)
 
 

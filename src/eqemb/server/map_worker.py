@@ -1,7 +1,7 @@
 """Create the map of a library that has none, in a separate process while the server answers.
 
-The layout takes a minute and needs packages that the server does not use otherwise. If the library
-changes while it is served, its new map is created, too.
+The layout takes a minute and needs packages that the server does not use otherwise. An outdated
+layout is computed again; meanwhile the old one is served.
 """
 
 import contextlib
@@ -12,7 +12,7 @@ import threading
 from pathlib import Path
 
 from eqemb.errors import EqembError
-from eqemb.facade.equation_map import has_map
+from eqemb.facade.equation_map import map_summary
 from eqemb.library.generations import read_state
 from eqemb.storage.process import python_command, python_environment
 
@@ -22,7 +22,7 @@ CHECK_INTERVAL = 5.0
 
 
 class MapWorker:
-    """Watches a library in a thread and creates its map if it is missing."""
+    """Watches a library in a thread and computes its map if it is missing or outdated."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -35,27 +35,29 @@ class MapWorker:
     @property
     def is_pending(self) -> bool:
         """Whether the map is missing and will be created."""
-        return self._generation_without_map() is not None
+        generation = self._generation_to_map()
+        return generation is not None and map_summary(generation) is None
 
-    def _generation_without_map(self) -> Path | None:
-        """The generation whose map has to be created."""
+    def _generation_to_map(self) -> Path | None:
+        """The generation whose map has to be computed."""
         try:
             state = read_state(self._folder)
             generation = self._folder / "generations" / str(state and state["generation"])
-            is_done = state is None or generation == self._failed or has_map(generation)
         except (EqembError, OSError):
             return None  # the library may become readable again
-        return None if is_done else generation
+        found = map_summary(generation)
+        is_done = found is not None and not found.outdated
+        return None if state is None or is_done or generation == self._failed else generation
 
     def _watch(self) -> None:
         while not self._closed.is_set():
-            generation = self._generation_without_map()
+            generation = self._generation_to_map()
             if generation is not None:
                 try:
                     self._create_map()
                 except OSError as error:  # no process, memory or file handle: keep watching
                     _log.warning("cannot create the map: %s", error)
-                if self._generation_without_map() == generation:
+                if self._generation_to_map() == generation:
                     self._failed = generation
             self._closed.wait(CHECK_INTERVAL)
 

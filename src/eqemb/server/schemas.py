@@ -252,12 +252,21 @@ class MapLabelSchema(Schema):
     points: int
 
 
+class MapLayoutSchema(Schema):
+    """When the layout of the map was computed."""
+
+    generation: int = Field(description="The generation of the library then.")
+    points: int
+
+
 class MapSchema(Schema):
     """All distinct equations in two dimensions."""
 
     format: int
     method: str
+    layout: MapLayoutSchema
     points: int
+    placed: int = Field(description="Points placed near similar ones since the layout.")
     side: int
     x: str
     y: str

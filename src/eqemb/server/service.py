@@ -12,12 +12,13 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from eqemb import __version__
 from eqemb.article import Article, Equation, read_tokens
 from eqemb.corpus.vocabulary import STOP_WORDS
 from eqemb.errors import UnknownKeyError, UsageError
-from eqemb.facade.equation_map import has_map, map_place
+from eqemb.facade.equation_map import MapSummary, map_place, map_summary, points
 from eqemb.facade.library import Library
 from eqemb.formula import layout
 from eqemb.search.names import check_collection
@@ -147,8 +148,7 @@ class Service:
             raise MissingError(f"{name!r} is not the name of an equation: write ARTICLE#4")
         article = self.library.article(found.article)
         questions = self.library.engine
-        kind = int(questions.types[questions.row(found)])
-        family = questions.family(int(questions.structure.families[kind]), excluded=found.id)
+        family = questions.family(questions.row(found))
         window = self._windows(article).words.get(found.ordinal, [])
         references = found.references[:_MAX_REFERENCES] if self._is_full else []
         return self._equation(found, article.title) | {
@@ -195,7 +195,7 @@ class Service:
 
     def suggest(self, start: str, count: int = 8) -> Json:
         """Words of the library with a prefix, those near most equations first."""
-        words = word_list(self.library.generation / "index")
+        words = word_list(self.library)
         return {"words": words.complete(start.lower(), count)}
 
     def why(self, query: str, equation: str) -> Json:
@@ -312,7 +312,7 @@ class Service:
     @property
     def stats(self) -> Json:
         """Counts, collections, the model, and whether the map exists by now."""
-        return self._stats | {"map": has_map(self.library.generation)}
+        return self._stats | {"map": map_summary(self.library.generation) is not None}
 
     @cached_property
     def _stats(self) -> Json:
@@ -341,41 +341,56 @@ class Service:
 
     def map(self) -> bytes:
         """The map of the equations: JSON that is served as stored."""
-        if not has_map(self.library.generation):
-            raise MissingError("this library has no map: create one with `eqemb map`")
+        self.map_summary()
         return map_place(self.library.generation).read_bytes()
+
+    def map_summary(self) -> MapSummary:
+        """The map without its points."""
+        found = map_summary(self.library.generation)
+        if found is None:
+            raise MissingError("this library has no map: create one with `eqemb map`")
+        return found
 
     def map_hits(self, query: str, count: int = 200) -> Json:
         """The points of the map that match a query, best first; scores relative to the best."""
         check_query(query)
         formula = single_formula(query)
-        library, questions = self.library, self.library.engine
+        library = self.library
         found = library.search(query, count) if formula is None else library.similar(formula, count)
         best: dict[int, float] = {}
         for hit in found.hits:
-            best.setdefault(int(questions.types[questions.row(hit.equation)]), hit.score)
+            best.setdefault(int(self._point_of[library.engine.row(hit.equation)]), hit.score)
         highest = max([*best.values(), 1e-9])
         scores = [round(score / highest, 3) for score in best.values()]
         return {"query": query, "points": list(best), "scores": scores}
+
+    @cached_property
+    def _point_of(self) -> NDArray[np.int64]:
+        """The point of each equation; it depends on the library alone, not on the layout."""
+        return points(self.library.engine)[1]
 
     def examples(self) -> Json:
         """For the home page: words to start from, and an equation that several papers have."""
         titles = self.library.records.titles()
         words = (word.lower() for title in titles for word in set(read_tokens(title)[0]))
-        index = self.library.generation / "index"
         return {
-            "words": word_list(index).examples(Counter(words), 12),
+            "words": word_list(self.library).examples(Counter(words), 12),
             "equation": self._common_equation(),
         }
 
     def _common_equation(self) -> Json | None:
         """A readable equation of the largest family."""
         questions = self.library.engine
-        families = questions.structure.families[questions.types]
-        counts = np.bincount(families) if len(families) else np.zeros(0, np.int64)
-        for family in np.argsort(-counts, kind="stable")[:200].tolist():
-            number = int(np.flatnonzero(families == family)[0])
-            equation, title = questions.equation(number)
+        segments, found = questions.segments, list[tuple[int, int]]()
+        keys, counts = np.unique(
+            segments.type_keys[questions.types[segments.live]], return_counts=True
+        )
+        for at in np.lexsort((keys, -counts))[:200].tolist():
+            rows = segments.equations_of_key(int(keys[at]))
+            members = questions.structure.families.members(int(questions.types[rows[0]]))
+            found.append((len(segments.equations_of(members)), int(rows[0])))
+        for _, row in sorted(found, key=lambda item: (-item[0], item[1])):
+            equation, title = questions.equation(row)
             if 10 <= len(layout(equation.expanded).nodes()) <= 30:
                 return self._equation(equation, title)
         return None

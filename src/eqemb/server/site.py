@@ -1,6 +1,5 @@
 """The URLs of the web pages and of the files they load."""
 
-import json
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Query, Request, Response
@@ -130,15 +129,15 @@ async def map_(request: Request, q: Text = "") -> Response:
         return Response(page, 202, {"Refresh": "5", "Cache-Control": "no-store"}, HTML)
 
     def render(service: Service) -> bytes:
-        regions = json.loads(service.map())["labels"]
+        about = service.map_summary()
         if not q.strip():
-            return map_page.page(service.stats, regions)
+            return map_page.page(service.stats, about)
         try:
             hits = service.search(q, Page(), for_page=True)["hits"]
-            return map_page.page(service.stats, regions, q, hits)
+            return map_page.page(service.stats, about, q, hits)
         except UsageError as error:
             message = message_of(error, pool_of(request))
-            page = map_page.page(service.stats, regions, q, message=message)
+            page = map_page.page(service.stats, about, q, message=message)
             raise PageError(message, page) from None
 
     return await reply(request, render, HTML)

@@ -3,14 +3,15 @@
 import re
 from bisect import bisect_left
 from collections.abc import Mapping
-from functools import lru_cache
 from pathlib import Path
+from threading import Lock
 
 import numpy as np
 from numpy.typing import NDArray
 
 from eqemb.corpus.vocabulary import STOP_WORDS
-from eqemb.index.postings import load_array
+from eqemb.facade.library import Library
+from eqemb.index.text_index import TextIndex
 
 _EXAMPLE_WORD = re.compile("[a-z]{6,}")
 
@@ -18,13 +19,10 @@ _EXAMPLE_WORD = re.compile("[a-z]{6,}")
 class WordList:
     """The words of an index in alphabetical order, with the number of equations near each."""
 
-    def __init__(self, index: Path) -> None:
-        words = (index / "words.txt").read_text("utf-8").split("\n")
-        stems, pointers = load_array(index, "stems"), load_array(index, "terms.pointers")
-        counts = np.diff(pointers)[stems] if len(stems) else np.zeros(0, np.int64)
+    def __init__(self, text: TextIndex) -> None:
         rows = sorted(
-            (word, int(count), int(stem))
-            for word, count, stem in zip(words, counts.tolist(), stems.tolist(), strict=False)
+            (word, count, stem)
+            for word, stem, count in text.vocabulary()
             if count and len(word) > 2 and word[0].isalpha() and word not in STOP_WORDS
         )
         self._words = [word for word, _, _ in rows]
@@ -47,7 +45,7 @@ class WordList:
         return self._one_per_stem([row for row in order.tolist() if scores[row]], count)
 
     def _one_per_stem(self, order: list[int], count: int) -> list[str]:
-        chosen: dict[int, str] = {}
+        chosen: dict[str, str] = {}
         for row in order:
             chosen.setdefault(self._stems[row], self._words[row])
             if len(chosen) == count:
@@ -55,11 +53,17 @@ class WordList:
         return list(chosen.values())
 
 
-def word_list(index: Path) -> WordList:
-    """The words of an index, read once for all threads."""
-    return _word_list(index, (index / "words.txt").stat().st_mtime_ns)
+def word_list(library: Library) -> WordList:
+    """The words of a library, read once for all threads, which open the library themselves."""
+    found = (library.generation / "manifest.json").stat()
+    key = library.generation, found.st_ino, found.st_mtime_ns
+    with _reading:
+        if key not in _lists:
+            while len(_lists) > 1:
+                del _lists[next(iter(_lists))]
+            _lists[key] = WordList(library.engine.text)
+        return _lists[key]
 
 
-@lru_cache(maxsize=2)
-def _word_list(index: Path, _mtime: int) -> WordList:
-    return WordList(index)
+_lists: dict[tuple[Path, int, int], WordList] = {}
+_reading = Lock()

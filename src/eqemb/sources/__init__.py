@@ -3,6 +3,7 @@
     found      the data types: papers found and opened, limits, causes of failure
     formats    suffixes of formats other than LaTeX, registered by their readers
     names      what file names indicate, and the names of articles
+    roots      the folder below which articles are named
     streams    byte streams, decompressed within limits
     archives   the members of a tar or zip archive
     content    recognise a file by its first bytes
@@ -20,5 +21,16 @@ Choosing the main file, decoding text and joining files is up to `eqemb.readers.
 from eqemb.sources.discovery import discover
 from eqemb.sources.found import CAUSES, PROBLEMS, Found, Limits, Source
 from eqemb.sources.loading import load
+from eqemb.sources.roots import common_root, resolve_root
 
-__all__ = ["CAUSES", "PROBLEMS", "Found", "Limits", "Source", "discover", "load"]
+__all__ = [
+    "CAUSES",
+    "PROBLEMS",
+    "Found",
+    "Limits",
+    "Source",
+    "common_root",
+    "discover",
+    "load",
+    "resolve_root",
+]

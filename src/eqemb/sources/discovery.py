@@ -8,6 +8,7 @@ import json
 import os
 import posixpath
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -28,94 +29,142 @@ from eqemb.sources.found import (
     Found,
     Limits,
 )
+from eqemb.sources.roots import common_root, path_below, resolve_root
 from eqemb.sources.streams import CHUNK_BYTES, ENGINES, ByteStream, Meter
 
 _NEARBY = 5_000  # files examined around a TeX file that is given by itself
 _CARRIERS = frozenset((*ENGINES, "tar", "zip", *OTHER_FORMS))
 _NOTE = re.compile(r"(?i)readme|licen[cs]e|copying|.*\.(?:md|rst|txt|html|json|csv|tsv|xml)$")
+_NO_ARTICLES = names.NoArticles()
 _PAPER_ID = re.compile(rb'\s*\{\s*"paper_id"\s*:\s*"([0-9A-Za-z./-]+)"\s*,')
 
 
-def discover(paths: Iterable[str | Path], limits: Limits = DEFAULTS) -> Iterator[Found]:
-    """List the papers under `paths`: in the order given, sorted by path within each.
+def discover(
+    paths: Iterable[str | Path],
+    limits: Limits = DEFAULTS,
+    *,
+    root: str | Path | None = None,
+    known: names.KnownArticles = _NO_ARTICLES,
+) -> Iterator[Found]:
+    """List the papers under `paths`, sorted by path below the root.
 
-    The first folder below a path names the collection. If several folders are given, papers
-    directly in one of them get its name as their collection.
-    A path that does not exist raises a `UsageError` at once, before anything is listed.
+    Args:
+        paths: Files and folders. What is given twice is listed once.
+        limits: Size limits of a paper.
+        root: The folder below which articles are named; by default `common_root(paths)`.
+        known: The articles that the library has. A paper of the same origin keeps its name, and no
+            other paper takes it.
+
+    Returns:
+        The papers, and the sources that are skipped. A path that does not exist or is outside the
+        root raises a `UsageError` at once, before anything is listed.
     """
-    given: dict[str, Path] = {}
-    for path in map(Path, paths):
+    given = [Path(path) for path in paths]
+    for path in given:
         try:
             is_there = path.is_dir() or path.is_file()
         except OSError:  # in a folder without permission
             is_there = False
         if not is_there:
             raise UsageError(f"nothing to read at {path}: there is no such file or folder")
-        given.setdefault(os.path.realpath(path), path)
-    finder, folders = _Finder(limits), [path for path in given.values() if path.is_dir()]
-    return (
-        # with several folders, each is a collection, beside the collections inside it
-        replace(found, collection=path.resolve().name)
-        if len(folders) > 1 and path in folders and not found.collection
-        else found
-        for path in given.values()
-        for found in finder.given(path)
-    )
+    if not given:
+        return iter(())
+    base = common_root(given) if root is None else resolve_root(root)
+    places: dict[str, Path] = {}
+    for path in given:
+        places.setdefault(path_below(path, base), path)
+    finder = _Finder(limits, names.Names(base.name, known))
+    return finder.find(dict(sorted(places.items(), key=lambda item: item[0].split("/"))))
 
 
 class _Finder:
-    """One run of `discover`; until `_named`, a paper's name is the path it is made from."""
+    """One run of `discover`; until `_named`, a paper's name is its path below the root."""
 
-    def __init__(self, limits: Limits) -> None:
+    def __init__(self, limits: Limits, taken: names.Names) -> None:
         self._limits = limits
-        self._names = names.Names()
-        self._folders: dict[str, Folder] = {}
+        self._names = taken
+        self._claimed: dict[str, str] = {}
+        self._nearby: dict[str, Folder] = {}
+        self._listed: set[str] = set()
 
-    def given(self, path: Path) -> Iterator[Found]:
-        """The papers under one given path."""
-        found = Found(path.name, names.encodable(path.as_posix()), "", "file", str(path))
-        if path.is_dir():
-            yield from self._in_folder(Folder(str(path), self._limits), path.resolve().name)
-        elif names.is_paper(path.name) and (text := read_text(str(path), self._limits)):
-            yield _skipped(found, text.cause) if text.cause else self._given_text(path, text, found)
-        else:
+    def find(self, given: dict[str, Path]) -> Iterator[Found]:
+        """The papers under the given paths; the keys are their paths below the root, sorted."""
+        folders, files = _split(given)
+        walked = {place: self._walk(place, path) for place, path in folders.items()}
+        texts = {
+            place: text
+            for place, path in files.items()
+            if (text := read_text(str(path), self._limits))
+            and (text.has_head or names.is_paper(place))
+        }
+        self._claim_loose(walked.values(), texts)
+        for place in given:
+            if place in walked:
+                yield from self._in_folder(walked[place])
+            elif place in files and place not in self._listed:
+                yield from self._in_given(place, files[place], texts.get(place))
+
+    def _walk(self, place: str, path: Path) -> Folder:
+        return Folder(str(path), self._limits, below=f"{place}/" if place else "")
+
+    def _claim_loose(self, folders: Iterable[Folder], texts: dict[str, LooseText]) -> None:
+        """Name loose TeX before packed papers: the shortest paths first, then generic names."""
+        loose = {folder.below + path for folder in folders for path in folder.roots}
+        loose |= {place for place, text in texts.items() if not text.cause}
+        for path in sorted(loose, key=_rank):
+            self._claimed[path] = self._names.claim(path, names.encodable(path))
+
+    def _named(self, found: Found) -> Found:
+        name = self._claimed.get(found.name) or self._names.claim(found.name, found.origin)
+        return replace(found, name=name)
+
+    def _in_given(self, place: str, path: Path, text: LooseText | None) -> Iterator[Found]:
+        """The papers in a file that is given by itself."""
+        origin, collection = names.encodable(place), names.collection_of(place)
+        found = Found(place, origin, collection, "file", str(path))
+        if text is None:
             yield from self._in_file(found)
+        elif text.cause:
+            yield _skipped(found, text.cause)
+        else:
+            yield self._named(self._with_parts(found, path, text))
 
-    def _given_text(self, path: Path, text: LooseText, found: Found) -> Found:
+    def _with_parts(self, found: Found, path: Path, text: LooseText) -> Found:
         """A TeX file given by itself is a paper, together with the files it includes."""
         top, root = str(path.parent), path.name
         if any(use.startswith("../") for use in text.uses):
             top, root = f"{top}/..", f"{path.parent.resolve().name}/{root}"
-        if top not in self._folders:
-            self._folders[top] = Folder(top, self._limits, most=_NEARBY)
-        folder = self._folders[top]
+        if top not in self._nearby:
+            self._nearby[top] = Folder(top, self._limits, most=_NEARBY)
+        folder = self._nearby[top]
         folder.add_root(root)
-        whole = replace(folder.find(root), name=found.name, origin=found.origin, collection="")
-        return self._named(whole)
+        files = folder.files_of(root)
+        return replace(found, kind="folder", path=top, root=root, files=files)
 
-    def _named(self, found: Found) -> Found:
-        return replace(found, name=self._names.claim(found.name))
-
-    def _in_folder(self, folder: Folder, name: str) -> Iterator[Found]:
+    def _in_folder(self, folder: Folder) -> Iterator[Found]:
         """The papers of a folder, sorted by path."""
-        is_one = len(folder.roots) == 1 and not any(map(names.is_archive, folder.files))
         for path in folder.files:
-            if path in folder.roots:
-                found = folder.find(path)
-                yield self._named(replace(found, name=name, collection="") if is_one else found)
-            elif path in folder.bad:
-                yield _skipped(folder.find(path), folder.bad[path])
-            elif path not in folder.texts and not names.is_never_paper(path):
-                is_beside = folder.has_text_above(path)
-                for found in self._in_file(folder.find(path)):
-                    if _is_worth(found, path, is_beside=is_beside):
-                        yield found
+            for found in self._at(folder, path):
+                self._listed.add(folder.below + path)
+                yield found
         for path, reason in folder.failed:
             yield _skipped(folder.find(path), "unreadable", reason)
         for path in folder.outside:
             if not names.is_never_paper(path):
                 target = names.encodable(os.path.realpath(f"{folder.top}/{path}"))
                 yield _skipped(folder.find(path), OUTSIDE, f"it leads to {target}")
+
+    def _at(self, folder: Folder, path: str) -> Iterator[Found]:
+        """The papers in a file of a folder."""
+        if path in folder.roots:
+            yield self._named(folder.find(path))
+        elif path in folder.bad:
+            yield _skipped(folder.find(path), folder.bad[path])
+        elif path not in folder.texts and not names.is_never_paper(path):
+            is_beside = folder.has_text_above(path)
+            for found in self._in_file(folder.find(path)):
+                if _is_worth(found, path, is_beside=is_beside):
+                    yield found
 
     def _in_file(self, found: Found, depth: int = 0) -> Iterator[Found]:
         """The papers in one file: one, several in a container, or a skipped source."""
@@ -159,18 +208,11 @@ class _Finder:
         return _holds_papers(content.members(), self._limits)
 
     def _in_container(self, content: Content, found: Found, depth: int) -> Iterator[Found]:
-        """The papers of a container; if it holds a single file, that file gets the outer name."""
+        """The papers of a container."""
         if depth >= self._limits.depth:
             raise SourceError("archive bomb", f"archives nested over {self._limits.depth} deep")
-        held, is_one = None, True
         for child in self._children(content, found):
-            if held:
-                yield from self._in_file(held, depth + 1)
-                is_one = False
-            held = child
-        if held:
-            held = replace(held, name=found.name) if is_one else held
-            yield from self._in_file(held, depth + 1)
+            yield from self._in_file(child, depth + 1)
 
     def _children(self, content: Content, found: Found) -> Iterator[Found]:
         """The files of a container that may be papers, with their bytes; damage comes last."""
@@ -195,13 +237,19 @@ class _Finder:
     def _records(self, stream: ByteStream, found: Found) -> Iterator[Found]:
         """The papers of unarXive's format, one per line."""
         number, most = 0, self._limits.file_bytes
+        often: Counter[str] = Counter()
         while line := stream.line(most):
             number += 1
             here = replace(found, origin=f"{found.origin}!{number}", kind="data", data=line)
             if len(line) > most:
                 yield _skipped(here, "too large", f"a line of more than {most:,} bytes")
-            elif name := _paper_id(line):
-                yield self._named(replace(here, name=name, form="unarxive"))
+            elif identifier := _paper_id(line):
+                # a paper is known by its origin, so that this must not be the number of the line
+                often[identifier] += 1
+                again = f"~{often[identifier]}" if often[identifier] > 1 else ""
+                origin = f"{found.origin}!{names.encodable(identifier)}{again}"
+                name = f"{found.name}/{identifier}"
+                yield self._named(replace(here, name=name, origin=origin, form="unarxive"))
             elif line.strip():
                 yield _skipped(here, "broken record", f"line {number} is not a paper")
         if stream.fault:
@@ -209,9 +257,30 @@ class _Finder:
 
 
 def _skipped(found: Found, cause: str, detail: str = "") -> Found:
-    """A skipped source; its name stays free for articles."""
-    name, _ = names.plain_name(found.name)
+    """A skipped source; its name is never that of an article."""
+    name = names.skipped_name(found.origin)
     return replace(found, name=name, data=None, cause=cause, detail=detail)
+
+
+def _split(given: dict[str, Path]) -> tuple[dict[str, Path], dict[str, Path]]:
+    """The given folders that no other of them contains, and the given files."""
+    folders = {place: path for place, path in given.items() if path.is_dir()}
+    stored = {os.path.realpath(path) for path in folders.values()}
+
+    def is_listed(path: Path) -> bool:
+        parts = Path(os.path.realpath(path)).parts
+        return any(
+            str(Path(*parts[:end])) in stored and not names.is_hidden("/".join(parts[end:]))
+            for end in range(1, len(parts))
+        )
+
+    tops = {place: path for place, path in folders.items() if not is_listed(path)}
+    return tops, {place: path for place, path in given.items() if place not in folders}
+
+
+def _rank(path: str) -> tuple[int, bool, list[str]]:
+    """The order in which loose papers are named."""
+    return path.count("/"), not names.is_generic_name(path), path.split("/")
 
 
 def _files(members: Iterable[Member]) -> Iterator[tuple[str, Member]]:

@@ -17,9 +17,9 @@ from eqemb.sources.content import has_document_head, identify, is_text, uncommen
 from eqemb.sources.found import Found, Limits
 from eqemb.sources.names import (
     arxiv_id,
+    collection_of,
     decode_name,
     encodable,
-    is_generic_name,
     is_hidden,
     is_paper,
     is_text_name,
@@ -148,8 +148,12 @@ def _upward(path: str) -> list[str]:
 class Folder:
     """The loose TeX of a folder: which file includes which, and so which files are papers."""
 
-    def __init__(self, top: str, limits: Limits, most: int = sys.maxsize) -> None:
+    def __init__(
+        self, top: str, limits: Limits, *, below: str = "", most: int = sys.maxsize
+    ) -> None:
+        """`below` is the path of the folder below the root, '' or with a slash at its end."""
         self.top = top
+        self.below = below
         self._limits = limits
         self.files, self.failed, self.outside = _walk(top, most)
         self.texts: dict[str, LooseText] = {}
@@ -185,13 +189,12 @@ class Folder:
     def _find_more_roots(self) -> None:
         """Find papers among texts that belong to no paper yet, and texts that cannot be read.
 
-        If no document begins in a top-level folder or at the top, every file there that no other
-        file includes is a paper.
+        If no document begins in a folder or above it, every file there that no other file includes
+        is a paper.
         """
         asked_for = set().union(*(self._reach([root]) for root in self.roots))
         parts = set().union(*map(self.files_of, self.roots))
-        homes = {_group(posixpath.dirname(root)) for root in self.roots}
-        groups: dict[str, list[str]] = {}
+        others = []
         for path, text in self.texts.items():
             folder = posixpath.dirname(path)
             if not is_paper(path) or path in asked_for:
@@ -200,9 +203,9 @@ class Folder:
                 is_unused_part = path in parts and self._here[folder] <= 1
                 if text.cause != "empty" or not is_unused_part:
                     self.bad[path] = text.cause
-            elif path not in parts and not homes & {"", _group(folder)}:
-                groups.setdefault(_group(folder), []).append(path)
-        self.roots = self.roots.union(*map(self._tops, groups.values()))
+            elif path not in parts:
+                others.append(path)
+        self.roots |= self._tops(others)
 
     def _tops(self, paths: list[str]) -> set[str]:
         """The paths that no other path includes; of a cycle, the first."""
@@ -253,7 +256,6 @@ class Folder:
     def _settle(self) -> None:
         """Count the main files of each folder, and assign every part to the nearest above it."""
         self._here = Counter(map(posixpath.dirname, self.roots))
-        self._beneath = Counter(folder for root in self.roots for folder in _upward(root))
         self._text_folders = {
             posixpath.dirname(path)
             for path, text in self.texts.items()
@@ -273,21 +275,11 @@ class Folder:
 
     def find(self, path: str) -> Found:
         """A file as a `Found`, a paper with all its files; its name is still a path."""
-        folder = posixpath.dirname(path)
-        if path in self.roots and self._here[folder] == 1:  # the folder is the paper's own
-            folder = posixpath.dirname(folder)
-        found = Found(
-            path, encodable(path), encodable(_group(folder)), "file", f"{self.top}/{path}"
-        )
+        place = posixpath.normpath(self.below + path)
+        found = Found(place, encodable(place), collection_of(place), "file", f"{self.top}/{path}")
         if path not in self.roots:
             return found
-        above = [folder for folder in _upward(path) if self._beneath[folder] == 1]
-        own = posixpath.dirname(path)
-        if own not in above or not own or not is_generic_name(path):
-            own = path
-        name = next((folder for folder in above if any(arxiv_id(folder))), own)
-        files = self.files_of(path)
-        return replace(found, name=name, kind="folder", path=self.top, root=path, files=files)
+        return replace(found, kind="folder", path=self.top, root=path, files=self.files_of(path))
 
     def has_text_above(self, path: str) -> bool:
         """Whether there is TeX beside a file or in a folder above it."""

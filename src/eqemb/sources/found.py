@@ -59,11 +59,11 @@ class Found:
     """One paper that was found and not opened yet; cheap to send to another process."""
 
     name: str
-    """The article's identifier, unique among the articles of a run."""
+    """The article's name, unique in its library; of a skipped source, its path after `./`."""
     origin: str
-    """For people: the path relative to the given one, and the archive member after `!`."""
+    """The path below the root, and the archive member or line after `!`."""
     collection: str
-    """The first folder below the given one, or ''."""
+    """The first folder below the root, or ''."""
     kind: str
     """'file': open `path`; 'folder': `root` and `files` below `path`; 'data': use `data`."""
     path: str

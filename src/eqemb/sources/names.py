@@ -6,6 +6,7 @@ Only names are considered here; `content` recognises files by their content.
 import posixpath
 import re
 from collections import Counter
+from typing import Protocol
 
 from eqemb.sources.formats import format_of
 
@@ -28,6 +29,7 @@ METADATA_FILE = "metadata.jsonl"
 #: Never opened as a paper or a part of one: figures, data, programs, output of TeX.
 NEVER = frozenset(_NEVER_TEXT.split())
 _NOT_TEX = NEVER.union(_OTHER_FORM, _PACKED)
+_STRIPPED = frozenset((*_PACKED, *_PAPER, *_OTHER_FORM))
 _FIGURE = NEVER.union(_OTHER_FORM, [".txt"])
 
 _ARCHIVES_TEXT = (
@@ -43,6 +45,11 @@ _OLD_NUMBER = re.compile(rf"((?:9[1-9]|0[0-7]){_MONTH}\d{{3}})(v\d+)?")
 _OLD_ID = re.compile(
     rf"{_START}({'|'.join(_ARCHIVES)})(?:\.[A-Z]{{2}})?[/_-]?{_OLD_NUMBER.pattern}(?![0-9A-Za-z])"
 )
+#: The whole name of a folder.
+_ID_FOLDER = re.compile(
+    rf"(?:ar[Xx]iv[-_]?)?(?:{_NEW_ID.pattern}|{_OLD_ID.pattern}|{_OLD_NUMBER.pattern})"
+)
+_MOST_FOLDERS = 30  # examined above a file: a hostile path may have millions
 _PDF_ID = re.compile(rf"(?:.*/)?(?:{_NEW_ID.pattern}|{_OLD_ID.pattern})\.pdf")
 #: `ARTICLE#n`, `ARTICLE(2.3)` and `ARTICLE:label` name equations, so names have none of these.
 _FORBIDDEN = re.compile(r"[#():\x00-\x1f\x7f]")
@@ -75,8 +82,10 @@ def suffix(name: str) -> str:
 def strip_suffixes(name: str) -> str:
     """A file name without known suffixes (`0704.0001` has none)."""
     for _ in range(8):  # a hostile name may have millions
-        if suffix(name) in {*_PACKED, *_PAPER, *_OTHER_FORM} or format_of(name):
-            name = posixpath.splitext(name)[0]
+        stem, end = posixpath.splitext(name)
+        if end.lower() not in _STRIPPED and not format_of(name):
+            break
+        name = stem
     return name
 
 
@@ -142,8 +151,9 @@ def encodable(path: str) -> str:
 
 
 def is_generic_name(path: str) -> bool:
-    """Whether a main file has a generic name, so that its folder names the paper."""
-    return strip_suffixes(posixpath.basename(path)).lower() in _MAIN_NAMES
+    """Whether a loose document has a generic name, so that its folder names the paper."""
+    is_document = is_paper(path) or bool(format_of(path))
+    return is_document and strip_suffixes(posixpath.basename(path)).lower() in _MAIN_NAMES
 
 
 def arxiv_id(path: str) -> tuple[str, str]:
@@ -160,27 +170,100 @@ def arxiv_id(path: str) -> tuple[str, str]:
     return "", ""
 
 
-def plain_name(path: str) -> tuple[str, str]:
-    """The name that a path suggests, and the version that may be appended to it."""
-    name, version = arxiv_id(path)
-    name = name or "/".join(map(strip_suffixes, path.split("/")))
-    return _FORBIDDEN.sub("_", encodable(name)) or "_", version
+def place_of(path: str) -> str:
+    """The part of a path that names an article; '' if that is the folder at its top.
+
+    A folder named by an arXiv identifier names the papers in it, and the folder of a file with a
+    generic name names the file.
+    """
+    if any(arxiv_id(path)):
+        return path
+    parts = path.split("/")
+    for end in range(len(parts) - 1, max(0, len(parts) - 1 - _MOST_FOLDERS), -1):
+        if _ID_FOLDER.fullmatch(strip_suffixes(parts[end - 1])):
+            folder = "/".join(parts[:end])
+            if any(arxiv_id(folder)):
+                return folder
+    return posixpath.dirname(path) if is_generic_name(path) else path
+
+
+def collection_of(path: str) -> str:
+    """The first folder of a file's path; '' for a paper directly at the top."""
+    first, *rest = place_of(path).split("/")
+    return encodable(first) if rest else ""
+
+
+def skipped_name(origin: str) -> str:
+    """The name of a source that is not an article: its path, as no article is named."""
+    return f"./{_clean(origin)}"
+
+
+def _clean(name: str) -> str:
+    return _FORBIDDEN.sub("_", encodable(name)) or "_"
+
+
+class KnownArticles(Protocol):
+    """The articles that a library has."""
+
+    def has_article(self, name: str) -> bool:
+        """Whether there is an article with this name."""
+
+    def articles_from(self, origin: str) -> list[str]:
+        """The names of the articles with an origin, in order."""
+
+
+class NoArticles:
+    """Of a library that is being built."""
+
+    def has_article(self, name: str) -> bool:
+        """No name is taken."""
+        del name
+        return False
+
+    def articles_from(self, origin: str) -> list[str]:
+        """No origin is known."""
+        del origin
+        return []
 
 
 class Names:
-    """Gives every article of a run a unique name."""
+    """Gives every article of a library a name of its own.
 
-    def __init__(self) -> None:
+    An article is named by its arXiv identifier, or else by its path below the root, without
+    suffixes. If another article has that name, the version is appended to the identifier; if that
+    is taken too, or there is none, the name is the whole path, with suffixes.
+    """
+
+    def __init__(self, root: str, known: KnownArticles) -> None:
+        """`root` is the name of the root's folder; `known` are the articles of the library."""
+        self._root, self._known = root, known
         self._count: Counter[str] = Counter()
+        self._earlier: dict[str, list[str]] = {}
 
-    def claim(self, path: str) -> str:
-        """A unique name for a path: as suggested, else with its version, else with `~2`, `~3`."""
-        name, version = plain_name(path)
-        if name in self._count:
-            name += version
+    def claim(self, path: str, origin: str) -> str:
+        """A unique name for the paper at a path; a known origin keeps its name."""
+        if origin not in self._earlier:
+            self._earlier[origin] = self._known.articles_from(origin)
+        if earlier := self._earlier[origin]:
+            return earlier.pop(0)
+        choices = self._choices(path)
+        name = next((name for name in choices if not self._is_taken(name)), choices[-1])
         unique = name
-        while unique in self._count:
+        while self._is_taken(unique):
             self._count[name] += 1
-            unique = f"{name}~{self._count[name]}"
+            unique = f"{name}~{max(self._count[name], 2)}"
         self._count[unique] = 1
         return unique
+
+    def _is_taken(self, name: str) -> bool:
+        return name in self._count or self._known.has_article(name)
+
+    def _choices(self, path: str) -> list[str]:
+        """The names that a path suggests, best first."""
+        top = f"{self._root}/" if self._root else ""
+        place = place_of(top + path)
+        name, version = arxiv_id(place)
+        below = place if place == self._root else place.removeprefix(top)
+        plain = name or "/".join(map(strip_suffixes, (below or path).split("/")))
+        choices = [plain, name + version] if version else [plain]
+        return [_clean(choice) for choice in (*choices, path)]

@@ -59,7 +59,7 @@ def new_folder(path: Path, *, replace: bool = False) -> Iterator[Path]:
     with _temporary_folder(path) as made:
         made.chmod(0o755)
         yield made
-        _sync_tree(made)
+        sync_tree(made)
         _move_into_place(made, path)
         sync_folder(path.parent)
 
@@ -133,7 +133,7 @@ def _remove_leftovers(path: Path) -> None:
             os.close(lock)
 
 
-def _sync_tree(folder: Path) -> None:
+def sync_tree(folder: Path) -> None:
     """Make everything in a folder durable, which must happen before the rename."""
     for found in folder.rglob("*"):
         if found.is_dir():

@@ -1,7 +1,8 @@
 """File locks: one writer at a time, and folders that readers keep from being removed.
 
 Locks use `flock` where the system has it (Linux, macOS) and end with the process. On Windows,
-`filelock` keeps writers apart, but readers do not hold folders.
+`filelock` keeps writers apart, and a reader holds a folder by keeping a file of it open, which
+Windows does not remove meanwhile.
 """
 
 import contextlib
@@ -16,6 +17,8 @@ try:
     import fcntl
 except ImportError:  # Windows
     fcntl = None  # type: ignore[assignment]
+
+_HELD = ".held"
 
 
 @contextlib.contextmanager
@@ -66,6 +69,10 @@ def hold(folder: Path) -> int | None:
 
     Return None where folders cannot be locked.
     """
+    if fcntl is None:
+        with contextlib.suppress(OSError):  # a folder that cannot be written is not removed either
+            return os.open(folder / _HELD, os.O_RDONLY | os.O_CREAT)
+        return None
     return lock_folder(folder, wait=False, shared=True)
 
 
@@ -77,6 +84,10 @@ def remove_unheld(folder: Path) -> None:
 
 def _is_held(folder: Path) -> bool:
     if fcntl is None:
+        try:
+            (folder / _HELD).unlink(missing_ok=True)
+        except OSError:
+            return True
         return False
     try:
         handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)

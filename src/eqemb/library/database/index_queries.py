@@ -26,10 +26,6 @@ class IndexQueries(Connection):
         query = "SELECT DISTINCT collection FROM sources WHERE status != 'skipped'"
         return sorted(str(name) for (name,) in self.rows(query))
 
-    def clusters(self) -> dict[int, int | None]:
-        """Return the near-duplicate cluster of every source by id; None for one that is unique."""
-        return dict(self.rows("SELECT id, cluster FROM sources"))
-
     def equation_index(self) -> Iterator[tuple[int, int, int, str, int | None]]:
         """Yield article, ordinal, type, section and `numbered` of every equation, in order."""
         columns = "article, ordinal, type, section, numbered"
@@ -77,11 +73,6 @@ class IndexQueries(Connection):
     def unit_count(self) -> int:
         """Return the number of units."""
         return int(next(self.rows("SELECT COUNT(*) FROM units"))[0])
-
-    def unit_id(self, unit: str) -> int | None:
-        """Return the id of a unit; None where the library does not have it."""
-        query = "SELECT id FROM units WHERE unit = ?"
-        return next((int(key) for (key,) in self.rows(query, unit)), None)
 
     def equation_latex(self) -> dict[str, str]:
         """LaTeX of every equation, macros expanded, by name (ARTICLE#4)."""
@@ -142,11 +133,3 @@ class IndexQueries(Connection):
         for ordinal, numbered, canonical, units in self.rows(query, key):
             is_numbered = None if numbered is None else bool(numbered)
             yield ordinal, is_numbered, canonical, array("i", units).tolist()
-
-    def near_duplicates(self, collection: str = ALL) -> Iterator[tuple[str, int]]:
-        """Name and cluster of sources that are near-duplicates of others, in order."""
-        query = (
-            "SELECT name, cluster FROM sources s WHERE cluster IS NOT NULL"
-            " AND (?1 = 'all' OR s.collection = ?1) ORDER BY id"
-        )
-        return ((name, int(cluster)) for name, cluster in self.rows(query, collection))

@@ -5,7 +5,7 @@ import json
 import os
 import sqlite3
 from array import array
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from urllib.parse import quote
 
@@ -16,16 +16,36 @@ from eqemb.library.database.report_queries import ReportQueries
 from eqemb.library.database.schema import RECORDS_FORMAT, SCHEMA
 from eqemb.library.rows import EQUATION_COLUMNS, JSON_COLUMNS, Record
 
+#: Tables with rows of sources, and the column that names the source.
+_TABLES_OF_SOURCES = {
+    "sources": "id",
+    "articles": "id",
+    "equations": "article",
+    "problems": "article",
+    "unknown_macros": "article",
+}
+
 
 def _digest(canonical: str) -> bytes:
     return hashlib.sha256(canonical.encode()).digest()[:16]
 
 
+def digest_of(digests: Iterable[bytes]) -> str:
+    """Return the digest of records, given the digest of each, in order."""
+    total = hashlib.sha256(f"eqemb records {RECORDS_FORMAT}\n".encode())
+    for digest in digests:
+        total.update(digest)
+    return total.hexdigest()
+
+
 class Records(ReportQueries, IndexQueries):
     """The SQLite file of a library: records are appended in order and read in any order."""
 
-    def __init__(self, path: Path, *, write: bool = False) -> None:
-        """Open the file read-only; with `write`, create it if it is missing."""
+    def __init__(self, path: Path, *, write: bool = False, removed: Sequence[int] = ()) -> None:
+        """Open the file read-only; with `write`, create it if it is missing.
+
+        The sources with the ids `removed` are hidden from every query.
+        """
         self.path = path
         self._open = False
         self._units: dict[str, int] | None = None
@@ -34,11 +54,14 @@ class Records(ReportQueries, IndexQueries):
             self._db = sqlite3.connect(path, isolation_level=None)
         else:
             address = f"file:{quote(bytes(path.resolve()))}?mode=ro&immutable=1"
-            self._db = sqlite3.connect(address, uri=True)
+            # a thread that hands out papers looks up known names
+            self._db = sqlite3.connect(address, uri=True, check_same_thread=False)
         try:
             if write:
                 self._make_tables()
-            self._written = self.count()
+            self.documents = self._count_documents()
+            if removed:
+                self._hide(removed)
         except sqlite3.Error:
             self._db.close()
             raise
@@ -49,6 +72,22 @@ class Records(ReportQueries, IndexQueries):
         if self._db.execute("SELECT 1 FROM sqlite_master LIMIT 1").fetchone() is None:
             self._db.executescript(f"BEGIN; {SCHEMA} COMMIT;")
 
+    def _count_documents(self) -> int:
+        """Return the number of sources, including hidden ones."""
+        query = "SELECT COALESCE(MAX(id) + 1, 0) FROM sources"
+        return int(self._db.execute(query).fetchone()[0])
+
+    def _hide(self, removed: Iterable[int]) -> None:
+        """Hide sources: temporary views with the names of the tables come before the tables."""
+        self._db.execute("CREATE TEMP TABLE removed (id INTEGER PRIMARY KEY)")
+        self._db.executemany("INSERT INTO removed VALUES (?)", ((int(key),) for key in removed))
+        for table, key in _TABLES_OF_SOURCES.items():
+            row = "" if key == "id" or table == "equations" else "rowid, "
+            self._db.execute(
+                f"CREATE TEMP VIEW {table} AS SELECT {row}* FROM main.{table}"
+                f" WHERE {key} NOT IN (SELECT id FROM removed)"
+            )
+
     # ------------------------------------------------------------ writing
 
     def add(self, record: Record) -> None:
@@ -56,9 +95,9 @@ class Records(ReportQueries, IndexQueries):
         if not self._open:
             self._db.execute("BEGIN")
             self._open = True
-        key = self._written
+        key = self.documents
         self._db.execute(
-            "INSERT INTO sources VALUES (?,?,?,?,?,?,?,?,?,NULL)",
+            "INSERT INTO sources VALUES (?,?,?,?,?,?,?,?,?)",
             (
                 key, record.name, record.origin, record.collection, record.status,
                 record.cause, record.detail, record.digest, record.seconds,
@@ -81,7 +120,7 @@ class Records(ReportQueries, IndexQueries):
         self._db.executemany(
             "INSERT INTO unknown_macros VALUES (?,?,?)", ((key, *row) for row in record.unknown)
         )
-        self._written += 1
+        self.documents += 1
 
     def _type(self, canonical: str, units: tuple[str, ...]) -> int:
         """Return the id of an equation type; new types and units are numbered in order."""
@@ -111,16 +150,6 @@ class Records(ReportQueries, IndexQueries):
             self._db.execute("COMMIT")
             self._open = False
 
-    def set_clusters(self, clusters: Iterable[list[int]]) -> None:
-        """Store which sources are near-duplicates; replaces earlier clusters."""
-        self._db.execute("BEGIN")
-        self._db.execute("UPDATE sources SET cluster = NULL")
-        for number, members in enumerate(clusters, 1):
-            self._db.executemany(
-                "UPDATE sources SET cluster = ? WHERE id = ?", ((number, key) for key in members)
-            )
-        self._db.execute("COMMIT")
-
     def finish(self) -> None:
         """Commit, and close the file as a single file without a write-ahead log."""
         self.commit()
@@ -144,11 +173,8 @@ class Records(ReportQueries, IndexQueries):
         return next((int(key) for (key,) in self.rows(query, _digest(canonical))), None)
 
     def sha256(self) -> str:
-        """Return the digest of all records and clusters."""
-        total = hashlib.sha256(f"eqemb records {RECORDS_FORMAT}\n".encode())
-        for digest, cluster in self.rows("SELECT digest, cluster FROM sources ORDER BY id"):
-            total.update(digest + str(cluster).encode())
-        return total.hexdigest()
+        """Return the digest of all records."""
+        return digest_of(digest for _, digest in self.digests())
 
     def names(self) -> list[str]:
         """Return the names of the articles, in order."""
@@ -173,6 +199,10 @@ class Records(ReportQueries, IndexQueries):
         )
         return iter(self._db.execute(query))
 
+    def name(self, key: int) -> str:
+        """Return the name of a source."""
+        return str(next(self.rows("SELECT name FROM sources WHERE id = ?", key))[0])
+
     def article_ids(self) -> Iterator[tuple[int, str, str]]:
         """Yield id, name and collection of every article, in order."""
         query = "SELECT id, name, collection FROM sources WHERE status != 'skipped' ORDER BY id"
@@ -181,14 +211,6 @@ class Records(ReportQueries, IndexQueries):
     def unit_names(self) -> Iterator[str]:
         """Yield every unit, ordered by id."""
         return (unit for (unit,) in self.rows("SELECT unit FROM units ORDER BY id"))
-
-    def equation_units(self, key: int) -> Iterator[tuple[int, list[int]]]:
-        """Yield type and unit ids of every equation of an article, in order."""
-        query = (
-            "SELECT type, units FROM equations e JOIN types t ON t.id = e.type"
-            " WHERE article = ? ORDER BY ordinal"
-        )
-        return ((int(type_), array("i", ids).tolist()) for type_, ids in self.rows(query, key))
 
     def first_equation(self, type_: int) -> str:
         """Return the name (`ARTICLE#4`) of the first equation of a type."""
@@ -199,14 +221,23 @@ class Records(ReportQueries, IndexQueries):
         name, ordinal = next(self.rows(query, type_))
         return f"{name}#{ordinal}"
 
-    def sketch_sizes(self) -> list[tuple[int, int]]:
-        """Return id and number of sampled hashes of every article, in order."""
-        query = "SELECT id, LENGTH(sketch) / 8 FROM articles ORDER BY id"
-        return self._db.execute(query).fetchall()
-
     def sketches(self) -> Iterator[bytes]:
-        """Yield the sampled hashes of every article, in order."""
-        return (data for (data,) in self.rows("SELECT sketch FROM articles ORDER BY id"))
+        """Yield the sampled hashes of every source, in order; none for a skipped source."""
+        query = "SELECT sketch FROM sources s LEFT JOIN articles a ON a.id = s.id ORDER BY s.id"
+        return (data or b"" for (data,) in self.rows(query))
+
+    def statuses(self) -> Iterator[tuple[int, str, str, str, str]]:
+        """Yield id, name, origin, status and cause of every source, in order."""
+        return iter(self.rows("SELECT id, name, origin, status, cause FROM sources ORDER BY id"))
+
+    def sources_named(self, name: str) -> Iterator[tuple[int, str]]:
+        """Yield id and status of the sources with a name."""
+        return iter(self.rows("SELECT id, status FROM sources WHERE name = ?", name))
+
+    def sources_from(self, origin: str) -> Iterator[tuple[int, str, str]]:
+        """Yield id, name and status of the sources with an origin, in order."""
+        query = "SELECT id, name, status FROM sources WHERE origin = ? ORDER BY id"
+        return iter(self.rows(query, origin))
 
     # ------------------------------------------------------------ reading, articles and equations
 
@@ -241,12 +272,19 @@ class Records(ReportQueries, IndexQueries):
             yield record
 
     def key(self, name: str) -> int | None:
-        """Return the id of the article with this name, or None.
-
-        A skipped source may have the same name as an article; it is never returned.
-        """
+        """Return the id of the article with this name, or None."""
         query = "SELECT s.id FROM sources s JOIN articles a ON a.id = s.id WHERE s.name = ?"
         return next((int(key) for (key,) in self.rows(query, name)), None)
+
+    def names_ending(self, part: str) -> list[str]:
+        """Return the names of the articles that end with `/` and this part, in order."""
+        if not part:
+            return []
+        query = (
+            "SELECT name FROM sources WHERE substr(name, ?1) = ?2 AND status != 'skipped'"
+            " ORDER BY id"
+        )
+        return [name for (name,) in self.rows(query, -len(part) - 1, f"/{part}")]
 
     def article(self, name: str) -> Article | None:
         """Return the article with this name, or None."""
@@ -288,12 +326,12 @@ class Records(ReportQueries, IndexQueries):
             yield Equation(name, **values)
 
 
-def open_records(path: Path) -> Records:
-    """Open the records of an existing library."""
+def open_records(path: Path, removed: Sequence[int] = ()) -> Records:
+    """Open the records of an existing segment, without the removed sources."""
     try:
-        return Records(path)
+        return Records(path, removed=removed)
     except sqlite3.Error as error:
-        remedy = "rebuild the library"
+        remedy = "rebuild the library in another folder"
         if path.exists() and not os.access(path, os.R_OK):
             remedy = "make the file readable"
         raise EqembError(f"cannot read {path}: {error}; {remedy}") from None

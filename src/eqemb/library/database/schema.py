@@ -2,7 +2,7 @@
 
 #: Version of the stored records. Increased whenever their content changes, or the rule by which two
 #: equations are of one type. The index, which is computed from records, has its own version.
-RECORDS_FORMAT = 3
+RECORDS_FORMAT = 4
 #: The collection name that means all articles.
 ALL = "all"
 
@@ -10,8 +10,9 @@ SCHEMA = """
 CREATE TABLE sources (
     id INTEGER PRIMARY KEY, name TEXT NOT NULL, origin TEXT NOT NULL, collection TEXT NOT NULL,
     status TEXT NOT NULL, cause TEXT NOT NULL, detail TEXT NOT NULL, digest BLOB NOT NULL,
-    seconds REAL NOT NULL, cluster INTEGER);
+    seconds REAL NOT NULL);
 CREATE INDEX sources_name ON sources (name);
+CREATE INDEX sources_origin ON sources (origin);
 CREATE TABLE articles (
     id INTEGER PRIMARY KEY, title TEXT, main_file TEXT, text TEXT, sections TEXT, words INTEGER,
     displays INTEGER, opened INTEGER, lost INTEGER, bytes INTEGER, sketch BLOB);

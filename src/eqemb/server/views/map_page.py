@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from eqemb.facade.equation_map import MapSummary
 from eqemb.server.service import Json
 from eqemb.server.views.layout import link, small_card
 from eqemb.server.views.layout import page as framed
@@ -15,7 +16,7 @@ _KEYS = (
 
 def page(
     stats: Json,
-    regions: Sequence[Json],
+    about: MapSummary,
     query: str = "",
     hits: Sequence[Json] = (),
     message: str | None = None,
@@ -26,9 +27,9 @@ def page(
         h("h1", "Map", class_="hidden"),
         _search_form(query),
         h("p", message, class_="note", role="alert") if message else None,
-        _figure(query if message is None else ""),
+        _figure(query if message is None else "", about),
         _hits(query, hits) if hits else None,
-        _regions(regions),
+        _regions(about.labels),
         h("script", src="/static/map.js", defer=True),
         stats=stats,
         here="/map",
@@ -47,7 +48,7 @@ def _search_form(query: str) -> Html:
     return h("form", box, role="search", action="/map", method="get", class_="ask")
 
 
-def _figure(query: str) -> Html:
+def _figure(query: str, about: MapSummary) -> Html:
     """The figure that the script draws into."""
 
     def button(key: str, name: str, sign: str) -> Html:
@@ -63,10 +64,22 @@ def _figure(query: str) -> Html:
         h("noscript", h("p", "The map needs JavaScript. The list below names its regions.",
                         class_="note")),
         h("figcaption", h("ul", class_="legend", aria_label="Collections"),
-          h("p", _KEYS, id="map-keys", class_="note")),
+          h("p", _KEYS, id="map-keys", class_="note"), _placed(about)),
         id="map",
         data_query=query or None,
     )  # fmt: skip
+
+
+def _placed(about: MapSummary) -> Html | None:
+    """How many points have an approximate place."""
+    if not about.placed:
+        return None
+    return h(
+        "p",
+        f"{about.placed:,} of {about.points:,} equations are new since the layout was computed;"
+        " each is placed near similar ones.",
+        class_="note",
+    )
 
 
 def _hits(query: str, hits: Sequence[Json]) -> Html:

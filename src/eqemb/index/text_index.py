@@ -1,0 +1,447 @@
+"""The text index of a library, opened for reading: scores of words, phrases, and topics.
+
+A stem is known by its text. Its number of equations, and so its idf, is a sum over the segments;
+equations of removed articles do not count. NumPy only.
+"""
+
+import difflib
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
+from itertools import chain, islice, product
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from eqemb.corpus.vocabulary import STOP_WORDS
+from eqemb.formula.shapes import key
+from eqemb.index.postings import (
+    Array,
+    ForwardIndex,
+    Keys,
+    Postings,
+    TextList,
+    hash_texts,
+    load_array,
+)
+from eqemb.index.segments import IndexSegment, IndexSegments
+from eqemb.index.stemming import stem
+from eqemb.index.text import BM25_K1, CONTEXT_REACH
+
+_MAX_JOINED = 6  # words of a phrase that are joined into compounds in every way
+_MIN_SPELLING_RATIO = 0.75  # similarity of words that are suggested for a misspelling
+_STOP_STEMS = frozenset(map(stem, STOP_WORDS))
+
+Scores = NDArray[np.float32]
+Mask = NDArray[np.bool_]
+#: Consecutive stems.
+Phrase = tuple[str, ...]
+
+
+class Term(NamedTuple):
+    """A word of a query in all its spellings: the equations that have it, and its impacts."""
+
+    word: str
+    weight: float
+    owners: Array
+    impacts: Array
+
+    def score(self, equation: int) -> float:
+        """Return the unweighted score of one equation, from 0 to 1."""
+        at = int(np.searchsorted(self.owners, equation))
+        found = at < len(self.owners) and self.owners[at] == equation
+        return float(self.impacts[at]) / (BM25_K1 + 1) if found else 0.0
+
+
+class TextSegment:
+    """The text of one segment; equations, words and stems are numbered as in the segment."""
+
+    def __init__(self, segment: IndexSegment, folder: Path) -> None:
+        self.segment, self._folder = segment, folder
+        self._postings, self._stems = Postings(folder, "terms"), Keys(folder, "stems")
+        self.stem_of, self.tokens, self.places = (
+            load_array(folder, name) for name in ("stems", "tokens", "places")
+        )
+
+    @cached_property
+    def words(self) -> TextList:
+        """The words of the segment, in lower case."""
+        return TextList(self._folder, "words")
+
+    @cached_property
+    def stems(self) -> TextList:
+        """The stems of the segment."""
+        return TextList(self._folder, "stems")
+
+    @cached_property
+    def stem_keys(self) -> Array:
+        """The key of each stem."""
+        return load_array(self._folder, "stems.ids")
+
+    @cached_property
+    def word_keys(self) -> Array:
+        """The key of each word."""
+        return load_array(self._folder, "words.ids")
+
+    @cached_property
+    def forward(self) -> ForwardIndex:
+        """The stems of each equation."""
+        return ForwardIndex(self._folder, "terms")
+
+    def find_stems(self, keys: Array) -> Array:
+        """Return the stems with these keys, -1 where the segment has none."""
+        return self._stems.find_all(keys)
+
+    def counts(self, rows: Array) -> Array:
+        """Return how many equations have each stem; 0 for the row -1."""
+        if not len(self.stem_of):
+            return np.zeros(len(rows), np.int64)
+        counts = np.where(rows < 0, 0, self._postings.counts(rows))
+        if self._removed_counts is not None:
+            counts -= np.where(rows < 0, 0, self._removed_counts[rows])
+        found: Array = counts
+        return found
+
+    @cached_property
+    def _removed_counts(self) -> Array | None:
+        """For each stem the number of removed equations that have it; None if there are none."""
+        if self.segment.live is None:
+            return None
+        removed = np.flatnonzero(~self.segment.live).tolist()
+        rows = [np.empty(0, np.int32), *(self.forward.of(row)[0] for row in removed)]
+        return np.bincount(np.concatenate(rows), minlength=len(self.stem_keys))
+
+    def postings(self, row: int) -> tuple[Array, Array]:
+        """Return the equations that have a stem and its impacts; none for the row -1."""
+        if row < 0:
+            return np.empty(0, np.int32), np.empty(0, np.float32)
+        owners, impacts = self._postings.of(row)
+        if self.segment.live is not None:
+            live = self.segment.live[owners]
+            owners, impacts = owners[live], impacts[live]
+        return owners, impacts
+
+    def impact(self, row: int, equation: int) -> float:
+        """Return the impact of a stem on one equation."""
+        return 0.0 if row < 0 else self._postings.weight(row, equation)
+
+    def match_phrase(self, rows: Sequence[int]) -> tuple[Array, Array]:
+        """Return the equations with a phrase near them; its impact is the least of its words'."""
+        if min(rows) < 0:
+            return np.empty(0, np.int64), np.empty(0, np.float32)
+        least = np.where(self._has_stems(rows), np.float32(np.inf), np.float32(0))
+        for row in rows:
+            impacts = np.zeros(len(least), np.float32)
+            owners, weights = self.postings(row)
+            impacts[owners] = weights
+            np.minimum(least, impacts, out=least)
+        owners = np.flatnonzero(least)
+        return owners, least[owners]
+
+    def _has_stems(self, phrase: Sequence[int]) -> Mask:
+        """Return a mask of the equations with consecutive stems in their context."""
+        pointers, positions = (
+            load_array(self._folder, f"positions.{part}") for part in ("pointers", "owners")
+        )
+        rarest = min(phrase, key=lambda row: int(pointers[row + 1] - pointers[row]))
+        at = positions[pointers[rarest] : pointers[rarest + 1]] - phrase.index(rarest)
+        at = at[(at >= 0) & (at + len(phrase) <= len(self.tokens))]
+        for step, row in enumerate(phrase):
+            at = at[self.stem_of[self.tokens[at + step]] == row]
+        low, place, high = self.places.T
+        # The equations of its article with the whole phrase in reach: the first, and the one after
+        # the last. Both ascend as `places` do.
+        last = at + len(phrase) - 1
+        first = np.maximum(
+            np.searchsorted(place, last - CONTEXT_REACH, "right"),
+            np.searchsorted(high, last, "right"),
+        )
+        after = np.minimum(
+            np.searchsorted(place, at + CONTEXT_REACH, "right"), np.searchsorted(low, at, "right")
+        )
+        inside = first < after
+        begins = np.bincount(first[inside], minlength=len(place) + 1)
+        ends = np.bincount(after[inside], minlength=len(place) + 1)
+        found: Mask = np.cumsum(begins - ends)[:-1] > 0
+        return found
+
+    def spelt_like(self, word: str) -> list[str]:
+        """Return words of about this length with the same first letter, and most of its letters."""
+        least, most = max(len(word) - 3, 0), len(word) + 1  # letters after the first
+        first = re.escape(f"\n{word[:1]}")
+        text = f"\n{self.words.lines()}"
+        candidates = re.findall(rf"{first}(.{{{least},{most}}})(?=\n)", text)
+        if not candidates:
+            return []
+        longest = len(word) + 2
+        words = np.array([f"{word[:1]}{rest}" for rest in candidates], f"U{longest}")
+        # A cheap upper bound of the ratio for all words at once: the letters that both have.
+        letters = words.view(np.uint32).reshape(len(words), longest)
+        shared = sum(
+            np.minimum((letters == ord(letter)).sum(axis=1), word.count(letter))
+            for letter in set(word)
+        )
+        likely = 2 * shared >= _MIN_SPELLING_RATIO * (len(word) + (letters > 0).sum(axis=1))
+        found: list[str] = words[likely].tolist()
+        live = self.live_words[Keys(self._folder, "words").find_all(hash_texts(found))]
+        return [each for each, is_live in zip(found, live, strict=True) if is_live]
+
+    def words_of(self, row: int) -> list[str]:
+        """Return the words that have a stem."""
+        rows = np.flatnonzero((self.stem_of == row) & self.live_words)
+        return [self.words[at] for at in rows.tolist()]
+
+    @cached_property
+    def live_words(self) -> Mask:
+        """Which words an article has that is not removed."""
+        if self.segment.live is None:
+            return np.ones(len(self.stem_of), bool)
+        found = np.zeros(len(self.stem_of), bool)
+        pointers, words = (
+            load_array(self._folder, f"fields.{part}") for part in ("pointers", "owners")
+        )
+        _, firsts = np.unique(self.segment.equations[:, 0], return_index=True)
+        for article, first in enumerate(firsts.tolist()):
+            if self.segment.live[first]:
+                low, _, high = self.places[first].tolist()
+                found[self.tokens[low:high]] = True
+                found[words[pointers[article] : pointers[article + 1]]] = True
+        return found
+
+    def words_around(self, equation: int, reach: int) -> tuple[Array, Array]:
+        """Return the ids of the words within reach of an equation, in order, and the distances."""
+        low, place, high = self.places[equation].tolist()
+        start, end = max(low, place - reach), min(high, place + reach)
+        at = np.arange(start, end)
+        return self.tokens[start:end], np.where(at < place, place - at, at - place + 1)
+
+
+class TextIndex:
+    """The text of all segments; equations are numbered as in the library, stems are texts."""
+
+    def __init__(self, segments: IndexSegments, folders: Sequence[Path] | None = None) -> None:
+        """`folders` hold the text of each segment where that is not in the segment's index."""
+        self._segments = segments
+        places = [part.folder for part in segments] if folders is None else folders
+        self.parts = [TextSegment(*pair) for pair in zip(segments, places, strict=True)]
+
+    # ------------------------------------------------------------ stems
+
+    def find_stem(self, word: str) -> str | None:
+        """Return the stem of a word; None where it does not occur near any equation."""
+        found = stem(word)
+        return found if self.count(found) else None
+
+    def count(self, root: str) -> int:
+        """Return the number of equations that have a stem."""
+        return int(self._counts(np.array([key(root)], np.uint64))[0])
+
+    def _counts(self, keys: Array) -> Array:
+        total = np.zeros(len(keys), np.int64)
+        for part in self.parts:
+            total += part.counts(part.find_stems(keys))
+        return total
+
+    def idf(self, root: str) -> float:
+        """Return the inverse document frequency of a stem, where documents are equations."""
+        return float(self._idf(self.count(root)))
+
+    def _idf(self, counts: Any) -> Any:
+        return np.log1p((self._segments.live_count - counts + 0.5) / (counts + 0.5))
+
+    def idfs(self, keys: Array) -> NDArray[np.float64]:
+        """Return the inverse document frequency of stems, given by their keys."""
+        found: NDArray[np.float64] = self._idf(self._counts(keys))
+        return found
+
+    def vocabulary(self) -> Iterator[tuple[str, str, int]]:
+        """Yield every word once, with its stem and the number of equations that have the stem."""
+        seen: set[str] = set()
+        for part in self.parts:
+            counts = self._counts(part.stem_keys).tolist()
+            stems = part.stems.lines().split("\n")
+            words = part.words.lines().split("\n")
+            for word, root, is_live in zip(words, part.stem_of, part.live_words, strict=False):
+                if is_live and word not in seen:
+                    seen.add(word)
+                    yield word, stems[root], counts[root]
+
+    def shortest_word(self, root: str) -> str:
+        """Return the shortest word that has a stem, the first in the alphabet of equals."""
+        wanted = np.array([key(root)], np.uint64)
+        found = [root]
+        for part in self.parts:
+            row = int(part.find_stems(wanted)[0])
+            if row >= 0:
+                found += part.words_of(row)
+        return min(found[1:] or found, key=lambda word: (len(word), word))
+
+    # ------------------------------------------------------------ queries
+
+    def terms(self, words: Sequence[str]) -> list[Term]:
+        """Return the words of a query that the library has, weighted by idf; weights sum to 1.
+
+        A compound matches its parts in order: *kullback-leibler* matches text that writes it with a
+        dash, which are two words. Likewise *cross* and *entropy*, consecutive in the query, both
+        match *cross-entropy*.
+        """
+        ways: dict[str, dict[Phrase, None]] = {}  # the spellings of each stem of the query
+        typed: dict[str, str] = {}
+        for at, word in enumerate(words):
+            found = self.spellings((word,))
+            for pair in words[max(at - 1, 0) : at + 1], words[at : at + 2]:
+                if len(pair) == 2 and (root := self.find_stem("-".join(pair))) is not None:
+                    found.append((root,))
+            if found:
+                ways.setdefault(stem(word), {}).update(dict.fromkeys(found))
+                typed.setdefault(stem(word), word)
+        matches = {typed[root]: self._match_any(found) for root, found in ways.items()}
+        matches = {word: found for word, found in matches.items() if len(found[0])}
+        idfs = {word: float(self._idf(len(owners))) for word, (owners, _) in matches.items()}
+        total = sum(idfs.values())
+        return [Term(word, idfs[word] / total, *matches[word]) for word in matches]
+
+    def spellings(self, phrase: Sequence[str]) -> list[Phrase]:
+        """Return the ways to spell a phrase, or a word, with neighbours joined into compounds.
+
+        Only spellings whose words the library has, as stems; the phrase as given comes first. A
+        long phrase is joined as a whole or not at all.
+        """
+        parts = [part for word in phrase for part in word.split("-")]
+        ways = {tuple(phrase): None, tuple(parts): None, ("-".join(parts),): None}
+        if len(parts) <= _MAX_JOINED:
+            for marks in product(" -", repeat=len(parts) - 1):
+                text = "".join(chain(*zip(parts, [*marks, ""], strict=True)))
+                ways[tuple(text.split())] = None
+        roots = ([self.find_stem(word) for word in way] for way in ways)
+        known = (
+            tuple(root for root in way if root is not None) for way in roots if None not in way
+        )
+        return list(dict.fromkeys(known))
+
+    def _match_any(self, ways: Iterable[Phrase]) -> tuple[Array, Array]:
+        """Return the equations that have one of the spellings, and the largest impact on each."""
+        parts = [self._match(way) for way in ways]
+        if len(parts) == 1:
+            return parts[0]
+        owners, where = np.unique(np.concatenate([part[0] for part in parts]), return_inverse=True)
+        impacts = np.zeros(len(owners), np.float32)
+        np.maximum.at(impacts, where, np.concatenate([part[1] for part in parts]))
+        return owners, impacts
+
+    def _match(self, phrase: Phrase) -> tuple[Array, Array]:
+        """Return the equations that have a stem, or consecutive stems, and the impacts."""
+        keys = np.array([key(root) for root in phrase], np.uint64)
+        owners, impacts = [np.empty(0, np.int64)], [np.empty(0, np.float32)]
+        for part in self.parts:
+            rows = part.find_stems(keys).tolist()
+            found = part.postings(rows[0]) if len(rows) == 1 else part.match_phrase(rows)
+            owners.append(found[0] + part.segment.first_equation)
+            impacts.append(found[1])
+        return np.concatenate(owners), np.concatenate(impacts)
+
+    def score_terms(self, terms: Iterable[Term]) -> Scores:
+        """Return the score of every equation for weighted terms; 1 is the limit."""
+        total = np.zeros(self._segments.equation_count, np.float32)
+        for term in terms:
+            np.add.at(total, term.owners, np.float32(term.weight / (BM25_K1 + 1)) * term.impacts)
+        return total
+
+    def score_stems(self, weights: Mapping[str, float]) -> Scores:
+        """Return the score of every equation for weighted stems."""
+        return self.score_terms(
+            Term("", weight, *self._match((root,))) for root, weight in weights.items()
+        )
+
+    def stem_score(self, root: str, equation: int) -> float:
+        """Return the score of one equation for one stem."""
+        part, own = self._locate(equation)
+        row = int(part.find_stems(np.array([key(root)], np.uint64))[0])
+        return part.impact(row, own) / (BM25_K1 + 1)
+
+    def has_phrase(self, phrase: Sequence[str]) -> Mask:
+        """Return a mask of the equations with a phrase, or a word, near them in any spelling."""
+        found = np.zeros(self._segments.equation_count, bool)
+        if ways := self.spellings(phrase):
+            found[self._match_any(ways)[0]] = True
+        return found
+
+    def suggest_spellings(self, word: str, count: int = 3) -> list[str]:
+        """Return words of the library with a similar spelling and the same first letter."""
+        word = word.lower()
+        likely = sorted({near for part in self.parts for near in part.spelt_like(word)})
+        near = self._counts(hash_texts(map(stem, likely))).tolist()
+        known = [each for each, count in zip(likely, near, strict=True) if count]
+        return difflib.get_close_matches(word, known, count, _MIN_SPELLING_RATIO)
+
+    # ------------------------------------------------------------ equations
+
+    def _locate(self, equation: int) -> tuple[TextSegment, int]:
+        segment, own = self._segments.of_equation(equation)
+        return self.parts[segment.number], own
+
+    def topic(
+        self,
+        equations: Sequence[int],
+        trust: Sequence[float],
+        count: int,
+        groups: Sequence[int] | None = None,
+    ) -> dict[str, float]:
+        """Return the stems that describe several equations best; weights sum to 1.
+
+        A stem counts once for each article, by the article's best equation. Given two or more
+        articles, a stem that only one of them has is ignored: it is a habit of the author. `groups`
+        names the group of each equation where that is not its article (near-duplicates).
+        """
+        if not equations:
+            return {}
+        if groups is None:
+            groups = self._segments.articles[list(equations)].tolist()
+        every, group_of = np.unique(groups, return_inverse=True)
+        keys, weights = [], []
+        names: dict[int, tuple[TextSegment, int]] = {}
+        for equation in equations:
+            part, own = self._locate(equation)
+            rows, impacts = part.forward.of(own)
+            found = part.stem_keys[rows]
+            keys.append(found)
+            weights.append(impacts)
+            for number, row in zip(found.tolist(), rows.tolist(), strict=True):
+                names.setdefault(number, (part, row))
+        sizes = [len(found) for found in keys]
+        stems, stem_of = np.unique(np.concatenate(keys), return_inverse=True)
+        # the best of each article for a stem, then the sum over articles
+        codes = stem_of.astype(np.int64) * len(every) + np.repeat(group_of, sizes)
+        codes, where = np.unique(codes, return_inverse=True)
+        by_group = np.zeros(len(codes))
+        np.maximum.at(by_group, where, np.repeat(trust, sizes) * np.concatenate(weights))
+        owner = codes // len(every)
+        totals = np.bincount(owner, by_group, minlength=len(stems)) * self.idfs(stems)
+        totals[np.bincount(owner, minlength=len(stems)) < min(2, len(every))] = 0
+        ranked = (at for at in np.lexsort((stems, -totals)).tolist() if totals[at] > 0)
+        texts = ((at, _stem_text(names[int(stems[at])])) for at in ranked)
+        chosen = dict(islice(((at, text) for at, text in texts if _is_telling(text)), count))
+        total = totals[list(chosen)].sum()
+        return {text: float(totals[at] / total) for at, text in chosen.items()}
+
+    def words_around(self, equation: int, reach: int) -> list[tuple[str, str, int]]:
+        """Return the words within reach of an equation in order: word, stem and distance."""
+        part, own = self._locate(equation)
+        ids, distances = part.words_around(own, reach)
+        names = {
+            row: (part.words[row], part.stems[int(part.stem_of[row])]) for row in set(ids.tolist())
+        }
+        pairs = zip(ids.tolist(), distances.tolist(), strict=True)
+        return [(*names[row], distance) for row, distance in pairs]
+
+
+def _stem_text(place: tuple[TextSegment, int]) -> str:
+    part, row = place
+    return str(part.stems[row])
+
+
+def _is_telling(root: str) -> bool:
+    """Whether a stem is worth showing: no stop word, no number, longer than two letters."""
+    return len(root) > 2 and root not in _STOP_STEMS and any(map(str.isalpha, root))

@@ -1,0 +1,85 @@
+"""Which equations of a library pass the filters of a query."""
+
+from collections.abc import Iterable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from eqemb.article import read_tokens
+from eqemb.errors import UsageError
+from eqemb.formula import layout
+from eqemb.index.postings import KeyedPostings, in_every
+from eqemb.index.segments import IndexSegment, IndexSegments
+from eqemb.index.stemming import stem
+from eqemb.index.structure import StructureIndex
+from eqemb.library.database import LibraryRecords
+from eqemb.search.query import Filters
+from eqemb.sources.names import arxiv_id
+
+Mask = NDArray[np.bool_]
+
+
+def allowed_equations(
+    records: LibraryRecords,
+    segments: IndexSegments,
+    structure: StructureIndex,
+    filters: Filters | None,
+) -> Mask:
+    """Return a mask of the equations that pass the filters."""
+    allowed = segments.live.copy()
+    if filters is None:
+        return allowed
+    articles = _filter_articles(records, filters)
+    if articles is not None:
+        allowed &= np.isin(segments.articles, articles)
+    if filters.numbered:
+        allowed &= _joined(part.equations[:, 4] == 1 for part in segments)
+    if filters.section is not None:
+        wanted = {stem(word) for word in read_tokens(filters.section)[0]}
+        if not wanted:
+            raise UsageError(f"the section filter {filters.section!r} contains no word")
+        allowed &= _joined(_in_section(part, wanted) for part in segments)
+    for latex in filters.has:
+        allowed &= structure.containing(layout(latex))[segments.types]
+    return allowed
+
+
+def _joined(masks: Iterable[Mask]) -> Mask:
+    """Return the masks of all segments as one."""
+    return np.concatenate([np.empty(0, bool), *masks])
+
+
+def _in_section(segment: IndexSegment, words: Iterable[str]) -> Mask:
+    """Return a mask of the equations in sections with all these stems in the title."""
+    titles, section = KeyedPostings(segment.folder, "sections"), segment.equations[:, 3]
+    owners = (titles.owners(word) for word in words)
+    found: Mask = in_every(owners, int(section.max(initial=-1)) + 1)[section]
+    return found
+
+
+def _filter_articles(records: LibraryRecords, filters: Filters) -> list[int] | None:
+    """Return the ids of the articles that pass the filters; None for all."""
+    if filters.collection is None and filters.article is None and filters.year is None:
+        return None
+    years = filters.years if filters.year is not None else None
+    found = [
+        key
+        for key, name, group in records.article_ids()
+        if (filters.collection is None or group == filters.collection)
+        and (filters.article is None or name == filters.article)
+        and (years is None or _year(name) in years)
+    ]
+    if not found:
+        if filters.year is not None:
+            raise UsageError(f"no paper of the library has an arXiv id of {filters.year}")
+        wanted = filters.collection or filters.article
+        raise UsageError(f"no paper of the library is in {wanted!r}: `eqemb info` lists them")
+    return found
+
+
+def _year(name: str) -> int:
+    """Return the year of an arXiv id; 0 for other names."""
+    number = arxiv_id(name)[0].rpartition("/")[2]
+    if not number:
+        return 0
+    return (1900 if number[:2] > "90" else 2000) + int(number[:2])

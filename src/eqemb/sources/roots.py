@@ -1,0 +1,69 @@
+"""The root of a library: articles are named by their paths below this folder.
+
+A path counts where it is stored, with symbolic links in its folders resolved, so that it has one
+name however it is given. If that place is outside the root, the path counts as it is written: a
+link in the root may lead to another disk. A file that is a link keeps its own name.
+"""
+
+import os
+from collections.abc import Iterable
+from contextlib import suppress
+from pathlib import Path
+
+from eqemb.errors import UsageError
+
+
+def common_root(paths: Iterable[str | Path]) -> Path:
+    """The folder below which papers are named, if the user names no other.
+
+    It is the only given folder, the folder of the only given file, or else the deepest folder that
+    contains all paths, as they are written or as they are stored.
+    """
+    given = [Path(path) for path in paths]
+    if not given:
+        raise UsageError("no papers were given: give files or folders")
+    homes = {path if path.is_dir() else path.parent for path in given}
+    shared = []
+    for folders in ({*map(_as_written, homes)}, {os.path.realpath(home) for home in homes}):
+        with suppress(ValueError):  # several drives
+            shared.append(Path(os.path.realpath(os.path.commonpath(folders))))
+    root = max(shared, key=lambda folder: len(folder.parts), default=None)
+    if root is None or (root == root.parent and len(homes) > 1):
+        raise UsageError(
+            f"{given[0]} and the other paths share no folder: move the papers into one, or give a"
+            " root that contains them (--root)"
+        )
+    return root
+
+
+def resolve_root(root: str | Path) -> Path:
+    """The absolute path of a root, checked."""
+    if not Path(root).is_dir():
+        raise UsageError(f"the root {root} is not a folder: give the folder that holds the papers")
+    return Path(os.path.realpath(root))
+
+
+def path_below(path: Path, root: Path) -> str:
+    """The POSIX path of an existing file or folder below a resolved root; '' for the root."""
+    home, last = (path, []) if path.is_dir() else (path.parent, [path.name])
+    stored = Path(os.path.realpath(home), *last)
+    if stored.is_relative_to(root):
+        return _posix(stored.relative_to(root))
+    written = Path(_as_written(home), *last)
+    for folder in written.parents:
+        if Path(os.path.realpath(folder)) == root:
+            return _posix(written.relative_to(folder))
+    raise UsageError(
+        f"{path} is outside the root {root}: move it into that folder, or give a root that contains"
+        " it (--root)"
+    )
+
+
+def _as_written(path: Path) -> str:
+    """An absolute path in which links are kept, unless `..` follows them."""
+    return os.path.realpath(path) if ".." in path.parts else os.path.abspath(path)  # noqa: PTH100
+
+
+def _posix(path: Path) -> str:
+    text = path.as_posix()
+    return "" if text == "." else text

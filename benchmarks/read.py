@@ -5,7 +5,7 @@
 PAPERS is a folder of papers (.tar.gz and similar). Other programs are skipped, with a message, if
 they are not installed. "MB" are megabytes of the .tex, .sty and .cls files that were joined into
 documents; for the other programs, of the main file, which is all they get. Memory is PSS, summed
-over all processes of the run and sampled twenty times a second.
+over all processes of the run (`processes.py`).
 """
 
 import argparse
@@ -15,10 +15,11 @@ import shutil
 import subprocess
 import sys
 import tempfile
-import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+
+from processes import run_measured
 
 from eqemb.readers.latex import read_latex
 from eqemb.readers.latex.files import Files
@@ -149,43 +150,9 @@ def whole_run(papers: Path, times: int) -> dict[str, float | int]:
 
 
 def _run(papers: Path, library: Path, jobs: int) -> tuple[float, float]:
-    started = time.perf_counter()
     command = [sys.executable, "-m", "eqemb", "read", str(papers), "-o", str(library)]
-    process = subprocess.Popen([*command, "--jobs", str(jobs), "--json"], stdout=subprocess.DEVNULL)
-    peaks = [0.0]
-    watcher = threading.Thread(target=_watch, args=(process, peaks))
-    watcher.start()
-    if process.wait() != 0:
-        raise SystemExit(f"{' '.join(command)} failed")
-    seconds = time.perf_counter() - started
-    watcher.join()
-    return seconds, peaks[0]
-
-
-def _watch(process: "subprocess.Popen[bytes]", peaks: list[float]) -> None:
-    while process.poll() is None:
-        peaks[0] = max(peaks[0], sum(map(_pss, _family(process.pid))) / 1000)
-        time.sleep(0.05)
-
-
-def _family(pid: int) -> list[int]:
-    """Return the memory of a process and its children (Linux)."""
-    try:
-        children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
-        threads = Path(f"/proc/{pid}/task").iterdir()
-        for thread in threads:
-            children += (thread / "children").read_text().split()
-    except OSError:
-        return []
-    return [pid, *(int(child) for child in set(children))]
-
-
-def _pss(pid: int) -> int:
-    try:
-        text = Path(f"/proc/{pid}/smaps_rollup").read_text()
-    except OSError:
-        return 0
-    return next((int(line.split()[1]) for line in text.splitlines() if line[:4] == "Pss:"), 0)
+    used = run_measured([*command, "--jobs", str(jobs), "--json"])
+    return used.seconds, used.peak_megabytes
 
 
 if __name__ == "__main__":

@@ -1,0 +1,316 @@
+"""Measure how the cost of building, extending and asking a library grows with its size.
+
+    python benchmarks/growth.py CORPORA WORK [--sizes 473 2000 5000 20000] [--adds 5] [--model]
+
+CORPORA has a folder of packed papers for each collection. Corpora of any size are made of copies of
+them in which words and symbols differ (`large_corpus.py` says how; the first 473 papers are ours,
+unchanged). For each size, in processes of their own:
+
+- *build*: `eqemb build`, by stage. "reading" includes finding near-duplicates and ends when the
+  first paper is indexed; stages that alternate are summed up.
+- *add*: `eqemb add` of ten new papers, the same at every size, to the built library: it works on a
+  copy made of hard links, so that every repetition finds the same library.
+- *ask*: open the library and answer a first query, then the 20 queries of `queries.toml` twice, of
+  which the second time counts; and `eqemb search` as a command. Files are in the page cache.
+
+Prints tables, and keeps all numbers in WORK/growth.json. What is in that file is not measured
+again; remove it to measure another version on the same papers. WORK needs about 30 kB for a paper
+and 300 kB for its place in a library. `processes.py` says how memory is measured.
+"""
+
+import argparse
+import json
+import os
+import platform
+import shutil
+import sqlite3
+import statistics
+import sys
+import time
+import tomllib
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any
+
+from large_corpus import LargeCorpus, find_papers
+from processes import memory, run_measured
+
+ADDED = 10  # papers
+QUERIES = Path(__file__).with_name("queries.toml")
+RUN, ASK = "--run-command", "--ask"  # how this script starts itself
+Row = dict[str, Any]
+
+
+# ---------------------------------------------------------------- in the measured process
+
+
+class StageClock:
+    """Wall-clock and CPU seconds by stage; the first stage starts with the clock."""
+
+    def __init__(self) -> None:
+        self.stages: dict[str, list[float]] = {}
+        self._stage, self._since = "reading", self._now()
+
+    def enter(self, stage: str) -> None:
+        """Count what passed so far for the stage that ends."""
+        total, now = self.stages.setdefault(self._stage, [0.0, 0.0]), self._now()
+        for unit, (start, end) in enumerate(zip(self._since, now, strict=True)):
+            total[unit] += end - start
+        self._stage, self._since = stage, now
+
+    @staticmethod
+    def _now() -> tuple[float, float]:
+        return time.perf_counter(), sum(os.times()[:4])
+
+
+def run_command(file: Path, arguments: list[str]) -> None:
+    """Run eqemb in this process, and write the seconds of its stages."""
+    from eqemb.__main__ import main as eqemb
+    from eqemb.cli.progress import StageProgress
+
+    clock = StageClock()
+    StageProgress.update = lambda _self, stage, _state: clock.enter(stage)  # type: ignore[method-assign, assignment]
+    sys.argv = ["eqemb", *arguments]
+    try:
+        eqemb()
+    finally:
+        clock.enter("")
+        file.write_text(json.dumps(clock.stages), "utf-8")
+
+
+def ask(folder: str) -> None:
+    """Open a library, ask it, and print the times."""
+    from eqemb.facade.library import Library
+
+    queries = tomllib.loads(QUERIES.read_text("utf-8"))
+
+    def timed(work: Callable[[str], object], query: str) -> float:
+        start = time.perf_counter()
+        work(query)
+        return time.perf_counter() - start
+
+    start = time.perf_counter()
+    with Library.open(folder) as library:
+        row: Row = {"open_seconds": time.perf_counter() - start}
+        row["open_megabytes"] = memory()
+        row["first_seconds"] = timed(library.search, queries["words"][0])
+        row["first_megabytes"] = memory()
+        for _ in range(2):
+            for name, method in (("words", library.search), ("equations", library.similar)):
+                row[f"{name}_seconds"] = [timed(method, query) for query in queries[name]]
+        row["megabytes"] = memory()
+    print(json.dumps(row))
+
+
+# ---------------------------------------------------------------- one size
+
+
+class Growth:
+    """The folder of the measurements."""
+
+    def __init__(self, work: Path, corpus: LargeCorpus, adds: int, *, model: bool) -> None:
+        self.work, self._corpus, self._adds, self._model = work, corpus, adds, model
+        self._file = work / "growth.json"
+        self.rows: dict[str, Row] = {}
+        if self._file.exists():
+            state = json.loads(self._file.read_text("utf-8"))
+            if state["model"] != model:
+                raise SystemExit(
+                    f"{self._file} has model: {state['model']}, not {model}; remove it"
+                )
+            self.rows = state["sizes"]
+
+    def measure(self, size: int) -> None:
+        """Take the measurements of a size that are missing."""
+        row = self.rows.setdefault(str(size), {})
+        library = self.work / f"library-{size}"
+        parts: dict[str, Callable[[], Any]] = {
+            "build": lambda: self._build(size, library),
+            "content": lambda: content(library),
+            "add": lambda: [self._add(library) for _ in range(self._adds)],
+            "ask": lambda: self._ask(library),
+        }
+        for name, measured in parts.items():
+            if name not in row:
+                print(f"{time.strftime('%H:%M:%S')} {size:,} papers: {name}", file=sys.stderr)
+                row[name] = measured()
+                self._save()
+
+    def _save(self) -> None:
+        machine = f"{platform.machine()}, {os.cpu_count()} cores, Python {sys.version.split()[0]}"
+        state = {"machine": machine, "model": self._model, "sizes": self.rows}
+        new = self._file.with_suffix(".new")
+        new.write_text(json.dumps(state, indent=1), "utf-8")
+        new.replace(self._file)
+
+    def _build(self, size: int, library: Path) -> Row:
+        papers = self.work / f"papers-{size}"
+        self._corpus.write(papers, size)
+        shutil.rmtree(library, ignore_errors=True)
+        model = () if self._model else ("--no-model",)
+        return self._eqemb("build", papers, "-o", library, "--no-map", *model)
+
+    def _add(self, library: Path) -> Row:
+        """Add papers to a copy; the files of a library are never changed, so that links do."""
+        papers, copy = self.work / "papers-new", self.work / "library-add"
+        self._corpus.write_new(papers, ADDED)
+        shutil.rmtree(copy, ignore_errors=True)
+        before = _files(library)
+        shutil.copytree(
+            library, copy, copy_function=os.link, ignore=shutil.ignore_patterns(".lock")
+        )
+        row = self._eqemb("add", copy, papers, "--root", papers)
+        if row["printed"]["articles"] != ADDED or _files(library) != before:
+            raise SystemExit(f"adding to {copy} failed, or changed files of {library}")
+        shutil.rmtree(copy)
+        return row
+
+    def _ask(self, library: Path) -> Row:
+        words = "precision recall harmonic mean"
+        command = [sys.executable, "-m", "eqemb", "search", str(library), words, "--json"]
+        row: Row = {"command_seconds": [run_measured(command).seconds for _ in range(5)]}
+        asked = run_measured([sys.executable, __file__, ASK, str(library)])
+        row |= json.loads(asked.output)
+        return row
+
+    def _eqemb(self, *arguments: str | Path) -> Row:
+        """Run a command and return what it needed."""
+        file = self.work / "stages.json"
+        command = [sys.executable, __file__, RUN, file, *arguments, "--json"]
+        row = vars(run_measured(list(map(str, command))))
+        row["printed"] = json.loads(row.pop("output"))
+        row["stages"] = json.loads(file.read_text("utf-8"))
+        file.unlink()
+        return row
+
+
+def _files(folder: Path) -> dict[str, tuple[int, int]]:
+    """Return size and time of each file."""
+    found = ((path, path.stat()) for path in sorted(folder.rglob("*")) if path.name != ".lock")
+    return {str(path): (stat.st_size, stat.st_mtime_ns) for path, stat in found if path.is_file()}
+
+
+def content(library: Path) -> Row:
+    """Return how much is in a library."""
+    report = json.loads((library / "report.json").read_text("utf-8"))
+    types: set[bytes] = set()
+    for path in library.rglob("records.sqlite"):
+        with sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True) as records:
+            types.update(digest for (digest,) in records.execute("SELECT digest FROM types"))
+    return {
+        "articles": report["articles"],
+        "words": report["words"],
+        "equations": report["equations"]["numbered"] + report["equations"]["unnumbered"],
+        "types": len(types),
+        "near_duplicates": len(report["clusters"]),
+        "megabytes": sum(size for size, _ in _files(library).values()) / 1e6,
+    }
+
+
+# ---------------------------------------------------------------- tables
+
+
+def figures(row: Row) -> dict[str, float]:
+    """Return the figures of a size by name; seconds of a build are those of 1,000 papers."""
+    made, there, asked = row["build"], row["content"], row["ask"]
+    thousands = there["articles"] / 1000
+    found = {"build s/1,000": made["seconds"] / thousands}
+    for stage, (seconds, cpu) in made["stages"].items():
+        found |= {
+            f"{stage} s/1,000": seconds / thousands,
+            f"{stage} CPU s/1,000": cpu / thousands,
+        }
+    return found | {
+        "build MB": made["peak_megabytes"],
+        "build anonymous MB": made["peak_anonymous_megabytes"],
+        "library MB": there["megabytes"],
+        "add s": _median(row["add"], "seconds"),
+        "add CPU s": _median(row["add"], "cpu_seconds"),
+        "add MB": _median(row["add"], "peak_megabytes"),
+        "add anonymous MB": _median(row["add"], "peak_anonymous_megabytes"),
+        "open ms": asked["open_seconds"] * 1e3,
+        "first answer ms": asked["first_seconds"] * 1e3,
+        "words ms": statistics.median(asked["words_seconds"]) * 1e3,
+        "equation ms": statistics.median(asked["equations_seconds"]) * 1e3,
+        "ask MB": asked["megabytes"][0],
+        "ask anonymous MB": asked["megabytes"][1],
+        "command s": statistics.median(asked["command_seconds"]),
+    }
+
+
+def _median(rows: list[Row], name: str) -> float:
+    return float(statistics.median(row[name] for row in rows))
+
+
+def table(heads: Iterable[str], lines: Iterable[Iterable[str]]) -> str:
+    """Return a Markdown table whose first column is text."""
+    heads = list(heads)
+    rows = [heads, ["---", *["---:"] * (len(heads) - 1)], *map(list, lines)]
+    return "\n".join(f"| {' | '.join(row)} |" for row in rows) + "\n"
+
+
+def shown(value: float) -> str:
+    """Format a figure with three significant digits."""
+    return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
+
+
+def tables(rows: dict[str, Row]) -> str:
+    """Return what was measured: content, figures by size, ranges and ratios."""
+    sizes = sorted(rows, key=int)
+    heads = [f"{int(size):,}" for size in sizes]
+    counts = {size: rows[size]["content"] for size in sizes}
+    parts = [
+        table(
+            ("papers", *heads),
+            ((name, *(shown(counts[s][name]) for s in sizes)) for name in counts[sizes[0]]),
+        )
+    ]
+    every = {size: figures(rows[size]) for size in sizes}
+    last = every[sizes[-1]]
+    ratios = [f"{heads[-1]} / {head}" for head in heads[:-1]]
+    parts.append(
+        table(
+            ("papers", *heads, *ratios),
+            (
+                (
+                    name,
+                    *(shown(every[s][name]) for s in sizes),
+                    *(f"{last[name] / every[s][name]:.2f}" for s in sizes[:-1]),
+                )
+                for name in last
+            ),
+        )
+    )
+    spans = [sorted(add["seconds"] for add in rows[size]["add"]) for size in sizes]
+    for head, span in zip(heads, spans, strict=True):
+        parts.append(
+            f"Adding {ADDED} papers to {head}: {shown(span[0])} to {shown(span[-1])} s"
+            f" in {len(span)} repetitions.\n"
+        )
+    return "\n".join(parts)
+
+
+def main() -> None:
+    """Measure each size, and print the tables."""
+    if sys.argv[1:2] == [RUN]:
+        run_command(Path(sys.argv[2]), sys.argv[3:])
+    if sys.argv[1:2] == [ASK]:
+        ask(sys.argv[2])
+        return
+    parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
+    parser.add_argument("corpora", type=Path)
+    parser.add_argument("work", type=Path)
+    parser.add_argument("--sizes", type=int, nargs="+", default=[473, 2000, 5000, 20000])
+    parser.add_argument("--adds", type=int, default=5, help="repetitions of adding")
+    parser.add_argument("--model", action="store_true", help="train a model, too")
+    given = parser.parse_args()
+    given.work.mkdir(parents=True, exist_ok=True)
+    corpus = LargeCorpus(find_papers(given.corpora))
+    growth = Growth(given.work, corpus, given.adds, model=given.model)
+    for size in sorted(given.sizes):
+        growth.measure(size)
+    print(tables({str(size): growth.rows[str(size)] for size in given.sizes}))
+
+
+if __name__ == "__main__":
+    main()

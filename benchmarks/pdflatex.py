@@ -52,7 +52,9 @@ SEED = "eqemb"
 STUB = r"\DeclareOption*{}\ProcessOptions\relax"
 
 _RECORD = re.compile(r"(display|tag) (.*?):(\d+)(?: (.*))?")
-_MISSING = re.compile(r"^! (?:LaTeX|Package \S+) Error: File [`'\"]([^'`\"]+)['\"] not found", re.MULTILINE)
+_MISSING = re.compile(
+    r"^! (?:LaTeX|Package \S+) Error: File [`'\"]([^'`\"]+)['\"] not found", re.MULTILINE
+)
 _MISSING_PLAIN = re.compile(r"^! I can't find file [`'\"]([^'`\"]+)['\"]", re.MULTILINE)
 #: Errors after which TeX may have lost its place. The others drop a command and go on.
 _ERROR = re.compile(
@@ -292,7 +294,11 @@ def _read_answer(main: Path, judgement: Judgement) -> None:
             elif "EQ_" not in mark.text:  # boxes that empheq makes of its tags
                 mark.text = printed(_REFERENCE.sub(lambda m: _first(numbers[m[1]]), mark.text))
                 judgement.tags.append(mark)
-    judgement.labels = [(label, number) for label in marked for number in numbers[label]]
+    judgement.labels = [
+        (label, printed(_REFERENCE.sub(lambda m: _first(numbers[m[1]]), number)))
+        for label in marked
+        for number in numbers[label]
+    ]
     text = subprocess.run(
         ["pdftotext", "-enc", "UTF-8", main.with_suffix(".pdf"), "-"],
         capture_output=True, check=False,
@@ -312,13 +318,14 @@ def _new_labels(aux: str) -> Iterator[tuple[str, str]]:
             depth += {"{": 1, "}": -1}.get(aux[at], 0)
             at += 1
         if not match[1].endswith("@cref"):
-            yield match[1], printed(aux[match.end() : at - 1])
+            yield match[1], aux[match.end() : at - 1]
 
 
 def printed(text: str) -> str:
     """A number as it looks in print, without parentheses, blanks and formatting."""
+    text = re.sub(r"\\(?:text)?color\s*\{[^{}]*\}", "", text)
     text = _COMMAND.sub(lambda match: _CHARACTERS.get(match[1] or "", ""), text)
-    text = re.sub(r"[{}$~\s]", "", text)
+    text = re.sub(r"[{}$~^\s]", "", text)
     while len(text) > 1 and text[0] + text[-1] in ("()", "[]"):
         text = text[1:-1]
     return text

@@ -73,6 +73,8 @@ def main() -> None:
         text = result[name].pop("text")
         if case.get("words"):
             result[name]["words"] = re.findall(r"[^\W\d_]+", text)
+        if not case.get("displays", True):
+            del result[name]["displays"]
         if case.get("eqno"):
             result[name]["numbers"] = re.findall(r"\(([\w.]+)\)", text)
         print(name, {k: v for k, v in result[name].items() if k != "source"})

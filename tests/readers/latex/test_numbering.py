@@ -168,13 +168,13 @@ def test_subequations_use_the_format() -> None:
         ("alph", 3, "c"),
         ("Alph", 26, "Z"),
         ("alph", 27, "27"),
-        ("Roman", 0, "0"),
+        ("Roman", 0, ""),
     ],
 )
 def test_styles(style: str, value: int, printed: str) -> None:
     """Digits, letters and Roman numerals; digits beyond their range."""
     numbering = Numbering("article")
-    numbering.formats["equation"] = rf"\{style}{{equation}}"
+    numbering.forms["theequation"] = rf"\{style}{{equation}}"
     numbering.set("equation", str(value))
     assert numbering.printed("equation") == printed
 

@@ -24,7 +24,7 @@ ROW_DISPLAYS: Final = names(
 #: Environments that carry one number.
 SINGLE_DISPLAYS: Final = names("equation multline dmath dseries eqn")
 #: Displays that never carry a number (the starred forms are added below).
-PLAIN_DISPLAYS: Final = names("displaymath xxalignat eqalign")
+PLAIN_DISPLAYS: Final = names("displaymath xxalignat eqalign mathpar")
 
 NUMBERED_DISPLAYS: Final = ROW_DISPLAYS | SINGLE_DISPLAYS
 UNNUMBERED_DISPLAYS: Final = PLAIN_DISPLAYS | frozenset(
@@ -208,7 +208,8 @@ STRUCTURAL: Final = (
         "bf it rm sf tt sc em frac sqrt sum int prod left right "
         "table endtable figure endfigure figurename tablename refname bibname contentsname "
         "abstractname tableofcontents listoffigures listoftables newblock "
-        "newpage clearpage par centering intertext shortintertext"
+        "newpage clearpage par centering intertext shortintertext "
+        "eqalign eqalignno leqalignno displaylines"
     )
 )  # fmt: skip
 
@@ -224,20 +225,6 @@ STANDARD_PACKAGES: Final = names(
     "mdframed framed"
 )
 
-# ---------------------------------------------------------------- counting
-
-#: Classes in which equations are numbered within chapters.
-CHAPTER_CLASSES: Final = names(
-    "book report memoir scrbook scrreprt amsbook svmono svmult extbook extreport thesis "
-    "mitthesis ucthesis cambridge7a krantz tufte-book classicthesis mastersdoctoralthesis "
-    "uwthesis now_fnt"
-)
-#: Classes in which equations are numbered within sections.
-SECTION_CLASSES: Final = names(
-    "siamltex siamltex1213 siamart siamart171218 siamart190516 siamonline"
-)
-#: Classes whose sections are printed in Roman numerals.
-ROMAN_CLASSES: Final = names("ieeetran revtex4 revtex4-1 revtex4-2 ieeetran ieeeconf")
 
 # ---------------------------------------------------------------- known names
 

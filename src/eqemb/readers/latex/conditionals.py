@@ -1,16 +1,16 @@
-r"""Actions of conditional commands: \if..., \ifthenelse, \@ifnextchar and similar.
+r"""Actions of TeX's conditionals: \if... \else ... \fi, \newif, \loop, and integer registers.
 
-If a test cannot be decided here (\ifmmode, \ifdim, unknown tests), the first branch is read. In
-mathematics that is the right branch of \ifmmode, the most common of them.
+If a test cannot be decided here (counters, boxes, unknown registers), the first branch is read and
+the document's report says so. Commands with braced branches are in branches.py.
 """
 
 import re
 
 from eqemb.readers.latex.commands import KNOWN, names
-from eqemb.readers.latex.definitions import csname, is_defined, mangle
+from eqemb.readers.latex.definitions import csname, is_defined
 from eqemb.readers.latex.frames import Action, Frame
 from eqemb.readers.latex.gullet import Gullet
-from eqemb.readers.latex.macros import FALSE, NO_VALUE, TRUE, Macro, make
+from eqemb.readers.latex.macros import Macro, make
 
 _COMMAND_NAME = re.compile(r"\\([A-Za-z@]+)[ \t]*|\\.|%[^\n]*", re.DOTALL)
 #: Conditionals of TeX and LaTeX: they nest, and end with \fi.
@@ -22,10 +22,20 @@ _PRIMITIVES = names(
 )
 _TRUE = frozenset(("iftrue", "ifpdf", "ifpdftex", "ifPDFTeX"))
 _FALSE = names("iffalse ifxetex ifluatex ifXeTeX ifLuaTeX ifeof if@tempswa iftutex")
-_NUMBERS = re.compile(r"\s*(\\[A-Za-z@]+|-?\d+)\s*([<>=])\s*(\\[A-Za-z@]+|-?\d+)(?:\\relax|\s)?")
+_INTEGER = r"(\\[A-Za-z@]+|-?\d+)"
+_NUMBERS = re.compile(rf"\s*{_INTEGER}\s*([<>=])\s*{_INTEGER}(?:\\relax(?![A-Za-z@])|\s)?")
+_ODD = re.compile(rf"\s*{_INTEGER}(?:\\relax(?![A-Za-z@])|\s)?")
 _ASSIGNED = re.compile(r"\s*+(?:(?:=|by)\s*+)?(-?\d+|\\[A-Za-z@]+)\s?")
 _CONSTANTS = {r"\pdfoutput": 1, r"\z@": 0, r"\@ne": 1, r"\tw@": 2, r"\thr@@": 3, r"\m@ne": -1}
-_CASE = re.compile(r"\s*(\d+)\s?")
+_UNITS = {"pt": 1.0, "in": 72.27, "cm": 28.45, "mm": 2.845, "pc": 12.0, "bp": 1.00375,
+          "dd": 1.07, "cc": 12.84, "em": 10.0, "ex": 4.3, "sp": 1 / 65536}  # fmt: skip
+_LENGTH = r"(-?[\d.]+)\s*(?:true\s*)?(" + "|".join(_UNITS) + ")"
+_LENGTHS = re.compile(rf"\s*{_LENGTH}\s*([<>=])\s*{_LENGTH}(?:\\relax(?![A-Za-z@])|\s)?")
+#: Tests of the page that is being made: what they choose is layout, not text.
+_LAYOUT = names(
+    "ifvmode ifhmode ifinner ifvoid ifhbox ifvbox ifdim iffontchar if@twocolumn "
+    "if@twoside if@compatibility if@filesw if@openright if@titlepage if@mainmatter"
+)
 
 
 def is_conditional(gullet: Gullet, name: str) -> bool:
@@ -38,9 +48,17 @@ def is_conditional(gullet: Gullet, name: str) -> bool:
 
 def _decide(gullet: Gullet, truth: bool | None) -> None:  # noqa: FBT001
     """Continue in the branch that is taken; None (undecidable) takes the first."""
-    gullet.conditionals += 1
+    if gullet.negated:
+        gullet.negated, truth = False, None if truth is None else not truth
+    gullet.conditionals.append(False)
     if truth is False and skip_branch(gullet, stop_at_else=True) == "fi":
-        gullet.conditionals -= 1
+        gullet.conditionals.pop()
+
+
+def _pass_on(gullet: Gullet, token: str) -> None:
+    """Leave a conditional in the printed form of a counter, to be decided by numbering.py."""
+    gullet.conditionals.append(True)
+    gullet.write(token + " ")
 
 
 def skip_branch(gullet: Gullet, *, stop_at_else: bool) -> str:
@@ -76,19 +94,58 @@ def _leave(gullet: Gullet, frame: Frame) -> bool:
     return True
 
 
-def _else(gullet: Gullet, _: str) -> None:
-    if gullet.conditionals > 0:
-        gullet.conditionals -= 1
+def _else(gullet: Gullet, token: str) -> None:
+    if gullet.conditionals and gullet.conditionals[-1]:
+        gullet.write(token + " ")
+    elif gullet.conditionals:
+        gullet.conditionals.pop()
         skip_branch(gullet, stop_at_else=False)
 
 
-def _fi(gullet: Gullet, _: str) -> None:
-    gullet.conditionals = max(0, gullet.conditionals - 1)
+def _fi(gullet: Gullet, token: str) -> None:
+    if gullet.conditionals and gullet.conditionals.pop():
+        gullet.write(token + " ")
 
 
 def _known(gullet: Gullet, token: str) -> None:
     name = token[1:]
-    _decide(gullet, True if name in _TRUE else False if name in _FALSE else None)
+    if name in _TRUE or name in _FALSE:
+        _decide(gullet, name in _TRUE)
+    else:
+        _undecided(gullet, token)
+
+
+def _undecided(gullet: Gullet, token: str) -> None:
+    """Read the first branch of a test that cannot be decided, and report it."""
+    if gullet.in_body and token[1:] not in _LAYOUT:
+        gullet.problem("undecided conditional", detail=token)
+    _decide(gullet, None)
+
+
+def _ifmmode(gullet: Gullet, _: str) -> None:
+    _decide(gullet, gullet.in_math())
+
+
+def _unless(gullet: Gullet, _: str) -> None:
+    r"""\unless\ifnum ...: the test is negated."""
+    gullet.negated = not gullet.negated
+
+
+def _ifdim(gullet: Gullet, token: str) -> None:
+    frame = gullet.skip_space()
+    match = _LENGTHS.match(frame.text, frame.pos)
+    if match is None:
+        _undecided(gullet, token)
+        return
+    frame.pos = match.end()
+    left, right = (float(match[n].strip(".") or 0) * _UNITS[match[n + 1]] for n in (1, 4))
+    _decide(gullet, _compare(left, match[3], right))
+
+
+def _loop(gullet: Gullet, _: str) -> None:
+    r"""\loop A \ifnum ... B \repeat."""
+    body = gullet.until(r"\repeat")
+    gullet.push(rf"{body}\loop {body}\repeat \fi ", macro=r"\loop")
 
 
 def _ifx(gullet: Gullet, _: str) -> None:
@@ -107,29 +164,57 @@ def _same(gullet: Gullet, first: str, second: str) -> bool:
     return False
 
 
-def _if(gullet: Gullet, _: str) -> None:
-    first, second = gullet.argument_token(), gullet.argument_token()
+def _if(gullet: Gullet, token: str) -> None:
+    first, second = _expanded_token(gullet), _expanded_token(gullet)
     literal = not (first + second).startswith("\\") and "\\" not in second
-    _decide(gullet, first == second if literal else None)
+    if literal or first == second:
+        _decide(gullet, first == second)
+    else:
+        _undecided(gullet, token)
 
 
-def _ifnum(gullet: Gullet, _: str) -> None:
+def _expanded_token(gullet: Gullet) -> str:
+    """The next token after the expansion of macros without arguments."""
+    for _ in range(20):
+        token = gullet.argument_token()
+        macro = gullet.actions.get(token)
+        if not isinstance(macro, Macro) or macro.slots or macro.builtin:
+            break
+        gullet.push(macro.body)
+    return token
+
+
+def _ifnum(gullet: Gullet, token: str) -> None:
     frame = gullet.skip_space()
-    match = _NUMBERS.match(frame.text, frame.pos)
-    left = _integer(gullet, match[1]) if match else None
-    right = _integer(gullet, match[3]) if match else None
-    if match is None or left is None or right is None:
-        _decide(gullet, None)
+    match = (_ODD if token == r"\ifodd" else _NUMBERS).match(frame.text, frame.pos)
+    values = [_integer(gullet, text) for text in match.groups()[::2]] if match else [None]
+    if match is None or None in values:
+        if gullet.forming:
+            _pass_on(gullet, token)
+        else:
+            _undecided(gullet, token)
         return
     frame.pos = match.end()
-    _decide(gullet, {"<": left < right, ">": left > right, "=": left == right}[match[2]])
+    if token == r"\ifodd":
+        _decide(gullet, (values[0] or 0) % 2 == 1)
+    else:
+        _decide(gullet, _compare(values[0] or 0, match[2], values[1] or 0))
+
+
+def _compare(left: float, sign: str, right: float) -> bool:
+    return {"<": left < right, ">": left > right, "=": left == right}[sign]
 
 
 def _integer(gullet: Gullet, text: str) -> int | None:
-    """The value of a literal number, a register or a constant of TeX, or None."""
-    if text.startswith("\\"):
+    """The value of a literal number, a register, a constant of TeX or a macro, or None."""
+    if not text.startswith("\\"):
+        return int(text[:9])
+    if text in gullet.registers or text in _CONSTANTS:
         return gullet.registers.get(text, _CONSTANTS.get(text))
-    return int(text[:9])
+    if isinstance(gullet.actions.get(text), Macro):
+        value = gullet.expand_string(text).strip()
+        return int(value[:9]) if re.fullmatch(r"-?\d+", value) else None
+    return None
 
 
 def _new_register(gullet: Gullet, _: str) -> None:
@@ -157,6 +242,9 @@ def _operand(gullet: Gullet) -> int:
 def _advance(gullet: Gullet, _: str) -> None:
     name = gullet.argument_token()
     change = _operand(gullet)
+    if name.startswith(r"\c@"):
+        gullet.declare(rf"\addtocounter{{{name[3:]}}}{{{change}}}")
+        return
     total = gullet.registers.get(name, 0) + change
     gullet.registers[name] = max(-(2**31), min(2**31 - 1, total))  # as in TeX
 
@@ -172,17 +260,20 @@ def _show_register(gullet: Gullet, token: str) -> None:
     gullet.write(str(gullet.registers[match[1]]))
 
 
-def _ifcase(gullet: Gullet, _: str) -> None:
+def _ifcase(gullet: Gullet, token: str) -> None:
     frame = gullet.skip_space()
-    match = _CASE.match(frame.text, frame.pos)
-    gullet.conditionals += 1
-    if match is None:
+    match = _ODD.match(frame.text, frame.pos)
+    value = _integer(gullet, match[1]) if match else None
+    if match is None or value is None:
+        _undecided(gullet, token)
         return
     frame.pos = match.end()
-    for _case in range(int(match[1][:9])):
+    gullet.conditionals.append(False)
+    for _case in range(value if value >= 0 else 1_000):
         ended = skip_branch(gullet, stop_at_else=True)
         if ended != "or":
-            gullet.conditionals -= ended == "fi"
+            if ended == "fi":
+                gullet.conditionals.pop()
             return
 
 
@@ -195,10 +286,11 @@ def _newif(gullet: Gullet, _: str) -> None:
     name = gullet.control_name()[1:]
     if not name.startswith("if") or name in _PRIMITIVES:
         return
-    _new_flag(gullet, name, value=False)
+    new_flag(gullet, name, value=False)
 
 
-def _new_flag(gullet: Gullet, name: str, *, value: bool) -> None:
+def new_flag(gullet: Gullet, name: str, *, value: bool) -> None:
+    r"""Define the conditional \name, and the commands that set it."""
     gullet.flags[name] = value
     gullet.actions["\\" + name] = lambda g, token: _decide(g, g.flags.get(token[1:]))
     for word in ("true", "false"):
@@ -209,105 +301,7 @@ def _set_flag(gullet: Gullet, token: str) -> None:
     name = token[1:]
     stem = name.removesuffix("true").removesuffix("false")
     gullet.flags["if" + stem] = name.endswith("true")
-
-
-# ---------------------------------------------------------------- {test}{then}{else}
-
-
-def _choose(gullet: Gullet, truth: bool | None) -> None:  # noqa: FBT001
-    """Read the first of the next two arguments, or the second."""
-    then, otherwise = gullet.argument(), gullet.argument()
-    gullet.push(otherwise if truth is False else then)
-
-
-def _ifthenelse(gullet: Gullet, _: str) -> None:
-    test = gullet.argument()
-    _choose(gullet, _test(gullet, test))
-
-
-def _test(gullet: Gullet, test: str) -> bool | None:
-    test = test.strip()
-    if match := re.fullmatch(r"\\(?:not|NOT)\s*(.*)", test, re.DOTALL):
-        inner = _test(gullet, match[1].strip("()\\ "))
-        return None if inner is None else not inner
-    if match := re.fullmatch(r"\\equal\s*\{(.*?)\}\s*\{(.*)\}", test, re.DOTALL):
-        left, right = (gullet.expand_string(match[n]).strip() for n in (1, 2))
-        return left == right
-    if match := re.fullmatch(r"\\boolean\s*\{(\w+)\}", test):
-        return gullet.flags.get("if" + match[1])
-    if match := re.fullmatch(r"\\isundefined\s*\{?(\\[A-Za-z@]+)\s*\}?", test):
-        return not is_defined(gullet, match[1])
-    if match := re.fullmatch(
-        r"(-?\d{1,9})\s*([<>=])\s*(-?\d{1,9})", gullet.expand_string(test).strip()
-    ):
-        left_number, right_number = int(match[1]), int(match[3])
-        return {
-            "<": left_number < right_number,
-            ">": left_number > right_number,
-            "=": left_number == right_number,
-        }[match[2]]
-    return None
-
-
-def _named_flag(gullet: Gullet, _: str) -> None:
-    r"""\ifbool{x}, \iftoggle{x} with two branches."""
-    _choose(gullet, gullet.flags.get("if" + gullet.argument().strip()))
-
-
-def _new_named_flag(gullet: Gullet, _: str) -> None:
-    _new_flag(gullet, "if" + gullet.argument().strip(), value=False)
-
-
-def _set_named_flag(gullet: Gullet, token: str) -> None:
-    name = gullet.argument().strip()
-    if token in (r"\setbool", r"\setboolean", r"\settoggle"):
-        value = gullet.argument().strip().lower() == "true"
-    else:
-        value = token.endswith("true")
-    gullet.flags["if" + name] = value
-
-
-def _ifundefined(gullet: Gullet, token: str) -> None:
-    r"""\@ifundefined{name}{..}{..} and \ifcsdef, \ifcsundef."""
-    name = gullet.argument().strip()
-    control = name if name.startswith("\\") else mangle(name)
-    defined = is_defined(gullet, control)
-    _choose(gullet, defined if token in (r"\ifcsdef", r"\ifdef") else not defined)
-
-
-def _ifloaded(gullet: Gullet, token: str) -> None:
-    name = gullet.argument().strip()
-    loaded = gullet.document_class if "class" in token else gullet.packages
-    _choose(gullet, name in loaded)
-
-
-def _ifstar(gullet: Gullet, _: str) -> None:
-    then, otherwise = gullet.argument(), gullet.argument()
-    gullet.push(then if gullet.accept("*") else otherwise)
-
-
-def _ifnextchar(gullet: Gullet, _: str) -> None:
-    wanted, then, otherwise = gullet.argument_token(), gullet.argument(), gullet.argument()
-    frame = gullet.skip_space()
-    gullet.push(then if frame.text.startswith(wanted, frame.pos) else otherwise)
-
-
-def _test_value(gullet: Gullet, token: str) -> None:
-    r"""\IfNoValueTF{#1}{..}{..}, \IfBooleanTF and their one-branch forms."""
-    value = gullet.argument()
-    if "NoValue" in token:
-        truth = value.strip() == NO_VALUE.strip()
-    elif "Value" in token:
-        truth = value.strip() != NO_VALUE.strip()
-    elif "Blank" in token or "empty" in token or "blank" in token:
-        truth = not value.strip()
-    else:
-        truth = value.strip() != FALSE.strip()
-    if token.endswith("TF") or not token.endswith(("T", "F")):
-        _choose(gullet, truth)
-    else:
-        branch = gullet.argument()
-        gullet.push(branch if truth == token.endswith("T") else "")
+    gullet.changed(rf"\if{stem}")
 
 
 def empty_macros() -> dict[str, Macro]:
@@ -320,24 +314,11 @@ def empty_macros() -> dict[str, Macro]:
 
 CONDITIONALS: dict[str, Action] = {
     **{f"\\{name}": _known for name in _PRIMITIVES},
-    r"\ifx": _ifx, r"\if": _if, r"\ifnum": _ifnum, r"\ifcase": _ifcase,
-    r"\ifdefined": _ifdefined, r"\ifcsname": _ifdefined,
+    r"\ifx": _ifx, r"\if": _if, r"\ifcase": _ifcase, r"\ifmmode": _ifmmode, r"\ifdim": _ifdim,
+    **dict.fromkeys((r"\ifnum", r"\ifodd"), _ifnum),
+    r"\ifdefined": _ifdefined, r"\ifcsname": _ifdefined, r"\unless": _unless, r"\loop": _loop,
     r"\else": _else, r"\or": _else, r"\fi": _fi, r"\newif": _newif,
-    r"\ifthenelse": _ifthenelse,
     r"\newcount": _new_register, r"\advance": _advance,
     **dict.fromkeys((r"\the", r"\number"), _show_register),
-    **dict.fromkeys((r"\ifbool", r"\iftoggle"), _named_flag),
-    **dict.fromkeys((r"\newbool", r"\newtoggle", r"\newboolean", r"\providebool"),
-                    _new_named_flag),
-    **dict.fromkeys((r"\booltrue", r"\boolfalse", r"\toggletrue", r"\togglefalse", r"\setbool",
-                     r"\setboolean", r"\settoggle"), _set_named_flag),
-    **dict.fromkeys((r"\@ifundefined", r"\ifcsundef", r"\ifcsdef", r"\ifdef", r"\ifundef"),
-                    _ifundefined),
-    **dict.fromkeys((r"\@ifpackageloaded", r"\@ifclassloaded"), _ifloaded),
-    r"\@ifstar": _ifstar,
-    **dict.fromkeys((r"\@ifnextchar", r"\kernel@ifnextchar"), _ifnextchar),
-    **dict.fromkeys((r"\IfNoValueTF", r"\IfNoValueT", r"\IfNoValueF", r"\IfValueTF",
-                     r"\IfValueT", r"\IfValueF", r"\IfBooleanTF", r"\IfBooleanT",
-                     r"\IfBooleanF", r"\ifstrempty", r"\ifblank", r"\IfBlankTF"), _test_value),
 }  # fmt: skip
-__all__ = ["CONDITIONALS", "TRUE", "empty_macros", "is_conditional", "skip_branch"]
+__all__ = ["CONDITIONALS", "empty_macros", "is_conditional", "new_flag", "skip_branch"]

@@ -2,7 +2,15 @@ r"""Actions of commands that define others: \newcommand, \def, \let, \newenviron
 
 import re
 
-from eqemb.readers.latex.commands import DISPLAYS, KNOWN, MUTED, STRUCTURAL, UNTOUCHABLE, VERBATIM
+from eqemb.readers.latex.commands import (
+    DISPLAYS,
+    HEADINGS,
+    KNOWN,
+    MUTED,
+    STRUCTURAL,
+    UNTOUCHABLE,
+    VERBATIM,
+)
 from eqemb.readers.latex.frames import CONTROL_SEQUENCE_AT, Action, Runaway
 from eqemb.readers.latex.gullet import PRINTED_FORM, Gullet
 from eqemb.readers.latex.macros import (
@@ -17,10 +25,6 @@ from eqemb.readers.latex.macros import (
     xparse_slots,
 )
 
-#: \the... of counters are not expanded but handled by numbering.py.
-_COUNTER_FORMAT = re.compile(
-    r"\\the(?:equation|parentequation|section|subsection|subsubsection|chapter|part|appendix)$"
-)
 #: Style files program pages, files and boxes with these: not notation, so not expanded.
 _PROGRAM = re.compile(
     r"\\(?:@esphack|@bsphack|immediate|write|csname|expandafter|setbox|hb@xt@|vskip|vspace|vbox"
@@ -28,6 +32,8 @@ _PROGRAM = re.compile(
     r"|@firstoftwo|refstepcounter|addcontentsline|hsize|parbox|setlength|typeout|PackageError"
     r"|@latex|@mkboth|@startsection|@starttoc|thispagestyle|par|noindent|hrule|vrule)(?![A-Za-z])"
 )
+#: What authors add to headings: \\renewcommand\\section{\\setcounter{equation}{0}\\oldsection}.
+_RESTART = re.compile(r"\\setcounter\s*\{equation\}\s*\{\d+\}")
 #: Handled by us, but also likely to be an author's own command.
 _NOT_OURS = frozenset((r"\xspace", r"\or", r"\path", r"\Verb", r"\advance", r"\number"))
 _PROTECTED_ENVIRONMENTS = DISPLAYS | VERBATIM | MUTED | {"document", "subequations", "abstract"}
@@ -50,14 +56,30 @@ def _set(
 
     `new`: defined by \newcommand, which LaTeX rejects for existing names, so it is the author's.
     """
-    if _COUNTER_FORMAT.match(name):
+    if gullet.is_form(name):
         gullet.define(PRINTED_FORM + name, macro, everywhere=everywhere)
+    elif name == r"\appendix":
+        gullet.define(name, _counters_only(macro.body), everywhere=everywhere)
+    elif name[1:] in HEADINGS and not gullet.frames[-1].package:
+        gullet.heading_hook(name, "".join(_RESTART.findall(macro.body)))
     elif name[1:] in UNTOUCHABLE or (not new and _is_ours(gullet, name)):
         return
-    elif gullet.frames[-1].package and (name[1:] in KNOWN or _PROGRAM.search(macro.body)):
+    elif gullet.frames[-1].package and (
+        name[1:] in KNOWN or not name[1:2].isalpha() or _PROGRAM.search(macro.body)
+    ):  # a style's \\[ is a display all the same
         gullet.style_names.add(name[1:])
     else:
         gullet.define(name, macro, everywhere=everywhere)
+
+
+def _counters_only(body: str) -> Action:
+    r"""Commands for counters in an author's \appendix: its effect on numbers."""
+
+    def action(gullet: Gullet, _: str) -> None:
+        gullet.write("\n\n")
+        gullet.push(body, package=True)
+
+    return action
 
 
 def _newcommand(gullet: Gullet, token: str) -> None:
@@ -115,6 +137,9 @@ def _let(gullet: Gullet, _: str) -> None:
     target = gullet.argument()
     if name == r"\c@equation" or target == r"\c@equation":
         gullet.declare(rf"\sharecounter{{{name[3:]}}}{{{target[3:]}}}")
+        return
+    if gullet.is_form(target) or target in gullet.form_copies:
+        gullet.copy_form(name, target)
         return
     meaning = gullet.actions.get(target)
     if name[1:] in STRUCTURAL or name in gullet.builtins:
@@ -214,44 +239,6 @@ def _verbatim_environment(gullet: Gullet, token: str) -> None:
         while gullet.optional() is not None:
             pass
         gullet.argument(), gullet.argument()
-
-
-def _theorem(gullet: Gullet, _: str) -> None:
-    r"""\newtheorem{name}[counter]{Title}[within]: kept for its counters."""
-    star = gullet.accept("*")
-    name = gullet.argument()
-    shared = gullet.optional()
-    gullet.argument()
-    within = gullet.optional()
-    gullet.theorems.add(name.strip())
-    if not star:
-        gullet.declare(rf"\newtheorem{{{name}}}[{shared or ''}][{within or ''}]")
-
-
-def _declare_theorem(gullet: Gullet, _: str) -> None:
-    r"""\declaretheorem[sibling=counter, numberwithin=counter]{name,name} of thmtools."""
-    options = gullet.optional() or ""
-    names = gullet.argument()
-    options += "," + (gullet.optional() or "")
-    if re.search(r"numbered\s*=\s*(?:no|false|unless)", options):
-        return
-    shared = re.search(r"(?:sibling|numberlike|sharenumber)\s*=\s*(\w+)", options)
-    within = re.search(r"(?:parent|(?:number)?within)\s*=\s*(\w+)", options)
-    for name in names.split(","):
-        counters = f"[{shared[1] if shared else ''}][{within[1] if within else ''}]"
-        gullet.declare(rf"\newtheorem{{{name.strip()}}}{counters}")
-
-
-def _declaration(count: int) -> Action:
-    """Keep a counter command with its arguments, also in style files."""
-
-    def action(gullet: Gullet, token: str) -> None:
-        star = "*" if gullet.accept("*") else ""
-        gullet.optional()
-        arguments = "".join(f"{{{gullet.argument()}}}" for _ in range(count))
-        gullet.declare(token.replace("@", "") + star + arguments)
-
-    return action
 
 
 def _for_each(gullet: Gullet, token: str) -> None:
@@ -412,11 +399,6 @@ DEFINITIONS: dict[str, Action] = {
         ),
         _verbatim_environment,
     ),
-    **dict.fromkeys((r"\newtheorem", r"\spnewtheorem"), _theorem),
-    r"\declaretheorem": _declare_theorem,
-    **dict.fromkeys((r"\numberwithin", r"\counterwithin", r"\counterwithout"), _declaration(2)),
-    **dict.fromkeys((r"\setcounter", r"\addtocounter", r"\@addtoreset"), _declaration(2)),
-    **dict.fromkeys((r"\stepcounter", r"\refstepcounter", r"\mathtoolsset"), _declaration(1)),
     r"\foreach": _for_each,
     **dict.fromkeys((r"\@for", r"\@tfor"), _for),
     **dict.fromkeys((r"\forcsvlist", r"\docsvlist"), _csv_list),

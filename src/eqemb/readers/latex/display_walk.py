@@ -14,6 +14,7 @@ from eqemb.readers.latex.displays import (
     EDGE,
     DisplayRow,
     count_displays,
+    group_end,
     is_drawing,
     read_row,
     split_rows,
@@ -29,12 +30,20 @@ _REFERENCED = re.compile(
 )
 _FENCE = re.compile(r"\\begin\{empheq\}(?:\[[^\]]{0,500}\])?\{(\w+\*?)(?:=[^{}]*)?\}")
 _ENDS_SENTENCE = re.compile(r"(?<!\\right)(?<!\\left)\.[\s}\\,;:!]*(?:\\end\{\w+\*?\}\s*)*$")
+_PLAIN_ROWS = re.compile(r"\s*\\(l?eqalignno|displaylines)\s*\{")
+_TAG_REFERENCE = re.compile(r"\\(?:eq)?ref\s*\*?\s*\{([^{}]*)\}")
 _LABEL_OPTION = re.compile(r"label\s*=\s*\{?([^{},\]]+)")
 
 
 def _joined(rows: list[DisplayRow]) -> str:
     """The LaTeX of the rows of one equation."""
     return " \\\\ ".join(row.latex for row in rows if row.latex)
+
+
+def _cells(row: DisplayRow) -> list[str]:
+    r"""A row of \eqalignno: the formula, and its number if there is one."""
+    *formula, number = row.latex.split("&", 2) if row.latex.count("&") > 1 else [row.latex, ""]
+    return ["&".join(formula), number] if number.strip() else ["&".join(formula)]
 
 
 class DisplayWalk(TextWalk):
@@ -93,8 +102,7 @@ class DisplayWalk(TextWalk):
         elif name.startswith("dmath"):
             first, last, start = self.optional(start, end)
             labels += _LABEL_OPTION.findall(self.text, first, last)
-        spans = split_rows(self.text, start, end) if name.rstrip("*") in ROW_DISPLAYS else None
-        rows = [read_row(self.text, a, b) for a, b in spans or [(start, end)]]
+        rows = self._rows(name, start, end)
         rows[0].labels[:0] = labels
         self._report_nested(name, opened, end, rows)
         if name in GROUP_DISPLAYS:
@@ -102,6 +110,23 @@ class DisplayWalk(TextWalk):
         self._join(name, rows)
         if name in GROUP_DISPLAYS:
             self.leave(name)
+
+    def _rows(self, name: str, start: int, end: int) -> list[DisplayRow]:
+        """The rows of a display; one if it has no numbers of rows."""
+        text = self.text
+        if name.rstrip("*") in ROW_DISPLAYS:
+            return [read_row(text, a, b) for a, b in split_rows(text, start, end)]
+        plain = _PLAIN_ROWS.match(text, start, end) if name in ("$$", "\\[") else None
+        if plain is None:
+            return [read_row(text, start, end)]
+        inside = split_rows(text, plain.end(), group_end(text, plain.end(), end))
+        rows = [read_row(text, a, b) for a, b in inside]
+        rows = [row for row in rows if row.latex] or rows[:1]
+        for row in rows:  # plain TeX: \\eqalignno{left & right & number \\cr}
+            if plain[1] != "displaylines":
+                row.latex, *tag = _cells(row)
+                row.tag = tag[0] if tag else row.tag
+        return rows
 
     def _report_nested(self, name: str, start: int, end: int, rows: list[DisplayRow]) -> None:
         """Report displays that open within this one; they are read as part of it.
@@ -120,7 +145,10 @@ class DisplayWalk(TextWalk):
     def _join(self, name: str, rows: list[DisplayRow]) -> None:
         """Make equations of rows: unnumbered rows join the next numbered one, or the last."""
         display = self._displays
-        numbers = [self._number(name, row, last=row is rows[-1]) for row in rows]
+        if name.startswith("IEEE"):
+            numbers = self._ieee_numbers(name, rows)
+        else:
+            numbers = [self._number(name, row, last=row is rows[-1]) for row in rows]
         counts = [i for i, number in enumerate(numbers) if number is not None]
         ends = [*(index + 1 for index in counts[:-1]), len(rows)]
         groups = [rows[a:b] for a, b in pairwise([0, *ends])]
@@ -138,17 +166,54 @@ class DisplayWalk(TextWalk):
     def _number(self, name: str, row: DisplayRow, *, last: bool) -> str | None:
         """Count a row, and return its printed number, None if it has none."""
         starred = name in UNNUMBERED_DISPLAYS or name in ("$$", "\\[")
+        numbering, single = self.numbering, name.rstrip("*") not in ROW_DISPLAYS
+        numbered = row.tag is None and not row.unnumbered and (row.numbered or not starred)
+        if numbered and self.only_referenced:
+            numbered = self._is_referenced(row)
+        if numbered and single:  # LaTeX steps the counter before an equation, but after a row
+            numbering.step("equation")
+        for position in row.counters:
+            self.command_at(position, row.end)
         if row.tag is not None:
-            return row.tag
-        if row.unnumbered or (starred and not row.numbered):
+            return self._tag(row.tag)
+        if not numbered:
             return None
-        if last and not row.latex and not row.labels and name.rstrip("*") in ROW_DISPLAYS:
-            if not self.only_referenced:  # LaTeX numbers the empty row after a final \\
-                self.numbering.next_equation()
-            return None
-        if self.only_referenced and not self._is_referenced(row):
-            return None
-        return self.numbering.next_equation()
+        if not single:
+            numbering.step("equation")
+        if last and not single and not row.latex and not row.labels:
+            return None  # LaTeX numbers the empty row after a final \\\\
+        return numbering.printed("equation")
+
+    def _ieee_numbers(self, name: str, rows: list[DisplayRow]) -> list[str | None]:
+        r"""The numbers of an IEEEeqnarray: its marks hold for a row, with a star from there on."""
+        default = "nonumber" if name.endswith("*") else "yesnumber"
+        numbering, numbers = self.numbering, []
+        for row in rows:
+            for position in row.counters:
+                self.command_at(position, row.end)
+            modes = [default, *(mark.rstrip("*") for mark in row.marks)]
+            mode = "nonumber" if row.unnumbered else modes[-1]
+            default = next((m[:-1] for m in reversed(row.marks) if m.endswith("*")), default)
+            number = None
+            if "yessubnumber" in mode and row.latex:
+                if "yesnumber" in modes[1:]:
+                    numbering.step("equation")
+                numbering.step("IEEEsubequation")
+                number = numbering.print(r"\theequation\alph{IEEEsubequation}")
+            elif mode in ("yesnumber", "nosubnumber") and (row.latex or row is not rows[-1]):
+                numbering.step("equation")
+                number = numbering.printed("equation")
+            numbers.append(number if row.tag is None else self._tag(row.tag))
+        return numbers
+
+    def _tag(self, source: str) -> str:
+        r"""What a \tag or \eqno prints, without parentheses."""
+        if "ref" in source:
+            numbers = {label: one.number or "" for one in self.found.equations
+                       for label in one.labels}  # fmt: skip
+            numbers |= {label: number for label, (_, number) in self.found.group_labels.items()}
+            source = _TAG_REFERENCE.sub(lambda match: numbers.get(match[1].strip(), ""), source)
+        return self.numbering.print(source).strip("()")
 
     def _is_referenced(self, row: DisplayRow) -> bool:
         if self.referenced is None:

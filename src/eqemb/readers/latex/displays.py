@@ -19,15 +19,18 @@ ROW_END = re.compile(
     r"|\s++\[\s*-?\s*[\d.]+\s*(?:pt|em|ex|cm|mm|in|bp|pc|mu|sp|dd|cc|\\[A-Za-z@]+)\s*\])?"
 )
 _ROW_MARK = re.compile(
-    r"\\(?:(?:ltx@)?label\s*\{(?P<label>[^{}]*)\}"
+    r"\\(?:(?:ltx@|eq)?label\s*+(?:\[[^\]]{0,200}\]\s*+)?\{(?P<label>[^{}]*)\}"
     r"|(?P<tag>tag\*?\s*\{)"
+    r"|tag\s+(?P<plain_tag>[^\s{}\\$]+)"
+    r"|(?P<counter>(?:ref)?stepcounter|addtocounter|setcounter|renewcommand|copyform)\s*(?=\{)"
     r"|(?P<prose>(?:short)?intertext\s*\{)"
     r"|(?P<note>footnote(?:text)?\s*+(?:\[[^\]]{0,2000}\]\s*+)?\{)"
     r"|[cC]ite[A-Za-z]*\*?\s*+(?:\[[^\]]{0,2000}\]\s*+)*\{[^{}]*\}"
     r"|raisetag\s*\{[^{}]*\}"
     r"|displaybreak\s*\[\d\]"
-    r"|(?:(?P<unnumbered>nonumber|notag|IEEEnonumber|nn|numberless)"
-    r"|(?P<numbered>IEEEyesnumber|IEEEyessubnumber|yesnumber)"
+    r"|(?P<ieee>IEEE(?:no|yes)(?:sub)?number)(?![A-Za-z@])(?P<onwards>\*?)"
+    r"|(?:(?P<unnumbered>nonumber|notag|nn|numberless)"
+    r"|(?P<numbered>yesnumber)"
     r"|(?P<eqno>l?eqno\s*)"
     r"|displaybreak|allowdisplaybreaks|IEEEeqnarraynumspace|qedhere|footnotemark"
     r")(?![A-Za-z@]))"
@@ -68,10 +71,15 @@ class DisplayRow:
     end: int
     labels: list[str] = field(default_factory=list)
     tag: str | None = None
+    r"""The source of its \tag."""
     unnumbered: bool = False
     r"""Marked by \nonumber or \notag."""
     numbered: bool = False
-    r"""Marked as numbered in a starred display, by \IEEEyesnumber."""
+    r"""Marked as numbered in a starred display."""
+    marks: list[str] = field(default_factory=list)
+    r"""Number marks of IEEEeqnarray: "yesnumber", "yessubnumber*", ..."""
+    counters: list[int] = field(default_factory=list)
+    r"""Positions of \setcounter and similar."""
     prose: list[tuple[int, int]] = field(default_factory=list)
     r"""Positions of the text of \intertext."""
     notes: list[tuple[int, int]] = field(default_factory=list)
@@ -189,21 +197,28 @@ def _take_mark(text: str, match: re.Match[str], row: DisplayRow, end: int) -> in
         row.unnumbered = True
     elif match["numbered"]:
         row.numbered = True
+    elif match["ieee"]:
+        row.marks.append(match["ieee"].removeprefix("IEEE") + match["onwards"])
+    elif match["counter"]:
+        row.counters.append(match.start())
+        return _after_arguments(text, match.end(), end)
+    elif match["plain_tag"]:
+        row.tag = match["plain_tag"]
     elif match["eqno"]:
-        row.tag = _plain(text[match.end() : end]).strip("()")
+        row.tag = text[match.end() : end]
         return end
     elif match["tag"] or match["prose"] or match["note"]:
         close = group_end(text, match.end(), end)
         if match["tag"]:
-            row.tag = _plain(text[match.end() : close])
+            row.tag = text[match.end() : close]
         else:
             (row.prose if match["prose"] else row.notes).append((match.end(), close))
         return min(close + 1, end)
     return match.end()
 
 
-def _plain(text: str) -> str:
-    """A tag approximately as printed: without commands, braces and dollar signs."""
-    known = {"\\ast": "*", "\\star": "⋆", "\\dagger": "†", "\\ddagger": "‡", "\\prime": "'"}
-    text = re.sub(r"\\[A-Za-z]+", lambda match: known.get(match[0], ""), text)
-    return " ".join(re.sub(r"[{}$]", "", text.replace("~", " ")).split())
+def _after_arguments(text: str, pos: int, end: int) -> int:
+    """The position after the braced arguments that start here."""
+    while text.startswith("{", pos):
+        pos = min(group_end(text, pos + 1, end) + 1, end)
+    return pos

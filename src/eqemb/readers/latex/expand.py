@@ -3,7 +3,9 @@
 from dataclasses import dataclass
 
 from eqemb.article import Problem
+from eqemb.readers.latex.branches import BRANCHES
 from eqemb.readers.latex.conditionals import CONDITIONALS, empty_macros
+from eqemb.readers.latex.counters import COUNTERS
 from eqemb.readers.latex.definitions import DEFINITIONS
 from eqemb.readers.latex.files import Files
 from eqemb.readers.latex.frames import Budget, Stop
@@ -11,7 +13,7 @@ from eqemb.readers.latex.gullet import Gullet
 from eqemb.readers.latex.inputs import INPUTS, open_file
 from eqemb.readers.latex.sourcemap import SourceMap
 
-ACTIONS = DEFINITIONS | CONDITIONALS | INPUTS
+ACTIONS = DEFINITIONS | COUNTERS | CONDITIONALS | BRANCHES | INPUTS
 
 
 @dataclass(slots=True)

@@ -13,6 +13,7 @@ import re
 from collections import Counter
 
 from eqemb.article import Problem
+from eqemb.readers.latex.commands import DISPLAYS
 from eqemb.readers.latex.files import Files
 from eqemb.readers.latex.frames import (
     CONTROL_SEQUENCE_AT,
@@ -27,11 +28,20 @@ from eqemb.readers.latex.macros import Macro, ends_in_word, fill
 from eqemb.readers.latex.scanner import AFTER_WORD, Scanner
 from eqemb.readers.latex.sourcemap import SourceMap
 
+_FORMULA_REACH = 4_000
+#: Formulas open, close, open or close (dollars), or cannot go on (blank line).
+_FORMULA_EDGE = re.compile(
+    r"(\\begin\{(?:" + "|".join(map(re.escape, sorted(DISPLAYS))) + r")\}|(?<!\\)\\[(\[])"
+    r"|(\\end\{(?:" + "|".join(map(re.escape, sorted(DISPLAYS))) + r")\}|(?<!\\)\\[)\]])"
+    r"|((?<!\\)\$\$?)|(\n[ \t]*\n)"
+)
 _COMMENT_LINES = re.compile(r"(?:%[^\n]*(?:\n[ \t]*|\Z))+(\n)?")
 
 #: Prefix of the names under which printed forms of counters (\theequation) are defined: they are
-#: not expanded but passed on, and restored at the end of their group.
+#: not expanded where they occur but passed on, and restored at the end of their group.
 PRINTED_FORM = "printed form of "
+_COUNTERS = ("equation", "parentequation", "part", "chapter", "section", "subsection",
+             "subsubsection", "paragraph", "appendix", "IEEEsubequation")  # fmt: skip
 
 
 class Gullet(Scanner):
@@ -54,7 +64,10 @@ class Gullet(Scanner):
         self.document_class = ""
         self.problems: list[Problem] = []
         self.file_names: list[str] = []
-        self.conditionals = 0
+        self.conditionals: list[bool] = []
+        r"""Open conditionals; True for one that is passed on, because it depends on counters."""
+        self.negated = False
+        r"""Whether \unless precedes the next conditional."""
         self.in_body = False
         self.body_start = 0
         self.version = 0
@@ -71,6 +84,13 @@ class Gullet(Scanner):
         self._pushed = 0
         self._exhausted = False
         self._nesting: dict[str, int] = {}
+        self._forms = {rf"\the{name}": "" for name in _COUNTERS}
+        """Printed forms, as they were last passed on."""
+        self._form_tokens: set[str] = set()
+        """What the printed forms depend on."""
+        self.form_copies: set[str] = set()
+        self.forming = False
+        """Whether a printed form is being expanded: counters are left in it."""
 
     # ------------------------------------------------------------ the loop
 
@@ -133,6 +153,8 @@ class Gullet(Scanner):
         floor = len(self.frames)
         try:
             self.push(text)
+            for frame in self.frames[floor:]:
+                frame.package = False  # the result is wanted, also in a style file
             self.run(floor)
             return "".join(self._out)
         finally:
@@ -176,6 +198,20 @@ class Gullet(Scanner):
     def output(self) -> str:
         """Everything written so far."""
         return "".join(self._out)
+
+    def in_math(self) -> bool:
+        """Whether the output ends within a formula, judged by the last few thousand characters."""
+        tail, length = [], 0
+        for piece in reversed(self._out):
+            tail.append(piece)
+            length += len(piece)
+            if length > _FORMULA_REACH:
+                break
+        edges = _FORMULA_EDGE.findall("".join(reversed(tail)))
+        inside = False
+        for opening, closing, dollars, _ in edges:
+            inside = bool(opening) or (not closing and bool(dollars) and not inside)
+        return inside
 
     def _here(self, frame: Frame) -> tuple[int, int, int]:
         return (frame.file, frame.pos, frame.pos) if frame.file >= 0 else frame.call
@@ -273,7 +309,14 @@ class Gullet(Scanner):
             if frame.file < 0:
                 frame.pos = frame.end = len(frame.text)
 
-    def push(self, text: str, call: tuple[int, int, int] | None = None, macro: str = "") -> None:
+    def push(
+        self,
+        text: str,
+        call: tuple[int, int, int] | None = None,
+        macro: str = "",
+        *,
+        package: bool = False,
+    ) -> None:
         """Read `text` next, as if it were at the current position."""
         frame = self.frames[-1] if self.frames else Frame("")
         if macro not in self.actions:  # `call` has already counted what it pushes
@@ -289,7 +332,8 @@ class Gullet(Scanner):
                 return
             self._nesting[macro] = nesting
         here = call if call is not None else self._here(frame)
-        self.frames.append(Frame(text, call=here, package=frame.package, macro=macro))
+        package = package or frame.package
+        self.frames.append(Frame(text, call=here, package=package, macro=macro))
 
     # ------------------------------------------------------------ definitions and scopes
 
@@ -301,13 +345,12 @@ class Gullet(Scanner):
 
     def _put(self, name: str, value: "Macro | Action | None") -> None:
         self.version += 1
-        if name.startswith(PRINTED_FORM) and self.frames:
-            body = f"{{{value.body}}}" if isinstance(value, Macro) else ""
-            self.declare(rf"\renewcommand{{{name.removeprefix(PRINTED_FORM)}}}{body}\relax ")
         if value is None:
             self.actions.pop(name, None)
         else:
             self.actions[name] = value
+        if name.startswith(PRINTED_FORM) or name in self._form_tokens:
+            self._pass_forms_on()
 
     def _restore(self, meanings: "dict[str, Macro | Action | None]") -> None:
         """A group closes: restore the meanings from before it."""
@@ -343,6 +386,71 @@ class Gullet(Scanner):
             self._restore(meanings)
             if opened == name:
                 return
+
+    def heading_hook(self, name: str, text: str) -> None:
+        """From here on, a heading comes with commands for counters; '' for none."""
+        if not text:
+            self.actions.pop(name, None)
+            return
+        self.define(name, lambda gullet, token: gullet.write(text + token))
+
+    # ------------------------------------------------------------ printed forms of counters
+
+    def is_form(self, name: str) -> bool:
+        r"""Whether a command is the printed form of a counter (\theequation)."""
+        return name in self._forms
+
+    def new_counter(self, name: str) -> None:
+        r"""\newcounter: \thename is a printed form."""
+        self._forms.setdefault(rf"\the{name}", "")
+
+    def drop_form(self, name: str) -> None:
+        """The counter gets another form, which numbering.py knows."""
+        self._forms[name] = ""
+        self.actions.pop(PRINTED_FORM + name, None)
+
+    def copy_form(self, name: str, target: str) -> None:
+        r"""\let\old\theequation, and back."""
+        self.declare(rf"\copyform{{{name[1:]}}}{{{target[1:]}}}")
+        self.form_copies.add(name)
+        self.actions.pop(name, None)
+        if name in self._forms:
+            self.drop_form(name)
+
+    def changed(self, name: str) -> None:
+        """A flag has changed: printed forms may depend on it."""
+        if name in self._form_tokens:
+            self._pass_forms_on()
+
+    def _pass_forms_on(self) -> None:
+        """Expand the printed forms again, as TeX does when it prints a number."""
+        if self.forming or not self.frames:
+            return
+        tokens: set[str] = set()
+        for name, last in self._forms.items():
+            macro = self.actions.get(PRINTED_FORM + name)
+            form = ""
+            if isinstance(macro, Macro):
+                tokens |= self._reachable(macro.body)
+                self.forming = True
+                form = f"{{{self.expand_string(macro.body)}}}"
+                self.forming = False
+            if form != last:
+                self._forms[name] = form
+                self.declare(rf"\renewcommand{{{name}}}{form}\relax ")
+        self._form_tokens = tokens
+
+    def _reachable(self, body: str) -> set[str]:
+        """The control sequences in a body, and in the macros that it uses."""
+        found: set[str] = set()
+        bodies = [body]
+        for text in bodies:
+            for token in CONTROL_SEQUENCE_AT.findall(text):
+                macro = self.actions.get(token)
+                if token not in found and isinstance(macro, Macro):
+                    bodies.append(macro.body)
+                found.add(token)
+        return found
 
     def skip_comment(self) -> None:
         """Skip comment lines; a blank line after them still ends the paragraph."""

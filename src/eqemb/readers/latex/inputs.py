@@ -13,6 +13,7 @@ from eqemb.readers.latex.frames import (
 )
 from eqemb.readers.latex.gullet import Gullet
 from eqemb.readers.latex.macros import MANDATORY, Macro, fill
+from eqemb.readers.latex.packages import DEFINED_BY_PACKAGES
 
 _INPUT_SUFFIXES = ("", ".tex", ".ltx", ".TEX")
 #: Inputs that are drawings or bibliographies: if one is missing, no text is missing.
@@ -20,6 +21,7 @@ _DRAWING = re.compile(
     r"\.(?:tikz|pgf|pdf_tex|eps_tex|pstex_t|pdf_t|pspdftex|bbl|dot|svg)$|tikz",
     re.IGNORECASE,
 )
+_INNER = {"align": "aligned", "gather": "gathered", "alignat": "alignedat"}
 _LONGEST_URL = 4_000
 _BARE_NAME = re.compile(r"[ \t]*([^\s{}\\%]+)")
 _BEGIN_DOCUMENT = re.compile(r"\\begin\s*\{document\}")
@@ -100,6 +102,8 @@ def _package(gullet: Gullet, token: str) -> None:
         gullet.packages.add(name)
         if name == "autonum":
             gullet.declare(r"\mathtoolsset{showonlyrefs,autonum}")
+        if name in DEFINED_BY_PACKAGES:
+            gullet.push(DEFINED_BY_PACKAGES[name])
         path = _find(gullet, name, (".sty",))
         if path is not None and name not in STANDARD_PACKAGES:
             open_file(gullet, path, package=True)
@@ -223,7 +227,7 @@ def _begin_document(gullet: Gullet) -> None:
     while gullet.frames[-1].file < 0 and len(gullet.frames) > 1:
         gullet.pop()
     gullet.in_body = True
-    gullet.conditionals = 0
+    gullet.conditionals.clear()
     gullet.write("\n\n")
     gullet.body_start = gullet.length
 
@@ -251,15 +255,17 @@ def _skip_verbatim(gullet: Gullet, name: str) -> None:
     for _ in range(inside if name in DRAWINGS else 0):
         match = closing.search(frame.text, match.end()) or match
     frame.pos = match.end()
-    gullet.write(" ")
+    gullet.write(rf"\includegraphics{{{name}}}" if name in DRAWINGS else " ")
 
 
 def _display_command(name: str, *, closing: bool) -> Action:
     r"""\equation ... \endequation, as in \def\be{\equation}."""
-    text = f"\\{'end' if closing else 'begin'}{{{name}}}"
+    command = "end" if closing else "begin"
 
     def action(gullet: Gullet, _: str) -> None:
-        gullet.write(text)
+        # AMS-TeX has \align ... \endalign within $$
+        inner = _INNER.get(name) if gullet.in_math() else None
+        gullet.write(f"\\{command}{{{inner or name}}}")
 
     return action
 
@@ -380,7 +386,7 @@ INPUTS: dict[str, Action] = {
                      r"\LoadClassWithOptions"), _class),
     r"\endinput": _end_input, r"\begin": _begin, r"\end": _end, r"\endscope": _end_scope,
     r"\enddocument": lambda gullet, _: _end_document(gullet),
-    **{f"\\{name}": _display_command(name, closing=False) for name in DISPLAYS - {"eqn"}
+    **{f"\\{name}": _display_command(name, closing=False) for name in DISPLAYS - {"eqn", "eqalign"}
        if name.isalpha()},
     **{f"\\end{name}": _display_command(name, closing=True) for name in DISPLAYS
        if name.isalpha()},

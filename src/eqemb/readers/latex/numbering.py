@@ -1,62 +1,46 @@
 """LaTeX's counters: sections, theorems, equations, and how a number is printed."""
 
-import posixpath
-import re
 from itertools import pairwise
 
-from eqemb.readers.latex.commands import CHAPTER_CLASSES, ROMAN_CLASSES, SECTION_CLASSES
+from eqemb.readers.latex.classes import IN_SECTION, class_style
+from eqemb.readers.latex.printing import evaluate, printed
 
 _LEVELS = {"part": -1, "chapter": 0, "section": 1, "subsection": 2, "subsubsection": 3,
            "paragraph": 4, "subparagraph": 5}  # fmt: skip
-_HEADING_ORDER = (
-    "part",
-    "chapter",
-    "section",
-    "subsection",
-    "subsubsection",
-    "paragraph",
-    "subparagraph",
-)
-_RAW_FORMAT = re.compile(r"\\@?(arabic|roman|Roman|alph|Alph)\s*(?:\\c@([A-Za-z]+)|\{([^{}]*)\})")
-_THE = re.compile(r"\\the([A-Za-z]+)")
-_LEFT_OVER = re.compile(r"\\[A-Za-z@]+\*?|[{}$~\s]")
-_VALUE = re.compile(r"\\value\{([^{}]*)\}|\\c@([A-Za-z]+)|-?\d+")
+_HEADINGS = tuple(_LEVELS)[1:]
 _LARGEST = 2**31 - 1  # as in TeX
-#: As book and report print it: no chapter number before the first chapter, unlike \numberwithin.
-_IN_CHAPTER = r"\thechapter.{}\arabic{equation}"
+_SUBEQUATION = r"\theparentequation\alph{equation}"
 
 
 class Numbering:
     """The state of a document's counters."""
 
     def __init__(self, document_class: str, *, chapters: bool = False) -> None:
-        # "styles/SVMult" is svmult, in whatever folder the paper keeps it
-        classes = {posixpath.basename(name).lower() for name in document_class.split()}
-        self.chapters = chapters or bool(classes & CHAPTER_CLASSES)
+        self._style = class_style(document_class, chapters=chapters)
+        self._top = "chapter" if self._style.chapters else "section"
         self.counters: dict[str, int] = {}
-        self.parents: dict[str, str] = {}
+        self.parents: dict[str, str] = {"IEEEsubequation": "equation"}
         self.shared: dict[str, str] = {}
         self.theorems: dict[str, str] = {}
-        self.formats = {"equation": r"\arabic{equation}", "part": r"\Roman{part}"}
-        self.depth = 2 if self.chapters else 3
+        self.forms = {"theequation": self._style.equation, "thepart": r"\Roman{part}"}
+        r"""Printed forms by command: \theequation, and copies that \let made of one."""
+        self.depth = 2 if self._style.chapters else 3
         self.in_matter = True
         self._groups: list[tuple[str, int, str]] = []
-        """Open groups (subequations): number, and the counter value and format to restore."""
-        self._section_formats(roman=bool(classes & ROMAN_CLASSES))
-        if self.chapters:
-            self.within("equation", "chapter", printed=False)
-            self.formats["equation"] = _IN_CHAPTER
-        elif classes & SECTION_CLASSES:
-            self.within("equation", "section")
-        self._first_formats = dict(self.formats)
+        """Open groups (subequations): number, and the counter value and form to restore."""
+        self._appendices: list[tuple[str, int, str]] = []
+        """Open appendices: their counter, and the value and form to restore."""
+        self._section_forms()
+        if self._style.within:
+            self.parents["equation"] = self._style.within
+        self._base_forms = dict(self.forms)
 
-    def _section_formats(self, *, roman: bool) -> None:
-        style = "Roman" if roman else "arabic"
-        top = "chapter" if self.chapters else "section"
-        self.formats[top] = rf"\{style}{{{top}}}"
-        for upper, lower in pairwise(_HEADING_ORDER[1:]):
-            if lower != top and not (upper == "chapter" and not self.chapters):
-                self.formats[lower] = rf"\the{upper}.\arabic{{{lower}}}"
+    def _section_forms(self) -> None:
+        top = self._top
+        self.forms["the" + top] = rf"\{self._style.section}{{{top}}}"
+        for upper, lower in pairwise(_HEADINGS):
+            if lower != top and not (upper == "chapter" and top == "section"):
+                self.forms["the" + lower] = rf"\the{upper}.\arabic{{{lower}}}"
                 self.parents[lower] = upper
 
     # ------------------------------------------------------------ counters
@@ -82,45 +66,57 @@ class Numbering:
         return self.counters.get(self.shared.get(name, name), 0)
 
     def set(self, name: str, expression: str, *, add: bool = False) -> None:
-        r"""\setcounter and \addtocounter, with an expression of \value and numbers."""
+        r"""\setcounter and \addtocounter, with a sum of \value and numbers."""
         name = self.shared.get(name, name)
         if name == "secnumdepth":
-            self.depth = self._evaluate(expression)
+            self.depth = evaluate(expression, self.value)
         else:
             base = self.counters.get(name, 0) if add else 0
-            total = base + self._evaluate(expression)
+            total = base + evaluate(expression, self.value)
             self.counters[name] = max(-_LARGEST, min(_LARGEST, total))
 
-    def _evaluate(self, expression: str) -> int:
-        match = _VALUE.search(expression)
-        if match is None:
-            return 0
-        if match[1] or match[2]:
-            return self.value(match[1] or match[2])
-        return int(match[0][:9])
+    def new_counter(self, name: str, within: str) -> None:
+        r"""\newcounter{name}[within]."""
+        self.forms.setdefault("the" + name, rf"\arabic{{{name}}}")
+        if within:
+            self.parents[name] = within
 
-    def within(self, child: str, parent: str, *, printed: bool = True) -> None:
+    def within(
+        self, child: str, parent: str, *, printed: bool = True, style: str = "arabic"
+    ) -> None:
         r"""\numberwithin and \counterwithin; \@addtoreset does not change what is printed."""
         self.parents[child] = parent
         if printed:
-            self.formats[child] = rf"\the{parent}.\arabic{{{child}}}"
+            self._set_base(child, rf"\the{parent}.\{style}{{{child}}}")
 
     def without(self, child: str) -> None:
         r"""\counterwithout."""
         self.parents.pop(child, None)
-        self.formats[child] = rf"\arabic{{{child}}}"
+        self._set_base(child, rf"\arabic{{{child}}}")
 
-    def format(self, name: str, template: str | None) -> None:
-        r"""\renewcommand{\the<name>}; None restores the default at the end of a group."""
-        if template is None:
-            template = self._first_formats.get(name, rf"\arabic{{{name}}}")
-        self.formats[name] = template
+    def _set_base(self, counter: str, form: str) -> None:
+        self.forms["the" + counter] = self._base_forms["the" + counter] = form
+
+    def form(self, command: str, form: str | None) -> None:
+        r"""\renewcommand{\the<name>}; None restores the form from before any of these."""
+        if form is None:
+            counter = command.removeprefix("the")
+            form = self._base_forms.get(command, rf"\arabic{{{counter}}}")
+        self.forms[command] = form
+
+    def copy_form(self, command: str, other: str) -> None:
+        r"""\let\command\other."""
+        self.forms[command] = self.forms.get(other, rf"\arabic{{{other.removeprefix('the')}}}")
 
     def theorem(self, name: str, shared: str, within: str) -> None:
         r"""\newtheorem{name}[shared]{..}[within]."""
         self.theorems[name] = shared or name
-        if within:
-            self.parents[name] = within
+        if shared:
+            self.forms["the" + name] = rf"\the{shared}"
+        else:
+            self.new_counter(name, within)
+            if within:
+                self.forms["the" + name] = rf"\the{within}.\arabic{{{name}}}"
 
     def share(self, alias: str, counter: str) -> None:
         r"""\let\c@alias\c@counter."""
@@ -132,77 +128,75 @@ class Numbering:
         if self.in_matter and _LEVELS.get(name, 9) <= self.depth:
             self.step(name)
 
-    def appendix(self) -> None:
-        r"""\appendix: headings restart, as letters."""
-        top = "chapter" if self.chapters else "section"
-        self.counters[top] = 0
-        self.formats[top] = rf"\Alph{{{top}}}"
-        self._reset_below(top)
+    # ------------------------------------------------------------ appendices
+
+    def appendix(self, *, starred: bool = False) -> None:
+        r"""\appendix: headings restart, as letters; some classes change equations too.
+
+        revtex has \appendix* for a single appendix.
+        """
+        self._letters(self._top)
+        style = self._style
+        if not style.appendix:
+            return
+        if style.appendix_overrides or self.forms["theequation"] == style.equation:
+            self.forms["theequation"] = IN_SECTION if starred else style.appendix
+        if style.appendix_within:
+            self.parents["equation"] = "section"
+        if style.appendix_restarts:
+            self.counters["equation"] = 0
+
+    def open_appendices(self, *, below: bool) -> None:
+        """The environments appendices, and with `below` subappendices, one level lower."""
+        counter = _HEADINGS[_HEADINGS.index(self._top) + below]
+        form = self.forms["the" + counter]
+        self._appendices.append((counter, self.value(counter), form))
+        self._letters(counter)
+
+    def close_appendices(self) -> None:
+        """Headings continue as before the appendices."""
+        if self._appendices:
+            counter, value, self.forms["the" + counter] = self._appendices.pop()
+            self.counters[counter] = value
+
+    def _letters(self, counter: str) -> None:
+        # \setcounter: counters within it are reset by the next heading, not here
+        self.counters[counter] = 0
+        self.counters[_HEADINGS[_HEADINGS.index(counter) + 1]] = 0
+        form = rf"\Alph{{{counter}}}"
+        if counter != self._top:
+            form = rf"\the{self.parents[counter]}.{form}"
+        self.forms["the" + counter] = form
 
     # ------------------------------------------------------------ printing
 
-    def printed(self, name: str, inside: tuple[str, ...] = ()) -> str:
-        r"""What \the<name> prints; nothing where a format refers to itself."""
-        if name in inside:
-            return ""
-        if name == "parentequation":
-            return self.group
-        template = self.formats.get(name, rf"\arabic{{{name}}}")
-        if template == _IN_CHAPTER and self.value("chapter") <= 0:
-            template = r"\arabic{equation}"
-        text = _RAW_FORMAT.sub(
-            lambda match: "{}" + _style(match[1], self.value(match[2] or match[3])), template
-        )
-        # at most four: formats that refer to each other many times would exhaust the memory
-        text = _THE.sub(lambda match: self.printed(match[1], (*inside, name)), text, count=4)
-        return _LEFT_OVER.sub("", text)
+    def print(self, form: str) -> str:
+        r"""What a piece of LaTeX with counters prints: a form, or the text of a \tag."""
+        forms = {**self.forms, "theparentequation": self.group} if self._groups else self.forms
+        return printed(form, forms, self.value)
 
-    def next_equation(self) -> str:
-        """Count an equation and return its printed number."""
-        self.step("equation")
-        return self.printed("equation")
+    def printed(self, name: str) -> str:
+        r"""What \the<name> prints, without blanks; nothing where a form refers to itself."""
+        form = self.forms.get("the" + name, rf"\arabic{{{name}}}")
+        forms = {**self.forms, "theparentequation": self.group} if self._groups else self.forms
+        return printed(form, forms, self.value, ("the" + name,)).replace(" ", "")
 
-    def open_group(self) -> None:
+    def open_group(self, form: str = _SUBEQUATION) -> None:
         """Subequations begin: one number for the group; inside, counting restarts with letters."""
         self.step("equation")
         self._groups.append(
-            (self.printed("equation"), self.value("equation"), self.formats["equation"])
+            (self.printed("equation"), self.value("equation"), self.forms["theequation"])
         )
         self.set("equation", "0")
-        self.formats["equation"] = r"\theparentequation\alph{equation}"
+        self.forms["theequation"] = form
 
     def close_group(self) -> None:
         """Subequations end."""
         if self._groups:
-            _, value, self.formats["equation"] = self._groups.pop()
+            _, value, self.forms["theequation"] = self._groups.pop()
             self.set("equation", str(value))
 
     @property
     def group(self) -> str:
         """The number of the open group, or ''."""
         return self._groups[-1][0] if self._groups else ""
-
-
-def _style(style: str, value: int) -> str:
-    if style == "arabic":
-        return str(value)
-    if style in ("roman", "Roman"):
-        text = _roman(value)
-        return text if style == "Roman" else text.lower()
-    if not 0 < value <= 26:
-        return str(value)
-    return chr((64 if style == "Alph" else 96) + value)
-
-
-def _roman(value: int) -> str:
-    if not 0 < value < 4000:
-        return str(value)
-    text = ""
-    for number, letters in (
-        (1000, "M"), (900, "CM"), (500, "D"), (400, "CD"), (100, "C"), (90, "XC"),
-        (50, "L"), (40, "XL"), (10, "X"), (9, "IX"), (5, "V"), (4, "IV"), (1, "I"),
-    ):  # fmt: skip
-        while value >= number:
-            text += letters
-            value -= number
-    return text

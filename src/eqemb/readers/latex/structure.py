@@ -182,6 +182,8 @@ def _counter(walk: DisplayWalk, match: re.Match[str], end: int) -> int:
     name, pos, numbering = match[1], match.end(), walk.numbering
     starred = walk.text.startswith("*", pos)
     pos += starred
+    style_start, style_end, pos = walk.optional(pos, end)
+    style = walk.text[style_start:style_end].strip().lstrip("\\") or "arabic"
     first, pos = walk.value(pos, end)
     if name in ("stepcounter", "refstepcounter"):
         numbering.step(first)
@@ -190,13 +192,15 @@ def _counter(walk: DisplayWalk, match: re.Match[str], end: int) -> int:
     if name in ("setcounter", "addtocounter"):
         numbering.set(first, second, add=name == "addtocounter")
     elif name in ("numberwithin", "counterwithin"):
-        numbering.within(first, second, printed=not starred)
+        numbering.within(first, second, printed=not starred, style=style)
     elif name == "addtoreset":
         numbering.within(first, second, printed=False)
     elif name == "counterwithout":
         numbering.without(first)
     elif name == "sharecounter":
         numbering.share(first, second)
+    elif name == "copyform":
+        numbering.copy_form(first, second)
     return pos
 
 
@@ -204,7 +208,7 @@ def _format(walk: DisplayWalk, match: re.Match[str], end: int) -> int:
     r"""\renewcommand{\theequation}{...}, which expansion passes on."""
     name, pos = walk.value(match.end(), end)
     template, after = walk.value(pos, end)
-    walk.numbering.format(name.removeprefix("\\the"), template if after > pos else None)
+    walk.numbering.form(name.removeprefix("\\"), template if after > pos else None)
     return after
 
 
@@ -215,6 +219,13 @@ def _new_theorem(walk: DisplayWalk, match: re.Match[str], end: int) -> int:
     text = walk.text
     walk.numbering.theorem(name, text[shared[0] : shared[1]], text[within[0] : within[1]])
     return within[2]
+
+
+def _new_counter(walk: DisplayWalk, match: re.Match[str], end: int) -> int:
+    name, pos = walk.value(match.end(), end)
+    start, stop, after = walk.optional(pos, end)
+    walk.numbering.new_counter(name.strip(), walk.text[start:stop].strip())
+    return after
 
 
 def _tools(walk: DisplayWalk, match: re.Match[str], end: int) -> int:
@@ -228,12 +239,13 @@ def _tools(walk: DisplayWalk, match: re.Match[str], end: int) -> int:
 
 def _appendix(walk: DisplayWalk, match: re.Match[str], _: int) -> int:
     walk.paragraph()
-    walk.numbering.appendix()
-    return match.end()
+    starred = walk.text.startswith("*", match.end())
+    walk.numbering.appendix(starred=starred)
+    return match.end() + starred
 
 
 def _matter(walk: DisplayWalk, match: re.Match[str], _: int) -> int:
-    walk.numbering.in_matter = match[1] != "frontmatter"
+    walk.numbering.in_matter = match[1] == "mainmatter"
     return match.end()
 
 
@@ -249,10 +261,11 @@ COMMANDS: dict[str, Command] = {
     "begin": _begin, "end": _end, "item": _item, "label": _label, "ensuremath": _ensure_math,
     **dict.fromkeys(("setcounter", "addtocounter", "stepcounter", "refstepcounter",
                      "numberwithin", "counterwithin", "counterwithout", "addtoreset",
-                     "sharecounter"), _counter),
+                     "sharecounter", "copyform"), _counter),
     "renewcommand": _format, "newtheorem": _new_theorem, "mathtoolsset": _tools,
     "appendix": _appendix, "appendices": _appendix, "theendnotes": _the_endnotes,
-    **dict.fromkeys(("frontmatter", "mainmatter"), _matter),
+    **dict.fromkeys(("frontmatter", "mainmatter", "backmatter"), _matter),
+    "newcounter": _new_counter,
 }  # fmt: skip
 
 

@@ -46,6 +46,7 @@ _BLANK_LINE = re.compile(r"\n[ \t]*\n")
 _MATH_LABEL = re.compile(r"\\label\s*\{[^{}]*\}|\n\s*|\$")
 #: A document with chapters is a book, whatever its class.
 _CHAPTER = re.compile(r"\\chapter\*?\s*[\[{]")
+_APPENDICES = ("appendices", "subappendices")
 _MAX_DEPTH = 40  # arguments read within arguments
 _MAX_UNCLOSED = 100  # arguments without an end that are searched to the end of the text
 _MAX_OPTIONAL = 20_000  # characters of an optional argument
@@ -161,6 +162,12 @@ class TextWalk(ABC):
         if follower == "{" and match[1].endswith("ref"):
             return self.commands["ref"](self, match, end)
         return pos
+
+    def command_at(self, pos: int, end: int) -> None:
+        """Carry out the command at a position, which is not text."""
+        match = _WALK_TOKEN.match(self.text, pos, end)
+        if match is not None and match[1] in self.commands:
+            self.commands[match[1]](self, match, end)
 
     def add_text(self, text: str) -> None:
         """Add to the running text."""
@@ -307,8 +314,10 @@ class TextWalk(ABC):
             self.numbering.open_group()
         elif name in self.numbering.theorems:
             self.numbering.step(self.numbering.theorems[name])
-        elif name in ("appendix", "appendices", "subappendices"):
+        elif name == "appendix":
             self.numbering.appendix()
+        elif name in _APPENDICES:
+            self.numbering.open_appendices(below=name == "subappendices")
         self._open.append(name)
         self._opened[name] += 1
         self._muted += self._is_muted(name)
@@ -330,6 +339,8 @@ class TextWalk(ABC):
             if last in SUBEQUATIONS:
                 self.numbering.close_group()
                 self._group = 0
+            elif last in _APPENDICES:
+                self.numbering.close_appendices()
             if last == name:
                 return
 

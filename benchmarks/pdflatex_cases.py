@@ -2,7 +2,7 @@
 
     python benchmarks/pdflatex_cases.py
 
-Reads `tests/readers/latex/printed/cases.toml` and writes `answers.json` beside it: the printed
+Reads `tests/readers/latex/printed/cases.toml` and the class matrix `classes.toml`, and writes `answers.json` beside it: the printed
 numbers, the labels with their numbers, the count of displays and the words. The tests compare
 eqemb with these answers and need no TeX. A case that pdflatex rejects is an error.
 """
@@ -21,6 +21,21 @@ from eqemb.sources import Source
 
 FOLDER = Path(__file__).parents[1] / "tests/readers/latex/printed"
 EQUATION = r"\begin{equation}x\end{equation}"
+
+
+def matrix() -> dict[str, dict[str, Any]]:
+    """The cases of the class matrix: each variant in each class."""
+    table = tomllib.loads((FOLDER / "classes.toml").read_text("utf-8"))
+    books = table["with_chapters"].split()
+    return {
+        f"{name}: {variant}": {
+            "class": name,
+            "body": body,
+        }
+        for name in table["plain"].split() + books
+        for variant, body in table["variants"].items()
+        if (variant != "chapters" or name in books)
+    }
 
 
 def document(case: dict[str, Any]) -> str:
@@ -54,7 +69,7 @@ def answer(source: str) -> dict[str, Any]:
 
 def main() -> None:
     """Write the answers; with names as arguments, only those of some cases anew."""
-    cases = tomllib.loads((FOLDER / "cases.toml").read_text("utf-8"))
+    cases = tomllib.loads((FOLDER / "cases.toml").read_text("utf-8")) | matrix()
     kept = FOLDER / "answers.json"
     answers = json.loads(kept.read_text("utf-8")) if kept.exists() else {}
     result, failed = {}, 0

@@ -209,11 +209,14 @@ class DisplayWalk(TextWalk):
     def _tag(self, source: str) -> str:
         r"""What a \tag or \eqno prints, without parentheses."""
         if "ref" in source:
-            numbers = {label: one.number or "" for one in self.found.equations
-                       for label in one.labels}  # fmt: skip
-            numbers |= {label: number for label, (_, number) in self.found.group_labels.items()}
-            source = _TAG_REFERENCE.sub(lambda match: numbers.get(match[1].strip(), ""), source)
+            source = _TAG_REFERENCE.sub(lambda match: self._printed(match[1].strip()), source)
         return self.numbering.print(source).strip("()")
+
+    def _printed(self, label: str) -> str:
+        """What a reference to an equation prints; '' if it comes later."""
+        if label in self.found.group_labels:
+            return self.found.group_labels[label][1]
+        return self.found.numbers.get(label, "")
 
     def _is_referenced(self, row: DisplayRow) -> bool:
         if self.referenced is None:
@@ -251,6 +254,8 @@ class DisplayWalk(TextWalk):
         if is_drawing(text):
             self.problem("drawing in a display", rows[0].start, name)
             return
+        labels = [label for row in rows for label in row.labels]
+        self.found.numbers |= dict.fromkeys(labels, number or "")
         index = len(self.found.equations)
         if index >= MARKS:
             self.report_lost("too many equations", rows[0].start)
@@ -258,7 +263,7 @@ class DisplayWalk(TextWalk):
         self.found.equations.append(
             FoundEquation(
                 rows[0].start, rows[-1].end, text, name, display,
-                [label for row in rows for label in row.labels], number is not None, number,
+                labels, number is not None, number,
                 self._group, self._section, self._references_in(rows[0].start, rows[-1].end),
             )
         )  # fmt: skip

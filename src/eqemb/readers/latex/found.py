@@ -37,6 +37,8 @@ class WalkResult:
     """The label of the n-th reference mark."""
     group_labels: dict[str, tuple[int, str]] = field(default_factory=dict)
     """Labels of subequations: group and printed number."""
+    numbers: dict[str, str] = field(default_factory=dict)
+    """Labels of equations: printed number."""
     problems: list[Problem] = field(default_factory=list)
     opened: int = 0
     """Displays opened, without those that hold only drawings."""

@@ -25,6 +25,7 @@ from eqemb.readers.latex.structure import Walker
 from eqemb.sources import Source
 
 _CONTEXT_LENGTH = 4000  # characters of context on both sides of an equation
+_NEIGHBOURS = re.compile(rf"{EQUATION_MARKS.pattern}(?:\s*{EQUATION_MARKS.pattern})*")
 _ANY_COMMAND = re.compile(r"\\\\|\\([A-Za-z]+)")
 
 
@@ -102,10 +103,12 @@ def _place_equations(article: Article, found: WalkResult, expanded: Expanded) ->
         ]
         if marks := EQUATION_MARKS.findall(line):
             around = " ".join(lines[max(0, index - 1) : index + 2])
+        at = 0
         for mark in marks:
             equation = equations[ord(mark) - EQUATION_BASE]
             equation.ordinal = len(article.equations) + 1
-            equation.context = _context(around, mark, numbers)
+            at = around.index(mark, at)
+            equation.context = _context(around, at, numbers)
             article.equations.append(equation)
             labels += found.equations[ord(mark) - EQUATION_BASE].refers
         if labels:
@@ -117,11 +120,11 @@ def _place_equations(article: Article, found: WalkResult, expanded: Expanded) ->
     article.text += _joined(rendered, breaks)
 
 
-def _context(around: str, mark: str, numbers: list[str]) -> str:
+def _context(around: str, at: int, numbers: list[str]) -> str:
     """The sentences around one equation: itself as [equation], its neighbours as […]."""
-    before, _, after = around.partition(mark)
-    sides = (before[-_CONTEXT_LENGTH // 2 :], after[: _CONTEXT_LENGTH // 2])
-    left, right = (_render(side, numbers).replace(EQUATION_MARK, "[…]") for side in sides)
+    half = _CONTEXT_LENGTH // 2
+    sides = (around[max(0, at - half) : at], around[at + 1 : at + 1 + half])
+    left, right = (_render(_NEIGHBOURS.sub("[…]", side), numbers) for side in sides)
     return f"{left}[equation]{right}"
 
 

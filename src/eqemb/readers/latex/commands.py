@@ -86,6 +86,24 @@ OPTIONAL_IS_TEXT: Final = names(
 #: Statements and lists: sentences do not continue across their borders.
 SEPARATE: Final = OPTIONAL_IS_TEXT | names("abstract itemize enumerate description quotation")
 
+#: Environments that are read as text, or of which the reader knows something else.
+ENVIRONMENTS: Final = (
+    MUTED
+    | frozenset(ENVIRONMENT_ARGUMENTS)
+    | SEPARATE
+    | SUBEQUATIONS
+    | names("""
+    document center flushleft flushright quote verse trivlist appendix appendices subappendices
+    titlingpage landscape acknowledgements acknowledgments acknowledgement acks ack keywords
+    keyword frontmatter backmatter small footnotesize scriptsize large Large normalsize sloppypar
+    tcolorbox framed shaded leftbar multicols* exercise exercises question questions solution
+    problem problems answer note notes notation lemma* theorem* block alertblock exampleblock
+    frame column columns onecolumn twocolumn strip widetext ruledtabular acronym letter
+    CJK CJK* english french german otherlanguage* refsection refsegment thenomenclature
+    highlights graphicalabstract bmatrix pmatrix array aligned
+    """)
+)
+
 # ---------------------------------------------------------------- commands in text
 
 HEADINGS: Final = {
@@ -152,7 +170,8 @@ DROP_ARGUMENTS: Final = dict.fromkeys(_DROP_1.split(), 1) | {
     "providecolor": 3, "newfloat": 3, "floatname": 2, "floatstyle": 1, "restylefloat": 1,
     "setenumerate": 1, "setitemize": 1, "usefont": 4, "pgfmathsetmacro": 2, "fill": 0,
     "inputminted": 2, "import": 2, "subimport": 2, "stripsep": 0, "adjustbox": 1, "psfrag": 2,
-    "changes": 0, "overfullrule": 0, "specialrule": 3, "footnotemark": 0, "tikz": 1, "tcbset": 1,
+    "fxnote": 1, "changes": 0, "overfullrule": 0, "specialrule": 3, "footnotemark": 0, "tikz": 1,
+    "tcbset": 1,
 }  # fmt: skip
 #: Followed by a length that is not text ("\vskip 1em plus 2pt").
 LENGTH_COMMANDS: Final = names(
@@ -253,6 +272,7 @@ _TEXT = names("""
     lstlistingname proofname chaptername contentsname clubpenalty widowpenalty
     endfirsthead endhead endfoot endlastfoot emergencystretch hsize ifmmode fi else
     faGithub newline cleartooddpage noopsort BibitemOpen BibitemShut bibfield bibnamefont
+    IEEEPARstart PARstart
     textls lettrine lsstyle hyp textquotesingle textasciicircum textasciimacron phantomsection
     StateX Statex If ElsIf Else EndIf For ForAll EndFor While EndWhile Repeat Until
     Procedure EndProcedure Function EndFunction Return Require Ensure Comment Input

@@ -7,8 +7,8 @@ from eqemb.readers.latex.commands import (
     DISPLAY_ARGUMENTS,
     EQUATION_REFERENCES,
     GROUP_DISPLAYS,
+    NUMBERED_DISPLAYS,
     ROW_DISPLAYS,
-    UNNUMBERED_DISPLAYS,
 )
 from eqemb.readers.latex.displays import (
     EDGE,
@@ -30,6 +30,10 @@ _REFERENCED = re.compile(
 )
 _FENCE = re.compile(r"\\begin\{empheq\}(?:\[[^\]]{0,500}\])?\{(\w+\*?)(?:=[^{}]*)?\}")
 _ENDS_SENTENCE = re.compile(r"(?<!\\right)(?<!\\left)\.[\s}\\,;:!]*(?:\\end\{\w+\*?\}\s*)*$")
+_LONGEST_UNKNOWN = 20_000
+#: In text, TeX stops at these.
+_ONLY_IN_MATH = re.compile(r"(?<!\\)[_^]|\\(?:frac|sum|int|left|right)(?![A-Za-z])")
+_OWN_MATH = re.compile(r"\$|(?<!\\)\\[\[(]|\\begin\{(?!array|cases|\w*matrix|\w*ed\})|\n[ \t]*\n")
 _PLAIN_ROWS = re.compile(r"\s*\\(l?eqalignno|displaylines)\s*\{")
 _TAG_REFERENCE = re.compile(r"\\(?:eq)?ref\s*\*?\s*\{([^{}]*)\}")
 _LABEL_OPTION = re.compile(r"label\s*=\s*\{?([^{},\]]+)")
@@ -90,6 +94,24 @@ class DisplayWalk(TextWalk):
             self.report_lost("display not closed", opened, name, 1 + inside)
             return resume
         self.display(kind, body, close)
+        return close + len(closing)
+
+    def unknown_environment(self, name: str, opened: int, body: int, end: int) -> int:
+        r"""Report an environment that is defined nowhere; return where to continue.
+
+        Where its content would be an error in text (an exponent without dollars), it is a display.
+        """
+        if name not in self._reported:
+            self._reported.add(name)
+            self.problem("unknown environment", opened, name)
+        closing = "\\end{" + name + "}"
+        close = self.find(closing, body, min(end, body + _LONGEST_UNKNOWN))
+        if close < 0 or not _ONLY_IN_MATH.search(self.text, body, close):
+            return body
+        if _OWN_MATH.search(self.text, body, close):
+            return body
+        self.display(name, self.optional(body, close)[2], close)
+        self.found.unnamed += 1
         return close + len(closing)
 
     def display(self, name: str, start: int, end: int) -> None:
@@ -165,7 +187,7 @@ class DisplayWalk(TextWalk):
 
     def _number(self, name: str, row: DisplayRow, *, last: bool) -> str | None:
         """Count a row, and return its printed number, None if it has none."""
-        starred = name in UNNUMBERED_DISPLAYS or name in ("$$", "\\[")
+        starred = name not in NUMBERED_DISPLAYS
         numbering, single = self.numbering, name.rstrip("*") not in ROW_DISPLAYS
         numbered = row.tag is None and not row.unnumbered and (row.numbered or not starred)
         if numbered and self.only_referenced:

@@ -1,12 +1,16 @@
 """Expand a paper: from its files to one text, with a map back to the source."""
 
+from bisect import bisect_right
+from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import accumulate
 
 from eqemb.article import Problem
 from eqemb.readers.latex.branches import BRANCHES
 from eqemb.readers.latex.conditionals import CONDITIONALS, empty_macros
 from eqemb.readers.latex.counters import COUNTERS
 from eqemb.readers.latex.definitions import DEFINITIONS
+from eqemb.readers.latex.displays import find_openings
 from eqemb.readers.latex.files import Files
 from eqemb.readers.latex.frames import Budget, Stop
 from eqemb.readers.latex.gullet import Gullet
@@ -38,15 +42,38 @@ def expand(files: Files, main: str, budget: Budget | None = None) -> Expanded:
     if not gullet.in_body:  # a chapter, or a main file without its preamble: everything is text
         gullet = _run(files, main, budget or Budget(), in_body=True)
         gullet.problem("no document environment")
+    text, source = gullet.output(), gullet.source_map()
+    gullet.problems += _not_typeset(gullet, files, source)
     return Expanded(
-        text=gullet.output(),
+        text=text,
         body_start=gullet.body_start,
-        source=gullet.source_map(),
+        source=source,
         document_class=gullet.document_class,
         problems=gullet.problems,
         defined=gullet.style_names.union(n[1:] for n in gullet.actions if n not in ACTIONS),
         files=list(dict.fromkeys(gullet.file_names)),
     )
+
+
+def _not_typeset(gullet: Gullet, files: Files, source: SourceMap) -> Iterator[Problem]:
+    """Displays in the files that expansion left out: in branches not taken, arguments not used.
+
+    This account is independent of macros: displays are counted by name in the files themselves.
+    """
+    main, body = source.place(gullet.body_start)
+    covered = source.covered(gullet.length)
+    for path in dict.fromkeys(gullet.text_files):
+        spans = covered.get(path, [])
+        starts = [start for start, _ in spans]
+        reach = list(accumulate((end for _, end in spans), max))
+        left_out = [
+            at
+            for at in find_openings(files.text(path), body if path == main else 0)
+            if (index := bisect_right(starts, at)) == 0 or reach[index - 1] <= at
+        ]
+        if left_out:
+            held = f"{len(left_out)} display{'s' * (len(left_out) > 1)}"
+            yield Problem("not typeset", path, files.line(path, left_out[0]), held)
 
 
 def _run(files: Files, main: str, budget: Budget, *, in_body: bool) -> Gullet:

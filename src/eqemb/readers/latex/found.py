@@ -45,5 +45,7 @@ class WalkResult:
     lost: int = 0
     nested: int = 0
     """Displays within others, and empty ones."""
+    unnamed: int = 0
+    """Displays in environments that are defined nowhere."""
     drawings: int = 0
     """Displays that hold only drawings."""

@@ -64,6 +64,8 @@ class Gullet(Scanner):
         self.document_class = ""
         self.problems: list[Problem] = []
         self.file_names: list[str] = []
+        self.text_files: list[str] = []
+        """Those that are not style files."""
         self.conditionals: list[bool] = []
         r"""Open conditionals; True for one that is passed on, because it depends on counters."""
         self.negated = False

@@ -3,6 +3,7 @@ r"""Actions of commands that include or skip text: \input, packages, \begin, \ve
 import posixpath
 import re
 
+from eqemb.readers.latex.classes import is_known_class
 from eqemb.readers.latex.commands import DISPLAYS, DRAWINGS, STANDARD_PACKAGES, VERBATIM
 from eqemb.readers.latex.frames import (
     CONTROL_SEQUENCE,
@@ -45,6 +46,8 @@ def open_file(gullet: Gullet, path: str, *, package: bool = False) -> None:
     gullet.file_names.append(path)
     gullet.folders.append(posixpath.dirname(path))
     package = package or (bool(gullet.frames) and gullet.frames[-1].package)
+    if not package:
+        gullet.text_files.append(path)
     frame = Frame(text, file=len(gullet.file_names) - 1, package=package)
     gullet.frames.append(frame)
 
@@ -130,6 +133,8 @@ def _class(gullet: Gullet, token: str) -> None:
         path = _find(gullet, name, (".cls",))
         if "," in options and token == r"\documentstyle":
             gullet.packages.update(options.split(","))
+        if path is None and not is_known_class(name):
+            gullet.problem("class unknown", name)
     if path is not None:
         open_file(gullet, path, package=True)
 

@@ -35,6 +35,15 @@ class SourceMap:
         name, offset = self.place(position, end=end)
         return name, self._files.line(name, offset)
 
+    def covered(self, length: int) -> dict[str, list[tuple[int, int]]]:
+        """The parts of each file that the output, `length` characters, came from, sorted."""
+        spans: dict[str, list[tuple[int, int]]] = {}
+        ends = [*self._starts[1:], length]
+        for (out, file, start, stop), end in zip(self._pieces, ends, strict=False):
+            last = stop if stop >= 0 else start + end - out
+            spans.setdefault(self._names[file], []).append((start, last))
+        return {name: sorted(found) for name, found in spans.items()}
+
     def as_written(self, start: int, end: int) -> str | None:
         """The author's text of an output range; None unless it is one piece of one file."""
         first, a = self.place(start)

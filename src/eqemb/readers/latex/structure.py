@@ -11,7 +11,9 @@ from eqemb.readers.latex.commands import (
     DISPLAYS,
     DROP_ARGUMENTS,
     ENVIRONMENT_ARGUMENTS,
+    ENVIRONMENTS,
     HEADINGS,
+    KNOWN,
     LENGTH_COMMANDS,
     NAMED_CHARACTERS,
     OPTIONAL_IS_TEXT,
@@ -26,6 +28,7 @@ from eqemb.readers.latex.prose import BREAK
 from eqemb.readers.latex.text_walk import SPACE, Command
 
 _ARGUMENT_NAME = re.compile(r"\s*\{([^{}\\$]*)\}")
+_STYLE_SIGN = re.compile(r"\s*\+?=\s*(?=\[)")
 _LENGTH_UNIT = "pt|em|ex|cm|mm|in|bp|pc|mu|fil+|sp|dd|cc"
 _TEXT_LENGTH = re.compile(
     rf"\s*=?\s*(?:-?[\d.,]*\s*(?:\\[A-Za-z]+|true)?\s*(?:{_LENGTH_UNIT})?)"
@@ -46,6 +49,10 @@ def _begin(walk: DisplayWalk, match: re.Match[str], end: int) -> int:
         if close >= 0:
             walk.math(pos, close)
             return close + len("\\end{math}")
+    if name not in ENVIRONMENTS and name not in walk.numbering.theorems and name not in KNOWN:
+        after = walk.unknown_environment(name, match.start(), pos, end)
+        if after > pos:
+            return after
     walk.enter(name)
     walk.add_text(BREAK if name in SEPARATE or name in walk.numbering.theorems else " ")
     if name in OPTIONAL_IS_TEXT or name in walk.numbering.theorems:
@@ -141,6 +148,13 @@ def _label(walk: DisplayWalk, match: re.Match[str], end: int) -> int:
 def _drop(walk: DisplayWalk, match: re.Match[str], end: int) -> int:
     name = match[1]
     return walk.drop(match.end(), end, DROP_ARGUMENTS[name], name)
+
+
+def _style(walk: DisplayWalk, match: re.Match[str], end: int) -> int:
+    r"""\tikzstyle{name}=[options]."""
+    pos = walk.argument(match.end(), end)[2]
+    sign = _STYLE_SIGN.match(walk.text, pos, end)
+    return walk.optional(sign.end(), end)[2] if sign else pos
 
 
 def _length(walk: DisplayWalk, match: re.Match[str], end: int) -> int:
@@ -258,6 +272,7 @@ COMMANDS: dict[str, Command] = {
     **dict.fromkeys(REFERENCES, _reference),
     **dict.fromkeys(HEADINGS, _heading),
     **dict.fromkeys(TITLE_COMMANDS, _title),
+    "tikzstyle": _style,
     "begin": _begin, "end": _end, "item": _item, "label": _label, "ensuremath": _ensure_math,
     **dict.fromkeys(("setcounter", "addtocounter", "stepcounter", "refstepcounter",
                      "numberwithin", "counterwithin", "counterwithout", "addtoreset",

@@ -14,6 +14,7 @@ from typing import Any
 from eqemb.article import DOLLAR, Problem
 from eqemb.readers.latex.commands import (
     EQUATION_REFERENCES,
+    KNOWN,
     MUTED,
     NAMED_CHARACTERS,
     SUBEQUATIONS,
@@ -62,6 +63,7 @@ class TextWalk(ABC):
     def __init__(self, expanded: Expanded, commands: "dict[str, Command]") -> None:
         self.commands = commands
         self.text = expanded.text
+        self.defined = expanded.defined
         self.source = expanded.source
         self.found = WalkResult()
         chapters = _CHAPTER.search(expanded.text, expanded.body_start) is not None
@@ -81,6 +83,8 @@ class TextWalk(ABC):
         self._depth = 0
         self._unclosed = 0
         self._absent: dict[str, tuple[int, int]] = {}
+        self._reported: set[str] = set()
+        """Unknown environments that were reported."""
         self.endnotes: list[tuple[int, int]] = []
 
     def run(self, start: int) -> WalkResult:
@@ -102,7 +106,7 @@ class TextWalk(ABC):
     def _check_count(self, start: int) -> None:
         """Check the independent count: every display was read, is part of another, or is lost."""
         found = self.found
-        found.opened = count_displays(self.text, start) - found.drawings
+        found.opened = count_displays(self.text, start) + found.unnamed - found.drawings
         displays = len({equation.display for equation in found.equations})
         missing = found.opened - displays - found.nested - found.lost
         if missing > 0:
@@ -161,6 +165,17 @@ class TextWalk(ABC):
             return self.optional(pos, end)[2]
         if follower == "{" and match[1].endswith("ref"):
             return self.commands["ref"](self, match, end)
+        if follower == "{" and match[1] not in KNOWN and match[1] not in self.defined:
+            return self._separate_arguments(pos, end)
+        return pos
+
+    def _separate_arguments(self, pos: int, end: int) -> int:
+        """The arguments of an unknown command are text, but not one word."""
+        while self.text.startswith("{", pos):
+            start, stop, pos = self.argument(pos, end)
+            self.walk(start, stop)
+            if self.text.startswith("{", pos):
+                self.add_text(" ")
         return pos
 
     def command_at(self, pos: int, end: int) -> None:

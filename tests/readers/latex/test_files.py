@@ -201,3 +201,17 @@ def test_hostile_repetitions_cost_linear_time(file: str, text: str) -> None:
     start = time.process_time()
     read_files({"main.tex": PAPER, "other.tex": PAPER, file: hostile})
     assert time.process_time() - start < 1.5
+
+
+@pytest.mark.parametrize(
+    ("name", "codec"), [("GBK", "gbk"), ("SJIS", "shift_jis"), ("Bg5", "big5"), ("KS", "euc_kr")]
+)
+def test_encodings_of_cjk_environments(name: str, codec: str) -> None:
+    """The environment names the encoding of the file."""
+    word = {"KS": "방정식", "SJIS": "表示能力", "GBK": "能量方程"}.get(name, "能量")
+    source = rf"\begin{{document}}\begin{{CJK}}{{{name}}}{{song}}{word} \[x\]\end{{CJK}}"
+    article = read_files({
+        "main.tex": rf"\documentclass{{article}}{source}\end{{document}}".encode(codec)
+    })  # fmt: skip
+    assert article.words() == [word]
+    assert len(article.equations) == 1

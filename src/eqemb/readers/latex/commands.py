@@ -64,7 +64,9 @@ MUTED: Final = names(
     "tabular* tabularx tabulary tabu longtable supertabular xtabular tabbing threeparttable "
     "longtabu NiceTabular tblr algorithmic algorithmic* algorithm algorithm* algorithm2e "
     "procedure pseudocode program thebibliography bibdiv biblist references authors titlepage "
-    "icmlauthorlist tablenotes TAB keyboard"
+    "icmlauthorlist tablenotes TAB keyboard deluxetable deluxetable* splitdeluxetable "
+    "splitdeluxetable* longrotatetable rotatetable longtable* longtblr talltblr NiceTabular* "
+    "NiceTabularX mpsupertabular xltabular ltablex ruledtabular tableplus"
 )
 #: Mandatory arguments after \begin{name} that are not text.
 ENVIRONMENT_ARGUMENTS: Final = {
@@ -75,7 +77,9 @@ ENVIRONMENT_ARGUMENTS: Final = {
     "columns": 0, "column": 1, "array": 1, "tabu": 0, "supertabular": 1, "parcolumns": 1,
     "floatingfigure": 1, "empheq": 0, "otherlanguage": 1, "foreignlanguage": 1, "easylist": 0,
     "labeling": 1, "addmargin": 1, "mdframed": 0, "frame": 0, "fminipage": 1, "boxedminipage": 1,
-    "lrbox": 1, "NoHyper": 0, "rotate": 1, "turn": 1, "hyphenrules": 1,
+    "lrbox": 1, "NoHyper": 0, "rotate": 1, "turn": 1, "hyphenrules": 1, "deluxetable": 1,
+    "deluxetable*": 1, "splitdeluxetable": 1, "splitdeluxetable*": 1, "longtblr": 1, "tblr": 1,
+    "talltblr": 1, "CJK": 2, "CJK*": 2, "xltabular": 2, "longtable*": 1, "NiceTabular": 1,
 }  # fmt: skip
 #: Environments whose optional argument is text (a theorem's name).
 OPTIONAL_IS_TEXT: Final = names(
@@ -98,7 +102,7 @@ ENVIRONMENTS: Final = (
     keyword frontmatter backmatter small footnotesize scriptsize large Large normalsize sloppypar
     tcolorbox framed shaded leftbar multicols* exercise exercises question questions solution
     problem problems answer note notes notation lemma* theorem* block alertblock exampleblock
-    frame column columns onecolumn twocolumn strip widetext ruledtabular acronym letter
+    frame column columns onecolumn twocolumn strip widetext acronym letter
     CJK CJK* english french german otherlanguage* refsection refsegment thenomenclature
     highlights graphicalabstract bmatrix pmatrix array aligned
     """)
@@ -123,7 +127,7 @@ EQUATION_REFERENCES: Final = names("eqref refeq cref Cref autoref labelcref ref 
 ASIDES: Final = {
     "footnote": 1, "footnotetext": 1, "caption": 1, "captionof": 2, "sidenote": 1, "marginnote": 1,
     "marginpar": 1, "endnote": 1, "bicaption": 2, "topcaption": 1, "tablefootnote": 1,
-    "abovecaption": 1, "tabcaption": 1, "figcaption": 1,
+    "abovecaption": 1, "tabcaption": 1, "figcaption": 1, "tablecaption": 1, "figcaptions": 1,
 }  # fmt: skip
 
 _DROP_1 = """
@@ -170,7 +174,10 @@ DROP_ARGUMENTS: Final = dict.fromkeys(_DROP_1.split(), 1) | {
     "providecolor": 3, "newfloat": 3, "floatname": 2, "floatstyle": 1, "restylefloat": 1,
     "setenumerate": 1, "setitemize": 1, "usefont": 4, "pgfmathsetmacro": 2, "fill": 0,
     "inputminted": 2, "import": 2, "subimport": 2, "stripsep": 0, "adjustbox": 1, "psfrag": 2,
-    "fxnote": 1, "changes": 0, "overfullrule": 0, "specialrule": 3, "footnotemark": 0, "tikz": 1,
+    "fxnote": 1, "ctable": 3, "tablehead": 1, "tabletypesize": 1, "tablewidth": 1,
+    "tablecolumns": 1, "tablenum": 1, "tablenotetext": 2, "tablerefs": 1, "tablecomments": 1,
+    "startdata": 0, "enddata": 0, "SetTblrInner": 1, "SetTblrOuter": 1, "DefTblrTemplate": 3,
+    "changes": 0, "overfullrule": 0, "specialrule": 3, "footnotemark": 0, "tikz": 1,
     "tcbset": 1,
 }  # fmt: skip
 #: Followed by a length that is not text ("\vskip 1em plus 2pt").

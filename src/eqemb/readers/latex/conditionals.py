@@ -24,6 +24,8 @@ _TRUE = frozenset(("iftrue", "ifpdf", "ifpdftex", "ifPDFTeX"))
 _FALSE = names("iffalse ifxetex ifluatex ifXeTeX ifLuaTeX ifeof if@tempswa iftutex")
 _INTEGER = r"(\\[A-Za-z@]+|-?\d+)"
 _NUMBERS = re.compile(rf"\s*{_INTEGER}\s*([<>=])\s*{_INTEGER}(?:\\relax(?![A-Za-z@])|\s)?")
+_ANY_NUMBER = r"(?:\\[A-Za-z@]+\s*(?:\{[^{}]*\}\s*)*|-?\d+)"
+_ANY_NUMBERS = re.compile(rf"\s*{_ANY_NUMBER}\s*[<>=]\s*{_ANY_NUMBER}\s?")
 _ODD = re.compile(rf"\s*{_INTEGER}(?:\\relax(?![A-Za-z@])|\s)?")
 _ASSIGNED = re.compile(r"\s*+(?:(?:=|by)\s*+)?(-?\d+|\\[A-Za-z@]+)\s?")
 _CONSTANTS = {r"\pdfoutput": 1, r"\z@": 0, r"\@ne": 1, r"\tw@": 2, r"\thr@@": 3, r"\m@ne": -1}
@@ -192,6 +194,8 @@ def _ifnum(gullet: Gullet, token: str) -> None:
         if gullet.forming:
             _pass_on(gullet, token)
         else:
+            if (operands := _ANY_NUMBERS.match(frame.text, frame.pos)) and token == r"\ifnum":
+                frame.pos = operands.end()
             _undecided(gullet, token)
         return
     frame.pos = match.end()

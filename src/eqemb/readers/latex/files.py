@@ -10,12 +10,16 @@ from bisect import bisect_right
 _DECLARED = re.compile(
     rb"\\(?:usepackage|RequirePackage)\s*\[([^\]]{0,500})\]\s*\{[^}]{0,500}inputenc"
     rb"|\\inputencoding\s*\{([^}]{0,500})\}"
+    rb"|\\begin\s*\{CJK\*?\}\s*(?:\[[^\]]{0,50}\]\s*)?\{([^}]{0,20})\}"
+    rb"|\\(?:documentclass|usepackage)\s*\[[^\]]{0,500}\b(GBK|gbk)\b[^\]]{0,500}\]\s*\{ctex"
 )
 #: inputenc's names -> Python's. Others fall back to Windows-1252.
 _CODECS = {
     "latin1": "cp1252", "latin9": "iso8859-15", "ansinew": "cp1252", "cp1252": "cp1252",
     "latin2": "iso8859-2", "cp1250": "cp1250", "latin5": "iso8859-9", "applemac": "mac_roman",
     "cp1251": "cp1251", "koi8-r": "koi8-r", "cp850": "cp850", "cp437": "cp437",
+    "gbk": "gb18030", "gb": "gb18030", "bg5": "big5", "big5": "big5", "sjis": "shift_jis",
+    "jis": "euc_jp", "ks": "euc_kr", "koi8-u": "koi8-u", "cp866": "cp866",
     "latin3": "iso8859-3", "latin4": "iso8859-4", "latin10": "iso8859-16",
 }  # fmt: skip
 # Authors' texts must not contain the characters that we use as marks (see prose.py).
@@ -61,7 +65,7 @@ def declared_codec(data: bytes) -> str | None:
     match = _DECLARED.search(data)
     if match is None:
         return None
-    name = (match[1] or match[2]).decode("ascii", errors="replace").strip().lower()
+    name = match[match.lastindex or 0].decode("ascii", errors="replace").strip().lower()
     return _CODECS.get(name)
 
 

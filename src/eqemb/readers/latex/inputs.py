@@ -27,6 +27,9 @@ _LONGEST_URL = 4_000
 _BARE_NAME = re.compile(r"[ \t]*([^\s{}\\%]+)")
 _BEGIN_DOCUMENT = re.compile(r"\\begin\s*\{document\}")
 _INLINE_VERBATIM = re.compile(r"\*?([^A-Za-z*\s])(.*?)\1")
+#: Characters with a meaning that the reader relies on, and their category codes.
+_SPECIAL = {"\\": "0", "{": "1", "}": "2", "$": "3", "&": "4", "#": "6", "^": "7", "_": "8",
+            "%": "14"}  # fmt: skip
 _CATCODE = re.compile(r"\s*`?\\?(.)\s*=?\s*(\\active|\d+)?")
 
 
@@ -323,6 +326,8 @@ def _catcode(gullet: Gullet, _: str) -> None:
         frame.pos = match.end()
         if match[1] == "@" and match[2] in ("11", "12"):
             gullet.token = CONTROL_SEQUENCE_AT if match[2] == "11" else CONTROL_SEQUENCE
+        elif not frame.package and match[1] in _SPECIAL and match[2] != _SPECIAL[match[1]]:
+            gullet.problem("catcode change", match[1])
 
 
 def _at_letter(gullet: Gullet, token: str) -> None:

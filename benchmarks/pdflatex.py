@@ -359,7 +359,10 @@ def _compare_labels(article: Article, judgement: Judgement, result: Comparison) 
     theirs: dict[str, list[str]] = defaultdict(list)
     for label, number in judgement.labels:
         theirs[label].append(number)
+    tags = {mark.text for mark in judgement.tags}
     for label, numbers in theirs.items():
+        if not tags.intersection(numbers):
+            continue  # in a display without a number, a label names a section
         result.labels += 1
         if ours[label] == numbers or (ours[label] and set(ours[label]) == set(numbers)):
             result.labels_right += 1

@@ -2,9 +2,10 @@
 
     python benchmarks/pdflatex_cases.py
 
-Reads `tests/readers/latex/printed/cases.toml` and the class matrix `classes.toml`, and writes `answers.json` beside it: the printed
-numbers, the labels with their numbers, the count of displays and the words. The tests compare
-eqemb with these answers and need no TeX. A case that pdflatex rejects is an error.
+Reads `tests/readers/latex/printed/cases.toml` and the class matrix `classes.toml`, and writes
+`answers.json` beside them: the printed numbers, the labels with their numbers, the count of
+displays and the words. The tests compare eqemb with these answers and need no TeX. A case that
+pdflatex rejects is an error.
 """
 
 import json

@@ -87,6 +87,9 @@ OPTIONAL_IS_TEXT: Final = names(
     "assumption property observation thm lem prop cor defn rem"
 )
 
+#: Environments whose mandatory argument is a title.
+TITLED: Final = names("block alertblock exampleblock frame")
+
 #: Statements and lists: sentences do not continue across their borders.
 SEPARATE: Final = OPTIONAL_IS_TEXT | names("abstract itemize enumerate description quotation")
 
@@ -142,7 +145,7 @@ _DROP_1 = """
     institution email date dedicatory acmConference icmlauthor icmlaffiliation
     icmlcorrespondingauthor icmlkeywords icmlsetsymbol icmltitlerunning titlerunning
     authorrunning runningtitle runningauthor runninghead tocauthor toctitle shorttitle
-    shortauthors markboth markright index glossary hypersetup usetikzlibrary tikzset pgfplotsset
+    shortauthors markright index glossary hypersetup usetikzlibrary tikzset pgfplotsset
     tikzstyle lstset captionsetup setlist geometry color pagecolor rowcolor columncolor
     cellcolor arrayrulecolor setcitestyle sisetup url path nolinkurl lstinputlisting
     verbatiminput numberline phantom vphantom usepackage RequirePackage documentclass
@@ -162,7 +165,8 @@ _DROP_1 = """
     """
 #: name -> number of mandatory arguments that are not text (optional ones are always dropped).
 DROP_ARGUMENTS: Final = dict.fromkeys(_DROP_1.split(), 1) | {
-    "textcolor": 1, "colorbox": 1, "fcolorbox": 2, "href": 1, "setlength": 2, "addtolength": 2,
+    "textcolor": 1, "colorbox": 1, "fcolorbox": 2, "href": 1, "markboth": 2, "setlength": 2,
+    "addtolength": 2,
     "settowidth": 2, "settoheight": 2, "fontsize": 2, "addcontentsline": 3, "addtocontents": 2,
     "definecolor": 3, "colorlet": 2, "rule": 2, "raisebox": 1, "resizebox": 2, "scalebox": 1,
     "rotatebox": 1, "parbox": 1, "makebox": 0, "framebox": 0, "multicolumn": 2, "multirow": 2,
@@ -190,6 +194,8 @@ LENGTH_COMMANDS: Final = names(
     "lineskip lineskiplimit jot abovedisplayshortskip belowdisplayshortskip leftskip rightskip "
     "parfillskip hoffset voffset"
 )
+#: Boxes and rules of TeX, which a size may follow ("\\hbox to 3cm{..}", "\\hrule height 1pt").
+SIZED: Final = names("hbox vbox vtop vcenter hrule vrule")
 #: Characters written by name.
 NAMED_CHARACTERS: Final = {
     "ss": "ß", "ae": "æ", "AE": "Æ", "oe": "œ", "OE": "Œ", "o": "ø", "O": "Ø", "aa": "å",

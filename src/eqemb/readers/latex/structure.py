@@ -19,8 +19,10 @@ from eqemb.readers.latex.commands import (
     OPTIONAL_IS_TEXT,
     REFERENCES,
     SEPARATE,
+    SIZED,
     TEXT_ACCENTS,
     TITLE_COMMANDS,
+    TITLED,
 )
 from eqemb.readers.latex.display_walk import DisplayWalk
 from eqemb.readers.latex.expand import Expanded
@@ -30,10 +32,12 @@ from eqemb.readers.latex.text_walk import SPACE, Command
 _ARGUMENT_NAME = re.compile(r"\s*\{([^{}\\$]*)\}")
 _STYLE_SIGN = re.compile(r"\s*\+?=\s*(?=\[)")
 _LENGTH_UNIT = "pt|em|ex|cm|mm|in|bp|pc|mu|fil+|sp|dd|cc"
+_LENGTH = rf"(?:-?[\d.,]*\s*(?:\\[A-Za-z]+|true)?\s*(?:{_LENGTH_UNIT})?)"
 _TEXT_LENGTH = re.compile(
-    rf"\s*=?\s*(?:-?[\d.,]*\s*(?:\\[A-Za-z]+|true)?\s*(?:{_LENGTH_UNIT})?)"
+    rf"\s*=?\s*{_LENGTH}"
     rf"(?:\s*(?:plus|minus)\s*-?[\d.]*\s*(?:\\[A-Za-z]+|{_LENGTH_UNIT})?){{0,2}}"
 )
+_SIZE = re.compile(rf"(?:\s*(?:to|spread|height|width|depth)\s*(?=[-.\d\\]){_LENGTH})*")
 
 
 def _begin(walk: DisplayWalk, match: re.Match[str], end: int) -> int:
@@ -57,6 +61,12 @@ def _begin(walk: DisplayWalk, match: re.Match[str], end: int) -> int:
     walk.add_text(BREAK if name in SEPARATE or name in walk.numbering.theorems else " ")
     if name in OPTIONAL_IS_TEXT or name in walk.numbering.theorems:
         return pos
+    if name in TITLED:
+        pos = walk.optional(pos, end)[2]
+        start, stop, after = walk.argument(pos, end)
+        walk.walk(start, stop)
+        walk.add_text(BREAK)
+        return after
     if name not in ENVIRONMENT_ARGUMENTS and not text.startswith("[", pos):
         return pos
     return walk.drop(pos, end, ENVIRONMENT_ARGUMENTS.get(name, 0), "begin")
@@ -163,6 +173,11 @@ def _length(walk: DisplayWalk, match: re.Match[str], end: int) -> int:
     return found.end() if found else match.end()
 
 
+def _sized(walk: DisplayWalk, match: re.Match[str], end: int) -> int:
+    found = _SIZE.match(walk.text, match.end(), end)
+    return found.end() if found else match.end()
+
+
 def _character(walk: DisplayWalk, match: re.Match[str], end: int) -> int:
     name, pos = match[1], match.end()
     if name == "par":
@@ -266,6 +281,7 @@ def _matter(walk: DisplayWalk, match: re.Match[str], _: int) -> int:
 COMMANDS: dict[str, Command] = {
     **dict.fromkeys(DROP_ARGUMENTS, _drop),
     **dict.fromkeys(LENGTH_COMMANDS, _length),
+    **dict.fromkeys(SIZED, _sized),
     **dict.fromkeys(NAMED_CHARACTERS, _character),
     **{name: _accent for name in TEXT_ACCENTS if name.isalpha()},
     **dict.fromkeys(ASIDES, _aside),

@@ -15,6 +15,7 @@ from eqemb.article import DOLLAR, Problem
 from eqemb.readers.latex.commands import (
     EQUATION_REFERENCES,
     KNOWN,
+    LENGTH_COMMANDS,
     MUTED,
     NAMED_CHARACTERS,
     SUBEQUATIONS,
@@ -40,6 +41,8 @@ from eqemb.readers.latex.prose import (
 )
 
 _WALK_TOKEN = re.compile(r"\\([A-Za-z@\ue000-\uf8ff]+)|\\(.)|\$\$?|\n[ \t]*\n\s*", re.DOTALL)
+#: A length as argument; other commands after one that lacks its argument are not.
+_COMMAND_ARGUMENT = re.compile(r"\s*\\(?:" + "|".join(sorted(LENGTH_COMMANDS)) + r")(?![A-Za-z])")
 SPACE = re.compile(r"[ \t]*\n?[ \t]*")
 _INLINE = re.compile(r"(?:[^$\\]|\\.)*?\$", re.DOTALL)
 _OPTION_TOKEN = re.compile(r"\\.|[{}\]]", re.DOTALL)
@@ -47,6 +50,12 @@ _BLANK_LINE = re.compile(r"\n[ \t]*\n")
 _MATH_LABEL = re.compile(r"\\label\s*\{[^{}]*\}|\n\s*|\$")
 #: A document with chapters is a book, whatever its class.
 _CHAPTER = re.compile(r"\\chapter\*?\s*[\[{]")
+#: Overlays of Beamer: \\item<1->, \\begin{block}<2>{Title}.
+_OVERLAY = re.compile(
+    r"(\\(?:item|only|uncover|onslide|visible|invisible|alert|alt|temporal|structure|pause|color"
+    r"|text(?:bf|it|sl|rm|sf)|emph|includegraphics|frame|begin\{\w+\*?\})(?:\[[^\]\n]{0,60}\])?)"
+    r"(<[-\d,+.|:@()a-z ]{0,60}>)"
+)
 _APPENDICES = ("appendices", "subappendices")
 _MAX_DEPTH = 40  # arguments read within arguments
 _MAX_UNCLOSED = 100  # arguments without an end that are searched to the end of the text
@@ -63,6 +72,9 @@ class TextWalk(ABC):
     def __init__(self, expanded: Expanded, commands: "dict[str, Command]") -> None:
         self.commands = commands
         self.text = expanded.text
+        if "beamer" in expanded.document_class:
+            # in the same length, so that every position stays where it is
+            self.text = _OVERLAY.sub(lambda match: match[1] + " " * len(match[2]), self.text)
         self.defined = expanded.defined
         self.source = expanded.source
         self.found = WalkResult()
@@ -312,12 +324,17 @@ class TextWalk(ABC):
                 if count == 0:
                     break
                 count -= 1
-                after = self.argument(pos, end)[2]
+                after = self._undelimited(pos, end)
                 if after == pos or text[pos:after].isspace():
                     break
             pos = after
         self.skip(start, pos, command)
         return pos
+
+    def _undelimited(self, pos: int, end: int) -> int:
+        r"""The end of an argument in braces, or of a command that is one (\setlength\parskip)."""
+        command = _COMMAND_ARGUMENT.match(self.text, pos, end)
+        return command.end() if command else self.argument(pos, end)[2]
 
     # ------------------------------------------------------------ environments and headings
 

@@ -42,8 +42,9 @@ def matrix() -> dict[str, dict[str, Any]]:
 def document(case: dict[str, Any]) -> str:
     """The LaTeX source of one case."""
     packages = case.get("packages", "amsmath")
+    options = f"[{case['options']}]" if "options" in case else ""
     lines = [
-        rf"\documentclass{{{case.get('class', 'article')}}}",
+        rf"\documentclass{options}{{{case.get('class', 'article')}}}",
         rf"\usepackage{{{packages}}}" if packages else "",
         case.get("preamble", ""),
         r"\begin{document}",

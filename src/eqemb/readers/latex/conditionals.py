@@ -166,13 +166,11 @@ def _same(gullet: Gullet, first: str, second: str) -> bool:
     return False
 
 
-def _if(gullet: Gullet, token: str) -> None:
+def _if(gullet: Gullet, _: str) -> None:
+    """Compare character codes; to TeX, all commands that do not expand have the same code."""
     first, second = _expanded_token(gullet), _expanded_token(gullet)
-    literal = not (first + second).startswith("\\") and "\\" not in second
-    if literal or first == second:
-        _decide(gullet, first == second)
-    else:
-        _undecided(gullet, token)
+    commands = [token.startswith("\\") for token in (first, second)]
+    _decide(gullet, all(commands) or first == second)
 
 
 def _expanded_token(gullet: Gullet) -> str:

@@ -43,7 +43,7 @@ def expand(files: Files, main: str, budget: Budget | None = None) -> Expanded:
         gullet = _run(files, main, budget or Budget(), in_body=True)
         gullet.problem("no document environment")
     text, source = gullet.output(), gullet.source_map()
-    gullet.problems += _not_typeset(gullet, files, source)
+    gullet.problems += _not_typeset(gullet, files, text, source)
     return Expanded(
         text=text,
         body_start=gullet.body_start,
@@ -55,21 +55,25 @@ def expand(files: Files, main: str, budget: Budget | None = None) -> Expanded:
     )
 
 
-def _not_typeset(gullet: Gullet, files: Files, source: SourceMap) -> Iterator[Problem]:
+def _not_typeset(gullet: Gullet, files: Files, text: str, source: SourceMap) -> Iterator[Problem]:
     """Displays in the files that expansion left out: in branches not taken, arguments not used.
 
     This account is independent of macros: displays are counted by name in the files themselves.
     """
     main, body = source.place(gullet.body_start)
+    openings = {
+        path: find_openings(files.text(path), body if path == main else 0)
+        for path in dict.fromkeys(gullet.text_files)
+    }
+    if sum(map(len, openings.values())) <= len(find_openings(text, gullet.body_start)):
+        return  # nearly always: no display is missing
     covered = source.covered(gullet.length)
-    for path in dict.fromkeys(gullet.text_files):
+    for path, found in openings.items():
         spans = covered.get(path, [])
         starts = [start for start, _ in spans]
         reach = list(accumulate((end for _, end in spans), max))
         left_out = [
-            at
-            for at in find_openings(files.text(path), body if path == main else 0)
-            if (index := bisect_right(starts, at)) == 0 or reach[index - 1] <= at
+            at for at in found if (index := bisect_right(starts, at)) == 0 or reach[index - 1] <= at
         ]
         if left_out:
             held = f"{len(left_out)} display{'s' * (len(left_out) > 1)}"

@@ -518,3 +518,24 @@ def test_endnotes_are_counted_where_they_are_printed() -> None:
     body = rf"One.{note} \begin{{equation}}a\end{{equation}} Two. \theendnotes End."
     article = read(body)
     assert [(e.number, e.expanded) for e in article.equations] == [("1", "a"), ("2", "n")]
+
+
+@pytest.mark.parametrize(
+    ("display", "found"),
+    [
+        (r"\eqalignno{a&=b&(1)\cr c&=d\cr e&=f&(2b)\cr}", ["1", "2b"]),
+        (r"\leqalignno{a&=b&{(3)}\cr}", ["3"]),
+        (r"\displaylines{a=b\hfill(1)\cr c=d\hfill\llap{(2)}\cr}", ["1", "2"]),
+        (r"\displaylines{a=b\cr c=d\cr}", [None]),
+        (r"\eqalign{a&=b\cr c&=d}\eqno(4)", ["4"]),
+        (r"\align a&=b\tag 1.1\\c&=d\tag 1.2\endalign", ["1.1", "1.2"]),
+        (r"\gather a\\b\endgather\tag 1.3 ", ["1.3"]),
+        (r'a=b\tag"(5)"', ["5"]),
+    ],
+)
+def test_displays_of_plain_tex_and_amstex(display: str, found: list[str | None]) -> None:
+    """Numbers that authors write into the rows (as pdftex prints them), and text afterwards."""
+    article = read(f"Before $${display}$$ after.")
+    assert numbers(article) == found
+    assert article.words() == ["Before", "after"]
+    assert article.displays_opened == 1

@@ -192,7 +192,7 @@ LENGTH_COMMANDS: Final = names(
     "abovecaptionskip belowcaptionskip tabcolsep arraycolsep floatsep textfloatsep intextsep "
     "dbltextfloatsep leftmargin rightmargin partopsep headsep footskip fboxsep fboxrule "
     "lineskip lineskiplimit jot abovedisplayshortskip belowdisplayshortskip leftskip rightskip "
-    "parfillskip hoffset voffset"
+    "parfillskip hoffset voffset magnification"
 )
 #: Boxes and rules of TeX, which a size may follow ("\\hbox to 3cm{..}", "\\hrule height 1pt").
 SIZED: Final = names("hbox vbox vtop vcenter hrule vrule")

@@ -19,7 +19,7 @@ from eqemb.readers.latex.displays import (
     read_row,
     split_rows,
 )
-from eqemb.readers.latex.found import FoundEquation
+from eqemb.readers.latex.found import FoundEquation, WalkResult
 from eqemb.readers.latex.prose import EQUATION_BASE, MARKS
 from eqemb.readers.latex.text_walk import TextWalk
 
@@ -34,20 +34,22 @@ _LONGEST_UNKNOWN = 20_000
 #: In text, TeX stops at these.
 _ONLY_IN_MATH = re.compile(r"(?<!\\)[_^]|\\(?:frac|sum|int|left|right)(?![A-Za-z])")
 _OWN_MATH = re.compile(r"\$|(?<!\\)\\[\[(]|\\begin\{(?!array|cases|\w*matrix|\w*ed\})|\n[ \t]*\n")
-_PLAIN_ROWS = re.compile(r"\s*\\(l?eqalignno|displaylines)\s*\{")
+#: Rows with numbers inside $$: \\eqalignno{..}, and what AMS-TeX writes \\align..\\endalign.
+_PLAIN_ROWS = re.compile(
+    r"\s*\\(?:(?:l?eqalignno|displaylines)\s*\{|begin\{(?P<aligned>aligned|gathered)\})"
+)
+#: In \\eqalignno after the second &, in \\displaylines after \\hfill.
+_PLAIN_NUMBER = re.compile(
+    r"(?:(?<=&)[^&]*&|\\hfill)\s*(?:\\llap\s*\{|\{)?\s*(\([^&()]*\)|[\w.]+)\s*\}?\s*$"
+)
 _TAG_REFERENCE = re.compile(r"\\(?:eq)?ref\s*\*?\s*\{([^{}]*)\}")
+_LATER = re.compile("\0([^\0]*)\0")
 _LABEL_OPTION = re.compile(r"label\s*=\s*\{?([^{},\]]+)")
 
 
 def _joined(rows: list[DisplayRow]) -> str:
     """The LaTeX of the rows of one equation."""
     return " \\\\ ".join(row.latex for row in rows if row.latex)
-
-
-def _cells(row: DisplayRow) -> list[str]:
-    r"""A row of \eqalignno: the formula, and its number if there is one."""
-    *formula, number = row.latex.split("&", 2) if row.latex.count("&") > 1 else [row.latex, ""]
-    return ["&".join(formula), number] if number.strip() else ["&".join(formula)]
 
 
 class DisplayWalk(TextWalk):
@@ -139,15 +141,17 @@ class DisplayWalk(TextWalk):
         if name.rstrip("*") in ROW_DISPLAYS:
             return [read_row(text, a, b) for a, b in split_rows(text, start, end)]
         plain = _PLAIN_ROWS.match(text, start, end) if name in ("$$", "\\[") else None
-        if plain is None:
+        if plain is None or (plain["aligned"] and text.count(r"\tag", start, end) < 2):
             return [read_row(text, start, end)]
-        inside = split_rows(text, plain.end(), group_end(text, plain.end(), end))
-        rows = [read_row(text, a, b) for a, b in inside]
+        close = group_end(text, plain.end(), end)
+        if plain["aligned"]:
+            close = text.find(r"\end{" + plain["aligned"], plain.end(), end)
+        rows = [read_row(text, a, b) for a, b in split_rows(text, plain.end(), max(close, start))]
         rows = [row for row in rows if row.latex] or rows[:1]
-        for row in rows:  # plain TeX: \\eqalignno{left & right & number \\cr}
-            if plain[1] != "displaylines":
-                row.latex, *tag = _cells(row)
-                row.tag = tag[0] if tag else row.tag
+        for row in rows:
+            number = _PLAIN_NUMBER.search(row.latex)
+            if number is not None and not plain["aligned"]:
+                row.latex, row.tag = row.latex[: number.start()], number[1]
         return rows
 
     def _report_nested(self, name: str, start: int, end: int, rows: list[DisplayRow]) -> None:
@@ -235,10 +239,24 @@ class DisplayWalk(TextWalk):
         return self.numbering.print(source).strip("()")
 
     def _printed(self, label: str) -> str:
-        """What a reference to an equation prints; '' if it comes later."""
+        """What a reference to an equation prints; a mark for one that comes later."""
         if label in self.found.group_labels:
             return self.found.group_labels[label][1]
-        return self.found.numbers.get(label, "")
+        return self.found.numbers.get(label, f"\0{label}\0")
+
+    def _resolve_tags(self) -> None:
+        """Put numbers in tags that refer to later equations."""
+        for equation in self.found.equations:
+            if equation.number and "\0" in equation.number:
+                equation.number = _LATER.sub(
+                    lambda match: self.found.numbers.get(match[1], ""), equation.number
+                )
+
+    def run(self, start: int) -> WalkResult:
+        """Walk over the preamble for its declarations, then over the document."""
+        found = super().run(start)
+        self._resolve_tags()
+        return found
 
     def _is_referenced(self, row: DisplayRow) -> bool:
         if self.referenced is None:

@@ -21,7 +21,7 @@ ROW_END = re.compile(
 _ROW_MARK = re.compile(
     r"\\(?:(?:ltx@|eq)?label\s*+(?:\[[^\]]{0,200}\]\s*+)?\{(?P<label>[^{}]*)\}"
     r"|(?P<tag>tag\*?\s*\{)"
-    r"|tag\s+(?P<plain_tag>[^\s{}\\$]+)"
+    r"|tag(?:\s+(?P<plain_tag>[^\s{}\\$\"]+)|\s*\"(?P<quoted_tag>[^\"]*)\")"
     r"|(?P<counter>(?:ref)?stepcounter|addtocounter|setcounter|renewcommand|copyform)\s*(?=\{)"
     r"|(?P<prose>(?:short)?intertext\s*\{)"
     r"|(?P<note>footnote(?:text)?\s*+(?:\[[^\]]{0,2000}\]\s*+)?\{)"
@@ -221,8 +221,8 @@ def _take_mark(text: str, match: re.Match[str], row: DisplayRow, end: int) -> in
     elif match["counter"]:
         row.counters.append(match.start())
         return _after_arguments(text, match.end(), end)
-    elif match["plain_tag"]:
-        row.tag = match["plain_tag"]
+    elif match["plain_tag"] or match["quoted_tag"]:  # AMS-TeX
+        row.tag = match["plain_tag"] or match["quoted_tag"]
     elif match["eqno"]:
         row.tag = text[match.end() : end]
         return end

@@ -395,7 +395,7 @@ INPUTS: dict[str, Action] = {
     **dict.fromkeys((r"\documentclass", r"\documentstyle", r"\LoadClass",
                      r"\LoadClassWithOptions"), _class),
     r"\endinput": _end_input, r"\begin": _begin, r"\end": _end, r"\endscope": _end_scope,
-    r"\enddocument": lambda gullet, _: _end_document(gullet),
+    **dict.fromkeys((r"\enddocument", r"\bye"), lambda gullet, _: _end_document(gullet)),
     **{f"\\{name}": _display_command(name, closing=False) for name in DISPLAYS - {"eqn", "eqalign"}
        if name.isalpha()},
     **{f"\\end{name}": _display_command(name, closing=True) for name in DISPLAYS

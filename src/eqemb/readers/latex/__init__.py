@@ -4,10 +4,14 @@
     macros     parse definitions: argument specifications and bodies
     frames     the stack of texts being read
     scanner    read the arguments of commands
-    gullet     expand macros within budgets; its commands are in definitions, conditionals, inputs
+    gullet     expand macros within budgets; its commands are in definitions, counters,
+               conditionals, branches, inputs
+    packages   commands of packages, defined in LaTeX
     sourcemap  map positions of the expanded text back to files and lines
     expand     all of the above: join inputs, expand macros, decide conditionals
     prose      running text: sentences, accents, characters
+    classes    how document classes number equations
+    printing   what the printed form of a counter prints
     numbering  LaTeX's counters
     displays   the rows, labels and tags of one display; the independent count of displays
     text_walk, display_walk

@@ -94,7 +94,7 @@ TITLED: Final = names("block alertblock exampleblock frame")
 SEPARATE: Final = OPTIONAL_IS_TEXT | names("abstract itemize enumerate description quotation")
 
 #: Environments that are read as text, or of which the reader knows something else.
-ENVIRONMENTS: Final = (
+TEXT_ENVIRONMENTS: Final = (
     MUTED
     | frozenset(ENVIRONMENT_ARGUMENTS)
     | SEPARATE

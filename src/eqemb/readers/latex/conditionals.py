@@ -11,6 +11,7 @@ from eqemb.readers.latex.definitions import csname, is_defined
 from eqemb.readers.latex.frames import Action, Frame
 from eqemb.readers.latex.gullet import Gullet
 from eqemb.readers.latex.macros import Macro, make
+from eqemb.readers.latex.printing import NAMED_INTEGERS
 
 _COMMAND_NAME = re.compile(r"\\([A-Za-z@]+)[ \t]*|\\.|%[^\n]*", re.DOTALL)
 #: Conditionals of TeX and LaTeX: they nest, and end with \fi.
@@ -28,11 +29,11 @@ _ANY_NUMBER = r"(?:\\[A-Za-z@]+\s*(?:\{[^{}]*\}\s*)*|-?\d+)"
 _ANY_NUMBERS = re.compile(rf"\s*{_ANY_NUMBER}\s*[<>=]\s*{_ANY_NUMBER}\s?")
 _ODD = re.compile(rf"\s*{_INTEGER}(?:\\relax(?![A-Za-z@])|\s)?")
 _ASSIGNED = re.compile(r"\s*+(?:(?:=|by)\s*+)?(-?\d+|\\[A-Za-z@]+)\s?")
-_CONSTANTS = {r"\pdfoutput": 1, r"\z@": 0, r"\@ne": 1, r"\tw@": 2, r"\thr@@": 3, r"\m@ne": -1}
-_UNITS = {"pt": 1.0, "in": 72.27, "cm": 28.45, "mm": 2.845, "pc": 12.0, "bp": 1.00375,
+_INTEGERS = {r"\pdfoutput": 1, **NAMED_INTEGERS}
+_POINTS = {"pt": 1.0, "in": 72.27, "cm": 28.45, "mm": 2.845, "pc": 12.0, "bp": 1.00375,
           "dd": 1.07, "cc": 12.84, "em": 10.0, "ex": 4.3, "sp": 1 / 65536}  # fmt: skip
-_LENGTH = r"(-?[\d.]+)\s*(?:true\s*)?(" + "|".join(_UNITS) + ")"
-_LENGTHS = re.compile(rf"\s*{_LENGTH}\s*([<>=])\s*{_LENGTH}(?:\\relax(?![A-Za-z@])|\s)?")
+_DIMENSION = r"(-?[\d.]+)\s*(?:true\s*)?(" + "|".join(_POINTS) + ")"
+_LENGTHS = re.compile(rf"\s*{_DIMENSION}\s*([<>=])\s*{_DIMENSION}(?:\\relax(?![A-Za-z@])|\s)?")
 #: Tests of the page that is being made: what they choose is layout, not text.
 _LAYOUT = names(
     "ifvmode ifhmode ifinner ifvoid ifhbox ifvbox ifdim iffontchar if@twocolumn "
@@ -140,7 +141,7 @@ def _ifdim(gullet: Gullet, token: str) -> None:
         _undecided(gullet, token)
         return
     frame.pos = match.end()
-    left, right = (float(match[n].strip(".") or 0) * _UNITS[match[n + 1]] for n in (1, 4))
+    left, right = (float(match[n].strip(".") or 0) * _POINTS[match[n + 1]] for n in (1, 4))
     _decide(gullet, _compare(left, match[3], right))
 
 
@@ -211,8 +212,8 @@ def _integer(gullet: Gullet, text: str) -> int | None:
     """The value of a literal number, a register, a constant of TeX or a macro, or None."""
     if not text.startswith("\\"):
         return int(text[:9])
-    if text in gullet.registers or text in _CONSTANTS:
-        return gullet.registers.get(text, _CONSTANTS.get(text))
+    if text in gullet.registers or text in _INTEGERS:
+        return gullet.registers.get(text, _INTEGERS.get(text))
     if isinstance(gullet.actions.get(text), Macro):
         value = gullet.expand_string(text).strip()
         return int(value[:9]) if re.fullmatch(r"-?\d+", value) else None

@@ -69,7 +69,7 @@ _PHYSICS = r"""
 \def\vdot{\cdot}\def\cross{\times}\def\curl{\nabla\times}\def\laplacian{\nabla^2}
 """
 
-_UNITS = {
+_UNIT_SIGNS = {
     "metre": "m", "meter": "m", "second": "s", "kilogram": "kg", "gram": "g", "ampere": "A",
     "kelvin": "K", "mole": "mol", "candela": "cd", "hertz": "Hz", "newton": "N", "pascal": "Pa",
     "joule": "J", "watt": "W", "coulomb": "C", "volt": "V", "farad": "F", "ohm": r"\Omega",
@@ -94,7 +94,7 @@ _UNITS = {
 #: Quantities. Units are commands only in their arguments; with physics, \qty is a bracket.
 _SIUNITX = (
     r"\NewDocumentCommand\si{o m}{\begingroup "
-    + "".join(rf"\def\{name}{{{sign}}}" for name, sign in _UNITS.items())
+    + "".join(rf"\def\{name}{{{sign}}}" for name, sign in _UNIT_SIGNS.items())
     + r"""\mathrm{#2}\endgroup} \let\unit\si
 \NewDocumentCommand\SI{o m o m}{#2\,\si{#4}}
 \ProvideDocumentCommand\qty{o m m}{#2\,\si{#3}}

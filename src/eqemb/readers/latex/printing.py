@@ -27,7 +27,8 @@ _SYMBOLS = {
     r"\P": "¶", r"\spadesuit": "♠", r"\clubsuit": "♣", r"\heartsuit": "♡", r"\diamondsuit": "♢",
     r"\textasteriskcentered": "*", r"\sharp": "♯", r"\flat": "♭", r"\circ": "∘",
 }  # fmt: skip
-_CONSTANTS = {r"\z@": 0, r"\@ne": 1, r"\tw@": 2, r"\thr@@": 3, r"\m@ne": -1}
+#: Integers that TeX and LaTeX have names for.
+NAMED_INTEGERS = {r"\z@": 0, r"\@ne": 1, r"\tw@": 2, r"\thr@@": 3, r"\m@ne": -1}
 _FOOTNOTE_SYMBOLS = ("", "*", "†", "‡", "§", "¶", "‖", "**", "††", "‡‡")
 
 #: The value of a counter.
@@ -73,7 +74,7 @@ def _decide(form: str, value: Value) -> str:
 def _term(text: str, value: Value) -> int:
     if counter := _COUNTER.match(text):
         return value(counter[1] or counter[2])
-    return _CONSTANTS.get(text, 0) if text.startswith("\\") else int(text[:9])
+    return NAMED_INTEGERS.get(text, 0) if text.startswith("\\") else int(text[:9])
 
 
 def evaluate(expression: str, value: Value) -> int:

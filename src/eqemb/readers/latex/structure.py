@@ -11,7 +11,6 @@ from eqemb.readers.latex.commands import (
     DISPLAYS,
     DROP_ARGUMENTS,
     ENVIRONMENT_ARGUMENTS,
-    ENVIRONMENTS,
     HEADINGS,
     KNOWN,
     LENGTH_COMMANDS,
@@ -21,6 +20,7 @@ from eqemb.readers.latex.commands import (
     SEPARATE,
     SIZED,
     TEXT_ACCENTS,
+    TEXT_ENVIRONMENTS,
     TITLE_COMMANDS,
     TITLED,
 )
@@ -53,7 +53,7 @@ def _begin(walk: DisplayWalk, match: re.Match[str], end: int) -> int:
         if close >= 0:
             walk.math(pos, close)
             return close + len("\\end{math}")
-    if name not in ENVIRONMENTS and name not in walk.numbering.theorems and name not in KNOWN:
+    if name not in TEXT_ENVIRONMENTS and name not in walk.numbering.theorems and name not in KNOWN:
         after = walk.unknown_environment(name, match.start(), pos, end)
         if after > pos:
             return after

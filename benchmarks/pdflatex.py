@@ -6,8 +6,8 @@ Needs pdflatex (Debian: `texlive-latex-extra`, `-science`, `-publishers`, `-font
 `-pictures`, `-plain-generic`) and pdftotext (`poppler-utils`). Every paper is compiled twice,
 without shell escape and within a time limit. A small package, `eqemb-judge.sty`, is loaded before
 the document and records every printed tag, label and display when its page is shipped out.
-Missing packages, inputs and pictures are replaced by empty files; a paper that does not compile,
-has many errors or whose class is missing is left out and counted. Results are cached, so an
+Missing packages and pictures are replaced by empty files; a paper that does not compile, has many
+errors, or whose class or inputs are missing is left out and counted. Results are cached, so an
 interrupted run continues.
 
 Papers are divided in two halves by a hash of their names. `--list` prints disagreements with file
@@ -224,6 +224,11 @@ def _has_class(source: Source) -> bool:
     """Whether the main file, or one that it may read its preamble from, names a class."""
     files = Files(source.files)
     return any(_CLASS.search(files.text(path)) for path in source.files if path.endswith(".tex"))
+
+
+def _lacks_inputs(judgement: Judgement) -> bool:
+    """Whether TeX did not find a file of text; eqemb may find it in another folder."""
+    return any(PurePosixPath(name).suffix in ("", ".tex") for name in judgement.stubs)
 
 
 def _run_with_stubs(main: Path, root: Path, judgement: Judgement) -> str:
@@ -475,6 +480,8 @@ def main() -> None:
         judgement = judge(source, options.cache.resolve(), only_cached=options.cached)
         if judgement is None:
             continue
+        if judgement.outcome == "done" and _lacks_inputs(judgement):
+            judgement.outcome = "inputs missing"
         judged.append(judgement)
         if judgement.outcome == "done":
             compared.append(compare(source, judgement))

@@ -76,6 +76,21 @@ _TABLE: Final = (
 CLASSES: Final = {name: style for style, listed in _TABLE for name in names(listed)}
 
 
+#: Classes of TeX distributions: a paper's copy of one is not read for its numbers. A class of
+#: another name, such as thesis, may be the author's own.
+_STANDARD: Final = names("""
+    article report book amsart amsproc amsbook memoir scrartcl scrreprt scrbook extarticle extbook
+    extreport ieeetran revtex4 revtex4-1 revtex4-2 elsarticle llncs mnras aastex62 aastex63
+    aastex631 emulateapj apa7 asmejour acmart ejpecp jpsj2 tufte-book hepthesis smfart smfbook
+    cas-sc cas-dc beamer
+    """)
+
+
+def is_standard_class(name: str) -> bool:
+    """Whether the table is right about a class whatever file of that name a paper carries."""
+    return posixpath.basename(name).lower() in _STANDARD
+
+
 def class_style(document_class: str, *, chapters: bool) -> ClassStyle:
     """The style of the first known class of a document: its own, or one that it loads."""
     for name in document_class.split():

@@ -65,10 +65,12 @@ def _new_counter(gullet: Gullet, _: str) -> None:
 
 def assign(gullet: Gullet, token: str) -> None:
     r"""\c@equation=3, as macros of style files write it."""
-    frame = gullet.skip_space()
-    match = None if gullet.forming else _ASSIGNMENT.match(frame.text, frame.pos)
-    if match is None:
+    if gullet.forming:
         gullet.write(token + " ")
+        return
+    frame = gullet.skip_space()
+    match = _ASSIGNMENT.match(frame.text, frame.pos)
+    if match is None:
         return
     frame.pos = match.end()
     gullet.declare(rf"\setcounter{{{token[3:]}}}{{{match[1]}}}")

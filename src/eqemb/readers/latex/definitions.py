@@ -56,6 +56,8 @@ def _set(
 
     `new`: defined by \newcommand, which LaTeX rejects for existing names, so it is the author's.
     """
+    if (gullet.is_form(name) or name == r"\appendix") and gullet.in_known_class():
+        return
     if gullet.is_form(name):
         gullet.define(PRINTED_FORM + name, macro, everywhere=everywhere)
     elif name == r"\appendix":

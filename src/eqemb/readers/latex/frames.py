@@ -60,6 +60,8 @@ class Frame:
     """Position of the outermost macro call: file, start, end."""
     package: bool = False
     """In a style file: definitions are recorded, nothing is expanded or written."""
+    known_class: bool = False
+    """In the file of a class whose numbers classes.py knows: it is not asked about them."""
     end: int = -1
     """Reading pauses here, to undo the local definitions of a group that closes here."""
     macro: str = ""

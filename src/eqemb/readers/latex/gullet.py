@@ -194,8 +194,14 @@ class Gullet(Scanner):
 
     def declare(self, text: str) -> None:
         """Write a declaration to the output, even from within a style file."""
+        if self.in_known_class():
+            return
         frame = self.frames[-1]
         self.emit(Frame(text, call=self._here(frame)), 0, len(text))
+
+    def in_known_class(self) -> bool:
+        """Whether the file of a class is read whose numbers are known."""
+        return any(frame.known_class for frame in self.frames)
 
     def output(self) -> str:
         """Everything written so far."""

@@ -3,7 +3,7 @@ r"""Actions of commands that include or skip text: \input, packages, \begin, \ve
 import posixpath
 import re
 
-from eqemb.readers.latex.classes import is_known_class
+from eqemb.readers.latex.classes import is_known_class, is_standard_class
 from eqemb.readers.latex.commands import DISPLAYS, DRAWINGS, STANDARD_PACKAGES, VERBATIM
 from eqemb.readers.latex.frames import (
     CONTROL_SEQUENCE,
@@ -140,6 +140,7 @@ def _class(gullet: Gullet, token: str) -> None:
             gullet.problem("class unknown", name)
     if path is not None:
         open_file(gullet, path, package=True)
+        gullet.frames[-1].known_class = is_standard_class(name)
 
 
 def _nested_preamble(gullet: Gullet, frame: Frame) -> None:

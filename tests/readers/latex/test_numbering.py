@@ -232,3 +232,23 @@ def test_subequations_count_as_latex_counts() -> None:
     body = rf"{equation}\begin{{subequations}}{form}{equation}{equation}\end{{subequations}}"
     jump = rf"\begin{{subequations}}\setcounter{{equation}}{{5}}{equation}\end{{subequations}}"
     assert numbers(read(body + equation + jump)) == ["1", "2.i", "2.ii", "3", "4f"]
+
+
+@pytest.mark.parametrize("carried", [True, False])
+def test_a_copy_of_a_standard_class_does_not_change_numbers(carried: bool) -> None:  # noqa: FBT001
+    r"""As pdflatex prints them with revtex4-2; its file is a program that only TeX can run."""
+    code = r"""\typeout{\documentclass\space} \def\appendix{\gdef\theequation{\wrong}}
+\renewcommand\theequation{\also@wrong} \newcommand\ours{notation}"""
+    files = {"revtex4-2.cls": code} if carried else {}
+    body = rf"\section{{A}}{EQUATION}\appendix\section{{B}}{EQUATION}{EQUATION}"
+    assert numbers(read(body, document_class="revtex4-2", files=files)) == ["1", "A1", "A2"]
+
+
+def test_a_class_of_the_authors_is_read_for_its_numbers() -> None:
+    r"""Printed forms, and what its \appendix does with counters."""
+    code = r"""\LoadClass{article}\renewcommand \theequation {\@arabic\c@equation}
+\def\appendix{\par\c@section\z@ \c@equation\z@ \gdef\thesection{\@Alph\c@section}%
+\gdef\theequation{\thesection-\@arabic\c@equation}}"""
+    body = rf"\section{{A}}{EQUATION}\appendix\section{{B}}{EQUATION}"
+    article = read(body, document_class="own", files={"own.cls": code})
+    assert numbers(article) == ["1", "A-1"]

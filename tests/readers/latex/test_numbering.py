@@ -237,7 +237,7 @@ def test_subequations_count_as_latex_counts() -> None:
 @pytest.mark.parametrize("carried", [True, False])
 def test_a_copy_of_a_standard_class_does_not_change_numbers(carried: bool) -> None:  # noqa: FBT001
     r"""As pdflatex prints them with revtex4-2; its file is a program that only TeX can run."""
-    code = r"""\typeout{\documentclass\space} \def\appendix{\gdef\theequation{\wrong}}
+    code = r"""\edef\message{\string\documentclass\space} \def\appendix{\gdef\theequation{\wrong}}
 \renewcommand\theequation{\also@wrong} \newcommand\ours{notation}"""
     files = {"revtex4-2.cls": code} if carried else {}
     body = rf"\section{{A}}{EQUATION}\appendix\section{{B}}{EQUATION}{EQUATION}"

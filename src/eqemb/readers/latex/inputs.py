@@ -121,7 +121,8 @@ def _class(gullet: Gullet, token: str) -> None:
     frame = gullet.frames[-1]
     options = gullet.optional() or ""
     name = gullet.argument().strip()
-    if frame.package and token in (r"\documentclass", r"\documentstyle"):
+    in_style = any(one.package for one in gullet.frames)
+    if in_style and token in (r"\documentclass", r"\documentstyle"):
         return  # a class that speaks of it in a message
     if token in (r"\LoadClass", r"\LoadClassWithOptions"):
         gullet.document_class += " " + name

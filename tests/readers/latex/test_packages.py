@@ -1,4 +1,4 @@
-"""Commands of physics and siunitx, by what they print (compared with pdflatex)."""
+"""Commands of physics and siunitx, by what their manuals say they print."""
 
 import pytest
 

@@ -534,7 +534,7 @@ def test_endnotes_are_counted_where_they_are_printed() -> None:
     ],
 )
 def test_displays_of_plain_tex_and_amstex(display: str, found: list[str | None]) -> None:
-    """Numbers that authors write into the rows (as pdftex prints them), and text afterwards."""
+    """Numbers that authors write into the rows, by the rules of plain TeX and AMS-TeX."""
     article = read(f"Before $${display}$$ after.")
     assert numbers(article) == found
     assert article.words() == ["Before", "after"]

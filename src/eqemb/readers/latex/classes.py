@@ -1,5 +1,7 @@
-r"""How document classes number equations: a table of facts, as pdflatex prints them.
+r"""How document classes number equations: a table of facts.
 
+Those in `_STANDARD` and most others were checked with pdflatex. Classes that TeX Live does not have
+(sn-jnl, iopart, aa, elsart, mn2e, jhep, SIAM's and Springer's) follow their published papers.
 A class that is not in the table numbers like `article`, or like `book` if the document has
 chapters.
 """

@@ -134,7 +134,7 @@ def retrain(
 
     The library can be used meanwhile; it has the new model when the training is finished.
     """
-    from eqemb.facade.update import retrain_model
+    from eqemb.facade.retrain import retrain_model
 
     with StageProgress() as progress:
         about = retrain_model(library, jobs=jobs, resume=resume, watch=progress.update)

@@ -25,7 +25,7 @@ from eqemb.search.engine import Search
 #: Points of the layout that a new type is compared with.
 SAMPLE = 4_000
 #: The most similar ones, by which a new type is placed.
-_NEIGHBOURS = 3
+_NEAREST = 3
 _COMPARED_AT_ONCE = 1_000
 #: Largest distance of a new point from the place that its neighbours give, so that points of
 #: similar types can be told apart.
@@ -95,7 +95,7 @@ def place(vectors: Floats, keys: Array, known: Floats, places: Floats) -> Array:
         known: Vectors of the layout.
         places: Their places.
     """
-    count = min(_NEIGHBOURS, len(known))
+    count = min(_NEAREST, len(known))
     made = np.empty((len(vectors), 2))
     for start in range(0, len(vectors), _COMPARED_AT_ONCE):
         some = slice(start, start + _COMPARED_AT_ONCE)

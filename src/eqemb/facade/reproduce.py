@@ -9,7 +9,8 @@ from typing import Any
 from eqemb.errors import UsageError
 from eqemb.facade.build import build_library, paper_progress, read_library
 from eqemb.facade.model import Watch, load_base
-from eqemb.facade.update import add_papers, compact_library, remove_articles, retrain_model
+from eqemb.facade.retrain import retrain_model
+from eqemb.facade.update import add_papers, compact_library, remove_articles
 from eqemb.facade.use import use_model
 from eqemb.library.generations import OpenLibrary
 from eqemb.library.ingest import resolve_paths

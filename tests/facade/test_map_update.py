@@ -301,6 +301,6 @@ def test_places_are_within_the_map_and_near_neighbours(data: st.DataObject) -> N
     assert np.array_equal(made, map_update.place(new, keys, known, spots))
     apart = map_update.squared_distances(new, known)
     assert np.allclose(apart, ((new[:, None] - known) ** 2).sum(axis=2))
-    nearest = spots[np.argsort(apart, axis=1)[:, : map_update._NEIGHBOURS]]
+    nearest = spots[np.argsort(apart, axis=1)[:, : map_update._NEAREST]]
     assert (made >= np.maximum(nearest.min(axis=1) - map_update._SPREAD - 1, 0)).all()
     assert (made <= nearest.max(axis=1) + map_update._SPREAD + 1).all()

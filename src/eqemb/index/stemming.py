@@ -20,7 +20,7 @@ _BRITISH = re.compile(
 _porter = snowballstemmer.stemmer("porter")
 
 
-@lru_cache(maxsize=1 << 17)
+@lru_cache(maxsize=1 << 16)
 def stem(word: str) -> str:
     """Return the stem of a word; each part of a compound is stemmed.
 

@@ -41,6 +41,7 @@ _MULTIPLIER = 0x9E3779B97F4A7C15
 #: _MULTIPLIER ** k mod 2**64: the weight of the k-th word of a run.
 _WORD_WEIGHTS = [pow(_MULTIPLIER, k + 1, 1 << 64) for k in range(RUN)]
 _FILE = "sketches.safetensors"
+_MOST_WORDS = 50_000  # whose hashes are kept in memory
 
 _words: dict[str, int] = {}
 
@@ -64,7 +65,7 @@ def _word(word: str) -> int:
     """Hash a word; unlike `hash`, with the same result in every process."""
     value = _words.get(word)
     if value is None:
-        if len(_words) > 300_000:
+        if len(_words) >= _MOST_WORDS:
             _words.clear()
         value = _words[word] = zlib.crc32(word.lower().encode()) + 1
     return value

@@ -119,3 +119,12 @@ def test_top_k_equals_a_full_sort(scores: list[float], stretch: int, count: int)
     values = np.array(scores * stretch, np.float32)
     ranked = sorted((-value, place) for place, value in enumerate(values.tolist()) if value > 0)
     assert top_k(values, count).tolist() == [place for _, place in ranked[:count]]
+
+
+def test_rows_of_several_keys(tmp_path: Path) -> None:
+    """All rows of each key, none for an unknown one."""
+    keys = np.array([7, 3, 7, 9], np.uint64)
+    Keys.write(tmp_path, "k", keys)
+    found = Keys(tmp_path, "k").rows_of_any(np.array([9, 4, 7], np.uint64))
+    assert sorted(found.tolist()) == [0, 2, 3]
+    assert not len(Keys(tmp_path, "k").rows_of_any(np.empty(0, np.uint64)))

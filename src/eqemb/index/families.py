@@ -95,8 +95,7 @@ class FamilyIndex:
         keys = parts[segment.number].of(own)
         found = [np.empty(0, np.int64)]
         for part, other in zip(parts, self._segments, strict=True):
-            types = [other.only_live(part.types(number)) for number in keys]
-            found += [some + other.first_type for some in types]
+            found.append(other.only_live(part.types(keys)) + other.first_type)
         return np.unique(np.concatenate(found))
 
     def _nearly_equal(self, kind: int, others: Array) -> Array:
@@ -133,14 +132,14 @@ class _TypeKeys:
         np.save(folder / f"{name}.pointers.npy", np.r_[0, np.cumsum(sizes)].astype(np.int64))
         Keys.write(folder, name, flat, np.repeat(np.arange(len(keys)), sizes))
 
-    def of(self, kind: int) -> list[int]:
+    def of(self, kind: int) -> Array:
         """Return the keys of a type."""
-        found: list[int] = self._ids[self._pointers[kind] : self._pointers[kind + 1]].tolist()
+        found: Array = self._ids[self._pointers[kind] : self._pointers[kind + 1]]
         return found
 
-    def types(self, number: int) -> Array:
-        """Return the types that have a key."""
-        return self._lookup.rows(number)
+    def types(self, keys: Array) -> Array:
+        """Return the types that have one of the keys."""
+        return self._lookup.rows_of_any(keys)
 
 
 def write_families(

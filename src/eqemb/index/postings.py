@@ -106,6 +106,13 @@ class Keys:
         found: Array = self._rows[start:stop]
         return found
 
+    def rows_of_any(self, keys: Array) -> Array:
+        """Return all rows of several keys."""
+        starts, stops = (np.searchsorted(self._keys, keys, side) for side in ("left", "right"))
+        spans = zip(starts.tolist(), stops.tolist(), strict=True)
+        parts = [self._rows[start:stop] for start, stop in spans if start < stop]
+        return np.concatenate(parts) if parts else np.empty(0, np.int32)
+
 
 def hash_texts(texts: Iterable[str]) -> Array:
     """Return the key of each text."""

@@ -43,7 +43,7 @@ STEPS: dict[str, tuple[Any, str, int]] = {
     "copy report.json": (Path, "replace", 9),
     "copy report.html": (Path, "replace", 10),
     "remove the old": (generations, "remove_unheld", 1),
-    "remove old segments": (generations, "_remove_others", 1),
+    "remove old segments": (generations, "_remove_others", 3),  # the first two: at the start
 }
 
 

@@ -20,9 +20,10 @@ from eqemb.index.build import build_index
 from eqemb.library.database import ALL
 from eqemb.library.segments import Indexer
 from eqemb.models import registry, workspace
-from synthetic import Run, read_inline, topical
+from synthetic import Run, papers, read_inline, topical
 
 SMALL: dict[str, Any] = {"dim": 8, "iterations": 2}
+BODY = r"\begin{equation} q = 1 \end{equation}"
 KINDS = ("words", "b-emb", "glove", "eqemb", "eqemb-u", "eqemb-h")
 
 
@@ -219,8 +220,8 @@ def test_the_command(run: Run, library: Path) -> None:
     done = run("use", library, "words")
     assert done.code == 0, done.err
     assert "now uses words: vectors of" in done.out
-    topical(library.parent / "more", 1, first=90)
-    more = library.parent / "more"
+    more = topical(library.parent / "more", 1, first=90)
+    papers(more / "set9", odd=f"{'strangeness ' * 9} {BODY} {'strangeness ' * 9}")
     added = run("add", library, more, "--root", more)
     assert added.code == 0, added.err
     assert "occurrences of words in the new papers are not in the model" in added.err

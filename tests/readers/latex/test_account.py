@@ -13,7 +13,6 @@ EQUATION = r"\begin{equation}x\end{equation}"
     [
         (rf"\iffalse {EQUATION}\fi", "1 display"),
         (rf"\hide{{{EQUATION}{EQUATION}}}", "2 displays"),
-        (rf"\begin{{comment}}{EQUATION}\end{{comment}}", "1 display"),
         (r"\newif\ifa\ifa \[x\] \begin {align}x\end{align}\fi", "2 displays"),
     ],
 )
@@ -31,10 +30,12 @@ def test_displays_that_are_not_typeset_are_counted(body: str, count: str) -> Non
         r"\newcommand\eq[1]{\begin{equation}#1\end{equation}}\eq{x}",
         r"a\\[2pt] b \[x\\[3pt]y\]",
         r"\begin {equation} x \end {equation}",
+        rf"\begin{{comment}}{EQUATION}\end{{comment}} {EQUATION}",
+        rf"\begin{{verbatim}}{EQUATION}\end{{verbatim}} {EQUATION}",
     ],
 )
 def test_nothing_is_reported_when_all_is_typeset(body: str) -> None:
-    """Comments, macros that open displays, and line breaks with a length."""
+    """Comments, code, macros that open displays, and line breaks with a length."""
     article = read(body)
     assert article.problems == []
     assert len(article.equations) == 1

@@ -128,15 +128,23 @@ def count_displays(text: str, start: int = 0, end: int | None = None) -> int:
     return displays
 
 
+#: The author left it out, or shows it as code.
+_UNREAD_ENVIRONMENT = re.compile(
+    r"\\begin\{(comment|verbatim\*?|lstlisting)\}.*?\\end\{\1\}", re.DOTALL
+)
+
+
 def find_openings(text: str, start: int) -> list[int]:
     """Where displays open by name in a source, outside comments: the ends of their names.
 
     Those in a definition are left out: they are opened where it is used.
     """
+    unread = [match.span() for match in _UNREAD_ENVIRONMENT.finditer(text, start)]
     return [
         match.end() - 1
         for match in _SOURCE_OPENING.finditer(text, start)
-        if not _COMMENT_OR_DEFINITION.search(text[max(0, match.start() - 200) : match.start()])
+        if not any(low <= match.start() < high for low, high in unread)
+        and not _COMMENT_OR_DEFINITION.search(text[max(0, match.start() - 200) : match.start()])
     ]
 
 

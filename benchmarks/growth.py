@@ -137,8 +137,7 @@ class Growth:
                 self._save()
 
     def _save(self) -> None:
-        machine = f"{platform.machine()}, {os.cpu_count()} cores, Python {sys.version.split()[0]}"
-        state = {"machine": machine, "model": self._model, "sizes": self.rows}
+        state = {"machine": machine(), "model": self._model, "sizes": self.rows}
         new = self._file.with_suffix(".new")
         new.write_text(json.dumps(state, indent=1), "utf-8")
         new.replace(self._file)
@@ -254,6 +253,11 @@ def shown(value: float) -> str:
     return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
 
 
+def machine() -> str:
+    """Return what the figures depend on."""
+    return f"{platform.machine()}, {os.cpu_count()} cores, Python {sys.version.split()[0]}"
+
+
 def tables(rows: dict[str, Row]) -> str:
     """Return what was measured: content, figures by size, ranges and ratios."""
     sizes = sorted(rows, key=int)
@@ -309,6 +313,7 @@ def main() -> None:
     growth = Growth(given.work, corpus, given.adds, model=given.model)
     for size in sorted(given.sizes):
         growth.measure(size)
+    print(f"{machine()}.\n")
     print(tables({str(size): growth.rows[str(size)] for size in given.sizes}))
 
 

@@ -12,7 +12,7 @@ from eqemb.index.build import check_version, damaged_file
 from eqemb.index.encoder import EncoderIndex
 from eqemb.index.segments import has_index, open_index
 from eqemb.library.generations import REBUILD, OpenLibrary
-from eqemb.library.segments import Manifest, segment_folder
+from eqemb.library.segments import segment_folder
 from eqemb.models.embeddings import Embeddings, own_model
 from eqemb.search.describe import Describer, Description
 from eqemb.search.engine import Search
@@ -39,20 +39,6 @@ class Library(OpenLibrary):
 
     Use it as a context manager, or call `close`.
     """
-
-    def __init__(
-        self,
-        folder: Path,
-        generation: Path,
-        held: int | None = None,
-        manifest: Manifest | None = None,
-    ) -> None:
-        """Open a generation; users call `open`, `build` or `read` instead.
-
-        `held` keeps the generation from being removed until the library is closed.
-        """
-        super().__init__(folder, generation, held, manifest)
-        self._encoders: dict[str, EncoderIndex] = {}
 
     # ------------------------------------------------------------ build
 
@@ -220,6 +206,11 @@ class Library(OpenLibrary):
             filters=filters,
             encoder=None if encoder is None else self.encoder(encoder),
         )
+
+    @cached_property
+    def _encoders(self) -> dict[str, EncoderIndex]:
+        """The encoders that were used, by name."""
+        return {}
 
     def encoder(
         self, name: str, progress: Callable[[int, int], object] = lambda _done, _all: None

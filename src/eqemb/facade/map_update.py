@@ -1,7 +1,8 @@
 """Update the map of a library for a change of the library, without a new layout.
 
 Types that stay keep their places; types that are gone are dropped. A new type is placed near the
-most similar ones of a sample of the layout, so that the cost is in proportion to the new types.
+most similar ones of a sample of the layout, so that vectors are compared in proportion to the new
+types. Only the list of points, which is read and written as a whole, grows with the library.
 """
 
 from pathlib import Path

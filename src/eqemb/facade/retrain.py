@@ -13,7 +13,7 @@ from eqemb.errors import UsageError
 from eqemb.facade.build import finish_generation, ignore_progress, switch_generation
 from eqemb.facade.model import ModelPlan, Watch
 from eqemb.index.build import indexer_of
-from eqemb.library.generations import OpenLibrary
+from eqemb.library.generations import OpenLibrary, require_library
 from eqemb.library.ingest import (
     begin_generation,
     is_complete,
@@ -44,7 +44,7 @@ def retrain_model(
     """
     started, folder, watch = time.time(), Path(folder), watch or ignore_progress
     jobs = worker_count(jobs)
-    OpenLibrary.open(folder).close()
+    require_library(folder)
     with write_lock(folder), OpenLibrary.open(folder) as old:
         if indexer_of(old) is None:
             raise UsageError(f"{folder} has no index: build the library with `eqemb build`")

@@ -30,7 +30,7 @@ from eqemb.index.text_index import TextIndex
 from eqemb.library.article_names import resolve_article
 from eqemb.library.database import LibraryRecords
 from eqemb.library.executor import WorkerLimits
-from eqemb.library.generations import OpenLibrary, remove_leftovers
+from eqemb.library.generations import OpenLibrary, remove_leftovers, require_library
 from eqemb.library.ingest import (
     Ingest,
     Paths,
@@ -122,7 +122,7 @@ def add_papers(
     started, folder, given = time.time(), Path(folder), path_list(paths)
     limits, jobs, watch = limits or Limits(), worker_count(jobs), watch or ignore_progress
     change = Change()
-    OpenLibrary.open(folder).close()
+    require_library(folder)
     with write_lock(folder), OpenLibrary.open(folder) as old:
         recorded = Path(old.manifest.root)
         if root is None and not recorded.is_dir():
@@ -346,7 +346,7 @@ def remove_articles(
     given = [names] if isinstance(names, str) else list(names)
     if not given:
         raise UsageError("no articles to remove: give their names")
-    OpenLibrary.open(folder).close()
+    require_library(folder)
     with write_lock(folder), OpenLibrary.open(folder) as old:
         if resume and _was_removed(old, given) and is_complete(folder, old.steps):
             return Change(finished=True)
@@ -427,7 +427,7 @@ def compact_library(
         What was done.
     """
     started, folder, watch = time.time(), Path(folder), watch or ignore_progress
-    OpenLibrary.open(folder).close()
+    require_library(folder)
     with write_lock(folder), OpenLibrary.open(folder) as old:
         before = old.manifest.segments
         indexer = INDEXER if has_index(old) else None

@@ -15,7 +15,7 @@ from eqemb.facade.build import finish_generation, ignore_progress, switch_genera
 from eqemb.facade.model import INDEXING, Watch, describe_model
 from eqemb.facade.update import copy_model, rewrite
 from eqemb.index.build import INDEXER, segments_to_index
-from eqemb.library.generations import OpenLibrary
+from eqemb.library.generations import OpenLibrary, require_library
 from eqemb.library.ingest import begin_generation, is_complete, write_lock, write_run
 from eqemb.models import workspace
 from eqemb.models.embeddings import Embeddings
@@ -42,7 +42,7 @@ def use_model(
 
     """
     started, folder, watch = time.time(), Path(folder), watch or ignore_progress
-    OpenLibrary.open(folder).close()
+    require_library(folder)
     with write_lock(folder), OpenLibrary.open(folder) as old:
         place = _find(old, model)
         chosen = Embeddings.verified(place)

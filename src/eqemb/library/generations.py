@@ -195,6 +195,11 @@ def read_state(folder: Path) -> dict[str, int] | None:
     )
 
 
+def require_library(folder: Path) -> None:
+    """Raise an error if there is no library at a folder, before a lock file is made there."""
+    OpenLibrary.open(folder).close()
+
+
 def make_folder(folder: Path) -> None:
     """Create the folder of a library; raise an error if it contains anything else."""
     try:

@@ -6,9 +6,10 @@ Needs pdflatex (Debian: `texlive-latex-extra`, `-science`, `-publishers`, `-font
 `-pictures`, `-plain-generic`) and pdftotext (`poppler-utils`). Every paper is compiled twice,
 without shell escape and within a time limit. A small package, `eqemb-judge.sty`, is loaded before
 the document and records every printed tag, label and display when its page is shipped out.
-Missing packages and pictures are replaced by empty files; a paper that does not compile, has many
-errors, or whose class or inputs are missing is left out and counted. Results are cached, so an
-interrupted run continues.
+Missing packages and pictures are replaced by empty files, a missing class by article or book, a
+missing preamble by common packages: these papers are counted, and their words are not compared.
+A paper that does not compile, has many errors, or whose inputs are missing is left out and counted.
+Results are cached, so an interrupted run continues.
 
 Papers are divided in two halves by a hash of their names. `--list` prints disagreements with file
 and line, of the development half only: the other half is for figures. Compared are
@@ -23,18 +24,15 @@ and line, of the development half only: the other half is for figures. Compared 
 import argparse
 import hashlib
 import json
-import os
 import re
-import resource
-import shutil
-import subprocess
 import sys
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from difflib import SequenceMatcher
 from pathlib import Path, PurePosixPath
-from typing import Any
+
+from pdflatex_run import Judgement, judge, printed
 
 from eqemb.article import Article
 from eqemb.errors import SourceError
@@ -42,33 +40,8 @@ from eqemb.readers.latex import read_latex
 from eqemb.readers.latex.files import Files
 from eqemb.sources import Source, discover, load
 
-HOOK = Path(__file__).with_name("eqemb-judge.sty")
-SECONDS = 90  # of CPU time for one run of pdflatex
-MEMORY_BYTES = 4 << 30
-MAX_ERRORS = 15
-MAX_STUBS = 30
 MIN_PAPERS = 3  # a word is one that authors write as text if so many other papers have it
 SEED = "eqemb"
-STUB = r"\DeclareOption*{}\ProcessOptions\relax"
-
-_RECORD = re.compile(r"(display|tag) (.*?):(\d+)(?: (.*))?")
-_MISSING = re.compile(
-    r"^! (?:LaTeX|Package \S+) Error: File [`'\"]([^'`\"]+)['\"] not found", re.MULTILINE
-)
-_MISSING_PLAIN = re.compile(r"^! I can't find file [`'\"]([^'`\"]+)['\"]", re.MULTILINE)
-#: Errors after which TeX may have lost its place. The others drop a command and go on.
-_ERROR = re.compile(
-    r"^! (?!.*(?:not found|Undefined control sequence|Undefined color|Environment .* undefined"
-    r"|Command .* already defined|Unknown graphics|no line here|Option clash|cannot find|Font))",
-    re.MULTILINE,
-)
-_CLASS = re.compile(r"^[^%\n]*\\document(?:class|style)", re.MULTILINE)
-#: Commands in a printed tag that stand for a character; all others are formatting.
-_CHARACTERS = {"ast": "*", "star": "⋆", "dagger": "†", "ddagger": "‡", "prime": "'",
-               "spadesuit": "♠", "clubsuit": "♣", "heartsuit": "♡", "diamondsuit": "♢",
-               "textasteriskcentered": "*", "S": "§", "P": "¶"}  # fmt: skip
-_REFERENCE = re.compile(r"\\(?:T@)?ref\s*\*?\s*\{([^{}]*)\}")
-_COMMAND = re.compile(r"\\([A-Za-z@]+)\s?|\\.")
 _WORD = re.compile(r"[^\W\d_]{4,}")
 #: Words that LaTeX prints by itself.
 _PRINTED = frozenset(
@@ -78,32 +51,6 @@ _PRINTED = frozenset(
     "references remark require ensure return section solution table tables theorem university"
     "".split()
 )
-
-
-@dataclass(slots=True)
-class Mark:
-    """A display or a printed tag, and where TeX was when it ended."""
-
-    file: str
-    line: int
-    text: str = ""
-
-
-@dataclass(slots=True)
-class Judgement:
-    """What pdflatex printed for one paper."""
-
-    key: str
-    outcome: str
-    """"done", or why the paper is left out."""
-    errors: int = 0
-    stubs: list[str] = field(default_factory=list)
-    displays: list[Mark] = field(default_factory=list)
-    tags: list[Mark] = field(default_factory=list)
-    labels: list[tuple[str, str]] = field(default_factory=list)
-    """Labels that stand in displays, with the numbers that references print."""
-    text: str = ""
-    """The text of the PDF file, hyphenation joined."""
 
 
 @dataclass(slots=True)
@@ -164,178 +111,6 @@ def _one_document(source: Source) -> Source:
     return source
 
 
-# ---------------------------------------------------------------- the judge
-
-
-def judge(source: Source, cache: Path, *, only_cached: bool = False) -> Judgement | None:
-    """What pdflatex prints, from the cache if possible; None if it would have to be run."""
-    kept = cache / f"{source.collection or 'papers'}-{source.name.replace('/', '_')}.json"
-    digest = hashlib.sha256(HOOK.read_bytes())
-    for path in sorted(source.files):
-        digest.update(path.encode() + b"\0" + source.files[path])
-    key = digest.hexdigest()
-    if kept.exists():
-        data = json.loads(kept.read_text("utf-8"))
-        if data["key"] == key:
-            return _restored(data)
-    if only_cached:
-        return None
-    judgement = typeset(source, cache / f"work-{os.getpid()}")
-    judgement.key = key
-    partial = kept.with_suffix(".partial")
-    partial.write_text(json.dumps(asdict(judgement)), "utf-8")
-    partial.replace(kept)
-    return judgement
-
-
-def _restored(data: dict[str, Any]) -> Judgement:
-    for name in ("displays", "tags"):
-        data[name] = [Mark(**mark) for mark in data[name]]
-    data["labels"] = [(label, number) for label, number in data["labels"]]
-    return Judgement(**data)
-
-
-def typeset(source: Source, root: Path) -> Judgement:
-    """Compile a paper in a folder, which is emptied before."""
-    judgement = Judgement("", "done")
-    if source.main is None or not _has_class(source):
-        judgement.outcome = "no document class"
-        return judgement
-    shutil.rmtree(root, ignore_errors=True)
-    for path, data in source.files.items():
-        target = root / path
-        target.parent.mkdir(parents=True, exist_ok=True)
-        target.write_bytes(data)
-    main = root / source.main
-    log = _run_with_stubs(main, root, judgement)
-    if judgement.outcome == "done":
-        log = _run(main, root, draft=False)
-        judgement.errors = len(re.findall(_ERROR, log))
-        if "Fatal error occurred" in log or not main.with_suffix(".pdf").exists():
-            judgement.outcome = "no PDF file"
-        elif judgement.errors > MAX_ERRORS:
-            judgement.outcome = "many errors"
-        else:
-            _read_answer(main, judgement)
-    return judgement
-
-
-def _has_class(source: Source) -> bool:
-    """Whether the main file, or one that it may read its preamble from, names a class."""
-    files = Files(source.files)
-    return any(_CLASS.search(files.text(path)) for path in source.files if path.endswith(".tex"))
-
-
-def _lacks_inputs(judgement: Judgement) -> bool:
-    """Whether TeX did not find a file of text; eqemb may find it in another folder."""
-    return any(PurePosixPath(name).suffix in ("", ".tex") for name in judgement.stubs)
-
-
-def _run_with_stubs(main: Path, root: Path, judgement: Judgement) -> str:
-    """Run pdflatex until no file is missing; missing ones are replaced by empty ones."""
-    for _ in range(MAX_STUBS):
-        log = _run(main, root, draft=True)
-        missing = [*_MISSING.findall(log), *_MISSING_PLAIN.findall(log)]
-        new = [name for name in missing if name not in judgement.stubs]
-        if "time limit" in log[:20]:
-            judgement.outcome = "time limit"
-        if any(name.endswith(".cls") for name in new):
-            judgement.outcome = "class missing"
-        if not new or judgement.outcome != "done":
-            return log
-        for name in new:
-            judgement.stubs.append(name)
-            target = main.parent / (name if "." in PurePosixPath(name).name else name + ".tex")
-            if root in target.resolve().parents:
-                target.parent.mkdir(parents=True, exist_ok=True)
-                target.write_text(STUB if target.suffix == ".sty" else "")
-    judgement.outcome = "files missing"
-    return log
-
-
-def _run(main: Path, root: Path, *, draft: bool) -> str:
-    """Run pdflatex once and return its log."""
-    command = ["pdflatex", "-no-shell-escape", "-interaction=batchmode", f"-jobname={main.stem}"]
-    command += ["-draftmode"] if draft else []
-    paths = f".:{root}//:{HOOK.parent.resolve()}:"
-    try:
-        subprocess.run(
-            [*command, rf"\RequirePackage{{eqemb-judge}}\input{{{main.name}}}"],
-            cwd=main.parent,
-            env={**os.environ, "TEXINPUTS": paths, "max_print_line": "10000"},
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-            timeout=SECONDS * 4,
-            check=False,
-            preexec_fn=_limit,
-        )
-    except subprocess.TimeoutExpired:
-        return "time limit"
-    log = main.with_suffix(".log")
-    return log.read_text("latin-1") if log.exists() else ""
-
-
-def _limit() -> None:
-    resource.setrlimit(resource.RLIMIT_CPU, (SECONDS, SECONDS + 5))
-    resource.setrlimit(resource.RLIMIT_AS, (MEMORY_BYTES, MEMORY_BYTES))
-
-
-def _read_answer(main: Path, judgement: Judgement) -> None:
-    """Parse the records, the labels and the words."""
-    numbers: dict[str, list[str]] = defaultdict(list)
-    for aux in sorted(main.parent.rglob("*.aux")):
-        for label, number in _new_labels(aux.read_text("utf-8", "replace")):
-            numbers[label].append(number)
-    marked: dict[str, None] = {}
-    records = main.with_suffix(".judge").read_text("utf-8", "replace")
-    for line in records.splitlines():
-        if line.startswith("label "):
-            marked[line[6:].strip()] = None
-        elif match := _RECORD.match(line):
-            mark = Mark(match[2], int(match[3]), match[4] or "")
-            if match[1] == "display":
-                judgement.displays.append(mark)
-            elif "EQ_" not in mark.text:  # boxes that empheq makes of its tags
-                mark.text = printed(_REFERENCE.sub(lambda m: _first(numbers[m[1]]), mark.text))
-                judgement.tags.append(mark)
-    judgement.labels = [
-        (label, printed(_REFERENCE.sub(lambda m: _first(numbers[m[1]]), number)))
-        for label in marked
-        for number in numbers[label]
-    ]
-    text = subprocess.run(
-        ["pdftotext", "-enc", "UTF-8", main.with_suffix(".pdf"), "-"],
-        capture_output=True, check=False,
-    ).stdout.decode("utf-8", "replace")  # fmt: skip
-    judgement.text = re.sub(r"(?<=\w)[-\u00ad\u2010]\n\s*(?=[^\W\d_])", "", text)
-
-
-def _first(numbers: list[str]) -> str:
-    return numbers[0] if numbers else "??"
-
-
-def _new_labels(aux: str) -> Iterator[tuple[str, str]]:
-    r"""The labels and numbers of an .aux file: \newlabel{NAME}{{NUMBER}...}."""
-    for match in re.finditer(r"\\newlabel\{(.*?)\}\{\{", aux):
-        depth, at = 1, match.end()
-        while depth and at < len(aux):
-            depth += {"{": 1, "}": -1}.get(aux[at], 0)
-            at += 1
-        if not match[1].endswith("@cref"):
-            yield match[1], aux[match.end() : at - 1]
-
-
-def printed(text: str) -> str:
-    """A number as it looks in print, without parentheses, blanks and formatting."""
-    text = re.sub(r"\\(?:text)?color\s*\{[^{}]*\}", "", text)
-    text = _COMMAND.sub(lambda match: _CHARACTERS.get(match[1] or "", ""), text)
-    text = re.sub(r"[{}$~^\s]", "", text)
-    while len(text) > 1 and text[0] + text[-1] in ("()", "[]"):
-        text = text[1:-1]
-    return text
-
-
 def words(text: str) -> Counter[str]:
     """The words of at least four letters that authors wrote, and how often each occurs."""
     text = text.replace("ﬁ", "fi").replace("ﬂ", "fl").replace("ﬀ", "ff").replace("ﬃ", "ffi")
@@ -352,7 +127,8 @@ def compare(source: Source, judgement: Judgement) -> Comparison:
     _compare_labels(article, judgement, result)
     _compare_numbers(article, judgement, result)
     _compare_displays(article, judgement, result)
-    _compare_words(article, judgement, result)
+    if not judgement.stand_in:  # otherwise TeX prints the arguments of the commands it lacks
+        _compare_words(article, judgement, result)
     return result
 
 
@@ -448,6 +224,9 @@ def summary(judged: list[Judgement], compared: list[Comparison]) -> dict[str, fl
     count_missing(compared)
     names = [name for name, kind in Comparison.__annotations__.items() if kind is int]
     figures: dict[str, float] = {"papers": len(judged), "papers compiled": outcomes["done"]}
+    for kind in ("class", "preamble"):
+        number = sum(one.outcome == "done" and one.stand_in == kind for one in judged)
+        figures[f"compiled with another {kind}"] = number
     figures |= {f"left out, {name}": n for name, n in outcomes.items() if name != "done"}
     totals = {name: sum(getattr(one, name) for one in compared) for name in names}
     figures |= {name.replace("_", " "): total for name, total in totals.items()}
@@ -480,8 +259,6 @@ def main() -> None:
         judgement = judge(source, options.cache.resolve(), only_cached=options.cached)
         if judgement is None:
             continue
-        if judgement.outcome == "done" and _lacks_inputs(judgement):
-            judgement.outcome = "inputs missing"
         judged.append(judgement)
         if judgement.outcome == "done":
             compared.append(compare(source, judgement))

@@ -16,7 +16,7 @@ import tomllib
 from pathlib import Path
 from typing import Any
 
-import pdflatex
+import pdflatex_run
 
 from eqemb.sources import Source
 
@@ -58,7 +58,7 @@ def answer(source: str) -> dict[str, Any]:
     """What pdflatex prints for one document."""
     paper = Source("case", "", "", "tex", {"main.tex": source.encode()}, "main.tex")
     with tempfile.TemporaryDirectory() as folder:
-        judged = pdflatex.typeset(paper, Path(folder).resolve() / "work")
+        judged = pdflatex_run.typeset(paper, Path(folder).resolve() / "work")
     if judged.outcome != "done" or judged.errors:
         raise ValueError(f"{judged.outcome}, {judged.errors} errors")
     return {

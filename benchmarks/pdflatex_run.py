@@ -38,18 +38,21 @@ PACKAGES = (
 STUBS = {
     "pmmeta.sty": "".join(
         rf"\def\pm{name}{{\@gobble}}"
-        for name in "canonicalname created modified title privacy author type comment synonym "
-        "related defines keywords parent".split()
+        for name in "canonicalname created modified title privacy type comment related defines "
+        "keywords parent".split()
     )
     + "".join(
-        rf"\def\pm{name}{{\@gobbletwo}}" for name in "owner modifier record classification".split()
+        rf"\def\pm{name}{{\@gobbletwo}}"
+        for name in "owner modifier record author classification synonym".split()
     )
     + r"\let\endmetadata\relax \def\PMlinkname#1#2{#1}\let\PMlinkid\PMlinkname"
     r"\let\PMlinkexternal\PMlinkname\let\PMlinktofile\PMlinkname"
     r"\let\PMlinkescapeword\@gobble\let\PMlinkescapephrase\@gobble\def\PMlinkescapetext#1{#1}",
 }
-#: TeX goes on without a missing file, so that one run names them all; slides are printed once.
+#: TeX goes on without a missing file, so that one run names them all; slides are printed once;
+#: pages are large, because pdftotext leaves out what is printed beyond their edges.
 BEFORE = (
+    r"\AddToHook{begindocument/end}{\pdfpagewidth60cm \pdfpageheight90cm }"
     r"\PassOptionsToClass{handout}{beamer}"
     r"\catcode64=11 \def\@missingfileerror#1#2{\typeout{^^J! LaTeX Error: File `#1.#2' not "
     r"found.^^J}}\catcode64=12 "

@@ -241,6 +241,29 @@ def _set_named_flag(gullet: Gullet, token: str) -> None:
     gullet.changed(rf"\if{name}")
 
 
+# ---------------------------------------------------------------- versions of a document
+
+
+# Names of our own; packages.py gives them those of the packages tagging and optional.
+
+
+def _use_versions(gullet: Gullet, token: str) -> None:
+    r"""\useversions{a,b}: these are typeset from here on."""
+    for name in gullet.argument().split(","):
+        gullet.flags["version " + name.strip()] = token == r"\useversions"
+
+
+def _in_versions(gullet: Gullet, token: str) -> None:
+    r"""\inversions{a,b}{text}, \notinversions, and \ifversions{a,b}{then}{else}."""
+    names = [name.strip() for name in gullet.argument().split(",")]
+    truth = any(gullet.flags.get("version " + name) for name in names)
+    if token == r"\ifversions":
+        _choose(gullet, truth)
+    else:
+        text = gullet.argument()
+        gullet.push(text if truth == (token == r"\inversions") else "")
+
+
 # ---------------------------------------------------------------- what comes next, and xparse
 
 
@@ -281,6 +304,8 @@ BRANCHES: dict[str, Action] = {
     **dict.fromkeys((r"\booltrue", r"\boolfalse", r"\toggletrue", r"\togglefalse", r"\setbool",
                      r"\setboolean", r"\settoggle"), _set_named_flag),
     r"\@ifstar": _ifstar,
+    **dict.fromkeys((r"\useversions", r"\dropversions"), _use_versions),
+    **dict.fromkeys((r"\inversions", r"\notinversions", r"\ifversions"), _in_versions),
     **dict.fromkeys((r"\@ifnextchar", r"\kernel@ifnextchar"), _ifnextchar),
     **dict.fromkeys((r"\IfNoValueTF", r"\IfNoValueT", r"\IfNoValueF", r"\IfValueTF",
                      r"\IfValueT", r"\IfValueF", r"\IfBooleanTF", r"\IfBooleanT",

@@ -12,7 +12,8 @@ from typing import Final, NamedTuple
 from eqemb.readers.latex.commands import names
 
 IN_SECTION: Final = r"\thesection.\arabic{equation}"
-_IN_CHAPTER: Final = r"\thechapter.\arabic{equation}"
+#: KOMA's classes print no chapter number in the front matter and the back matter.
+_IN_CHAPTER_OF_MATTER: Final = r"\ifnum\c@mainmatter>0 \thechapter.\fi\arabic{equation}"
 #: book and report print no chapter number before the first chapter.
 _IN_CHAPTER_IF_ANY: Final = r"\ifnum\c@chapter>0 \thechapter.\fi\arabic{equation}"
 _AFTER_SECTION: Final = r"\thesection\arabic{equation}"
@@ -36,11 +37,13 @@ class ClassStyle(NamedTuple):
     r"""Whether \appendix itself sets the equation counter to 0."""
     appendix_within: bool = True
     """Whether every section of the appendix restarts equations."""
+    unnumbered_restarts: bool = False
+    r"""Whether a chapter without a number that is not starred restarts equations."""
 
 
 ARTICLE: Final = ClassStyle()
 BOOK: Final = ClassStyle("chapter", _IN_CHAPTER_IF_ANY, chapters=True)
-_KOMA_BOOK = BOOK._replace(equation=_IN_CHAPTER)
+_KOMA_BOOK = BOOK._replace(equation=_IN_CHAPTER_OF_MATTER, unnumbered_restarts=True)
 _PLAIN_BOOK = ClassStyle(chapters=True)
 _IN_SECTIONS = ClassStyle("section", IN_SECTION)
 _APPENDIX_DOT = ClassStyle(appendix=IN_SECTION, appendix_restarts=True)

@@ -36,7 +36,10 @@ _PROGRAM = re.compile(
 _RESTART = re.compile(r"\\setcounter\s*\{equation\}\s*\{\d+\}")
 #: Handled by us, but also likely to be an author's own command.
 _NOT_OURS = frozenset((r"\xspace", r"\or", r"\path", r"\Verb", r"\advance", r"\number"))
-_PROTECTED_ENVIRONMENTS = DISPLAYS | VERBATIM | MUTED | {"document", "subequations", "abstract"}
+#: An author's eqn may be anything; without a definition, it is a display.
+_PROTECTED_ENVIRONMENTS = (
+    (DISPLAYS - {"eqn"}) | VERBATIM | MUTED | {"document", "subequations", "abstract"}
+)
 
 
 def is_defined(gullet: Gullet, token: str) -> bool:
@@ -232,9 +235,11 @@ def _new_environ(gullet: Gullet, _: str) -> None:
 def _verbatim_environment(gullet: Gullet, token: str) -> None:
     r"""\excludecomment{x}, \lstnewenvironment{x}: the content is not LaTeX."""
     name = gullet.argument().strip()
-    if token == r"\includecomment":
+    if token in (r"\includecomment", r"\includeversion", r"\specialcomment"):
         gullet.verbatim.discard(name)
-        gullet.environments[name] = (make(name, (), ""), make(name, (), ""))
+        special = token == r"\specialcomment"  # has code for its begin and end
+        begin, end = (gullet.argument(), gullet.argument()) if special else ("", "")
+        gullet.environments[name] = (make(name, (), begin), make(name, (), end))
         return
     gullet.verbatim.add(name)
     if token == r"\lstnewenvironment":
@@ -345,6 +350,35 @@ def _expandafter(gullet: Gullet, token: str) -> None:
     gullet.push(first + (" " if first[-1:].isalpha() else ""))
 
 
+def _add_to_command(gullet: Gullet, token: str) -> None:
+    r"""\pretocmd{\name}{code}{}{} and \apptocmd, \preto and \appto (etoolbox)."""
+    name, code = gullet.control_name(), gullet.argument()
+    if token.endswith("cmd"):
+        gullet.arguments((MANDATORY, MANDATORY))
+    macro = gullet.actions.get(name)
+    if name[1:] in HEADINGS:
+        gullet.heading_hook(name, "".join(_RESTART.findall(code)))
+    elif isinstance(macro, Macro):
+        body = code + macro.body if "pre" in token else macro.body + code
+        gullet.define(name, make(name, macro.slots, body))
+
+
+def _add_to_environment(gullet: Gullet, token: str) -> None:
+    r"""\AtBeginEnvironment{name}{code} and similar (etoolbox)."""
+    where = "begin" if "Begin" in token else "end"
+    key = f"{where} {gullet.argument().strip()}"
+    gullet.hooks[key] = gullet.hooks.get(key, "") + gullet.argument()
+
+
+def _patch(gullet: Gullet, _: str) -> None:
+    r"""\patchcmd{\name}{search}{replacement}{}{}."""
+    name, old, new = gullet.control_name(), gullet.argument(), gullet.argument()
+    gullet.arguments((MANDATORY, MANDATORY))
+    macro = gullet.actions.get(name)
+    if isinstance(macro, Macro) and not macro.builtin:
+        gullet.define(name, make(name, macro.slots, macro.body.replace(old, new, 1)))
+
+
 def _skip_prefix(_gullet: Gullet, _token: str) -> None:
     r"""\long, \global, \protected: handle the definition that follows."""
 
@@ -397,7 +431,8 @@ DEFINITIONS: dict[str, Action] = {
     **dict.fromkeys(
         (
             r"\excludecomment", r"\includecomment", r"\lstnewenvironment",
-            r"\DefineVerbatimEnvironment", r"\specialcomment",
+            r"\DefineVerbatimEnvironment", r"\specialcomment", r"\excludeversion",
+            r"\includeversion",
         ),
         _verbatim_environment,
     ),
@@ -406,6 +441,18 @@ DEFINITIONS: dict[str, Action] = {
     **dict.fromkeys((r"\forcsvlist", r"\docsvlist"), _csv_list),
     **dict.fromkeys((r"\@namedef", r"\csdef", r"\csgdef"), _named_definition),
     **dict.fromkeys((r"\@nameuse", r"\csuse"), _use_name),
+    **dict.fromkeys(
+        (r"\pretocmd", r"\apptocmd", r"\xpretocmd", r"\xapptocmd", r"\preto", r"\appto"),
+        _add_to_command,
+    ),
+    **dict.fromkeys((r"\patchcmd", r"\xpatchcmd"), _patch),
+    **dict.fromkeys(
+        (
+            r"\AtBeginEnvironment", r"\AtEndEnvironment", r"\BeforeBeginEnvironment",
+            r"\AfterEndEnvironment",
+        ),
+        _add_to_environment,
+    ),
     r"\csname": _csname,
     r"\expandafter": _expandafter,
 }  # fmt: skip

@@ -21,8 +21,9 @@ from eqemb.readers.latex.displays import (
 )
 from eqemb.readers.latex.found import FoundEquation, WalkResult
 from eqemb.readers.latex.prose import EQUATION_BASE, MARKS
-from eqemb.readers.latex.text_walk import TextWalk
+from eqemb.readers.latex.text_walk import TextWalk, brace_depth
 
+_CELL_END = re.compile(r"(?<!\\)&")
 _CONTROL = re.compile(r"\\(.)", re.DOTALL)
 _HEADING_INSIDE = re.compile(r"\\(?:sub)*section\b|\\chapter\b|\\begin\{document\}")
 _REFERENCED = re.compile(
@@ -61,8 +62,18 @@ class DisplayWalk(TextWalk):
         if close < 0 or EDGE.search(self.text, match.end(), close):
             self.report_lost("display not closed", match.start(), "$$")
             return match.end()
+        if self._muted and self._spans_cells(match.end(), close):
+            self.found.empty_formulas += 1
+            return match.end()
         self.display("$$", match.end(), close)
         return close + 2
+
+    def _spans_cells(self, start: int, close: int) -> bool:
+        """Whether two pairs of dollars are in different cells of a table, each an empty formula."""
+        cell = _CELL_END.search(self.text, start, close)
+        if cell is None or self.text.find("\\begin", start, cell.start()) >= 0:
+            return False
+        return brace_depth(self.text[start : cell.start()]) == 0
 
     def bracket(self, match: re.Match[str], end: int) -> int:
         r"""Read a display that opens with \[; return where to continue."""

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from itertools import accumulate
 
 from eqemb.article import Problem
+from eqemb.readers.latex.boxes import BOXES
 from eqemb.readers.latex.branches import BRANCHES
 from eqemb.readers.latex.conditionals import CONDITIONALS, empty_macros
 from eqemb.readers.latex.counters import COUNTERS
@@ -17,7 +18,7 @@ from eqemb.readers.latex.gullet import Gullet
 from eqemb.readers.latex.inputs import INPUTS, open_file
 from eqemb.readers.latex.sourcemap import SourceMap
 
-ACTIONS = DEFINITIONS | COUNTERS | CONDITIONALS | BRANCHES | INPUTS
+ACTIONS = DEFINITIONS | COUNTERS | BOXES | CONDITIONALS | BRANCHES | INPUTS
 
 
 @dataclass(slots=True)

@@ -49,3 +49,5 @@ class WalkResult:
     """Displays in environments that are defined nowhere."""
     drawings: int = 0
     """Displays that hold only drawings."""
+    empty_formulas: int = 0
+    """Pairs of dollars with nothing between them, in cells of tables."""

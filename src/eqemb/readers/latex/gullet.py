@@ -55,6 +55,12 @@ class Gullet(Scanner):
         self.environments: dict[str, tuple[Macro, Macro]] = {}
         self.env_arguments: dict[str, list[list[str]]] = {}
         self.verbatim: set[str] = set()
+        self.hooks: dict[str, str] = {}
+        """Code that authors add to environments, by "begin name" and "end name"."""
+        self.boxes: list[str] = []
+        """Open boxes of tcolorbox: the display that each one is, or ''."""
+        self.display_commands: list[str] = []
+        r"""Displays that \align and similar opened."""
         self.flags: dict[str, bool] = {}
         self.registers: dict[str, int] = {}
         self.packages: set[str] = set()

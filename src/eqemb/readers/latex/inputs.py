@@ -5,6 +5,7 @@ import re
 
 from eqemb.readers.latex.classes import is_known_class, is_standard_class
 from eqemb.readers.latex.commands import DISPLAYS, DRAWINGS, STANDARD_PACKAGES, VERBATIM
+from eqemb.readers.latex.definitions import mangle
 from eqemb.readers.latex.frames import (
     CONTROL_SEQUENCE,
     CONTROL_SEQUENCE_AT,
@@ -106,6 +107,8 @@ def _package(gullet: Gullet, token: str) -> None:
     gullet.optional()
     for name in map(str.strip, reversed(names.split(","))):
         gullet.packages.add(name)
+        if name == "optional":
+            gullet.push(rf"\useversions{{{options}}}\let\opt\inversions ")
         if name == "autonum":
             gullet.declare(r"\mathtoolsset{showonlyrefs,autonum}")
         if name in DEFINED_BY_PACKAGES:
@@ -177,9 +180,22 @@ def _end_input(gullet: Gullet, _: str) -> None:
 # ---------------------------------------------------------------- environments
 
 
+def _name(gullet: Gullet) -> str:
+    r"""The name of an environment: \begin{\name} has it in a macro."""
+    name = gullet.environment_name()
+    return gullet.expand_string(name).strip() if "\\" in name else name
+
+
+def _run_hook(gullet: Gullet, where: str, name: str) -> None:
+    r"""What \AtBeginEnvironment and similar add, as far as it concerns counters."""
+    hook = gullet.hooks.get(f"{where} {name}")
+    if hook and gullet.in_body:
+        gullet.push(hook, package=True)
+
+
 def _begin(gullet: Gullet, token: str) -> None:
     start = gullet.frames[-1].pos - len(token)
-    name = gullet.environment_name()
+    name = _name(gullet)
     if name == "document":
         _begin_document(gullet)
     elif name in VERBATIM or name in gullet.verbatim:
@@ -196,6 +212,7 @@ def _begin(gullet: Gullet, token: str) -> None:
         if name not in DISPLAYS:
             gullet.open_scope(name)
         gullet.write(f"\\begin{{{name}}}", start)
+    _run_hook(gullet, "begin", name)
 
 
 def _is_command_pair(gullet: Gullet, name: str) -> bool:
@@ -215,7 +232,7 @@ def _call_half(gullet: Gullet, half: Macro) -> None:
 
 def _end(gullet: Gullet, token: str) -> None:
     start = gullet.frames[-1].pos - len(token)
-    name = gullet.environment_name()
+    name = _name(gullet)
     if name == "document":
         _end_document(gullet)
     elif name in gullet.environments:
@@ -227,6 +244,7 @@ def _end(gullet: Gullet, token: str) -> None:
     else:
         gullet.write(f"\\end{{{name}}}", start)
         gullet.close_scope(name)
+    _run_hook(gullet, "end", name)
 
 
 def _end_scope(gullet: Gullet, _: str) -> None:
@@ -276,8 +294,13 @@ def _display_command(name: str, *, closing: bool) -> Action:
 
     def action(gullet: Gullet, _: str) -> None:
         # AMS-TeX has \align ... \endalign within $$
-        inner = _INNER.get(name) if gullet.in_math() else None
-        gullet.write(f"\\{command}{{{inner or name}}}")
+        opened = gullet.display_commands
+        if not closing:
+            opened.append(_INNER.get(name, name) if gullet.in_math() else name)
+        known = opened and opened[-1] in (name, _INNER.get(name))
+        gullet.write(f"\\{command}{{{opened[-1] if known else name}}}")
+        if closing and known:
+            opened.pop()
 
     return action
 
@@ -400,10 +423,9 @@ INPUTS: dict[str, Action] = {
                      r"\LoadClassWithOptions"), _class),
     r"\endinput": _end_input, r"\begin": _begin, r"\end": _end, r"\endscope": _end_scope,
     **dict.fromkeys((r"\enddocument", r"\bye"), lambda gullet, _: _end_document(gullet)),
-    **{f"\\{name}": _display_command(name, closing=False) for name in DISPLAYS - {"eqn", "eqalign"}
-       if name.isalpha()},
-    **{f"\\end{name}": _display_command(name, closing=True) for name in DISPLAYS
-       if name.isalpha()},
+    **{mangle(name): _display_command(name, closing=False)
+       for name in DISPLAYS - {"eqn", "eqalign"}},
+    **{mangle("end" + name): _display_command(name, closing=True) for name in DISPLAYS},
     "%": _comment,
     **dict.fromkeys((r"\verb", r"\lstinline", r"\mintinline", r"\Verb"), _verb),
     **dict.fromkeys((r"\url", r"\path", r"\href", r"\nolinkurl"), _url),

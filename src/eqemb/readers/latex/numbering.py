@@ -18,21 +18,22 @@ class Numbering:
     def __init__(self, document_class: str, *, chapters: bool = False) -> None:
         self._style = class_style(document_class, chapters=chapters)
         self._top = "chapter" if self._style.chapters else "section"
-        self.counters: dict[str, int] = {}
-        self.parents: dict[str, str] = {"IEEEsubequation": "equation"}
+        self.counters: dict[str, int] = {"mainmatter": 1}
+        self.parents: dict[str, set[str]] = {"IEEEsubequation": {"equation"}}
+        """The counters that reset a counter."""
         self.shared: dict[str, str] = {}
         self.theorems: dict[str, str] = {}
         self.forms = {"theequation": self._style.equation, "thepart": r"\Roman{part}"}
         r"""Printed forms by command: \theequation, and copies that \let made of one."""
+        self._kept: dict[str, dict[str, int]] = {}
         self.depth = 2 if self._style.chapters else 3
-        self.in_matter = True
         self._groups: list[tuple[str, int, str]] = []
         """Open groups (subequations): number, and the counter value and form to restore."""
         self._appendices: list[tuple[str, int, str]] = []
         """Open appendices: their counter, and the value and form to restore."""
         self._section_forms()
         if self._style.within:
-            self.parents["equation"] = self._style.within
+            self._add_parent("equation", self._style.within)
         self._base_forms = dict(self.forms)
 
     def _section_forms(self) -> None:
@@ -41,7 +42,7 @@ class Numbering:
         for upper, lower in pairwise(_HEADINGS):
             if lower != top and not (upper == "chapter" and top == "section"):
                 self.forms["the" + lower] = rf"\the{upper}.\arabic{{{lower}}}"
-                self.parents[lower] = upper
+                self._add_parent(lower, upper)
 
     # ------------------------------------------------------------ counters
 
@@ -55,8 +56,8 @@ class Numbering:
         """Reset all counters within a counter, at any depth."""
         names, reset = [name], {name}
         for upper in names:
-            for child, parent in self.parents.items():
-                if parent == upper and child not in reset:
+            for child, parents in self.parents.items():
+                if upper in parents and child not in reset:
                     self.counters[child] = 0
                     reset.add(child)
                     names.append(child)
@@ -79,20 +80,24 @@ class Numbering:
         r"""\newcounter{name}[within]."""
         self.forms.setdefault("the" + name, rf"\arabic{{{name}}}")
         if within:
-            self.parents[name] = within
+            self._add_parent(name, within)
+
+    def _add_parent(self, child: str, parent: str) -> None:
+        self.parents.setdefault(child, set()).add(parent)
 
     def within(
         self, child: str, parent: str, *, printed: bool = True, style: str = "arabic"
     ) -> None:
         r"""\numberwithin and \counterwithin; \@addtoreset does not change what is printed."""
-        self.parents[child] = parent
+        self._add_parent(child, parent)
         if printed:
             self._set_base(child, rf"\the{parent}.\{style}{{{child}}}")
 
-    def without(self, child: str) -> None:
-        r"""\counterwithout."""
-        self.parents.pop(child, None)
-        self._set_base(child, rf"\arabic{{{child}}}")
+    def without(self, child: str, parent: str, *, printed: bool = True) -> None:
+        r"""\counterwithout; \@removefromreset does not change what is printed."""
+        self.parents.get(child, set()).discard(parent)
+        if printed:
+            self._set_base(child, rf"\arabic{{{child}}}")
 
     def _set_base(self, counter: str, form: str) -> None:
         self.forms["the" + counter] = self._base_forms["the" + counter] = form
@@ -110,6 +115,7 @@ class Numbering:
 
     def theorem(self, name: str, shared: str, within: str) -> None:
         r"""\newtheorem{name}[shared]{..}[within]."""
+        shared = self.theorems.get(shared, shared)
         self.theorems[name] = shared or name
         if shared:
             self.forms["the" + name] = rf"\the{shared}"
@@ -125,8 +131,29 @@ class Numbering:
 
     def heading(self, name: str) -> None:
         """Count a numbered heading."""
-        if self.in_matter and _LEVELS.get(name, 9) <= self.depth:
+        numbered = self.counters["mainmatter"] and _LEVELS.get(name, 9) <= self.depth
+        if numbered:
             self.step(name)
+        elif self._style.unnumbered_restarts:
+            self._reset_below(name)
+
+    def matter(self, *, main: bool) -> None:
+        r"""\mainmatter, or \frontmatter and \backmatter, where headings have no number."""
+        self.counters["mainmatter"] = int(main)
+
+    def unnumbered(self, name: str) -> None:
+        r"""KOMA's \addchap and \addsec: headings without a number."""
+        if self._style.unnumbered_restarts:
+            self._reset_below(name)
+
+    def keep(self, name: str) -> None:
+        """Keep the values of all counters before a statement."""
+        self._kept[name] = dict(self.counters)
+
+    def restore(self, name: str) -> None:
+        """The statement is printed again: its numbers are those of the first time."""
+        kept, self._kept[name] = self._kept.get(name, self.counters), dict(self.counters)
+        self.counters = dict(kept)
 
     # ------------------------------------------------------------ appendices
 
@@ -142,7 +169,7 @@ class Numbering:
         if style.appendix_overrides or self.forms["theequation"] == style.equation:
             self.forms["theequation"] = IN_SECTION if starred else style.appendix
         if style.appendix_within:
-            self.parents["equation"] = "section"
+            self._add_parent("equation", "section")
         if style.appendix_restarts:
             self.counters["equation"] = 0
 
@@ -165,7 +192,7 @@ class Numbering:
         self.counters[_HEADINGS[_HEADINGS.index(counter) + 1]] = 0
         form = rf"\Alph{{{counter}}}"
         if counter != self._top:
-            form = rf"\the{self.parents[counter]}.{form}"
+            form = rf"\the{_HEADINGS[_HEADINGS.index(counter) - 1]}.{form}"
         self.forms["the" + counter] = form
 
     # ------------------------------------------------------------ printing

@@ -102,5 +102,27 @@ _SIUNITX = (
 \NewDocumentCommand\numrange{o m m}{#2\text{ to }#3}
 """
 )
+_RESTATE = "".join(
+    rf"\NewDocumentEnvironment{{restatable{star}}}{{o m m}}"
+    r"{\keepstatement{#3}{#2}\IfNoValueTF{#1}{\begin{#2}}{\begin{#2}[#1]}}{\end{#2}}"
+    for star in ("", "*")
+)
+#: Links and records of PlanetMath's articles.
+_PLANETMATH = r"\newcommand\PMlinkname[2]{#1}" + "".join(
+    rf"\newcommand\{name}[{count}]{{{body}}}"
+    for name, count, body in (
+        ("PMlinkid", 2, "#1"), ("PMlinkexternal", 2, "#1"), ("PMlinktofile", 2, "#1"),
+        ("PMlinkescapetext", 1, "#1"), ("PMlinkescapeword", 1, ""), ("PMlinkescapephrase", 1, ""),
+    )
+)  # fmt: skip
 #: Package -> definitions.
-DEFINED_BY_PACKAGES: Final = {"optidef": _optidef(), "physics": _PHYSICS, "siunitx": _SIUNITX}
+DEFINED_BY_PACKAGES: Final = {
+    "optidef": _optidef(),
+    "physics": _PHYSICS,
+    "siunitx": _SIUNITX,
+    "tcolorbox": r"\newtcolorbox{tcolorbox}[1][]{#1}",
+    **dict.fromkeys(("thmtools", "thm-restate"), _RESTATE),
+    "pmmeta": _PLANETMATH,
+    "tagging": r"\let\usetag\useversions\let\droptag\dropversions\let\tagged\inversions"
+    r"\let\untagged\notinversions\let\iftagged\ifversions ",
+}

@@ -86,7 +86,12 @@ def _end(walk: DisplayWalk, match: re.Match[str], end: int) -> int:
 def _heading(walk: DisplayWalk, match: re.Match[str], end: int) -> int:
     name, pos = match[1], match.end()
     starred = walk.text.startswith("*", pos)
-    if not starred:
+    if walk.in_preamble:
+        pass  # an argument of a command that is not known
+    elif name in ("addchap", "addsec"):
+        if not starred:
+            walk.numbering.unnumbered({"addchap": "chapter", "addsec": "section"}[name])
+    elif not starred:
         walk.numbering.heading({"chap": "chapter"}.get(name, name))
     pos = walk.optional(pos + starred, end)[2]
     start, stop, after = walk.argument(pos, end)
@@ -217,6 +222,12 @@ def _counter(walk: DisplayWalk, match: re.Match[str], end: int) -> int:
     if name in ("stepcounter", "refstepcounter"):
         numbering.step(first)
         return pos
+    if name == "keepcounters":
+        numbering.keep(first)
+        return pos
+    if name in ("restorecounters", "resumecounters"):
+        numbering.restore(first)
+        return pos
     second, pos = walk.value(pos, end)
     if name in ("setcounter", "addtocounter"):
         numbering.set(first, second, add=name == "addtocounter")
@@ -225,7 +236,9 @@ def _counter(walk: DisplayWalk, match: re.Match[str], end: int) -> int:
     elif name == "addtoreset":
         numbering.within(first, second, printed=False)
     elif name == "counterwithout":
-        numbering.without(first)
+        numbering.without(first, second, printed=not starred)
+    elif name == "removefromreset":
+        numbering.without(first, second, printed=False)
     elif name == "sharecounter":
         numbering.share(first, second)
     elif name == "copyform":
@@ -274,7 +287,7 @@ def _appendix(walk: DisplayWalk, match: re.Match[str], _: int) -> int:
 
 
 def _matter(walk: DisplayWalk, match: re.Match[str], _: int) -> int:
-    walk.numbering.in_matter = match[1] == "mainmatter"
+    walk.numbering.matter(main=match[1] == "mainmatter")
     return match.end()
 
 
@@ -292,7 +305,8 @@ COMMANDS: dict[str, Command] = {
     "begin": _begin, "end": _end, "item": _item, "label": _label, "ensuremath": _ensure_math,
     **dict.fromkeys(("setcounter", "addtocounter", "stepcounter", "refstepcounter",
                      "numberwithin", "counterwithin", "counterwithout", "addtoreset",
-                     "sharecounter", "copyform"), _counter),
+                     "removefromreset", "sharecounter", "copyform", "keepcounters",
+                     "restorecounters", "resumecounters"), _counter),
     "renewcommand": _format, "newtheorem": _new_theorem, "mathtoolsset": _tools,
     "appendix": _appendix, "appendices": _appendix, "theendnotes": _the_endnotes,
     **dict.fromkeys(("frontmatter", "mainmatter", "backmatter"), _matter),

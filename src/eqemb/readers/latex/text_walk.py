@@ -102,7 +102,9 @@ class TextWalk(ABC):
     def run(self, start: int) -> WalkResult:
         """Walk over the preamble for its declarations, then over the document."""
         self._muted = 1
+        self.in_preamble = True
         self.walk(0, start)
+        self.in_preamble = False
         self._muted, self._open, self._pieces, self._asides = 0, [], [], []
         self._opened = Counter()
         # a preamble contains no equations, and neither does its title
@@ -119,6 +121,7 @@ class TextWalk(ABC):
         """Check the independent count: every display was read, is part of another, or is lost."""
         found = self.found
         found.opened = count_displays(self.text, start) + found.unnamed - found.drawings
+        found.opened -= found.empty_formulas // 2  # the count takes two of them for a display
         displays = len({equation.display for equation in found.equations})
         missing = found.opened - displays - found.nested - found.lost
         if missing > 0:
@@ -457,7 +460,7 @@ class TextWalk(ABC):
                 break
             close = match.end()
             inside = text[pos : close - 1]
-            if "{" not in inside or _depth(inside) <= 0:
+            if "{" not in inside or brace_depth(inside) <= 0:
                 if "\n" in inside and _BLANK_LINE.search(inside):
                     break
                 if may_hold_edge(inside) and EDGE.search(inside):
@@ -488,7 +491,7 @@ class TextWalk(ABC):
         r"""Read a display that opens with \[; return where to continue."""
 
 
-def _depth(text: str) -> int:
+def brace_depth(text: str) -> int:
     """The number of braces opened and not closed."""
     opened = text.count("{") - text.count("\\{")
     return opened - (text.count("}") - text.count("\\}"))

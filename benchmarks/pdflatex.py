@@ -18,7 +18,8 @@ and line, of the development half only: the other half is for figures. Compared 
 - the sequence of printed numbers, also of those without a label,
 - the count of displays,
 - words of at least four letters, as multisets: words of the PDF file (hyphenation joined; tables,
-  citations, bibliographies and page headers left out) that eqemb lacks, and the reverse.
+  citations, bibliographies, page headers, links, authors, floats without captions and words in
+  formulas left out) that eqemb lacks, and the reverse.
 """
 
 import argparse
@@ -32,24 +33,40 @@ from dataclasses import dataclass, field
 from difflib import SequenceMatcher
 from pathlib import Path, PurePosixPath
 
-from pdflatex_run import Judgement, judge, printed
+from pdflatex_run import Judgement, Mark, judge, printed
 
 from eqemb.article import Article
 from eqemb.errors import SourceError
 from eqemb.readers.latex import read_latex
+from eqemb.readers.latex.commands import ROW_DISPLAYS
+from eqemb.readers.latex.displays import group_end
 from eqemb.readers.latex.files import Files
+from eqemb.readers.latex.frames import strip_comments
 from eqemb.sources import Source, discover, load
 
+LITTLE = 0.2  # words printed for each that is not: less, and the paper is not what was compiled
 MIN_PAPERS = 3  # a word is one that authors write as text if so many other papers have it
 SEED = "eqemb"
+_INLINE = re.compile(r"\$[^$]*\$")
+_LINK = re.compile(r"\S*(?:https?:|www\.)\S*")
+_FLOAT = re.compile(
+    r"\\begin\{((?:figure|table|wrap|algorithm|tabular|longtable|titlepage)\w*\*?)\}.*?\\end\{\1\}",
+    re.DOTALL,
+)
+_CAPTION = re.compile(r"\\caption\w*\*?(?:\[[^\]]*\])?\{(?:[^{}]|\{(?:[^{}]|\{[^{}]*\})*\})*\}")
+_AUTHORS = re.compile(
+    r"\\(?:author|affil|affiliation|address|institute|institution|thanks|email|date|title\w*)"
+    r"\*?\s*(?:\[[^\]]*\]\s*)?\{"
+)
 _WORD = re.compile(r"[^\W\d_]{4,}")
 #: Words that LaTeX prints by itself.
 _PRINTED = frozenset(
-    "abstract acknowledgements acknowledgments algorithm appendix assumption bibliography chapter "
-    "claim conclusion contents corollary definition department email example exercise fact figure "
-    "index input keywords lemma list listing output part problem proof proposition question "
-    "references remark require ensure return section solution table tables theorem university"
-    "".split()
+    "abstract acknowledgements acknowledgments algorithm algorithms appendix appendices assumption "
+    "assumptions bibliography chapter chapters claim claims conclusion contents corollary "
+    "definition definitions department email equation equations example examples exercise fact "
+    "figure figures index input keywords lemma lemmas list listing output part problem problems "
+    "proof proposition propositions question references remark require ensure return section "
+    "sections solution table tables theorem theorems university".split()
 )
 
 
@@ -62,6 +79,8 @@ class Comparison:
     labels_right: int = 0
     numbers: int = 0
     numbers_right: int = 0
+    numbers_extra: int = 0
+    """Numbers of eqemb that pdflatex did not print."""
     displays: int = 0
     displays_read: int = 0
     displays_extra: int = 0
@@ -105,8 +124,9 @@ def _one_document(source: Source) -> Source:
     source.main = source.main or files.main()
     if source.main:
         for path in files.supplements(source.main, []):
-            stem = PurePosixPath(path).stem
-            if not any(stem in files.text(other) for other in source.files if other != path):
+            named = re.compile(rf"[{{/]{re.escape(PurePosixPath(path).stem)}(?:\.tex)?\}}")
+            others = (files.text(other) for other in source.files if other != path)
+            if not any(map(named.search, others)):
                 del source.files[path]
     return source
 
@@ -124,11 +144,11 @@ def compare(source: Source, judgement: Judgement) -> Comparison:
     """Read a paper with eqemb, and compare."""
     article = read_latex(source)
     result = Comparison(f"{source.collection}/{source.name}")
-    _compare_labels(article, judgement, result)
     _compare_numbers(article, judgement, result)
+    _compare_labels(article, judgement, result)
     _compare_displays(article, judgement, result)
     if not judgement.stand_in:  # otherwise TeX prints the arguments of the commands it lacks
-        _compare_words(article, judgement, result)
+        _compare_words(article, judgement, result, source)
     return result
 
 
@@ -141,9 +161,11 @@ def _compare_labels(article: Article, judgement: Judgement, result: Comparison) 
     for label, number in judgement.labels:
         theirs[label].append(number)
     tags = {mark.text for mark in judgement.tags}
+    all_right = result.numbers == result.numbers_right
     for label, numbers in theirs.items():
-        if not tags.intersection(numbers):
-            continue  # in a display without a number, a label names a section
+        # in a display without a number, a label names a section, which may be called like a tag
+        if not tags.intersection(numbers) or (all_right and set(ours[label]) == {""}):
+            continue
         result.labels += 1
         if ours[label] == numbers or (ours[label] and set(ours[label]) == set(numbers)):
             result.labels_right += 1
@@ -158,15 +180,32 @@ def _compare_numbers(article: Article, judgement: Judgement, result: Comparison)
     theirs = [mark.text for mark in judgement.tags]
     result.numbers = len(theirs)
     matcher = SequenceMatcher(None, mine, theirs, autojunk=False)
-    for kind, a, b, c, d in matcher.get_opcodes():
-        if kind == "equal":
-            result.numbers_right += b - a
-            continue
+    differ = [code[1:] for code in matcher.get_opcodes() if code[0] != "equal"]
+    # a float or a footnote is printed later than it is written
+    moved = Counter(text for a, b, _, _ in differ for text in mine[a:b])
+    moved &= Counter(text for *_, c, d in differ for text in theirs[c:d])
+    empty = [
+        mark for *_, c, d in differ for mark in judgement.tags[c:d] if _ends_rows(mark, article)
+    ]
+    wrong = sum(d - c for *_, c, d in differ) - moved.total() - len(empty)
+    result.numbers_right = len(theirs) - max(0, wrong)
+    result.numbers_extra = sum(b - a for a, b, _, _ in differ) - moved.total()
+    for a, b, c, d in differ if wrong > 0 or result.numbers_extra else []:
         places = [f"{one.file}:{one.line}" for one in ours[a:b]]
         places += [f"TeX {mark.file}:{mark.line}" for mark in judgement.tags[c:d]]
         result.disagreements.append(
             f"numbers {mine[a:b][:4]} printed {theirs[c:d][:4]} at {', '.join(places[:1])}"
         )
+
+
+def _ends_rows(mark: Mark, article: Article) -> bool:
+    r"""Whether a number stands beside the empty row after a final \\, which is no equation."""
+    name = PurePosixPath(mark.file).name
+    return any(
+        PurePosixPath(one.file).name == name and one.end_line <= mark.line <= one.end_line + 3
+        for one in article.equations
+        if one.environment in ROW_DISPLAYS
+    )
 
 
 def _compare_displays(article: Article, judgement: Judgement, result: Comparison) -> None:
@@ -192,15 +231,37 @@ def _compare_displays(article: Article, judgement: Judgement, result: Comparison
         )
 
 
-def _compare_words(article: Article, judgement: Judgement, result: Comparison) -> None:
-    ours = words(re.sub(r"\$[^$]*\$", " ", article.text))
-    theirs = words(judgement.text)
+def _compare_words(
+    article: Article, judgement: Judgement, result: Comparison, source: Source
+) -> None:
+    ours = words(_LINK.sub(" ", _INLINE.sub(" ", article.text)))
+    theirs = words(_LINK.sub(" ", judgement.text))
     missing, spurious = theirs - ours, ours - theirs
+    missing -= _formula_words(article) + _set_aside(source)
     result.words = sum(theirs.values())
     result.words_spurious = spurious.total()
     result.missing, result.vocabulary = missing, frozenset(ours)
     if spurious:
         result.disagreements.append(f"spurious {' '.join(list(spurious)[:20])}")
+
+
+def _formula_words(article: Article) -> Counter[str]:
+    r"""Words that formulas print: \\text{if}, \\tanh."""
+    formulas = [one.expanded for one in article.equations] + _INLINE.findall(article.text)
+    return words(" ".join(formulas))
+
+
+def _set_aside(source: Source) -> Counter[str]:
+    """Words that are not running text by design: authors, and what floats hold but captions."""
+    total: Counter[str] = Counter()
+    for path in source.files:
+        if path.endswith((".tex", ".ltx", ".cls", ".sty")):
+            text = strip_comments(Files(source.files).text(path))
+            for match in _FLOAT.finditer(text):
+                total += words(_CAPTION.sub(" ", match[0]))
+            for match in _AUTHORS.finditer(text):
+                total += words(text[match.end() : group_end(text, match.end(), len(text))])
+    return total
 
 
 def count_missing(compared: list[Comparison]) -> None:
@@ -231,7 +292,10 @@ def summary(judged: list[Judgement], compared: list[Comparison]) -> dict[str, fl
     totals = {name: sum(getattr(one, name) for one in compared) for name in names}
     figures |= {name.replace("_", " "): total for name, total in totals.items()}
     figures["papers with all numbers right"] = sum(
-        one.numbers_right == one.numbers and one.labels_right == one.labels for one in compared
+        one.numbers_right == one.numbers
+        and one.numbers_extra == 0
+        and one.labels_right == one.labels
+        for one in compared
     )
     for part, whole in (
         ("labels_right", "labels"), ("numbers_right", "numbers"), ("displays_read", "displays"),
@@ -259,9 +323,13 @@ def main() -> None:
         judgement = judge(source, options.cache.resolve(), only_cached=options.cached)
         if judgement is None:
             continue
-        judged.append(judgement)
         if judgement.outcome == "done":
-            compared.append(compare(source, judgement))
+            result = compare(source, judgement)
+            if result.words < LITTLE * result.words_spurious:
+                judgement.outcome = "hardly anything printed"
+            else:
+                compared.append(result)
+        judged.append(judgement)
         print(f"{len(judged)} {source.name}: {judgement.outcome}", file=sys.stderr)
         if options.limit and len(judged) >= options.limit:
             break

@@ -2,6 +2,7 @@
 
 import json
 import tomllib
+from pathlib import Path
 
 import pytest
 
@@ -9,6 +10,7 @@ pytest.importorskip("resource")  # not on Windows
 
 import pdflatex
 import pdflatex_cases
+import pdflatex_run
 
 
 @pytest.mark.parametrize(
@@ -23,7 +25,7 @@ import pdflatex_cases
 )
 def test_printed_numbers(text: str, printed: str) -> None:
     """Formatting and parentheses are not part of a number."""
-    assert pdflatex.printed(text) == printed
+    assert pdflatex_run.printed(text) == printed
 
 
 def test_words_have_four_letters_and_are_the_authors() -> None:
@@ -39,6 +41,32 @@ def test_every_paper_belongs_to_one_half() -> None:
     halves = [pdflatex.half_of(f"paper-{index}") for index in range(400)]
     assert halves == [pdflatex.half_of(f"paper-{index}") for index in range(400)]
     assert 160 < halves.count("held-out") < 240
+
+
+def test_chapters_get_a_class_and_their_environments(tmp_path: Path) -> None:
+    """A chapter without a preamble is input by a document that defines its environments."""
+    chapter = tmp_path / "one.tex"
+    chapter.write_text(r"\chapter{One}\begin{claim}[x]\begin{equation}a\end{equation}\end{claim}")
+    judgement = pdflatex_run.Judgement("", "done")
+    driver = pdflatex_run._driver(chapter, judgement).read_text()
+    assert judgement.stand_in == "preamble"
+    assert r"\documentclass{book}" in driver
+    assert r"\newenvironment{claim}" in driver
+    assert driver.endswith(r"\input{one.tex}\end{document}")
+
+
+def test_only_missing_text_is_recorded_as_missing(tmp_path: Path) -> None:
+    """A preamble and a class have a stand-in; what stands in the document is missing."""
+    main = tmp_path / "main.tex"
+    main.write_text(r"\documentclass{own}\input{../preamble}\begin{document}\input{two}")
+    judgement = pdflatex_run.Judgement("", "done")
+    stub = pdflatex_run._stub(tmp_path / "own.cls", main, judgement, "own.cls")
+    assert r"\LoadClass{article}" in stub
+    preamble = pdflatex_run._stub(tmp_path / "preamble.tex", main, judgement, "../preamble.tex")
+    assert "amsmath" in preamble
+    assert judgement.stubs == []
+    assert pdflatex_run._stub(tmp_path / "two.tex", main, judgement, "two.tex") == ""
+    assert judgement.stubs == ["two.tex"]
 
 
 def test_answers_are_those_of_the_cases() -> None:

@@ -250,6 +250,22 @@ def test_partially_read_papers_are_named(tmp_path: Path) -> None:
     assert "bmissing inputb.tex:7 c" in Page(render_report(found)).text
 
 
+def test_papers_that_tex_may_read_differently_are_named(tmp_path: Path) -> None:
+    """With everything that leaves it open; a missing figure does not."""
+    found = report(
+        tmp_path,
+        read("a", problems=[Problem("missing figure", "a.tex", 1)]),
+        read("b", problems=[Problem("missing input", "b.tex", 7, "c"),
+                            Problem("class unknown", "b.tex", 1, "own"),
+                            Problem("missing input", "b.tex", 8, "d")]),
+    )  # fmt: skip
+    assert found["doubtful"] == 1
+    assert found["doubtful_articles"] == [
+        {"article": "b", "doubts": "class unknown, 2 inputs missing"}
+    ]
+    assert "bclass unknown, 2 inputs missing" in Page(render_report(found)).text
+
+
 def test_every_problem_is_listed_once(tmp_path: Path) -> None:
     """Skipped sources, problems and unknown commands; the page says how to list them."""
     problems = [Problem("missing figure", "a.tex", line) for line in range(1, 301)]

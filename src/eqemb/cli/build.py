@@ -194,9 +194,15 @@ def _print_summary(report: dict[str, Any], output: Path, seconds: float) -> None
     equations, coverage = report["equations"], report["coverage"]
     unknown, empty = equations.get("numbering_unknown"), coverage["displays_unaccounted"]
     partial, groups = report["partial"], len(report["clusters"])
+    doubtful = report.get("doubtful", 0)
+    doubts = ", ".join(
+        f"{count:,} {what}"
+        for count, what in ((partial, "in part"), (doubtful, "with doubts"))
+        if count
+    )
     not_read = f", {empty:,} empty or inside another" if empty else ""
     rows = [
-        ("papers read", f"{report['articles']:,}", f"{partial:,} in part" if partial else ""),
+        ("papers read", f"{report['articles']:,}", doubts),
         ("skipped", f"{report['skipped']['total']:,}", _causes(report["skipped"]["causes"])),
         ("numbered equations", f"{equations['numbered']:,}", ""),
         ("unnumbered displays", f"{equations['unnumbered']:,}", ""),

@@ -60,6 +60,7 @@ def merge_summaries(
         "sources": articles + skipped,
         "articles": articles,
         "partial": total["partial"],
+        "doubtful": total["doubtful"],
         "skipped": {"total": skipped, "causes": skips},
         "equations": _equations(total),
         "words": total["words"],
@@ -74,6 +75,9 @@ def merge_summaries(
         },
         "problems": _problems(found["problems"]),
         "partial_articles": [_problem(*row) for row in found["partial"]],
+        "doubtful_articles": [
+            {"article": name, "doubts": doubts} for name, doubts in found["doubtful"]
+        ],
         "skipped_sources": [
             {"source": origin, "cause": cause, "detail": detail}
             for origin, cause, detail in found["skipped"]
@@ -202,6 +206,7 @@ def render_report(report: dict[str, Any], slowest: Iterable[tuple[Any, ...]] = (
     figures = [
         ("papers read", f"{report['articles']:,}"),
         ("partially read", f"{report['partial']:,}"),
+        ("read with doubts", f"{report.get('doubtful', 0):,}"),
         ("sources skipped", f"{report['skipped']['total']:,}"),
         ("numbered equations", f"{equations['numbered']:,}"),
         ("unnumbered", f"{equations['unnumbered']:,}"),
@@ -228,6 +233,8 @@ def render_report(report: dict[str, Any], slowest: Iterable[tuple[Any, ...]] = (
         _table("Partially read papers", ["article", "cause", "where"], [
             [p["article"], p["cause"], _examples([p | {"article": ""}])]
             for p in report["partial_articles"]]),
+        _table("Papers that TeX may read differently", ["article", "doubts"], [
+            [d["article"], d["doubts"]] for d in report.get("doubtful_articles", [])]),
         _table("Problems", ["cause", "#times", "#papers", "examples"], [
             [p["cause"], p["count"], p["articles"], _examples(p["examples"], p["count"])]
             for p in report["problems"]]),

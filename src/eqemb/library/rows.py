@@ -24,6 +24,16 @@ PARTIAL = frozenset((
     "unclosed inline mathematics", "link outside folder",
 ))  # fmt: skip
 
+#: Problems that leave it open whether a paper was read as TeX reads it, and their plural.
+DOUBTS = {
+    "class unknown": "classes unknown",
+    "missing input": "inputs missing",
+    "undecided conditional": "conditionals undecided",
+    "unknown environment": "environments unknown",
+    "catcode change": "catcodes changed",
+    "expl3 code": "blocks of expl3 code",
+}
+
 #: The canonical form of an equation, and its units in order ("symbol\\tsymbol\\tpath").
 Form = tuple[str, tuple[str, ...]]
 

@@ -14,7 +14,7 @@ from operator import itemgetter
 from typing import Any
 
 from eqemb.library.database import ArticleCounts, Records
-from eqemb.library.rows import is_loss
+from eqemb.library.rows import DOUBTS, is_loss
 
 #: Examples of one kind of problem, and of one kind of lost displays.
 EXAMPLES, LOST_EXAMPLES = 5, 100
@@ -34,6 +34,7 @@ def summarise(records: Records) -> dict[str, Any]:
     - `worst`: name, displays and missing displays of the least complete articles.
     - `partial`: cause, article, file, line and detail of the first loss of the first partially
       read articles.
+    - `doubtful`: name and doubts of the first articles that TeX may read differently.
     - `problems`: for each cause, its count, its articles and examples; an example is its rank among
       the problems with this cause in its article (1 is the first), article, file, line, detail.
     - `unknown`: for each unknown macro, its count, its articles, the article that uses it most and
@@ -46,7 +47,7 @@ def combine_summaries(summaries: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
     """Return the summary of the documents of all summaries, which are given in order."""
     counts: dict[str, Counter[str]] = {"totals": Counter(), "skips": Counter()}
     collections: defaultdict[str, Counter[str]] = defaultdict(Counter)
-    first: dict[str, list[Any]] = {"skipped": [], "partial": []}
+    first: dict[str, list[Any]] = {"skipped": [], "partial": [], "doubtful": []}
     worst: list[Any] = []
     problems: dict[str, list[Any]] = {}
     unknown: dict[str, list[Any]] = {}
@@ -113,7 +114,7 @@ def _of_article(article: ArticleCounts) -> dict[str, Any]:
 
 
 def _of_problems(name: str, problems: Iterable[tuple[Any, ...]]) -> Iterator[dict[str, Any]]:
-    """Yield a summary of every problem of one article, and of its first loss."""
+    """Yield a summary of every problem of one article, of its first loss, and of all doubts."""
     ranks: Counter[str] = Counter()
     partial = False
     for cause, _, *where in problems:
@@ -123,6 +124,13 @@ def _of_problems(name: str, problems: Iterable[tuple[Any, ...]]) -> Iterator[dic
         if not partial and is_loss(cause):
             partial = True
             yield {"partial": [[cause, name, *where]]}
+    doubts = [
+        f"{count:,} {plural}" if (count := ranks[cause]) > 1 else cause
+        for cause, plural in DOUBTS.items()
+        if ranks[cause]
+    ]
+    if doubts:
+        yield {"totals": {"doubtful": 1}, "doubtful": [[name, ", ".join(doubts)]]}
 
 
 def _add_problems(

@@ -194,7 +194,7 @@ SHOWN = r"\begin{equation}a\label{a}\end{equation}\begin{equation}b\label{b}\end
         (r"\mathtoolsset{showonlyrefs}", [None, "1"]),
         (r"\mathtoolsset{showonlyrefs=true}", [None, "1"]),
         (r"\mathtoolsset{showonlyrefs=false}", ["1", "2"]),
-        (r"\usepackage[showonlyrefs]{mathtools}", [None, "1"]),
+        (r"\usepackage[showonlyrefs]{mathtools}", ["1", "2"]),  # not an option of it
         (r"\usepackage{autonum}", [None, "1"]),
         (r"\usepackage{mathtools}", ["1", "2"]),
     ],

@@ -101,7 +101,8 @@ def class_style(document_class: str, *, chapters: bool) -> ClassStyle:
     for name in document_class.split():
         # "styles/SVMult" is svmult, in whatever folder the paper keeps it
         style = CLASSES.get(posixpath.basename(name).lower())
-        if style is not None and (style.chapters or not chapters):
+        # an article has no chapters; a class of an unknown author may be a book's chapter
+        if style is not None and (style.chapters or not chapters or is_standard_class(name)):
             return style
     return BOOK if chapters else ARTICLE
 

@@ -272,7 +272,7 @@ class DisplayWalk(TextWalk):
     def _is_referenced(self, row: DisplayRow) -> bool:
         if self.referenced is None:
             self.referenced = {
-                label.strip()
+                " ".join(label.split())
                 for command, *labels in _REFERENCED.findall(self.text)
                 if command in self.references_that_count
                 for label in ",".join(labels).split(",")
@@ -285,7 +285,7 @@ class DisplayWalk(TextWalk):
             return []
         found = _REFERENCED.findall(self.text, start, end)
         labels = ",".join(labels for _, *pair in found for labels in pair if labels)
-        return [label.strip() for label in labels.split(",") if label.strip()]
+        return [" ".join(label.split()) for label in labels.split(",") if label.strip()]
 
     def _add_equation(
         self, name: str, rows: list[DisplayRow], number: str | None, display: int

@@ -219,7 +219,7 @@ def read_row(text: str, start: int, end: int) -> DisplayRow:
 def _take_mark(text: str, match: re.Match[str], row: DisplayRow, end: int) -> int:
     """Record one mark in the row; return where to continue."""
     if match["label"] is not None:
-        row.labels.append(match["label"].strip())
+        row.labels.append(" ".join(match["label"].split()))  # TeX makes one blank of several
     elif match["unnumbered"]:
         row.unnumbered = True
     elif match["numbered"]:

@@ -56,7 +56,7 @@ class Gullet(Scanner):
         self.env_arguments: dict[str, list[list[str]]] = {}
         self.verbatim: set[str] = set()
         self.hooks: dict[str, str] = {}
-        """Code that authors add to environments, by "begin name" and "end name"."""
+        """Code added to environments, by "begin name" and "end name", and "options package"."""
         self.boxes: list[str] = []
         """Open boxes of tcolorbox: the display that each one is, or ''."""
         self.display_commands: list[str] = []

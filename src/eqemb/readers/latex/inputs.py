@@ -101,12 +101,15 @@ def _if_file_exists(gullet: Gullet, token: str) -> None:
         open_file(gullet, path)
 
 
-def _package(gullet: Gullet, token: str) -> None:
-    options = gullet.optional() or ""
+def _package(gullet: Gullet, _: str) -> None:
+    given = gullet.optional() or ""
     names = gullet.argument()
     gullet.optional()
     for name in map(str.strip, reversed(names.split(","))):
+        options = f"{gullet.hooks.get('options ' + name, '')},{given}"
         gullet.packages.add(name)
+        if name == "classicthesis" and "floatperchapter" not in options:
+            gullet.declare(r"\counterwithout{equation}{chapter}")
         if name == "optional":
             gullet.push(rf"\useversions{{{options}}}\let\opt\inversions ")
         if name == "autonum":
@@ -116,8 +119,11 @@ def _package(gullet: Gullet, token: str) -> None:
         path = _find(gullet, name, (".sty",))
         if path is not None and name not in STANDARD_PACKAGES:
             open_file(gullet, path, package=True)
-    if token == r"\usepackage" and "showonlyrefs" in options:
-        gullet.declare(r"\mathtoolsset{showonlyrefs}")
+
+
+def _pass_options(gullet: Gullet, _: str) -> None:
+    options, name = gullet.argument(), gullet.argument().strip()
+    gullet.hooks["options " + name] = gullet.hooks.get("options " + name, "") + "," + options
 
 
 def _class(gullet: Gullet, token: str) -> None:
@@ -421,6 +427,7 @@ INPUTS: dict[str, Action] = {
     **dict.fromkeys((r"\usepackage", r"\RequirePackage", r"\RequirePackageWithOptions"), _package),
     **dict.fromkeys((r"\documentclass", r"\documentstyle", r"\LoadClass",
                      r"\LoadClassWithOptions"), _class),
+    r"\PassOptionsToPackage": _pass_options,
     r"\endinput": _end_input, r"\begin": _begin, r"\end": _end, r"\endscope": _end_scope,
     **dict.fromkeys((r"\enddocument", r"\bye"), lambda gullet, _: _end_document(gullet)),
     **{mangle(name): _display_command(name, closing=False)

@@ -67,6 +67,12 @@ def _begin(walk: DisplayWalk, match: re.Match[str], end: int) -> int:
         walk.walk(start, stop)
         walk.add_text(BREAK)
         return after
+    if name == "multicols":  # \begin{multicols}{2}[text above the columns]
+        pos = walk.argument(pos, end)[2]
+        start, stop, pos = walk.optional(pos, end)
+        walk.walk(start, stop)
+        walk.add_text(" ")
+        return pos
     if name not in ENVIRONMENT_ARGUMENTS and not text.startswith("[", pos):
         return pos
     return walk.drop(pos, end, ENVIRONMENT_ARGUMENTS.get(name, 0), "begin")
@@ -150,13 +156,13 @@ def _reference(walk: DisplayWalk, match: re.Match[str], end: int) -> int:
         labels += "," + other
     for index, label in enumerate(labels.split(",")):
         walk.add_text(", " if index else "")
-        walk.add_reference(label.strip())
+        walk.add_reference(" ".join(label.split()))
     return after
 
 
 def _label(walk: DisplayWalk, match: re.Match[str], end: int) -> int:
     label, after = walk.value(match.end(), end)
-    walk.label(label.strip())
+    walk.label(" ".join(label.split()))
     return after
 
 

@@ -56,6 +56,7 @@ def report(service: Service) -> bytes:
         figures((
             ("articles read", f"{counts['articles']:,}"),
             ("read in part", f"{counts['partial']:,}"),
+            ("read with doubts", f"{counts.get('doubtful', 0):,}"),
             ("sources skipped", f"{counts['skipped']['total']:,}"),
             ("equations", f"{stats['equations']:,}"),
             ("displays lost", f"{equations['lost']:,}"),

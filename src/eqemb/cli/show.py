@@ -11,8 +11,8 @@ from eqemb.cli.console import print_json, print_message, without_controls
 from eqemb.cli.options import Json, LibraryPath, Option
 
 _REPORT_KEYS = (
-    *("articles", "partial", "skipped", "equations", "words", "coverage", "collections"),
-    *("clusters", "sha256", "version", "format"),
+    *("articles", "partial", "doubtful", "skipped", "equations", "words", "coverage"),
+    *("collections", "clusters", "sha256", "version", "format"),
 )
 _EQUATION_KEYS = (
     *("id", "number", "label", "latex", "expanded", "file", "line", "numbered", "section"),
@@ -49,7 +49,7 @@ def info(
         more |= segments | {"root": manifest.root}
         if drawn is not None:
             more["map"] = drawn._asdict() | {"labels": len(drawn.labels)}
-        print_json({key: report[key] for key in _REPORT_KEYS} | more)
+        print_json({key: report[key] for key in _REPORT_KEYS if key in report} | more)
         return
     print(f"{'collection':20}{'articles':>10}{'words':>12}{'equations':>11}{'numbered':>10}")
     for name, counts in report["collections"].items():
@@ -57,7 +57,9 @@ def info(
             f"{without_controls(name) or '(none)':20}{counts['articles']:>10,}"
             f"{counts['words']:>12,}{counts['equations']:>11,}{counts['numbered']:>10,}"
         )
-    in_part = f" ({report['partial']:,} in part)" if report["partial"] else ""
+    counts = ((report["partial"], "in part"), (report.get("doubtful", 0), "with doubts"))
+    kinds = ", ".join(f"{count:,} {what}" for count, what in counts if count)
+    in_part = f" ({kinds})" if kinds else ""
     print(
         f"\n{counted(report['articles'], 'article')}{in_part}, "
         f"{counted(report['skipped']['total'], 'source')} skipped, "

@@ -20,8 +20,8 @@ from eqemb.readers.latex.displays import (
     split_rows,
 )
 from eqemb.readers.latex.found import FoundEquation, WalkResult
-from eqemb.readers.latex.prose import EQUATION_BASE, MARKS
 from eqemb.readers.latex.text_walk import TextWalk
+from eqemb.readers.prose import EQUATION_BASE, MARKS
 
 _CONTROL = re.compile(r"\\(.)", re.DOTALL)
 _HEADING_INSIDE = re.compile(r"\\(?:sub)*section\b|\\chapter\b|\\begin\{document\}")

@@ -11,7 +11,7 @@ from typing import Any
 from eqemb.article import DOLLAR, EQUATION_MARK, Article, Equation, Problem
 from eqemb.errors import SourceError
 from eqemb.formula.running_text import plain_text
-from eqemb.readers.latex.prose import sentences
+from eqemb.readers.prose import sentences
 from eqemb.sources import Source
 
 _REFERENCE_MARK = re.compile(r"\{\{(\w+):([^{}]*)\}\}")

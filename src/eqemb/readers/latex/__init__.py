@@ -9,7 +9,6 @@
     packages   commands of packages, defined in LaTeX
     sourcemap  map positions of the expanded text back to files and lines
     expand     all of the above: join inputs, expand macros, decide conditionals
-    prose      running text: sentences, accents, characters
     classes    how document classes number equations
     printing   what the printed form of a counter prints
     numbering  LaTeX's counters

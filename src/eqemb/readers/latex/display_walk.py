@@ -12,16 +12,18 @@ from eqemb.readers.latex.commands import (
 )
 from eqemb.readers.latex.displays import (
     EDGE,
+    ENDS_SENTENCE,
     DisplayRow,
     count_displays,
     group_end,
     is_drawing,
+    joined,
     read_row,
     split_rows,
 )
 from eqemb.readers.latex.found import FoundEquation, WalkResult
-from eqemb.readers.latex.prose import EQUATION_BASE, MARKS
 from eqemb.readers.latex.text_walk import TextWalk, brace_depth
+from eqemb.readers.prose import EQUATION_BASE, MARKS
 
 _CELL_END = re.compile(r"(?<!\\)&")
 _CONTROL = re.compile(r"\\(.)", re.DOTALL)
@@ -30,7 +32,6 @@ _REFERENCED = re.compile(
     r"\\(" + "|".join(sorted(EQUATION_REFERENCES)) + r")\*?\s*\{([^{}]*)\}(?:\{([^{}]*)\})?"
 )
 _FENCE = re.compile(r"\\begin\{empheq\}(?:\[[^\]]{0,500}\])?\{(\w+\*?)(?:=[^{}]*)?\}")
-_ENDS_SENTENCE = re.compile(r"(?<!\\right)(?<!\\left)\.[\s}\\,;:!]*(?:\\end\{\w+\*?\}\s*)*$")
 _LONGEST_UNKNOWN = 20_000
 #: In text, TeX stops at these.
 _ONLY_IN_MATH = re.compile(r"(?<!\\)[_^]|\\(?:frac|sum|int|left|right)(?![A-Za-z])")
@@ -46,11 +47,6 @@ _PLAIN_NUMBER = re.compile(
 _TAG_REFERENCE = re.compile(r"\\(?:eq)?ref\s*\*?\s*\{([^{}]*)\}")
 _LATER = re.compile("\0([^\0]*)\0")
 _LABEL_OPTION = re.compile(r"label\s*=\s*\{?([^{},\]]+)")
-
-
-def _joined(rows: list[DisplayRow]) -> str:
-    """The LaTeX of the rows of one equation."""
-    return " \\\\ ".join(row.latex for row in rows if row.latex)
 
 
 class DisplayWalk(TextWalk):
@@ -191,7 +187,7 @@ class DisplayWalk(TextWalk):
         groups = [rows[a:b] for a, b in pairwise([0, *ends])]
         for group, index in zip(groups, counts or [0], strict=True):
             self._add_equation(name, group, numbers[index], display)
-        texts = [text for text in map(_joined, groups) if text]
+        texts = [text for text in map(joined, groups) if text]
         if not texts:
             self.found.nested += 1
         elif all(map(is_drawing, texts)):
@@ -291,7 +287,7 @@ class DisplayWalk(TextWalk):
         self, name: str, rows: list[DisplayRow], number: str | None, display: int
     ) -> None:
         """Add the equation made of some rows of a display, and its mark in the text."""
-        text = _joined(rows)
+        text = joined(rows)
         for row in rows:
             for start, stop in row.prose:
                 self.walk(start, stop)
@@ -319,7 +315,7 @@ class DisplayWalk(TextWalk):
             )
         )  # fmt: skip
         muted, self._muted = self._muted, 0
-        ends = "." if _ENDS_SENTENCE.search(text) else ""
+        ends = "." if ENDS_SENTENCE.search(text) else ""
         mark = " " + chr(EQUATION_BASE + index) + ends + " "
         if muted:
             self._asides.append(mark.strip())

@@ -53,6 +53,8 @@ _FRAME = re.compile(
     r"|\\(?:vcenter|hbox|mbox|fbox|centerline|centering|quad|qquad|hfill|displaystyle)(?![A-Za-z])"
     r"|\\\\(?:\[[^\]]{0,100}\])?|\\[,;:! ]|[\s&{}~.,;]"
 )
+#: An equation that ends its sentence.
+ENDS_SENTENCE = re.compile(r"(?<!\\right)(?<!\\left)\.[\s}\\,;:!]*(?:\\end\{\w+\*?\}\s*)*$")
 _BRACES = re.compile(r"\\.|[{}]", re.DOTALL)
 _DISPLAY = r"\{(?:" + "|".join(re.escape(name) for name in sorted(DISPLAYS)) + r"|empheq)\}"
 #: A display opens or closes by name: no formula in running text extends beyond.
@@ -92,6 +94,11 @@ class DisplayRow:
     notes: list[tuple[int, int]] = field(default_factory=list)
     """Positions of the text of footnotes."""
     latex: str = ""
+
+
+def joined(rows: list[DisplayRow]) -> str:
+    """The LaTeX of the rows of one equation."""
+    return " \\\\ ".join(row.latex for row in rows if row.latex)
 
 
 def is_drawing(latex: str) -> bool:

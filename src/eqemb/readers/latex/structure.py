@@ -26,8 +26,8 @@ from eqemb.readers.latex.commands import (
 )
 from eqemb.readers.latex.display_walk import DisplayWalk
 from eqemb.readers.latex.expand import Expanded
-from eqemb.readers.latex.prose import BREAK
 from eqemb.readers.latex.text_walk import SPACE, Command
+from eqemb.readers.prose import BREAK
 
 _ARGUMENT_NAME = re.compile(r"\s*\{([^{}\\$]*)\}")
 _STYLE_SIGN = re.compile(r"\s*\+?=\s*(?=\[)")

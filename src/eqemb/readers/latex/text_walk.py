@@ -31,7 +31,7 @@ from eqemb.readers.latex.displays import (
 from eqemb.readers.latex.expand import Expanded
 from eqemb.readers.latex.found import WalkResult
 from eqemb.readers.latex.numbering import Numbering
-from eqemb.readers.latex.prose import (
+from eqemb.readers.prose import (
     MARK,
     MARKS,
     REFERENCE_BASE,

@@ -3,7 +3,7 @@
 import pytest
 
 from eqemb.article import EQUATION_MARK
-from eqemb.readers.latex.prose import sentences
+from eqemb.readers.prose import sentences
 from latex_paper import read, text
 
 

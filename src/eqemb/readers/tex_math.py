@@ -1,0 +1,152 @@
+r"""LaTeX mathematics inside other formats: macros, labels, tags and rows of one display.
+
+Markdown, notebooks, web pages and articles in XML contain LaTeX between their own delimiters, as
+MathJax and KaTeX typeset it: an environment does not number its rows, only `\tag` prints a number,
+and definitions hold from where they stand to the end of the document.
+"""
+
+import re
+from dataclasses import dataclass, field
+from itertools import pairwise
+
+from eqemb.readers.latex.commands import DISPLAY_ARGUMENTS, DISPLAYS, ROW_DISPLAYS
+from eqemb.readers.latex.displays import (
+    ENDS_SENTENCE,
+    DisplayRow,
+    group_end,
+    is_drawing,
+    joined,
+    read_row,
+    split_rows,
+)
+from eqemb.readers.latex.expand import expand
+from eqemb.readers.latex.files import Files
+from eqemb.readers.latex.frames import Budget
+
+_MACRO_DEFINITION = re.compile(
+    r"\\(?:(?:re|provide)?newcommand\*?|[gex]?def|let|DeclareMathOperator\*?|DeclarePairedDelimiter)"
+    r"(?![A-Za-z])\s*"
+)
+_DEFINED = re.compile(r"\{?\s*\\([A-Za-z]+|.)\s*\}?")
+_DEFINITION_PART = re.compile(r"\s*(?:\[[^\]]{0,200}\]|#\d)*\s*")
+_TEX_COMMENT = re.compile(r"(?<!\\)((?:\\\\)*)%[^\n]*\n?")
+_WHOLE = re.compile(r"\s*\\begin\s*\{([A-Za-z]+\*?)\}")
+_BODY = "\\begin{document}"
+#: For the macros of one formula; a real one needs a few dozen expansions.
+_BUDGET = Budget(expansions=2_000, output=200_000, pushed=400_000, wasted=200_000)
+
+
+@dataclass(slots=True)
+class MathRow:
+    """One equation of a display."""
+
+    latex: str
+    labels: list[str] = field(default_factory=list)
+    tag: str | None = None
+    r"""What its `\tag` prints, without parentheses."""
+
+    @property
+    def ends_sentence(self) -> bool:
+        """Whether it ends with a full stop."""
+        return ENDS_SENTENCE.search(self.latex) is not None
+
+
+@dataclass(slots=True)
+class MathDisplay:
+    """What was read between the delimiters of one display."""
+
+    environment: str = ""
+    """The environment around everything, or ''."""
+    rows: list[MathRow] = field(default_factory=list)
+    """Empty if there is no formula in it."""
+    is_drawing: bool = False
+
+
+class TexMath:
+    """Reads the formulas of one document, with the macros that it defines."""
+
+    def __init__(self) -> None:
+        self._definitions: list[str] = []
+        self._names: set[str] = set()
+        self._used: re.Pattern[str] | None = None
+
+    def define(self, latex: str) -> str:
+        r"""Keep the definitions (`\newcommand` and similar) in a formula; return the rest."""
+        rest, at = [], 0
+        for match in _MACRO_DEFINITION.finditer(latex):
+            if match.start() < at or (name := _DEFINED.match(latex, match.end())) is None:
+                continue
+            end = _definition_end(latex, name.end(), is_let="let" in match[0])
+            rest.append(latex[at : match.start()])
+            self._definitions.append(latex[match.start() : end])
+            self._names.add(name[1])
+            self._used = None
+            at = end
+        return "".join([*rest, latex[at:]])
+
+    def inline(self, latex: str) -> str:
+        """A formula within a line: on one line, macros expanded, without dollars."""
+        return " ".join(self._expanded(self.define(latex)).replace("$", " ").split())
+
+    def display(self, latex: str) -> MathDisplay:
+        """Read what stands between the delimiters of one display."""
+        latex = _TEX_COMMENT.sub(r"\1", latex) if "%" in latex else latex
+        text = self._expanded(self.define(latex))
+        name, start, end = _environment(text)
+        found = MathDisplay(name)
+        spans = split_rows(text, start, end) if name.rstrip("*") in ROW_DISPLAYS else []
+        rows = [read_row(text, *span) for span in spans] or [read_row(text, start, end)]
+        tagged = [index + 1 for index, row in enumerate(rows) if row.tag is not None]
+        for first, last in pairwise([0, *tagged[:-1], len(rows)]):
+            _add_row(found, rows[first:last])
+        return found
+
+    def _expanded(self, latex: str) -> str:
+        """A formula with the document's macros expanded, if it uses any."""
+        if not self._names or "\\" not in latex:
+            return latex
+        if self._used is None:
+            names = sorted(map(re.escape, self._names), key=len, reverse=True)
+            self._used = re.compile(rf"\\(?:{'|'.join(names)})(?![A-Za-z])")
+        if not self._used.search(latex):
+            return latex
+        document = "\n".join([*self._definitions, f"{_BODY}{latex}\\end{{document}}"])
+        expanded = expand(Files({"formula.tex": document.encode()}), "formula.tex", _BUDGET)
+        return expanded.text[expanded.body_start :].replace("\\end{document}", "")
+
+
+def _definition_end(latex: str, start: int, *, is_let: bool) -> int:
+    """Where a definition ends whose name has been read."""
+    if is_let:
+        target = re.compile(r"\s*=?\s*(?:\\(?:[A-Za-z]+|.)|\S)").match(latex, start)
+        return target.end() if target else len(latex)
+    at = _DEFINITION_PART.match(latex, start).end()  # type: ignore[union-attr]
+    while latex.startswith("{", at):  # a paired delimiter has two parts
+        at = min(group_end(latex, at + 1, len(latex)) + 1, len(latex))
+    return at
+
+
+def _environment(text: str) -> tuple[str, int, int]:
+    """The display environment around a whole formula, and where its content is."""
+    match = _WHOLE.match(text)
+    if match is None or match[1] not in DISPLAYS:
+        return "", 0, len(text)
+    closing = f"\\end{{{match[1]}}}"
+    end = text.find(closing, match.end())
+    if end < 0 or text[end + len(closing) :].strip(" \t\n.,;"):
+        return "", 0, len(text)
+    start = match.end()
+    if DISPLAY_ARGUMENTS.get(match[1]) and text.startswith("{", start):
+        start = min(group_end(text, start + 1, end) + 1, end)
+    return match[1], start, end
+
+
+def _add_row(found: MathDisplay, rows: list[DisplayRow]) -> None:
+    latex = joined(rows)
+    if latex and is_drawing(latex):
+        found.is_drawing = True
+    elif latex:
+        labels = [label for row in rows for label in row.labels]
+        tag = next((row.tag for row in reversed(rows) if row.tag is not None), None)
+        tag = tag.strip().strip("$").strip("()") if tag is not None else None
+        found.rows.append(MathRow(latex, labels, tag or None))

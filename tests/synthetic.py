@@ -117,6 +117,10 @@ class KnownArticles:
     def __init__(self, articles: Iterable[tuple[str, str]]) -> None:
         self._articles = list(articles)
 
+    def has_article(self, name: str) -> bool:
+        """Whether there is an article with this name."""
+        return name in dict(self._articles)
+
     def origin_of(self, name: str) -> str:
         """The origin of the article with this name, or ''."""
         return dict(self._articles).get(name, "")

@@ -168,8 +168,8 @@ def _skip_known(
     A better form of a document has the name of the one that the library has, and replaces it.
     """
     for found in tasks:
-        there = records.origin_of(found.name)
-        if there and not is_better_form(found.origin, there):
+        has_name = records.has_article(found.name)
+        if has_name and not is_better_form(found.origin, records.origin_of(found.name)):
             known.append(found.name)
         else:
             yield found

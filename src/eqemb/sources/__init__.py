@@ -13,6 +13,7 @@
     documents  other formats: which files are documents, and which accompany them
     discovery  list the papers under the given paths
     loading    open one paper
+    inventory  what is under paths that hold no paper
 
 `discover` lists the papers in a fixed order and reads only the first bytes of each file. `load`
 opens one paper in memory. LaTeX, archives and unarXive are recognised by their content, not by

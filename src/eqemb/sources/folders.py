@@ -99,7 +99,7 @@ def _entry_kind(entry: "os.DirEntry[str]", top: str) -> str:
     return "" if is_folder else "file"  # the target is walked anyway, and links may form loops
 
 
-class _Listing(NamedTuple):
+class FolderListing(NamedTuple):
     """The content of a folder at any depth."""
 
     files: list[str]
@@ -110,7 +110,7 @@ class _Listing(NamedTuple):
     """Links whose target is outside the folder; they are not followed."""
 
 
-def _walk(top: str, most: int) -> _Listing:
+def walk(top: str, most: int) -> FolderListing:
     """List everything below a folder, breadth first; `most` bounds the number of files."""
     files: list[str] = []
     failed: list[tuple[str, str]] = []
@@ -131,7 +131,7 @@ def _walk(top: str, most: int) -> _Listing:
         files += [path for path, kind in listed if kind == "file"]
         folders += [f"{path}/" for path, kind in listed if kind == "folder"]
         outside += [path for path, kind in listed if kind == "outside"]
-    return _Listing(sorted(files, key=lambda path: path.split("/")), failed, outside)
+    return FolderListing(sorted(files, key=lambda path: path.split("/")), failed, outside)
 
 
 def _group(folder: str) -> str:
@@ -155,7 +155,7 @@ class Folder:
         self.top = top
         self.below = below
         self._limits = limits
-        self.files, self.failed, self.outside = _walk(top, most)
+        self.files, self.failed, self.outside = walk(top, most)
         self.texts: dict[str, LooseText] = {}
         self.bad: dict[str, str] = {}
         self._known: set[str] = set()

@@ -73,8 +73,10 @@ def order_of(path: str) -> int:
 
 def is_better_form(origin: str, other: str) -> bool:
     """Whether two origins are forms of one document, and the first is to be read."""
-    return (
-        _suffix(origin) != _suffix(other)
+    return bool(
+        origin
+        and other
+        and _suffix(origin) != _suffix(other)
         and not claims(origin).isdisjoint(identities(other))
         and order_of(origin) < order_of(other)
     )

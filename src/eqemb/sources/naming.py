@@ -13,6 +13,9 @@ from eqemb.sources.names import arxiv_id, clean_name, place_of, strip_suffixes
 class KnownArticles(Protocol):
     """The articles that a library has."""
 
+    def has_article(self, name: str) -> bool:
+        """Whether there is an article with this name."""
+
     def articles_from(self, origin: str) -> list[str]:
         """The names of the articles with an origin, in order."""
 
@@ -22,6 +25,11 @@ class KnownArticles(Protocol):
 
 class NoArticles:
     """Of a library that is being built."""
+
+    def has_article(self, name: str) -> bool:
+        """No name is taken."""
+        del name
+        return False
 
     def articles_from(self, origin: str) -> list[str]:
         """No origin is known."""
@@ -72,8 +80,9 @@ class Names:
     def _is_taken(self, name: str, origin: str) -> bool:
         if name in self._count:
             return True
-        there = self._known.origin_of(name)
-        return bool(there) and not is_better_form(origin, there)
+        if not self._known.has_article(name):
+            return False
+        return not is_better_form(origin, self._known.origin_of(name))
 
     def _choices(self, path: str) -> list[str]:
         """The names that a path suggests, best first."""

@@ -15,6 +15,7 @@ from synthetic import KnownArticles
 NOTE = b"# A note\n\n$$x = 1$$\n"
 PAGE = b"<!DOCTYPE html>\n<html><body>\\[x = 1\\]</body></html>\n"
 JATS = b'<?xml version="1.0"?>\n<!-- <x> -->\n<!DOCTYPE article>\n<article article-type="a"/>\n'
+TEI_OF_GROBID = b'<?xml version="1.0" ?>\n<tei xml:space="preserve">\n</tei>\n'
 TEI = b'<?xml version="1.0"?>\n<tei:TEI xmlns:tei="http://www.tei-c.org/ns/1.0"/>\n'
 
 
@@ -55,7 +56,8 @@ def test_xml_that_is_no_article_is_ignored(tmp_path: Path) -> None:
     put(tmp_path, {"pom.xml": b"<project><article/></project>", "a.xml": JATS, "b.xml": TEI})
     put(tmp_path, {"c.xml": b"<article xmlns='http://docbook.org/ns/docbook'/>", "d.xml": b""})
     put(tmp_path, {"e.xml": "<article/>".encode("utf-16")})
-    assert names(tmp_path) == ["a", "b", "e"]
+    put(tmp_path, {"f.xml": TEI_OF_GROBID})
+    assert names(tmp_path) == ["a", "b", "e", "f"]
     assert skipped(tmp_path) == {}
     assert skipped(tmp_path / "pom.xml") == {"pom.xml": "no document"}
 
@@ -106,8 +108,9 @@ def test_generated_and_installed_folders_are_left_out(tmp_path: Path) -> None:
         "x/site-packages",
     ]
     folders += ["_site", "_includes", "page_files", "htmlcov"]
-    put(tmp_path, {f"{folder}/a.html": PAGE for folder in folders} | {"_posts/b.md": NOTE})
-    assert origins(tmp_path) == ["_posts/b.md"]
+    put(tmp_path, {f"{folder}/a.html": PAGE for folder in folders})
+    put(tmp_path, {"_posts/b.md": NOTE, "c_files/c.rst": NOTE})
+    assert origins(tmp_path) == ["_posts/b.md", "c_files/c.rst"]
     assert names(tmp_path / "_build/html") == ["a"]
 
 
@@ -170,6 +173,7 @@ def test_package_of_a_journal_article(tmp_path: Path) -> None:
         ("z/2401.00001.tar.gz", "a/2401.00001.html"),
         ("2401.00001/main.tex", "2401.00001/S1.html"),
         ("2401.00001.html", "2401.00001.md"),
+        ("b/_sources/c/x.ipynb", "b/c/x.html"),
         ("a.nxml", "a.html"),
         ("2401.00001.html", "all.jsonl"),
         ("z/2401.00001.gz", "all.jsonl"),

@@ -43,7 +43,7 @@ _HEAD = re.compile(
 _MOST_MATCHES = 5_000
 _COMMENT_SIGN = re.compile(rb"(?<!\\)(?:\\\\)*%")
 #: Roots of XML documents; any other file in XML holds settings or data.
-_XML_ROOTS = frozenset((b"article", b"pmc-articleset", b"TEI", b"TEI.2", b"html"))
+_XML_ROOTS = frozenset((b"article", b"pmc-articleset", b"tei", b"tei.2", b"html"))
 _XML_ROOT = re.compile(rb"<(?:[\w.-]+:)?([\w.-]+)")
 _XML_COMMENT = re.compile(rb"<!--.*?-->", re.DOTALL)
 #: Bytes by which a document of a format is confirmed.
@@ -111,7 +111,7 @@ def check_document(path: str, head: bytes) -> str | None:
 
 def _is_xml_document(head: bytes) -> bool:
     root = _XML_ROOT.search(_XML_COMMENT.sub(b"", head))
-    return root is not None and root[1] in _XML_ROOTS and b"docbook" not in head.lower()
+    return root is not None and root[1].lower() in _XML_ROOTS and b"docbook" not in head.lower()
 
 
 @dataclass(slots=True)

@@ -48,8 +48,11 @@ def identity(path: str) -> str:
     """What the forms of one document share: an arXiv identifier, or else folder and stem."""
     if any(name := arxiv_id(path.replace("!", "/"))):
         return f"arXiv:{name[0]}"
-    folder, last = posixpath.split(path)
-    return path if is_archive(path) else posixpath.join(folder, strip_suffixes(last))
+    if is_archive(path):
+        return path
+    *folders, last = path.split("/")
+    # in `_sources`, Sphinx keeps what it made the pages of
+    return "/".join((*(part for part in folders if part != "_sources"), strip_suffixes(last)))
 
 
 def identities(path: str) -> set[str]:

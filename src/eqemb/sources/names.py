@@ -55,7 +55,7 @@ _FORBIDDEN = re.compile(r"[#():\x00-\x1f\x7f]")
 
 _LEFT_BEHIND = frozenset(("__MACOSX", "__pycache__", "node_modules", "site-packages"))
 _GENERATED = frozenset(
-    "_book _build _freeze _includes _layouts _site _sources _static _templates htmlcov".split()
+    "_book _build _freeze _includes _layouts _site _static _templates htmlcov".split()
 )
 #: A chapter may be called "History" or "Support", but hardly "HISTORY".
 _ANY_CASE = re.compile(
@@ -143,9 +143,10 @@ def is_hidden(path: str) -> bool:
 
 
 def is_generated(path: str) -> bool:
-    """Whether a document is in a folder of templates, or of pages that a site generator made."""
-    *folders, _ = path.split("/")
-    return any(part in _GENERATED or part.endswith("_files") for part in folders)
+    """Whether a document is in a folder of templates, of generated pages, or of parts of a page."""
+    *folders, last = path.split("/")
+    is_page = suffix(last) in {".html", ".htm", ".xhtml"}
+    return any(part in _GENERATED or (is_page and part.endswith("_files")) for part in folders)
 
 
 def is_accompanying(path: str) -> bool:

@@ -121,6 +121,10 @@ class KnownArticles:
         """Whether there is an article with this name."""
         return name in dict(self._articles)
 
+    def origin_of(self, name: str) -> str:
+        """The origin of the article with this name, or ''."""
+        return dict(self._articles).get(name, "")
+
     def articles_from(self, origin: str) -> list[str]:
         """The names of the articles with an origin, in order."""
         return [name for name, found in self._articles if found == origin]

@@ -417,7 +417,7 @@ def test_strict_is_a_threshold_for_displays(
     )
 
 
-@pytest.mark.parametrize("content", [{}, {"a.pdf": PDF}, {"notes.md": b"# Notes"}])
+@pytest.mark.parametrize("content", [{}, {"a.pdf": PDF}, {"notes.py": b"# Notes"}])
 def test_nothing_to_read_is_a_failure(run: Run, tmp_path: Path, content: dict[str, bytes]) -> None:
     """An empty folder, PDFs, or other files; the message names the cause or what to give."""
     (tmp_path / "papers").mkdir()
@@ -426,7 +426,7 @@ def test_nothing_to_read_is_a_failure(run: Run, tmp_path: Path, content: dict[st
     done = run("read", tmp_path / "papers", "-o", tmp_path / "lib", "--json")
     assert done.code == 1
     assert_one_sentence(done)
-    assert ("it is a PDF" if "a.pdf" in content else "No papers found") in done.err
+    assert ("it is a PDF" if "a.pdf" in content else "No documents found") in done.err
     assert done.out == ""
 
 

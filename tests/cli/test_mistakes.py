@@ -126,10 +126,14 @@ def test_folders_without_papers(run: Run, here: Path, command: str) -> None:
     (here / "empty").mkdir()
     (here / "pdfs").mkdir()
     (here / "pdfs/a.pdf").write_bytes(PDF)
+    (here / "programs").mkdir()
+    for name in ("a.py", "b.py", "c.png", "Makefile"):
+        (here / "programs" / name).write_text("x", "utf-8")
     (here / "notes.txt").write_text("hello", "utf-8")
     for place, piece in (
-        ("empty", "No papers found. Supported: .tex"),
-        ("pdfs", "run `eqemb fetch --from-pdfs"),
+        ("empty", "No documents found: there are no files. Supported: .tex"),
+        ("programs", "No documents found: there are 2 .py, 1 .png and 1 without suffix. Supported"),
+        ("pdfs", "`eqemb fetch --from-pdfs"),
         ("notes.txt", "Supported: .tex"),
         ("nowhere", "there is no such file or folder"),
         ("", "the path is empty"),

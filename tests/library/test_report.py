@@ -14,10 +14,12 @@ from eqemb.article import Problem
 from eqemb.facade.library import Library
 from eqemb.library.database import Records
 from eqemb.library.report import (
-    NOT_LATEX,
+    NOT_DOCUMENTS,
+    advise,
     counted,
     every_problem,
     explain_no_articles,
+    format_rows,
     merge_summaries,
     percent,
     place,
@@ -25,7 +27,7 @@ from eqemb.library.report import (
 )
 from eqemb.library.rows import Record, from_article, skipped
 from eqemb.library.summary import summarise
-from eqemb.sources import CAUSES
+from eqemb.sources import CAUSES, formats
 from synthetic import article, corpus, equation, papers, read_inline
 
 SCRIPT = "<script>alert('\"&')</script>"
@@ -185,15 +187,15 @@ def test_sources_without_latex_do_not_count_against_coverage(tmp_path: Path) -> 
     found = report(
         tmp_path,
         *(read(name) for name in "abc"),
-        *(skipped(cause, cause, "", cause, "") for cause in sorted(NOT_LATEX)),
+        *(skipped(cause, cause, "", cause, "") for cause in sorted(NOT_DOCUMENTS)),
         skipped("d", "d.gz", "", "broken archive", ""),
     )
     assert found["coverage"]["papers"] == 0.75
 
 
-def test_causes_without_latex_exist() -> None:
-    """A misspelt cause would count against coverage."""
-    assert set(CAUSES) >= NOT_LATEX
+def test_causes_of_what_is_no_document_exist() -> None:
+    """A misspelt cause would count against coverage; one of them is given by readers."""
+    assert {*CAUSES, "no mathematics"} >= NOT_DOCUMENTS
 
 
 def test_lost_displays_are_listed_with_file_and_line(tmp_path: Path) -> None:
@@ -350,16 +352,24 @@ def test_clusters_are_listed_by_name(tmp_path: Path) -> None:
 
 def test_message_explains_why_there_is_no_article(tmp_path: Path) -> None:
     """It names the files, the reason and the remedy."""
-    assert explain_no_articles(report(tmp_path)).startswith("No papers found. Supported: .tex, ")
+    message = explain_no_articles(report(tmp_path), "2 .png files")
+    assert message.startswith("No documents found: there are 2 .png files. Supported: .tex, ")
 
 
 @pytest.mark.parametrize(
     ("sources", "message"),
     [
-        ([("notes.docx", "no TeX")], "Found 1 file, but it is not LaTeX (notes.docx). Supported: "),
+        (
+            [("a.zip", "no document")],
+            "Found 1 file, but it is not a document of a known format (a.zip). Supported: ",
+        ),
         (
             [("b.pdf", "pdf only")],
-            "Found 1 file, but it is a PDF without LaTeX source (b.pdf). To get the sources of",
+            "Found 1 file, but it is a PDF (b.pdf). eqemb does not read PDF, PostScript or DVI: `e",
+        ),
+        (
+            [("b.docx", "word processor file"), ("c.epub", "epub only")],
+            "Found 2 files, but could not read any: 1 epub only, 1 word processor file (b.docx, ",
         ),
         ([("a", "time limit")], "Found 1 file, but could not read it: time limit (a). Supported: "),
         (
@@ -377,7 +387,38 @@ def test_message_names_skipped_files(
 ) -> None:
     """Up to five of them."""
     records = [skipped(name, name, "", cause, "") for name, cause in sources]
-    assert explain_no_articles(report(tmp_path, *records)).startswith(message)
+    assert explain_no_articles(report(tmp_path, *records), "").startswith(message)
+
+
+def test_advice_is_a_sentence_for_each_format_that_is_not_read() -> None:
+    """None for other causes."""
+    assert advise(["empty", "other form"]) == []
+    assert len(advise(["pdf only", "dvi only"])) == 1
+    assert len(advise(["pdf only", "epub only", "word processor file"])) == 2
+
+
+def test_formats_are_counted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By the suffix of the origin; what is never read counts only as skipped."""
+    monkeypatch.setitem(formats._FORMATS, ".md", "markdown")
+    numbered = [equation(1), equation(2)]
+    found = report(
+        tmp_path,
+        read("a", origin="a.tar.gz", displays_opened=3, displays_lost=1, equations=numbered),
+        read("b", origin="v.zip!b.md"),
+        read("c", origin="u.jsonl!c"),
+        skipped("d", "d.md", "", "no mathematics", ""),
+        skipped("e", "e.pdf", "", "pdf only", ""),
+    )
+    none = dict.fromkeys(("equations", "displays", "lost", "skipped"), 0)
+    assert found["formats"] == {
+        "markdown": none | {"articles": 1, "skipped": 1},
+        "tex": {"articles": 1, "equations": 2, "displays": 3, "lost": 1, "skipped": 0},
+        "unarxive": none | {"articles": 1},
+    }
+    assert "<h2>Formats</h2>" in render_report(found)
+    del found["formats"]["markdown"], found["formats"]["unarxive"]
+    assert "<h2>Formats</h2>" not in render_report(found)
+    assert format_rows({}) == []
 
 
 # -- text and page

@@ -36,12 +36,13 @@ def test_every_source_form_has_a_reader() -> None:
 
 @pytest.mark.usefixtures("org")
 def test_a_format_needs_an_entry_and_nothing_else(tmp_path: Path) -> None:
-    """Its files are papers in a folder, beside TeX, and given directly."""
+    """Its files are papers in a folder, beside TeX, in an archive, and given directly."""
     org = b"A title\nSome \\begin{words} \\section{x} that look like TeX.\n"
     put(tmp_path, {"nlp/one.org": org, "nlp/two.tex": PAPER, "three.ORG": org})
     put(tmp_path, {"month.tar": tar({"m/four.org": org, "m/five.org": org})})
     articles = {article.name: article for article in read_articles(tmp_path)}
-    assert sorted(articles) == ["nlp/one", "nlp/two", "three"]
+    packed = ["month/m/five", "month/m/four"]
+    assert sorted(articles) == [*packed, "nlp/one", "nlp/two", "three"]
     assert (articles["nlp/one"].title, articles["nlp/one"].collection) == ("A title", "nlp")
     assert articles["nlp/one"].main_file == "one.org"
     (article,) = read_articles(tmp_path / "three.ORG")

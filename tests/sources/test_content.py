@@ -37,7 +37,7 @@ from packing import (
         ),
         (b"<!DOCTYPE html><html>Rate exceeded", "html only"),
         (b"%auto-ignore\nThis paper has been withdrawn by the author.\n", "withdrawn"),
-        (b"Only words, no TeX.\n", "no TeX"),
+        (b"Only words, no TeX.\n", "no document"),
         (b"\x1f\x9d\x90\x00", "unsupported archive"),
         (b"Rar!\x1a\x07\x00", "unsupported archive"),
         (b"", "empty"),
@@ -75,7 +75,7 @@ def test_archives_with_wrong_names_are_known_by_content(tmp_path: Path) -> None:
 def test_other_json_is_no_paper(tmp_path: Path) -> None:
     """JSON without a body is not an unarXive record, even with an identifier."""
     put(tmp_path, {"meta.json": lines({"paper_id": "1", "title": "T"}), "a.jsonl": lines({"a": 1})})
-    assert skipped(tmp_path) == {"a.jsonl": "no TeX"}
+    assert skipped(tmp_path) == {"a.jsonl": "no document"}
 
 
 def test_blanks_after_documentclass_cost_linear_time() -> None:

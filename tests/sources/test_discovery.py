@@ -87,7 +87,7 @@ def test_what_was_meant_as_a_paper_is_counted(tmp_path: Path) -> None:
         "c.tar.gz": "html only",
         "d.tex": "empty",
         "e.gz": "empty",
-        "f.zip": "no TeX",
+        "f.zip": "no document",
         "i.tex": "html only",
         "l.docx": "word processor file",
     }
@@ -117,9 +117,9 @@ def test_missing_path_is_named_before_anything_is_found(tmp_path: Path) -> None:
 
 def test_file_given_directly_is_always_reported(tmp_path: Path) -> None:
     """A file that the user names is never ignored silently."""
-    put(tmp_path, {"a.png": b"\x89PNG\r\n", "b.tex": b"", "c.md": b"words", "d.tex": b"words"})
-    given = [tmp_path / name for name in ("a.png", "b.tex", "c.md", "d.tex")]
-    assert [found.cause for found in discover(given)] == ["no TeX", "empty", "no TeX", ""]
+    put(tmp_path, {"a.png": b"\x89PNG\r\n", "b.tex": b"", "c.py": b"words", "d.tex": b"words"})
+    given = [tmp_path / name for name in ("a.png", "b.tex", "c.py", "d.tex")]
+    assert [found.cause for found in discover(given)] == ["no document", "empty", "no document", ""]
 
 
 def test_what_is_given_twice_is_read_once(tmp_path: Path) -> None:
@@ -133,10 +133,10 @@ def test_what_is_given_twice_is_read_once(tmp_path: Path) -> None:
 
 def test_what_a_given_folder_does_not_list_can_be_given_too(tmp_path: Path) -> None:
     """Hidden folders, files that are not papers, and parts of papers."""
-    put(tmp_path, {"p/main.tex": PAPER, "p/part.tex": PART, ".hid/b.tex": PAPER, "n.md": b"words"})
-    given = [tmp_path / name for name in ("", "p/part.tex", ".hid", "n.md")]
+    put(tmp_path, {"p/main.tex": PAPER, "p/part.tex": PART, ".hid/b.tex": PAPER, "n.py": b"words"})
+    given = [tmp_path / name for name in ("", "p/part.tex", ".hid", "n.py")]
     assert names(*given) == ["p", ".hid/b", "p/part"]
-    assert skipped(*given) == {"n.md": "no TeX"}
+    assert skipped(*given) == {"n.py": "no document"}
 
 
 def test_finding_reads_only_the_first_bytes(

@@ -23,7 +23,7 @@ def test_folder_that_is_one_paper_has_its_name(tmp_path: Path) -> None:
             "fig/old.eps.gz": gz(POSTSCRIPT),
             "my.sty": b"\\def\\x{}",
             "refs.bib": b"@a{}",
-            "notes.md": b"x",
+            "README.md": b"x",
             "Makefile": b"all:",
         },
     )

@@ -48,8 +48,10 @@ def test_gzip_header_gives_the_file_its_name() -> None:
 
 def test_archive_without_tex_is_refused() -> None:
     """Figures and a style alone are not a paper."""
-    assert refused(gz(tar({"a.pdf": PDF, "x.sty": b"\\def\\x{}", "data": b"1 2 3"}))) == "no TeX"
-    assert refused(zipped({"a.png": b"\x89PNG"})) == "no TeX"
+    assert (
+        refused(gz(tar({"a.pdf": PDF, "x.sty": b"\\def\\x{}", "data": b"1 2 3"}))) == "no document"
+    )
+    assert refused(zipped({"a.png": b"\x89PNG"})) == "no document"
 
 
 def test_binary_content_under_a_tex_name_is_noted() -> None:

@@ -38,7 +38,7 @@ from eqemb.arxiv.text import format_duration, one_line
 from eqemb.errors import SourceError, UsageError
 from eqemb.sources import Found, Limits, load
 from eqemb.sources.content import identify, open_content
-from eqemb.sources.found import NO_PAPER, OTHER_FORMS
+from eqemb.sources.found import NO_DOCUMENT, NO_PAPER, OTHER_FORMS
 from eqemb.sources.names import arxiv_id
 from eqemb.sources.streams import (
     CHUNK_BYTES,
@@ -253,9 +253,9 @@ def _check_source(response: Response) -> str:
                 return "broken archive"
         source = load(Found("paper", "paper", "", "data", "", data=response.body))
     except SourceError as error:
-        return _other_format(response.body) if error.cause == "no TeX" else error.cause
+        return _other_format(response.body) if error.cause == NO_DOCUMENT else error.cause
     kinds = {identify(text) for text in source.files.values()}
-    return "withdrawn" if kinds - {"no TeX"} == {"withdrawn"} else ""
+    return "withdrawn" if kinds - {NO_DOCUMENT} == {"withdrawn"} else ""
 
 
 def _other_format(body: bytes) -> str:

@@ -28,7 +28,7 @@ Strict = Annotated[
         metavar="SHARE",
         min=0.0,
         max=1.0,
-        help="Exit with 3 if less than this share of displays, or of LaTeX papers, was read.",
+        help="Exit with 3 if less than this share of displays, or of papers, was read.",
     ),
 ]
 _LISTED_CAUSES = 6  # in the summary
@@ -189,7 +189,7 @@ def _check_coverage(coverage: dict[str, Any], strict: float | None) -> None:
 
 def _print_summary(report: dict[str, Any], output: Path, seconds: float) -> None:
     """Print the counts of a reading as a table."""
-    from eqemb.library.report import counted, percent
+    from eqemb.library.report import advise, counted, percent
 
     equations, coverage = report["equations"], report["coverage"]
     unknown, empty = equations.get("numbering_unknown"), coverage["displays_unaccounted"]
@@ -223,6 +223,7 @@ def _print_summary(report: dict[str, Any], output: Path, seconds: float) -> None
         rows.append(model_row(model))
     for name, value, note in rows:
         print(f"{name:20}{value:>12}  {note}".rstrip())
+    print_formats(report)
     if problems := report["problems"]:
         print("\nproblems:")
     for problem in problems[:_LISTED_CAUSES]:
@@ -232,8 +233,20 @@ def _print_summary(report: dict[str, Any], output: Path, seconds: float) -> None
         print(f"  and {counted(len(problems) - _LISTED_CAUSES, 'other cause')}")
     size = report["source_bytes"] / 1e6
     print_message(
-        f"{size:.1f} MB of LaTeX in {seconds:.1f} s; full report: {output / 'report.html'}"
+        f"{size:.1f} MB of sources in {seconds:.1f} s; full report: {output / 'report.html'}"
     )
+    for advice in advise(report["skipped"]["causes"]):
+        print_message(advice)
+
+
+def print_formats(report: dict[str, Any]) -> None:
+    """Print the counts of each format, if there are several."""
+    from eqemb.library.report import format_rows
+
+    if rows := format_rows(report):
+        print(f"\n{'format':20}{'articles':>10}{'equations':>12}{'lost':>11}{'skipped':>10}")
+        for form, articles, equations, _, lost, skipped in rows:
+            print(f"{form:20}{articles:>10,}{equations:>12,}{lost:>11,}{skipped:>10,}")
 
 
 def model_row(model: dict[str, Any]) -> tuple[str, str, str]:

@@ -62,7 +62,9 @@ Papers = Annotated[
     typer.Argument(
         parser=_path,
         metavar="PATHS",
-        help="Folders, .tex, .gz, .tar, .tar.gz, .zip, arXiv month tars, unarXive JSONL.",
+        help="Folders and files: .tex, .md, .markdown, .mmd, .rmd, .qmd, .ipynb, .html, .htm,"
+        " .xhtml, .xml, .nxml, .rst, .rest, .do.txt, unarXive .jsonl, and archives: .gz, .tar,"
+        " .tar.gz, .zip, arXiv month tars.",
     ),
 ]
 Root = Annotated[

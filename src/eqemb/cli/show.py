@@ -6,7 +6,7 @@ from typing import Annotated, Any
 import typer
 
 from eqemb.cli.app import app
-from eqemb.cli.build import model_row
+from eqemb.cli.build import model_row, print_formats
 from eqemb.cli.console import print_json, print_message, without_controls
 from eqemb.cli.options import Json, LibraryPath, Option
 
@@ -49,6 +49,7 @@ def info(
         more |= segments | {"root": manifest.root}
         if drawn is not None:
             more["map"] = drawn._asdict() | {"labels": len(drawn.labels)}
+        more["formats"] = report.get("formats", {})  # not in older reports
         print_json({key: report[key] for key in _REPORT_KEYS if key in report} | more)
         return
     print(f"{'collection':20}{'articles':>10}{'words':>12}{'equations':>11}{'numbered':>10}")
@@ -57,6 +58,7 @@ def info(
             f"{without_controls(name) or '(none)':20}{counts['articles']:>10,}"
             f"{counts['words']:>12,}{counts['equations']:>11,}{counts['numbered']:>10,}"
         )
+    print_formats(report)
     counts = ((report["partial"], "in part"), (report.get("doubtful", 0), "with doubts"))
     kinds = ", ".join(f"{count:,} {what}" for count, what in counts if count)
     in_part = f" ({kinds})" if kinds else ""

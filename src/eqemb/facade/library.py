@@ -59,7 +59,8 @@ class Library(OpenLibrary):
         """Read papers, train a model on them, index them, and open the library.
 
         Args:
-            paths: Files and folders of papers: LaTeX, archives of LaTeX, or unarXive.
+            paths: Files and folders: LaTeX, Markdown, notebooks, HTML and other formats that
+                are read, unarXive, and archives of them.
             folder: Where the library is stored. A library that exists there is replaced at the end.
             model: False for a library without a model, or settings of `eqemb.models.EqEmbH`.
             base: A library, or a model's folder, whose word vectors are used unchanged.

@@ -59,7 +59,7 @@ from eqemb.library.segments import (
 )
 from eqemb.models import workspace
 from eqemb.models.embeddings import Embeddings, own_model
-from eqemb.sources import Found, Limits, discover, resolve_root
+from eqemb.sources import Found, Limits, discover, is_better_form, resolve_root
 from eqemb.storage import atomic
 
 
@@ -163,9 +163,13 @@ def add_papers(
 def _skip_known(
     tasks: Iterator[Found], records: LibraryRecords, known: list[str]
 ) -> Iterator[Found]:
-    """Yield the sources whose names are new; append the names of others to `known`."""
+    """Yield the sources whose names are new; append the names of others to `known`.
+
+    A better form of a document has the name of the one that the library has, and replaces it.
+    """
     for found in tasks:
-        if records.has_article(found.name):
+        has_name = records.has_article(found.name)
+        if has_name and not is_better_form(found.origin, records.origin_of(found.name)):
             known.append(found.name)
         else:
             yield found

@@ -40,6 +40,7 @@ from eqemb.library.segments import Segment, SegmentWriter, open_segments, segmen
 from eqemb.library.summary import summarise
 from eqemb.library.worker import read_found
 from eqemb.sources import Found, Limits, discover
+from eqemb.sources.inventory import describe_files
 from eqemb.storage.atomic import link_file, load_json, to_json, write_atomically
 from eqemb.storage.locks import locked
 
@@ -277,6 +278,8 @@ def _comparable(settings: dict[str, Any]) -> dict[str, Any]:
 def require_articles(report: dict[str, Any], folder: Path, generation: Path) -> None:
     """Raise an error if nothing was read; an existing library is left unchanged."""
     if report["articles"] == 0:
+        step = load_json(generation / "settings.json")["steps"][-1]
+        files = describe_files(resolve_paths(step))
         shutil.rmtree(generation, ignore_errors=True)
         remove_leftovers(folder)
         for empty in (generation.parent, folder / "segments"):
@@ -285,7 +288,7 @@ def require_articles(report: dict[str, Any], folder: Path, generation: Path) -> 
         result = (
             f"{folder} is unchanged." if read_state(folder) else f"No library was made at {folder}."
         )
-        raise EqembError(f"{explain_no_articles(report)} {result}")
+        raise EqembError(f"{explain_no_articles(report, files)} {result}")
 
 
 def write_run(generation: Path, started: float, jobs: int, **more: Any) -> None:
@@ -334,4 +337,5 @@ def _summaries(library: OpenLibrary, before: Path | None) -> Iterator[dict[str, 
                 link_file(old, path)
             if not path.exists():
                 write_atomically(path, json.dumps(summarise(records)))
-        yield load_json(path)
+        summary = load_json(path)
+        yield summary if "formats" in summary else summarise(records)  # written before formats

@@ -14,11 +14,25 @@ from typing import Any
 from eqemb.library.database import LibraryRecords, Records
 from eqemb.library.summary import EXAMPLES, combine_summaries
 from eqemb.sources.formats import supported_formats
+from eqemb.sources.found import ACCOMPANYING, NO_DOCUMENT, OTHER_FORM, OTHER_FORMS
 
-#: Sources without LaTeX, which do not count against coverage.
-NOT_LATEX = frozenset(
-    ("pdf only", "postscript only", "dvi only", "word processor file", "html only", "withdrawn")
+#: Sources that are no documents to be read, which do not count against coverage.
+NOT_DOCUMENTS = frozenset(
+    (*OTHER_FORMS, "html only", "withdrawn", "no mathematics", OTHER_FORM, ACCOMPANYING)
 )
+_FORMAT_COUNTS = ("articles", "equations", "displays", "lost", "skipped")
+#: What to do about formats that are not read: a sentence for each group of causes.
+_ADVICE = {
+    ("pdf only", "postscript only", "dvi only"): (
+        "eqemb does not read PDF, PostScript or DVI: `eqemb fetch --from-pdfs FOLDER -o PAPERS`"
+        " gets the LaTeX of arXiv papers, which is best; marker, MinerU, docling, Nougat or Mathpix"
+        " turn other PDFs into Markdown, which eqemb reads."
+    ),
+    ("word processor file", "epub only"): (
+        "eqemb does not read files of word processors or EPUB: `pandoc FILE -t markdown -o FILE.md`"
+        " turns them into Markdown, which eqemb reads."
+    ),
+}
 _MOST_MACROS = 100
 _PROBLEM_FIELDS = ("article", "file", "line", "detail")
 #: What a skipped source is, by cause, for a message about a single file.
@@ -28,12 +42,14 @@ _SKIP_PHRASES = {
     "unreadable": "unreadable",
     "encrypted": "encrypted",
     "too large": "too large",
-    "no TeX": "not LaTeX",
-    "pdf only": "a PDF without LaTeX source",
-    "postscript only": "PostScript without LaTeX source",
-    "dvi only": "a DVI file without LaTeX source",
+    NO_DOCUMENT: "not a document of a known format",
+    "no mathematics": "a document without any mathematics",
+    "pdf only": "a PDF",
+    "postscript only": "PostScript",
+    "dvi only": "a DVI file",
     "word processor file": "a word processor file",
-    "html only": "an HTML file",
+    "epub only": "an EPUB",
+    "html only": "a web page where TeX was expected",
     "broken archive": "a damaged archive",
     "broken record": "a damaged record",
     "unsupported archive": "an archive of an unsupported kind",
@@ -55,7 +71,7 @@ def merge_summaries(
     total: Counter[str] = Counter(found["totals"])  # of no articles, every total is 0
     skips = dict(sorted(found["skips"].items(), key=lambda item: (-item[1], item[0])))
     articles, skipped = total["read"] + total["partial"], sum(skips.values())
-    latex_skips = sum(count for cause, count in skips.items() if cause not in NOT_LATEX)
+    unread = sum(count for cause, count in skips.items() if cause not in NOT_DOCUMENTS)
     return settings | {
         "sources": articles + skipped,
         "articles": articles,
@@ -67,7 +83,7 @@ def merge_summaries(
         "source_bytes": total["source_bytes"],
         "coverage": {
             "displays": _share(total["displays_found"], total["displays_opened"]),
-            "papers": _share(articles, articles + latex_skips),
+            "papers": _share(articles, articles + unread),
             "displays_opened": total["displays_opened"],
             "displays_lost": total["displays_lost"],
             "displays_unaccounted": total["displays_unaccounted"],
@@ -85,6 +101,10 @@ def merge_summaries(
         "unknown_macros": _unknown(found["unknown"]),
         "clusters": clusters,
         "collections": found["collections"],
+        "formats": {
+            form: {name: counts.get(name, 0) for name in _FORMAT_COUNTS}
+            for form, counts in found["formats"].items()
+        },
     }
 
 
@@ -152,6 +172,13 @@ def _unknown(found: dict[str, list[Any]]) -> list[dict[str, Any]]:
     ]
 
 
+def format_rows(report: dict[str, Any]) -> list[list[Any]]:
+    """The counts of each format, its name first; none if there is only one format."""
+    formats: dict[str, dict[str, int]] = report.get("formats", {})  # not in older reports
+    rows = [[form, *(counts[name] for name in _FORMAT_COUNTS)] for form, counts in formats.items()]
+    return rows if len(rows) > 1 else []
+
+
 def every_problem(records: Records | LibraryRecords) -> Iterator[dict[str, Any]]:
     """Yield every skipped source, every problem, and every unknown command of every paper."""
     for origin, cause, detail in records.skipped_sources():
@@ -162,24 +189,28 @@ def every_problem(records: Records | LibraryRecords) -> Iterator[dict[str, Any]]
         yield _problem("unknown command", name, "", 0, f"\\{macro}, {counted(count, 'time')}")
 
 
-def explain_no_articles(report: dict[str, Any]) -> str:
-    """Explain why no article could be read, and what to do."""
+def advise(causes: Iterable[str]) -> list[str]:
+    """Say what to do about skipped sources in formats that are not read: a sentence for each."""
+    there = set(causes)
+    return [advice for group, advice in _ADVICE.items() if not there.isdisjoint(group)]
+
+
+def explain_no_articles(report: dict[str, Any], found: str) -> str:
+    """Explain why no article could be read, and what to do; `found` describes the files."""
     causes: dict[str, int] = report["skipped"]["causes"]
     if not causes:
-        return f"No papers found. Supported: {supported_formats()}."
+        return f"No documents found: there are {found}. Supported: {supported_formats()}."
     if sum(causes.values()) == 1:
         (cause,) = causes
         is_what = f"it is {_SKIP_PHRASES[cause]}" if cause in _SKIP_PHRASES else ""
-        found = f"Found 1 file, but {is_what or f'could not read it: {cause}'}"
+        first = f"Found 1 file, but {is_what or f'could not read it: {cause}'}"
     else:
         counts = ", ".join(f"{count:,} {cause}" for cause, count in causes.items())
-        found = f"Found {sum(causes.values()):,} files, but could not read any: {counts}"
+        first = f"Found {sum(causes.values()):,} files, but could not read any: {counts}"
     names = [source["source"] for source in report["skipped_sources"][:EXAMPLES]]
     more = ", ..." if len(names) < sum(causes.values()) else ""
-    remedy = f"Supported: {supported_formats()}."
-    if "pdf only" in causes:
-        remedy = "To get the sources of PDFs, run `eqemb fetch --from-pdfs FOLDER -o PAPERS`."
-    return f"{found} ({', '.join(names)}{more}). {remedy}"
+    remedy = " ".join(advise(causes)) or f"Supported: {supported_formats()}."
+    return f"{first} ({', '.join(names)}{more}). {remedy}"
 
 
 # ---------------------------------------------------------------- as a page
@@ -227,6 +258,8 @@ def render_report(report: dict[str, Any], slowest: Iterable[tuple[Any, ...]] = (
         _table("Collections", ["collection", "#articles", "#words", "#equations", "#numbered"], [
             [name or "(none)", c["articles"], c["words"], c["equations"], c["numbered"]]
             for name, c in report["collections"].items()]),
+        _table("Formats", ["format", "#documents", "#equations", "#displays", "#lost", "#skipped"],
+            format_rows(report)),
         _table("Causes of skips", ["cause", "#sources"], [[cause, n] for cause, n in skips]),
         _table("Skipped sources", ["source", "cause", "detail"], [
             [s["source"], s["cause"], s["detail"]] for s in report["skipped_sources"]]),

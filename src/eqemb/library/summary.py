@@ -15,6 +15,8 @@ from typing import Any
 
 from eqemb.library.database import ArticleCounts, Records
 from eqemb.library.rows import DOUBTS, is_loss
+from eqemb.sources import form_of
+from eqemb.sources.found import OTHER_FORMS
 
 #: Examples of one kind of problem, and of one kind of lost displays.
 EXAMPLES, LOST_EXAMPLES = 5, 100
@@ -29,6 +31,7 @@ def summarise(records: Records) -> dict[str, Any]:
 
     - `totals`: counts over all articles, by name.
     - `collections`: counts over the articles of each collection.
+    - `formats`: counts over the articles of each format, and of skipped sources that have it.
     - `skips`: number of skipped sources, by cause.
     - `skipped`: origin, cause and detail of the first skipped sources.
     - `worst`: name, displays and missing displays of the least complete articles.
@@ -46,7 +49,10 @@ def summarise(records: Records) -> dict[str, Any]:
 def combine_summaries(summaries: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
     """Return the summary of the documents of all summaries, which are given in order."""
     counts: dict[str, Counter[str]] = {"totals": Counter(), "skips": Counter()}
-    collections: defaultdict[str, Counter[str]] = defaultdict(Counter)
+    groups: dict[str, defaultdict[str, Counter[str]]] = {
+        "collections": defaultdict(Counter),
+        "formats": defaultdict(Counter),
+    }
     first: dict[str, list[Any]] = {"skipped": [], "partial": [], "doubtful": []}
     worst: list[Any] = []
     problems: dict[str, list[Any]] = {}
@@ -56,8 +62,9 @@ def combine_summaries(summaries: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
             total.update(summary.get(part, {}))
         for part, rows in first.items():
             rows.extend(summary.get(part, [])[: MOST_LISTED - len(rows)])
-        for collection, numbers in summary.get("collections", {}).items():
-            collections[collection].update(numbers)
+        for part, group in groups.items():
+            for name, numbers in summary.get(part, {}).items():
+                group[name].update(numbers)
         for row in summary.get("worst", ()):
             _insert(worst, row, _completeness, MOST_LISTED)
         for cause, found in summary.get("problems", {}).items():
@@ -67,7 +74,10 @@ def combine_summaries(summaries: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
     return {
         **{part: _sorted(total) for part, total in counts.items()},
         **first,
-        "collections": {name: dict(collections[name]) for name in sorted(collections)},
+        **{
+            part: {name: _sorted(group[name]) for name in sorted(group)}
+            for part, group in groups.items()
+        },
         "worst": worst,
         "problems": _sorted(problems),
         "unknown": _sorted(unknown),
@@ -77,7 +87,9 @@ def combine_summaries(summaries: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
 def _parts(records: Records) -> Iterator[dict[str, Any]]:
     """Yield a summary of every skipped source, article, problem and unknown macro."""
     for origin, cause, detail in records.skipped_sources():
-        yield {"skips": {cause: 1}, "skipped": [[origin, cause, detail]]}
+        found = {"skips": {cause: 1}, "skipped": [[origin, cause, detail]]}
+        is_read = cause not in OTHER_FORMS
+        yield found | ({"formats": {form_of(origin): {"skipped": 1}}} if is_read else {})
     for article in records.article_counts():
         yield _of_article(article)
     for name, problems in groupby(records.problems(), itemgetter(1)):
@@ -109,6 +121,14 @@ def _of_article(article: ArticleCounts) -> dict[str, Any]:
             "numbering_unknown": article.equations - article.numbered - article.unnumbered,
         },
         "collections": {article.collection: collection},
+        "formats": {
+            form_of(article.origin): {
+                "articles": 1,
+                "equations": article.equations,
+                "displays": article.opened,
+                "lost": article.lost,
+            }
+        },
         "worst": [[article.name, article.opened, missing]] if missing > 0 else [],
     }
 

@@ -2,23 +2,29 @@
 
     found      the data types: papers found and opened, limits, causes of failure
     formats    suffixes of formats other than LaTeX, registered by their readers
-    names      what file names indicate, and the names of articles
+    names      what file names indicate
+    forms      two forms of one document: which is read
+    naming     the names of articles
     roots      the folder below which articles are named
     streams    byte streams, decompressed within limits
     archives   the members of a tar or zip archive
     content    recognise a file by its first bytes
-    folders    loose files: which are papers, and which are parts of papers
+    folders    loose TeX: which files are papers, and which are parts of papers
+    documents  other formats: which files are documents, and which accompany them
     discovery  list the papers under the given paths
     loading    open one paper
+    inventory  what is under paths that hold no paper
 
 `discover` lists the papers in a fixed order and reads only the first bytes of each file. `load`
-opens one paper in memory. Files are recognised by their content, not by their name. Nothing is
-written to disk, and decompression stops as soon as a limit is exceeded.
+opens one paper in memory. LaTeX, archives and unarXive are recognised by their content, not by
+their name; other formats by their suffix, confirmed by their content. Nothing is written to disk,
+and decompression stops as soon as a limit is exceeded.
 
 Choosing the main file, decoding text and joining files is up to `eqemb.readers.latex`.
 """
 
 from eqemb.sources.discovery import discover
+from eqemb.sources.forms import form_of, is_better_form
 from eqemb.sources.found import CAUSES, PROBLEMS, Found, Limits, Source
 from eqemb.sources.loading import load
 from eqemb.sources.roots import common_root, resolve_root
@@ -31,6 +37,8 @@ __all__ = [
     "Source",
     "common_root",
     "discover",
+    "form_of",
+    "is_better_form",
     "load",
     "resolve_root",
 ]

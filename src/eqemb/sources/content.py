@@ -13,6 +13,7 @@ from typing import BinaryIO
 
 from eqemb.errors import SourceError
 from eqemb.sources.archives import Member, tar_header, tar_members, zip_members
+from eqemb.sources.found import NO_DOCUMENT, OTHER_FORMS
 from eqemb.sources.streams import CHUNK_BYTES, ENGINES, ByteStream, Meter, inflate, stream_from
 
 _MAGIC = (
@@ -41,6 +42,12 @@ _HEAD = re.compile(
 )
 _MOST_MATCHES = 5_000
 _COMMENT_SIGN = re.compile(rb"(?<!\\)(?:\\\\)*%")
+#: Roots of XML documents; any other file in XML holds settings or data.
+_XML_ROOTS = frozenset((b"article", b"pmc-articleset", b"tei", b"tei.2", b"html"))
+_XML_ROOT = re.compile(rb"<(?:[\w.-]+:)?([\w.-]+)")
+_XML_COMMENT = re.compile(rb"<!--.*?-->", re.DOTALL)
+#: Bytes by which a document of a format is confirmed.
+HEAD_BYTES = 4096
 _CONTROLS = bytes(set(range(32)) - set(b"\t\n\v\f\r\x1a\x1b"))
 
 
@@ -70,7 +77,7 @@ def identify(head: bytes) -> str:
     if not head:
         return "empty"
     if head.startswith(b"PK") and head[30:].startswith((b"[Content_Types].xml", b"mimetype")):
-        return "word processor file"
+        return "epub only" if b"application/epub" in head[30:100] else "word processor file"
     for magic, what in _MAGIC:
         if head.startswith(magic):
             return what
@@ -83,7 +90,28 @@ def identify(head: bytes) -> str:
         return "withdrawn"
     if start.startswith(b"{") and b'"paper_id"' in head:
         return "unarxive"
-    return "tex" if is_text(head) and _TEX_COMMAND.search(head) else "no TeX"
+    return "tex" if is_text(head) and _TEX_COMMAND.search(head) else NO_DOCUMENT
+
+
+def check_document(path: str, head: bytes) -> str | None:
+    """Confirm a document by its first bytes: '' if its suffix may be right, else why it is not.
+
+    None stands for XML that is no document: it is ignored, as data are.
+    """
+    if head.startswith((b"\xff\xfe", b"\xfe\xff")):
+        head = head.decode("utf-16", "ignore").encode("utf-8", "ignore")
+    if path.lower().endswith(".xml") and not _is_xml_document(head):
+        return None
+    if not head.strip():
+        return "empty"
+    if (what := identify(head)) in OTHER_FORMS:
+        return what
+    return "" if is_text(head) else NO_DOCUMENT
+
+
+def _is_xml_document(head: bytes) -> bool:
+    root = _XML_ROOT.search(_XML_COMMENT.sub(b"", head))
+    return root is not None and root[1].lower() in _XML_ROOTS and b"docbook" not in head.lower()
 
 
 @dataclass(slots=True)
@@ -127,7 +155,7 @@ def open_content(file: BinaryIO, meter: Meter) -> Content:
             meter.count("bytes kept", len(data))
             content.file = io.BytesIO(data)
         elif content.what == "unarxive" and not _has_body(content.stream, meter.limits.file_bytes):
-            content.what = "no TeX"
+            content.what = NO_DOCUMENT
         if content.what not in ENGINES:
             return content
         content.stream = ByteStream(inflate(content.stream, content.what, meter))

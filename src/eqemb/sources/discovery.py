@@ -3,10 +3,8 @@
 `folders` decides which loose files belong together; `loading` opens papers.
 """
 
-import itertools
 import json
 import os
-import posixpath
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator
@@ -17,25 +15,30 @@ from typing import BinaryIO
 from eqemb.errors import SourceError, UsageError
 from eqemb.sources import names
 from eqemb.sources.archives import Member, tar_members
-from eqemb.sources.content import Content, identify, open_content
+from eqemb.sources.content import HEAD_BYTES, Content, check_document, identify, open_content
+from eqemb.sources.documents import Listing, is_document, left_out, list_container
 from eqemb.sources.folders import Folder, LooseText, read_text
 from eqemb.sources.formats import format_of
+from eqemb.sources.forms import claims, identities, identity, is_better_form
 from eqemb.sources.found import (
+    ACCOMPANYING,
     DEFAULTS,
+    NO_DOCUMENT,
     NO_PAPER,
+    OTHER_FORM,
     OTHER_FORMS,
     OUTSIDE,
     SOURCE_CAUSES,
     Found,
     Limits,
 )
+from eqemb.sources.naming import KnownArticles, Names, NoArticles
 from eqemb.sources.roots import common_root, path_below, resolve_root
 from eqemb.sources.streams import CHUNK_BYTES, ENGINES, ByteStream, Meter
 
 _NEARBY = 5_000  # files examined around a TeX file that is given by itself
 _CARRIERS = frozenset((*ENGINES, "tar", "zip", *OTHER_FORMS))
-_NOTE = re.compile(r"(?i)readme|licen[cs]e|copying|.*\.(?:md|rst|txt|html|json|csv|tsv|xml)$")
-_NO_ARTICLES = names.NoArticles()
+_NO_ARTICLES = NoArticles()
 _PAPER_ID = re.compile(rb'\s*\{\s*"paper_id"\s*:\s*"([0-9A-Za-z./-]+)"\s*,')
 
 
@@ -44,9 +47,9 @@ def discover(
     limits: Limits = DEFAULTS,
     *,
     root: str | Path | None = None,
-    known: names.KnownArticles = _NO_ARTICLES,
+    known: KnownArticles = _NO_ARTICLES,
 ) -> Iterator[Found]:
-    """List the papers under `paths`, sorted by path below the root.
+    """List the papers under `paths`: LaTeX, then other formats, each sorted by path below the root.
 
     Args:
         paths: Files and folders. What is given twice is listed once.
@@ -73,19 +76,22 @@ def discover(
     places: dict[str, Path] = {}
     for path in given:
         places.setdefault(path_below(path, base), path)
-    finder = _Finder(limits, names.Names(base.name, known))
+    finder = _Finder(limits, Names(base.name, known))
     return finder.find(dict(sorted(places.items(), key=lambda item: item[0].split("/"))))
 
 
 class _Finder:
     """One run of `discover`; until `_named`, a paper's name is its path below the root."""
 
-    def __init__(self, limits: Limits, taken: names.Names) -> None:
+    def __init__(self, limits: Limits, taken: Names) -> None:
         self._limits = limits
         self._names = taken
         self._claimed: dict[str, str] = {}
         self._nearby: dict[str, Folder] = {}
         self._listed: set[str] = set()
+        self._read: set[str] = set()  # the identities of documents that are read
+        self._papers: dict[str, str] = {}  # arXiv identity -> origin of the form that is read
+        self._records_later: dict[str, Found] | None = {}
 
     def find(self, given: dict[str, Path]) -> Iterator[Found]:
         """The papers under the given paths; the keys are their paths below the root, sorted."""
@@ -94,34 +100,98 @@ class _Finder:
         texts = {
             place: text
             for place, path in files.items()
-            if (text := read_text(str(path), self._limits))
+            if not format_of(place)
+            and (text := read_text(str(path), self._limits))
             and (text.has_head or names.is_paper(place))
         }
-        self._claim_loose(walked.values(), texts)
+        documents = self._documents(walked.values(), files, texts)
+        self._claim_loose(walked.values(), texts, documents)
         for place in given:
             if place in walked:
                 yield from self._in_folder(walked[place])
-            elif place in files and place not in self._listed:
+            elif place in files and place not in self._listed and place not in documents:
                 yield from self._in_given(place, files[place], texts.get(place))
+        for place in sorted(documents, key=lambda place: place.split("/")):
+            found = documents[place]
+            yield found if found.cause else self._named(found)
+        yield from self._late_records()
+
+    def _late_records(self) -> Iterator[Found]:
+        """The records of unarXive, last: of a paper that is there in another form, none is read."""
+        waiting, self._records_later = self._records_later or {}, None
+        for found in waiting.values():
+            yield from self._in_file(found)
 
     def _walk(self, place: str, path: Path) -> Folder:
         return Folder(str(path), self._limits, below=f"{place}/" if place else "")
 
-    def _claim_loose(self, folders: Iterable[Folder], texts: dict[str, LooseText]) -> None:
-        """Name loose TeX before packed papers: the shortest paths first, then generic names."""
+    def _documents(
+        self, folders: Iterable[Folder], files: dict[str, Path], texts: dict[str, LooseText]
+    ) -> dict[str, Found]:
+        """The loose documents of formats other than LaTeX, by place, and those that are skipped."""
+        found: dict[str, Found] = {}
+        tex = {place for place, text in texts.items() if not text.cause}
+        packed = set(filter(names.is_archive, files))
+        for folder in folders:
+            for path in filter(is_document, folder.files):
+                if one := _confirmed(folder.find(path)):
+                    found[folder.below + path] = one
+            tex |= {
+                folder.below + path
+                for path, text in folder.texts.items()
+                if names.is_paper(path) and not text.cause
+            }
+            packed |= {folder.below + path for path in filter(names.is_archive, folder.files)}
+        for place, given in files.items():
+            if format_of(place) and place not in found:
+                one = _given(place, given)
+                found[place] = _confirmed(one) or _skipped(one, NO_DOCUMENT, "XML, but no article")
+        readable = [place for place, one in found.items() if not one.cause]
+        for place, better in left_out(readable, tex, packed).items():
+            if better and place in found:
+                found[place] = _skipped(found[place], OTHER_FORM, f"of {names.encodable(better)}")
+            elif place in files:
+                found[place] = _skipped(found[place], ACCOMPANYING)
+            else:
+                found.pop(place, None)
+        self._read = {identity(place) for place, one in found.items() if not one.cause}
+        return found
+
+    def _claim_loose(
+        self,
+        folders: Iterable[Folder],
+        texts: dict[str, LooseText],
+        documents: dict[str, Found],
+    ) -> None:
+        """Name loose files before packed papers: the shortest paths first, then generic names.
+
+        A document of an arXiv paper waits: its LaTeX may be found in an archive.
+        """
         loose = {folder.below + path for folder in folders for path in folder.roots}
         loose |= {place for place, text in texts.items() if not text.cause}
+        loose |= {
+            place for place, one in documents.items() if not one.cause and not _arxiv_keys(place)
+        }
         for path in sorted(loose, key=_rank):
             self._claimed[path] = self._names.claim(path, names.encodable(path))
 
     def _named(self, found: Found) -> Found:
+        """An article with its name, or a skipped source if a better form of it is read."""
+        if found.form != "tex":
+            better = next(filter(None, map(self._papers.get, _arxiv_keys(found.origin))), "")
+            if not better or not is_better_form(better, found.origin):
+                better = self._names.better_form(found.name, found.origin)
+            if better:
+                return _skipped(found, OTHER_FORM, f"of {better}")
+        for key in claims(found.origin):
+            if key.startswith("arXiv:"):
+                self._papers.setdefault(key, found.origin)
         name = self._claimed.get(found.name) or self._names.claim(found.name, found.origin)
         return replace(found, name=name)
 
     def _in_given(self, place: str, path: Path, text: LooseText | None) -> Iterator[Found]:
         """The papers in a file that is given by itself."""
-        origin, collection = names.encodable(place), names.collection_of(place)
-        found = Found(place, origin, collection, "file", str(path))
+        found = _given(place, path)
         if text is None:
             yield from self._in_file(found)
         elif text.cause:
@@ -160,8 +230,8 @@ class _Finder:
             yield self._named(folder.find(path))
         elif path in folder.bad:
             yield _skipped(folder.find(path), folder.bad[path])
-        elif path not in folder.texts and not names.is_never_paper(path):
-            is_beside = folder.has_text_above(path)
+        elif not (path in folder.texts or format_of(path) or names.is_never_paper(path)):
+            is_beside = folder.has_text_above(path) or identity(folder.below + path) in self._read
             for found in self._in_file(folder.find(path)):
                 if _is_worth(found, path, is_beside=is_beside):
                     yield found
@@ -171,8 +241,9 @@ class _Finder:
         if found.cause:
             yield _skipped(found, found.cause, found.detail)
             return
-        if form := format_of(found.origin):
-            yield self._named(replace(found, form=form))
+        if format_of(found.origin):
+            if one := _confirmed(found):
+                yield one if one.cause else self._named(one)
             return
         try:
             with found.open() as file:
@@ -185,9 +256,12 @@ class _Finder:
     def _in_content(self, file: BinaryIO, found: Found, depth: int) -> Iterator[Found]:
         content = self._look(file)
         if content.what == "unarxive":
-            yield from self._records(content.stream, found)
-        elif content.is_archive and self._is_container(content):
-            yield from self._in_container(self._look(file), found, depth)
+            if depth == 0 and self._records_later is not None:
+                self._records_later[found.origin] = found
+            else:
+                yield from self._records(content.stream, found)
+        elif content.is_archive and (listing := self._list(content, found)):
+            yield from self._in_container(self._look(file), found, depth, listing)
         elif content.is_archive or content.what == "tex":
             yield self._named(found)
         else:
@@ -196,35 +270,44 @@ class _Finder:
     def _look(self, file: BinaryIO) -> Content:
         return open_content(file, Meter(self._limits, is_container=True))
 
-    def _is_container(self, content: Content) -> bool:
-        """Whether an archive contains papers, by its first bytes or else by all its names."""
+    def _list(self, content: Content, found: Found) -> Listing | None:
+        """What a container holds, by its first bytes or else by all its names; None of a paper."""
         if content.what == "tar":
             ahead = ByteStream(iter([content.stream.peek(CHUNK_BYTES)]))
             paths = [path for path, _ in _files(tar_members(ahead))]
-            if any(map(names.is_text_name, paths)) or not any(map(names.is_packed, paths)):
-                return False
+            if any(map(names.is_paper, paths)):
+                return None
+            if not any(map(format_of, paths)):
+                is_eprint = any(names.arxiv_id(found.name))
+                if any(map(names.is_text_name, paths)) or (
+                    is_eprint and not any(map(names.is_packed, paths))
+                ):
+                    return None
             if any(names.is_archive(path) and any(names.arxiv_id(path)) for path in paths):
-                return True
-        return _holds_papers(content.members(), self._limits)
+                return Listing({path: "" for path in paths if names.is_accompanying(path)})
+        return list_container(_files(content.members()), self._limits)
 
-    def _in_container(self, content: Content, found: Found, depth: int) -> Iterator[Found]:
+    def _in_container(
+        self, content: Content, found: Found, depth: int, listing: Listing
+    ) -> Iterator[Found]:
         """The papers of a container."""
         if depth >= self._limits.depth:
             raise SourceError("archive bomb", f"archives nested over {self._limits.depth} deep")
-        for child in self._children(content, found):
+        for child in self._children(content, found, listing):
             yield from self._in_file(child, depth + 1)
 
-    def _children(self, content: Content, found: Found) -> Iterator[Found]:
+    def _children(self, content: Content, found: Found, listing: Listing) -> Iterator[Found]:
         """The files of a container that may be papers, with their bytes; damage comes last."""
         most = self._limits.paper_bytes
         try:
             for path, member in _files(content.members()):
-                if (
-                    not names.looks_like_paper(path)
-                    and identify(member.stream.peek(512)) not in _CARRIERS
-                ):
+                if not _is_child(path, member, listing):
                     continue
                 name, origin = f"{found.name}/{path}", f"{found.origin}!{names.encodable(path)}"
+                if better := listing.left.get(path):
+                    detail = f"of {found.origin}!{names.encodable(better)}"
+                    yield replace(found, origin=origin, cause=OTHER_FORM, detail=detail)
+                    continue
                 cause = SOURCE_CAUSES.get(member.trouble, "too large" if member.size > most else "")
                 data = b"" if cause else member.stream.read(most + 1)
                 cause = "too large" if len(data) > most else cause
@@ -291,17 +374,35 @@ def _files(members: Iterable[Member]) -> Iterator[tuple[str, Member]]:
             yield path, member
 
 
-def _holds_papers(members: Iterable[Member], limits: Limits) -> bool:
-    """Whether an archive is a container of papers: more packed papers than other files, no TeX."""
-    packed = others = 0
-    for path, _ in _files(itertools.islice(members, limits.members)):
-        if names.is_text_name(path):
-            return False
-        packed += names.is_packed(path)
-        others += not (names.looks_like_paper(path) or _NOTE.match(posixpath.basename(path)))
-        if packed > 50 + others:
-            break
-    return packed > others
+def _is_child(path: str, member: Member, listing: Listing) -> bool:
+    """Whether a file of a container may be a paper, or is to be reported."""
+    if format_of(path):
+        return is_document(path) and listing.left.get(path) != ""
+    if names.looks_like_paper(path):
+        return names.is_archive(path) or identity(path) not in listing.stems
+    return identify(member.stream.peek(512)) in _CARRIERS
+
+
+def _given(place: str, path: Path) -> Found:
+    """A file that is given by itself."""
+    return Found(place, names.encodable(place), names.collection_of(place), "file", str(path))
+
+
+def _confirmed(found: Found) -> Found | None:
+    """A document with its format, skipped if its content is something else; None of other XML."""
+    try:
+        with found.open() as file:
+            cause = check_document(found.origin, file.read(HEAD_BYTES))
+    except OSError as error:
+        return _skipped(found, "unreadable", error.strerror or str(error))
+    if cause is None:
+        return None
+    return _skipped(found, cause) if cause else replace(found, form=format_of(found.origin))
+
+
+def _arxiv_keys(path: str) -> list[str]:
+    """The arXiv papers that a file may be a form of."""
+    return sorted(key for key in identities(path) if key.startswith("arXiv:"))
 
 
 def _is_worth(found: Found, path: str, *, is_beside: bool) -> bool:

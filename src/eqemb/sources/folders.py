@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from eqemb.sources.content import has_document_head, identify, is_text, uncommented_matches
-from eqemb.sources.found import Found, Limits
+from eqemb.sources.found import NO_DOCUMENT, Found, Limits
 from eqemb.sources.names import (
     arxiv_id,
     collection_of,
@@ -37,7 +37,7 @@ _USE_SUFFIXES = {
     **dict.fromkeys((b"usepackage", b"RequirePackage"), ".sty"),
     **dict.fromkeys((b"documentclass", b"LoadClass"), ".cls"),
 }
-_JUDGED_BY_NAME = frozenset(("no TeX", "empty", "withdrawn"))
+_JUDGED_BY_NAME = frozenset((NO_DOCUMENT, "empty", "withdrawn"))
 
 
 class LooseText(NamedTuple):
@@ -99,7 +99,7 @@ def _entry_kind(entry: "os.DirEntry[str]", top: str) -> str:
     return "" if is_folder else "file"  # the target is walked anyway, and links may form loops
 
 
-class _Listing(NamedTuple):
+class FolderListing(NamedTuple):
     """The content of a folder at any depth."""
 
     files: list[str]
@@ -110,7 +110,7 @@ class _Listing(NamedTuple):
     """Links whose target is outside the folder; they are not followed."""
 
 
-def _walk(top: str, most: int) -> _Listing:
+def walk(top: str, most: int) -> FolderListing:
     """List everything below a folder, breadth first; `most` bounds the number of files."""
     files: list[str] = []
     failed: list[tuple[str, str]] = []
@@ -131,7 +131,7 @@ def _walk(top: str, most: int) -> _Listing:
         files += [path for path, kind in listed if kind == "file"]
         folders += [f"{path}/" for path, kind in listed if kind == "folder"]
         outside += [path for path, kind in listed if kind == "outside"]
-    return _Listing(sorted(files, key=lambda path: path.split("/")), failed, outside)
+    return FolderListing(sorted(files, key=lambda path: path.split("/")), failed, outside)
 
 
 def _group(folder: str) -> str:
@@ -139,7 +139,7 @@ def _group(folder: str) -> str:
     return folder.split("/", 1)[0]
 
 
-def _upward(path: str) -> list[str]:
+def upward(path: str) -> list[str]:
     """The folders above a path, nearest first; the top is ''."""
     parts = path.split("/")
     return ["/".join(parts[:end]) for end in range(len(parts) - 1, -1, -1)]
@@ -155,7 +155,7 @@ class Folder:
         self.top = top
         self.below = below
         self._limits = limits
-        self.files, self.failed, self.outside = _walk(top, most)
+        self.files, self.failed, self.outside = walk(top, most)
         self.texts: dict[str, LooseText] = {}
         self.bad: dict[str, str] = {}
         self._known: set[str] = set()
@@ -224,7 +224,7 @@ class Folder:
         reached, queue = set(starts), list(starts)
         while queue:
             path = queue.pop()
-            folders = [home, *_upward(path)]
+            folders = [home, *upward(path)]
             for use in self.texts[path].uses if path in self.texts else ():
                 targets = set(self._targets(use, folders)) - reached
                 reached |= targets
@@ -264,7 +264,7 @@ class Folder:
         self._own: dict[str, list[str]] = {}
         for path in self.files:
             if path not in self.roots and (is_text_name(path) or path in self.texts):
-                owner = next((folder for folder in _upward(path) if folder in self._here), None)
+                owner = next((folder for folder in upward(path) if folder in self._here), None)
                 if owner is not None:
                     self._own.setdefault(owner, []).append(path)
 
@@ -283,4 +283,4 @@ class Folder:
 
     def has_text_above(self, path: str) -> bool:
         """Whether there is TeX beside a file or in a folder above it."""
-        return not self._text_folders.isdisjoint(_upward(path))
+        return not self._text_folders.isdisjoint(upward(path))

@@ -8,10 +8,16 @@ from typing import BinaryIO
 from eqemb.article import Problem
 from eqemb.checks import check_integer
 
-#: A paper, but not in TeX.
-OTHER_FORMS = ("pdf only", "postscript only", "dvi only", "word processor file")
-#: Not a paper, or an empty one.
-NO_PAPER = ("html only", "no TeX", "empty")
+#: A paper in a format that is not read.
+OTHER_FORMS = ("pdf only", "postscript only", "dvi only", "word processor file", "epub only")
+#: Nothing in it is TeX or has another format that is read.
+NO_DOCUMENT = "no document"
+#: Not a paper, or an empty one. HTML is none where TeX is expected: servers answer with pages.
+NO_PAPER = ("html only", NO_DOCUMENT, "empty")
+#: Another form of the same document is read, and the detail names it.
+OTHER_FORM = "other form"
+#: A README or licence that is given by itself, together with documents that it belongs to.
+ACCOMPANYING = "accompanying file"
 #: A symbolic link that leads out of the given folder; it is not followed.
 OUTSIDE = "link outside folder"
 #: Why a source is not an article: values of `Found.cause` and of `SourceError.cause` from `load`.
@@ -19,7 +25,7 @@ CAUSES = (
     *OTHER_FORMS,
     *NO_PAPER,
     *("withdrawn", "unreadable", "broken archive", "broken record", "unsupported archive"),
-    *("encrypted", "archive bomb", "too large", OUTSIDE),
+    *("encrypted", "archive bomb", "too large", OUTSIDE, OTHER_FORM, ACCOMPANYING),
 )
 #: Problem of an essential file -> cause for skipping the whole source.
 SOURCE_CAUSES = {

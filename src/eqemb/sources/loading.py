@@ -12,7 +12,7 @@ from eqemb.errors import SourceError
 from eqemb.sources.archives import Member
 from eqemb.sources.content import identify, is_text, open_content
 from eqemb.sources.folders import leads_outside
-from eqemb.sources.found import DEFAULTS, OUTSIDE, SOURCE_CAUSES, Found, Limits, Source
+from eqemb.sources.found import DEFAULTS, NO_DOCUMENT, OUTSIDE, SOURCE_CAUSES, Found, Limits, Source
 from eqemb.sources.names import is_hidden, is_paper, is_text_name, safe_path, strip_suffixes
 from eqemb.sources.streams import COMPRESSED_BYTES, ByteStream, Meter, stream_from
 
@@ -94,7 +94,7 @@ def _no_text(source: Source) -> SourceError:
         for problem in source.problems:
             if problem.cause == cause:
                 return SourceError(SOURCE_CAUSES[cause], problem.detail or problem.file)
-    return SourceError("no TeX", "none of its files looks like TeX")
+    return SourceError(NO_DOCUMENT, "none of its files is TeX, or a document of another format")
 
 
 def _take(source: Source, member: Member, meter: Meter) -> None:

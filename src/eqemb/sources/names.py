@@ -1,32 +1,31 @@
-"""What file names tell: which files may be TeX or packed papers, and what an article is called.
+"""What file names tell: which files may be documents, and which article a path names.
 
 Only names are considered here; `content` recognises files by their content.
 """
 
 import posixpath
 import re
-from collections import Counter
-from typing import Protocol
 
-from eqemb.sources.formats import format_of
+from eqemb.sources.formats import format_of, format_suffix
 
 _PAPER = (".tex", ".ltx", ".latex")
 _TEX_SUFFIXES = (*_PAPER, ".sty", ".cls", ".def", ".clo", ".bbl", ".tikz", ".inp")
 _PACKED = (".gz", ".tgz", ".tar", ".zip", ".bz2", ".tbz", ".tbz2", ".xz", ".txz", ".jsonl")
-_OTHER_FORM = (".pdf", ".ps", ".dvi", ".doc", ".docx", ".rtf")
+_OTHER_FORM = (".pdf", ".ps", ".dvi", ".doc", ".docx", ".odt", ".rtf", ".epub")
 _NEVER_TEXT = (
     ".eps .epsi .epsf .png .jpg .jpeg .gif .svg .svgz .tif .tiff .bmp .ico .webp .fig .pdf_tex"
     " .pstex .pstex_t .mp .mps .asy .gnuplot .plt .agr .opj .vsd .drawio .odg .psd .ai .xcf .bib"
     " .bst .bbx .cbx .fd .ist .tfm .pfb .afm .ttf .otf .pk .mf .enc .map .aux .log .toc .out .blg"
     " .lof .lot .idx .ind .ilg .fls .fdb_latexmk .synctex .nav .snm .vrb .xdv .brf .dat .csv .tsv"
-    " .npy .npz .mat .h5 .hdf5 .pkl .parquet .db .sqlite .xls .xlsx .ppt .pptx .odt .ods .epub"
+    " .npy .npz .mat .h5 .hdf5 .pkl .parquet .db .sqlite .xls .xlsx .ppt .pptx .ods"
     " .xml .xsl .html .htm .css .md .rst .yml .yaml .toml .ini .py .pyc .ipynb .r .m .nb .c .h .cc"
     " .cpp .hpp .java .class .jar .js .ts .rs .go .f .f90 .pl .sh .bat .rb .jl .sage .exe .dll .so"
     " .o .a .whl .mp3 .mp4 .avi .mov .mpg .wav .webm"
 )
 #: Written by `fetch` beside the papers: metadata about papers, not a paper.
 METADATA_FILE = "metadata.jsonl"
-#: Never opened as a paper or a part of one: figures, data, programs, output of TeX.
+#: Never opened as a paper or a part of one: figures, data, programs, output of TeX. A registered
+#: format comes first, so that `.md` is opened if there is a reader.
 NEVER = frozenset(_NEVER_TEXT.split())
 _NOT_TEX = NEVER.union(_OTHER_FORM, _PACKED)
 _STRIPPED = frozenset((*_PACKED, *_PAPER, *_OTHER_FORM))
@@ -54,6 +53,19 @@ _PDF_ID = re.compile(rf"(?:.*/)?(?:{_NEW_ID.pattern}|{_OLD_ID.pattern})\.pdf")
 #: `ARTICLE#n`, `ARTICLE(2.3)` and `ARTICLE:label` name equations, so names have none of these.
 _FORBIDDEN = re.compile(r"[#():\x00-\x1f\x7f]")
 
+_LEFT_BEHIND = frozenset(("__MACOSX", "__pycache__", "node_modules", "site-packages"))
+_GENERATED = frozenset(
+    "_book _build _freeze _includes _layouts _site _static _templates htmlcov".split()
+)
+#: A chapter may be called "History" or "Support", but hardly "HISTORY".
+_ANY_CASE = re.compile(
+    r"(?i)(?:readme|licen[cs]e|copying|changelog|contributing|code[-_ ]of[-_ ]conduct|genindex"
+    r"|py-modindex)(?:[-_. ]|$)"
+)
+_UPPER_CASE = re.compile(
+    r"(?:AUTHORS|CHANGES|CITATION|CONTRIBUTORS|GOVERNANCE|HISTORY|INSTALL|MAINTAINERS|NEWS|NOTICE"
+    r"|ROADMAP|SECURITY|SUMMARY|SUPPORT|TODO)(?:[-_. ]|$)"
+)
 
 _MAIN_NAMES = frozenset(
     [
@@ -82,10 +94,10 @@ def suffix(name: str) -> str:
 def strip_suffixes(name: str) -> str:
     """A file name without known suffixes (`0704.0001` has none)."""
     for _ in range(8):  # a hostile name may have millions
-        stem, end = posixpath.splitext(name)
-        if end.lower() not in _STRIPPED and not format_of(name):
+        end = format_suffix(name) or posixpath.splitext(name)[1]
+        if not end or (end.lower() not in _STRIPPED and not format_of(name)):
             break
-        name = stem
+        name = name[: -len(end)]
     return name
 
 
@@ -96,7 +108,9 @@ def is_paper(path: str) -> bool:
 
 def is_archive(path: str) -> bool:
     """Whether this is the name of a packed paper, rather than of a packed figure (`a.eps.gz`)."""
-    return suffix(path) in _PACKED and suffix(posixpath.splitext(path)[0]) not in _FIGURE
+    stem, end = posixpath.splitext(path)
+    is_document = bool(format_of(stem))  # a packed one is reported, although it is not read
+    return end.lower() in _PACKED and (is_document or suffix(stem) not in _FIGURE)
 
 
 def is_packed(path: str) -> bool:
@@ -124,8 +138,21 @@ def is_never_paper(path: str) -> bool:
 
 
 def is_hidden(path: str) -> bool:
-    """Whether a file was left behind by git, macOS or an editor."""
-    return any(part.startswith(".") or part == "__MACOSX" for part in path.split("/"))
+    """Whether a file was left behind by git, macOS or an editor, or installed by a package."""
+    return any(part.startswith(".") or part in _LEFT_BEHIND for part in path.split("/"))
+
+
+def is_generated(path: str) -> bool:
+    """Whether a document is in a folder of templates, of generated pages, or of parts of a page."""
+    *folders, last = path.split("/")
+    is_page = suffix(last) in {".html", ".htm", ".xhtml"}
+    return any(part in _GENERATED or (is_page and part.endswith("_files")) for part in folders)
+
+
+def is_accompanying(path: str) -> bool:
+    """Whether a document has the name of one that accompanies others, such as a README."""
+    name = posixpath.basename(path)
+    return bool(format_of(path)) and bool(_ANY_CASE.match(name) or _UPPER_CASE.match(name))
 
 
 def safe_path(name: str) -> str | None:
@@ -152,8 +179,10 @@ def encodable(path: str) -> str:
 
 def is_generic_name(path: str) -> bool:
     """Whether a loose document has a generic name, so that its folder names the paper."""
-    is_document = is_paper(path) or bool(format_of(path))
-    return is_document and strip_suffixes(posixpath.basename(path)).lower() in _MAIN_NAMES
+    stem = strip_suffixes(posixpath.basename(path)).lower()
+    if format_of(path):
+        return stem in _MAIN_NAMES or stem in {"index", "readme"}
+    return is_paper(path) and stem in _MAIN_NAMES
 
 
 def arxiv_id(path: str) -> tuple[str, str]:
@@ -195,75 +224,9 @@ def collection_of(path: str) -> str:
 
 def skipped_name(origin: str) -> str:
     """The name of a source that is not an article: its path, as no article is named."""
-    return f"./{_clean(origin)}"
+    return f"./{clean_name(origin)}"
 
 
-def _clean(name: str) -> str:
+def clean_name(name: str) -> str:
+    """A name without the characters that separate an article from an equation of it."""
     return _FORBIDDEN.sub("_", encodable(name)) or "_"
-
-
-class KnownArticles(Protocol):
-    """The articles that a library has."""
-
-    def has_article(self, name: str) -> bool:
-        """Whether there is an article with this name."""
-
-    def articles_from(self, origin: str) -> list[str]:
-        """The names of the articles with an origin, in order."""
-
-
-class NoArticles:
-    """Of a library that is being built."""
-
-    def has_article(self, name: str) -> bool:
-        """No name is taken."""
-        del name
-        return False
-
-    def articles_from(self, origin: str) -> list[str]:
-        """No origin is known."""
-        del origin
-        return []
-
-
-class Names:
-    """Gives every article of a library a name of its own.
-
-    An article is named by its arXiv identifier, or else by its path below the root, without
-    suffixes. If another article has that name, the version is appended to the identifier; if that
-    is taken too, or there is none, the name is the whole path, with suffixes.
-    """
-
-    def __init__(self, root: str, known: KnownArticles) -> None:
-        """`root` is the name of the root's folder; `known` are the articles of the library."""
-        self._root, self._known = root, known
-        self._count: Counter[str] = Counter()
-        self._earlier: dict[str, list[str]] = {}
-
-    def claim(self, path: str, origin: str) -> str:
-        """A unique name for the paper at a path; a known origin keeps its name."""
-        if origin not in self._earlier:
-            self._earlier[origin] = self._known.articles_from(origin)
-        if earlier := self._earlier[origin]:
-            return earlier.pop(0)
-        choices = self._choices(path)
-        name = next((name for name in choices if not self._is_taken(name)), choices[-1])
-        unique = name
-        while self._is_taken(unique):
-            self._count[name] += 1
-            unique = f"{name}~{max(self._count[name], 2)}"
-        self._count[unique] = 1
-        return unique
-
-    def _is_taken(self, name: str) -> bool:
-        return name in self._count or self._known.has_article(name)
-
-    def _choices(self, path: str) -> list[str]:
-        """The names that a path suggests, best first."""
-        top = f"{self._root}/" if self._root else ""
-        place = place_of(top + path)
-        name, version = arxiv_id(place)
-        below = place if place == self._root else place.removeprefix(top)
-        plain = name or "/".join(map(strip_suffixes, (below or path).split("/")))
-        choices = [plain, name + version] if version else [plain]
-        return [_clean(choice) for choice in (*choices, path)]

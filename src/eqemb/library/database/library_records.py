@@ -85,6 +85,10 @@ class LibraryRecords:
         """Return whether there is an article with this name."""
         return self.key(name) is not None
 
+    def origin_of(self, name: str) -> str:
+        """Return the origin of the article with this name, or ''."""
+        return next(filter(None, (part.origin_of(name) for part in self.parts)), "")
+
     def articles_from(self, origin: str) -> list[str]:
         """Return the names of the articles with an origin, in order."""
         return [name for *_, name, status in self.sources_from(origin) if status != "skipped"]

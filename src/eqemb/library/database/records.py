@@ -276,6 +276,11 @@ class Records(ReportQueries, IndexQueries):
         query = "SELECT s.id FROM sources s JOIN articles a ON a.id = s.id WHERE s.name = ?"
         return next((int(key) for (key,) in self.rows(query, name)), None)
 
+    def origin_of(self, name: str) -> str:
+        """Return the origin of the article with this name, or ''."""
+        query = "SELECT origin FROM sources WHERE name = ? AND status != 'skipped'"
+        return next((origin for (origin,) in self.rows(query, name)), "")
+
     def names_ending(self, part: str) -> list[str]:
         """Return the names of the articles that end with `/` and this part, in order."""
         if not part:

@@ -10,6 +10,7 @@ class ArticleCounts(NamedTuple):
     """What the report counts in one article."""
 
     name: str
+    origin: str
     collection: str
     status: str
     words: int
@@ -44,7 +45,7 @@ class ReportQueries(Connection):
         """Yield the counts of every article, in order."""
         # equations are counted first: a join of their rows would read each article's text again
         query = (
-            "SELECT name, collection, status, words, bytes, displays, opened, lost,"
+            "SELECT name, origin, collection, status, words, bytes, displays, opened, lost,"
             " COALESCE(equations, 0), COALESCE(numbered, 0), COALESCE(unnumbered, 0)"
             " FROM sources s JOIN articles a ON a.id = s.id LEFT JOIN (SELECT article,"
             " COUNT(*) AS equations, SUM(numbered = 1) AS numbered, SUM(numbered = 0) AS unnumbered"

@@ -73,6 +73,7 @@ class Draft:
         self._printed: dict[str, str] = {}
         self._section = ""
         self._displays = 0
+        self._definitions = 0  # displays that only define macros
 
     # -- text
 
@@ -135,6 +136,7 @@ class Draft:
         labels: tuple[str, ...] = (),
         number: str | None = None,
         written: str | None = None,
+        parts: bool = False,
     ) -> None:
         r"""Add a display at this point of the text.
 
@@ -146,14 +148,16 @@ class Draft:
             labels: Labels that the format gives it, besides `\label`.
             number: The number that the format prints, without parentheses.
             written: The source as its author wrote it, if that is not `latex`.
+            parts: Whether blank lines in it separate equations.
         """
         self.has_math = True
         self.article.displays_opened += 1
-        found = self.math.display(_OUR_MARKS.sub(" ", latex))
+        found = self.math.display(_OUR_MARKS.sub(" ", latex), parts=parts)
         if not found.rows:
             cause = "drawing in a display" if found.is_drawing else "empty equation"
             if not found.is_drawing and latex.strip():
-                self.article.displays_opened -= 1  # it only defines macros
+                self.article.displays_opened -= 1
+                self._definitions += 1
                 return
             self.lost(cause, line, environment, is_opened=True)
             return
@@ -186,7 +190,7 @@ class Draft:
         self.end_paragraph()
         article = self.article
         if opened is not None:
-            article.displays_opened = opened
+            article.displays_opened = opened - self._definitions
         if not self.has_math:
             raise SourceError("no mathematics", "no formula in it")
         targets: dict[str, list[Equation]] = {}

@@ -275,6 +275,7 @@ def test_interpreted_text_may_be_mathematics() -> None:
         ".. figure:: a.png\n   :alt: words\n\n   One two.\n\n   Three.",
         ".. prf:theorem:: One two.\n   :label: words\n\n   Three.",
         ".. function:: f(x)\n\n   One two. Three.",
+        ".. autoclass:: C\n   :members:\n\n   One two. Three.",
         ".. [#] One\n   two. Three.",
         ":orphan:\n:author: Words\n\nOne two.\n\nThree.",
         "| One two.\n| Three.",

@@ -40,18 +40,15 @@ _WITHOUT_TEXT = set(
     " inheritance-diagram tikz jupyter-execute jupyter-input jupyter-output bokeh-plot altair-plot"
     " pyplot execute_code exec command-output program-output runblock highlight csv-table"
     " toctree contents index bibliography footbibliography meta sectionauthor codeauthor image"
-    " video youtube disqus tags tabularcolumns role currentmodule module py:module"
-    " py:currentmodule autosummary minigallery cssclass class rst-class title target-notes"
-    " autoclass autofunction autoattribute automethod automodule autodata autoexception"
-    " autoproperty autodecorator date unicode replace todolist include sectnum header footer"
-    " iframe datatemplate ghcontributors".split()
+    " video youtube disqus tags tabularcolumns role autosummary minigallery title target-notes date"
+    " unicode replace todolist include sectnum header footer iframe datatemplate".split()
 )
 #: Directives with a body of text whose argument is no text.
 _NAME_ARGUMENT = set(
     "figure container only ifconfig tab-set grid glossary hlist function method attribute data"
-    " exception classmethod staticmethod property decorator describe object option confval"
-    " centered compound list-item grid-item tabs card-carousel versionadded versionchanged"
-    " deprecated".split()
+    " exception class rst-class cssclass module currentmodule classmethod staticmethod property"
+    " decorator describe object option confval compound list-item grid-item tabs card-carousel"
+    " versionadded versionchanged deprecated".split()
 )
 
 
@@ -317,11 +314,8 @@ class _Scanner:
                 self.draft.problem("missing input", first + 1, argument)
             self._skip(column)
         else:
-            if (
-                argument
-                and name not in _NAME_ARGUMENT
-                and not name.startswith(("py:", "c:", "cpp:"))
-            ):
+            is_name = name in _NAME_ARGUMENT or name.startswith(("py:", "c:", "cpp:", "auto"))
+            if argument and not is_name:
                 self._block, self._column = [argument], len(self.lines[first])
             while self.at < len(self.lines) and _FIELD_LINE.match(self.lines[self.at].lstrip()):
                 if _indent(self.lines[self.at]) <= column:

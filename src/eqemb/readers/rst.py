@@ -29,9 +29,13 @@ _SIMPLE_BORDER = re.compile(r"=+(?: +=+)+")
 _MATH_OPTION = re.compile(r"\s*:(label|name|nowrap|no-wrap|class|number|enumerated):(?:\s+(.*))?")
 _REPLACEMENT = re.compile(r"(?m)^[ \t]*\.\. \|([^|\n]{1,200})\|[ ]+replace::[ ]+(.{1,200})$")
 #: For the independent count: directives by their name only, also in lists and tables.
-_MATH_LINE = re.compile(r"(?m)^[ \t|*+•-]*(?:\(?[\w#]{1,4}[.)][ \t]+)?\.\.[ \t]+math[ ]?::(?=\s|$)")
+_MATH_LINE = re.compile(
+    r"(?im)^(?:[ ]|[|*+•-](?=[ ]))*(?:\(?[\w#]{1,4}[.)][ ]+)?"
+    r"\.\.[ ]+(?:math:)?math[ ]?::(?=[ ]|$)"
+)
 #: Formulas as interpreted text without a role, which some projects configure.
 _PLAIN_FORMULA = re.compile(r"(?<![`:\w\\])`[^`\n\\]*\\[A-Za-z][^`\n]*`(?![`_])")
+_QUOTES = (">", "|", "$", "#", "%")
 _RAW_OPENING = re.compile(r"\\begin\{([A-Za-z]+\*?)\}|(?<!\\)\\\[")
 
 _WITHOUT_TEXT = set(
@@ -56,6 +60,7 @@ def read_rst(source: Source) -> Article:
     """Read one file of reStructuredText, the only file of the source."""
     draft = Draft(source)
     text = decode(source.files[draft.article.main_file]).expandtabs(8)
+    text = text.replace("\v", " ").replace("\f", " ")
     scanner = _Scanner(draft, text)
     scanner.scan()
     return draft.finish(opened=len(_MATH_LINE.findall(text)) - scanner.hidden + scanner.raw)
@@ -87,6 +92,7 @@ class _Scanner:
         self._ended = False  # whether a blank line ended the paragraph
         self._after_display = False
         self._no_table = False
+        self._in_cells = 0  # displays in cells of tables
 
     def scan(self) -> None:
         """Give everything to the draft."""
@@ -189,7 +195,7 @@ class _Scanner:
                 self.at += 1
                 return True
         under = after[0] if after else ""
-        if line[0] == " " or not _ADORNMENT.fullmatch(under):
+        if line.startswith((" ", ".. ")) or not _ADORNMENT.fullmatch(under):
             return False
         return len(under) >= min(len(line), 4) and self._heading(line, 2)
 
@@ -223,6 +229,7 @@ class _Scanner:
             return False
         first, self.at = self.at, len(self.lines) if end is None else end
         self._ended = True
+        before = self._in_cells
         cells: dict[int, list[str]] = {}
         for number in range(first, self.at):
             row = self.lines[number]
@@ -239,6 +246,10 @@ class _Scanner:
                 cells.setdefault(column, []).append(row[edge + 1 : stop].strip(" |"))
         self._cells(cells, self.at)
         self._ended = True
+        surplus = self._in_cells - before - self._count_displays(first)
+        self.raw += max(surplus, 0)
+        for _ in range(-surplus):
+            self.draft.lost("display in a table", first + 1)
         return True
 
     def _table_end(self, left: int) -> int | None:
@@ -258,6 +269,7 @@ class _Scanner:
             if formula := _DIRECTIVE_LINE.match(text):
                 if formula[2] == "math":
                     latex = formula[3] or ""
+                    self._in_cells += 1
                     self.draft.display(latex, line=line, environment=".. math::")
                 continue
             self._block, self._first = [text], line
@@ -268,8 +280,10 @@ class _Scanner:
         """A session of the interpreter, up to a blank line."""
         if not line.lstrip().startswith(">>> "):
             return False
+        start = self.at
         while self.at < len(self.lines) and self.lines[self.at]:
             self.at += 1
+        self._hide(start)
         return True
 
     # -- explicit markup
@@ -337,15 +351,19 @@ class _Scanner:
     def _skip(self, column: int, *, quoted: bool = False) -> None:
         """Leave out a block; displays in it are not typeset."""
         start = self.at
-        body = self._body(column)
-        if quoted and not body:
-            while self.at < len(self.lines) and self.lines[self.at][column : column + 1] in {
-                *">|$#%"
-            }:
+        if not self._body(column) and quoted:
+            while self.at < len(self.lines) and self.lines[self.at][column:].startswith(_QUOTES):
                 self.at += 1
-        if hidden := len(_MATH_LINE.findall("\n".join(body))):
+        self._hide(start)
+
+    def _hide(self, start: int) -> None:
+        """Note the displays in lines that were left out, up to the current one."""
+        if hidden := self._count_displays(start):
             self.hidden += hidden
             self.draft.problem("not typeset", start + 1, f"{hidden} displays in code or a comment")
+
+    def _count_displays(self, start: int) -> int:
+        return len(_MATH_LINE.findall("\n".join(self.lines[start : self.at])))
 
     # -- displays
 
@@ -353,7 +371,11 @@ class _Scanner:
         """The directive `math`: options, and formulas between blank lines."""
         options: dict[str, str] = {}
         formula = [argument]
-        for row in self._body(column):
+        start = self.at
+        for at, row in enumerate(self._body(column), start):
+            if _MATH_LINE.match(row):  # the next one, indented by mistake
+                self.at = at
+                break
             if option := _MATH_OPTION.fullmatch(row):
                 options[option[1]] = option[2] or ""
             else:

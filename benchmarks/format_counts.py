@@ -25,7 +25,7 @@ _NAMES = (
     "equation|align|alignat|flalign|xalignat|gather|multline|eqnarray|displaymath|dmath|math\\*"
     "|IEEEeqnarray|empheq"
 )
-_OPENING = re.compile(rf"\\begin\{{((?:{_NAMES})\*?)\}}|(?<!\\)(\\\\)?\\\[|(?<!\\)\$\$")
+_OPENING = re.compile(rf"\\begin\{{((?:{_NAMES})\*?)\}}|(?<!\\)(\\)?\\\[|(?<!\\)\$\$")
 _TEX_REMARK = re.compile(r"(?<!\\)%.*")
 _FENCE = re.compile(r"[ \t>]*(`{3,}|~{3,}|:{3,})[ \t]*(.*?)[ \t]*")
 _DIRECTIVE_NAME = re.compile(r"\{[ ]*([\w:.-]+)")

@@ -125,7 +125,9 @@ class TexMath:
         if not self._used.search(latex):
             return latex
         document = "\n".join([*self._definitions, f"{_BODY}{latex}\\end{{document}}"])
-        expanded = expand(Files({"formula.tex": document.encode()}), "formula.tex", _BUDGET)
+        expanded = expand(
+            Files({"formula.tex": document.encode("utf-8", "replace")}), "formula.tex", _BUDGET
+        )
         return expanded.text[expanded.body_start :].replace("\\end{document}", "")
 
 

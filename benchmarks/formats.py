@@ -117,7 +117,8 @@ def sources_of(folder: Path, work: Path, half: str | None) -> Iterator[Path]:
 def documents(folders: list[Path], skipped: dict[str, Row] | None = None) -> Iterator[Source]:
     """Open every document of the sources, as `eqemb read` finds them."""
     for folder in folders:
-        for found in discover([folder]):
+        hidden = [path for path in folder.rglob(".*") if path.is_dir()]  # hpl-fdm/doc/.src
+        for found in discover([folder, *hidden]):
             form = format_of(found.origin) or found.form
             try:
                 yield load(found)

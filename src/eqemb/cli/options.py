@@ -63,7 +63,7 @@ Papers = Annotated[
         parser=_path,
         metavar="PATHS",
         help="Folders, .tex, .gz, .tar, .tar.gz, .zip, arXiv month tars, unarXive JSONL, .rst, "
-        ".rest.",
+        ".rest, .do.txt.",
     ),
 ]
 Root = Annotated[

@@ -19,6 +19,7 @@ import re
 from eqemb.article import DOLLAR, EQUATION_MARK, Article, Equation, Problem
 from eqemb.errors import SourceError
 from eqemb.formula.running_text import plain_text
+from eqemb.readers.latex.displays import count_displays
 from eqemb.readers.placing import place_equations, without_marks
 from eqemb.readers.prose import (
     BREAK,
@@ -29,7 +30,7 @@ from eqemb.readers.prose import (
     protect,
     tidy,
 )
-from eqemb.readers.tex_math import MathRow, TexMath
+from eqemb.readers.tex_math import MathRow, TexMath, split_displays
 from eqemb.sources import Source
 
 _OUR_MARKS = re.compile(f"[{EQUATION_MARK}\x00{BREAK}\ue100\ue101\U000f0000-\U0010ffff]")
@@ -169,6 +170,21 @@ class Draft:
             self._add_equation(row, found.environment or environment, (line, end_line or line))
         if len(found.rows) == 1 and self._equations:
             self._equations[-1].latex = (latex if written is None else written).strip()
+
+    def latex(self, latex: str, *, line: int, end_line: int = 0) -> int:
+        """Add the displays of a piece of LaTeX and keep its macros; its text is left out.
+
+        Returns:
+            How many displays it opens. Those that are not closed are lost.
+        """
+        latex = self.math.define(latex)
+        found = split_displays(latex)
+        for display, environment in found:
+            self.display(display, line=line, end_line=end_line, environment=environment)
+        opened = max(count_displays(latex), len(found))
+        for _ in range(opened - len(found)):
+            self.lost("display not closed", line)
+        return opened
 
     def lost(self, cause: str, line: int, detail: str = "", *, is_opened: bool = False) -> None:
         """Count a display that could not be read, with its cause."""

@@ -16,6 +16,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from eqemb.article import Article
+from eqemb.readers.doconce import read_doconce
 from eqemb.readers.latex import read_latex
 from eqemb.readers.rst import read_rst
 from eqemb.readers.unarxive import read_unarxive
@@ -34,6 +35,7 @@ class FormatReader(NamedTuple):
 #: Format (`Source.form`) -> its reader.
 READERS: dict[str, FormatReader] = {
     "tex": FormatReader(read_latex),
+    "doconce": FormatReader(read_doconce, (".do.txt",)),
     "rst": FormatReader(read_rst, (".rst", ".rest")),
     "unarxive": FormatReader(read_unarxive),
 }

@@ -11,8 +11,6 @@ import re
 
 from eqemb.article import Article
 from eqemb.readers.draft import Draft, decode, plain
-from eqemb.readers.latex.commands import DISPLAYS
-from eqemb.readers.latex.displays import count_displays
 from eqemb.readers.rst_inline import Piece, read_inline
 from eqemb.sources import Source
 
@@ -36,7 +34,6 @@ _MATH_LINE = re.compile(
 #: Formulas as interpreted text without a role, which some projects configure.
 _PLAIN_FORMULA = re.compile(r"(?<![`:\w\\])`[^`\n\\]*\\[A-Za-z][^`\n]*`(?![`_])")
 _QUOTES = (">", "|", "$", "#", "%")
-_RAW_OPENING = re.compile(r"\\begin\{([A-Za-z]+\*?)\}|(?<!\\)\\\[")
 
 _WITHOUT_TEXT = set(
     "code code-block code-cell sourcecode literalinclude plot ipython doctest testcode testoutput"
@@ -61,12 +58,12 @@ def read_rst(source: Source) -> Article:
     draft = Draft(source)
     text = decode(source.files[draft.article.main_file]).expandtabs(8)
     text = text.replace("\v", " ").replace("\f", " ")
-    scanner = _Scanner(draft, text)
+    scanner = _RstScanner(draft, text)
     scanner.scan()
     return draft.finish(opened=len(_MATH_LINE.findall(text)) - scanner.hidden + scanner.raw)
 
 
-class _Scanner:
+class _RstScanner:
     """One pass over the lines of a document."""
 
     def __init__(self, draft: Draft, text: str) -> None:
@@ -320,7 +317,9 @@ class _Scanner:
         if name in {"math", "math:math"} and not match[1]:
             self._math(argument, column, first + 1)
         elif name == "raw" and "latex" in argument.lower():
-            self._raw(self._body(column), first + 2)
+            self.raw += self.draft.latex(
+                "\n".join(self._body(column)), line=first + 2, end_line=self.at
+            )
         elif name == "default-role":
             self._default_role = argument.strip().lower()
         elif match[1] or name == "raw" or name in _WITHOUT_TEXT:
@@ -396,22 +395,6 @@ class _Scanner:
         )
         self._targets.clear()
         self._began = self._ended = self._after_display = True
-
-    def _raw(self, body: list[str], line: int) -> None:
-        """Raw LaTeX: its macros and displays; the rest is layout."""
-        latex = self.draft.math.define("\n".join(body))
-        self.raw += count_displays(latex)
-        at = 0
-        for opening in _RAW_OPENING.finditer(latex):
-            if opening.start() < at or (opening[1] and opening[1] not in DISPLAYS):
-                continue
-            closing = f"\\end{{{opening[1]}}}" if opening[1] else "\\]"
-            if (end := latex.find(closing, opening.end())) < 0:
-                self.draft.lost("display not closed", line, opening[0])
-                break
-            at = end + len(closing)
-            inner = latex[opening.start() : at] if opening[1] else latex[opening.end() : end]
-            self.draft.display(inner, line=line, end_line=self.at, environment="\\[")
 
 
 def _indent(line: str) -> int:

@@ -31,6 +31,7 @@ _DEFINED = re.compile(r"\{?\s*\\([A-Za-z]+|.)\s*\}?")
 _DEFINITION_PART = re.compile(r"\s*(?:\[[^\]]{0,200}\]|#\d)*\s*")
 _TEX_COMMENT = re.compile(r"(?<!\\)((?:\\\\)*)%[^\n]*\n?")
 _EMPTY_LINE = re.compile(r"\n[ \t]*\n")
+_DISPLAY_OPENING = re.compile(r"\\begin\{([A-Za-z]+\*?)\}|(?<!\\)\\\[")
 _INFIX = (
     r"(?:[=<>+]|\\(?:leq?|geq?|approx|sim|simeq|cong|equiv|propto|cdot|times|to|pm|implies|iff"
     r"|(?:Long|long)?(?:left)?rightarrow|Rightarrow)(?![A-Za-z]))"
@@ -145,6 +146,26 @@ def _parts(latex: str) -> list[str]:
         depth += part.count("{") - part.count("}")
         depth += part.count("\\begin") - part.count("\\end")
     return ["".join(pieces) for pieces in found] or [latex]
+
+
+def split_displays(latex: str) -> list[tuple[str, str]]:
+    r"""The displays of a piece of LaTeX, `\[` and environments, each with its environment."""
+    found: list[tuple[str, str]] = []
+    missing: set[str] = set()
+    at = 0
+    for opening in _DISPLAY_OPENING.finditer(latex):
+        closing = f"\\end{{{opening[1]}}}" if opening[1] else "\\]"
+        if opening.start() < at or closing in missing or opening[1] not in {None, *DISPLAYS}:
+            continue
+        if (end := latex.find(closing, opening.end())) < 0:
+            missing.add(closing)
+            continue
+        at = end + len(closing)
+        if opening[1]:
+            found.append((latex[opening.start() : at], opening[1]))
+        else:
+            found.append((latex[opening.end() : end], "\\["))
+    return found
 
 
 def _definition_end(latex: str, start: int, *, is_let: bool) -> int:

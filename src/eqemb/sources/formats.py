@@ -16,9 +16,16 @@ def register_suffixes(form: str, suffixes: Iterable[str]) -> None:
     _FORMATS.update(dict.fromkeys(suffixes, form))
 
 
+def registered_suffix(path: str) -> str:
+    """The registered suffix at the end of a path, or ''; it may have two parts (`.do.txt`)."""
+    stem, last = posixpath.splitext(path.lower())
+    both = posixpath.splitext(stem)[1] + last
+    return both if both in _FORMATS else last if last in _FORMATS else ""
+
+
 def format_of(path: str) -> str:
     """The format registered for a file's suffix, or ''."""
-    return _FORMATS.get(posixpath.splitext(path)[1].lower(), "")
+    return _FORMATS.get(registered_suffix(path), "")
 
 
 def supported_formats() -> str:

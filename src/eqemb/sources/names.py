@@ -8,7 +8,7 @@ import re
 from collections import Counter
 from typing import Protocol
 
-from eqemb.sources.formats import format_of
+from eqemb.sources.formats import format_of, registered_suffix
 
 _PAPER = (".tex", ".ltx", ".latex")
 _TEX_SUFFIXES = (*_PAPER, ".sty", ".cls", ".def", ".clo", ".bbl", ".tikz", ".inp")
@@ -83,7 +83,9 @@ def strip_suffixes(name: str) -> str:
     """A file name without known suffixes (`0704.0001` has none)."""
     for _ in range(8):  # a hostile name may have millions
         stem, end = posixpath.splitext(name)
-        if end.lower() not in _STRIPPED and not format_of(name):
+        if registered := registered_suffix(name):
+            stem = name[: -len(registered)]
+        elif end.lower() not in _STRIPPED:
             break
         name = stem
     return name

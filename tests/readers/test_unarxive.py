@@ -154,6 +154,60 @@ def test_our_own_mark_in_a_record_is_not_taken_for_an_equation() -> None:
     assert mark not in article.title + "".join(article.sections) + article.equations[0].expanded
 
 
+# -- the schema of 2024
+
+
+def sections(**texts: str) -> dict[str, Any]:
+    """A record with these sections."""
+    paper = record(abstract="A short abstract.")
+    del paper["body_text"]
+    return paper | {"sections": {name: {"text": text} for name, text in texts.items()}}
+
+
+def read_sections(**texts: str) -> Article:
+    """The article of a record with these sections."""
+    return read_unarxive(opened("2212.00001", json.dumps(sections(**texts)).encode()))
+
+
+def test_sections_are_read_as_paragraphs_are() -> None:
+    """The schema of 2024; unverified: made from the documented markup."""
+    article = read_sections(
+        Introduction="First. We get\n{{formula:x}} \nand {{formula:y}}.", Method="Last."
+    )
+    assert article.sections == ["Abstract", "Introduction", "Method"]
+    assert article.text == (
+        "On nothing at all\n\nAbstract\n\nA short abstract.\n\nIntroduction\n\nFirst.\n"
+        "We get \ufffc and $y = 1$.\n\nMethod\n\nLast.\n\n"
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("So\n{{formula:x}}Next one.", ["So \ufffc", "Next one."]),
+        ("So\n{{formula:x}} .Next one.", ["So \ufffc.", "Next one."]),
+        ("So\n{{formula:x}}(i) Next.", ["So \ufffc", "(i) Next."]),
+        ("So.{{formula:x}} \nthen.", ["So.", "\ufffc then."]),
+        ("One ends.Next one.", ["One ends.", "Next one."]),
+        ("Let {{formula:x}}, {{formula:y}}-th.", ["Let $x = 1$, $y = 1$-th."]),
+        ("See e.g.\nthe U.S. case 1.5", ["See e.g. the U.S. case 1.5"]),
+    ],
+)
+def test_paragraphs_of_a_section_have_nothing_between_them(text: str, expected: list[str]) -> None:
+    """They are separated again, so that displays at their ends stay displays; unverified."""
+    lines = read_sections(Part=text).text.split("Part\n\n")[1].split("\n")
+    assert [line for line in lines if line] == expected
+
+
+def test_records_of_2024_are_found(tmp_path: Path) -> None:
+    """By their content, as those of 2022."""
+    lines = [sections(Part="\n{{formula:x}}\n"), record("{{formula:x}}") | {"paper_id": "2212.2"}]
+    (tmp_path / "a.jsonl").write_text("\n".join(map(json.dumps, lines)), "utf-8")
+    found = {article.name: len(article.equations) for article in read_articles(tmp_path)}
+    assert list(found.values()) == [1, 1]
+    assert "2212.00001" in found
+
+
 # -- records that are none
 
 
@@ -174,6 +228,8 @@ def test_our_own_mark_in_a_record_is_not_taken_for_an_equation() -> None:
         json.dumps(record(ref_entries=[1])).encode(),
         json.dumps(record(body_text=None)).encode(),
         json.dumps(record(body_text=["no paragraph"])).encode(),
+        json.dumps(record(sections=["no section"])).encode(),
+        json.dumps(record(sections={"a": "no section"})).encode(),
         json.dumps(record(abstract=["no paragraph"])).encode(),
         b"[" * 100_000,
     ],
@@ -198,7 +254,8 @@ json_values = st.recursive(
 )
 texts = st.lists(
     st.sampled_from(["{{formula:x}}", "{{formula:gone}}", "{{cite:a}}", "\n", "$", "$$", " a. ",
-                     EQUATION_MARK, "\x1e", "{{", "}}", "é", "\ud800", "\U00100000"]),
+                     EQUATION_MARK, "\x1e", "{{", "}}", "é", "\ud800", "\U00100000",
+                     ".", "Word", "{{formula:y}}"]),
     max_size=12,
 ).map("".join)  # fmt: skip
 
@@ -206,7 +263,8 @@ texts = st.lists(
 @given(
     st.lists(texts, max_size=4),
     st.dictionaries(
-        st.sampled_from(["metadata", "abstract", "body_text", "ref_entries"]), json_values
+        st.sampled_from(["metadata", "abstract", "body_text", "sections", "ref_entries"]),
+        json_values,
     ),
 )
 def test_any_record_is_read_or_refused(paragraphs: list[str], fields: dict[str, Any]) -> None:

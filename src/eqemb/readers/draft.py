@@ -19,6 +19,7 @@ import re
 from eqemb.article import DOLLAR, EQUATION_MARK, Article, Equation, Problem
 from eqemb.errors import SourceError
 from eqemb.formula.running_text import plain_text
+from eqemb.readers.latex.displays import count_displays
 from eqemb.readers.placing import place_equations, without_marks
 from eqemb.readers.prose import (
     BREAK,
@@ -29,7 +30,7 @@ from eqemb.readers.prose import (
     protect,
     tidy,
 )
-from eqemb.readers.tex_math import MathRow, TexMath
+from eqemb.readers.tex_math import MathRow, TexMath, split_displays
 from eqemb.sources import Source
 
 _OUR_MARKS = re.compile(f"[{EQUATION_MARK}\x00{BREAK}\ue100\ue101\U000f0000-\U0010ffff]")
@@ -73,6 +74,7 @@ class Draft:
         self._printed: dict[str, str] = {}
         self._section = ""
         self._displays = 0
+        self._definitions = 0  # displays that only define macros
 
     # -- text
 
@@ -135,6 +137,7 @@ class Draft:
         labels: tuple[str, ...] = (),
         number: str | None = None,
         written: str | None = None,
+        parts: bool = False,
     ) -> None:
         r"""Add a display at this point of the text.
 
@@ -146,14 +149,16 @@ class Draft:
             labels: Labels that the format gives it, besides `\label`.
             number: The number that the format prints, without parentheses.
             written: The source as its author wrote it, if that is not `latex`.
+            parts: Whether blank lines in it separate equations.
         """
         self.has_math = True
         self.article.displays_opened += 1
-        found = self.math.display(_OUR_MARKS.sub(" ", latex))
+        found = self.math.display(_OUR_MARKS.sub(" ", latex), parts=parts)
         if not found.rows:
             cause = "drawing in a display" if found.is_drawing else "empty equation"
             if not found.is_drawing and latex.strip():
-                self.article.displays_opened -= 1  # it only defines macros
+                self.article.displays_opened -= 1
+                self._definitions += 1
                 return
             self.lost(cause, line, environment, is_opened=True)
             return
@@ -165,6 +170,21 @@ class Draft:
             self._add_equation(row, found.environment or environment, (line, end_line or line))
         if len(found.rows) == 1 and self._equations:
             self._equations[-1].latex = (latex if written is None else written).strip()
+
+    def latex(self, latex: str, *, line: int, end_line: int = 0) -> int:
+        """Add the displays of a piece of LaTeX and keep its macros; its text is left out.
+
+        Returns:
+            How many displays it opens. Those that are not closed are lost.
+        """
+        latex = self.math.define(latex)
+        found = split_displays(latex)
+        for display, environment in found:
+            self.display(display, line=line, end_line=end_line, environment=environment)
+        opened = max(count_displays(latex), len(found))
+        for _ in range(opened - len(found)):
+            self.lost("display not closed", line)
+        return opened
 
     def lost(self, cause: str, line: int, detail: str = "", *, is_opened: bool = False) -> None:
         """Count a display that could not be read, with its cause."""
@@ -186,7 +206,7 @@ class Draft:
         self.end_paragraph()
         article = self.article
         if opened is not None:
-            article.displays_opened = opened
+            article.displays_opened = opened - self._definitions
         if not self.has_math:
             raise SourceError("no mathematics", "no formula in it")
         targets: dict[str, list[Equation]] = {}

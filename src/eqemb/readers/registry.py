@@ -16,7 +16,9 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from eqemb.article import Article
+from eqemb.readers.doconce import read_doconce
 from eqemb.readers.latex import read_latex
+from eqemb.readers.rst import read_rst
 from eqemb.readers.unarxive import read_unarxive
 from eqemb.sources import Source
 from eqemb.sources.formats import register_suffixes
@@ -33,6 +35,8 @@ class FormatReader(NamedTuple):
 #: Format (`Source.form`) -> its reader.
 READERS: dict[str, FormatReader] = {
     "tex": FormatReader(read_latex),
+    "doconce": FormatReader(read_doconce, (".do.txt",)),
+    "rst": FormatReader(read_rst, (".rst", ".rest")),
     "unarxive": FormatReader(read_unarxive),
 }
 

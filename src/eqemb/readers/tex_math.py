@@ -30,6 +30,14 @@ _MACRO_DEFINITION = re.compile(
 _DEFINED = re.compile(r"\{?\s*\\([A-Za-z]+|.)\s*\}?")
 _DEFINITION_PART = re.compile(r"\s*(?:\[[^\]]{0,200}\]|#\d)*\s*")
 _TEX_COMMENT = re.compile(r"(?<!\\)((?:\\\\)*)%[^\n]*\n?")
+_EMPTY_LINE = re.compile(r"\n[ \t]*\n")
+_DISPLAY_OPENING = re.compile(r"\\begin\{([A-Za-z]+\*?)\}|(?<!\\)\\\[")
+_INFIX = (
+    r"(?:[=<>+]|\\(?:leq?|geq?|approx|sim|simeq|cong|equiv|propto|cdot|times|to|pm|implies|iff"
+    r"|(?:Long|long)?(?:left)?rightarrow|Rightarrow)(?![A-Za-z]))"
+)
+_CONTINUES = re.compile(rf"[\s&]*{_INFIX}")
+_UNFINISHED = re.compile(rf"(?:{_INFIX}|-)[\s&]*$")
 _WHOLE = re.compile(r"\s*\\begin\s*\{([A-Za-z]+\*?)\}")
 _BODY = "\\begin{document}"
 #: For the macros of one formula; a real one needs a few dozen expansions.
@@ -88,18 +96,25 @@ class TexMath:
         """A formula within a line: on one line, macros expanded, without dollars."""
         return " ".join(self._expanded(self.define(latex)).replace("$", " ").split())
 
-    def display(self, latex: str) -> MathDisplay:
-        """Read what stands between the delimiters of one display."""
+    def display(self, latex: str, *, parts: bool = False) -> MathDisplay:
+        """Read what stands between the delimiters of one display.
+
+        With `parts`, blank lines separate equations, each of which has its own row.
+        """
         latex = _TEX_COMMENT.sub(r"\1", latex) if "%" in latex else latex
-        text = self._expanded(self.define(latex))
+        found = MathDisplay()
+        for part in _parts(latex) if parts else [latex]:
+            self._add_part(found, self._expanded(self.define(part)))
+        return found
+
+    def _add_part(self, found: MathDisplay, text: str) -> None:
         name, start, end = _environment(text)
-        found = MathDisplay(name)
+        found.environment = found.environment or name
         spans = split_rows(text, start, end) if name.rstrip("*") in ROW_DISPLAYS else []
         rows = [read_row(text, *span) for span in spans] or [read_row(text, start, end)]
         tagged = [index + 1 for index, row in enumerate(rows) if row.tag is not None]
         for first, last in pairwise([0, *tagged[:-1], len(rows)]):
             _add_row(found, rows[first:last])
-        return found
 
     def _expanded(self, latex: str) -> str:
         """A formula with the document's macros expanded, if it uses any."""
@@ -111,8 +126,46 @@ class TexMath:
         if not self._used.search(latex):
             return latex
         document = "\n".join([*self._definitions, f"{_BODY}{latex}\\end{{document}}"])
-        expanded = expand(Files({"formula.tex": document.encode()}), "formula.tex", _BUDGET)
+        expanded = expand(
+            Files({"formula.tex": document.encode("utf-8", "replace")}), "formula.tex", _BUDGET
+        )
         return expanded.text[expanded.body_start :].replace("\\end{document}", "")
+
+
+def _parts(latex: str) -> list[str]:
+    """The equations between blank lines; `= c` after `a = b` is no equation by itself."""
+    found: list[list[str]] = []
+    depth = 0
+    for part in _EMPTY_LINE.split(latex):
+        if depth > 0:  # a blank line within braces or an environment
+            found[-1] += " ", part
+        elif found and (_CONTINUES.match(part) or _UNFINISHED.search(found[-1][-1][-40:])):
+            found[-1] += " \\\\ ", part
+        elif part.strip():
+            found.append([part])
+        depth += part.count("{") - part.count("}")
+        depth += part.count("\\begin") - part.count("\\end")
+    return ["".join(pieces) for pieces in found] or [latex]
+
+
+def split_displays(latex: str) -> list[tuple[str, str]]:
+    r"""The displays of a piece of LaTeX, `\[` and environments, each with its environment."""
+    found: list[tuple[str, str]] = []
+    missing: set[str] = set()
+    at = 0
+    for opening in _DISPLAY_OPENING.finditer(latex):
+        closing = f"\\end{{{opening[1]}}}" if opening[1] else "\\]"
+        if opening.start() < at or closing in missing or opening[1] not in {None, *DISPLAYS}:
+            continue
+        if (end := latex.find(closing, opening.end())) < 0:
+            missing.add(closing)
+            continue
+        at = end + len(closing)
+        if opening[1]:
+            found.append((latex[opening.start() : at], opening[1]))
+        else:
+            found.append((latex[opening.end() : end], "\\["))
+    return found
 
 
 def _definition_end(latex: str, start: int, *, is_let: bool) -> int:

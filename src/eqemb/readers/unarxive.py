@@ -1,22 +1,42 @@
-"""Read unarXive records: papers already split into paragraphs, with formulas kept separately.
+"""Read unarXive records: papers already split into sections, with formulas kept separately.
 
-unarXive does not record equation numbers: a formula alone on its line is a display whose
-`numbered` is None. Citations, figures and tables are dropped, as for LaTeX sources.
+The schema of 2022 has paragraphs (`body_text`), that of 2024 has one text for each section
+(`sections`), made of the stripped paragraphs without anything between them. unarXive does not
+record equation numbers: a formula alone on its line is a display whose `numbered` is None.
+Citations, figures and tables are dropped, as for LaTeX sources.
 """
 
 import json
 import re
-from typing import Any
+from collections.abc import Iterator
+from typing import Any, NamedTuple
 
-from eqemb.article import DOLLAR, EQUATION_MARK, Article, Equation, Problem
+from eqemb.article import Article
 from eqemb.errors import SourceError
-from eqemb.formula.running_text import plain_text
-from eqemb.readers.prose import sentences
+from eqemb.readers.draft import Draft, plain
+from eqemb.readers.prose import BREAK
 from eqemb.sources import Source
 
 _REFERENCE_MARK = re.compile(r"\{\{(\w+):([^{}]*)\}\}")
-_TIDY = re.compile(r" ?\([\s,;]*\)| ?\[[\s,;]*\]| (?=[.,;:?!](?:\s|$))")
-_DOLLARS = re.compile(rf"({DOLLAR}{DOLLAR}?)([^{DOLLAR}]+)\1")
+_DOLLARS = re.compile(r"(\$\$?)([^$]+)\1")
+_LINE_END = re.compile(r"(?:[.,;]|[^\S\n])*+(?:\n|\Z)")
+_BLANKS = r"[^\S\n]*"
+#: Where paragraphs of a section meet: after a display, before a display, between two sentences.
+_GLUED = (
+    re.compile(
+        rf"(?m)^({_BLANKS}\{{\{{formula:[^{{}}]*\}}\}}"
+        r"(?:[^\S\n]?[.,;](?=[^\s\d.,;:)])|(?=[^\s.,;:)\]-])))"
+    ),
+    re.compile(rf"((?<=[.:;!?)}}]))(?=\{{\{{formula:[^{{}}]*\}}\}}{_BLANKS}[.,;]?{_BLANKS}\n)"),
+    re.compile(r"((?<=[a-z)} ][.!?]))(?=[A-Z][a-z])"),
+)
+
+
+class _Part(NamedTuple):
+    """A paragraph, or in the schema of 2024 a section."""
+
+    heading: str
+    text: str
 
 
 def read_unarxive(source: Source) -> Article:
@@ -24,101 +44,98 @@ def read_unarxive(source: Source) -> Article:
     (line,) = source.files.values()
     try:
         record = json.loads(line)
-        abstract, entries = record["abstract"] or {}, dict(record["ref_entries"])
-        title = " ".join(_marked(record["metadata"]["title"]).split())
-        texts = [(_text(abstract.get("section")), _marked(abstract.get("text")))]
-        texts += [(_text(p.get("section")), _text(p.get("text"))) for p in record["body_text"]]
+        entries = dict(record["ref_entries"])
+        title = _text(record["metadata"]["title"])
+        abstract = record["abstract"] or {}
+        if isinstance(abstract, str):  # as the schema of 2024 describes it
+            abstract = {"section": "Abstract", "text": abstract}
+        abstract = _part(abstract)
+        parts = list(_parts(record))
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise SourceError("broken record", f"not an unarXive paper ({error!r})"[:200]) from None
-    article = Article(
-        source.name,
-        source.origin,
-        source.collection,
-        title=plain_text(title),
-        main_file=f"{source.name}.json",
-        source_bytes=len(line),
-    )
-    blocks = [title]
-    for number, (heading, text) in enumerate(texts, 1):
-        section = _heading(heading, entries)
-        if section and article.sections[-1:] != [section]:
-            article.sections.append(section)
-            blocks.append(section)
-        blocks.append("\n".join(_sentences(article, text, entries, number)))
-    article.text = "".join(block + "\n\n" for block in blocks if block)
+    draft = Draft(source, f"{source.name}.json", size=len(line))
+    draft.has_math = True  # a paper without formulas is a paper
+    draft.title("".join(plain(text) + draft.inline_text(latex) for text, latex in _typed(title)))
+    draft.heading(plain(abstract.heading))
+    for text, latex in _typed(abstract.text):
+        draft.text(text)
+        draft.inline(latex)
+    section = abstract.heading
+    for number, part in enumerate(parts, 2):
+        if part.heading != section:
+            section = part.heading
+            draft.heading(_heading(draft, section, entries))
+        for paragraph in part.text.split(BREAK):
+            draft.end_paragraph()
+            _read_paragraph(draft, paragraph, entries, number)
+    article = draft.finish()
+    for equation in article.equations:
+        equation.numbered = None
     return article
 
 
+def _parts(record: dict[str, Any]) -> Iterator[_Part]:
+    """The text of either schema."""
+    if "sections" not in record:
+        for paragraph in record["body_text"]:
+            yield _part(paragraph)
+        return
+    for heading, section in record["sections"].items():
+        text = _part(section).text
+        for place in _GLUED:
+            text = place.sub(rf"\1{BREAK}", text)
+        yield _Part(_text(heading), text)
+
+
+def _part(value: dict[str, Any]) -> _Part:
+    return _Part(_text(value.get("section")), _text(value.get("text")))
+
+
 def _text(value: Any) -> str:
-    """A field as text, without our marks; a dollar in it is a currency sign."""
-    return str(value or "").replace(EQUATION_MARK, " ").replace("$", DOLLAR)
+    return str(value or "")
 
 
-def _marked(value: Any) -> str:
-    """A title or an abstract, in which authors typed mathematics between dollars."""
-    return _DOLLARS.sub(lambda found: _inline(found[2]), _text(value))
+def _typed(text: str) -> Iterator[tuple[str, str]]:
+    """A title or an abstract, in which authors typed formulas: text, and the formula after it."""
+    at = 0
+    for formula in _DOLLARS.finditer(text):
+        yield text[at : formula.start()], formula[2]
+        at = formula.end()
+    yield text[at:], ""
 
 
-def _heading(text: str, entries: dict[str, Any]) -> str:
+def _heading(draft: Draft, text: str, entries: dict[str, Any]) -> str:
     """A section's title with its formulas."""
-    return " ".join(
-        _REFERENCE_MARK.sub(lambda at: _inline(_latex(entries, at[2]) or ""), text).split()
-    )
+    at, pieces = 0, []
+    for mark in _REFERENCE_MARK.finditer(text):
+        pieces += [plain(text[at : mark.start()]), draft.inline_text(_latex(entries, mark) or "")]
+        at = mark.end()
+    return "".join([*pieces, plain(text[at:])])
 
 
-def _sentences(article: Article, text: str, entries: dict[str, Any], paragraph: int) -> list[str]:
-    """The sentences of one paragraph; its displays are added to the article."""
-    displays: list[Equation] = []
-
-    def entry(match: re.Match[str]) -> str:
-        if match[1] != "formula":
-            return ""
-        latex = _latex(entries, match[2])
-        is_display = _stands_alone(text, match)
-        article.displays_opened += is_display
-        if latex is None:
-            article.displays_lost += is_display
-            article.problems.append(Problem("formula missing", article.main_file, 0, match[2]))
-            return ""
-        if not is_display:
-            return _inline(latex)
-        number = len(article.equations) + len(displays) + 1
-        displays.append(Equation(
-            article.name, number, None, None, [], "formula", number, latex,
-            " ".join(latex.split()), article.main_file, paragraph, paragraph,
-            article.sections[-1] if article.sections else "",
-        ))  # fmt: skip
-        return f" {EQUATION_MARK}{'.' if latex.rstrip().endswith('.') else ''} "
-
-    found = sentences(_TIDY.sub("", " ".join(_REFERENCE_MARK.sub(entry, text).split())))
-    _give_context(displays, found)
-    article.equations += displays
-    return found
+def _read_paragraph(draft: Draft, text: str, entries: dict[str, Any], number: int) -> None:
+    """Add one paragraph; `number` stands for its line."""
+    at = 0
+    for mark in _REFERENCE_MARK.finditer(text):
+        before = text[at : mark.start()]
+        draft.text(before)
+        if mark[1] == "formula":
+            begins_line = not before.rpartition("\n")[2].strip() and ("\n" in before or at == 0)
+            is_display = begins_line and _LINE_END.match(text, mark.end()) is not None
+            latex = _latex(entries, mark)
+            if latex is None:
+                draft.article.displays_opened += is_display
+                draft.article.displays_lost += is_display
+                draft.problem("formula missing", 0, mark[2])
+            elif is_display:
+                draft.display(latex, line=number, environment="formula")
+            else:
+                draft.inline(latex)
+        at = mark.end()
+    draft.text(text[at:])
 
 
-def _inline(latex: str) -> str:
-    """A formula within a line, as in an article's text."""
-    return f"${' '.join(latex.replace('$', ' ').split())}$" if latex else ""
-
-
-def _latex(entries: dict[str, Any], key: str) -> str | None:
-    entry = entries.get(key)
+def _latex(entries: dict[str, Any], mark: re.Match[str]) -> str | None:
+    entry = entries.get(mark[2])
     latex = entry.get("latex") if isinstance(entry, dict) else None
-    latex = latex.replace(EQUATION_MARK, " ") if isinstance(latex, str) else ""
-    return latex if latex.strip() else None
-
-
-def _stands_alone(text: str, match: re.Match[str]) -> bool:
-    """Whether a formula is alone on its line."""
-    before = text.rfind("\n", 0, match.start()) + 1
-    after = text.find("\n", match.end())
-    line = text[before : after if after >= 0 else len(text)]
-    return line.strip().rstrip(".,; ") == match[0]
-
-
-def _give_context(equations: list[Equation], lines: list[str]) -> None:
-    waiting = iter(equations)
-    for index, line in enumerate(lines):
-        for _ in range(line.count(EQUATION_MARK)):
-            around = " ".join(lines[max(0, index - 1) : index + 2])
-            next(waiting).context = around.replace(EQUATION_MARK, "[equation]")
+    return latex if isinstance(latex, str) and latex.strip() else None

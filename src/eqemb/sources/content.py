@@ -175,4 +175,5 @@ def _has_body(stream: ByteStream, most: int) -> bool:
     size = CHUNK_BYTES
     while len(head := stream.peek(size)) == size < most and b"\n" not in head:
         size *= 4
-    return b'"body_text"' in head.split(b"\n", 1)[0]
+    line = head.split(b"\n", 1)[0]
+    return b'"body_text"' in line or b'"sections"' in line

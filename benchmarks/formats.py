@@ -1,0 +1,297 @@
+"""Read documents of every format: losses by cause, an independent count of displays, and speed.
+
+    python benchmarks/formats.py FOLDER [--half even] [--list 10] [--json]
+    python benchmarks/formats.py FOLDER --sample rst --count 20 --seed 1
+    python benchmarks/formats.py FOLDER --mutate 5000 [--formats rst md]
+
+FOLDER (or EQEMB_OPEN) has sources, packed (.tar.xz and similar) or as folders. Each may have many
+documents. Packed ones are unpacked into a temporary folder. `--half` takes the sources whose name
+has a SHA-1 with an even or odd first digit: readers are written on one half and checked on the
+other. "count" is the number of displays by the rules of `format_counts.py`, "share" the part of it
+that we read; a surplus in one document does not make up for a loss in another. Speed is that of one
+process in CPU time, median of five rounds in which the formats take turns; LaTeX is one of them.
+`--sample` prints equations beside the lines of their source, to be compared by eye. `--mutate`
+reads mutated documents (`format_mutants.py`).
+"""
+
+import argparse
+import hashlib
+import json
+import os
+import random
+import statistics
+import sys
+import tarfile
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from format_counts import count_displays
+from format_mutants import campaign
+
+from eqemb.article import Article
+from eqemb.errors import SourceError
+from eqemb.readers.draft import decode
+from eqemb.readers.registry import READERS, read_source
+from eqemb.sources import Source, discover, load
+from eqemb.sources.formats import format_of
+
+_SPEED_BYTES = 1_500_000  # of each format, for the measurement of speed
+_MUTANT_BYTES = 60_000  # no larger document is mutated
+
+
+@dataclass
+class Row:
+    """The figures of one format."""
+
+    figures: Counter[str] = field(default_factory=Counter)
+    causes: Counter[str] = field(default_factory=Counter)
+    skipped: Counter[str] = field(default_factory=Counter)
+    worst: list[tuple[int, str]] = field(default_factory=list)
+    """Displays that the count has and we have not, and the document."""
+    speed: float = 0.0
+
+    def as_json(self) -> dict[str, object]:
+        """For programs."""
+        return {
+            **self.figures,
+            "share": round(self.share, 5),
+            "megabytes_per_second": round(self.speed, 3),
+            "problems": dict(self.causes.most_common()),
+            "skipped": dict(self.skipped.most_common()),
+        }
+
+    @property
+    def share(self) -> float:
+        """The share of the counted displays that we read."""
+        return self.figures["counted and read"] / max(1, self.figures["count"])
+
+
+def main() -> None:
+    """Measure and print."""
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0] if __doc__ else "")
+    parser.add_argument("folder", nargs="?", default=os.environ.get("EQEMB_OPEN"))
+    parser.add_argument("--half", choices=("even", "odd"))
+    parser.add_argument("--formats", nargs="+", choices=sorted(READERS), default=sorted(READERS))
+    parser.add_argument("--list", type=int, default=0, help="documents with the largest losses")
+    parser.add_argument("--json", action="store_true")
+    parser.add_argument("--sample", choices=sorted(READERS), help="print equations of a format")
+    parser.add_argument("--count", type=int, default=20)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--mutate", type=int, metavar="N", help="read N mutants of each format")
+    parser.add_argument("--seconds", type=float, default=5.0, help="limit for one mutant")
+    options = parser.parse_args()
+    if not options.folder:
+        parser.error("give a folder of sources (or set EQEMB_OPEN)")
+    with tempfile.TemporaryDirectory() as work:
+        folders = list(sources_of(Path(options.folder), Path(work), options.half))
+        if not folders:
+            parser.error(f"no source in {options.folder}")
+        if options.sample:
+            print_sample(folders, options.sample, options.count, options.seed)
+        elif options.mutate:
+            sys.exit(mutate(folders, options.formats, options.mutate, options.seconds))
+        else:
+            measure(folders, options.formats, options.list, as_json=options.json)
+
+
+def sources_of(folder: Path, work: Path, half: str | None) -> Iterator[Path]:
+    """The folders of the sources below a folder; archives are unpacked."""
+    for path in sorted(folder.iterdir()):
+        name = path.name.split(".")[0]
+        digit = int(hashlib.sha1(name.encode(), usedforsecurity=False).hexdigest()[0], 16)
+        if half and (half == "odd") != bool(digit % 2):
+            continue
+        if path.is_dir():
+            yield path
+        elif path.name.endswith((".tar", ".tar.gz", ".tar.xz", ".tar.bz2", ".tgz")):
+            with tarfile.open(path) as archive:
+                archive.extractall(work / name, filter="data")
+            yield work / name
+
+
+def documents(folders: list[Path], skipped: dict[str, Row] | None = None) -> Iterator[Source]:
+    """Open every document of the sources, as `eqemb read` finds them."""
+    for folder in folders:
+        hidden = [path for path in folder.rglob(".*") if path.is_dir()]  # hpl-fdm/doc/.src
+        for found in discover([folder, *hidden]):
+            form = format_of(found.origin) or found.form
+            try:
+                yield load(found)
+            except SourceError as error:
+                if skipped is not None and form in skipped:
+                    skipped[form].skipped[error.cause] += 1
+
+
+# ---------------------------------------------------------------- figures
+
+
+def measure(folders: list[Path], forms: list[str], most: int, *, as_json: bool) -> None:
+    """Read everything once for the figures, and samples several times for speed."""
+    rows = {form: Row() for form in forms}
+    samples: dict[str, list[Source]] = {form: [] for form in forms}
+    sizes: Counter[str] = Counter()
+    for source in documents(folders, rows):
+        if source.form not in rows:
+            continue
+        add(rows[source.form], source)
+        size = sum(map(len, source.files.values()))
+        if sizes[source.form] + size <= _SPEED_BYTES:
+            sizes[source.form] += size
+            samples[source.form].append(source)
+    for form, speed in speeds(samples).items():
+        rows[form].speed = speed
+    rows = {form: row for form, row in rows.items() if row.figures["documents"]}
+    if as_json:
+        print(json.dumps({form: row.as_json() for form, row in rows.items()}, indent=1))
+        return
+    print_table(rows)
+    for form, row in rows.items():
+        for _, what in sorted(row.worst, key=lambda item: -item[0])[:most]:
+            print(f"{form}: {what}")
+
+
+def add(row: Row, source: Source) -> None:
+    """Add the figures of one document."""
+    text = "\n".join(
+        decode(data)
+        for path, data in source.files.items()
+        if path == source.main or len(source.files) == 1 or path.endswith(".tex")
+    )
+    count = count_displays(source.main or next(iter(source.files)), text)
+    try:
+        article = read_source(source)
+    except SourceError as error:
+        row.skipped[error.cause] += 1
+        if count:
+            row.figures["count"] += count
+            row.worst.append((count, f"{source.origin}: {count} counted, {error.cause}"))
+        return
+    displays = len({equation.display for equation in article.equations})
+    missing = article.displays_opened - displays - article.displays_lost
+    row.figures += Counter(
+        documents=1,
+        equations=len(article.equations),
+        numbered=sum(equation.number is not None for equation in article.equations),
+        words=len(article.words()),
+        displays=displays,
+        lost=article.displays_lost,
+        unaccounted=max(missing, 0),
+        surplus=max(-missing, 0),
+        bytes=article.source_bytes,
+    )
+    row.causes += Counter(problem.cause for problem in article.problems)
+    if count is not None:
+        row.figures["count"] += count
+        row.figures["counted and read"] += min(count, displays)
+        if displays < count:
+            row.worst.append((count - displays, f"{source.origin}: {count}, {displays} read"))
+
+
+def speeds(samples: dict[str, list[Source]]) -> dict[str, float]:
+    """Megabytes a second of each reader: median of five rounds, in which the readers take turns."""
+    seconds: dict[str, list[float]] = {form: [] for form, sources in samples.items() if sources}
+    sizes = dict.fromkeys(seconds, 0)
+    for turn in range(5):
+        for form, taken in seconds.items():
+            started = time.process_time()
+            for source in samples[form]:
+                size = _read_size(source)
+                sizes[form] += size if turn == 0 else 0
+            taken.append(time.process_time() - started)
+    return {
+        form: sizes[form] / 1e6 / max(statistics.median(taken), 1e-9)
+        for form, taken in seconds.items()
+    }
+
+
+def _read_size(source: Source) -> int:
+    try:
+        return read_source(source).source_bytes
+    except SourceError:
+        return 0
+
+
+def print_table(rows: dict[str, Row]) -> None:
+    """Print a table of the figures, and the causes below it."""
+    names = ("documents", "equations", "numbered", "displays", "lost", "unaccounted", "count")
+    print("| format | " + " | ".join(names) + " | share | MB | MB/s |")
+    print("|---" * (len(names) + 4) + "|")
+    for form, row in rows.items():
+        cells = [f"{row.figures[name]:,}" for name in names]
+        share = f"{100 * row.share:.2f} %" if row.figures["count"] else "–"
+        print(f"| {form} | {' | '.join(cells)} | {share} | {row.figures['bytes'] / 1e6:.2f} "
+              f"| {row.speed:.2f} |")  # fmt: skip
+    print()
+    for form, row in rows.items():
+        for what, causes in (("problems", row.causes), ("skipped", row.skipped)):
+            if causes:
+                listed = ", ".join(f"{cause} {n:,}" for cause, n in causes.most_common())
+                print(f"{form}, {what}: {listed}")
+
+
+# ---------------------------------------------------------------- by eye
+
+
+def print_sample(folders: list[Path], form: str, count: int, seed: int) -> None:
+    """Print random equations of a format beside the lines of their source."""
+    found: list[tuple[Source, Article, int]] = []
+    for source in documents(folders):
+        if source.form != form:
+            continue
+        try:
+            article = read_source(source)
+        except SourceError:
+            continue
+        found += [(source, article, number) for number in range(len(article.equations))]
+    for source, article, number in random.Random(seed).sample(found, min(count, len(found))):
+        equation = article.equations[number]
+        lines = decode(source.files.get(equation.file, b"")).split("\n")
+        print(f"==== {source.origin}:{equation.line} {equation.id}")
+        print("\n".join(lines[max(0, equation.line - 1) : equation.end_line])[:1500])
+        print(f"---- number {equation.number}, labels {equation.labels}, in {equation.section!r}")
+        print(equation.expanded)
+        print(f"---- {equation.context[:400]}")
+        for sentence in equation.references[:3]:
+            print(f"     referred to: {sentence[:200]}")
+
+
+# ---------------------------------------------------------------- mutants
+
+
+def mutate(folders: list[Path], forms: list[str], count: int, seconds: float) -> int:
+    """Read mutants of each format and print what is wrong; return an exit code."""
+    pools: dict[str, list[Source]] = {form: [] for form in forms}
+    for source in documents(folders):
+        size = len(source.files[source.main or next(iter(source.files))])
+        if source.form in pools and 0 < size <= _MUTANT_BYTES:
+            pools[source.form].append(source)
+    pools = {
+        form: random.Random(1).sample(pool, min(300, len(pool))) for form, pool in pools.items()
+    }
+    is_wrong = False
+    with ThreadPoolExecutor(max(1, (os.cpu_count() or 2) // 2)) as threads:
+        started = {
+            form: threads.submit(campaign, pool, count, seconds)
+            for form, pool in pools.items()
+            if pool
+        }
+        for form, future in started.items():
+            findings = future.result()
+            kinds = Counter(finding.kind for finding in findings)
+            listed = ", ".join(f"{kind} {n}" for kind, n in kinds.most_common()) or "nothing wrong"
+            print(f"{form}: {count:,} mutants of {len(pools[form])} documents: {listed}")
+            for kind in kinds:
+                for finding in [f for f in findings if f.kind == kind][:3]:
+                    origin = pools[form][finding.number % len(pools[form])].origin
+                    print(f"    {kind}, mutant {finding.number} of {origin}: {finding.detail}")
+            is_wrong |= bool(set(kinds) - {"unaccounted"})
+    return int(is_wrong)
+
+
+if __name__ == "__main__":
+    main()

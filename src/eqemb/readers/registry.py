@@ -17,6 +17,8 @@ from typing import NamedTuple
 
 from eqemb.article import Article
 from eqemb.readers.latex import read_latex
+from eqemb.readers.markdown import read_markdown
+from eqemb.readers.notebook import read_notebook
 from eqemb.readers.unarxive import read_unarxive
 from eqemb.sources import Source
 from eqemb.sources.formats import register_suffixes
@@ -34,6 +36,8 @@ class FormatReader(NamedTuple):
 READERS: dict[str, FormatReader] = {
     "tex": FormatReader(read_latex),
     "unarxive": FormatReader(read_unarxive),
+    "markdown": FormatReader(read_markdown, (".md", ".markdown", ".mmd", ".rmd", ".qmd")),
+    "notebook": FormatReader(read_notebook, (".ipynb",)),
 }
 
 for _form, _reader in READERS.items():

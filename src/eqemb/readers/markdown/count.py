@@ -1,0 +1,72 @@
+r"""Count displays in Markdown by another rule than the reader's: delimiters, without blocks.
+
+Code is cut out first. Then every second `$$`, every `\[` that closes, every environment outside
+of them, and every fence of mathematics is a display.
+"""
+
+import re
+
+from eqemb.readers.latex.commands import DISPLAYS
+
+_FENCE = re.compile(r"[ \t>]*(?:[-*+]|\d+[.)])?[ \t>]*(`{3,}|~{3,}|:{3,})[ \t]*([^\n`]*)$")
+_MATH = re.compile(r"\{?math\b")
+_TEXT = re.compile(
+    r"ad-|\{[\s.#]*(?!code|eval|raw|include|mermaid|image|csv|r[\s,}]|python|julia|stan|bash|sh\b|"
+    r"html|ojs|dot\b|index|toctree|bib|video|tikz|literal|plot|jl\b|sql|cat\b|shell|c\b|cpp|js\b)"
+    r"[a-z]+[\w:-]*",
+    re.IGNORECASE,
+)
+_COMMENT = re.compile(r"<!--.*?-->", re.DOTALL)
+_CODE = re.compile(r"`[^`\n]+`")
+_NAMES = "|".join(re.escape(name) for name in sorted(DISPLAYS))
+_NAMED = re.compile(
+    rf"\\begin\s?\{{(?:{_NAMES})\}}|\{{%-?\s*math\s*-?%\}}|^[ \t>]*\\\\?\[(?!\d)", re.MULTILINE
+)
+_MARK = re.compile(r"(?:[ \t]|>|[-*+][ \t]|\d+[.)][ \t])*$")
+
+
+def count_displays(text: str, *, is_kramdown: bool = False) -> int:
+    """The number of displays that open in a Markdown document."""
+    fences, text = _without_code(text)
+    end = text.rfind("-->")
+    text = _COMMENT.sub("", text[: end + 3]) + text[end + 3 :] if end >= 0 else text
+    parts = _CODE.sub("", text).replace("\\$", "").split("$$")
+    named = sum(len(_NAMED.findall(part)) for part in parts[::2])
+    if is_kramdown:
+        inner = range(1, len(parts) - 1, 2)
+        return fences + named + sum(_is_block(*parts[i - 1 : i + 2]) for i in inner)
+    return fences + named + len(parts) // 2
+
+
+def _is_block(before: str, formula: str, after: str) -> bool:
+    """Whether `$$` stand on lines of their own, and not amid a paragraph's lines."""
+    previous, _, indent = before[-400:].rpartition("\n")
+    rest, _, following = after[:400].partition("\n")
+    if not _MARK.match(indent) or rest.strip(" \t.,;:"):
+        return False
+    is_amid = previous.rpartition("\n")[2].strip() and following.partition("\n")[0].strip()
+    return "\n" in formula or not is_amid
+
+
+def _without_code(text: str) -> tuple[int, str]:
+    """The number of fences of mathematics, and the text outside of them and of code."""
+    kept: list[str] = []
+    directives: list[str] = []
+    marker, count = "", 0
+    for line in text.split("\n"):
+        match = _FENCE.match(line)
+        if match is None:
+            kept += [] if marker else [line]
+            continue
+        fence, info = match[1], match[2].strip()
+        if marker:
+            marker = "" if fence.startswith(marker) and not info else marker
+        elif _MATH.match(info):
+            marker, count = fence, count + 1
+        elif info and (fence[0] == ":" or _TEXT.match(info)):
+            directives.append(fence)
+        elif not info and directives and fence.startswith(directives[-1]):
+            directives.pop()
+        elif fence[0] != ":":
+            marker = fence
+    return count, "\n".join(kept)

@@ -3,6 +3,7 @@ r"""Read Markdown and its dialects.
     dialect  front matter; what differs between dialects
     fences   which fenced blocks contain mathematics, text or code
     maths    what opens and closes mathematics
+    pieces   what was read of a text, in order
     spans    the text of one block
     blocks   the lines of a document
     count    an independent count of displays

@@ -12,7 +12,8 @@ from eqemb.readers.draft import Draft, plain
 from eqemb.readers.markdown import maths
 from eqemb.readers.markdown.dialect import Dialect
 from eqemb.readers.markdown.fences import FENCE, Fence, closes, read_fence, split_options
-from eqemb.readers.markdown.spans import Place, Spans
+from eqemb.readers.markdown.pieces import Place
+from eqemb.readers.markdown.spans import Spans
 
 _HEADING = re.compile(r"(#{1,6})(?:[ \t]+(.*?))?(?:[ \t]+#+)?[ \t]*$")
 _TIGHT_HEADING = re.compile(r"(#{2,6})([^\s#!].*?)#*[ \t]*$")
@@ -38,6 +39,7 @@ _RAW = re.compile(
     re.IGNORECASE,
 )
 _CODE_SPAN = re.compile(r"`+[^`\n]*`+")
+_NUMBER = re.compile(r"^\s*(?:\d+\.)+\d*\s+")
 _SPECIAL = frozenset("#`~:>|-*+_=0123456789([<!?{\\%")
 
 
@@ -54,7 +56,7 @@ class _Title:
     def inline(self, latex: str) -> None:
         self.pieces.append(self.draft.inline_text(latex))
 
-    def display(self, latex: str, **options: object) -> None:
+    def display(self, latex: str, **_options: object) -> None:
         self.inline(latex)
 
     def reference(self, label: str) -> None:
@@ -86,6 +88,8 @@ class Blocks:
     _unclosed: dict[tuple[str, str], int] = field(default_factory=dict)
     _in_list: bool = False
     _after_blank: bool = True
+    _goes_on: bool = False
+    _after_display: bool = False
 
     def read(self) -> None:
         """Read all lines."""
@@ -103,7 +107,7 @@ class Blocks:
     def _read_line(self, line: str) -> None:
         stripped = line.strip()
         if not stripped:
-            self._end_paragraph()
+            self._flush()
             self._after_blank = True
             self._at += 1
             return
@@ -114,7 +118,7 @@ class Blocks:
                 quotes += 1
             stripped = line.strip()
             if not stripped:
-                self._end_paragraph()
+                self._flush()
                 self._at += 1
                 return
         indent = len(line) - len(line.lstrip())
@@ -147,7 +151,7 @@ class Blocks:
                 return True
         if first in "<{" and self._read_raw(stripped):
             return True
-        if first in "-*_+=" and _RULE.match(stripped) or _is_silent(stripped, first):
+        if (first in "-*_+=" and _RULE.match(stripped)) or _is_silent(stripped, first):
             self._end_paragraph()
             self._at += 1
             return True
@@ -164,8 +168,7 @@ class Blocks:
         """Read the line that begins a list item, a callout, an admonition or a footnote."""
         if match := _ITEM.match(stripped):
             self._in_list = True
-            if self._buffer:
-                self._end_paragraph()
+            self._end_paragraph()
             rest = stripped[match.end() :]
             if FENCE.match(rest) and self._read_fence(rest):
                 return True
@@ -217,12 +220,22 @@ class Blocks:
     def _add(self, text: str) -> None:
         if not self._buffer:
             self._start = self._at
+            if self._goes_on and not self._continues(text):
+                self._end_paragraph()
+            self._goes_on = False
         self._buffer.append(text)
         self._at += 1
 
+    def _continues(self, text: str) -> bool:
+        """Whether text after a blank line belongs to the sentence before it."""
+        if self._after_display and text[:1].islower():
+            return True
+        opening = maths.OPENING.match(text)
+        return opening is not None and opening[0][0] != "`" and opening[0] not in maths.ESCAPES
+
     def _read_display(self, opened: tuple[str, str], quotes: int) -> None:
         """Add the lines of a display that is open at the end of a line."""
-        while opened and self._at >= self._unclosed.get(opened, 0):
+        while self._at >= self._unclosed.get(opened, 0):
             end = self._closing_line(opened, quotes)
             if end < 0:
                 return
@@ -263,17 +276,23 @@ class Blocks:
                 line = line[match.end() :]
         return line.strip()
 
-    def _end_paragraph(self) -> None:
+    def _flush(self) -> None:
+        """Read the text so far. The paragraph goes on if a display follows after a blank line."""
         if self._buffer:
             self._spans("\n".join(self._buffer), self._start)
             self._buffer.clear()
+            self._goes_on = True
+
+    def _end_paragraph(self) -> None:
+        self._flush()
         self.draft.end_paragraph()
+        self._goes_on = self._after_display = False
 
     def _spans(self, text: str, line: int, *, in_table: bool = False) -> None:
         place = Place(self.cell or line + 1, bool(self.cell))
         labels = tuple(self._targets)
         self._targets.clear()
-        Spans(text, place, self.dialect, in_table, labels).read(self.draft)
+        self._after_display = Spans(text, place, self.dialect, in_table, labels).read(self.draft)
 
     def _sentence(self, text: str) -> None:
         """Add a title of an admonition or a theorem: a sentence of its own."""
@@ -284,7 +303,7 @@ class Blocks:
     def _heading(self, text: str, level: int) -> None:
         self._end_paragraph()
         self._targets.clear()
-        heading = self._line_of(text)
+        heading = _NUMBER.sub("", self._line_of(text), count=1)
         article = self.draft.article
         if level == 1 and not article.title and not article.sections:
             self.draft.title(heading)
@@ -357,7 +376,7 @@ class Blocks:
             self.draft.problem("fence not closed", self.cell or start, detail + fence.name)
         if fence.kind == "math":
             self._math(start, end)
-        elif self._buffer:
+        else:
             self._end_paragraph()
         self._at = end + 1
 
@@ -367,9 +386,7 @@ class Blocks:
 
     def _math(self, start: int, end: int) -> None:
         """Read the display in a fence, with the options before it."""
-        if self._buffer:  # the display belongs to the paragraph before it
-            self._spans("\n".join(self._buffer), self._start)
-            self._buffer.clear()
+        self._flush()  # the display belongs to the paragraph before it
         lines = [self._bare(number) for number in range(start, end)]
         options, count = split_options(lines)
         labels = [options[key] for key in ("label", "name") if options.get(key)]
@@ -380,6 +397,7 @@ class Blocks:
             labels=(*self._targets, *labels), written=latex,
         )  # fmt: skip
         self._targets.clear()
+        self._after_display = self._goes_on = True
 
     # -- raw HTML, comments, commands of LaTeX
 
@@ -394,7 +412,11 @@ class Blocks:
         """Leave out a comment, a script or other raw content; what follows it is text."""
         name = match[1] or match[2]
         closing = re.compile(
-            "-->" if not name else rf"</{name}\s*>" if match[1] else rf"\{{%-?\s*end{name}\b[^}}]*%\}}",
+            "-->"
+            if not name
+            else rf"</{name}\s*>"
+            if match[1]
+            else rf"\{{%-?\s*end{name}\b[^}}]*%\}}",
             re.IGNORECASE,
         )
         found = closing.search(text, match.end())
@@ -405,7 +427,9 @@ class Blocks:
             at += 1
             found = closing.search(self.lines[at])
         if found is None:
-            self._unclosed[closing.pattern, ""] = max(at, self._unclosed.get((closing.pattern, ""), 0))
+            self._unclosed[closing.pattern, ""] = max(
+                at, self._unclosed.get((closing.pattern, ""), 0)
+            )
             self._at += 1
             return
         rest = self.lines[at][found.end() :] if at > self._at else text[found.end() :]

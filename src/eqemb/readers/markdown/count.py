@@ -27,25 +27,21 @@ _MARK = re.compile(r"(?:[ \t]|>|[-*+][ \t]|\d+[.)][ \t])*$")
 
 def count_displays(text: str, *, is_kramdown: bool = False) -> int:
     """The number of displays that open in a Markdown document."""
-    fences, text = _without_code(text)
     end = text.rfind("-->")
     text = _COMMENT.sub("", text[: end + 3]) + text[end + 3 :] if end >= 0 else text
+    fences, text = _without_code(text)
     parts = _CODE.sub("", text).replace("\\$", "").split("$$")
     named = sum(len(_NAMED.findall(part)) for part in parts[::2])
     if is_kramdown:
         inner = range(1, len(parts) - 1, 2)
-        return fences + named + sum(_is_block(*parts[i - 1 : i + 2]) for i in inner)
+        return fences + named + sum(_is_block(parts[i - 1], parts[i + 1]) for i in inner)
     return fences + named + len(parts) // 2
 
 
-def _is_block(before: str, formula: str, after: str) -> bool:
-    """Whether `$$` stand on lines of their own, and not amid a paragraph's lines."""
-    previous, _, indent = before[-400:].rpartition("\n")
-    rest, _, following = after[:400].partition("\n")
-    if not _MARK.match(indent) or rest.strip(" \t.,;:"):
-        return False
-    is_amid = previous.rpartition("\n")[2].strip() and following.partition("\n")[0].strip()
-    return "\n" in formula or not is_amid
+def _is_block(before: str, after: str) -> bool:
+    """Whether `$$` stand on lines of their own."""
+    indent, rest = before[-400:].rpartition("\n")[2], after[:400].partition("\n")[0]
+    return _MARK.match(indent) is not None and not rest.strip(" \t.,;:")
 
 
 def _without_code(text: str) -> tuple[int, str]:
@@ -56,7 +52,7 @@ def _without_code(text: str) -> tuple[int, str]:
     for line in text.split("\n"):
         match = _FENCE.match(line)
         if match is None:
-            kept += [] if marker else [line]
+            kept += [] if marker or line.startswith("% ") else [line]
             continue
         fence, info = match[1], match[2].strip()
         if marker:

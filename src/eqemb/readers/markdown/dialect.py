@@ -16,7 +16,6 @@ _YAML_MACRO = re.compile(r"\s+['\"]?\\([A-Za-z]+)['\"]?\s*:\s*(\S.*)")
 _BLOCK_SCALAR = re.compile(r"[|>][-+0-9]*\s*$")
 _PARAMETER = re.compile(r"#([1-9])")
 _DOCUMENTER = re.compile(r"\]\(@(?:ref|id|cite)\b|^[ \t]*```@[a-z]", re.MULTILINE)
-_WITHIN_LINE = re.compile(r"[^\s$>*+-][^\n$]*\$\$[^\n$]+\$\$")
 _SINGLE = re.compile(r"(?<![\\$])\$(?![\s$])[^\n$]*(?<![\s\\])\$(?![\d$])")
 _SAMPLE = 2_000_000  # characters that are enough to recognise a dialect
 #: Lines of a document, at most, within which its front matter ends.
@@ -48,9 +47,15 @@ class FrontMatter:
 def recognise(text: str, layout: str = "") -> Dialect:
     """The dialect of a document; `layout` is what its front matter gives to Jekyll."""
     text = text[:_SAMPLE]
-    within = sum(1 for _ in _WITHIN_LINE.finditer(text))
+    within = sum(map(_is_within_line, text.split("\n"))) if "$$" in text else 0
     is_kramdown = bool(layout) or (within >= 3 and not _SINGLE.search(text))
     return Dialect(is_kramdown, _DOCUMENTER.search(text) is not None)
+
+
+def _is_within_line(line: str) -> bool:
+    """Whether `$$x$$` stands after other text on its line."""
+    parts = line.split("$$")
+    return len(parts) > 2 and bool(parts[0].strip(" \t>*+-"))
 
 
 def read_front_matter(lines: list[str]) -> FrontMatter:

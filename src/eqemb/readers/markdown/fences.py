@@ -11,7 +11,6 @@ FENCE = re.compile(r"(`{3,}|~{3,}|:{3,})[ \t]*([^\n]*)$")
 _DIRECTIVE = re.compile(r"\{\s*([.=#]?[\w:+-]*)([^}]*)\}?[ \t]*(.*)")
 _OPTION = re.compile(r"[ \t]*:([\w-]+):[ \t]*(.*)")
 _YAML_OPTION = re.compile(r"[ \t]*([\w-]+)[ \t]*:[ \t]*(.*)")
-_KNITR_LABEL = re.compile(r"[ ,]*(?:#?([\w:-]+))?")
 _KNITR_NAME = re.compile(r"name\s*=\s*\"([^\"]*)\"")
 
 Kind = Literal["math", "text", "code"]
@@ -46,7 +45,6 @@ class Fence(NamedTuple):
     """The name of its directive, in lower case."""
     title: str = ""
     """The title of a theorem or an admonition."""
-    label: str = ""
 
 
 def read_fence(marker: str, info: str) -> Fence | None:
@@ -54,9 +52,7 @@ def read_fence(marker: str, info: str) -> Fence | None:
     info = info.strip()
     if marker[0] == "`" and "`" in info:
         return None  # inline code
-    if info.startswith("{"):
-        match = _DIRECTIVE.match(info)
-        assert match is not None  # every part of the pattern may be empty
+    if match := _DIRECTIVE.match(info):
         return _directive(marker, *match.groups())
     word = info.split()[0] if info else ""
     if marker[0] == ":":
@@ -86,11 +82,7 @@ def _directive(marker: str, name: str, rest: str, argument: str) -> Fence:
 
 def closes(line: str, marker: str) -> bool:
     """Whether a stripped line closes a fence."""
-    return (
-        line[:1] == marker[0]
-        and len(line) >= len(marker)
-        and not line.strip(marker[0])
-    )
+    return line[:1] == marker[0] and len(line) >= len(marker) and not line.strip(marker[0])
 
 
 def split_options(lines: list[str]) -> tuple[dict[str, str], int]:
@@ -101,6 +93,8 @@ def split_options(lines: list[str]) -> tuple[dict[str, str], int]:
         for number, line in enumerate(lines[start + 1 :], start + 1):
             if line.strip() == "---":
                 return options, number + 1
+            if FENCE.match(line.strip()) or "$$" in line:
+                break  # a rule, and not options
             if match := _YAML_OPTION.match(line):
                 options[match[1]] = match[2].strip().strip("\"'")
         return {}, 0

@@ -10,7 +10,11 @@ INNER = frozenset(
     "vmatrix Vmatrix smallmatrix subequations CD".split()
 )
 #: Environments that are not running text.
-SKIPPED = VERBATIM | DRAWINGS | frozenset("tabular tabularx longtable algorithmic thebibliography".split())
+SKIPPED = (
+    VERBATIM
+    | DRAWINGS
+    | frozenset("tabular tabularx longtable algorithmic thebibliography".split())
+)
 MATHEMATICS = DISPLAYS | INNER
 
 #: What opens a display, or something else in which one does not open: inline code, escapes.
@@ -22,6 +26,7 @@ OPENING = re.compile(
     r"|\{%-?\s*(?:math|katexmm|katex\s+display)\s*-?%\}"
     r"|\\[\\$`]"
 )
+ESCAPES = ("\\\\", "\\$", "\\`")
 _CLOSING = {
     "$$": re.compile(r"(?<!\\)\$\$|(?<=[^\\]\\\\)\$\$"),
     "\\[": re.compile(r"(?<!\\)\\\]|(?<=[^\\]\\\\)\\\]|(?<!\\)(\\\[)"),
@@ -37,7 +42,9 @@ _ENVIRONMENTS = {
 _MATH_CHARACTER = re.compile(r"[\\^_={}<>+∈≤≥→∑∫]|\d")
 _SYMBOL = re.compile(r"[\\^_={}<>+]")
 _WORDS = re.compile(r"[A-Za-z]{3,}")
-_TEXT_GROUP = re.compile(r"\\(?:text|mbox|textrm|textbf|textit|mathrm|operatorname)\w*\s*\{[^{}]*\}")
+_TEXT_GROUP = re.compile(
+    r"\\(?:text|mbox|textrm|textbf|textit|mathrm|operatorname)\w*\s*\{[^{}]*\}"
+)
 _PROSE = re.compile(r"(?<!\\)\b[A-Za-z]+(?: [a-z]{2,},?){3}")
 _MARKDOWN_ESCAPE = re.compile(r"\\([!-/:-@\[-`{-~])")
 _ENTITY = re.compile(r"&(lt|gt|amp);")
@@ -76,7 +83,7 @@ def unclosed(line: str) -> tuple[str, str] | None:
     while match := OPENING.search(line, at):
         at = match.end()
         opening, name = match[0], match[1] or ""
-        if opening[0] == "`" or opening in ("\\\\", "\\$", "\\`"):
+        if opening[0] == "`" or opening in ESCAPES:
             continue
         if name and name not in _ENVIRONMENTS:
             continue
@@ -87,8 +94,15 @@ def unclosed(line: str) -> tuple[str, str] | None:
     return None
 
 
-def is_formula(content: str) -> bool:
-    r"""Whether what stands in `\[ \]` or `\( \)` is mathematics, and not text in brackets."""
+def is_formula(content: str, *, is_inner: bool = False) -> bool:
+    r"""Whether what stands in `\[ \]` or `\( \)` is mathematics, and not text in brackets.
+
+    Args:
+        content: What stands between them.
+        is_inner: Whether they stand amid a line, where `\[3\]` may be a citation.
+    """
+    if is_inner:
+        return _SYMBOL.search(content) is not None
     return _MATH_CHARACTER.search(content) is not None or not _WORDS.search(content)
 
 

@@ -5,20 +5,21 @@ comes first, so `_` and `*` in a formula are never emphasis. What stands in brac
 pieces until the bracket closes: then it is known whether it was a link, an image or a citation.
 """
 
-import html
 import re
-from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple, Protocol
+from typing import NamedTuple
 
 from eqemb.readers.markdown import maths
 from eqemb.readers.markdown.dialect import Dialect
+from eqemb.readers.markdown.pieces import Pieces, Place, Sink
 
+#: The characters with which tokens begin: far faster to search for than the tokens.
+_SPECIAL = re.compile(r"[`$\\\[\]{<:@(^*_~=%|!]")
 _TOKEN = re.compile(
     r"(?P<code>`+)"
     r"|(?P<dollars>\$\$|\$)"
     r"|(?P<delimiter>\\\\?[\[(])"
-    r"|(?P<environment>\\(?:begin|end)\s?\{([A-Za-z]+\*?)\})"
+    r"|(?P<environment>\\(?:begin|end)\s?\{[A-Za-z]+\*?\})"
     r"|(?P<command>\\@?[A-Za-z]+\*?)"
     r"|(?P<escape>\\.)"
     r"|(?P<wiki>!?\[\[[^\[\]\n]*\]\])"
@@ -27,8 +28,8 @@ _TOKEN = re.compile(
     r"|(?P<role>\{[\w:.-]+\}(?=`)|:[A-Za-z]+:(?=`))"
     r"|(?P<attributes>\{\s*(?:[#.:][^{}\n]*|[\w-]+=[^{}\n]*|-)\})"
     r"|(?P<tag><!--|<(?:https?|mailto):[^<>\s]*>|</?[A-Za-z][\w-]*(?:[\s/:][^<>]{0,4000})?>)"
-    r"|(?P<url>\bhttps?://[^\s<>\[\])]+)"
-    r"|(?P<citation>(?<![\w@.])-?@(?:[A-Za-z][\w:/-]*|\{[^{}\n]*\}))"
+    r"|(?P<url>://[^\s<>\[\])]+)"
+    r"|(?P<citation>(?<![\w@.])@(?:[A-Za-z][\w:/-]*|\{[^{}\n]*\}))"
     r"|(?P<target>\(\\?#[\w:.-]+\)|\(ref:[\w-]+\)|(?<=\s)\^[\w-]+[ \t]*(?=\n|$))"
     r"|(?P<emphasis>\*+|_+|~+|==|\^(?=\[))"
     r"|(?P<comment>%%)"
@@ -38,7 +39,7 @@ _TOKEN = re.compile(
 _LINK_TARGET = re.compile(r"\(((?:[^()\n]|\([^()\n]*\))*+)\)")
 _LINK_LABEL = re.compile(r"\[[^\[\]\n]*\]")
 _MATH_CODE = re.compile(r"\$(`+)([^`]+)\1\$")
-_EQUATION_CITATION = re.compile(r"-?@\{?((?:eq|Eq)[-:][^\s{}]+)")
+_EQUATION_CITATION = re.compile(r"@\{?((?:eq|Eq)[-:][^\s{}]+)")
 _ROLE_TEXT = re.compile(r"(.*?)\s*<([^<>]*)>\s*$", re.DOTALL)
 _DISPLAY_LABEL = re.compile(
     r"[ \t]*(?:\(([\w:.\-]+)\)(?=[ \t]*(?:\n|$))|\{\s*#([\w:.\-]+)[^{}\n]*\}"
@@ -75,50 +76,10 @@ _SILENT_COMMANDS = frozenset(
 _REFERENCES = frozenset(("eqref", "ref", "cref", "Cref", "autoref"))
 
 
-class Sink(Protocol):
-    """Takes what was read; a `Draft` is one."""
-
-    def text(self, piece: str) -> None: ...
-    def inline(self, latex: str) -> None: ...
-    def reference(self, label: str) -> None: ...
-    def break_sentence(self) -> None: ...
-    def display(
-        self, latex: str, *, line: int, end_line: int = 0, environment: str = "$$",
-        labels: tuple[str, ...] = (), number: str | None = None, written: str | None = None,
-    ) -> None: ...  # fmt: skip
-    def lost(self, cause: str, line: int, detail: str = "") -> None: ...
-
-
-@dataclass(slots=True)
-class _Bracket:
+class _Bracket(NamedTuple):
     start: int
     piece: int
     is_image: bool
-
-
-class _Piece(NamedTuple):
-    """A call of one of the sink's methods."""
-
-    method: str
-    arguments: tuple[Any, ...] = ()
-    options: Mapping[str, Any] = {}
-
-
-@dataclass(slots=True)
-class Place:
-    """Where in the file a text stands."""
-
-    line: int
-    is_cell: bool = False
-    """Whether the number is that of a notebook's cell, which all lines of the text share."""
-
-    def at(self, lines: int) -> int:
-        """The number to report after so many further lines."""
-        return self.line if self.is_cell else self.line + lines
-
-    def detail(self, text: str) -> str:
-        """What a problem says about its place."""
-        return f"cell {self.line}: {text}" if self.is_cell else text
 
 
 @dataclass(slots=True)
@@ -132,40 +93,25 @@ class Spans:
     labels: tuple[str, ...] = ()
     """Labels of the first display, if nothing comes before it."""
     _at: int = 0
-    _pieces: list[_Piece | None] = field(default_factory=list)
+    _pieces: Pieces = field(default_factory=Pieces)
     _brackets: list[_Bracket] = field(default_factory=list)
     _missing: set[str] = field(default_factory=set)
     _counted: tuple[int, int] = (0, 0)
 
-    def read(self, sink: Sink) -> None:
-        """Give everything in the text to a sink, in order."""
-        while match := _TOKEN.search(self.source, self._at):
-            self._text(self.source[self._at : match.start()])
+    def read(self, sink: Sink) -> bool:
+        """Give everything in the text to a sink, in order; return whether a display is last."""
+        at = 0
+        while special := _SPECIAL.search(self.source, at):
+            match = _TOKEN.match(self.source, special.start())
+            if match is None:
+                at = special.end()
+                continue
+            self._pieces.text(self.source[self._at : match.start()])
             self._at = match.end()
-            kind = match.lastgroup or "environment"
-            _HANDLERS[kind](self, match)
-        self._text(self.source[self._at :])
-        for piece in self._pieces:
-            if piece is not None:
-                getattr(sink, piece.method)(*piece.arguments, **piece.options)
-
-    # -- pieces
-
-    def _text(self, text: str) -> None:
-        if text:
-            text = html.unescape(text) if "&" in text else text
-            if "{" in text or "}" in text:  # what commands of LaTeX leave
-                text = text.replace("{", "").replace("}", "")
-            self._pieces.append(_Piece("text", (text,)))
-
-    def _inline(self, latex: str) -> None:
-        self._pieces.append(_Piece("inline", (maths.unescape_entities(latex),)))
-
-    def _reference(self, label: str) -> None:
-        self._pieces.append(_Piece("reference", (label,)))
-
-    def _break(self) -> None:
-        self._pieces.append(_Piece("break_sentence"))
+            getattr(self, f"_on_{match.lastgroup}")(match)
+            at = self._at
+        self._pieces.text(self.source[self._at :])
+        return self._pieces.give(sink)
 
     def _line(self, position: int) -> int:
         before, lines = self._counted
@@ -175,29 +121,25 @@ class Spans:
 
     def _display(self, latex: str, start: int, end: int, environment: str) -> None:
         """A display between two positions, with the label that follows it."""
-        labels = [] if any(self._pieces) else list(self.labels)
-        number = None
+        labels = [] if self._pieces.items else list(self.labels)
         while match := _DISPLAY_LABEL.match(self.source, self._at):
             self._at = match.end()
             labels += [label.strip() for label in match.groups() if label]
-        if labels and _PRINTED_NUMBER.fullmatch(labels[-1]):
-            number = labels[-1]
-        latex = maths.unescape_entities(latex)
-        written = latex
+        number = labels[-1] if labels and _PRINTED_NUMBER.fullmatch(labels[-1]) else None
+        written = latex = maths.unescape_entities(latex)
         if "\\#" in latex:
             labels += _BOOKDOWN_LABEL.findall(latex)
             latex = _BOOKDOWN_LABEL.sub("", latex)
         if last := _LAST_NUMBER.search(latex[-40:]):
             number = number or last[1]
             latex = latex[: len(latex) - len(last[0])]
-        self._pieces.append(_Piece("display", (latex,), {
-            "line": self._line(start), "end_line": self._line(end), "environment": environment,
-            "labels": tuple(labels), "number": number, "written": written,
-        }))  # fmt: skip
+        self._pieces.add(
+            "display", latex, line=self._line(start), end_line=self._line(end),
+            environment=environment, labels=tuple(labels), number=number, written=written,
+        )  # fmt: skip
 
     def _lost(self, cause: str, start: int, detail: str) -> None:
-        where = self._line(start), self.place.detail(detail)
-        self._pieces.append(_Piece("lost", (cause, *where)))
+        self._pieces.add("lost", cause, self._line(start), self.place.detail(detail))
 
     def _find(self, closing: str) -> int:
         """Where a closing string comes next, or -1; a missing one is searched for once."""
@@ -224,7 +166,7 @@ class Spans:
             self._double_dollars(match.start())
         elif code := _MATH_CODE.match(self.source, match.start()):
             self._at = code.end()
-            self._inline(code[2])
+            self._pieces.inline(code[2])
         else:
             self._single_dollar()
 
@@ -236,27 +178,25 @@ class Spans:
         latex = self.source[self._at : close]
         self._at = end
         if self.dialect.is_kramdown and not self._is_block(start, end):
-            self._inline(latex)
+            self._pieces.inline(latex)
         else:
             self._display(latex, start, end, "$$")
 
     def _is_block(self, start: int, end: int) -> bool:
-        """Whether kramdown's `$$` stand on lines of their own, not amid a paragraph's lines."""
-        before = self.source[max(0, start - _WINDOW) : start].rpartition("\n")
-        after = self.source[end : end + _WINDOW].partition("\n")
-        if self.in_table or before[2].strip() or after[0].strip(" \t.,;:"):
-            return False
-        is_amid = before[0].strip() and after[2].strip()
-        return self.source.find("\n", start, end) >= 0 or not is_amid
+        """Whether kramdown's `$$` stand on lines of their own.
+
+        Between the lines of a paragraph kramdown sets them inline, but authors mean displays.
+        """
+        return not self.in_table and self._is_alone(start, end)
 
     def _single_dollar(self) -> None:
         text, start = self.source, self._at
         close = self._find_dollar()
         if close < 0 or maths.is_money(text[start:close], text[close + 1 : close + 2]):
-            self._text("$")
+            self._pieces.text("$")
             return
         self._at = close + 1
-        self._inline(text[start:close])
+        self._pieces.inline(text[start:close])
 
     def _find_dollar(self) -> int:
         """The single dollar that closes inline mathematics, within its paragraph."""
@@ -275,10 +215,11 @@ class Spans:
         close, end = self._closing(opening)
         is_display = opening[-1] == "["
         latex = self.source[self._at : close] if close >= 0 else ""
-        if close < 0 or not maths.is_formula(latex):
-            if close < 0 and is_display and self._is_alone(match):
+        is_alone = is_display and self._is_alone(match.start(), match.end() if close < 0 else end)
+        if close < 0 or not maths.is_formula(latex, is_inner=is_display and not is_alone):
+            if close < 0 and is_alone:
                 self._lost("display not closed", match.start(), opening)
-            self._text(opening[-1])
+            self._pieces.text(opening[-1])
             return
         self._at = end
         if len(opening) == 3:
@@ -286,18 +227,18 @@ class Spans:
         if is_display:
             self._display(latex, match.start(), end, "\\[")
         else:
-            self._inline(latex)
+            self._pieces.inline(latex)
 
-    def _is_alone(self, match: re.Match[str]) -> bool:
-        """Whether a token stands on a line of its own."""
-        before = self.source[max(0, match.start() - _WINDOW) : match.start()].rpartition("\n")[2]
-        after = self.source[match.end() : match.end() + _WINDOW].partition("\n")[0]
-        return not before.strip() and not after.strip()
+    def _is_alone(self, start: int, end: int) -> bool:
+        """Whether nothing else stands on the lines between two positions."""
+        before = self.source[max(0, start - _WINDOW) : start].rpartition("\n")[2]
+        after = self.source[end : end + _WINDOW].partition("\n")[0]
+        return not before.strip() and not after.strip(" \t.,;:")
 
     def _on_environment(self, match: re.Match[str]) -> None:
         name = match[0][match[0].index("{") + 1 : -1]
         if match[0].startswith("\\end") or name not in maths.MATHEMATICS | maths.SKIPPED:
-            self._break()
+            self._pieces.add("break_sentence")
             return
         close, end = self._closing(match[0], name)
         is_display = name in maths.MATHEMATICS
@@ -333,21 +274,21 @@ class Spans:
         if match[0].startswith("\\@"):
             if target := _BOOKDOWN_REFERENCE.match(self.source, self._at):
                 self._at = target.end()
-                self._reference(target[1])
+                self._pieces.add("reference", target[1])
             return
         argument = _ARGUMENT.match(self.source, self._at)
         if argument and name in _REFERENCES:
             self._at = argument.end()
             for label in argument[1].split(","):
-                self._reference(label.strip())
+                self._pieces.add("reference", label.strip())
         elif argument and name in _SILENT_COMMANDS:
             self._at = argument.end()
         elif name == "item":
-            self._break()
+            self._pieces.add("break_sentence")
 
     def _on_citation(self, match: re.Match[str]) -> None:
         if found := _EQUATION_CITATION.match(match[0]):
-            self._reference(found[1].rstrip(":/-"))
+            self._pieces.add("reference", found[1].rstrip(":/-"))
 
     def _on_role(self, match: re.Match[str]) -> None:
         r"""A role of MyST, {eq}`x`, or of d2lbook, :eqref:`x`."""
@@ -361,15 +302,15 @@ class Spans:
         content = self.source[self._at : close]
         self._at = close + len(marker)
         if name == "math":
-            self._inline(content)
+            self._pieces.inline(content)
             return
         found = _ROLE_TEXT.match(content)
         text, target = (found[1], found[2]) if found else ("", content)
         if name in _EQUATION_ROLES or name in ("ref", "numref"):
-            self._text(text.replace("%s", "").replace("{number}", ""))
-            self._reference(target.strip())
+            self._pieces.text(text.replace("%s", "").replace("{number}", ""))
+            self._pieces.add("reference", target.strip())
         elif text or name not in _SILENT_ROLES:
-            self._text(text or content)
+            self._pieces.text(text or content)
 
     # -- brackets
 
@@ -379,44 +320,42 @@ class Spans:
         target, _, text = match[0][2:-2].partition("|")
         page, _, part = target.partition("#")
         if part.startswith("^"):
-            self._text(text)
-            self._reference(part[1:].strip())
+            self._pieces.text(text)
+            self._pieces.add("reference", part[1:].strip())
         else:
-            self._text(text or (f"{page}: {part}" if page and part else page or part))
+            self._pieces.text(text or (f"{page}: {part}" if page and part else page or part))
 
     def _on_bracket(self, match: re.Match[str]) -> None:
         if match[0] != "]":
             if len(self._brackets) >= _DEPTH:
                 self._brackets.clear()
-            self._brackets.append(_Bracket(match.end(), len(self._pieces), match[0][0] == "!"))
-            self._text(match[0])
+            self._brackets.append(
+                _Bracket(match.end(), len(self._pieces.items), match[0][0] == "!")
+            )
+            self._pieces.text(match[0])
             return
         if not self._brackets:
-            self._text("]")
+            self._pieces.text("]")
             return
         opened = self._brackets.pop()
         first = self.source[opened.start]
         target = _LINK_TARGET.match(self.source, self._at)
         if target:
             self._at = target.end()
-            self._pieces[opened.piece] = None
+            self._pieces.items[opened.piece] = None
             if opened.is_image:
-                del self._pieces[opened.piece :]
+                del self._pieces.items[opened.piece :]
+            elif target[1] == "@cite":
+                self._pieces.drop_words(opened.piece)
             elif target[1][:1] == "#" or first == "]":
-                self._reference(target[1].lstrip("#").split("?")[0].strip())
+                self._pieces.add("reference", target[1].lstrip("#").split("?")[0].strip())
         elif first == "^" or _CITATION.match(self.source, opened.start, match.start()):
-            self._drop_words(opened.piece)
+            self._pieces.drop_words(opened.piece)
         elif label := _LINK_LABEL.match(self.source, self._at):
             self._at = label.end()
-            self._pieces[opened.piece] = None
+            self._pieces.items[opened.piece] = None
         else:
-            self._text("]")
-
-    def _drop_words(self, first: int) -> None:
-        """Forget a citation or a footnote's mark, but keep references to equations."""
-        content = self._pieces[first:]
-        del self._pieces[first:]
-        self._pieces += [piece for piece in content if piece and piece.method == "reference"]
+            self._pieces.text("]")
 
     # -- other markup
 
@@ -428,7 +367,7 @@ class Spans:
         content = self.source[self._at : close]
         self._at = close + len(marker)
         if len(marker) == 2 and self.dialect.is_documenter:
-            self._inline(content)
+            self._pieces.inline(content)
 
     def _find_ticks(self, length: int) -> int:
         """Where a run of so many backticks comes next."""
@@ -452,7 +391,7 @@ class Spans:
             close = self._find(f"</{name}")
             self._at = close if close >= 0 else self._at
         elif name in _BREAKING_TAGS:
-            self._break()
+            self._pieces.add("break_sentence")
 
     def _on_emphasis(self, match: re.Match[str]) -> None:
         before = self.source[match.start() - 1 : match.start()] if match.start() else " "
@@ -462,24 +401,29 @@ class Spans:
         if match[0][0] == "*":
             is_inner = before.isdigit() and after.isdigit()
         if is_free or is_inner:
-            self._text(match[0])
+            self._pieces.text(match[0])
 
     def _on_escape(self, match: re.Match[str]) -> None:
-        self._text(" " if match[0][1] in "\n\\ " else match[0][1])
+        self._pieces.text(" " if match[0][1] in "\n\\ " else match[0][1])
 
-    def _on_comment(self, match: re.Match[str]) -> None:
+    def _on_comment(self, _match: re.Match[str]) -> None:
         close = self._find("%%")
         if close >= 0:
             self._at = close + 2
 
-    def _on_pipe(self, match: re.Match[str]) -> None:
+    def _on_pipe(self, _match: re.Match[str]) -> None:
         if self.in_table:
-            self._break()
+            self._pieces.add("break_sentence")
         else:
-            self._text("|")
+            self._pieces.text("|")
 
-    def _skip(self, match: re.Match[str]) -> None:
-        """Addresses, attributes and targets are not text."""
+    def _on_url(self, _match: re.Match[str]) -> None:
+        self._pieces.cut_scheme()
+
+    def _on_attributes(self, _match: re.Match[str]) -> None:
+        """Classes and names are not text."""
+
+    _on_target = _on_attributes
 
 
 _WINDOW = 400  # characters around a token in which its line is looked at
@@ -487,23 +431,3 @@ _DEPTH = 100  # brackets within brackets
 _DOLLAR = re.compile(r"\\.|\$+|\n[ \t]*\n", re.DOTALL)
 _TICKS = re.compile(r"`+")
 _CITATION = re.compile(r"\s*(?:[\w .,]{0,40}\s)?-?@[\w{]")
-_HANDLERS: dict[str, Callable[[Spans, re.Match[str]], None]] = {
-    "code": Spans._on_code,
-    "dollars": Spans._on_dollars,
-    "delimiter": Spans._on_delimiter,
-    "environment": Spans._on_environment,
-    "command": Spans._on_command,
-    "escape": Spans._on_escape,
-    "wiki": Spans._on_wiki,
-    "bracket": Spans._on_bracket,
-    "liquid": Spans._on_liquid,
-    "role": Spans._on_role,
-    "attributes": Spans._skip,
-    "tag": Spans._on_tag,
-    "url": Spans._skip,
-    "citation": Spans._on_citation,
-    "target": Spans._skip,
-    "emphasis": Spans._on_emphasis,
-    "comment": Spans._on_comment,
-    "pipe": Spans._on_pipe,
-}

@@ -12,8 +12,10 @@ The dialects are those of GitHub, MyST, Quarto, R Markdown and bookdown, Obsidia
 (Jekyll), Documenter.jl, d2lbook, and what converters make of PDFs (Mathpix, Nougat, Marker).
 """
 
+import posixpath
+
 from eqemb.article import Article
-from eqemb.readers.draft import Draft, decode
+from eqemb.readers.draft import Draft, decode, plain
 from eqemb.readers.markdown.blocks import Blocks
 from eqemb.readers.markdown.count import count_displays
 from eqemb.readers.markdown.dialect import read_front_matter, recognise
@@ -33,4 +35,6 @@ def read_markdown(source: Source) -> Article:
     if front.title:
         blocks.title(front.title)
     blocks.read()
+    if "[[" in text and not draft.article.title:  # a vault's notes are named by their files
+        draft.title(plain(posixpath.splitext(posixpath.basename(draft.article.main_file))[0]))
     return draft.finish(count_displays(text, is_kramdown=dialect.is_kramdown))

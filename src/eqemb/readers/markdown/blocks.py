@@ -21,6 +21,7 @@ _UNDERLINE = re.compile(r" {0,3}(=+|-{2,})[ \t]*$")
 _RULE = re.compile(r"(?:[-*_+=][ \t]*){3,}$")
 _ITEM = re.compile(r"(?:[-*+]|\(?\d{1,9}[.)]|#\.)(?:[ \t]+(?:\[[ xX]\][ \t]+)?|$)")
 _QUOTE = re.compile(r"[ \t]{0,3}>[ \t]?")
+_QUOTES = re.compile(r"(?:[ \t]{0,3}>[ \t]?)*+")
 _CALLOUT = re.compile(r"\[!([\w-]+)\][+-]?[ \t]*(.*)")
 _ADMONITION = re.compile(r"(?:!!!|\?\?\?\+?)[ \t]+[\w -]+?(?:[ \t]+\"([^\"]*)\")?[ \t]*$")
 _TABLE_RULE = re.compile(r"[ \t]*\|?[ \t]*:?-+:?[ \t]*(?:\|[ \t]*:?-+:?[ \t]*)*\|?[ \t]*$")
@@ -113,9 +114,9 @@ class Blocks:
             return
         quotes = 0
         if stripped[0] == ">":
-            while match := _QUOTE.match(line):
+            if match := _QUOTES.match(line):
+                quotes = min(match[0].count(">"), _DEPTH)
                 line = line[match.end() :]
-                quotes += 1
             stripped = line.strip()
             if not stripped:
                 self._flush()

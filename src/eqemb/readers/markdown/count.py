@@ -8,7 +8,9 @@ import re
 
 from eqemb.readers.latex.commands import DISPLAYS
 
-_FENCE = re.compile(r"[ \t>]*(?:[-*+]|\d+[.)])?[ \t>]*(`{3,}|~{3,}|:{3,})[ \t]*([^\n`]*)$")
+_FENCE = re.compile(
+    r"[ \t>]*+(?:(?:[-*+]|\d{1,9}[.)])[ \t>]*+)?(`{3,}|~{3,}|:{3,})[ \t]*([^\n`]*)$"
+)
 _MATH = re.compile(r"\{?math\b")
 _TEXT = re.compile(
     r"ad-|\{[\s.#]*(?!code|eval|raw|include|mermaid|image|csv|r[\s,}]|python|julia|stan|bash|sh\b|"

@@ -43,6 +43,8 @@ class Pieces:
 
     items: list[Piece | None] = field(default_factory=list)
     """None for a piece that was dropped."""
+    notes: list[Piece | None] = field(default_factory=list)
+    """Footnotes, which follow the text."""
 
     def add(self, method: str, *arguments: Any, **options: Any) -> None:
         """Add a call."""
@@ -65,6 +67,11 @@ class Pieces:
         content = self.items[first:]
         self.items[first:] = [piece for piece in content if piece and piece.method == "reference"]
 
+    def move_note(self, first: int) -> None:
+        """Move the last pieces, which are a footnote, behind the text."""
+        self.notes += [Piece("break_sentence", (), {}), *self.items[first:]]
+        del self.items[first:]
+
     def cut_scheme(self) -> None:
         """Remove "https" from the end of the text, before the rest of an address."""
         if self.items and (last := self.items[-1]) and last.method == "text":
@@ -73,7 +80,7 @@ class Pieces:
     def give(self, sink: Sink) -> bool:
         """Give all pieces to a sink; return whether a display is last."""
         is_last = False
-        for piece in self.items:
+        for piece in [*self.items, *self.notes]:
             if piece is not None:
                 getattr(sink, piece.method)(*piece.arguments, **piece.options)
                 if piece.method != "text" or piece.arguments[0].strip():

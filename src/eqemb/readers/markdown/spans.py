@@ -23,7 +23,7 @@ _TOKEN = re.compile(
     r"|(?P<command>\\@?[A-Za-z]+\*?)"
     r"|(?P<escape>\\.)"
     r"|(?P<wiki>!?\[\[[^\[\]\n]*\]\])"
-    r"|(?P<bracket>!?\[|\])"
+    r"|(?P<bracket>[!^]?\[|\])"
     r"|(?P<liquid>\{%|\{\{)"
     r"|(?P<role>\{[\w:.-]+\}(?=`)|:[A-Za-z]+:(?=`))"
     r"|(?P<attributes>\{\s*(?:[#.:][^{}\n]*|[\w-]+=[^{}\n]*|-)\})"
@@ -31,7 +31,7 @@ _TOKEN = re.compile(
     r"|(?P<url>://[^\s<>\[\])]+)"
     r"|(?P<citation>(?<![\w@.])@(?:[A-Za-z][\w:/-]*|\{[^{}\n]*\}))"
     r"|(?P<target>\(\\?#[\w:.-]+\)|\(ref:[\w-]+\)|(?<=\s)\^[\w-]+[ \t]*(?=\n|$))"
-    r"|(?P<emphasis>\*+|_+|~+|==|\^(?=\[))"
+    r"|(?P<emphasis>\*+|_+|~+|==)"
     r"|(?P<comment>%%)"
     r"|(?P<pipe>\|)",
     re.DOTALL,
@@ -65,7 +65,7 @@ _RAW_TAGS = frozenset(
 )
 _BREAKING_TAGS = frozenset(
     "p div br li ul ol td th tr table h1 h2 h3 h4 h5 h6 center blockquote figure figcaption "
-    "caption details summary hr dt dd section aside d-footnote".split()
+    "caption details summary hr dt dd section aside".split()
 )
 #: Commands of LaTeX in running text whose argument is not text.
 _SILENT_COMMANDS = frozenset(
@@ -79,7 +79,7 @@ _REFERENCES = frozenset(("eqref", "ref", "cref", "Cref", "autoref"))
 class _Bracket(NamedTuple):
     start: int
     piece: int
-    is_image: bool
+    mark: str
 
 
 @dataclass(slots=True)
@@ -96,6 +96,7 @@ class Spans:
     _pieces: Pieces = field(default_factory=Pieces)
     _brackets: list[_Bracket] = field(default_factory=list)
     _missing: set[str] = field(default_factory=set)
+    _note: int = 0
     _counted: tuple[int, int] = (0, 0)
 
     def read(self, sink: Sink) -> bool:
@@ -329,9 +330,7 @@ class Spans:
         if match[0] != "]":
             if len(self._brackets) >= _DEPTH:
                 self._brackets.clear()
-            self._brackets.append(
-                _Bracket(match.end(), len(self._pieces.items), match[0][0] == "!")
-            )
+            self._brackets.append(_Bracket(match.end(), len(self._pieces.items), match[0][0]))
             self._pieces.text(match[0])
             return
         if not self._brackets:
@@ -340,10 +339,13 @@ class Spans:
         opened = self._brackets.pop()
         first = self.source[opened.start]
         target = _LINK_TARGET.match(self.source, self._at)
-        if target:
+        if opened.mark == "^":
+            self._pieces.items[opened.piece] = None
+            self._pieces.move_note(opened.piece)
+        elif target:
             self._at = target.end()
             self._pieces.items[opened.piece] = None
-            if opened.is_image:
+            if opened.mark == "!":
                 del self._pieces.items[opened.piece :]
             elif target[1] == "@cite":
                 self._pieces.drop_words(opened.piece)
@@ -390,6 +392,10 @@ class Spans:
         if name in _RAW_TAGS and match[0][1] != "/" and not match[0].endswith("/>"):
             close = self._find(f"</{name}")
             self._at = close if close >= 0 else self._at
+        elif name == "d-footnote" and match[0][1] != "/":
+            self._note = len(self._pieces.items)
+        elif name == "d-footnote":
+            self._pieces.move_note(self._note)
         elif name in _BREAKING_TAGS:
             self._pieces.add("break_sentence")
 

@@ -392,7 +392,9 @@ class Blocks:
         options, count = split_options(lines)
         labels = [options[key] for key in ("label", "name") if options.get(key)]
         latex = "\n".join(line for line in lines[count:] if line)
-        first, last = (self.cell, self.cell) if self.cell else (start, end + 1)
+        first, last = (
+            (self.cell, self.cell) if self.cell else (start, min(end + 1, len(self.lines)))
+        )
         self.draft.display(
             maths.unescape_entities(latex), line=first, end_line=last, environment="math",
             labels=(*self._targets, *labels), written=latex,

@@ -21,9 +21,9 @@ _TEXT = re.compile(
 _COMMENT = re.compile(r"<!--.*?-->", re.DOTALL)
 _CODE = re.compile(r"`[^`\n]+`")
 _NAMES = "|".join(re.escape(name) for name in sorted(DISPLAYS))
-_NAMED = re.compile(
-    rf"\\begin\s?\{{(?:{_NAMES})\}}|\{{%-?\s*math\s*-?%\}}|^[ \t>]*\\\\?\[(?!\d)", re.MULTILINE
-)
+_NAMED = re.compile(rf"\\begin\s?\{{(?:{_NAMES})\}}|\{{%-?\s*math\s*-?%\}}")
+_BRACKET = re.compile(r"(?<!\\)\\{1,2}\[(?!\s*-?[\d.]+\s*(?:pt|em|ex|cm|mm|\\))")
+_SYMBOL = re.compile(r"[\\^_={}<>+]")
 _MARK = re.compile(r"(?:[ \t]|>|[-*+][ \t]|\d+[.)][ \t])*$")
 
 
@@ -33,11 +33,25 @@ def count_displays(text: str, *, is_kramdown: bool = False) -> int:
     text = _COMMENT.sub("", text[: end + 3]) + text[end + 3 :] if end >= 0 else text
     fences, text = _without_code(text)
     parts = _CODE.sub("", text).replace("\\$", "").split("$$")
-    named = sum(len(_NAMED.findall(part)) for part in parts[::2])
+    named = sum(len(_NAMED.findall(part)) + _count_brackets(part) for part in parts[::2])
     if is_kramdown:
         inner = range(1, len(parts) - 1, 2)
         return fences + named + sum(_is_block(parts[i - 1], parts[i + 1]) for i in inner)
     return fences + named + len(parts) // 2
+
+
+def _count_brackets(text: str) -> int:
+    r"""The number of `\[` that open a formula, and not text in escaped brackets."""
+    before, *parts = _BRACKET.split(_NAMED.sub("", text))
+    count = 0
+    for part in parts:
+        content, closing, rest = part.partition("\\]")
+        is_alone = (
+            _MARK.match(before[-400:].rpartition("\n")[2]) and not rest.partition("\n")[0].strip()
+        )
+        count += bool(is_alone or (closing and _SYMBOL.search(content.rstrip("\\"))))
+        before = part
+    return count
 
 
 def _is_block(before: str, after: str) -> bool:

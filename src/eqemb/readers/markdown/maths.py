@@ -46,6 +46,7 @@ _TEXT_GROUP = re.compile(
     r"\\(?:text|mbox|textrm|textbf|textit|mathrm|operatorname)\w*\s*\{[^{}]*\}"
 )
 _PROSE = re.compile(r"(?<!\\)\b[A-Za-z]+(?: [a-z]{2,},?){3}")
+_CONJUNCTION = re.compile(r"^[\d.,]+ (?:[a-z]{2,} )+")
 _MARKDOWN_ESCAPE = re.compile(r"\\([!-/:-@\[-`{-~])")
 _ENTITY = re.compile(r"&(lt|gt|amp);")
 _CHARACTERS = {"lt": "<", "gt": ">", "amp": "&"}
@@ -122,7 +123,8 @@ def is_money(content: str, after: str) -> bool:
         after: The character after the second.
     """
     if content[:1].strip() and content[-1:].strip() and not after.isdigit():  # pandoc's rule
-        return content[0].isdigit() and content.count("(") != content.count(")")
+        is_sum = content.count("(") == content.count(")") and not _CONJUNCTION.search(content)
+        return content[0].isdigit() and not is_sum
     has_words = _WORDS.search(_TEXT_GROUP.sub("", content)) is not None
     if _SYMBOL.search(content) is None:
         return has_words or after.isdigit()

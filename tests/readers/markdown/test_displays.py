@@ -88,6 +88,7 @@ def test_directives_nest() -> None:
         "```python\n$$x$$\n```\n",
         "```{code-cell} ipython3\n:tags: [hide]\n$$x$$\n```\n",
         "```{r, echo=FALSE}\n$$x$$\n```\n",
+        "```{r, fig.cap='Uses `f()`'}\n$$x$$\n```\n",
         "```{.python .input}\n$$x$$\n```\n",
         "```{=html}\n$$x$$\n```\n",
         "```@example\n$$x$$\n```\n",

@@ -52,6 +52,8 @@ def text_of(markdown: str) -> str:
         ("One[^1] two.\n\n[^1]: A note.", "One two.\n\nA note."),
         ("One^[A note.] two.", "One two.\nA note."),
         ("| A | B $|a|$ |\n|:--|--:|\n| one | two |\n\nend", "A\nB $|a|$\none\ntwo\n\nend"),
+        ("|A | B|\n\none ** two ***** three", "A\nB\n\none two three"),
+        ("A [link](https://a.org\n'its title') end", "A link end"),
         ("A | B\n--- | ---\none | two", "A\nB\none\ntwo"),
         ("One\n\n---\n\n***\n\ntwo\n+++\nthree", "One\n\ntwo\n\nthree"),
         ("One\n% hidden\n:label:`a`\n(target)=\n{: .class}\ntwo", "One\n\ntwo"),

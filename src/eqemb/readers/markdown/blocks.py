@@ -202,7 +202,8 @@ class Blocks:
             self._heading(text, 1 if "=" in following else 2)
             self._at += 2
             return
-        if "|" in text and _TABLE_RULE.match(following) and "|" in following:
+        is_row = text[0] == text[-1] == "|" and text.count("|") > 2 if text else False
+        if is_row or ("|" in text and "|" in following and _TABLE_RULE.match(following)):
             self._read_table()
             return
         if _GRID_RULE.match(text):
@@ -323,8 +324,8 @@ class Blocks:
         self._end_paragraph()
         at = self._at
         while at < len(self.lines) and "|" in self.lines[at]:
-            if at != self._at + 1:
-                row = _QUOTE.sub("", self.lines[at], count=1)
+            row = _QUOTE.sub("", self.lines[at], count=1)
+            if not _TABLE_RULE.match(row):
                 self._spans(row, at, in_table=True)
                 self.draft.break_sentence()
             at += 1

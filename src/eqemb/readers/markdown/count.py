@@ -9,7 +9,7 @@ import re
 from eqemb.readers.latex.commands import DISPLAYS
 
 _FENCE = re.compile(
-    r"[ \t>]*+(?:(?:[-*+]|\d{1,9}[.)])[ \t>]*+)?(`{3,}|~{3,}|:{3,})[ \t]*([^\n`]*)$"
+    r"[ \t>]*+(?:(?:[-*+]|\d{1,9}[.)])[ \t>]*+)?(`{3,}|~{3,}|:{3,})[ \t]*([^\n`]*|\{[^\n]*)$"
 )
 _MATH = re.compile(r"\{?math\b")
 _TEXT = re.compile(
@@ -19,10 +19,12 @@ _TEXT = re.compile(
     re.IGNORECASE,
 )
 _COMMENT = re.compile(r"<!--.*?-->", re.DOTALL)
+_TEX_COMMENT = re.compile(r"[ \t]*%(?!%)")
 _CODE = re.compile(r"`[^`\n]+`")
 _NAMES = "|".join(re.escape(name) for name in sorted(DISPLAYS))
-_NAMED = re.compile(rf"\\begin\s?\{{(?:{_NAMES})\}}|\{{%-?\s*math\s*-?%\}}")
-_BRACKET = re.compile(r"(?<!\\)\\{1,2}\[(?!\s*-?[\d.]+\s*(?:pt|em|ex|cm|mm|\\))")
+_NAMED = re.compile(rf"(?<!\\\[)\\begin\s?\{{(?:{_NAMES})\}}")
+_LIQUID = re.compile(r"\{%-?\s*(?:end)?math\s*-?%\}")
+_BRACKET = re.compile(r"(?<!\\)\\{1,2}\[(?!\s*-?[\d.]+\s*(?:pt|em|ex|cm|mm))")
 _SYMBOL = re.compile(r"[\\^_={}<>+]")
 _MARK = re.compile(r"(?:[ \t]|>|[-*+][ \t]|\d+[.)][ \t])*$")
 
@@ -32,7 +34,8 @@ def count_displays(text: str, *, is_kramdown: bool = False) -> int:
     end = text.rfind("-->")
     text = _COMMENT.sub("", text[: end + 3]) + text[end + 3 :] if end >= 0 else text
     fences, text = _without_code(text)
-    parts = _CODE.sub("", text).replace("\\$", "").split("$$")
+    text = _LIQUID.sub("$$", _CODE.sub("", text).replace("\\$", ""))
+    parts = text.split("$$")
     named = sum(len(_NAMED.findall(part)) + _count_brackets(part) for part in parts[::2])
     if is_kramdown:
         inner = range(1, len(parts) - 1, 2)
@@ -68,7 +71,7 @@ def _without_code(text: str) -> tuple[int, str]:
     for line in text.split("\n"):
         match = _FENCE.match(line)
         if match is None:
-            kept += [] if marker or line.startswith("% ") else [line]
+            kept += [] if marker or _TEX_COMMENT.match(line) else [line]
             continue
         fence, info = match[1], match[2].strip()
         if marker:

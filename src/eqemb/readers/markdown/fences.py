@@ -50,8 +50,8 @@ class Fence(NamedTuple):
 def read_fence(marker: str, info: str) -> Fence | None:
     """What an opening fence begins; None for a line that only looks like one."""
     info = info.strip()
-    if marker[0] == "`" and "`" in info:
-        return None  # inline code
+    if marker[0] == "`" and (marker if info.startswith("{") else "`") in info:
+        return None  # inline code; options of knitr may contain backticks
     if match := _DIRECTIVE.match(info):
         return _directive(marker, *match.groups())
     word = info.split()[0] if info else ""

@@ -36,7 +36,7 @@ _TOKEN = re.compile(
     r"|(?P<pipe>\|)",
     re.DOTALL,
 )
-_LINK_TARGET = re.compile(r"\(((?:[^()\n]|\([^()\n]*\))*+)\)")
+_LINK_TARGET = re.compile(r"\(((?:[^()]|\([^()]*\)){0,2000}+)\)")
 _LINK_LABEL = re.compile(r"\[[^\[\]\n]*\]")
 _MATH_CODE = re.compile(r"\$(`+)([^`]+)\1\$")
 _EQUATION_CITATION = re.compile(r"@\{?((?:eq|Eq)[-:][^\s{}]+)")
@@ -402,7 +402,7 @@ class Spans:
     def _on_emphasis(self, match: re.Match[str]) -> None:
         before = self.source[match.start() - 1 : match.start()] if match.start() else " "
         after = self.source[match.end() : match.end() + 1] or " "
-        is_free = before.isspace() and after.isspace()
+        is_free = before.isspace() and after.isspace() and len(match[0]) == 1
         is_inner = before.isalnum() and after.isalnum()
         if match[0][0] == "*":
             is_inner = before.isdigit() and after.isdigit()

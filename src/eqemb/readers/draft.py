@@ -74,7 +74,7 @@ class Draft:
         self._printed: dict[str, str] = {}
         self._section = ""
         self._displays = 0
-        self._definitions = 0
+        self._definitions = 0  # displays that only define macros
 
     # -- text
 
@@ -156,7 +156,7 @@ class Draft:
         if not found.rows:
             cause = "drawing in a display" if found.is_drawing else "empty equation"
             if not found.is_drawing and latex.strip():
-                self.article.displays_opened -= 1  # it only defines macros
+                self.article.displays_opened -= 1
                 self._definitions += 1
                 return
             self.lost(cause, line, environment, is_opened=True)
@@ -185,13 +185,12 @@ class Draft:
 
         Args:
             opened: The number of displays by a count that is independent of the reading, so that
-                losses show in the report; without it, those that were given to this draft. Those
-                that only define macros are subtracted.
+                losses show in the report; without it, those that were given to this draft.
         """
         self.end_paragraph()
         article = self.article
         if opened is not None:
-            article.displays_opened = max(opened - self._definitions, 0)
+            article.displays_opened = opened - self._definitions
         if not self.has_math:
             raise SourceError("no mathematics", "no formula in it")
         targets: dict[str, list[Equation]] = {}

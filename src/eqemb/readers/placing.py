@@ -84,9 +84,10 @@ def _context(around: str, at: int, numbers: list[str]) -> str:
     half = _CONTEXT_LENGTH // 2
     sides = (around[max(0, at - half) : at], around[at + 1 : at + 1 + half])
     left, right = (_render(_NEIGHBOURS.sub("[…]", side), numbers) for side in sides)
-    left += " " * (sides[0][-1:] == " " and not left.endswith(" "))
-    right = " " * (sides[1][:1] == " " and right[:1].isalnum()) + right
-    return f"{left}[equation]{right}"
+    # a side with references is stripped when they are printed
+    before = " " if sides[0][-1:] == " " and not left.endswith(" ") else ""
+    after = " " if sides[1][:1] == " " and not right.startswith((" ", ".", ",", ";", ":")) else ""
+    return f"{left}{before}[equation]{after}{right}"
 
 
 def _render(line: str, numbers: list[str]) -> str:

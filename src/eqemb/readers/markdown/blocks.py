@@ -29,7 +29,7 @@ _GRID_RULE = re.compile(r"[ \t]*\+(?:[-=:]+\+)+[ \t]*$")
 _LINK_DEFINITION = re.compile(r"\[(?!\^)[^\[\]\n]+\]:[ \t]*\S")
 _FOOTNOTE = re.compile(r"\[\^[^\[\]\n]+\]:[ \t]*")
 _TARGET = re.compile(r"\(([^()\s]+)\)=[ \t]*$")
-_MACRO = re.compile(
+_MACRO_LINE = re.compile(
     r"\\(?:(?:re|provide)?newcommand|[gex]?def|let|DeclareMathOperator|DeclarePairedDelimiter)"
     r"\*?(?![A-Za-z])"
 )
@@ -40,8 +40,8 @@ _RAW = re.compile(
     re.IGNORECASE,
 )
 _CODE_SPAN = re.compile(r"`+[^`\n]*`+")
-_NUMBER = re.compile(r"^\s*(?:\d+\.)+\d*\s+")
-_SPECIAL = frozenset("#`~:>|-*+_=0123456789([<!?{\\%")
+_SECTION_NUMBER = re.compile(r"^\s*(?:\d+\.)+\d*\s+")
+_BLOCK_START = frozenset("#`~:>|-*+_=0123456789([<!?{\\%")
 
 
 class _Title:
@@ -115,7 +115,7 @@ class Blocks:
         quotes = 0
         if stripped[0] == ">":
             if match := _QUOTES.match(line):
-                quotes = min(match[0].count(">"), _DEPTH)
+                quotes = min(match[0].count(">"), _OPEN_FENCES)
                 line = line[match.end() :]
             stripped = line.strip()
             if not stripped:
@@ -128,7 +128,7 @@ class Blocks:
             return
         if indent == 0 and self._after_blank and not _ITEM.match(stripped):
             self._in_list = False
-        if stripped[0] not in _SPECIAL or not self._read_special(stripped, quotes):
+        if stripped[0] not in _BLOCK_START or not self._read_special(stripped, quotes):
             self._read_text(stripped, quotes)
         self._after_blank = False
 
@@ -305,7 +305,7 @@ class Blocks:
     def _heading(self, text: str, level: int) -> None:
         self._end_paragraph()
         self._targets.clear()
-        heading = _NUMBER.sub("", self._line_of(text), count=1)
+        heading = _SECTION_NUMBER.sub("", self._line_of(text), count=1)
         article = self.draft.article
         if level == 1 and not article.title and not article.sections:
             self.draft.title(heading)
@@ -360,10 +360,10 @@ class Blocks:
         """Begin a directive whose body is text."""
         self._end_paragraph()
         self._sentence(fence.title)
-        if len(self._fences) < _DEPTH:
+        if len(self._fences) < _OPEN_FENCES:
             self._fences.append(fence)
         self._at += 1
-        _, count = split_options(self.lines[self._at : self._at + _OPTIONS])
+        _, count = split_options(self.lines[self._at : self._at + _OPTION_LINES])
         self._at += count
         self._after_blank, self._in_list = False, False
 
@@ -448,16 +448,16 @@ class Blocks:
 
     def _read_command(self, stripped: str) -> bool:
         r"""Read definitions of macros, and `\section{...}` as Mathpix writes it."""
-        if not _MACRO.match(stripped) and not (match := _COMMAND.match(stripped)):
+        if not _MACRO_LINE.match(stripped) and not (match := _COMMAND.match(stripped)):
             return False
         lines = [stripped]
         depth = _braces(stripped)
-        while depth > 0 and len(lines) < _OPTIONS and self._at + len(lines) < len(self.lines):
+        while depth > 0 and len(lines) < _OPTION_LINES and self._at + len(lines) < len(self.lines):
             lines.append(self.lines[self._at + len(lines)].strip())
             depth += _braces(lines[-1])
         text = " ".join(lines)
         self._end_paragraph()
-        if _MACRO.match(stripped):
+        if _MACRO_LINE.match(stripped):
             self.draft.math.define(text)
         elif match:
             content = text[match.end() :].rstrip().removesuffix("}")
@@ -469,8 +469,8 @@ class Blocks:
         return True
 
 
-_DEPTH = 50  # fences within fences
-_OPTIONS = 60  # lines, at most, of a directive's options or of a definition
+_OPEN_FENCES = 50  # fences within fences
+_OPTION_LINES = 60  # lines, at most, of a directive's options or of a definition
 
 
 def _blank(match: re.Match[str]) -> str:

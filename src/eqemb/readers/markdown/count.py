@@ -8,23 +8,23 @@ import re
 
 from eqemb.readers.latex.commands import DISPLAYS
 
-_FENCE = re.compile(
+_FENCE_LINE = re.compile(
     r"[ \t>]*+(?:(?:[-*+]|\d{1,9}[.)])[ \t>]*+)?(`{3,}|~{3,}|:{3,})[ \t]*([^\n`]*|\{[^\n]*)$"
 )
-_MATH = re.compile(r"\{?math\b")
-_TEXT = re.compile(
+_COUNTED_FENCE = re.compile(r"\{?math\b")
+_PROSE_FENCE = re.compile(
     r"ad-|\{[\s.#]*(?!code|eval|raw|include|mermaid|image|csv|r[\s,}]|python|julia|stan|bash|sh\b|"
     r"html|ojs|dot\b|index|toctree|bib|video|tikz|literal|plot|jl\b|sql|cat\b|shell|c\b|cpp|js\b)"
     r"[a-z]+[\w:-]*",
     re.IGNORECASE,
 )
 _COMMENT = re.compile(r"<!--.*?-->", re.DOTALL)
-_TEX_COMMENT = re.compile(r"[ \t]*%(?!%)")
-_CODE = re.compile(r"`[^`\n]+`")
+_COMMENT_LINE = re.compile(r"[ \t]*%(?!%)")
+_CODE_SPANS = re.compile(r"`[^`\n]+`")
 _NAMES = "|".join(re.escape(name) for name in sorted(DISPLAYS))
 _NAMED = re.compile(rf"(?<!\\\[)\\begin\s?\{{(?:{_NAMES})\}}")
 _LIQUID = re.compile(r"\{%-?\s*(?:end)?math\s*-?%\}")
-_BRACKET = re.compile(r"(?<!\\)\\{1,2}\[(?!\s*-?[\d.]+\s*(?:pt|em|ex|cm|mm))")
+_ESCAPED_BRACKET = re.compile(r"(?<!\\)\\{1,2}\[(?!\s*-?[\d.]+\s*(?:pt|em|ex|cm|mm))")
 _SYMBOL = re.compile(r"[\\^_={}<>+]")
 _MARK = re.compile(r"(?:[ \t]|>|[-*+][ \t]|\d+[.)][ \t])*$")
 
@@ -34,7 +34,7 @@ def count_displays(text: str, *, is_kramdown: bool = False) -> int:
     end = text.rfind("-->")
     text = _COMMENT.sub("", text[: end + 3]) + text[end + 3 :] if end >= 0 else text
     fences, text = _without_code(text)
-    text = _LIQUID.sub("$$", _CODE.sub("", text).replace("\\$", ""))
+    text = _LIQUID.sub("$$", _CODE_SPANS.sub("", text).replace("\\$", ""))
     parts = text.split("$$")
     named = sum(len(_NAMED.findall(part)) + _count_brackets(part) for part in parts[::2])
     if is_kramdown:
@@ -45,7 +45,7 @@ def count_displays(text: str, *, is_kramdown: bool = False) -> int:
 
 def _count_brackets(text: str) -> int:
     r"""The number of `\[` that open a formula, and not text in escaped brackets."""
-    before, *parts = _BRACKET.split(_NAMED.sub("", text))
+    before, *parts = _ESCAPED_BRACKET.split(_NAMED.sub("", text))
     count = 0
     for part in parts:
         content, closing, rest = part.partition("\\]")
@@ -69,16 +69,16 @@ def _without_code(text: str) -> tuple[int, str]:
     directives: list[str] = []
     marker, count = "", 0
     for line in text.split("\n"):
-        match = _FENCE.match(line)
+        match = _FENCE_LINE.match(line)
         if match is None:
-            kept += [] if marker or _TEX_COMMENT.match(line) else [line]
+            kept += [] if marker or _COMMENT_LINE.match(line) else [line]
             continue
         fence, info = match[1], match[2].strip()
         if marker:
             marker = "" if fence.startswith(marker) and not info else marker
-        elif _MATH.match(info):
+        elif _COUNTED_FENCE.match(info):
             marker, count = fence, count + 1
-        elif info and (fence[0] == ":" or _TEXT.match(info)):
+        elif info and (fence[0] == ":" or _PROSE_FENCE.match(info)):
             directives.append(fence)
         elif not info and directives and fence.startswith(directives[-1]):
             directives.pop()

@@ -14,10 +14,10 @@ _YAML_TITLE = re.compile(r"title\s*:[ \t]*(.*)")
 _TOML_TITLE = re.compile(r"title\s*=\s*(.*)")
 _YAML_MACRO = re.compile(r"\s+['\"]?\\([A-Za-z]+)['\"]?\s*:\s*(\S.*)")
 _BLOCK_SCALAR = re.compile(r"[|>][-+0-9]*\s*$")
-_PARAMETER = re.compile(r"#([1-9])")
+_MACRO_PARAMETER = re.compile(r"#([1-9])")
 _DOCUMENTER = re.compile(r"\]\(@(?:ref|id|cite)\b|^[ \t]*```@[a-z]", re.MULTILINE)
-_SINGLE = re.compile(r"(?<![\\$])\$(?![\s$])[^\n$]*(?<![\s\\])\$(?![\d$])")
-_SAMPLE = 2_000_000  # characters that are enough to recognise a dialect
+_SINGLE_DOLLARS = re.compile(r"(?<![\\$])\$(?![\s$])[^\n$]*(?<![\s\\])\$(?![\d$])")
+_RECOGNISED = 2_000_000  # characters that are enough to recognise a dialect
 #: Lines of a document, at most, within which its front matter ends.
 _FRONT_MATTER_LINES = 2_000
 
@@ -46,9 +46,9 @@ class FrontMatter:
 
 def recognise(text: str, layout: str = "") -> Dialect:
     """The dialect of a document; `layout` is what its front matter gives to Jekyll."""
-    text = text[:_SAMPLE]
+    text = text[:_RECOGNISED]
     within = sum(map(_is_within_line, text.split("\n"))) if "$$" in text else 0
-    is_kramdown = bool(layout) or (within >= 3 and not _SINGLE.search(text))
+    is_kramdown = bool(layout) or (within >= 3 and not _SINGLE_DOLLARS.search(text))
     return Dialect(is_kramdown, _DOCUMENTER.search(text) is not None)
 
 
@@ -101,7 +101,7 @@ def _read_metadata(found: FrontMatter, lines: list[str], title: re.Pattern[str])
 
 
 def _definition(name: str, body: str) -> str:
-    count = max(map(int, _PARAMETER.findall(body)), default=0)
+    count = max(map(int, _MACRO_PARAMETER.findall(body)), default=0)
     return f"\\newcommand{{\\{name}}}{f'[{count}]' * bool(count)}{{{body}}}"
 
 

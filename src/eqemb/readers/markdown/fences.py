@@ -16,7 +16,7 @@ _KNITR_NAME = re.compile(r"name\s*=\s*\"([^\"]*)\"")
 Kind = Literal["math", "text", "code"]
 
 #: Directives whose body is code, data or layout.
-_CODE = frozenset(
+_CODE_DIRECTIVES = frozenset(
     "code code-cell code-block sourcecode literalinclude mermaid image csv-table bibliography "
     "toctree tableofcontents contents raw include eval-rst video iframe embed plot tikz graphviz "
     "index glue plotly parsed-literal highlight doctest testcode autofunction autoclass automodule "
@@ -70,7 +70,7 @@ def _directive(marker: str, name: str, rest: str, argument: str) -> Fence:
         return Fence(marker, "math", name)
     if marker[0] == ":" and name[:1] in ("", ".", "#"):
         return Fence(marker, "text", name)
-    if name[:1] in ("", ".", "=", "#") or name in _CODE or name in _LANGUAGES:
+    if name[:1] in ("", ".", "=", "#") or name in _CODE_DIRECTIVES or name in _LANGUAGES:
         return Fence(marker, "code", name)
     if name.split(":")[0] in ("py", "glue", "c", "cpp", "js"):
         return Fence(marker, "code", name)

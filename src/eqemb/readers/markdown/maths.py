@@ -15,7 +15,7 @@ SKIPPED = (
     | DRAWINGS
     | frozenset("tabular tabularx longtable algorithmic thebibliography".split())
 )
-MATHEMATICS = DISPLAYS | INNER
+MATH_ENVIRONMENTS = DISPLAYS | INNER
 
 #: What opens a display, or something else in which one does not open: inline code, escapes.
 OPENING = re.compile(
@@ -37,7 +37,7 @@ _CLOSING = {
 }
 _ENVIRONMENTS = {
     name: re.compile(rf"\\(?:(begin)|end)\s?\{{{re.escape(name)}\}}")
-    for name in MATHEMATICS | SKIPPED
+    for name in MATH_ENVIRONMENTS | SKIPPED
 }
 _MATH_CHARACTER = re.compile(r"[\\^_={}<>+∈≤≥→∑∫]|\d")
 _SYMBOL = re.compile(r"[\\^_={}<>+]")
@@ -48,7 +48,7 @@ _TEXT_GROUP = re.compile(
 _PROSE = re.compile(r"(?<!\\)\b[A-Za-z]+(?: [a-z]{2,},?){3}")
 _CONJUNCTION = re.compile(r"^[\d.,]+ (?:[a-z]{2,} )+")
 _MARKDOWN_ESCAPE = re.compile(r"\\([!-/:-@\[-`{-~])")
-_ENTITY = re.compile(r"&(lt|gt|amp);")
+_HTML_ENTITY = re.compile(r"&(lt|gt|amp);")
 _CHARACTERS = {"lt": "<", "gt": ">", "amp": "&"}
 
 
@@ -138,7 +138,7 @@ def unescape(latex: str) -> str:
 
 def unescape_entities(latex: str) -> str:
     """Mathematics with the characters that HTML reserves."""
-    return _ENTITY.sub(lambda match: _CHARACTERS[match[1]], latex) if "&" in latex else latex
+    return _HTML_ENTITY.sub(lambda match: _CHARACTERS[match[1]], latex) if "&" in latex else latex
 
 
 class Depth:

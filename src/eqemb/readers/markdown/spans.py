@@ -14,7 +14,7 @@ from eqemb.readers.markdown.dialect import Dialect
 from eqemb.readers.markdown.pieces import Pieces, Place, Sink
 
 #: The characters with which tokens begin: far faster to search for than the tokens.
-_SPECIAL = re.compile(r"[`$\\\[\]{<:@(^*_~=%|!]")
+_TOKEN_START = re.compile(r"[`$\\\[\]{<:@(^*_~=%|!]")
 _TOKEN = re.compile(
     r"(?P<code>`+)"
     r"|(?P<dollars>\$\$|\$)"
@@ -102,7 +102,7 @@ class Spans:
     def read(self, sink: Sink) -> bool:
         """Give everything in the text to a sink, in order; return whether a display is last."""
         at = 0
-        while special := _SPECIAL.search(self.source, at):
+        while special := _TOKEN_START.search(self.source, at):
             match = _TOKEN.match(self.source, special.start())
             if match is None:
                 at = special.end()
@@ -238,11 +238,11 @@ class Spans:
 
     def _on_environment(self, match: re.Match[str]) -> None:
         name = match[0][match[0].index("{") + 1 : -1]
-        if match[0].startswith("\\end") or name not in maths.MATHEMATICS | maths.SKIPPED:
+        if match[0].startswith("\\end") or name not in maths.MATH_ENVIRONMENTS | maths.SKIPPED:
             self._pieces.add("break_sentence")
             return
         close, end = self._closing(match[0], name)
-        is_display = name in maths.MATHEMATICS
+        is_display = name in maths.MATH_ENVIRONMENTS
         if close < 0:
             if is_display:
                 self._lost("display not closed", match.start(), match[0])
@@ -328,7 +328,7 @@ class Spans:
 
     def _on_bracket(self, match: re.Match[str]) -> None:
         if match[0] != "]":
-            if len(self._brackets) >= _DEPTH:
+            if len(self._brackets) >= _BRACKET_DEPTH:
                 self._brackets.clear()
             self._brackets.append(_Bracket(match.end(), len(self._pieces.items), match[0][0]))
             self._pieces.text(match[0])
@@ -433,7 +433,7 @@ class Spans:
 
 
 _WINDOW = 400  # characters around a token in which its line is looked at
-_DEPTH = 100  # brackets within brackets
+_BRACKET_DEPTH = 100  # brackets within brackets
 _DOLLAR = re.compile(r"\\.|\$+|\n[ \t]*\n", re.DOTALL)
 _TICKS = re.compile(r"`+")
 _CITATION = re.compile(r"\s*(?:[\w .,]{0,40}\s)?-?@[\w{]")

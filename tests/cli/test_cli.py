@@ -142,7 +142,7 @@ def test_show_prints_texts_as_printed(run: Run, tmp_path: Path) -> None:
     run("read", tmp_path / "papers", "-o", tmp_path / "lib")
     (found,) = json.loads(run("show", tmp_path / "lib", "a", "--json").out)["equations"]
     assert found["section"] == "Costs of x₁ in $"
-    assert found["context"] == "It costs $5. [equation]See Eq. (1) on $x_1$."
+    assert found["context"] == "It costs $5. [equation] See Eq. (1) on $x_1$."
     assert found["references"] == ["[equation] See Eq. (1) on $x_1$."]
 
 

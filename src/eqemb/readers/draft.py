@@ -35,6 +35,7 @@ from eqemb.sources import Source
 
 _OUR_MARKS = re.compile(f"[{EQUATION_MARK}\x00{BREAK}\ue100\ue101\U000f0000-\U0010ffff]")
 _SOFT = dict.fromkeys(map(ord, "\u00ad\u200b\u200c\u2060\ufeff"))
+_STOP_IN_FORMULA = re.compile(r"([.!?][\"')\]]*) +")
 _TEX_REFERENCE = re.compile(r"\\(?:eq|auto|c|C|page|name)?ref\*?\s*\{([^{}]*)\}")
 
 
@@ -109,6 +110,7 @@ class Draft:
         references = [ref.strip() for ref in _TEX_REFERENCE.findall(formula)]
         if references and not _TEX_REFERENCE.sub("", formula).strip(" ()"):  # $\eqref{x}$
             return "".join(map(self._mark, references))
+        formula = _STOP_IN_FORMULA.sub(r"\1", formula)  # before a blank it would end a sentence
         return f"${protect(formula)}$"
 
     def reference(self, label: str) -> None:

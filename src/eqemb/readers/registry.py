@@ -19,6 +19,8 @@ from eqemb.article import Article
 from eqemb.readers.doconce import read_doconce
 from eqemb.readers.latex import read_latex
 from eqemb.readers.rst import read_rst
+from eqemb.readers.markdown import read_markdown
+from eqemb.readers.notebook import read_notebook
 from eqemb.readers.unarxive import read_unarxive
 from eqemb.sources import Source
 from eqemb.sources.formats import register_suffixes
@@ -38,6 +40,8 @@ READERS: dict[str, FormatReader] = {
     "doconce": FormatReader(read_doconce, (".do.txt",)),
     "rst": FormatReader(read_rst, (".rst", ".rest")),
     "unarxive": FormatReader(read_unarxive),
+    "markdown": FormatReader(read_markdown, (".md", ".markdown", ".mmd", ".rmd", ".qmd")),
+    "notebook": FormatReader(read_notebook, (".ipynb",)),
 }
 
 for _form, _reader in READERS.items():

@@ -1,0 +1,40 @@
+r"""Read Markdown and its dialects.
+
+    dialect  front matter; what differs between dialects
+    fences   which fenced blocks contain mathematics, text or code
+    maths    what opens and closes mathematics
+    pieces   what was read of a text, in order
+    spans    the text of one block
+    blocks   the lines of a document
+    count    an independent count of displays
+
+The dialects are those of GitHub, MyST, Quarto, R Markdown and bookdown, Obsidian, kramdown
+(Jekyll), Documenter.jl, d2lbook, and what converters make of PDFs (Mathpix, Nougat, Marker).
+"""
+
+import posixpath
+
+from eqemb.article import Article
+from eqemb.readers.draft import Draft, decode, plain
+from eqemb.readers.markdown.blocks import Blocks
+from eqemb.readers.markdown.count import count_displays
+from eqemb.readers.markdown.dialect import read_front_matter, recognise
+from eqemb.sources import Source
+
+
+def read_markdown(source: Source) -> Article:
+    """Read a Markdown document."""
+    draft = Draft(source)
+    text = decode(source.files[draft.article.main_file])
+    lines = text.split("\n")
+    front = read_front_matter(lines)
+    dialect = recognise(text, front.layout)
+    blocks = Blocks(draft, dialect, lines, first=front.lines)
+    for latex in front.definitions:
+        draft.math.define(latex)
+    if front.title:
+        blocks.title(front.title)
+    blocks.read()
+    if "[[" in text and not draft.article.title:  # a vault's notes are named by their files
+        draft.title(plain(posixpath.splitext(posixpath.basename(draft.article.main_file))[0]))
+    return draft.finish(count_displays(text, is_kramdown=dialect.is_kramdown))

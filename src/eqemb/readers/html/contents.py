@@ -2,7 +2,7 @@
 
 import re
 
-from eqemb.readers.html.tree import Element
+from eqemb.readers.html.tree import Element, Text, text_content
 
 
 def _names(text: str) -> frozenset[str]:
@@ -56,6 +56,7 @@ _REFERENCES = re.compile(
     re.IGNORECASE,
 )
 _TO_REFERENCES = re.compile(r"(?:bib|cite|ref-|fn|footnote)", re.IGNORECASE)
+_PERMALINK = re.compile(r"[\s#¶§🔗\u200b]+")
 #: Notes are read after the paragraph that they belong to.
 NOTES = _names("ltx_note sidenote marginnote footnote-content")
 NOTE_ELEMENTS = _names("d-footnote dt-fn")
@@ -72,7 +73,7 @@ def is_left_out(element: Element) -> bool:
         not element.classes.isdisjoint(_CLASSES)
         or attributes.get("role") in _ROLES
         or attributes.get("id") in _IDS
-        or (element.name == "a" and _is_citation(element))
+        or (element.name == "a" and _is_mark(element))
         or (element.name == "sup" and "reference" in element.classes)
     )
 
@@ -82,6 +83,11 @@ def is_reference_heading(title: str) -> bool:
     return _REFERENCES.fullmatch(title.strip()) is not None
 
 
-def _is_citation(link: Element) -> bool:
+def _is_mark(link: Element) -> bool:
+    """Whether a link leads to a list of references, or to the heading that it stands beside."""
     href = link.get("href")
-    return href.startswith("#") and _TO_REFERENCES.match(href, 1) is not None
+    if not href.startswith("#"):
+        return False
+    text = "".join(child.data for child in link.children if isinstance(child, Text))
+    is_permalink = len(text) == len(text_content(link)) and _PERMALINK.fullmatch(text[:9])
+    return bool(is_permalink or _TO_REFERENCES.match(href, 1))

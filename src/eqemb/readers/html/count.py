@@ -50,7 +50,7 @@ def count_displays(source: str) -> int:
     for pair in _CONTAINERS + _MARKED:
         source, count = _cut(source, *pair)
         total += count
-    return total + _count_delimiters(_TAG.sub("", source))
+    return total + _count_delimiters(_TAG.sub(" ", source))
 
 
 def _cut(source: str, opening: re.Pattern[str], closing: re.Pattern[str]) -> tuple[str, int]:

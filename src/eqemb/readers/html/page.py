@@ -30,12 +30,16 @@ _SECTION_TITLE = re.compile(
     r"ltx_title_(?:document|part|chapter|(?:sub)*section|(?:sub)?paragraph|appendix|bibliography"
     r"|index|acknowledgements)"
 )
+#: "2.1 Method", "3. Results", "A.1 Proofs"; other formats do not put numbers into the text either.
+_SECTION_NUMBER = re.compile(r"^\s*(?:\d+\.|(?:\d+|[A-Z])(?:\.\d+)+\.?)\s+(?=\S)")
 #: These end a sentence, not a paragraph.
 _ITEMS = frozenset("li td th tr dt dd thead tbody tfoot".split())
 _INLINE = frozenset("span b i em strong a small big font sup sub u".split())
 _NUMBERED_TABLE = frozenset("table tbody tr td".split())
 _PUNCTUATION = " \t\n\u00a0.,;:"
 _NUMBER = re.compile(r"\(\s*([^()\s]{1,12})\s*\)")
+#: The name that a note gets when its turn comes.
+_NOTE = ":note"
 _NONE, _SENTENCE, _PARAGRAPH = range(3)
 
 
@@ -90,7 +94,7 @@ class _Page:
             elif isinstance(node, _Leave):
                 self.leave(node.element)
             elif node.name in ("br", "wbr"):
-                self.run.append(Text("\n" * (node.name == "br"), node.start))
+                self.run.append(Text(" " * (node.name == "br"), node.start))
             else:
                 self.flush()
                 self.enter(node)
@@ -157,7 +161,7 @@ class _Page:
         elif name == "a" and self.link(element):
             return
         elif self.is_display_line(element) and (lone := self.lone_formulas(element)):
-            self.display_line(element, lone)
+            self.display_line(lone)
         else:
             self.boundary(element)
             self.stack.append(_Leave(element))
@@ -166,15 +170,19 @@ class _Page:
     def leave(self, element: Element) -> None:
         self.flush()
         self.boundary(element)
-        if element.name in BLOCKS and self.notes:
+        is_paragraph = element.name in BLOCKS and not (self.is_latexml and element.name == "p")
+        if is_paragraph and self.notes:  # LaTeXML ends `p` at displays
             self.stack += reversed(self.notes)
             self.notes = []
 
     def boundary(self, element: Element) -> None:
         if element.name in _ITEMS:
             self.break_before = max(self.break_before, _SENTENCE)
+            self.is_after_display = False
         elif element.name in BLOCKS:
             self.break_before = _PARAGRAPH
+        elif element.name == _NOTE:
+            self.draft.end_paragraph()
 
     def is_heading(self, element: Element) -> bool:
         if is_left_out(element):
@@ -185,7 +193,7 @@ class _Page:
     def heading(self, element: Element) -> None:
         """A title, or the begin of a section; lists of references are left out."""
         level = int(element.name[1])
-        line = self.line_text(element)
+        line = _SECTION_NUMBER.sub("", self.line_text(element), count=1)
         if self.left_out_level and level > self.left_out_level:
             return
         self.left_out_level = level if is_reference_heading(line) else 0
@@ -327,14 +335,14 @@ class _Page:
                 return []
         return []
 
-    def display_line(self, line: Element, lone: list[tuple[Element, Formula, str]]) -> None:
+    def display_line(self, lone: list[tuple[Element, Formula, str]]) -> None:
         for node, formula, after in lone:
             number = _NUMBER.search(after)
             printed = number[1] if number else ""
             self.formula(node, formula._replace(is_display=True, number=printed))
             if "." in _NUMBER.sub("", after):
                 self.draft.text(". ")
-        self.boundary(line)
+        self.break_before = _PARAGRAPH
 
     # -- running text
 
@@ -406,7 +414,7 @@ class _Page:
 
 def _as_block(note: Element) -> Element:
     """A note as a paragraph of its own."""
-    return Element("div", {}, note.start, note.end, note.parent, note.children)
+    return Element(_NOTE, {}, note.start, note.end, note.parent, note.children)
 
 
 def _is_alone(found: tuple[Element, Formula, str]) -> bool:

@@ -2,7 +2,7 @@
 
 import re
 
-from eqemb.readers.html.tree import Element, Text, text_content
+from eqemb.readers.html.tree import Element, Text, descendants
 
 
 def _names(text: str) -> frozenset[str]:
@@ -88,6 +88,7 @@ def _is_mark(link: Element) -> bool:
     href = link.get("href")
     if not href.startswith("#"):
         return False
-    text = "".join(child.data for child in link.children if isinstance(child, Text))
-    is_permalink = len(text) == len(text_content(link)) and _PERMALINK.fullmatch(text[:9])
+    inside = list(descendants(link, 6))
+    text = "".join(node.data for node in inside if isinstance(node, Text))
+    is_permalink = len(inside) < 6 and _PERMALINK.fullmatch(text)
     return bool(is_permalink or _TO_REFERENCES.match(href, 1))

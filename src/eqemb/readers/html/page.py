@@ -21,6 +21,7 @@ from eqemb.readers.html.tree import BLOCKS, HEADINGS, Element, Text, descendants
 from eqemb.sources import Source
 
 _FRAGMENT = re.compile(r"href\s*=\s*[\"']?[^\"'\s<>#]*#([^\"'\s<>]+)")
+_EQUATION_ID = re.compile(r"\.E\d+$")
 _MATHJAX_TARGET = re.compile(r"mjx-eqn[-:](.+)")
 _HAS_TEX = re.compile(r"mathjax|katex|\$\$|\\\(|\\\[", re.IGNORECASE)
 _URL = re.compile(r"(?:https?://|www\.)[^\s<>\"]+")
@@ -111,6 +112,7 @@ class _Page:
 
     def survey(self) -> None:
         """Find what is needed before reading: macros, the main part, equations with links."""
+        formula_end = 0  # nothing is looked for inside a formula
         for node in descendants(self.root):
             if isinstance(node, Text):
                 continue
@@ -126,18 +128,25 @@ class _Page:
                 not self.mains or node.start >= self.mains[-1].end
             ):
                 self.mains.append(node)
-            if node.get("id") in self.linked and self.holds_display(node):
-                self.equation_ids.add(node.get("id"))
+            if node.start >= formula_end and node.get("id") in self.linked:
+                formula_end = self.note_display(node)
 
-    def holds_display(self, element: Element) -> bool:
-        """Whether an element holds one display, and nothing else but its number."""
+    def note_display(self, element: Element) -> int:
+        """Keep the id of an element that holds one display, and nothing else but its number.
+
+        Returns the end of the element if it is itself a formula, or 0.
+        """
         if self.is_latexml:
-            return is_display(element) or bool(re.search(r"\.E\d+$", element.get("id")))
-        formula = recognise(element, self.source)
-        if formula is not None:
-            return formula.is_display
-        lone = self.lone_formulas(element)
-        return len(lone) == 1 and lone[0][1].is_display
+            has_display = is_display(element) or _EQUATION_ID.search(element.get("id")) is not None
+            formula = None
+        elif (formula := recognise(element, self.source)) is not None:
+            has_display = formula.is_display
+        else:
+            lone = self.lone_formulas(element)
+            has_display = len(lone) == 1 and lone[0][1].is_display
+        if has_display:
+            self.equation_ids.add(element.get("id"))
+        return element.end if formula is not None else 0
 
     # -- elements
 

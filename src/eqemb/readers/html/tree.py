@@ -66,7 +66,6 @@ _IMPLIED_ENDS = {
     "td": (("td", "th"), ("table", "tr")),
     "th": (("td", "th"), ("table", "tr")),
     **dict.fromkeys(("thead", "tbody", "tfoot"), (("thead", "tbody", "tfoot"), ("table",))),
-    "body": (("head",), ()),
 }
 _IN_HEAD = frozenset("meta title link script style base noscript template head".split())
 
@@ -160,13 +159,13 @@ class _Parser:
     def attributes(self, at: int) -> tuple[dict[str, str], int, bool]:
         """The attributes of a tag, the position after the tag, and whether it ends with "/>"."""
         found: dict[str, str] = {}
+        if self.source.startswith(">", at):
+            return found, at + 1, False
         while (match := _ATTRIBUTE.match(self.source, at)) is not None:
             value = match[2] or match[3] or match[4] or ""
             found.setdefault(match[1].lower(), decode_entities(value))
             at = match.end()
         end = _TAG_END.match(self.source, at).end()  # type: ignore[union-attr]
-        if not found and end == at:  # cannot happen; keeps the scan moving
-            end += 1
         return found, end, self.source[at:end].rstrip(">").endswith("/")
 
     def start(
@@ -217,9 +216,10 @@ class _Parser:
             data = decode_entities(self.source[start:end])
             self.open[-1].children.append(Text(data, start))
 
-    def last(self, *names: str) -> int:
-        """The index of the innermost open element of these names, or 0."""
-        return max((places[-1] for name in names if (places := self.places.get(name))), default=0)
+    def last(self, name: str) -> int:
+        """The index of the innermost open element of a name, or 0."""
+        places = self.places.get(name)
+        return places[-1] if places else 0
 
     def end_implied(self, name: str, at: int) -> None:
         """Close what a start tag ends: paragraphs, list items, cells, the head."""
@@ -229,9 +229,11 @@ class _Parser:
             self.pop(p, at)
         if name in HEADINGS and self.open[-1].name in HEADINGS:
             self.pop(len(self.open) - 1, at)
-        ended, containers = _IMPLIED_ENDS.get(name, ((), ()))
-        if ended and (index := self.last(*ended)) > self.last(*containers):
-            self.pop(index, at)
+        if name in _IMPLIED_ENDS:
+            ended, containers = _IMPLIED_ENDS[name]
+            index = max(map(self.last, ended))
+            if index > max(map(self.last, containers)):
+                self.pop(index, at)
 
     def close(self, name: str, at: int) -> None:
         """Close the innermost open element of a name, unless it is outside of this part."""

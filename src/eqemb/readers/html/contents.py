@@ -37,6 +37,7 @@ _CLASSES = _names(
     "headerlink header-section-number section-number toctree-wrapper sphinxsidebar related "
     "sphinxsidebarwrapper footnote-reference citation-reference highlight cell_output "
     "sourceCode code-block bd-sidebar bd-header bd-footer bd-toc prev-next-area "
+    "prev-next-bottom prev-next-footer "
     "header-article topbar tocsection navigation skip-link anchor-link anchorjs-link "
     "footnote-back footnote-ref reversefootnote footnote-backref footnotes-sep "
     "citation csl-bib-body bibliography csl-entry breadcrumb breadcrumbs site-header "

@@ -30,9 +30,10 @@ _CLOSING = {"$$": "$$", r"\[": r"\]", r"\(": r"\)"}
 #: What matters between delimiters: the closing one, escaped characters, braces.
 _INSIDE = {
     closing: re.compile(rf"({re.escape(closing)})|\\.|([{{}}])", re.DOTALL)
-    for closing in _CLOSING.values()
+    for closing in (*_CLOSING.values(), "$")
 }
-_DOLLAR = re.compile(r"\$((?:[^$\\]|\\.){1,2000}?)\$", re.DOTALL)
+#: Maximum length of a formula between single dollars, which may also be money.
+_LONGEST_INLINE = 2000
 #: What a price or plain words do not contain.
 _TEX_SIGN = re.compile(r"[\\^_=<>{}|+*/()\[\]-]|^\s*\w{1,2}\s*$")
 _STRONG_SIGN = re.compile(r"[\\^_=]")
@@ -90,10 +91,14 @@ class _Splitter:
         return Piece(kind, self.text[match.end() : end], start, end + 2, opening)
 
     def dollars(self, start: int) -> Piece | None:
-        match = _DOLLAR.match(self.text, start) if self.has_dollars else None
-        if match is None or not _is_formula(match[1], self.text[match.end() : match.end() + 1]):
+        end = self.end("$", start + 1, _LONGEST_INLINE) if self.has_dollars else -1
+        if end < 0:
             return None
-        return Piece("inline", match[1], start, match.end(), "$")
+        tex = self.text[start + 1 : end]
+        if not _is_formula(tex, self.text[end + 1 : end + 2]):
+            self.is_balanced = self.is_balanced and "$" not in tex
+            return None
+        return Piece("inline", tex, start, end + 1, "$")
 
     def environment(self, match: re.Match[str]) -> Piece | None:
         name, start = match[1], match.start()
@@ -105,12 +110,13 @@ class _Splitter:
         end = self.text.index(closing, match.end()) + len(closing)
         return Piece("display", self.text[start:end], start, end, name)
 
-    def end(self, closing: str, start: int) -> int:
+    def end(self, closing: str, start: int, most: int | None = None) -> int:
         """Where a closing delimiter is outside of braces, or else the next one; or -1."""
         if self.last_of(closing) < start:
             return -1
         first, depth = -1, 0
-        for match in _INSIDE[closing].finditer(self.text, start):
+        limit = len(self.text) if most is None else min(start + most, len(self.text))
+        for match in _INSIDE[closing].finditer(self.text, start, limit):
             if match[1]:
                 first = match.start() if first < 0 else first
                 if depth <= 0 or not self.is_balanced:
@@ -119,7 +125,7 @@ class _Splitter:
                 depth += 1 if match[2] == "{" else -1
         # Only one search to the end in each text, so that the time stays linear.
         self.is_balanced = False
-        if first < 0:
+        if first < 0 and most is None:
             self.last[closing] = -1
         return first
 

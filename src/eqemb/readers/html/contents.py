@@ -10,17 +10,17 @@ def _names(text: str) -> frozenset[str]:
 
 
 #: Elements without running text. Code is left out of all formats.
-_ELEMENTS = _names(
+_ELEMENTS_LEFT_OUT = _names(
     "head script style noscript template nav footer button select textarea form svg canvas iframe "
     "object audio video map pre code kbd samp xmp dialog title rp rt "
     "d-cite d-code d-bibliography d-front-matter d-byline d-citation-list d-contents "
     "dt-cite dt-code dt-byline dt-banner mjx-assistive-mml"
 )
-_ROLES = _names(
+_ROLES_LEFT_OUT = _names(
     "navigation banner contentinfo search menu menubar toolbar dialog "
     "doc-bibliography doc-biblioref doc-noteref doc-backlink doc-toc doc-index"
 )
-_CLASSES = _names(
+_CLASSES_LEFT_OUT = _names(
     # LaTeXML, ar5iv, arXiv
     "ltx_page_header ltx_page_footer ltx_page_navbar ltx_page_logo ltx_pagination ltx_TOC "
     "ltx_toclist ltx_authors ltx_dates ltx_date ltx_role_affiliation ltx_contact ltx_cite "
@@ -45,13 +45,13 @@ _CLASSES = _names(
     "quarto-appendix-bibliography quarto-title-meta quarto-title-banner-meta "
     "MathJax_Preview MJX_Assistive_MathML katex-html dataframe visually-hidden screen-reader-text"
 )
-_IDS = _names(
+_IDS_LEFT_OUT = _names(
     "toc TOC table-of-contents toc-container sidebar quarto-margin-sidebar quarto-header refs "
     "references bibliography catlinks mw-navigation mw-head mw-panel footer siteSub contentSub "
     "jump-to-nav MathJax_Message disqus_thread comments nav navigation header-announce"
 )
 #: Headings of sections that hold only references.
-_REFERENCES = re.compile(
+_REFERENCE_HEADING = re.compile(
     r"(?:\d+\.?\s*)?(?:references|bibliography|works cited|literature cited|external links|"
     r"further reading|see also)[\s.:]*",
     re.IGNORECASE,
@@ -65,15 +65,15 @@ NOTE_ELEMENTS = _names("d-footnote dt-fn")
 
 def is_left_out(element: Element) -> bool:
     """Whether an element, with all that is in it, is no part of the page's text."""
-    if element.name in _ELEMENTS:
+    if element.name in _ELEMENTS_LEFT_OUT:
         return True
     attributes = element.attributes
     if not attributes:
         return False
     return (
-        not element.classes.isdisjoint(_CLASSES)
-        or attributes.get("role") in _ROLES
-        or attributes.get("id") in _IDS
+        not element.classes.isdisjoint(_CLASSES_LEFT_OUT)
+        or attributes.get("role") in _ROLES_LEFT_OUT
+        or attributes.get("id") in _IDS_LEFT_OUT
         or (element.name == "a" and _is_mark(element))
         or (element.name == "sup" and "reference" in element.classes)
     )
@@ -81,7 +81,7 @@ def is_left_out(element: Element) -> bool:
 
 def is_reference_heading(title: str) -> bool:
     """Whether a section with this title lists other works."""
-    return _REFERENCES.fullmatch(title.strip()) is not None
+    return _REFERENCE_HEADING.fullmatch(title.strip()) is not None
 
 
 def _is_mark(link: Element) -> bool:

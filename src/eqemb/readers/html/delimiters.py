@@ -23,14 +23,14 @@ class Piece(NamedTuple):
     opening: str = ""
 
 
-_OPENING = re.compile(
+_OPENING_DELIMITER = re.compile(
     r"\\\$|\\\\|\\[\[(]|\$\$|\$|\\begin\s?\{([A-Za-z]+\*?)\}|\\(?:eq)?ref\{([^{}]{1,200})\}"
 )
-_CLOSING = {"$$": "$$", r"\[": r"\]", r"\(": r"\)"}
+_CLOSING_DELIMITERS = {"$$": "$$", r"\[": r"\]", r"\(": r"\)"}
 #: What matters between delimiters: the closing one, escaped characters, braces.
-_INSIDE = {
+_INSIDE_FORMULA = {
     closing: re.compile(rf"({re.escape(closing)})|\\.|([{{}}])", re.DOTALL)
-    for closing in (*_CLOSING.values(), "$")
+    for closing in (*_CLOSING_DELIMITERS.values(), "$")
 }
 #: Maximum length of a formula between single dollars, which may also be money.
 _LONGEST_INLINE = 2000
@@ -59,7 +59,7 @@ class _Splitter:
 
     def split(self) -> Iterator[Piece]:
         text, done, at = self.text, 0, 0
-        while (match := _OPENING.search(text, at)) is not None:
+        while (match := _OPENING_DELIMITER.search(text, at)) is not None:
             piece = self.formula(match)
             at = match.end()
             if piece is not None:
@@ -81,9 +81,9 @@ class _Splitter:
             return Piece("reference", match[2], start, match.end())
         if match[1]:
             return self.environment(match)
-        if opening not in _CLOSING:
+        if opening not in _CLOSING_DELIMITERS:
             return None
-        end = self.end(_CLOSING[opening], match.end())
+        end = self.end(_CLOSING_DELIMITERS[opening], match.end())
         if end < 0:
             is_display = opening in ("$$", r"\[")
             return Piece("unclosed", opening, start, match.end(), opening) if is_display else None
@@ -116,7 +116,7 @@ class _Splitter:
             return -1
         first, depth = -1, 0
         limit = len(self.text) if most is None else min(start + most, len(self.text))
-        for match in _INSIDE[closing].finditer(self.text, start, limit):
+        for match in _INSIDE_FORMULA[closing].finditer(self.text, start, limit):
             if match[1]:
                 first = match.start() if first < 0 else first
                 if depth <= 0 or not self.is_balanced:

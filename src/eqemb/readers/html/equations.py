@@ -11,9 +11,9 @@ from dataclasses import dataclass, field
 from eqemb.readers.html.formulas import Formula, number_of, recognise
 from eqemb.readers.html.tree import MATH, Element, Text, text_content
 
-_TABLES = frozenset({"ltx_eqn_table", "ltx_equationgroup", "ltx_equation"})
+_EQUATION_CLASSES = frozenset({"ltx_eqn_table", "ltx_equationgroup", "ltx_equation"})
 _ENVIRONMENT = re.compile(r"ltx_eqn_(align|eqnarray|gather|multline)$")
-_LABEL = re.compile(r"[\w.:-]+")
+_ID_AS_LABEL = re.compile(r"[\w.:-]+")
 _UNSAFE = re.compile(r"[{}\\%$&#]")
 
 
@@ -53,7 +53,7 @@ class Display:
 
 def is_display(element: Element) -> bool:
     """Whether an element is a display of LaTeXML."""
-    return not element.classes.isdisjoint(_TABLES)
+    return not element.classes.isdisjoint(_EQUATION_CLASSES)
 
 
 def displays_in(element: Element, source: str) -> Iterator[Display | str]:
@@ -127,7 +127,7 @@ def _tag_text(tag: Element, source: str) -> str:
 
 
 def _marked(row: Row, is_label: Callable[[str], bool]) -> str:
-    labels = [name for name in row.ids if _LABEL.fullmatch(name)]
+    labels = [name for name in row.ids if _ID_AS_LABEL.fullmatch(name)]
     last = labels[-1:] if row.number else []
     labels = last + [name for name in labels if is_label(name) and name not in last]
     marks = "".join(f"\\label{{{label}}}" for label in labels)

@@ -41,18 +41,18 @@ _TEX_ENCODING = re.compile(
 )
 _CDATA = re.compile(r"%?\s*<!\[CDATA\[|%?\s*\]\]>")
 _LINE_BREAK = re.compile(r"(?<!\\)((?:\\\\)*)%[^\n]*\n\s*")
-_STYLE = re.compile(r"\s*\\(?:displaystyle|textstyle)(?![A-Za-z])\s*")
+_MATH_STYLE = re.compile(r"\s*\\(?:displaystyle|textstyle)(?![A-Za-z])\s*")
 _SPOKEN = re.compile(r"[^\W\d_]{3,} [^\W\d_]{2,}")
 _DELIMITED = re.compile(r"\s*(\$\$?|\\\[|\\\()(.*)(\$\$?|\\\]|\\\))\s*", re.DOTALL)
 _PARENTHESES = " \t\n\u00a0()[]"
 #: Images whose text is TeX.
-_IMAGES = frozenset(
+_TEX_IMAGES = frozenset(
     "tex latex mwe-math-fallback-image-inline mwe-math-fallback-image-display".split()
 )
 #: What MathJax 2 makes; the TeX is in a script beside it.
 MATHJAX_2 = frozenset("MathJax_Display MathJax MathJax_SVG MathJax_CHTML mjx-chtml".split())
 #: Elements in which markup stands for a formula.
-_MARKUP = frozenset("em i sub sup b strong".split())
+_MARKUP_FORMULA = frozenset("em i sub sup b strong".split())
 
 
 def recognise(element: Element, source: str) -> Formula | None:
@@ -65,7 +65,7 @@ def recognise(element: Element, source: str) -> Formula | None:
     if name in ("d-math", "dt-math"):
         return Formula(clean_tex(text_content(element)), "block" in element.attributes)
     if name == "img":
-        is_formula = not classes.isdisjoint(_IMAGES) and bool(element.get("alt"))
+        is_formula = not classes.isdisjoint(_TEX_IMAGES) and bool(element.get("alt"))
         return Formula(clean_tex(element.get("alt")), _is_block(element)) if is_formula else None
     if name == "mjx-container":
         is_display = element.get("display") == "true"
@@ -101,7 +101,7 @@ def clean_tex(tex: str) -> str:
     tex = tex.strip()
     if tex.startswith("{\\displaystyle") and tex.endswith("}") and _is_one_group(tex):
         tex = tex[1:-1]
-    style = _STYLE.match(tex)
+    style = _MATH_STYLE.match(tex)
     return tex[style.end() :] if style else tex
 
 
@@ -109,7 +109,7 @@ def latex_of_mathml(mathml: str) -> str:
     """LaTeX of MathML; '' if it holds no formula."""
     try:
         return str(_writer().mathml_to_latex(mathml))
-    except (ImportError, ValueError):
+    except (AttributeError, ImportError, ValueError):
         return ""
 
 
@@ -177,7 +177,7 @@ def _rendered(element: Element, source: str, *, is_display: bool, cause: str) ->
             tex, lost = _tex_of_math(node, source)
             is_display = is_display or node.get("display") == "block"
             return Formula(tex, is_display, lost=lost)
-        if node.name == "img" and not node.classes.isdisjoint(_IMAGES):
+        if node.name == "img" and not node.classes.isdisjoint(_TEX_IMAGES):
             return Formula(clean_tex(node.get("alt")), is_display or _is_block(node))
         if node.get("data-latex"):
             return Formula(clean_tex(node.get("data-latex")), is_display)
@@ -205,7 +205,7 @@ def _marked(element: Element) -> Formula | None:
             number = number_of(_own_text(node))
         elif node.name == "img" and node.get("alt"):
             pieces.append(node.get("alt"))
-        elif node.name in _MARKUP:
+        elif node.name in _MARKUP_FORMULA:
             is_display = "display" in element.classes
             return Formula("", is_display, lost=NO_TEX) if is_display else None
         elif node.name not in ("br", "wbr"):

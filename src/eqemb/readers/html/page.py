@@ -17,14 +17,21 @@ from eqemb.readers.html.delimiters import Piece, split_formulas
 from eqemb.readers.html.equations import Display, displays_in, is_display
 from eqemb.readers.html.formulas import MATHJAX_2, Formula, recognise
 from eqemb.readers.html.macros import script_macros
-from eqemb.readers.html.tree import BLOCKS, HEADINGS, Element, Text, descendants, parse
+from eqemb.readers.html.tree import (
+    BLOCK_ELEMENTS,
+    HEADING_ELEMENTS,
+    Element,
+    Text,
+    descendants,
+    parse,
+)
 from eqemb.sources import Source
 
 _FRAGMENT = re.compile(r"href\s*=\s*[\"']?[^\"'\s<>#]*#([^\"'\s<>]+)")
 _EQUATION_ID = re.compile(r"\.E\d+$")
 _MATHJAX_TARGET = re.compile(r"mjx-eqn[-:](.+)")
 _HAS_TEX = re.compile(r"mathjax|katex|\$\$|\\\(|\\\[", re.IGNORECASE)
-_URL = re.compile(r"(?:https?://|www\.)[^\s<>\"]+")
+_WEB_ADDRESS = re.compile(r"(?:https?://|www\.)[^\s<>\"]+")
 _SITE_NAME = re.compile(r"\s+(?:[|·–—]|[-—] Wikipedia\b).*", re.DOTALL)
 #: Titles of LaTeXML that begin a section; others belong to theorems and proofs.
 _SECTION_TITLE = re.compile(
@@ -34,13 +41,13 @@ _SECTION_TITLE = re.compile(
 #: "2.1 Method", "3. Results", "A.1 Proofs"; other formats do not put numbers into the text either.
 _SECTION_NUMBER = re.compile(r"^\s*(?:\d+\.|(?:\d+|[A-Z])(?:\.\d+)+\.?)\s+(?=\S)")
 #: These end a sentence, not a paragraph.
-_ITEMS = frozenset("li td th tr dt dd thead tbody tfoot".split())
-_INLINE = frozenset("span b i em strong a small big font sup sub u".split())
+_SENTENCE_ELEMENTS = frozenset("li td th tr dt dd thead tbody tfoot".split())
+_INLINE_ELEMENTS = frozenset("span b i em strong a small big font sup sub u".split())
 _NUMBERED_TABLE = frozenset("table tbody tr td".split())
-_PUNCTUATION = " \t\n\u00a0.,;:"
-_NUMBER = re.compile(r"\(\s*([^()\s]{1,12})\s*\)")
+_AROUND_FORMULA = " \t\n\u00a0.,;:"
+_PRINTED_NUMBER = re.compile(r"\(\s*([^()\s]{1,12})\s*\)")
 #: The name that a note gets when its turn comes.
-_NOTE = ":note"
+_NOTE_NAME = ":note"
 _NONE, _SENTENCE, _PARAGRAPH = range(3)
 
 
@@ -83,6 +90,7 @@ class _Page:
         self.is_after_display = False
         self.left_out_level = 0
         self.has_title = False
+        self.is_in_dollars = False
         self.inline_losses: list[tuple[str, int]] = []
 
     def read(self) -> None:
@@ -153,7 +161,7 @@ class _Page:
     def enter(self, element: Element) -> None:
         """Read an element, or put its children on the stack."""
         name, classes = element.name, element.classes
-        if name in HEADINGS and self.is_heading(element):
+        if name in HEADING_ELEMENTS and self.is_heading(element):
             self.heading(element)
         elif self.left_out_level:
             self.stack += reversed(element.children)
@@ -179,18 +187,22 @@ class _Page:
     def leave(self, element: Element) -> None:
         self.flush()
         self.boundary(element)
-        is_paragraph = element.name in BLOCKS and not (self.is_latexml and element.name == "p")
+        is_paragraph = element.name in BLOCK_ELEMENTS and not (
+            self.is_latexml and element.name == "p"
+        )
         if is_paragraph and self.notes:  # LaTeXML ends `p` at displays
             self.stack += reversed(self.notes)
             self.notes = []
 
     def boundary(self, element: Element) -> None:
-        if element.name in _ITEMS:
+        if element.name in BLOCK_ELEMENTS:
+            self.is_in_dollars = False
+        if element.name in _SENTENCE_ELEMENTS:
             self.break_before = max(self.break_before, _SENTENCE)
             self.is_after_display = False
-        elif element.name in BLOCKS:
+        elif element.name in BLOCK_ELEMENTS:
             self.break_before = _PARAGRAPH
-        elif element.name == _NOTE:
+        elif element.name == _NOTE_NAME:
             self.draft.end_paragraph()
 
     def is_heading(self, element: Element) -> bool:
@@ -338,7 +350,7 @@ class _Page:
                     return []
             elif (formula := recognise(node, self.source)) is not None:
                 found.append((node, formula, ""))
-            elif node.name in _INLINE or node.name in _NUMBERED_TABLE or node.name == "br":
+            elif node.name in _INLINE_ELEMENTS or node.name in _NUMBERED_TABLE or node.name == "br":
                 stack += reversed(node.children)
             elif not is_left_out(node):
                 return []
@@ -346,10 +358,10 @@ class _Page:
 
     def display_line(self, lone: list[tuple[Element, Formula, str]]) -> None:
         for node, formula, after in lone:
-            number = _NUMBER.search(after)
+            number = _PRINTED_NUMBER.search(after)
             printed = number[1] if number else ""
             self.formula(node, formula._replace(is_display=True, number=printed))
-            if "." in _NUMBER.sub("", after):
+            if "." in _PRINTED_NUMBER.sub("", after):
                 self.draft.text(". ")
         self.break_before = _PARAGRAPH
 
@@ -364,6 +376,8 @@ class _Page:
         self.run.clear()
         if self.left_out_level:
             return
+        if self.is_in_dollars:
+            text = self.after_broken(text)
         line, at = start, 0
         for piece in self.split(text):
             if piece.kind == "text":
@@ -375,9 +389,21 @@ class _Page:
             elif piece.kind == "reference":
                 self.reference(piece.text)
             elif piece.kind == "unclosed":
-                self.draft.lost("formula not closed", line, piece.opening)
+                self.unclosed(piece.opening, line)
             else:
                 self.text_display(piece, line)
+
+    def unclosed(self, opening: str, line: int) -> None:
+        self.is_in_dollars = opening == "$$"
+        self.draft.lost("formula not closed", line, opening)
+
+    def after_broken(self, text: str) -> str:
+        """A text without the end of a formula that has tags inside: `$$a<em>b</em>c$$`."""
+        end = text.find("$$")
+        if end < 0:
+            return text
+        self.is_in_dollars = False
+        return "\n" * text.count("\n", 0, end) + text[end + 2 :]
 
     def split(self, text: str) -> "list[Piece]":
         """The pieces of a text; on pages of LaTeXML all formulas are elements."""
@@ -398,7 +424,7 @@ class _Page:
                 self.draft.text(text)
             return
         self.begin(text.lstrip()[0])
-        self.draft.text(_URL.sub(" ", text) if "://" in text or "www." in text else text)
+        self.draft.text(_WEB_ADDRESS.sub(" ", text) if "://" in text or "www." in text else text)
 
     def inline(self, tex: str) -> None:
         self.begin("$")
@@ -423,8 +449,8 @@ class _Page:
 
 def _as_block(note: Element) -> Element:
     """A note as a paragraph of its own."""
-    return Element(_NOTE, {}, note.start, note.end, note.parent, note.children)
+    return Element(_NOTE_NAME, {}, note.start, note.end, note.parent, note.children)
 
 
 def _is_alone(found: tuple[Element, Formula, str]) -> bool:
-    return not _NUMBER.sub("", found[2], count=1).strip(_PUNCTUATION)
+    return not _PRINTED_NUMBER.sub("", found[2], count=1).strip(_AROUND_FORMULA)

@@ -38,25 +38,25 @@ class Element:
 
 
 #: Content is not markup, up to the end tag.
-_RAW = frozenset("script style textarea title xmp iframe noembed noframes".split())
+_RAW_ELEMENTS = frozenset("script style textarea title xmp iframe noembed noframes".split())
 #: The names of the root of MathML; a page in XML may give it a prefix.
 MATH = frozenset({"math", "m:math", "mml:math"})
 #: Raw elements in which entities are decoded.
 _DECODED = frozenset({"textarea", "title"})
-_VOID = frozenset(
+_EMPTY_ELEMENTS = frozenset(
     "area base br col embed hr img input link meta param source track wbr keygen".split()
 )
 _TABLE_PARTS = frozenset("table thead tbody tfoot tr td th caption".split())
-HEADINGS = frozenset("h1 h2 h3 h4 h5 h6".split())
+HEADING_ELEMENTS = frozenset("h1 h2 h3 h4 h5 h6".split())
 #: Elements that end an open paragraph.
-_ENDS_PARAGRAPH = HEADINGS | frozenset(
+_ENDS_PARAGRAPH = HEADING_ELEMENTS | frozenset(
     "address article aside blockquote center details dialog dir div dl dd dt fieldset figcaption "
     "figure footer form header hgroup hr li main menu nav ol p pre section summary table ul".split()
 )
 #: Elements that begin a new line.
-BLOCKS = _ENDS_PARAGRAPH | _TABLE_PARTS | {"body", "html"}
+BLOCK_ELEMENTS = _ENDS_PARAGRAPH | _TABLE_PARTS | {"body", "html"}
 #: End tags inside these do not close elements around them.
-_SCOPES = frozenset("table td th caption template object".split())
+_SCOPE_ELEMENTS = frozenset("table td th caption template object".split())
 #: A start tag ends open elements of these names, up to the nearest of the container elements.
 _IMPLIED_ENDS = {
     "li": (("li",), ("ul", "ol", "menu", "dir")),
@@ -71,8 +71,10 @@ _IN_HEAD = frozenset("meta title link script style base noscript template head".
 
 # A "<" starts a tag only if a name, then space, "/" or ">" follow, and no other "<" comes before
 # the first quote: "x <y" in a formula is text.
-_MARKUP = re.compile(r"<(?:(/?)([A-Za-z][\w:.-]*)(?=[\s/>])(?![^<>\"']*<)|(!--)|(!\[CDATA\[)|[!?])")
-_ATTRIBUTE = re.compile(
+_TAG_START = re.compile(
+    r"<(?:(/?)([A-Za-z][\w:.-]*)(?=[\s/>])(?![^<>\"']*<)|(!--)|(!\[CDATA\[)|[!?])"
+)
+_TAG_ATTRIBUTE = re.compile(
     r"[\s/]*([^\s/>=]+)(?:\s*=\s*(?:\"([^\"]*)\"|'([^']*)'|([^\s>\"'][^\s>]*)))?"
 )
 _TAG_END = re.compile(r"[\s/=]*(>?)")
@@ -132,7 +134,7 @@ class _Parser:
 
     def parse(self) -> Element:
         source, at = self.source, 0
-        while (match := _MARKUP.search(source, at)) is not None:
+        while (match := _TAG_START.search(source, at)) is not None:
             self.text(at, match.start())
             at = self.markup(match)
         self.text(at, len(source))
@@ -161,7 +163,7 @@ class _Parser:
         found: dict[str, str] = {}
         if self.source.startswith(">", at):
             return found, at + 1, False
-        while (match := _ATTRIBUTE.match(self.source, at)) is not None:
+        while (match := _TAG_ATTRIBUTE.match(self.source, at)) is not None:
             value = match[2] or match[3] or match[4] or ""
             found.setdefault(match[1].lower(), decode_entities(value))
             at = match.end()
@@ -177,16 +179,16 @@ class _Parser:
         element = Element(name, attributes, start, at, self.open[-1], classes=classes)
         self.open[-1].children.append(element)
         is_math = name in MATH
-        if name in _VOID or (is_whole and (self.is_xml or is_math)):
+        if name in _EMPTY_ELEMENTS or (is_whole and (self.is_xml or is_math)):
             return at
-        if name in _RAW or is_math:
+        if name in _RAW_ELEMENTS or is_math:
             end = self.raw_end(name, at)
             if end is not None:
                 return self.raw(element, at, *end, is_math=is_math)
         self.places.setdefault(name, []).append(len(self.open))
-        if name in _SCOPES:
+        if name in _SCOPE_ELEMENTS:
             self.scopes.append(len(self.open))
-        if name in BLOCKS:
+        if name in BLOCK_ELEMENTS:
             self.blocks.append(len(self.open))
         self.open.append(element)
         return at
@@ -196,7 +198,7 @@ class _Parser:
         if name in self.never_closed:
             return None
         match = re.compile(rf"</{re.escape(name)}\s*>", re.IGNORECASE).search(self.source, at)
-        if match is None and name in _RAW:
+        if match is None and name in _RAW_ELEMENTS:
             return len(self.source), len(self.source)
         if match is None:
             self.never_closed.add(name)
@@ -227,7 +229,7 @@ class _Parser:
             self.pop(head, at)
         if name in _ENDS_PARAGRAPH and (p := self.last("p")) > (self.scopes or [0])[-1]:
             self.pop(p, at)
-        if name in HEADINGS and self.open[-1].name in HEADINGS:
+        if name in HEADING_ELEMENTS and self.open[-1].name in HEADING_ELEMENTS:
             self.pop(len(self.open) - 1, at)
         if name in _IMPLIED_ENDS:
             ended, containers = _IMPLIED_ENDS[name]
@@ -240,7 +242,7 @@ class _Parser:
         index = self.last(name)
         if name in _TABLE_PARTS:
             limit = self.last("table") if name != "table" else 0
-        elif name in BLOCKS or "-" in name:
+        elif name in BLOCK_ELEMENTS or "-" in name:
             limit = (self.scopes or [0])[-1]
         else:  # a stray </b> does not end a paragraph
             limit = (self.blocks or [0])[-1]

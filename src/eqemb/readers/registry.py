@@ -17,6 +17,7 @@ from typing import NamedTuple
 
 from eqemb.article import Article
 from eqemb.readers.doconce import read_doconce
+from eqemb.readers.html import read_html
 from eqemb.readers.latex import read_latex
 from eqemb.readers.rst import read_rst
 from eqemb.readers.markdown import read_markdown
@@ -42,6 +43,7 @@ READERS: dict[str, FormatReader] = {
     "unarxive": FormatReader(read_unarxive),
     "markdown": FormatReader(read_markdown, (".md", ".markdown", ".mmd", ".rmd", ".qmd")),
     "notebook": FormatReader(read_notebook, (".ipynb",)),
+    "html": FormatReader(read_html, (".html", ".htm", ".xhtml")),
 }
 
 for _form, _reader in READERS.items():

@@ -11,8 +11,9 @@ from html import unescape
 from xml.etree import ElementTree as ET
 
 from eqemb.formula.alphabets import styled
-from eqemb.formula.commands import SYMBOLS, character, escape
+from eqemb.formula.commands import NAMED, SYMBOLS, character, delimiter, escape
 from eqemb.formula.rows import (
+    FENCES,
     attach,
     base_for,
     baseline_of,
@@ -25,7 +26,7 @@ from eqemb.formula.rows import (
     wrap,
 )
 from eqemb.formula.token_reader import FormulaProblem
-from eqemb.formula.tree import Node
+from eqemb.formula.tree import Node, is_operator
 
 Items = list[Node]
 
@@ -35,6 +36,7 @@ ELEMENT_DEPTH = 120
 _MATH = re.compile(r"<(?:\w+:)?math\b")
 _MATH_END = re.compile(r"</(?:\w+:)?math\s*>")
 _DECLARATION = re.compile("<!(?:DOCTYPE|ENTITY)", re.IGNORECASE)
+_COMMAND = re.compile(r"\\[a-zA-Z]{2,}")
 _PREFIX = re.compile(r"(</?)\w+:")
 _PREFIXED_ATTRIBUTE = re.compile(r"(\s\w+):(\w+\s*=)")
 _ENTITY = re.compile(r"&(?!(?:lt|gt|amp|quot|apos|#\d+|#x[0-9a-fA-F]+);)(\w+);")
@@ -43,13 +45,17 @@ _SPACES = re.compile(r"[\s\u00a0\u2002-\u200a\u202f\u205f]+")
 
 _STYLES = {
     "bold": "bf", "bold-italic": "bi", "double-struck": "bb", "script": "scr", "fraktur": "frak",
-    "sans-serif": "sf", "monospace": "tt", "bold-script": "bcal",
+    "sans-serif": "sf", "monospace": "tt", "bold-script": "bcal", "bold-fraktur": "frak",
+    "bold-sans-serif": "sf", "sans-serif-italic": "sf", "sans-serif-bold-italic": "sf",
 }  # fmt: skip
+#: Class by which LaTeXML names an alphabet that its `mathvariant` does not.
+_CALLIGRAPHIC = "ltx_font_mathcaligraphic"
 _ACCENT_SIGNS = {
     "ˆ": "^", "\u0302": "^", "˜": "~", "\u0303": "~", "‾": "¯", "\u0304": "¯", "\u0305": "¯",
     "ˉ": "¯", "\u0332": "¯", "_": "¯", "⃗": "→", "\u0307": "˙", "\u0308": "¨", "\u030c": "ˇ",
     "ˇ": "ˇ",
     "\u0301": "´", "\u0300": "`", "\u0306": "˘", "\u030a": "˚", "︷": "⏞", "︸": "⏟", "−": "¯",
+    "′": "´",
 }  # fmt: skip
 #: Classes under which our own writer draws a bar as a border.
 _BAR_CLASSES = {"eqemb-over": "o", "eqemb-under": "u"}
@@ -59,9 +65,28 @@ _SINGLE = re.compile("[\U0001d49c-\U0001d4cf\U0001d504-\U0001d56bℂℍℕℙℚ
 #: Italic letters are plain letters.
 _ITALIC = re.compile("[\U0001d434-\U0001d467\U0001d6e2-\U0001d71bℎ]+")
 
+#: Letters of any alphabet, which some converters use for the font of a text.
+_STYLED = re.compile("[\U0001d400-\U0001d7ffℎ]+")
+
+#: Binary operators that are big operators if they are drawn large.
+_LARGE = dict(zip("⊕⊗⊙∪∩∨∧⊎⊔", "⨁⨂⨀⋃⋂⋁⋀⨄⨆", strict=True))
+
 #: A character or name in MathML -> its tag, from the LaTeX tables.
 _TAGS = {(tag[2:] if tag[1:2] == "!" else tag): tag for tag in SYMBOLS.values()}
 _TAGS.update({"ε": "V!ϵ", "φ": "V!ϕ", "*": "*", "∗": "*", "-": "−", "∥": "‖", "·": "⋅"})
+_TAGS.update({"'": "′", "’": "′", "𝜺": "V!𝝐", "𝝋": "V!𝝓"})
+#: A letter that is a variant of the one in its tag.
+_GLYPHS = frozenset("εφ𝜺𝝋")
+#: A name that is one symbol: a word, perhaps of another alphabet or language.
+_NAME = re.compile(r"[^\W\d_Α-Ωα-ωϕϵϑϰϱϖ][^\W_Α-Ωα-ωϕϵϑϰϱϖ-]*(?:-[a-zA-Z]+)*")
+#: What LaTeX reads as one symbol in a number or an operator of several characters.
+_PIECE = re.compile(r"[0-9]+(?:\.[0-9]+)?|\.[0-9]+|′+|:=|\|\||[^\W\d_]|\S[\u0300-\u036f]*")
+_WIDTH = re.compile(r"\s*(-?[0-9]*\.?[0-9]+)\s*(em|ex|pt|px|mm|cm|in)\s*\Z")
+_EM = {"em": 1.0, "ex": 0.43, "pt": 0.1, "px": 0.0625, "mm": 0.285, "cm": 2.85, "in": 7.2}
+_NAMED_WIDTHS = {
+    "thinmathspace": 0.167, "mediummathspace": 0.222, "thickmathspace": 0.278,
+    "verythickmathspace": 0.333, "veryverythickmathspace": 0.389,
+}  # fmt: skip
 
 
 def read_mathml(text: str) -> tuple[Items, list[FormulaProblem]]:
@@ -94,6 +119,8 @@ class _Reader:
     def __init__(self) -> None:
         self.problems: list[FormulaProblem] = []
         self.depth = 0
+        self.variant = ""
+        """The `mathvariant` of the elements around."""
 
     def read(self, element: ET.Element) -> Items:
         """The items of one element."""
@@ -112,9 +139,29 @@ class _Reader:
 
     def row(self, element: ET.Element) -> Items:
         items: Items = []
-        for child in element:
-            items.extend(self.read(child))
+        space = 0.0
+        children = list(element)
+        for place, child in enumerate(children):
+            if _name(child) == "mspace":
+                space += _width(child.get("width", ""))
+                continue
+            if _name(child) == "mtable":
+                around = children[max(0, place - 1) : place + 2 : 2 if place else 1]
+                made = self.table(child, fenced=any(map(_is_fence, around)))
+            else:
+                made = self.read(child)
+            if made and space:
+                made[0].hint("space", space)
+                space = 0.0
+            items.extend(made)
         return _join(items)
+
+    def style(self, element: ET.Element) -> Items:
+        """A row in another alphabet."""
+        outer, self.variant = self.variant, element.get("mathvariant", self.variant)
+        items = self.row(element)
+        self.variant = outer
+        return items
 
     def group(self, element: ET.Element) -> Items:
         """A row that begins and ends with matching fences is one node."""
@@ -149,21 +196,30 @@ class _Reader:
 
     def identifier(self, element: ET.Element) -> Items:
         text = _text(element)
-        variant = element.get("mathvariant", "")
+        variant = element.get("mathvariant", self.variant)
+        style = _STYLES.get(variant, "")
+        if _CALLIGRAPHIC in element.get("class", ""):
+            style = "cal"
         if _SINGLE.search(text) and len(text) > 1:
             return [Node("V!" + char) for char in text]
         items: Items = []
         for word in [text] if text in _TAGS else text.split(" "):
-            tag = _tag(word, "V!") if word else "W!"
-            if tag != "W!":
-                items.append(Node(styled(tag, _STYLES.get(variant, ""))))
+            if len(word) > 1 and word not in _TAGS and not _NAME.fullmatch(word):
+                items += _pieces(word)
+            elif word:
+                items.append(_glyph(word, Node(_tag(word, "V!"))))
+        for node in items:
+            node.tag = styled(node.tag, style)
         if variant == "normal" and len(text) == 1:
             items[0].hint("upright")
         return items
 
     def number(self, element: ET.Element) -> Items:
-        text = _text(element).replace(" ", "")
-        return [Node("N!" + escape(text))] if text else []
+        style = _STYLES.get(element.get("mathvariant", self.variant), "")
+        items = _pieces(_text(element).replace(" ", ""))
+        for node in items:
+            node.tag = styled(node.tag, style)
+        return items
 
     def operator(self, element: ET.Element) -> Items:
         text = _text(element)
@@ -171,9 +227,13 @@ class _Reader:
             return []
         if text == "∣":
             return [Node("|", {"side": "none", "mid": True})]
-        if len(text) > 1 and text[0].isalpha() and text not in _TAGS:
-            return self.identifier(element)
+        if text == "~":
+            return [Node("∼", {"tilde": True})]
+        if len(text) > 1 and text not in _TAGS:
+            return self.identifier(element) if text[0].isalpha() else _pieces(text)
         node = Node(_tag(text, ""))
+        if element.get("largeop") == "true":
+            node.tag = _LARGE.get(node.tag, node.tag)
         if node.tag in ("|", "‖"):
             side = {"prefix": "open", "postfix": "close"}.get(element.get("form", ""))
             if side:
@@ -182,7 +242,8 @@ class _Reader:
 
     def text(self, element: ET.Element) -> Items:
         text = _SPACES.sub(" ", "".join(element.itertext()))
-        text = text.replace("‘‘", "“").replace("’’", "”").replace("’", "'")
+        text = text.replace("‘‘", "“").replace("’’", "”").replace("’", "'").translate(_INVISIBLE)
+        text = _STYLED.sub(lambda found: unicodedata.normalize("NFKC", found[0]), text)
         if len(text) == 1 and text.isalpha():
             return [Node(_tag(text, "V!"), {"text": text})]
         return [Node("T!" + escape(text.strip()), {"text": text})] if text.strip() else []
@@ -190,6 +251,8 @@ class _Reader:
     def error(self, element: ET.Element) -> Items:
         text = "".join(element.itertext()).strip()
         self.problems.append(FormulaProblem("error in the source", text))
+        if _COMMAND.fullmatch(text):
+            return [Node("V!" + text[1:], {"unknown": True})]
         return [Node("E!" + escape(text))]
 
     def fraction(self, element: ET.Element) -> Items:
@@ -259,11 +322,20 @@ class _Reader:
             labels.append(edges[len(labels) % 2])
             rows.append(self.read(child))
         base = self.read(element[0]) if len(element) else []
+        if len(base) == 1 and is_operator(base[0].tag) and edges == "dc":
+            # LaTeXML's `R^i{}_j = 0`: the scripts are those of the symbol before.
+            return self.prescripts_only(labels, rows) + base
         *before, node = _base(base) if base else [Node("W!")]
         for edge, script in zip([label for label in labels if label], rows, strict=False):
             if script:
                 attach(node, script_edge(node, edge) if edge in "ab" else edge, _primes(script))
         return [*before, node]
+
+    def prescripts_only(self, labels: list[str], rows: list[Items]) -> Items:
+        empty = Node("W!")
+        for label, row in zip([label for label in labels if label], rows, strict=False):
+            attach(empty, {"d": "b", "c": "a"}.get(label, label), row)
+        return [empty] if empty.kids else []
 
     def fenced(self, element: ET.Element) -> Items:
         """`mfenced` with its fences and separators."""
@@ -273,16 +345,16 @@ class _Reader:
             if index and separators:
                 char = separators[min(index - 1, len(separators) - 1)]
                 content.append(Node(character(char)))
-            content.extend(self.read(child))
+            is_table = _name(child) == "mtable"
+            content.extend(self.table(child, fenced=True) if is_table else self.read(child))
         opener, closer = element.get("open", "("), element.get("close", ")")
-        ends = [
-            Node(_tag(char.strip(), "")) if char.strip() else Node("") for char in (opener, closer)
-        ]
+        ends = [Node(_delimiter(_text_of(char))) for char in (opener, closer)]
         if content and ends[0].tag and ends[1].tag:
             return [fence(ends[0], fences(content), ends[1])]
         return [node for node in (ends[0], *content, ends[1]) if node.tag]
 
-    def table(self, element: ET.Element) -> Items:
+    def table(self, element: ET.Element, *, fenced: bool = False) -> Items:
+        """A table; rows that are only aligned, which no fence is beside, are joined."""
         rows = []
         for row in element:
             cells = list(row)[1:] if _name(row) == "mlabeledtr" else list(row)
@@ -291,7 +363,10 @@ class _Reader:
             rows.pop()
         if not rows:
             return []
-        if element.get("displaystyle") == "true" or "right left" in element.get("columnalign", ""):
+        while len(rows[0]) > 1 and all(len(cells) > 1 and not cells[-1] for cells in rows):
+            rows = [cells[:-1] for cells in rows]
+        is_aligned = "right left" in element.get("columnalign", "")
+        if not fenced and (is_aligned or element.get("displaystyle") == "true"):
             return joined(rows)
         return [matrix(rows)]
 
@@ -301,8 +376,38 @@ def _name(element: ET.Element) -> str:
 
 
 def _text(element: ET.Element) -> str:
-    text = "".join(element.itertext()).translate(_INVISIBLE)
-    return _SPACES.sub(" ", text).strip()
+    return _text_of("".join(element.itertext()))
+
+
+def _text_of(text: str) -> str:
+    return _SPACES.sub(" ", text.translate(_INVISIBLE)).strip()
+
+
+def _width(text: str) -> float:
+    """The width of a space in em; 0 if it is not known."""
+    found = _WIDTH.match(text)
+    return float(found[1]) * _EM[found[2]] if found else _NAMED_WIDTHS.get(text.strip(), 0.0)
+
+
+def _delimiter(text: str) -> str:
+    """The tag of a delimiter; '' for none, and for what is not a delimiter."""
+    return "‖" if text == "||" else delimiter(text) if len(text) == 1 else ""
+
+
+def _is_fence(element: ET.Element) -> bool:
+    return _name(element) == "mo" and _tag(_text(element), "") in FENCES
+
+
+def _pieces(text: str) -> Items:
+    """Characters that LaTeX would read one by one, and the numbers among them."""
+    return [
+        Node("N!" + piece) if piece[0] in ".0123456789" and piece != "." else Node(_tag(piece, ""))
+        for piece in _PIECE.findall(text)
+    ]
+
+
+def _glyph(text: str, node: Node) -> Node:
+    return node.hint("glyph", text) if text in _GLYPHS else node
 
 
 def _tag(text: str, prefix: str) -> str:
@@ -317,10 +422,14 @@ def _tag(text: str, prefix: str) -> str:
 
 
 def _join(items: Items) -> Items:
-    """Join tokens that converters split: `||`, three dots, the point of `.5`."""
+    """Join tokens that converters split: upright words, `||`, three dots, the point of `.5`."""
     out: Items = []
     for node in items:
         last = out[-1] if out else None
+        if last is not None and _continues_word(last, node):
+            last.tag, last.kids = last.tag + node.tag[2:], node.kids
+            last.tag = NAMED.get(last.tag, last.tag) if node is items[-1] else last.tag
+            continue
         if last is not None and last.kids is None and not last.n:
             if last.tag == "." and node.tag[:2] == "N!" and node.tag[2:].isdigit():
                 last.tag, last.kids = "N!." + node.tag[2:], node.kids
@@ -339,6 +448,15 @@ def _join(items: Items) -> Items:
                 continue
         out.append(node)
     return out
+
+
+def _continues_word(last: Node, node: Node) -> bool:
+    """Whether two upright letters are part of one word, as `max` in three elements."""
+    look = node.look or {}
+    if "upright" not in look or "upright" not in (last.look or {}) or "space" in look:
+        return False
+    is_letter = len(node.tag) == 3 and node.tag[2:].isalpha()
+    return is_letter and node.tag.isascii() and last.tag.isascii() and last.kids is None
 
 
 _OPENERS = frozenset("({|‖⟨⌊⌈⟦") | {"&lsqb;"}
@@ -372,6 +490,12 @@ def _base(base: Items) -> Items:
     """A base for scripts, after the symbols before it if the row has one invisible delimiter."""
     if len(base) > 1 and (base[-1].look or {}).get("side") == "none":
         return base
+    if len(base) > 1 and base[-1].tag in ("|", "‖"):
+        # LaTeXML's `f|_{x=0}`, unless the bar has a partner.
+        made = fences(base)
+        if len(made) > 1 and made[-1] is base[-1]:
+            return made
+        base = made
     return [wrap(base)]
 
 
@@ -382,7 +506,9 @@ def _primes(script: Items) -> Items:
 
 
 def _accent(node: Node) -> Node:
-    char = node.tag.removeprefix("V!")
+    char = "~" if "tilde" in (node.look or {}) else node.tag.removeprefix("V!")
+    if char == "~":
+        node.tag = char
     if node.kids is None and char in _ACCENT_SIGNS:
         node.tag = _ACCENT_SIGNS[char]
     if node.tag in "^~¯→˙¨ˇ´`˘˚⏞⏟":
@@ -392,7 +518,7 @@ def _accent(node: Node) -> Node:
 
 Handler = Callable[[_Reader, ET.Element], Items]
 _HANDLERS: dict[str, Handler] = {
-    "math": _Reader.row, "mrow": _Reader.group, "mstyle": _Reader.row, "mpadded": _Reader.group,
+    "math": _Reader.row, "mrow": _Reader.group, "mstyle": _Reader.style, "mpadded": _Reader.group,
     "semantics": _Reader.first, "maction": _Reader.first, "menclose": _Reader.row,
     "mi": _Reader.identifier, "mn": _Reader.number, "mo": _Reader.operator,
     "mtext": _Reader.text, "ms": _Reader.text, "merror": _Reader.error,

@@ -4,7 +4,8 @@
     tokens, token_reader   LaTeX mathematics as tokens; rows, groups and arguments of them
     tables, stacks, text, rows, parse
                            from tokens to trees
-    read_mathml            trees from presentation MathML
+    read_mathml, mathml_tokens
+                           trees from presentation MathML
     tree                   nodes, units, Tangent's bracket strings
     layout                 `Layout`, the object that users work with
     likeness, shapes, pattern

@@ -359,7 +359,7 @@ SIZES = {
 
 #: Delimiters of \left and \right that differ from the symbol of their token.
 DELIMITERS = {".": "", "<": "⟨", ">": "⟩", "\\lt": "⟨", "\\gt": "⟩", "\\mid": "|", "\\lvert": "|",
-              "\\rvert": "|", "\\lVert": "‖", "\\rVert": "‖"}  # fmt: skip
+              "\\rvert": "|", "||": "‖", "\\lVert": "‖", "\\rVert": "‖"}  # fmt: skip
 
 #: Commands that put both fences around their argument: (open, close).
 PAIRED = {

@@ -11,7 +11,22 @@ from html import unescape
 from xml.etree import ElementTree as ET
 
 from eqemb.formula.alphabets import styled
-from eqemb.formula.commands import NAMED, SYMBOLS, character, delimiter, escape
+from eqemb.formula.commands import character, escape
+from eqemb.formula.mathml_tokens import (
+    ALPHABET_LETTERS,
+    BLANKS,
+    INVISIBLE,
+    SYMBOL_NAME,
+    TOKEN_TAGS,
+    Items,
+    delimiter_tag,
+    join_tokens,
+    pieces,
+    shown_text,
+    space_width,
+    tag_of,
+    with_glyph,
+)
 from eqemb.formula.rows import (
     FENCES,
     attach,
@@ -28,8 +43,6 @@ from eqemb.formula.rows import (
 from eqemb.formula.token_reader import FormulaProblem
 from eqemb.formula.tree import Node, is_operator
 
-Items = list[Node]
-
 #: Maximum nesting of elements; converters make about two rows for every group.
 ELEMENT_DEPTH = 120
 
@@ -40,9 +53,6 @@ _COMMAND = re.compile(r"\\[a-zA-Z]{2,}")
 _PREFIX = re.compile(r"(</?)\w+:")
 _PREFIXED_ATTRIBUTE = re.compile(r"(\s\w+):(\w+\s*=)")
 _ENTITY = re.compile(r"&(?!(?:lt|gt|amp|quot|apos|#\d+|#x[0-9a-fA-F]+);)(\w+);")
-_INVISIBLE = dict.fromkeys(map(ord, "\u2061\u2062\u2063\u2064\u200b\ufe00\ufe01\ufeff"))
-_SPACES = re.compile(r"[\s\u00a0\u2002-\u200a\u202f\u205f]+")
-
 _STYLES = {
     "bold": "bf", "bold-italic": "bi", "double-struck": "bb", "script": "scr", "fraktur": "frak",
     "sans-serif": "sf", "monospace": "tt", "bold-script": "bcal", "bold-fraktur": "frak",
@@ -62,31 +72,8 @@ _BAR_CLASSES = {"eqemb-over": "o", "eqemb-under": "u"}
 #: Letters of these alphabets are separate symbols, even if a converter joins them.
 _SINGLE = re.compile("[\U0001d49c-\U0001d4cf\U0001d504-\U0001d56bℂℍℕℙℚℝℤℬℰℱℋℐℒℳℛℭℌℑℜℨ]")
 
-#: Italic letters are plain letters.
-_ITALIC = re.compile("[\U0001d434-\U0001d467\U0001d6e2-\U0001d71bℎ]+")
-
-#: Letters of any alphabet, which some converters use for the font of a text.
-_STYLED = re.compile("[\U0001d400-\U0001d7ffℎ]+")
-
 #: Binary operators that are big operators if they are drawn large.
-_LARGE = dict(zip("⊕⊗⊙∪∩∨∧⊎⊔", "⨁⨂⨀⋃⋂⋁⋀⨄⨆", strict=True))
-
-#: A character or name in MathML -> its tag, from the LaTeX tables.
-_TAGS = {(tag[2:] if tag[1:2] == "!" else tag): tag for tag in SYMBOLS.values()}
-_TAGS.update({"ε": "V!ϵ", "φ": "V!ϕ", "*": "*", "∗": "*", "-": "−", "∥": "‖", "·": "⋅"})
-_TAGS.update({"'": "′", "’": "′", "𝜺": "V!𝝐", "𝝋": "V!𝝓"})
-#: A letter that is a variant of the one in its tag.
-_GLYPHS = frozenset("εφ𝜺𝝋")
-#: A name that is one symbol: a word, perhaps of another alphabet or language.
-_NAME = re.compile(r"[^\W\d_Α-Ωα-ωϕϵϑϰϱϖ][^\W_Α-Ωα-ωϕϵϑϰϱϖ-]*(?:-[a-zA-Z]+)*")
-#: What LaTeX reads as one symbol in a number or an operator of several characters.
-_PIECE = re.compile(r"[0-9]+(?:\.[0-9]+)?|\.[0-9]+|′+|:=|\|\||[^\W\d_]|\S[\u0300-\u036f]*")
-_WIDTH = re.compile(r"\s*(-?[0-9]*\.?[0-9]+)\s*(em|ex|pt|px|mm|cm|in)\s*\Z")
-_EM = {"em": 1.0, "ex": 0.43, "pt": 0.1, "px": 0.0625, "mm": 0.285, "cm": 2.85, "in": 7.2}
-_NAMED_WIDTHS = {
-    "thinmathspace": 0.167, "mediummathspace": 0.222, "thickmathspace": 0.278,
-    "verythickmathspace": 0.333, "veryverythickmathspace": 0.389,
-}  # fmt: skip
+_DRAWN_LARGE = dict(zip("⊕⊗⊙∪∩∨∧⊎⊔", "⨁⨂⨀⋃⋂⋁⋀⨄⨆", strict=True))
 
 
 def read_mathml(text: str) -> tuple[Items, list[FormulaProblem]]:
@@ -143,7 +130,7 @@ class _Reader:
         children = list(element)
         for place, child in enumerate(children):
             if _name(child) == "mspace":
-                space += _width(child.get("width", ""))
+                space += space_width(child.get("width", ""))
                 continue
             if _name(child) == "mtable":
                 around = children[max(0, place - 1) : place + 2 : 2 if place else 1]
@@ -154,7 +141,7 @@ class _Reader:
                 made[0].hint("space", space)
                 space = 0.0
             items.extend(made)
-        return _join(items)
+        return join_tokens(items)
 
     def style(self, element: ET.Element) -> Items:
         """A row in another alphabet."""
@@ -203,11 +190,11 @@ class _Reader:
         if _SINGLE.search(text) and len(text) > 1:
             return [Node("V!" + char) for char in text]
         items: Items = []
-        for word in [text] if text in _TAGS else text.split(" "):
-            if len(word) > 1 and word not in _TAGS and not _NAME.fullmatch(word):
-                items += _pieces(word)
+        for word in [text] if text in TOKEN_TAGS else text.split(" "):
+            if len(word) > 1 and word not in TOKEN_TAGS and not SYMBOL_NAME.fullmatch(word):
+                items += pieces(word)
             elif word:
-                items.append(_glyph(word, Node(_tag(word, "V!"))))
+                items.append(with_glyph(word, Node(tag_of(word, "V!"))))
         for node in items:
             node.tag = styled(node.tag, style)
         if variant == "normal" and len(text) == 1:
@@ -216,7 +203,7 @@ class _Reader:
 
     def number(self, element: ET.Element) -> Items:
         style = _STYLES.get(element.get("mathvariant", self.variant), "")
-        items = _pieces(_text(element).replace(" ", ""))
+        items = pieces(_text(element).replace(" ", ""))
         for node in items:
             node.tag = styled(node.tag, style)
         return items
@@ -229,11 +216,11 @@ class _Reader:
             return [Node("|", {"side": "none", "mid": True})]
         if text == "~":
             return [Node("∼", {"tilde": True})]
-        if len(text) > 1 and text not in _TAGS:
-            return self.identifier(element) if text[0].isalpha() else _pieces(text)
-        node = Node(_tag(text, ""))
+        if len(text) > 1 and text not in TOKEN_TAGS:
+            return self.identifier(element) if text[0].isalpha() else pieces(text)
+        node = Node(tag_of(text, ""))
         if element.get("largeop") == "true":
-            node.tag = _LARGE.get(node.tag, node.tag)
+            node.tag = _DRAWN_LARGE.get(node.tag, node.tag)
         if node.tag in ("|", "‖"):
             side = {"prefix": "open", "postfix": "close"}.get(element.get("form", ""))
             if side:
@@ -241,11 +228,11 @@ class _Reader:
         return [node]
 
     def text(self, element: ET.Element) -> Items:
-        text = _SPACES.sub(" ", "".join(element.itertext()))
-        text = text.replace("‘‘", "“").replace("’’", "”").replace("’", "'").translate(_INVISIBLE)
-        text = _STYLED.sub(lambda found: unicodedata.normalize("NFKC", found[0]), text)
+        text = BLANKS.sub(" ", "".join(element.itertext()))
+        text = text.replace("‘‘", "“").replace("’’", "”").replace("’", "'").translate(INVISIBLE)
+        text = ALPHABET_LETTERS.sub(lambda found: unicodedata.normalize("NFKC", found[0]), text)
         if len(text) == 1 and text.isalpha():
-            return [Node(_tag(text, "V!"), {"text": text})]
+            return [Node(tag_of(text, "V!"), {"text": text})]
         return [Node("T!" + escape(text.strip()), {"text": text})] if text.strip() else []
 
     def error(self, element: ET.Element) -> Items:
@@ -306,8 +293,14 @@ class _Reader:
         node = wrap(base[len(before) :]) if base else Node("W!")
         for edge, script in zip(edges, scripts, strict=False):
             if script:
-                node = base_for([node], edge)
-                attach(node, edge, [_accent(script[0])] if len(script) == 1 else script)
+                node = base_for([node], edge) if node.kids else node
+                if (
+                    len(script) == 1
+                    and "accent" in (_accent(script[0]).look or {})
+                    and _scripted(node)
+                ):
+                    script[0].hint("outer")
+                attach(node, edge, script)
         return [*before, node.hint("stack")]
 
     def multiscripts(self, element: ET.Element) -> Items:
@@ -326,6 +319,10 @@ class _Reader:
             # LaTeXML's `R^i{}_j = 0`: the scripts are those of the symbol before.
             return self.prescripts_only(labels, rows) + base
         *before, node = _base(base) if base else [Node("W!")]
+        taken = [
+            label for label in labels if label and label in "cd" and node.get(label) is not None
+        ]
+        node = base_for([node], taken[0]) if taken else node
         for edge, script in zip([label for label in labels if label], rows, strict=False):
             if script:
                 attach(node, script_edge(node, edge) if edge in "ab" else edge, _primes(script))
@@ -348,7 +345,7 @@ class _Reader:
             is_table = _name(child) == "mtable"
             content.extend(self.table(child, fenced=True) if is_table else self.read(child))
         opener, closer = element.get("open", "("), element.get("close", ")")
-        ends = [Node(_delimiter(_text_of(char))) for char in (opener, closer)]
+        ends = [Node(delimiter_tag(shown_text(char))) for char in (opener, closer)]
         if content and ends[0].tag and ends[1].tag:
             return [fence(ends[0], fences(content), ends[1])]
         return [node for node in (ends[0], *content, ends[1]) if node.tag]
@@ -376,87 +373,11 @@ def _name(element: ET.Element) -> str:
 
 
 def _text(element: ET.Element) -> str:
-    return _text_of("".join(element.itertext()))
-
-
-def _text_of(text: str) -> str:
-    return _SPACES.sub(" ", text.translate(_INVISIBLE)).strip()
-
-
-def _width(text: str) -> float:
-    """The width of a space in em; 0 if it is not known."""
-    found = _WIDTH.match(text)
-    return float(found[1]) * _EM[found[2]] if found else _NAMED_WIDTHS.get(text.strip(), 0.0)
-
-
-def _delimiter(text: str) -> str:
-    """The tag of a delimiter; '' for none, and for what is not a delimiter."""
-    return "‖" if text == "||" else delimiter(text) if len(text) == 1 else ""
+    return shown_text("".join(element.itertext()))
 
 
 def _is_fence(element: ET.Element) -> bool:
-    return _name(element) == "mo" and _tag(_text(element), "") in FENCES
-
-
-def _pieces(text: str) -> Items:
-    """Characters that LaTeX would read one by one, and the numbers among them."""
-    return [
-        Node("N!" + piece) if piece[0] in ".0123456789" and piece != "." else Node(_tag(piece, ""))
-        for piece in _PIECE.findall(text)
-    ]
-
-
-def _glyph(text: str, node: Node) -> Node:
-    return node.hint("glyph", text) if text in _GLYPHS else node
-
-
-def _tag(text: str, prefix: str) -> str:
-    """The tag of a token: from the table of characters and names, else by its element."""
-    if len(text) == 1:
-        if _ITALIC.match(text):
-            text = unicodedata.normalize("NFKC", text)
-        return _TAGS.get(text) or character(text)
-    if prefix and _ITALIC.fullmatch(text):
-        text = unicodedata.normalize("NFKC", text)
-    return _TAGS.get(text) or prefix + escape(text)
-
-
-def _join(items: Items) -> Items:
-    """Join tokens that converters split: upright words, `||`, three dots, the point of `.5`."""
-    out: Items = []
-    for node in items:
-        last = out[-1] if out else None
-        if last is not None and _continues_word(last, node):
-            last.tag, last.kids = last.tag + node.tag[2:], node.kids
-            last.tag = NAMED.get(last.tag, last.tag) if node is items[-1] else last.tag
-            continue
-        if last is not None and last.kids is None and not last.n:
-            if last.tag == "." and node.tag[:2] == "N!" and node.tag[2:].isdigit():
-                last.tag, last.kids = "N!." + node.tag[2:], node.kids
-                continue
-            if node.tag == "|" and last.tag == "|" and not (node.look or last.look):
-                last.tag, last.kids, last.look = "‖", node.kids, {"twin": True}
-                continue
-            if (
-                node.tag in (".", "⋅")
-                and last.tag == node.tag
-                and len(out) > 1
-                and out[-2].tag == node.tag
-            ):
-                out.pop()
-                out[-1].tag, out[-1].kids = "V!…", node.kids
-                continue
-        out.append(node)
-    return out
-
-
-def _continues_word(last: Node, node: Node) -> bool:
-    """Whether two upright letters are part of one word, as `max` in three elements."""
-    look = node.look or {}
-    if "upright" not in look or "upright" not in (last.look or {}) or "space" in look:
-        return False
-    is_letter = len(node.tag) == 3 and node.tag[2:].isalpha()
-    return is_letter and node.tag.isascii() and last.tag.isascii() and last.kids is None
+    return _name(element) == "mo" and tag_of(_text(element), "") in FENCES
 
 
 _OPENERS = frozenset("({|‖⟨⌊⌈⟦") | {"&lsqb;"}
@@ -503,6 +424,10 @@ def _primes(script: Items) -> Items:
     if len(script) > 1 and all(node.tag == "′" for node in script):
         return [Node("′" * len(script))]
     return script
+
+
+def _scripted(node: Node) -> bool:
+    return node.kids is not None and not node.kids.keys().isdisjoint("ab")
 
 
 def _accent(node: Node) -> Node:

@@ -33,15 +33,15 @@ _TABLES = {
     "‖‖": "Vmatrix",
 }  # fmt: skip
 _SIDES = {"|": (r"\lvert", r"\rvert"), "‖": (r"\lVert", r"\rVert")}
-_SIZE = re.compile(r"(\\[bB]igg?)[lrm]?\Z")
+_SIZE_COMMAND = re.compile(r"(\\[bB]igg?)[lrm]?\Z")
 _COMMAND_END = re.compile(r"\\[a-zA-Z]+\Z")
 #: A bracket or star after these would be their option.
 _TAKES_OPTION = re.compile(r"(?:\\\\|\\begin\{\w+\}|\\substack\{) *\Z")
-_SHORT = re.compile(r"[a-zA-Z0-9]\Z")
+_ONE_SIGN = re.compile(r"[a-zA-Z0-9]\Z")
 #: Operators that are written without spaces around them.
-_TIGHT = frozenset("!′/∂∇¬∀∃.%&@\\*†") | BIG | {"′′", "′′′"}
+_UNSPACED = frozenset("!′/∂∇¬∀∃.%&@\\*†") | BIG | {"′′", "′′′"}
 _SIGNS = frozenset("+−±∓")
-_BRACES = frozenset("⏞⏟⎴⎵")
+_NOTED_BRACES = frozenset("⏞⏟⎴⎵")
 
 
 def to_latex(root: Node | None) -> str:
@@ -90,13 +90,16 @@ def _lines(root: Node | None) -> Parts:
             marks.append(step)
         cells[-1].append(node)
     parts: Parts = [r"\begin{aligned} "]
+    last: Node | None = None
     for mark, cell in zip(marks, cells, strict=True):
         parts.append(mark)
-        parts += _row(cell, tight=False)
+        parts += _row(cell, tight=False, before=last)
+        last = cell[-1] if cell else last
     return [*parts, r" \end{aligned}"]
 
 
-def _row(nodes: list[Node], *, tight: bool) -> Parts:
+def _row(nodes: list[Node], *, tight: bool, before: Node | None = None) -> Parts:
+    """The symbols of a row; `before` is the last one of the cell before it."""
     parts: Parts = []
     previous: Node | None = None
     for place, node in enumerate(nodes):
@@ -111,7 +114,7 @@ def _row(nodes: list[Node], *, tight: bool) -> Parts:
         else:
             is_cases = previous is not None and previous.tag == "{" and not previous.kids
             core = _core(node, tight=tight, is_cases=is_cases)
-            made = _with_scripts(node, core, previous)
+            made = _with_scripts(node, core, previous or before)
             is_sign = node.tag in _SIGNS and (previous is None or _is_infix(previous))
             if _is_infix(node) and not is_sign and not tight:
                 made = [" " if previous else "", *made, " "]
@@ -130,7 +133,7 @@ def _space(node: Node) -> str:
 
 
 def _is_infix(node: Node) -> bool:
-    return is_operator(node.tag) and node.tag not in _TIGHT and node.tag != "&comma;"
+    return is_operator(node.tag) and node.tag not in _UNSPACED and node.tag != "&comma;"
 
 
 def _is_empty_pair(first: Node | None, second: Node | None) -> bool:
@@ -145,7 +148,7 @@ def _loose(node: Node) -> str:
     """A fence without a partner, so that it finds none."""
     look = node.look or {}
     sign = operator(node.tag)
-    size = _SIZE.match(str(look.get("size", "")))
+    size = _SIZE_COMMAND.match(str(look.get("size", "")))
     if size or (node.tag == "‖" and not node.kids):
         return (size[1] if size else r"\big") + "m" + sign
     if node.tag == "|" and not node.kids:
@@ -261,7 +264,9 @@ def _outer(parts: Parts, edges: dict[str, Node]) -> Parts:
 
 
 def _is_outer(child: Node, edge: str) -> bool:
-    return "outer" in (child.look or {}) and _accent(child, edge) != ""
+    """Whether an accent is over the scripts as well; a script of a brace would be its note."""
+    is_over_all = "outer" in (child.look or {}) or child.tag in _NOTED_BRACES
+    return is_over_all and _accent(child, edge) != ""
 
 
 def _scripts(
@@ -278,9 +283,9 @@ def _scripts(
 
 
 def _braced(head: Node) -> Parts:
-    if head.n is None and head.kids is None and _SHORT.fullmatch(head.tag[2:]):
+    if head.n is None and head.kids is None and _ONE_SIGN.fullmatch(head.tag[2:]):
         made = symbol(head)
-        if _SHORT.fullmatch(made):
+        if _ONE_SIGN.fullmatch(made):
             return [made]
     return ["{", Row(head, tight=True), "}"]
 
@@ -308,7 +313,8 @@ def _invisible(node: Node) -> Parts:
             sign = "^" if first == "o" else "_"
             content += [sign, *_braced(edges.pop(first))]
         else:
-            content = _stacked(content, {first: edges.pop(first)}, wide=True)
+            over = {first: edges.pop(first)}
+            content = _outer(_stacked(content, over, wide=True), over)
     elif edges.keys() & set("ab"):
         high_first = single and first == "a"
         content = ["{", *content, "}"]
@@ -324,9 +330,9 @@ def _invisible(node: Node) -> Parts:
 def _ends_with_brace(node: Node, edge: str) -> bool:
     """Whether the last thing written of a symbol is a brace over or under it."""
     mark = node.get(edge)
-    if mark is None or mark.tag not in _BRACES or not _accent(mark, edge):
+    if mark is None or mark.tag not in _NOTED_BRACES or not _accent(mark, edge):
         return False
-    return _is_outer(mark, edge) or not (node.kids or {}).keys() - {edge, "w", "e"}
+    return not (node.kids or {}).keys() & {"c", "d"}
 
 
 def _is_taken(node: Node | None, edge: str) -> bool:
@@ -384,7 +390,7 @@ def _ends(node: Node, opener: str, closer: str, cells: list[Node]) -> tuple[str,
     """The two fences as people write them: plain, large, or stretched."""
     look = node.look or {}
     first, last = operator(opener), operator(closer)
-    size = _SIZE.match(str(look.get("size", "")))
+    size = _SIZE_COMMAND.match(str(look.get("size", "")))
     is_bar = opener == closer and opener in _SIDES
     if not cells or not (is_bar or _is_pair(opener, closer)):
         return rf"\left{first}", rf"\right{last}"

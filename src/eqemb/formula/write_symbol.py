@@ -29,13 +29,13 @@ _PREFERRED = {
     "V!𝕜": r"\mathbb{k}", "V!°": r"\degree", "‖": r"\|", "−": "-", "*": "*", "V!△": r"\triangle",
     "^": r"\^", "~": r"\~", "'": r"\'",
 }  # fmt: skip
-_WORD = re.compile(r"[a-zA-Z][a-zA-Z0-9]*\Z")
-_NUMBER = re.compile(r"[0-9]+(?:\.[0-9]+)?\Z|\.[0-9]+\Z")
+_PLAIN_WORD = re.compile(r"[a-zA-Z][a-zA-Z0-9]*\Z")
+_ONE_NUMBER = re.compile(r"[0-9]+(?:\.[0-9]+)?\Z|\.[0-9]+\Z")
 _TEXT_SPECIAL = re.compile(r"[\\{}$&#%_^~]|''|``")
 _TEXT_ESCAPES = {
     "\\": r"\textbackslash{}", "^": r"\^{}", "~": r"\~{}", "''": "'{}'", "``": "`{}`",
 }  # fmt: skip
-_STYLES = {
+_STYLE_COMMANDS = {
     "bf": r"\mathbf", "bi": r"\boldsymbol", "bb": r"\mathbb", "cal": r"\mathcal",
     "bcal": r"\mathbfcal", "frak": r"\mathfrak", "sf": r"\mathsf", "tt": r"\mathtt",
 }  # fmt: skip
@@ -55,7 +55,7 @@ def _letters() -> dict[str, tuple[str, str]]:
     """A letter or digit of another alphabet -> the command of the alphabet, and the plain one."""
     made: dict[str, tuple[str, str]] = {}
     plain = [tag for tag in SYMBOLS.values() if tag[:2] in ("V!", "N!") and len(tag) == 3]
-    for style, command in _STYLES.items():
+    for style, command in _STYLE_COMMANDS.items():
         for tag in plain:
             letter = styled(tag, style)[2:]
             if letter != tag[2:]:
@@ -73,10 +73,10 @@ def _accents() -> dict[tuple[str, str], tuple[str, str]]:
     return made
 
 
-_TOKENS = _tokens()
+_TOKEN_OF = _tokens()
 _LETTERS = _letters()
 _VARIANTS = {
-    styled(shown, style)[2:]: (_STYLES.get(style, ""), command)
+    styled(shown, style)[2:]: (_STYLE_COMMANDS.get(style, ""), command)
     for command, (_, shown) in VARIANTS.items()
     for style in ("", "bi")
 }
@@ -107,7 +107,7 @@ def symbol(node: Node, *, takes_limits: bool = False) -> str:
 
 def operator(tag: str) -> str:
     """An operator or a fence."""
-    known = _TOKENS.get(tag)
+    known = _TOKEN_OF.get(tag)
     if known is not None:
         return known
     if len(tag) > 1 and tag[-1] == _STRUCK:
@@ -117,22 +117,22 @@ def operator(tag: str) -> str:
 
 def _identifier(node: Node, *, takes_limits: bool) -> str:
     tag, look = node.tag, node.look or {}
-    known = _TOKENS.get(tag)
+    known = _TOKEN_OF.get(tag)
     name = unescape(tag[2:])
-    variant = _VARIANTS.get(str(look.get("glyph", "")))
+    variant = _VARIANTS.get(str(look.get("glyph", ""))) if len(name) == 1 else None
     if variant is not None:
         made = f"{variant[0]}{{{variant[1]}}}" if variant[0] else variant[1]
     elif known is not None and len(name) == 1 and "upright" in look and name.isascii():
         made = rf"\mathrm{{{known}}}"
     elif known is not None:
         made = known
-    elif _WORD.match(name):
+    elif _PLAIN_WORD.match(name):
         made = rf"\mathrm{{{name}}}"
     else:
         made = _styled(name)
     if takes_limits and tag not in LIMITS and ("limits" in look or len(name) > 1):
-        return rf"\operatorname*{{{name if _WORD.match(name) else made}}}"
-    if known is None and "name" in look and _WORD.match(name):
+        return rf"\operatorname*{{{name if _PLAIN_WORD.match(name) else made}}}"
+    if known is None and "name" in look and _PLAIN_WORD.match(name):
         return rf"\operatorname{{{name}}}"
     return made
 
@@ -141,11 +141,11 @@ def _styled(name: str) -> str:
     """A letter or word of another alphabet, or of any characters."""
     if len(name) == 1:
         made = _character(name)
-        return rf"\operatorname{{{made}}}" if escape(name) in _TOKENS else made
+        return rf"\operatorname{{{made}}}" if escape(name) in _TOKEN_OF else made
     commands = {_LETTERS.get(char, ("", ""))[0] for char in name}
     if len(commands) == 1 and (command := commands.pop()) in (r"\mathbf", r"\mathsf", r"\mathtt"):
         plain = "".join(_LETTERS[char][1][2:] for char in name)
-        if _WORD.match(plain):
+        if _PLAIN_WORD.match(plain):
             return f"{command}{{{plain}}}"
     if name[-1:] == _STRUCK and len(name) == 2:
         return r"\not " + _character(name[0])
@@ -154,21 +154,22 @@ def _styled(name: str) -> str:
 
 def _character(char: str) -> str:
     for tag in ("V!" + char, "N!" + char, escape(char)):
-        if tag in _TOKENS:
-            return _TOKENS[tag]
+        if tag in _TOKEN_OF:
+            return _TOKEN_OF[tag]
     if char in _LETTERS:
         command, tag = _LETTERS[char]
-        return f"{command}{{{_TOKENS.get(tag, tag[2:])}}}"
+        return f"{command}{{{_TOKEN_OF.get(tag, tag[2:])}}}"
     return char
 
 
 def _number(tag: str) -> str:
     text = unescape(tag[2:])
-    if _NUMBER.match(text) or character(text[:1] or "0") == tag:
+    if _ONE_NUMBER.match(text) or character(text[:1] or "0") == tag:
         return text
-    commands = {_LETTERS.get(char, ("", ""))[0] for char in text}
+    commands = {_LETTERS.get(char, ("", ""))[0] for char in text if char != "."}
     if len(commands) == 1 and (command := commands.pop()):
-        return f"{command}{{{''.join(_LETTERS[char][1][2:] for char in text)}}}"
+        plain = (char if char == "." else _LETTERS[char][1][2:] for char in text)
+        return f"{command}{{{''.join(plain)}}}"
     return "".join(map(_character, text)).replace(",", "{,}")
 
 

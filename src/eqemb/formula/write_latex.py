@@ -105,14 +105,14 @@ def _row(nodes: list[Node], *, tight: bool, before: Node | None = None) -> Parts
     for place, node in enumerate(nodes):
         following = nodes[place + 1] if place + 1 < len(nodes) else None
         parts.append(_space(node))
-        if node.tag == "{" and not node.kids and following is not None and _is_table(following):
+        if _begins_cases(node, following):
             pass  # the brace is part of `cases`
         elif node.tag in FENCES:
             near = _is_empty_pair(previous, node) or _is_empty_pair(node, following)
             core: Parts = [operator(node.tag) if near else _loose(node)]
             parts += _with_scripts(node, core, previous)
         else:
-            is_cases = previous is not None and previous.tag == "{" and not previous.kids
+            is_cases = previous is not None and _begins_cases(previous, node)
             core = _core(node, tight=tight, is_cases=is_cases)
             made = _with_scripts(node, core, previous or before)
             is_sign = node.tag in _SIGNS and (previous is None or _is_infix(previous))
@@ -134,6 +134,13 @@ def _space(node: Node) -> str:
 
 def _is_infix(node: Node) -> bool:
     return is_operator(node.tag) and node.tag not in _UNSPACED and node.tag != "&comma;"
+
+
+def _begins_cases(node: Node, following: Node | None) -> bool:
+    """Whether a brace and a table without fences are a `cases` environment."""
+    if node.tag != "{" or node.kids or following is None:
+        return False
+    return following.tag[2:3].isdigit() and _is_table(following)
 
 
 def _is_empty_pair(first: Node | None, second: Node | None) -> bool:
@@ -208,7 +215,8 @@ def _operator_scripts(node: Node, core: Parts, edges: dict[str, Node]) -> Parts:
     look = node.look or {}
     accents = {edge: edges[edge] for edge in "ou" if _accent(edges.get(edge), edge)}
     if "stack" in look and node.tag not in LIMITS and "limits" not in look:
-        parts = _labelled_arrow(node, edges) or _stacked(core, edges)
+        arrow = _labelled_arrow(node, edges) if not accents else []
+        parts = arrow or _stacked(core, edges)
     else:
         parts = _stacked(core, accents)
         limits = {edge: child for edge, child in edges.items() if edge not in accents}
@@ -303,7 +311,7 @@ def _invisible(node: Node) -> Parts:
     inside = node.get("w")
     content: Parts = [Row(inside)]
     single = inside is not None and inside.n is None
-    first = next((edge for edge in "abou" if edge in edges and _is_taken(inside, edge)), "")
+    first = next((edge for edge in "ouab" if edge in edges and _is_taken(inside, edge)), "")
     is_named = all(map(is_name, baseline(inside)))
     if (single and not first) or (is_named and not edges.keys() & set("ab")):
         content = [r"\begin{matrix}", *content, r"\end{matrix}"]
@@ -364,7 +372,7 @@ def _cells(node: Node) -> Iterator[Node]:
 
 
 def _is_table(node: Node) -> bool:
-    """Whether a node is a table without fences."""
+    """Whether a node is a table."""
     found = _GROUP.match(node.tag) if node.tag[:2] == "M!" else None
     if found is None:
         return False

@@ -41,7 +41,7 @@ _OPERATORS = {
     "vert": "|", "Vert": "‖", "arrowvert": "|", "Arrowvert": "‖", "vrule": "|",
     "backslash": "\\", "setminus": "∖", "smallsetminus": "∖", "colon": ":", "ast": "*",
     "star": "⋆", "lt": "<", "gt": ">", "prime": "′", "dprime": "′′", "textasteriskcentered": "*",
-    "slash": "/", "textbar": "|", "textless": "<", "textgreater": ">",
+    "slash": "/", "textbackslash": "\\", "textbar": "|", "textless": "<", "textgreater": ">",
     # fences
     "langle": "⟨", "rangle": "⟩", "lfloor": "⌊", "rfloor": "⌋", "lceil": "⌈", "rceil": "⌉",
     "llbracket": "⟦", "rrbracket": "⟧", "lgroup": "⟮", "rgroup": "⟯", "lmoustache": "⎰",
@@ -242,7 +242,7 @@ ARROWS = {
 #: Command of two arguments -> the edge of the second on which the first is placed.
 STACKS = {
     "\\overset": "o", "\\stackrel": "o", "\\underset": "u", "\\accentset": "o",
-    "\\underaccent": "u",
+    "\\underaccent": "u", "\\lx@stackrel": "o",
 }  # fmt: skip
 #: The same with the arguments in the other order.
 STACKS_ON = {"\\stackon": "o", "\\stackunder": "u"}
@@ -359,7 +359,7 @@ SIZES = {
 
 #: Delimiters of \left and \right that differ from the symbol of their token.
 DELIMITERS = {".": "", "<": "⟨", ">": "⟩", "\\lt": "⟨", "\\gt": "⟩", "\\mid": "|", "\\lvert": "|",
-              "\\rvert": "|", "\\lVert": "‖", "\\rVert": "‖"}  # fmt: skip
+              "\\rvert": "|", "||": "‖", "\\lVert": "‖", "\\rVert": "‖"}  # fmt: skip
 
 #: Commands that put both fences around their argument: (open, close).
 PAIRED = {

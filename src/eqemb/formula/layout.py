@@ -13,6 +13,7 @@ from eqemb.formula.rows import chain, fences
 from eqemb.formula.tangent import tangent_exact as as_tangent
 from eqemb.formula.token_reader import FormulaProblem
 from eqemb.formula.tree import Node, Unit
+from eqemb.formula.write_latex import to_latex
 
 Ends = Literal["needed", "all", "none"]
 Mode = Literal["value", "type", "both"]
@@ -51,9 +52,14 @@ class Layout:
 
     @classmethod
     def from_mathml(cls, text: str, *, tangent_exact: bool = False) -> "Layout":
-        """Read presentation MathML, such as that of LaTeXML, ar5iv and JATS articles."""
+        """Read presentation MathML, such as that of LaTeXML, ar5iv and JATS articles.
+
+        Its `latex` is written from the tree, and `layout` reads it as the same equation.
+        """
         items, problems = read_mathml(text)
-        return _finish(items, "", problems, [], tangent_exact=tangent_exact)
+        made = _finish(items, "", problems, [], tangent_exact=tangent_exact)
+        made.latex = to_latex(made.root) + made.punctuation
+        return made
 
     def nodes(self) -> list[Node]:
         """All nodes in the order of units; `to_mathml` and `to_text` refer to them by index."""
@@ -172,6 +178,15 @@ def _finish(
     if tangent_exact:
         as_tangent(root)
     return Layout(root, latex, problems, unknown, tail)
+
+
+def mathml_to_latex(text: str) -> str:
+    """Presentation MathML as LaTeX; raises ValueError if there is no formula in it."""
+    made = Layout.from_mathml(text)
+    if made.root is None:
+        cause = made.problems[0].cause if made.problems else "an empty math element"
+        raise ValueError(f"no formula in this MathML: {cause}")
+    return made.latex
 
 
 def picture(made: Layout) -> str:

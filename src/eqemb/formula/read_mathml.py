@@ -11,8 +11,24 @@ from html import unescape
 from xml.etree import ElementTree as ET
 
 from eqemb.formula.alphabets import styled
-from eqemb.formula.commands import SYMBOLS, character, escape
+from eqemb.formula.commands import character, escape
+from eqemb.formula.mathml_tokens import (
+    ALPHABET_LETTERS,
+    BLANKS,
+    INVISIBLE,
+    SYMBOL_NAME,
+    TOKEN_TAGS,
+    Items,
+    delimiter_tag,
+    join_tokens,
+    pieces,
+    shown_text,
+    space_width,
+    tag_of,
+    with_glyph,
+)
 from eqemb.formula.rows import (
+    FENCES,
     attach,
     base_for,
     baseline_of,
@@ -25,9 +41,7 @@ from eqemb.formula.rows import (
     wrap,
 )
 from eqemb.formula.token_reader import FormulaProblem
-from eqemb.formula.tree import Node
-
-Items = list[Node]
+from eqemb.formula.tree import Node, is_operator
 
 #: Maximum nesting of elements; converters make about two rows for every group.
 ELEMENT_DEPTH = 120
@@ -35,33 +49,31 @@ ELEMENT_DEPTH = 120
 _MATH = re.compile(r"<(?:\w+:)?math\b")
 _MATH_END = re.compile(r"</(?:\w+:)?math\s*>")
 _DECLARATION = re.compile("<!(?:DOCTYPE|ENTITY)", re.IGNORECASE)
+_COMMAND = re.compile(r"\\[a-zA-Z]{2,}")
 _PREFIX = re.compile(r"(</?)\w+:")
 _PREFIXED_ATTRIBUTE = re.compile(r"(\s\w+):(\w+\s*=)")
 _ENTITY = re.compile(r"&(?!(?:lt|gt|amp|quot|apos|#\d+|#x[0-9a-fA-F]+);)(\w+);")
-_INVISIBLE = dict.fromkeys(map(ord, "\u2061\u2062\u2063\u2064\u200b\ufe00\ufe01\ufeff"))
-_SPACES = re.compile(r"[\s\u00a0\u2002-\u200a\u202f\u205f]+")
-
 _STYLES = {
     "bold": "bf", "bold-italic": "bi", "double-struck": "bb", "script": "scr", "fraktur": "frak",
-    "sans-serif": "sf", "monospace": "tt", "bold-script": "bcal",
+    "sans-serif": "sf", "monospace": "tt", "bold-script": "bcal", "bold-fraktur": "frak",
+    "bold-sans-serif": "sf", "sans-serif-italic": "sf", "sans-serif-bold-italic": "sf",
 }  # fmt: skip
+#: Class by which LaTeXML names an alphabet that its `mathvariant` does not.
+_CALLIGRAPHIC = "ltx_font_mathcaligraphic"
 _ACCENT_SIGNS = {
     "ˆ": "^", "\u0302": "^", "˜": "~", "\u0303": "~", "‾": "¯", "\u0304": "¯", "\u0305": "¯",
     "ˉ": "¯", "\u0332": "¯", "_": "¯", "⃗": "→", "\u0307": "˙", "\u0308": "¨", "\u030c": "ˇ",
     "ˇ": "ˇ",
     "\u0301": "´", "\u0300": "`", "\u0306": "˘", "\u030a": "˚", "︷": "⏞", "︸": "⏟", "−": "¯",
+    "′": "´",
 }  # fmt: skip
 #: Classes under which our own writer draws a bar as a border.
 _BAR_CLASSES = {"eqemb-over": "o", "eqemb-under": "u"}
 #: Letters of these alphabets are separate symbols, even if a converter joins them.
 _SINGLE = re.compile("[\U0001d49c-\U0001d4cf\U0001d504-\U0001d56bℂℍℕℙℚℝℤℬℰℱℋℐℒℳℛℭℌℑℜℨ]")
 
-#: Italic letters are plain letters.
-_ITALIC = re.compile("[\U0001d434-\U0001d467\U0001d6e2-\U0001d71bℎ]+")
-
-#: A character or name in MathML -> its tag, from the LaTeX tables.
-_TAGS = {(tag[2:] if tag[1:2] == "!" else tag): tag for tag in SYMBOLS.values()}
-_TAGS.update({"ε": "V!ϵ", "φ": "V!ϕ", "*": "*", "∗": "*", "-": "−", "∥": "‖", "·": "⋅"})
+#: Binary operators that are big operators if they are drawn large.
+_DRAWN_LARGE = dict(zip("⊕⊗⊙∪∩∨∧⊎⊔", "⨁⨂⨀⋃⋂⋁⋀⨄⨆", strict=True))
 
 
 def read_mathml(text: str) -> tuple[Items, list[FormulaProblem]]:
@@ -94,6 +106,8 @@ class _Reader:
     def __init__(self) -> None:
         self.problems: list[FormulaProblem] = []
         self.depth = 0
+        self.variant = ""
+        """The `mathvariant` of the elements around."""
 
     def read(self, element: ET.Element) -> Items:
         """The items of one element."""
@@ -112,9 +126,29 @@ class _Reader:
 
     def row(self, element: ET.Element) -> Items:
         items: Items = []
-        for child in element:
-            items.extend(self.read(child))
-        return _join(items)
+        space = 0.0
+        children = list(element)
+        for place, child in enumerate(children):
+            if _name(child) == "mspace":
+                space += space_width(child.get("width", ""))
+                continue
+            if _name(child) == "mtable":
+                around = children[max(0, place - 1) : place + 2 : 2 if place else 1]
+                made = self.table(child, fenced=any(map(_is_fence, around)))
+            else:
+                made = self.read(child)
+            if made and space:
+                made[0].hint("space", space)
+                space = 0.0
+            items.extend(made)
+        return join_tokens(items)
+
+    def style(self, element: ET.Element) -> Items:
+        """A row in another alphabet."""
+        outer, self.variant = self.variant, element.get("mathvariant", self.variant)
+        items = self.row(element)
+        self.variant = outer
+        return items
 
     def group(self, element: ET.Element) -> Items:
         """A row that begins and ends with matching fences is one node."""
@@ -149,21 +183,30 @@ class _Reader:
 
     def identifier(self, element: ET.Element) -> Items:
         text = _text(element)
-        variant = element.get("mathvariant", "")
+        variant = element.get("mathvariant", self.variant)
+        style = _STYLES.get(variant, "")
+        if _CALLIGRAPHIC in element.get("class", ""):
+            style = "cal"
         if _SINGLE.search(text) and len(text) > 1:
             return [Node("V!" + char) for char in text]
         items: Items = []
-        for word in [text] if text in _TAGS else text.split(" "):
-            tag = _tag(word, "V!") if word else "W!"
-            if tag != "W!":
-                items.append(Node(styled(tag, _STYLES.get(variant, ""))))
+        for word in [text] if text in TOKEN_TAGS else text.split(" "):
+            if len(word) > 1 and word not in TOKEN_TAGS and not SYMBOL_NAME.fullmatch(word):
+                items += pieces(word)
+            elif word:
+                items.append(with_glyph(word, Node(tag_of(word, "V!"))))
+        for node in items:
+            node.tag = styled(node.tag, style)
         if variant == "normal" and len(text) == 1:
             items[0].hint("upright")
         return items
 
     def number(self, element: ET.Element) -> Items:
-        text = _text(element).replace(" ", "")
-        return [Node("N!" + escape(text))] if text else []
+        style = _STYLES.get(element.get("mathvariant", self.variant), "")
+        items = pieces(_text(element).replace(" ", ""))
+        for node in items:
+            node.tag = styled(node.tag, style)
+        return items
 
     def operator(self, element: ET.Element) -> Items:
         text = _text(element)
@@ -171,9 +214,13 @@ class _Reader:
             return []
         if text == "∣":
             return [Node("|", {"side": "none", "mid": True})]
-        if len(text) > 1 and text[0].isalpha() and text not in _TAGS:
-            return self.identifier(element)
-        node = Node(_tag(text, ""))
+        if text == "~":
+            return [Node("∼", {"tilde": True})]
+        if len(text) > 1 and text not in TOKEN_TAGS:
+            return self.identifier(element) if text[0].isalpha() else pieces(text)
+        node = Node(tag_of(text, ""))
+        if element.get("largeop") == "true":
+            node.tag = _DRAWN_LARGE.get(node.tag, node.tag)
         if node.tag in ("|", "‖"):
             side = {"prefix": "open", "postfix": "close"}.get(element.get("form", ""))
             if side:
@@ -181,15 +228,18 @@ class _Reader:
         return [node]
 
     def text(self, element: ET.Element) -> Items:
-        text = _SPACES.sub(" ", "".join(element.itertext()))
-        text = text.replace("‘‘", "“").replace("’’", "”").replace("’", "'")
+        text = BLANKS.sub(" ", "".join(element.itertext()))
+        text = text.replace("‘‘", "“").replace("’’", "”").replace("’", "'").translate(INVISIBLE)
+        text = ALPHABET_LETTERS.sub(lambda found: unicodedata.normalize("NFKC", found[0]), text)
         if len(text) == 1 and text.isalpha():
-            return [Node(_tag(text, "V!"), {"text": text})]
+            return [Node(tag_of(text, "V!"), {"text": text})]
         return [Node("T!" + escape(text.strip()), {"text": text})] if text.strip() else []
 
     def error(self, element: ET.Element) -> Items:
         text = "".join(element.itertext()).strip()
         self.problems.append(FormulaProblem("error in the source", text))
+        if _COMMAND.fullmatch(text):
+            return [Node("V!" + text[1:], {"unknown": True})]
         return [Node("E!" + escape(text))]
 
     def fraction(self, element: ET.Element) -> Items:
@@ -243,8 +293,14 @@ class _Reader:
         node = wrap(base[len(before) :]) if base else Node("W!")
         for edge, script in zip(edges, scripts, strict=False):
             if script:
-                node = base_for([node], edge)
-                attach(node, edge, [_accent(script[0])] if len(script) == 1 else script)
+                node = base_for([node], edge) if node.kids else node
+                if (
+                    len(script) == 1
+                    and "accent" in (_accent(script[0]).look or {})
+                    and _scripted(node)
+                ):
+                    script[0].hint("outer")
+                attach(node, edge, script)
         return [*before, node.hint("stack")]
 
     def multiscripts(self, element: ET.Element) -> Items:
@@ -259,11 +315,24 @@ class _Reader:
             labels.append(edges[len(labels) % 2])
             rows.append(self.read(child))
         base = self.read(element[0]) if len(element) else []
+        if len(base) == 1 and is_operator(base[0].tag) and edges == "dc":
+            # LaTeXML's `R^i{}_j = 0`: the scripts are those of the symbol before.
+            return self.prescripts_only(labels, rows) + base
         *before, node = _base(base) if base else [Node("W!")]
+        taken = [
+            label for label in labels if label and label in "cd" and node.get(label) is not None
+        ]
+        node = base_for([node], taken[0]) if taken else node
         for edge, script in zip([label for label in labels if label], rows, strict=False):
             if script:
                 attach(node, script_edge(node, edge) if edge in "ab" else edge, _primes(script))
         return [*before, node]
+
+    def prescripts_only(self, labels: list[str], rows: list[Items]) -> Items:
+        empty = Node("W!")
+        for label, row in zip([label for label in labels if label], rows, strict=False):
+            attach(empty, {"d": "b", "c": "a"}.get(label, label), row)
+        return [empty] if empty.kids else []
 
     def fenced(self, element: ET.Element) -> Items:
         """`mfenced` with its fences and separators."""
@@ -273,16 +342,16 @@ class _Reader:
             if index and separators:
                 char = separators[min(index - 1, len(separators) - 1)]
                 content.append(Node(character(char)))
-            content.extend(self.read(child))
+            is_table = _name(child) == "mtable"
+            content.extend(self.table(child, fenced=True) if is_table else self.read(child))
         opener, closer = element.get("open", "("), element.get("close", ")")
-        ends = [
-            Node(_tag(char.strip(), "")) if char.strip() else Node("") for char in (opener, closer)
-        ]
+        ends = [Node(delimiter_tag(shown_text(char))) for char in (opener, closer)]
         if content and ends[0].tag and ends[1].tag:
             return [fence(ends[0], fences(content), ends[1])]
         return [node for node in (ends[0], *content, ends[1]) if node.tag]
 
-    def table(self, element: ET.Element) -> Items:
+    def table(self, element: ET.Element, *, fenced: bool = False) -> Items:
+        """A table; rows that are only aligned, which no fence is beside, are joined."""
         rows = []
         for row in element:
             cells = list(row)[1:] if _name(row) == "mlabeledtr" else list(row)
@@ -291,7 +360,10 @@ class _Reader:
             rows.pop()
         if not rows:
             return []
-        if element.get("displaystyle") == "true" or "right left" in element.get("columnalign", ""):
+        while len(rows[0]) > 1 and all(len(cells) > 1 and not cells[-1] for cells in rows):
+            rows = [cells[:-1] for cells in rows]
+        is_aligned = "right left" in element.get("columnalign", "")
+        if not fenced and (is_aligned or element.get("displaystyle") == "true"):
             return joined(rows)
         return [matrix(rows)]
 
@@ -301,44 +373,11 @@ def _name(element: ET.Element) -> str:
 
 
 def _text(element: ET.Element) -> str:
-    text = "".join(element.itertext()).translate(_INVISIBLE)
-    return _SPACES.sub(" ", text).strip()
+    return shown_text("".join(element.itertext()))
 
 
-def _tag(text: str, prefix: str) -> str:
-    """The tag of a token: from the table of characters and names, else by its element."""
-    if len(text) == 1:
-        if _ITALIC.match(text):
-            text = unicodedata.normalize("NFKC", text)
-        return _TAGS.get(text) or character(text)
-    if prefix and _ITALIC.fullmatch(text):
-        text = unicodedata.normalize("NFKC", text)
-    return _TAGS.get(text) or prefix + escape(text)
-
-
-def _join(items: Items) -> Items:
-    """Join tokens that converters split: `||`, three dots, the point of `.5`."""
-    out: Items = []
-    for node in items:
-        last = out[-1] if out else None
-        if last is not None and last.kids is None and not last.n:
-            if last.tag == "." and node.tag[:2] == "N!" and node.tag[2:].isdigit():
-                last.tag, last.kids = "N!." + node.tag[2:], node.kids
-                continue
-            if node.tag == "|" and last.tag == "|" and not (node.look or last.look):
-                last.tag, last.kids, last.look = "‖", node.kids, {"twin": True}
-                continue
-            if (
-                node.tag in (".", "⋅")
-                and last.tag == node.tag
-                and len(out) > 1
-                and out[-2].tag == node.tag
-            ):
-                out.pop()
-                out[-1].tag, out[-1].kids = "V!…", node.kids
-                continue
-        out.append(node)
-    return out
+def _is_fence(element: ET.Element) -> bool:
+    return _name(element) == "mo" and tag_of(_text(element), "") in FENCES
 
 
 _OPENERS = frozenset("({|‖⟨⌊⌈⟦") | {"&lsqb;"}
@@ -372,6 +411,12 @@ def _base(base: Items) -> Items:
     """A base for scripts, after the symbols before it if the row has one invisible delimiter."""
     if len(base) > 1 and (base[-1].look or {}).get("side") == "none":
         return base
+    if len(base) > 1 and base[-1].tag in ("|", "‖"):
+        # LaTeXML's `f|_{x=0}`, unless the bar has a partner.
+        made = fences(base)
+        if len(made) > 1 and made[-1] is base[-1]:
+            return made
+        base = made
     return [wrap(base)]
 
 
@@ -381,8 +426,14 @@ def _primes(script: Items) -> Items:
     return script
 
 
+def _scripted(node: Node) -> bool:
+    return node.kids is not None and not node.kids.keys().isdisjoint("ab")
+
+
 def _accent(node: Node) -> Node:
-    char = node.tag.removeprefix("V!")
+    char = "~" if "tilde" in (node.look or {}) else node.tag.removeprefix("V!")
+    if char == "~":
+        node.tag = char
     if node.kids is None and char in _ACCENT_SIGNS:
         node.tag = _ACCENT_SIGNS[char]
     if node.tag in "^~¯→˙¨ˇ´`˘˚⏞⏟":
@@ -392,7 +443,7 @@ def _accent(node: Node) -> Node:
 
 Handler = Callable[[_Reader, ET.Element], Items]
 _HANDLERS: dict[str, Handler] = {
-    "math": _Reader.row, "mrow": _Reader.group, "mstyle": _Reader.row, "mpadded": _Reader.group,
+    "math": _Reader.row, "mrow": _Reader.group, "mstyle": _Reader.style, "mpadded": _Reader.group,
     "semantics": _Reader.first, "maction": _Reader.first, "menclose": _Reader.row,
     "mi": _Reader.identifier, "mn": _Reader.number, "mo": _Reader.operator,
     "mtext": _Reader.text, "ms": _Reader.text, "merror": _Reader.error,

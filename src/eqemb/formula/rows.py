@@ -9,10 +9,10 @@ from typing import Any
 from eqemb.formula.commands import FUNCTIONS, LIMITS
 from eqemb.formula.tree import Node, is_operator
 
-_FENCE_OPENERS = {"(": "(", "&lsqb;": "(", "{": "{", "⟨": "⟨", "⌊": "⌊", "⌈": "⌊", "⟦": "⟦"}
-_FENCE_CLOSERS = {")": "(", "&rsqb;": "(", "}": "{", "⟩": "⟨", "⌋": "⌊", "⌉": "⌊", "⟧": "⟦"}
+FENCE_OPENERS = {"(": "(", "&lsqb;": "(", "{": "{", "⟨": "⟨", "⌊": "⌊", "⌈": "⌊", "⟦": "⟦"}
+FENCE_CLOSERS = {")": "(", "&rsqb;": "(", "}": "{", "⟩": "⟨", "⌋": "⌊", "⌉": "⌊", "⟧": "⟦"}
 _BARS = frozenset("|‖")
-_FENCES = frozenset(_FENCE_OPENERS) | frozenset(_FENCE_CLOSERS) | _BARS
+FENCES = frozenset(FENCE_OPENERS) | frozenset(FENCE_CLOSERS) | _BARS
 _UNTIDY = frozenset({"", "W!", ":"})
 #: Never between a pair of unmarked bars: `p(a|b) = p(c|d)`.
 _SEPARATORS = frozenset("=<>≤≥∼≈≡∝:;→∈≠≪≫⇒⟹") | {"&comma;", ":="}
@@ -42,7 +42,7 @@ def fences(items: list[Node]) -> list[Node]:
     tags = {node.tag for node in items}
     if not tags.isdisjoint(_UNTIDY):
         items = tidy(items)
-    return items if tags.isdisjoint(_FENCES) else _Pairing().run(items)
+    return items if tags.isdisjoint(FENCES) else _Pairing().run(items)
 
 
 def tidy(items: list[Node]) -> list[Node]:
@@ -118,7 +118,7 @@ class _Pairing:
     def run(self, items: list[Node]) -> list[Node]:
         for node in items:
             tag = node.tag
-            if tag not in _FENCES:
+            if tag not in FENCES:
                 self.out.append(node)
                 continue
             side = node.look.get("side") if node.look else None
@@ -126,10 +126,10 @@ class _Pairing:
                 self.out.append(node)
             elif tag in _BARS:
                 self.bar(node, side)
-            elif tag in _FENCE_OPENERS:
-                self.push(_FENCE_OPENERS[tag], node)
+            elif tag in FENCE_OPENERS:
+                self.push(FENCE_OPENERS[tag], node)
             else:
-                self.close(_FENCE_CLOSERS[tag], node)
+                self.close(FENCE_CLOSERS[tag], node)
         return pair_bars(self.out) if self.loose else self.out
 
     def push(self, kind: str, node: Node) -> None:
@@ -188,7 +188,7 @@ class _Pairing:
 def _is_operand(node: Node) -> bool:
     tag = node.tag
     if is_operator(tag):
-        return tag in _POSTFIX or tag in _FENCE_CLOSERS or (tag in _BARS and node.kids is not None)
+        return tag in _POSTFIX or tag in FENCE_CLOSERS or (tag in _BARS and node.kids is not None)
     # After a name (log, max) a bar opens.
     return not (tag[0] == "V" and len(tag) > 3 and tag.isascii())
 

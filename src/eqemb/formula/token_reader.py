@@ -223,9 +223,11 @@ class TokenReader(ABC):
         return True
 
     def skip_place(self) -> None:
-        """Skip the `[t]` of an environment; a longer bracket belongs to its first cell."""
+        """Skip the `[t]` or `[]` of an environment; a longer bracket is in its first cell."""
         place = self.tokens[self.pos : self.pos + 3]
-        if place[:1] == ["["] and place[2:] == ["]"] and place[1] in "tbclr":
+        if place[:2] == ["[", "]"]:
+            self.pos += 2
+        elif place[:1] == ["["] and place[2:] == ["]"] and place[1] in "tbclr":
             self.pos += 3
 
     def skip_option(self) -> None:

@@ -244,7 +244,7 @@ def from_slt(text: str) -> Node:
     edge, at, text = "n", 0, text.strip()
     while at < len(text):
         match = _SLT_TOKEN.match(text, at)
-        if match is None or (root is not None and not open_nodes):
+        if match is None or (not open_nodes and (root is not None or match[0][0] != "[")):
             raise ValueError(f"malformed tree string at character {at}: {text[at : at + 20]!r}")
         at = match.end()
         if match[3]:

@@ -4,6 +4,7 @@
     formats    suffixes of formats other than LaTeX, registered by their readers
     names      what file names indicate, and the names of articles
     roots      the folder below which articles are named
+    looks      what was learned from files, for as long as they have not changed
     streams    byte streams, decompressed within limits
     archives   the members of a tar or zip archive
     content    recognise a file by its first bytes

@@ -29,6 +29,7 @@ from eqemb.sources.found import (
     Found,
     Limits,
 )
+from eqemb.sources.looks import UNCHANGED, Looks
 from eqemb.sources.roots import common_root, path_below, resolve_root
 from eqemb.sources.streams import CHUNK_BYTES, ENGINES, ByteStream, Meter
 
@@ -45,6 +46,7 @@ def discover(
     *,
     root: str | Path | None = None,
     known: names.KnownArticles = _NO_ARTICLES,
+    looks: Looks | None = None,
 ) -> Iterator[Found]:
     """List the papers under `paths`, sorted by path below the root.
 
@@ -54,6 +56,8 @@ def discover(
         root: The folder below which articles are named; by default `common_root(paths)`.
         known: The articles that the library has. A paper of the same origin keeps its name, and no
             other paper takes it.
+        looks: What was learned before from files; one that has not changed is not opened. If it is
+            a container, its papers are not listed: it is a `Found` of the kind `UNCHANGED`.
 
     Returns:
         The papers, and the sources that are skipped. A path that does not exist or is outside the
@@ -73,15 +77,16 @@ def discover(
     places: dict[str, Path] = {}
     for path in given:
         places.setdefault(path_below(path, base), path)
-    finder = _Finder(limits, names.Names(base.name, known))
+    finder = _Finder(limits, names.Names(base.name, known), looks)
     return finder.find(dict(sorted(places.items(), key=lambda item: item[0].split("/"))))
 
 
 class _Finder:
     """One run of `discover`; until `_named`, a paper's name is its path below the root."""
 
-    def __init__(self, limits: Limits, taken: names.Names) -> None:
+    def __init__(self, limits: Limits, taken: names.Names, looks: Looks | None = None) -> None:
         self._limits = limits
+        self._looks = looks
         self._names = taken
         self._claimed: dict[str, str] = {}
         self._nearby: dict[str, Folder] = {}
@@ -94,7 +99,7 @@ class _Finder:
         texts = {
             place: text
             for place, path in files.items()
-            if (text := read_text(str(path), self._limits))
+            if (text := read_text(str(path), self._limits, self._looks))
             and (text.has_head or names.is_paper(place))
         }
         self._claim_loose(walked.values(), texts)
@@ -105,7 +110,8 @@ class _Finder:
                 yield from self._in_given(place, files[place], texts.get(place))
 
     def _walk(self, place: str, path: Path) -> Folder:
-        return Folder(str(path), self._limits, below=f"{place}/" if place else "")
+        below = f"{place}/" if place else ""
+        return Folder(str(path), self._limits, below=below, looks=self._looks)
 
     def _claim_loose(self, folders: Iterable[Folder], texts: dict[str, LooseText]) -> None:
         """Name loose TeX before packed papers: the shortest paths first, then generic names."""
@@ -123,7 +129,7 @@ class _Finder:
         origin, collection = names.encodable(place), names.collection_of(place)
         found = Found(place, origin, collection, "file", str(path))
         if text is None:
-            yield from self._in_file(found)
+            yield from self._on_disk(found)
         elif text.cause:
             yield _skipped(found, text.cause)
         else:
@@ -135,7 +141,7 @@ class _Finder:
         if any(use.startswith("../") for use in text.uses):
             top, root = f"{top}/..", f"{path.parent.resolve().name}/{root}"
         if top not in self._nearby:
-            self._nearby[top] = Folder(top, self._limits, most=_NEARBY)
+            self._nearby[top] = Folder(top, self._limits, most=_NEARBY, looks=self._looks)
         folder = self._nearby[top]
         folder.add_root(root)
         files = folder.files_of(root)
@@ -162,9 +168,33 @@ class _Finder:
             yield _skipped(folder.find(path), folder.bad[path])
         elif path not in folder.texts and not names.is_never_paper(path):
             is_beside = folder.has_text_above(path)
-            for found in self._in_file(folder.find(path)):
+            for found in self._on_disk(folder.find(path)):
                 if _is_worth(found, path, is_beside=is_beside):
                     yield found
+
+    def _on_disk(self, file: Found) -> Iterator[Found]:
+        """The papers in a file on disk, which is opened only if it is new or has changed."""
+        try:
+            look = self._looks.at(file.path) if self._looks else None
+        except OSError:
+            look = None
+        if look is None:
+            yield from self._in_file(file)
+        elif look.found is None:
+            every = self._in_file(file)
+            first, second = next(every, None), next(every, None)
+            if first is None or second is not None or first.origin != file.origin:
+                look.found = {}  # a container
+            elif first.cause != "unreadable":
+                look.found = {"form": first.form, "cause": first.cause, "detail": first.detail}
+            yield from (found for found in (first, second) if found is not None)
+            yield from every
+        elif not look.found:
+            yield replace(file, kind=UNCHANGED)
+        elif look.found["cause"]:
+            yield _skipped(file, look.found["cause"], look.found["detail"])
+        else:
+            yield self._named(replace(file, form=look.found["form"]))
 
     def _in_file(self, found: Found, depth: int = 0) -> Iterator[Found]:
         """The papers in one file: one, several in a container, or a skipped source."""

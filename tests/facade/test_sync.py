@@ -8,7 +8,6 @@ import random
 import shutil
 import tarfile
 import time
-from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -21,8 +20,8 @@ from eqemb.facade.reproduce import rebuild
 from eqemb.facade.sync import Update, update_library
 from eqemb.facade.update import add_papers, compact_library, remove_articles
 from eqemb.library import ingest
-from eqemb.library.generations import read_state
-from eqemb.sources import folders, looks
+from eqemb.library.generations import OpenLibrary, read_state
+from eqemb.sources import folders
 from synthetic import PDF, paper, papers, read_inline, small_paper, text
 
 BODY = r"Some words. \begin{equation} x = %s \end{equation} More words."
@@ -73,6 +72,7 @@ def counts(update: Update) -> dict[str, Any]:
 
 
 def test_new_changed_and_gone_papers_become_one_generation(place: Path) -> None:
+    """There is one switch, to the records of a build."""
     write(place, "d.tex", BODY % "d")
     write(place, "a.tex", BODY % "new")
     (place / "papers" / "b.tex").unlink()
@@ -88,6 +88,7 @@ def test_new_changed_and_gone_papers_become_one_generation(place: Path) -> None:
 def test_nothing_is_read_or_written_if_nothing_changed(
     place: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """Files that were only touched are hashed, not read."""
     before = {path: path.stat().st_mtime_ns for path in (place / "lib").rglob("*.json")}
     touched = time.time_ns() - 10**11
     for path in (place / "papers").rglob("*.*"):
@@ -101,17 +102,19 @@ def test_nothing_is_read_or_written_if_nothing_changed(
 
 
 def test_known_files_are_not_opened(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A file with the recorded size and time costs one system call."""
     old = time.time_ns() - 10**11
     for path in (place / "papers").rglob("*.*"):
         os.utime(path, ns=(old, old))
     update_library(place / "lib")
     monkeypatch.setattr(folders, "_read_text", lambda *_: pytest.fail("a text was read"))
-    monkeypatch.setattr(looks.hashlib, "file_digest", lambda *_: pytest.fail("a file was hashed"))
+    monkeypatch.setattr("hashlib.file_digest", lambda *_: pytest.fail("a file was hashed"))
     assert counts(update_library(place / "lib")) == {}
 
 
 @pytest.mark.parametrize("name", ["part.tex", "own.sty", "main.tex"])
 def test_a_change_in_any_file_replaces_the_paper(place: Path, name: str) -> None:
+    """The files that a paper includes are parts of it."""
     path = place / "papers" / "c" / name
     path.write_text(path.read_text().replace("own}{q}", "own}{r}").replace("words", "letters"))
     assert counts(update_library(place / "lib")) == {"replaced": ["c"]}
@@ -119,6 +122,7 @@ def test_a_change_in_any_file_replaces_the_paper(place: Path, name: str) -> None
 
 
 def test_a_new_bbl_replaces_the_paper(place: Path) -> None:
+    """A file that appears beside a paper may be a part of it."""
     (place / "papers" / "c" / "main.bbl").write_text(r"\bibitem{x} A book about the cosine.")
     done = update_library(place / "lib")
     assert counts(done) in ({"replaced": ["c"]}, {})
@@ -126,6 +130,7 @@ def test_a_new_bbl_replaces_the_paper(place: Path) -> None:
 
 
 def test_a_change_without_effect_replaces_nothing(place: Path) -> None:
+    """What is read decides, not the bytes of the file."""
     path = place / "papers" / "a.tex"
     path.write_text(path.read_text() + "% a comment after the end\n")
     assert counts(update_library(place / "lib")) in ({}, {"replaced": ["a"]})
@@ -133,6 +138,7 @@ def test_a_change_without_effect_replaces_nothing(place: Path) -> None:
 
 
 def test_a_rename_takes_the_name_that_a_build_gives(place: Path) -> None:
+    """The name of a paper that is gone is free again."""
     (place / "papers" / "a.tex").rename(place / "papers" / "z.tex")
     (place / "papers" / "c" / "main.tex").rename(place / "papers" / "c" / "paper.tex")
     done = update_library(place / "lib")
@@ -141,6 +147,7 @@ def test_a_rename_takes_the_name_that_a_build_gives(place: Path) -> None:
 
 
 def test_a_paper_that_breaks_is_no_longer_an_article(place: Path) -> None:
+    """As in a library that is built from it."""
     (place / "papers" / "a.tex").write_bytes(PDF)
     assert counts(update_library(place / "lib")) == {"unreadable": ["a: pdf only"]}
     assert same_as_built(place)
@@ -150,6 +157,7 @@ def test_a_paper_that_breaks_is_no_longer_an_article(place: Path) -> None:
 
 
 def test_skipped_sources_come_and_go(tmp_path: Path) -> None:
+    """Whether a file is a source may depend on other files."""
     top = papers(tmp_path / "papers" / "a", a=BODY % "a").parent
     Library.build(top, tmp_path / "lib", model=False).close()
     (top / "b").mkdir()
@@ -165,6 +173,7 @@ def test_skipped_sources_come_and_go(tmp_path: Path) -> None:
 
 
 def test_a_paper_that_cannot_be_opened_stays(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is tried again by the next update."""
     write(place, "a.tex", BODY % "new")
     monkeypatch.setattr(
         "eqemb.library.worker.load", lambda *_: (_ for _ in ()).throw(MemoryError())
@@ -177,6 +186,7 @@ def test_a_paper_that_cannot_be_opened_stays(place: Path, monkeypatch: pytest.Mo
 
 @pytest.mark.skipif(os.name == "nt" or os.geteuid() == 0, reason="root reads every folder")
 def test_a_folder_without_permission_keeps_its_papers(place: Path) -> None:
+    """They are not gone."""
     (place / "papers" / "c").chmod(0)
     try:
         assert "c" not in update_library(place / "lib").removed
@@ -195,6 +205,7 @@ def tar(path: Path, **bodies: str) -> None:
 
 
 def test_members_of_an_archive_are_compared_one_by_one(place: Path) -> None:
+    """Only members that differ are read."""
     month = place / "papers" / "month.tar"
     tar(month, _1803_00001=BODY % 1, _1803_00002=BODY % 2, _1803_00003=BODY % 3)
     assert len(update_library(place / "lib").added) == 3
@@ -209,6 +220,7 @@ def test_members_of_an_archive_are_compared_one_by_one(place: Path) -> None:
 def test_an_archive_that_has_not_changed_is_not_opened(
     place: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """Its papers stay as they are."""
     tar(place / "papers" / "month.tar", _1803_00001=BODY % 1, _1803_00002=BODY % 2)
     update_library(place / "lib")
     monkeypatch.setattr(
@@ -219,6 +231,8 @@ def test_an_archive_that_has_not_changed_is_not_opened(
 
 
 def test_lines_of_records_are_compared_one_by_one(place: Path) -> None:
+    """A line is known by its identifier, wherever it stands."""
+
     def line(number: int, words: str) -> str:
         about = {"paper_id": f"1803.0000{number}", "metadata": {"title": "T"}, "bib_entries": {}}
         body = [{"section": "S", "text": f"{words} and words.", "cite_spans": []}]
@@ -235,6 +249,7 @@ def test_lines_of_records_are_compared_one_by_one(place: Path) -> None:
 
 
 def test_two_members_of_one_name_stay_two_articles(place: Path) -> None:
+    """Whichever of them changes."""
     month = place / "papers" / "month.tar"
     for bodies in ((1, 2), (1, 3), (4, 3), (5, 6)):
         with tarfile.open(month, "w") as archive:
@@ -253,11 +268,12 @@ def test_two_members_of_one_name_stay_two_articles(place: Path) -> None:
 
 
 def test_a_missing_folder_is_refused(place: Path) -> None:
+    """Its disk may not be connected."""
     (place / "papers").rename(place / "elsewhere")
     with pytest.raises(UsageError, match=r"the root of .*, .*papers, is missing: connect its disk"):
         update_library(place / "lib")
     (place / "papers").mkdir()
-    with pytest.raises(UsageError, match="is missing or empty, so that 3 sources of .*allow-empty"):
+    with pytest.raises(UsageError, match=r"is missing or empty, so that 3 sources .*allow-empty"):
         update_library(place / "lib")
     with pytest.raises(UsageError, match="would remove every article"):
         update_library(place / "lib", allow_empty=True)
@@ -265,6 +281,7 @@ def test_a_missing_folder_is_refused(place: Path) -> None:
 
 
 def test_a_missing_folder_can_be_allowed(place: Path) -> None:
+    """With `allow_empty`, its articles are removed."""
     both = [place / "papers" / "c", place / "papers" / "a.tex"]
     Library.build(both, place / "lib", model=False).close()
     shutil.rmtree(both[0])
@@ -274,6 +291,7 @@ def test_a_missing_folder_can_be_allowed(place: Path) -> None:
 
 
 def test_a_given_file_that_is_gone_is_removed(place: Path) -> None:
+    """If its folder is still there."""
     both = [place / "papers" / "b.tex", place / "papers" / "a.tex"]
     Library.build(both, place / "lib", model=False).close()
     both[0].unlink()
@@ -281,6 +299,7 @@ def test_a_given_file_that_is_gone_is_removed(place: Path) -> None:
 
 
 def test_moved_papers_are_the_same_papers(place: Path) -> None:
+    """Names are relative to the root, so that nothing is read."""
     (place / "papers").rename(place / "moved")
     done = update_library(place / "lib", root=place / "moved")
     assert counts(done) == {"root": str(place / "moved")}
@@ -291,6 +310,7 @@ def test_moved_papers_are_the_same_papers(place: Path) -> None:
 
 
 def test_paths_limit_what_is_looked_at(place: Path) -> None:
+    """What lies elsewhere stays as it is."""
     write(place, "a.tex", BODY % "new")
     write(place, "d/e.tex", BODY % "e")
     (place / "papers" / "b.tex").unlink()
@@ -304,6 +324,7 @@ def test_paths_limit_what_is_looked_at(place: Path) -> None:
 
 
 def test_a_dry_run_changes_nothing(place: Path) -> None:
+    """It says what an update would do."""
     write(place, "d.tex", BODY % "d")
     write(place, "a.tex", BODY % "new")
     (place / "papers" / "b.tex").unlink()
@@ -319,6 +340,7 @@ def test_a_dry_run_changes_nothing(place: Path) -> None:
 def test_an_interrupted_update_leaves_the_old_library(
     place: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """The next update starts again."""
     write(place, "d.tex", BODY % "d")
     before = records(place / "lib")
     monkeypatch.setattr(
@@ -336,6 +358,7 @@ def test_an_interrupted_update_leaves_the_old_library(
 def test_a_paper_that_changes_while_it_is_read_is_left(
     place: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """Half a file must not replace a whole paper."""
     write(place, "a.tex", BODY % "half")
     run = ingest.Ingest.run
 
@@ -354,11 +377,12 @@ def test_a_paper_that_changes_while_it_is_read_is_left(
 
 
 def test_files_that_have_just_changed_are_left_to_settle(place: Path) -> None:
+    """With `settle`, until they are some seconds old."""
     write(place, "a.tex", BODY % "new")
     write(place, "d.tex", BODY % "d")
     tar(place / "papers" / "month.tar", _1803_00001=BODY % 1, _1803_00002=BODY % 2)
     done = update_library(place / "lib", settle=60)
-    assert not (done.added or done.replaced or done.removed)
+    assert counts(done).keys() == {"pending"}
     assert done.pending[:1] == ["a.tex"]
     assert done.pending[-1] == "month.tar!1803/1803.00002.gz"
     done = update_library(place / "lib")
@@ -370,6 +394,7 @@ def test_files_that_have_just_changed_are_left_to_settle(place: Path) -> None:
 
 
 def test_a_library_without_a_record_is_read_once(place: Path) -> None:
+    """What gives the same record is not replaced."""
     (place / "lib" / "generations" / "1" / "sources.json").unlink()
     write(place, "a.tex", BODY % "new")
     assert counts(update_library(place / "lib")) == {"replaced": ["a"], "compared": 3}
@@ -378,11 +403,13 @@ def test_a_library_without_a_record_is_read_once(place: Path) -> None:
 
 
 def test_a_damaged_record_counts_as_none(place: Path) -> None:
+    """It can be made again from the papers."""
     (place / "lib" / "generations" / "1" / "sources.json").write_text('{"format": 1, "files": 3}')
     assert counts(update_library(place / "lib")) == {"compared": 3}
 
 
 def test_other_changes_keep_the_record(place: Path) -> None:
+    """A removed article comes back as long as its file is there."""
     write(place, "d.tex", BODY % "d")
     add_papers(place / "lib", place / "papers")
     remove_articles(place / "lib", ["d"])
@@ -392,6 +419,7 @@ def test_other_changes_keep_the_record(place: Path) -> None:
 
 
 def test_what_add_did_not_read_is_still_noticed(place: Path) -> None:
+    """`add` leaves changed papers of known names alone."""
     month = place / "papers" / "month.tar"
     tar(month, _1803_00001=BODY % 1, _1803_00002=BODY % 2)
     add_papers(place / "lib", place / "papers")
@@ -404,6 +432,7 @@ def test_what_add_did_not_read_is_still_noticed(place: Path) -> None:
 
 
 def test_updates_are_one_step_that_can_be_repeated(place: Path) -> None:
+    """However many there were."""
     for number in range(3):
         write(place, "a.tex", BODY % f"n_{number}")
         write(place, f"e{number}.tex", BODY % f"e_{number}")
@@ -418,12 +447,14 @@ def test_updates_are_one_step_that_can_be_repeated(place: Path) -> None:
 def test_a_library_without_steps_asks_for_paths(
     place: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(sync.OpenLibrary, "steps", [])
+    """Versions before did not record them."""
+    monkeypatch.setattr(OpenLibrary, "steps", [])
     with pytest.raises(UsageError, match="does not record which papers it was made of"):
         update_library(place / "lib")
 
 
 def test_names_of_papers_with_other_roots_do_not_collide(place: Path) -> None:
+    """Papers of several roots are updated together."""
     papers(place / "more", f=BODY % "f")
     add_papers(place / "lib", place / "more", root=place / "more")
     papers(place / "more", g=BODY % "g")
@@ -437,36 +468,35 @@ def test_names_of_papers_with_other_roots_do_not_collide(place: Path) -> None:
 # ---------------------------------------------------------------- random operations
 
 
-def operations(place: Path, dice: random.Random) -> Iterator[Callable[[], object]]:
-    """Yield random changes of a folder of papers."""
-    top, number = place / "papers", 0
-    while True:
-        files = sorted(path for path in top.rglob("*") if path.is_file())
-        number += 1
-        one, name = dice.choice(files), f"n{number}"
-        target = top / dice.choice([f"{name}.tex", f"{name}/main.tex", f"set/{name}.tex"])
-        body = small_paper(dice.randrange(10**6))
-        target.parent.mkdir(parents=True, exist_ok=True)
-        yield dice.choice([
-            lambda target=target, body=body: target.write_text(body),
-            lambda target=target, body=body: target.write_text(body),
-            lambda one=one: one.write_text(one.read_text() + f"% {text(3, name)}\n"),
-            lambda one=one, body=body: one.write_text(body),
-            lambda one=one, target=target: one.rename(target),
-            lambda one=one: one.unlink() if len(files) > 3 else None,
-            one.touch,
-        ])  # fmt: skip
+def change_something(top: Path, dice: random.Random, number: int) -> None:
+    """Create, edit, rename, delete or touch a file."""
+    files = sorted(path for path in top.rglob("*") if path.is_file())
+    one, body = dice.choice(files), small_paper(dice.randrange(10**6))
+    target = top / dice.choice([f"n{number}.tex", f"n{number}/main.tex", f"set/n{number}.tex"])
+    target.parent.mkdir(parents=True, exist_ok=True)
+    match dice.choice(["create", "create", "comment", "edit", "rename", "delete", "touch"]):
+        case "create":
+            target.write_text(body)
+        case "comment":
+            one.write_text(f"{one.read_text()}% {text(3, number)}\n")
+        case "edit":
+            one.write_text(body)
+        case "rename":
+            one.rename(target)
+        case "delete" if len(files) > 3:
+            one.unlink()
+        case _:
+            one.touch()
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", range(3))
 def test_random_operations_give_the_library_of_a_build(place: Path, seed: int) -> None:
+    """After every update, and compacted."""
     dice = random.Random(seed)
-    changes = operations(place, dice)
-    for _ in range(6):
-        for _ in range(dice.randint(1, 4)):
-            next(changes)()
-        update_library(place / "lib")
-        assert same_as_built(place)
+    for number in range(18):
+        change_something(place / "papers", dice, number)
+        if number % 3 == 2:
+            update_library(place / "lib")
+            assert same_as_built(place)
     compact_library(place / "lib")
     assert same_as_built(place)
-

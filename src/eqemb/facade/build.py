@@ -155,11 +155,7 @@ def paper_progress(watch: Watch | None) -> Callable[[Progress], None] | None:
         return None
 
     def report(state: Progress) -> None:
-        watch(
-            READING,
-            f"{state.done:,} papers, {state.equations:,} equations, {state.skipped:,} skipped"
-            f" · {state.name}",
-        )
+        watch(READING, f"{state.text} · {state.name}")
 
     return report
 

@@ -26,7 +26,7 @@ from eqemb.facade.build import (
 from eqemb.facade.model import Watch
 from eqemb.facade.update import Change, keep_model, merge_small, without
 from eqemb.index.build import indexer_of
-from eqemb.library.comparison import TRANSIENT, Comparison, Place, Source
+from eqemb.library.comparison import TRANSIENT, Comparison, Place, StoredSource
 from eqemb.library.executor import WorkerLimits
 from eqemb.library.generations import OpenLibrary, remove_leftovers, require_library
 from eqemb.library.ingest import (
@@ -40,7 +40,13 @@ from eqemb.library.ingest import (
     write_run,
 )
 from eqemb.library.report import counted
-from eqemb.library.segments import Manifest, Segment, SegmentWriter, open_segments, update_near_pairs
+from eqemb.library.segments import (
+    Manifest,
+    Segment,
+    SegmentWriter,
+    open_segments,
+    update_near_pairs,
+)
 from eqemb.library.source_record import SourceRecord
 from eqemb.sources import Found, Limits, discover, resolve_root
 from eqemb.sources.names import encodable
@@ -313,7 +319,7 @@ class _Merge:
             for number, part in enumerate(records.parts, self._first):
                 rows = zip(part.statuses(), part.digests(), strict=True)
                 for (key, name, origin, status, cause), (_, digest) in rows:
-                    source = Source(number, key, name, origin, status != "skipped", digest)
+                    source = StoredSource(number, key, name, origin, status != "skipped", digest)
                     if not self._is_kept(source, cause, update):
                         replaced.append(origin)
                         self._add(source, cause, update)
@@ -331,7 +337,7 @@ class _Merge:
         self._count()
         return update
 
-    def _is_kept(self, new: Source, cause: str, update: Update) -> bool:
+    def _is_kept(self, new: StoredSource, cause: str, update: Update) -> bool:
         """Keep what the library has, if the new record is the same or of a passing state."""
         left = self._left.get(new.origin, [])
         same = next((source for source in left if source.digest == new.digest), None)
@@ -347,7 +353,7 @@ class _Merge:
         self._drop([new])
         return True
 
-    def _add(self, new: Source, cause: str, update: Update) -> None:
+    def _add(self, new: StoredSource, cause: str, update: Update) -> None:
         had = self._found.articles_from(new.origin)
         same_name = self._found.by_name.get(new.name)
         if new.is_article:
@@ -358,7 +364,7 @@ class _Merge:
         else:
             update.skipped.append(f"{new.origin}: {cause}")
 
-    def _drop(self, sources: Iterable[Source]) -> None:
+    def _drop(self, sources: Iterable[StoredSource]) -> None:
         for source in sources:
             self._gone.setdefault(source.segment, set()).add(source.key)
 

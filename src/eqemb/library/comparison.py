@@ -15,7 +15,7 @@ from eqemb.sources.looks import UNCHANGED, digest, files_of
 TRANSIENT = frozenset(("unreadable", "out of memory", "time limit", "reader died"))
 
 
-class Source(NamedTuple):
+class StoredSource(NamedTuple):
     """A source as the library has it."""
 
     segment: int
@@ -44,12 +44,12 @@ def is_below(origin: str, place: str) -> bool:
     return not place or origin == place or origin.startswith((f"{place}/", f"{place}!"))
 
 
-def sources_of(records: LibraryRecords) -> Iterator[Source]:
+def sources_of(records: LibraryRecords) -> Iterator[StoredSource]:
     """Yield every source of a library, in order."""
     for number, part in enumerate(records.parts):
         rows = zip(part.statuses(), part.digests(), strict=True)
         for (key, name, origin, status, _), (_, content) in rows:
-            yield Source(number, key, name, origin, status != "skipped", content)
+            yield StoredSource(number, key, name, origin, status != "skipped", content)
 
 
 class Comparison:
@@ -64,8 +64,8 @@ class Comparison:
     ) -> None:
         """A source that was changed less than `settle` seconds ago is left as it is."""
         self._record, self._places, self._settle = record, tuple(places), settle
-        self.by_origin: dict[str, list[Source]] = {}
-        self.by_name: dict[str, Source] = {}
+        self.by_origin: dict[str, list[StoredSource]] = {}
+        self.by_name: dict[str, StoredSource] = {}
         for source in sources_of(records):
             self.by_origin.setdefault(source.origin, []).append(source)
             if source.is_article:
@@ -160,7 +160,7 @@ class Comparison:
         """Return whether it is known of which content a source was read."""
         return bool(self._record.digests.get(origin))
 
-    def gone(self) -> Iterator[Source]:
+    def gone(self) -> Iterator[StoredSource]:
         """Yield the sources of the library that no longer exist, once `changed` has ended.
 
         What lies in a folder that cannot be listed is not gone.
@@ -174,7 +174,7 @@ class Comparison:
             ):
                 yield from sources
 
-    def note(self, gone: Iterable[Source], kept: Iterable[str]) -> None:
+    def note(self, gone: Iterable[StoredSource], kept: Iterable[str]) -> None:
         """Bring the record of sources up to date; `kept` are origins that were not replaced."""
         for source in gone:
             self._record.digests.pop(source.origin, None)

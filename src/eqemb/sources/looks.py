@@ -22,7 +22,7 @@ UNCHANGED = "unchanged"
 
 
 @dataclass(slots=True)
-class Look:
+class SeenFile:
     """One file as it was seen."""
 
     size: int
@@ -40,27 +40,27 @@ class Look:
 class Looks:
     """The files that were looked at, now and before, by absolute path."""
 
-    def __init__(self, before: dict[str, Look] | None = None) -> None:
+    def __init__(self, before: dict[str, SeenFile] | None = None) -> None:
         self._before = before or {}
-        self._now: dict[str, Look] = {}
+        self._now: dict[str, SeenFile] = {}
         self.hashed = 0
         """The number of files that were hashed."""
 
-    def at(self, path: str) -> Look:
+    def at(self, path: str) -> SeenFile:
         """Look at a file; raise `OSError` if that is impossible."""
         key = os.path.abspath(path)  # noqa: PTH100 - links are kept
         if key not in self._now:
             self._now[key] = self._look(path, self._before.get(key))
         return self._now[key]
 
-    def _look(self, path: str, before: Look | None) -> Look:
+    def _look(self, path: str, before: SeenFile | None) -> SeenFile:
         state = Path(path).stat()
         if before and (before.size, before.mtime_ns) == (state.st_size, state.st_mtime_ns):
             return before
         self.hashed += 1
         with Path(path).open("rb") as file:
             digest = hashlib.file_digest(file, "sha256").hexdigest()
-        look = before if before and before.digest == digest else Look(0, 0, digest)
+        look = before if before and before.digest == digest else SeenFile(0, 0, digest)
         look.size, look.mtime_ns = state.st_size, state.st_mtime_ns
         look.is_recent = time.time_ns() - look.mtime_ns < _CLOCK_TICK_NS
         return look
@@ -91,10 +91,10 @@ class Looks:
     @classmethod
     def from_json(cls, stored: dict[str, list[Any]]) -> "Looks":
         """Return the looks of an earlier run."""
-        return cls({path: Look(*fields) for path, fields in stored.items()})
+        return cls({path: SeenFile(*fields) for path, fields in stored.items()})
 
 
-def _fields(look: Look) -> Iterator[Any]:
+def _fields(look: SeenFile) -> Iterator[Any]:
     values = asdict(look)
     if values.pop("is_recent"):
         values["mtime_ns"] = -1

@@ -124,7 +124,7 @@ def update_library(
     lock = contextlib.nullcontext() if dry_run else write_lock(folder)
     with lock, OpenLibrary.open(folder) as old:
         top = _top(old, root)
-        places = _places(old, given, top)
+        places = places_of(old, given, top)
         if not allow_empty:
             _check_present(old, places)
         record, limits = SourceRecord.load(old.generation), Limits(**old.report["limits"])
@@ -225,8 +225,14 @@ def _top(library: OpenLibrary, root: str | Path | None) -> Path:
     return recorded
 
 
-def _places(library: OpenLibrary, given: list[str | Path], top: Path) -> list[Place]:
-    """Return the files and folders to look at: those given, or all that the library was made of."""
+def places_of(
+    library: OpenLibrary, given: list[str | Path], top: Path | None = None
+) -> list[Place]:
+    """Return the files and folders to look at: those given, or all that the library was made of.
+
+    `top` is the library's root, if it was moved.
+    """
+    top = top or _top(library, None)
     if given:
         for path in map(Path, given):
             if not path.exists() and not path.parent.is_dir():

@@ -21,6 +21,7 @@ from typing import Any
 
 from eqemb import __version__
 from eqemb.article import Article
+from eqemb.arxiv.ids import is_bibliography
 from eqemb.arxiv.text import format_duration
 from eqemb.checks import check_integer
 from eqemb.errors import EqembError, SourceError, UsageError
@@ -78,8 +79,15 @@ class Progress:
 
 
 def path_list(paths: Paths) -> list[str | Path]:
-    """Return a list of paths, given one path or several."""
-    return [paths] if isinstance(paths, str | Path) else list(paths)
+    """Return a list of paths, given one path or several; refuse lists of references."""
+    given = [paths] if isinstance(paths, str | Path) else list(paths)
+    for path in given:
+        if is_bibliography(Path(path)):
+            raise UsageError(
+                f"{path} lists papers and is none: download those that arXiv has with"
+                f" `eqemb fetch --bib {path} -o PAPERS`, then give PAPERS"
+            )
+    return given
 
 
 def read_articles(

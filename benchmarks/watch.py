@@ -29,13 +29,14 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
+from segmentations import answers
+
 import eqemb
 from eqemb.facade import build
 from eqemb.facade.library import Library
 from eqemb.facade.sync import update_library
 from eqemb.facade.update import compact_library
 from eqemb.sources import Found, discover
-from segmentations import answers
 
 DEMO = Path(eqemb.__file__).parent / "demo"
 OPERATIONS = ("create", "create", "edit", "edit", "rename", "delete", "touch")
@@ -182,7 +183,6 @@ def follow(folder: Folder, library: Path, operations: int, dice: random.Random) 
     command = [sys.executable, "-m", "eqemb", "update", str(library), "--watch", "--json"]
     done: Counter[str] = Counter()
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
-        assert process.stdout is not None
         for _ in range(operations):
             name = dice.choice(OPERATIONS)
             if name == "delete" and len(folder.files()) < 10:
@@ -193,7 +193,8 @@ def follow(folder: Folder, library: Path, operations: int, dice: random.Random) 
         seconds = wait_until_in_step(library)
         process.send_signal(signal.SIGTERM)
         out, _ = process.communicate(timeout=60)
-        assert process.returncode == 0, process.returncode
+    if process.returncode:
+        raise SystemExit(f"eqemb update --watch ended with {process.returncode}")
     updates = [json.loads(line) for line in out.splitlines()]
     kinds = ("added", "replaced", "removed", "unreadable", "skipped")
     total = ", ".join(f"{sum(len(one[kind]) for one in updates)} {kind}" for kind in kinds)

@@ -11,6 +11,7 @@ from eqemb.errors import EqembError, UsageError
 from eqemb.facade.sync import Update, places_of, update_library
 from eqemb.library.generations import OpenLibrary
 from eqemb.library.ingest import Paths, path_list
+from eqemb.sources import resolve_root
 from eqemb.sources.names import is_hidden
 
 #: A file counts as written when it has not changed for so many seconds.
@@ -43,7 +44,7 @@ def watch_library(
     folder, given = Path(folder), path_list(paths)
     if poll is not None:
         check_number("poll", poll, above=True)
-    changes = _events(folder, given) if poll is None else _ticks(poll)
+    changes = _events(folder, given, options.get("root")) if poll is None else _ticks(poll)
     next(changes)  # what changes from now on is noticed
     update = update_library(folder, given, settle=SETTLE, **options)
     said, due = "", _after(update)
@@ -76,43 +77,56 @@ def _ticks(seconds: float) -> Iterator[bool]:
         time.sleep(seconds)
 
 
-def _events(folder: Path, given: list[str | Path]) -> Iterator[bool]:
+def _events(
+    folder: Path, given: list[str | Path], root: str | Path | None = None
+) -> Iterator[bool]:
     """Yield about once a second whether files have changed.
 
     A folder that is deleted, or replaced by another, is followed again when it is there.
     """
     try:
-        import watchfiles
+        import watchfiles  # noqa: F401 - used by `_follow`
     except ImportError:
         raise UsageError(
             "--watch needs watchfiles: pip install 'eqemb[watch]', or look every minute with"
             " --poll 60"
         ) from None
     with OpenLibrary.open(folder) as library:
-        paths = [place.path for place in places_of(library, given)]
+        top = None if root is None else resolve_root(root)
+        paths = [place.path for place in places_of(library, given, top)]
+    is_new = False
     while True:
         followed = _identities(paths)
         there = [path for path in paths if followed[path] is not None]
-        if there:
-            events = watchfiles.watch(
-                *there,
-                watch_filter=_Visible(folder, paths),
-                debounce=_LONGEST,
-                step=_QUIET,
-                rust_timeout=1_000,
-                yield_on_timeout=True,
-                ignore_permission_denied=True,
-            )
-            try:
-                for changes in events:
-                    yield bool(changes)
-                    if _identities(paths) != followed:
-                        break
-            except FileNotFoundError:  # it was deleted just now
-                pass
-        else:
-            time.sleep(1)
-        yield _identities(paths) != followed
+        ticks = _follow(there, _Visible(folder, paths)) if there else _pauses()
+        try:
+            for changes in ticks:
+                yield bool(changes) or is_new
+                is_new = _identities(paths) != followed
+                if is_new:
+                    break
+        except FileNotFoundError:  # it was deleted just now
+            is_new = True
+
+
+def _follow(paths: list[Path], counts: "_Visible") -> Iterator[set[Any]]:
+    import watchfiles
+
+    yield from watchfiles.watch(
+        *paths,
+        watch_filter=counts,
+        debounce=_LONGEST,
+        step=_QUIET,
+        rust_timeout=1_000,
+        yield_on_timeout=True,
+        ignore_permission_denied=True,
+    )
+
+
+def _pauses() -> Iterator[set[Any]]:
+    while True:
+        time.sleep(1)
+        yield set()
 
 
 def _identities(paths: list[Path]) -> dict[Path, tuple[int, int] | None]:

@@ -59,8 +59,10 @@ class StageProgress(_Progress):
 
     _transient = False
 
-    def __init__(self) -> None:
+    def __init__(self, *, lines: bool = True) -> None:
+        """Without `lines`, nothing is printed if there is no terminal."""
         super().__init__()
+        self._lines = lines
         self._tasks: dict[str, Any] = {}
         self._stage, self._state, self._began = "", "", 0.0
 
@@ -92,7 +94,7 @@ class StageProgress(_Progress):
     def _finish(self) -> None:
         for task in self._tasks.values():
             self._bar.update(task, completed=1)
-        if self._bar is None and self._stage:
+        if self._bar is None and self._lines and self._stage:
             state = self._state.partition(" · ")[0]
             seconds = time.monotonic() - self._began
             print_message(f"{self._stage}: {state}{', ' if state else ''}{seconds:.1f} s")

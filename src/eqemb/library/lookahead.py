@@ -29,13 +29,13 @@ class Lookahead:
         self._thread.start()
 
     def _find(self) -> None:
+        last: Found | None = None  # handed out once it is known whether there are more
         try:
             for found in self._tasks:
                 with self._state:
                     self.found += 1
-                    self._bytes += len(found.data or b"")
-                    self._waiting.append(found)
-                    self._state.notify_all()
+                    self._add(last)
+                    last = found
                     while not self._closed and self._is_full():
                         self._state.wait()
                     if self._closed:
@@ -43,7 +43,14 @@ class Lookahead:
         except BaseException as error:  # noqa: BLE001 - raised again by `__next__`
             self._error = error
         with self._state:
+            self._add(last)
             self.is_complete = True
+            self._state.notify_all()
+
+    def _add(self, found: Found | None) -> None:
+        if found is not None:
+            self._bytes += len(found.data or b"")
+            self._waiting.append(found)
             self._state.notify_all()
 
     def _is_full(self) -> bool:

@@ -2,10 +2,11 @@
 
     python kills.py FOLDER CHANGE COUNT SEED
 
-CHANGE is build, add, remove or compact. Prints one JSON object. `old` and `new` are the library
-before the change and after an undisturbed one. `kills` has a row for each killed change: whether it
-was still running, the library found after the kill, the library after resuming, and the files left
-in it. Libraries are identified by a digest of records, model and index. test_kills.py checks them.
+CHANGE is build, add, update, remove or compact. Prints one JSON object. `old` and `new` are the
+library before the change and after an undisturbed one. `kills` has a row for each killed change:
+whether it was still running, the library found after the kill, the library after resuming, and the
+files left in it. Libraries are identified by a digest of records, model and index. test_kills.py
+checks them.
 """
 
 import hashlib
@@ -21,7 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from crashes import in_child
-from eqemb.facade import build, model, update
+from eqemb.facade import build, model, sync, update
 from eqemb.facade.library import Library
 from eqemb.library import executor, ingest
 from eqemb.library.segments import segment_folder
@@ -55,6 +56,7 @@ def changes(folder: Path) -> dict[str, Callable[[Path], object]]:
         "add": lambda at: update.add_papers(
             at, folder / "two", root=folder / "two", jobs=1, resume=True
         ),
+        "update": lambda at: sync.update_library(at, jobs=1),
         "remove": lambda at: update.remove_articles(
             at, ["set1/paper001", "set2/paper002"], resume=True
         ),
@@ -89,6 +91,11 @@ def main() -> None:
     build.build_library(folder / "one", old, model=SMALL, jobs=1)
     if name == "compact":
         changes(folder)["add"](old)
+    if name == "update":
+        topical(folder / "one", 2, first=8)
+        (folder / "one/set1/paper001.tex").unlink()
+        edited = folder / "one/set2/paper002.tex"
+        edited.write_text(edited.read_text("utf-8").replace("Paper", "Article"), "utf-8")
     seconds = []
     for _ in range(2):  # the first one compiles
         shutil.rmtree(at, ignore_errors=True)

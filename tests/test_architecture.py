@@ -63,6 +63,7 @@ HEAVY = {
     "torch",
     "umap",
     "uvicorn",
+    "watchfiles",
 }
 
 #: Modules that need an extra: they may import its packages at the top of the file.

@@ -45,6 +45,7 @@ CALLS = {
     "info": "info L",
     "show": "show L",
     "add": "add L papers",
+    "update": "update L",
     "remove": "remove L set0/paper000",
     "compact": "compact L",
     "retrain": "retrain L",

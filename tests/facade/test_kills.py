@@ -71,7 +71,7 @@ def test_three_kills_end_with_the_same_bytes(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
-@pytest.mark.parametrize("change", ["build", "add", "remove", "compact"])
+@pytest.mark.parametrize("change", ["build", "add", "update", "remove", "compact"])
 def test_killed_change_leaves_the_old_or_the_new_library(change: str, tmp_path: Path) -> None:
     """Resuming gives the new one, and leaves no other files."""
     script = Path(__file__).parents[1] / "kills.py"
@@ -89,6 +89,8 @@ def test_killed_change_leaves_the_old_or_the_new_library(change: str, tmp_path: 
         assert (kill["again"], kill["after"]) == (0, found["new"]), seed
         assert kill["left"] == [
             *("manifest.json", "model", "report.html", "report.json", "run.json", "settings.json"),
-            *(["summaries"] if change == "remove" else []),  # of segments with removed documents
+            "sources.json",
+            # of segments with removed documents
+            *(["summaries"] if change in {"remove", "update"} else []),
         ], seed
     assert any(kill["running"] for kill in found["kills"]), "all were killed too late"

@@ -41,6 +41,8 @@ _FIELD = re.compile(
     r"([A-Za-z][\w-]*)\s*=\s*"
     r'(?:\{((?:[^{}]|\{(?:[^{}]|\{[^{}]*\})*\})*)\}|"([^"]*)"|([\w.]+))'
 )
+#: CSL JSON is a list of entries; Better BibTeX writes an object with settings first.
+_JSON_REFERENCES = re.compile(rb'\s*(?:\[\s*\{|\{\s*"(?:config|items|collections)"\s*:)')
 _ID_FIELDS = ("eprint", "arxivid", "arxiv", "archiveid", "archive id", "archive location")
 _LINK_FIELDS = ("doi", "url")
 _IGNORED_FIELDS = frozenset(
@@ -127,6 +129,18 @@ def in_bibliography(path: Path) -> FoundIds:
     else:
         entries = _table_entries(text)
     return _collected((_entry_name(entry), _entry_id(entry)) for entry in entries)
+
+
+def is_bibliography(path: Path) -> bool:
+    """Whether a file is a list of references, as reference managers export it, by name or start."""
+    end = path.suffix.lower()
+    if end in {".bib", ".ris", ".rdf", ".enw", ".csv"}:
+        return path.is_file()
+    if end != ".json" or not path.is_file():
+        return False
+    with path.open("rb") as file:
+        start = file.read(4096)
+    return bool(_JSON_REFERENCES.match(start))
 
 
 def _json_entries(path: Path, text: str) -> Iterator[dict[str, str]]:

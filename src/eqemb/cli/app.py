@@ -23,7 +23,7 @@ from eqemb.errors import EqembError, describe_os_error
 COMMAND_GROUPS = {
     "Ask": ("search", "similar", "describe", "words", "query", "why", "show", "units", "serve"),
     "Build": ("demo", "build", "read", "fetch"),
-    "Keep": ("info", "add", "remove", "retrain", "compact", "export", "map", "repro"),
+    "Keep": ("info", "add", "update", "remove", "retrain", "compact", "export", "map", "repro"),
     "Research": ("train", "use", "split", "evaluate", "compare", "retrieval"),
 }
 _INTERRUPTED = 130
@@ -35,6 +35,7 @@ _AFTER_INTERRUPTION = {
     "read": "; finished papers are kept, continue with --resume",
     "remove": "; the library is unchanged, continue with --resume",
     "compact": "; the library is unchanged, continue with --resume",
+    "update": "; the library is unchanged, run the same command again",
     "retrain": "; the library is unchanged, continue with --resume",
     "compare": "; finished tasks (one collection, K and reading each) are kept, run the same"
     " command to continue",

@@ -18,7 +18,7 @@ from eqemb.cli.options import (
     Resume,
     Root,
 )
-from eqemb.cli.progress import ReadingProgress, StageProgress
+from eqemb.cli.progress import StageProgress
 from eqemb.errors import EqembError, ThresholdError
 
 Strict = Annotated[
@@ -114,9 +114,9 @@ def read(
     started = time.perf_counter()
     if not resume:
         _announce_replacement(output, paths, root)
-    with ReadingProgress() as progress:
+    with StageProgress() as progress:
         library = Library.read(
-            paths, output, root=root, progress=progress.update, jobs=jobs, resume=resume
+            paths, output, root=root, progress=progress.update_papers, jobs=jobs, resume=resume
         )
     with library:
         report = library.report

@@ -130,7 +130,7 @@ def fetch(
     site = Site()._replace(**{name: options[name] for name in _SITE if options[name]})
     most, result = options["most"], None
     with closing(Client(delay)) as client:
-        with StageProgress() as progress:
+        with StageProgress(lines=False) as progress:
             made = plan(
                 output, client, site, query=query, most=most, ids=ids, progress=progress.update
             )
@@ -140,7 +140,7 @@ def fetch(
             time = format_duration(made.seconds(delay))
             print_message(f"{made.requests:,} requests, about {time}; it is safe to press Ctrl-C")
         if not dry_run:
-            with StageProgress() as progress:
+            with StageProgress(lines=False) as progress:
                 result = download(made, output, client, site, progress.update)
     if as_json:
         print_json(_summary(made, result, delay))

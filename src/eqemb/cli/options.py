@@ -46,7 +46,7 @@ def with_options(options: Options) -> Callable[[Callable[..., None]], Callable[.
     return decorate
 
 
-def _path(text: str) -> Path:
+def path_argument(text: str) -> Path:
     """A path; an empty one (an unset variable) would mean the current folder."""
     if not text:
         raise typer.BadParameter("the path is empty: give a file or a folder")
@@ -60,7 +60,7 @@ Json = Annotated[bool, Option("--json", help="Print one JSON object.")]
 Papers = Annotated[
     list[Path],
     typer.Argument(
-        parser=_path,
+        parser=path_argument,
         metavar="PATHS",
         help="Folders and files: .tex, .md, .markdown, .mmd, .rmd, .qmd, .ipynb, .html, .htm,"
         " .xhtml, .xml, .nxml, .rst, .rest, .do.txt, unarXive .jsonl, and archives: .gz, .tar,"

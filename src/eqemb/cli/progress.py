@@ -1,12 +1,13 @@
-"""Progress on stderr: bars and spinners, drawn only on a terminal."""
+"""Progress on stderr: bars and spinners on a terminal; elsewhere, one line for each stage."""
 
 import math
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, Self
 
-from eqemb.cli.console import without_controls
+from eqemb.cli.console import print_message, without_controls
 
 
 @contextmanager
@@ -53,47 +54,17 @@ class _Progress:
             self._bar.stop()
 
 
-class ReadingProgress(_Progress):
-    """One line that counts papers, equations and skipped sources."""
-
-    def _columns(self, rich: Any) -> list[Any]:
-        return [
-            rich.SpinnerColumn(),
-            rich.TextColumn("{task.completed:,.0f} papers, {task.fields[rate]:.0f}/s,"),
-            rich.TextColumn(
-                "{task.fields[equations]:,} equations, {task.fields[skipped]:,} skipped"
-            ),
-            rich.TimeElapsedColumn(),
-            rich.TextColumn("{task.fields[name]}", markup=False),
-        ]
-
-    def _started(self) -> None:
-        self._bar.add_task("", total=None, rate=0.0, equations=0, skipped=0, name="")
-
-    def update(self, state: Any) -> None:
-        """Show how far reading is."""
-        if self._bar is not None:
-            from eqemb.search.results import cut
-
-            task = self._bar.tasks[0]
-            self._bar.update(
-                task.id,
-                completed=state.done,
-                rate=state.done / (task.elapsed or 1e-9),
-                equations=state.equations,
-                skipped=state.skipped,
-                name=cut(state.name, 40),
-            )
-
-
 class StageProgress(_Progress):
-    """One line for each stage of a longer task."""
+    """One line for each stage of a longer task; without a terminal, once it is finished."""
 
     _transient = False
 
-    def __init__(self) -> None:
+    def __init__(self, *, lines: bool = True) -> None:
+        """Without `lines`, nothing is printed if there is no terminal."""
         super().__init__()
+        self._lines = lines
         self._tasks: dict[str, Any] = {}
+        self._stage, self._state, self._began = "", "", 0.0
 
     def _columns(self, rich: Any) -> list[Any]:
         return [
@@ -105,21 +76,31 @@ class StageProgress(_Progress):
 
     def update(self, stage: str, state: str) -> None:
         """Show how far a stage is; earlier stages are marked as finished."""
-        if self._bar is None:
-            return
-        from eqemb.search.results import cut
-
-        if stage not in self._tasks:
+        if stage != self._stage:
             self._finish()
-            self._tasks[stage] = self._bar.add_task(stage, total=1, state="")
-        self._bar.update(self._tasks[stage], state=cut(without_controls(state), 90))
+            self._stage, self._began = stage, time.monotonic()
+        self._state = state
+        if self._bar is not None:
+            from eqemb.search.results import cut
+
+            if stage not in self._tasks:
+                self._tasks[stage] = self._bar.add_task(stage, total=1, state="")
+            self._bar.update(self._tasks[stage], state=cut(without_controls(state), 90))
+
+    def update_papers(self, state: Any) -> None:
+        """Show how far reading is."""
+        self.update("reading", f"{state.text} · {state.name}")
 
     def _finish(self) -> None:
         for task in self._tasks.values():
             self._bar.update(task, completed=1)
+        if self._bar is None and self._lines and self._stage:
+            state = self._state.partition(" · ")[0]
+            seconds = time.monotonic() - self._began
+            print_message(f"{self._stage}: {state}{', ' if state else ''}{seconds:.1f} s")
 
     def __exit__(self, *error: object) -> None:
-        if self._bar is not None and error[0] is None:
+        if error[0] is None:
             self._finish()
         super().__exit__(*error)
 

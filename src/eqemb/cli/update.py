@@ -1,15 +1,21 @@
-"""Commands that change a library or export it: add, remove, compact, retrain, export, repro."""
+"""Commands that change a library or export it: add, update, remove, compact, retrain, and more."""
 
+import signal
+import sys
+import time
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from eqemb.cli.app import app
 from eqemb.cli.console import first_names, print_json, print_message
-from eqemb.cli.options import Jobs, Json, LibraryPath, Option, Papers, Resume
+from eqemb.cli.options import Jobs, Json, LibraryPath, Option, Papers, Resume, path_argument
 from eqemb.cli.progress import StageProgress, spinner
-from eqemb.errors import ThresholdError
+from eqemb.errors import ThresholdError, UsageError
+
+if TYPE_CHECKING:
+    from eqemb.facade.sync import Update
 
 _NAMED_ARTICLES = 10  # in a line
 _FINISHED = "this was already done, there is nothing to resume"
@@ -66,6 +72,113 @@ def add(
     if change.finished:
         print_message(f"{_FINISHED}; to read the papers again, leave out --resume")
     _print_missing(change.lacks, library)
+
+
+@app.command()
+def update(
+    library: LibraryPath,
+    paths: Annotated[
+        list[Path] | None,
+        typer.Argument(
+            parser=path_argument,
+            metavar="[PATHS]",
+            help="Look only at these files and folders; default: all that the library is made of.",
+        ),
+    ] = None,
+    root: Annotated[
+        Path | None,
+        Option("--root", metavar="FOLDER", help="The folder that the papers were moved to."),
+    ] = None,
+    watch: Annotated[
+        bool, Option("--watch", help="Follow the files and update after every change.")
+    ] = False,
+    poll: Annotated[
+        float | None,
+        Option("--poll", metavar="SECONDS", min=0.1, help="With --watch: look this often."),
+    ] = None,
+    dry_run: Annotated[
+        bool, Option("--dry-run", help="Say what has changed, and change nothing.")
+    ] = False,
+    allow_empty: Annotated[
+        bool,
+        Option("--allow-empty", help="Also remove the articles of a folder that is missing."),
+    ] = False,
+    jobs: Jobs = None,
+    as_json: Json = False,
+) -> None:
+    """Bring a library in step with its files.
+
+    New papers are added, papers whose content has changed are replaced, and those that are gone
+    are removed. The library's model is not trained again.
+    """
+    from eqemb.facade.sync import update_library
+
+    if poll is not None and not watch:
+        raise UsageError("--poll says how often --watch looks: add --watch")
+    if dry_run and watch:
+        raise UsageError("--dry-run looks once: leave out --watch")
+    given: Any = {"paths": paths or (), "root": root, "allow_empty": allow_empty, "jobs": jobs}
+    if watch:
+        _watch(library, poll, given, as_json=as_json)
+        return
+    with StageProgress() as progress:
+        done = update_library(library, **given, dry_run=dry_run, watch=progress.update)
+    if as_json:
+        print_json(vars(done))
+    else:
+        _print_update(done, library, dry_run=dry_run)
+
+
+def _watch(library: Path, poll: float | None, given: Any, *, as_json: bool) -> None:
+    """Update a library until Ctrl-C or SIGTERM; an update that is not finished is given up."""
+    from eqemb.facade.watching import watch_library
+
+    def report(done: "Update") -> None:
+        if as_json:
+            print_json(vars(done))
+        else:
+            print(time.strftime("%H:%M:%S"))
+            _print_update(done, library)
+        sys.stdout.flush()
+
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    print_message(f"following the papers of {library}; Ctrl-C ends this")
+    try:
+        watch_library(library, poll=poll, report=report, complain=print_message, **given)
+    except KeyboardInterrupt:
+        print_message("ended")
+
+
+def _print_update(done: "Update", library: Path, *, dry_run: bool = False) -> None:
+    """Print a line for each kind of change."""
+    from eqemb.library.report import counted
+
+    would = "would be " if dry_run else ""
+    for names, thing, what in (
+        (done.added, "article", f"{would}added"),
+        (done.replaced, "article", f"{would}replaced"),
+        (done.removed, "article", f"{would}removed"),
+        (done.unreadable, "article", "removed, because the file can no longer be read"),
+        (done.skipped, "source", f"{would}skipped"),
+        (done.kept, "article", "kept, because the new version cannot be opened now"),
+        (done.pending, "source", "left for the next update, being written at the moment"),
+    ):
+        if names:
+            listed = first_names(names, _NAMED_ARTICLES)
+            print(f"{counted(len(names), thing)} {what}: {listed}")
+    if done.forgotten:
+        print(f"{counted(done.forgotten, 'skipped source')} gone")
+    if done.is_empty:
+        print(f"{library} is up to date: {counted(done.unchanged, 'source')} unchanged")
+    if done.compared:
+        read = f"{would}read again" if dry_run else "read again"
+        print_message(
+            f"{counted(done.compared, 'source')} {read}, because {library} did not record their"
+            " content"
+        )
+    if done.root:
+        print_message(f"the root of {library} is now {done.root}")
+    _print_missing(done.lacks, library)
 
 
 def _print_missing(lacks: dict[str, int] | None, library: Path) -> None:

@@ -5,6 +5,7 @@ library.json. After a kill at any moment the library is the old one or the new o
 continues the work.
 
     settings.json   the steps that made the library, ending with this change
+    sources.json    the files that the papers were read from, and their digests
     manifest.json   the segments of the library
     model/          the library's own model: EqEmb-H with default settings, trained on all papers
     training/       corpus, split and checkpoint, while the model is trained
@@ -41,6 +42,7 @@ from eqemb.library.ingest import (
     write_run,
 )
 from eqemb.library.segments import MERGED, READ, Manifest, SegmentWriter, update_near_pairs
+from eqemb.library.source_record import SourceRecord, keep_source_record
 from eqemb.models.embeddings import own_model
 from eqemb.sources import Limits, common_root, discover, resolve_root
 
@@ -65,7 +67,8 @@ def read_library(  # noqa: PLR0913
     started, folder, given = time.time(), Path(folder), path_list(paths)
     limits, jobs = limits or Limits(), worker_count(jobs)
     top = common_root(given) if root is None else resolve_root(root)
-    tasks = discover(given, limits, root=top)
+    record = SourceRecord()
+    tasks = record.note(discover(given, limits, root=top, looks=record.looks))
     make_folder(folder)
     with write_lock(folder):
         step = ingest_step("read", given, limits, top) | {"index": index}
@@ -75,6 +78,8 @@ def read_library(  # noqa: PLR0913
         ingest = Ingest(limits, worker_limits or WorkerLimits(), jobs, progress)
         writer = SegmentWriter(generation, INDEXER if index else None)
         done = ingest.run(tasks, writer, folder)
+        record.forget(done)
+        record.save(generation)
         save_manifest(generation, writer, top)
         require_articles(write_report(generation, limits), folder, generation)
         write_run(generation, started, jobs, paths=resolve_paths(step), resumed_after=done)
@@ -106,7 +111,8 @@ def build_library(  # noqa: PLR0913
         raise UsageError("a base provides word vectors for a model: leave out base or model=False")
     plan = None if model is False else ModelPlan.checked(model, base)
     top = common_root(given) if root is None else resolve_root(root)
-    tasks = discover(given, limits, root=top)
+    record = SourceRecord()
+    tasks = record.note(discover(given, limits, root=top, looks=record.looks))
     make_folder(folder)
     with write_lock(folder):
         step = ingest_step("build", given, limits, top)
@@ -117,6 +123,8 @@ def build_library(  # noqa: PLR0913
         ingest = Ingest(limits, WorkerLimits(), jobs, paper_progress(watch))
         writer = SegmentWriter(generation, INDEXER, announce=segment_progress(watch))
         done = ingest.run(tasks, writer, folder)
+        record.forget(done)
+        record.save(generation)
         save_manifest(generation, writer, top)
         with OpenLibrary(folder, generation) as library:
             is_empty = not library.records.names()
@@ -147,11 +155,7 @@ def paper_progress(watch: Watch | None) -> Callable[[Progress], None] | None:
         return None
 
     def report(state: Progress) -> None:
-        watch(
-            READING,
-            f"{state.done:,} papers, {state.equations:,} equations, {state.skipped:,} skipped"
-            f" · {state.name}",
-        )
+        watch(READING, f"{state.text} · {state.name}")
 
     return report
 
@@ -175,12 +179,14 @@ def finish_generation(
 ) -> None:
     """Compute the vectors and the report of a generation; `model` is the model's entry in it.
 
-    `before` is the generation before, whose map is updated if it has one.
+    `before` is the generation before, whose map is updated if it has one. Its record of sources
+    is kept if the generation has none.
     """
     watch(INDEXING, "")
     index_vectors(generation, watch)
     if before is not None:
         carry_map(generation, before)
+        keep_source_record(before, generation)
     more = {} if model is None else {"model": model}
     write_report(generation, limits, before, **more)
 

@@ -57,6 +57,7 @@ from eqemb.library.segments import (
     segments_to_merge,
     update_near_pairs,
 )
+from eqemb.library.source_record import SourceRecord
 from eqemb.models import workspace
 from eqemb.models.embeddings import Embeddings, own_model
 from eqemb.sources import Found, Limits, discover, is_better_form, resolve_root
@@ -138,10 +139,11 @@ def add_papers(
         generation = begin_generation(folder, [*old.steps, step], resume=resume)
         if not replace:
             tasks = _skip_known(tasks, old.records, change.known)
+        record = SourceRecord.load(old.generation)
         indexer = indexer_of(old)
         writer = SegmentWriter(generation, indexer, announce=segment_progress(watch))
         ingest = Ingest(limits, WorkerLimits(), jobs, paper_progress(watch))
-        done = ingest.run(tasks, writer, folder)
+        done = ingest.run(record.note(tasks), writer, folder)
         new = tuple(writer.segments)
         if not _has_articles(generation, new):
             _give_up(generation, limits, new, change)
@@ -150,9 +152,11 @@ def add_papers(
         if not recorded.is_dir():  # the papers have moved
             change.root = str(top)
             manifest = dataclasses.replace(manifest, root=change.root)
-        manifest = _merge_small(generation, manifest, indexer, watch)
+        manifest = merge_small(generation, manifest, indexer, watch)
         manifest.save(generation)
-        about = _keep_model(old, generation, new, change)
+        record.forget(done)
+        record.save(generation)
+        about = keep_model(old, generation, new, change)
         finish_generation(generation, limits, about, watch, old.generation)
         write_run(generation, started, jobs, paths=resolve_paths(step), resumed_after=done)
         old.close()  # an open library holds its generation
@@ -224,12 +228,12 @@ def _with_added(old: OpenLibrary, new: tuple[Segment, ...], change: Change) -> M
                     gone.setdefault(segment, set()).add(source)
     finally:
         records.close()
-    every = _without((*old.manifest.segments, *new), gone)
+    every = without((*old.manifest.segments, *new), gone)
     near = update_near_pairs(old.home, old.manifest.near, every, first, gone)
     return dataclasses.replace(old.manifest.with_segments(every), near=near)
 
 
-def _without(segments: tuple[Segment, ...], gone: dict[int, set[int]]) -> tuple[Segment, ...]:
+def without(segments: tuple[Segment, ...], gone: dict[int, set[int]]) -> tuple[Segment, ...]:
     """Return segments with more documents removed; `gone` has them by the place of the segment."""
     return tuple(
         dataclasses.replace(part, removed=tuple(sorted({*part.removed, *gone.get(place, ())})))
@@ -237,7 +241,7 @@ def _without(segments: tuple[Segment, ...], gone: dict[int, set[int]]) -> tuple[
     )
 
 
-def _merge_small(
+def merge_small(
     generation: Path, manifest: Manifest, indexer: Indexer | None, watch: Watch
 ) -> Manifest:
     """Merge the last segments if there are many small ones."""
@@ -279,7 +283,7 @@ def rewrite(
     return manifest.with_segments(tuple(segments))
 
 
-def _keep_model(
+def keep_model(
     old: OpenLibrary, generation: Path, new: tuple[Segment, ...] = (), change: Change | None = None
 ) -> dict[str, Any] | None:
     """Keep the model of the old generation; return its entry in the report.
@@ -361,10 +365,10 @@ def remove_articles(
         gone: dict[int, set[int]] = {}
         for segment, key, _ in sources:
             gone.setdefault(segment, set()).add(key)
-        every = _without(old.manifest.segments, gone)
+        every = without(old.manifest.segments, gone)
         near = update_near_pairs(old.home, old.manifest.near, every, len(every), gone)
         dataclasses.replace(old.manifest.with_segments(every), near=near).save(generation)
-        about = _keep_model(old, generation)
+        about = keep_model(old, generation)
         limits = Limits(**old.report["limits"])
         finish_generation(generation, limits, about, watch or ignore_progress, old.generation)
         write_run(generation, started, 1)
@@ -445,7 +449,7 @@ def compact_library(
         generation = begin_generation(folder, [*old.steps, {"step": "compact"}], resume=resume)
         manifest = rewrite(generation, ranges, old.manifest, indexer, watch)
         manifest.save(generation)
-        about = _keep_model(old, generation)
+        about = keep_model(old, generation)
         limits = Limits(**old.report["limits"])
         finish_generation(generation, limits, about, watch, old.generation)
         write_run(generation, started, 1)

@@ -21,6 +21,8 @@ from typing import Any
 
 from eqemb import __version__
 from eqemb.article import Article
+from eqemb.arxiv.ids import is_bibliography
+from eqemb.arxiv.text import format_duration
 from eqemb.checks import check_integer
 from eqemb.errors import EqembError, SourceError, UsageError
 from eqemb.library import executor
@@ -34,6 +36,7 @@ from eqemb.library.generations import (
     remove_leftovers,
     switch,
 )
+from eqemb.library.lookahead import Lookahead
 from eqemb.library.report import explain_no_articles, merge_summaries, render_report
 from eqemb.library.rows import Record
 from eqemb.library.segments import Segment, SegmentWriter, open_segments, segment_folder
@@ -60,11 +63,32 @@ class Progress:
     equations: int
     skipped: int
     name: str
+    found: int = 0
+    """Number of sources found so far, including those that are done."""
+    is_complete: bool = False
+    """Whether all sources have been found."""
+    seconds_left: float | None = None
+    """An estimate, once all sources have been found."""
+
+    @property
+    def text(self) -> str:
+        """How far the reading is: "27 of 30 papers, 412 equations, 1 skipped, 5 s left"."""
+        more = "" if self.is_complete else "+"
+        left = f", {format_duration(self.seconds_left)} left" if self.seconds_left else ""
+        counts = f"{self.equations:,} equations, {self.skipped:,} skipped"
+        return f"{self.done:,} of {self.found:,}{more} papers, {counts}{left}"
 
 
 def path_list(paths: Paths) -> list[str | Path]:
-    """Return a list of paths, given one path or several."""
-    return [paths] if isinstance(paths, str | Path) else list(paths)
+    """Return a list of paths, given one path or several; refuse lists of references."""
+    given = [paths] if isinstance(paths, str | Path) else list(paths)
+    for path in given:
+        if is_bibliography(Path(path)):
+            raise UsageError(
+                f"{path} lists papers and is none: download those that arXiv has with"
+                f" `eqemb fetch --bib {path} -o PAPERS`, then give PAPERS"
+            )
+    return given
 
 
 def read_articles(
@@ -114,24 +138,33 @@ class Ingest:
         with _clear_errors(folder), contextlib.closing(writer):
             done = _skip_done(tasks, writer, folder)
             workers = executor.make_executor(self.limits, self.worker_limits, self.jobs)
-            with contextlib.closing(workers.map(tasks)) as results:
-                self._write(writer, results)
+            with (
+                contextlib.closing(Lookahead(tasks)) as ahead,
+                contextlib.closing(workers.map(ahead)) as results,
+            ):
+                self._write(writer, results, ahead)
             writer.finish()
         return done
 
-    def _write(self, writer: SegmentWriter, results: Iterable[Record]) -> None:
+    def _write(self, writer: SegmentWriter, results: Iterable[Record], ahead: Lookahead) -> None:
         """Write records as they arrive, and commit about once a second."""
-        done, equations, skips = writer.counts()
-        committed = time.monotonic()
+        done, equations, skips = before = writer.counts()
+        started = committed = time.monotonic()
         for record in results:
             writer.add(record)
             done, skips = done + 1, skips + (record.status == "skipped")
             equations += len(record.equations)
-            if time.monotonic() - committed > _COMMIT_EVERY:
+            now = time.monotonic()
+            if now - committed > _COMMIT_EVERY:
                 writer.commit()
-                committed = time.monotonic()
+                committed = now
             if self.progress is not None:
-                self.progress(Progress(done, equations, skips, record.name))
+                found = before[0] + ahead.found
+                rate = (now - started) / (done - before[0])
+                left = rate * (found - done) if ahead.is_complete else None
+                self.progress(
+                    Progress(done, equations, skips, record.name, found, ahead.is_complete, left)
+                )
         writer.commit()
 
 

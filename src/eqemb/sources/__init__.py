@@ -6,6 +6,7 @@
     forms      two forms of one document: which is read
     naming     the names of articles
     roots      the folder below which articles are named
+    looks      what was learned from files, for as long as they have not changed
     streams    byte streams, decompressed within limits
     archives   the members of a tar or zip archive
     content    recognise a file by its first bytes

@@ -32,6 +32,7 @@ from eqemb.sources.found import (
     Found,
     Limits,
 )
+from eqemb.sources.looks import UNCHANGED, Looks, SeenFile
 from eqemb.sources.naming import KnownArticles, Names, NoArticles
 from eqemb.sources.roots import common_root, path_below, resolve_root
 from eqemb.sources.streams import CHUNK_BYTES, ENGINES, ByteStream, Meter
@@ -48,6 +49,7 @@ def discover(
     *,
     root: str | Path | None = None,
     known: KnownArticles = _NO_ARTICLES,
+    looks: Looks | None = None,
 ) -> Iterator[Found]:
     """List the papers under `paths`: LaTeX, then other formats, each sorted by path below the root.
 
@@ -57,6 +59,8 @@ def discover(
         root: The folder below which articles are named; by default `common_root(paths)`.
         known: The articles that the library has. A paper of the same origin keeps its name, and no
             other paper takes it.
+        looks: What was learned before from files; one that has not changed is not opened. If it is
+            a container, its papers are not listed: it is a `Found` of the kind `UNCHANGED`.
 
     Returns:
         The papers, and the sources that are skipped. A path that does not exist or is outside the
@@ -76,15 +80,16 @@ def discover(
     places: dict[str, Path] = {}
     for path in given:
         places.setdefault(path_below(path, base), path)
-    finder = _Finder(limits, Names(base.name, known))
+    finder = _Finder(limits, Names(base.name, known), looks)
     return finder.find(dict(sorted(places.items(), key=lambda item: item[0].split("/"))))
 
 
 class _Finder:
     """One run of `discover`; until `_named`, a paper's name is its path below the root."""
 
-    def __init__(self, limits: Limits, taken: Names) -> None:
+    def __init__(self, limits: Limits, taken: Names, looks: Looks | None = None) -> None:
         self._limits = limits
+        self._looks = looks
         self._names = taken
         self._claimed: dict[str, str] = {}
         self._nearby: dict[str, Folder] = {}
@@ -101,7 +106,7 @@ class _Finder:
             place: text
             for place, path in files.items()
             if not format_of(place)
-            and (text := read_text(str(path), self._limits))
+            and (text := read_text(str(path), self._limits, self._looks))
             and (text.has_head or names.is_paper(place))
         }
         documents = self._documents(walked.values(), files, texts)
@@ -123,7 +128,8 @@ class _Finder:
             yield from self._in_file(found)
 
     def _walk(self, place: str, path: Path) -> Folder:
-        return Folder(str(path), self._limits, below=f"{place}/" if place else "")
+        below = f"{place}/" if place else ""
+        return Folder(str(path), self._limits, below=below, looks=self._looks)
 
     def _documents(
         self, folders: Iterable[Folder], files: dict[str, Path], texts: dict[str, LooseText]
@@ -134,7 +140,7 @@ class _Finder:
         packed = set(filter(names.is_archive, files))
         for folder in folders:
             for path in filter(is_document, folder.files):
-                if one := _confirmed(folder.find(path)):
+                if one := self._confirmed(folder.find(path)):
                     found[folder.below + path] = one
             tex |= {
                 folder.below + path
@@ -145,7 +151,7 @@ class _Finder:
         for place, given in files.items():
             if format_of(place) and place not in found:
                 one = _given(place, given)
-                found[place] = _confirmed(one) or _skipped(one, NO_DOCUMENT, "XML, but no article")
+                found[place] = self._confirmed(one) or _skipped(one, NO_DOCUMENT, "XML, but no article")
         readable = [place for place, one in found.items() if not one.cause]
         for place, better in left_out(readable, tex, packed).items():
             if better and place in found:
@@ -193,7 +199,7 @@ class _Finder:
         """The papers in a file that is given by itself."""
         found = _given(place, path)
         if text is None:
-            yield from self._in_file(found)
+            yield from self._on_disk(found)
         elif text.cause:
             yield _skipped(found, text.cause)
         else:
@@ -205,7 +211,7 @@ class _Finder:
         if any(use.startswith("../") for use in text.uses):
             top, root = f"{top}/..", f"{path.parent.resolve().name}/{root}"
         if top not in self._nearby:
-            self._nearby[top] = Folder(top, self._limits, most=_NEARBY)
+            self._nearby[top] = Folder(top, self._limits, most=_NEARBY, looks=self._looks)
         folder = self._nearby[top]
         folder.add_root(root)
         files = folder.files_of(root)
@@ -232,9 +238,58 @@ class _Finder:
             yield _skipped(folder.find(path), folder.bad[path])
         elif not (path in folder.texts or format_of(path) or names.is_never_paper(path)):
             is_beside = folder.has_text_above(path) or identity(folder.below + path) in self._read
-            for found in self._in_file(folder.find(path)):
+            for found in self._on_disk(folder.find(path)):
                 if _is_worth(found, path, is_beside=is_beside):
                     yield found
+
+    def _seen(self, file: Found) -> SeenFile | None:
+        """What is known of a file on disk; None if nothing is remembered."""
+        try:
+            return self._looks.at(file.path) if self._looks else None
+        except OSError:
+            return None
+
+    def _confirmed(self, file: Found) -> Found | None:
+        """A document with its format, skipped if its content is something else; None of other XML.
+
+        Its head is read only if it is new or has changed.
+        """
+        look = self._seen(file)
+        if look is not None and look.found:
+            form, cause = look.found["form"], look.found["cause"]
+        else:
+            try:
+                with file.open() as opened:
+                    judged = check_document(file.origin, opened.read(HEAD_BYTES))
+            except OSError as error:
+                return _skipped(file, "unreadable", error.strerror or str(error))
+            form, cause = ("", "") if judged is None else (format_of(file.origin), judged)
+            if look is not None:
+                look.found = {"form": form, "cause": cause, "detail": ""}
+        if cause:
+            return _skipped(file, cause)
+        return replace(file, form=form) if form else None
+
+    def _on_disk(self, file: Found) -> Iterator[Found]:
+        """The papers in a file on disk, which is opened only if it is new or has changed."""
+        look = self._seen(file)
+        if look is None:
+            yield from self._in_file(file)
+        elif look.found is None:
+            every = self._in_file(file)
+            first, second = next(every, None), next(every, None)
+            if first is None or second is not None or first.origin != file.origin:
+                look.found = {}  # a container
+            elif first.cause != "unreadable":
+                look.found = {"form": first.form, "cause": first.cause, "detail": first.detail}
+            yield from (found for found in (first, second) if found is not None)
+            yield from every
+        elif not look.found:
+            yield replace(file, kind=UNCHANGED)
+        elif look.found["cause"]:
+            yield _skipped(file, look.found["cause"], look.found["detail"])
+        else:
+            yield self._named(replace(file, form=look.found["form"]))
 
     def _in_file(self, found: Found, depth: int = 0) -> Iterator[Found]:
         """The papers in one file: one, several in a container, or a skipped source."""
@@ -386,18 +441,6 @@ def _is_child(path: str, member: Member, listing: Listing) -> bool:
 def _given(place: str, path: Path) -> Found:
     """A file that is given by itself."""
     return Found(place, names.encodable(place), names.collection_of(place), "file", str(path))
-
-
-def _confirmed(found: Found) -> Found | None:
-    """A document with its format, skipped if its content is something else; None of other XML."""
-    try:
-        with found.open() as file:
-            cause = check_document(found.origin, file.read(HEAD_BYTES))
-    except OSError as error:
-        return _skipped(found, "unreadable", error.strerror or str(error))
-    if cause is None:
-        return None
-    return _skipped(found, cause) if cause else replace(found, form=format_of(found.origin))
 
 
 def _arxiv_keys(path: str) -> list[str]:

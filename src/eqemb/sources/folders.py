@@ -15,6 +15,7 @@ from typing import NamedTuple
 
 from eqemb.sources.content import has_document_head, identify, is_text, uncommented_matches
 from eqemb.sources.found import NO_DOCUMENT, Found, Limits
+from eqemb.sources.looks import Looks
 from eqemb.sources.names import (
     arxiv_id,
     collection_of,
@@ -51,8 +52,23 @@ class LooseText(NamedTuple):
     """Why it cannot be a paper."""
 
 
-def read_text(path: str, limits: Limits) -> LooseText | None:
-    """Read one loose file; None if it is not plain TeX."""
+def read_text(path: str, limits: Limits, looks: Looks | None = None) -> LooseText | None:
+    """Read one loose file, unless `looks` knows it; None if it is not plain TeX."""
+    if looks is None:
+        return _read_text(path, limits)
+    try:
+        look = looks.at(path)
+    except OSError:
+        return _read_text(path, limits)
+    if look.text is None:
+        look.text = _read_text(path, limits) or False
+    if not look.text:
+        return None
+    has_head, uses, cause = look.text
+    return LooseText(has_head, tuple(uses), cause)
+
+
+def _read_text(path: str, limits: Limits) -> LooseText | None:
     try:
         with Path(path).open("rb") as file:
             head = file.read(CHUNK_BYTES)
@@ -149,12 +165,19 @@ class Folder:
     """The loose TeX of a folder: which file includes which, and so which files are papers."""
 
     def __init__(
-        self, top: str, limits: Limits, *, below: str = "", most: int = sys.maxsize
+        self,
+        top: str,
+        limits: Limits,
+        *,
+        below: str = "",
+        most: int = sys.maxsize,
+        looks: Looks | None = None,
     ) -> None:
         """`below` is the path of the folder below the root, '' or with a slash at its end."""
         self.top = top
         self.below = below
         self._limits = limits
+        self._looks = looks
         self.files, self.failed, self.outside = walk(top, most)
         self.texts: dict[str, LooseText] = {}
         self.bad: dict[str, str] = {}
@@ -175,7 +198,7 @@ class Folder:
             folder, name = posixpath.split(path)
             for group in (_group(folder), None):
                 self._by_name.setdefault((group, name), []).append(path)
-            if text := read_text(f"{self.top}/{path}", self._limits):
+            if text := read_text(f"{self.top}/{path}", self._limits, self._looks):
                 self.texts[path] = text
 
     def add_root(self, path: str) -> None:

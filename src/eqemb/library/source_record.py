@@ -1,0 +1,74 @@
+"""sources.json of a generation: from which files, of which content, its sources were read.
+
+It tells `update` what has changed. A library without it, or a source that is not in it, can still
+be updated: the source is read again and compared with its record.
+"""
+
+import json
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from eqemb.sources import Found
+from eqemb.sources.looks import UNCHANGED, Looks, digest
+from eqemb.storage.atomic import link_file, write_atomically
+
+_FORMAT = 1
+_NAME = "sources.json"
+
+
+@dataclass
+class SourceRecord:
+    """The files of a library's sources, and a digest of what was read of each source."""
+
+    looks: Looks = field(default_factory=Looks)
+    digests: dict[str, str] = field(default_factory=dict)
+    """By origin; '' if it is not known what was read."""
+    _noted: list[str] = field(default_factory=list)
+
+    @classmethod
+    def load(cls, generation: Path) -> "SourceRecord":
+        """Read the file of a generation; it is empty if there is none of this format."""
+        try:
+            stored = json.loads((generation / _NAME).read_text("utf-8"))
+            if stored["format"] == _FORMAT:
+                looks = Looks.from_json(stored["files"])
+                return cls(looks, dict(stored["sources"]))
+        except (OSError, ValueError, KeyError, TypeError, AttributeError):
+            pass
+        return cls()
+
+    def text(self) -> str:
+        """Return the content of the file."""
+        stored = {"format": _FORMAT, "sources": self.digests, "files": self.looks.to_json()}
+        return json.dumps(stored, separators=(",", ":"))
+
+    def save(self, generation: Path) -> None:
+        """Write the file of a generation, unless it is there already."""
+        path, text = generation / _NAME, self.text()
+        if not path.exists() or path.read_text("utf-8") != text:
+            write_atomically(path, text)
+
+    def note(self, tasks: Iterator[Found]) -> Iterator[Found]:
+        """Yield sources that are about to be read, and note their digests."""
+        for found in tasks:
+            if found.kind != UNCHANGED:
+                self._noted.append(found.origin)
+                self.digests[found.origin] = digest(found, self.looks)
+                yield found
+
+    def forget(self, first: int = 0) -> None:
+        """Forget the digests of the first noted sources: they were read before an interruption.
+
+        So are those of sources that share an origin, as two members of one archive may.
+        """
+        often = Counter(self._noted)
+        twice = [origin for origin, count in often.items() if count > 1]
+        self.digests |= dict.fromkeys([*self._noted[:first], *twice], "")
+
+
+def keep_source_record(before: Path, generation: Path) -> None:
+    """Keep the file of the generation before, if it has one."""
+    if (before / _NAME).exists() and not (generation / _NAME).exists():
+        link_file(before / _NAME, generation / _NAME)

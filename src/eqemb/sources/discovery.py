@@ -151,7 +151,8 @@ class _Finder:
         for place, given in files.items():
             if format_of(place) and place not in found:
                 one = _given(place, given)
-                found[place] = self._confirmed(one) or _skipped(one, NO_DOCUMENT, "XML, but no article")
+                confirmed = self._confirmed(one)
+                found[place] = confirmed or _skipped(one, NO_DOCUMENT, "XML, but no article")
         readable = [place for place, one in found.items() if not one.cause]
         for place, better in left_out(readable, tex, packed).items():
             if better and place in found:
@@ -244,8 +245,10 @@ class _Finder:
 
     def _seen(self, file: Found) -> SeenFile | None:
         """What is known of a file on disk; None if nothing is remembered."""
+        if self._looks is None or file.data is not None:
+            return None
         try:
-            return self._looks.at(file.path) if self._looks else None
+            return self._looks.at(file.path)
         except OSError:
             return None
 
@@ -297,7 +300,7 @@ class _Finder:
             yield _skipped(found, found.cause, found.detail)
             return
         if format_of(found.origin):
-            if one := _confirmed(found):
+            if one := self._confirmed(found):
                 yield one if one.cause else self._named(one)
             return
         try:

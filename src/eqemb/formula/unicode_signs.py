@@ -1,0 +1,62 @@
+"""Signs of Unicode and ASCII mathematics, and the LaTeX of each."""
+
+from functools import cache
+
+from eqemb.formula import unicode
+from eqemb.formula.alphabets import styled
+from eqemb.formula.commands import SYMBOLS, VARIANTS
+
+#: Raised and lowered characters -> the plain ones.
+RAISED = {made: chr(plain) for plain, made in unicode.superscripts().items()}
+LOWERED = {made: chr(plain) for plain, made in unicode.subscripts().items()}
+#: Scripts of Unicode that `to_text` does not print.
+RAISED |= dict(zip("ᴬᴮᴰᴱᴳᴴᴵᴶᴷᴸᴹᴺᴼᴾᴿᵁⱽᵂᵝᵞᵟᶿᵠᵡ⊺", "ABDEGHIJKLMNOPRUVWβγδθϕχ⊤", strict=True))
+LOWERED |= dict(zip("ᵦᵧᵨᵩᵪ", "βγρϕχ", strict=True))
+PRIMES = "'′″‴’"
+ACCENTS = {
+    "\u0302": "hat", "\u0303": "tilde", "\u0304": "bar", "\u0305": "bar", "\u20d7": "vec",
+    "\u0307": "dot", "\u0308": "ddot", "\u030c": "check", "\u0301": "acute", "\u0300": "grave",
+    "\u0306": "breve", "\u030a": "mathring",
+}  # fmt: skip
+#: Signs that `to_text` prints as scripts -> the command that puts them there.
+MARKS = {
+    "_¯": "underline", "_⏟": "underbrace", "^⏞": "overbrace", "_~": "utilde", "^←": "overleftarrow",
+    "^↔": "overleftrightarrow",
+}  # fmt: skip
+ROOTS = {"√": "", "∛": "[3]", "∜": "[4]"}
+OPEN, CLOSE = "([{⟨⌊⌈", ")]}⟩⌋⌉"
+#: Written with ASCII -> LaTeX.
+_DIGRAPHS = {
+    "<=": r"\leq", ">=": r"\geq", "!=": r"\neq", "=>": r"\Rightarrow", "->": r"\to", "==": "=",
+    "<-": r"\gets", "...": r"\dots", "**": "^", "~": r"\sim", "%": r"\%", "#": r"\#", "&": r"\&",
+    "$": r"\$", "{": r"\{", "}": r"\}", "‖": r"\|", "\\": r"\backslash", "⋯": r"\cdots",
+}  # fmt: skip
+
+
+def latex_of(sign: str) -> str:
+    """Return the LaTeX of a character, or of several ASCII ones."""
+    return _DIGRAPHS.get(sign) or commands_of_characters().get(sign) or sign
+
+
+@cache
+def commands_of_characters() -> dict[str, str]:
+    """Return the LaTeX of each character that has a command."""
+    made: dict[str, str] = {}
+    for command, tag in SYMBOLS.items():
+        name = tag[2:] if tag[:2] == "V!" else tag
+        if command[0] == "\\" and len(name) == 1 and not name.isascii():
+            made.setdefault(name, command)
+    made |= {look[2:]: command for command, (_, look) in VARIANTS.items()}
+    fonts = {
+        "bf": "mathbf", "bi": "boldsymbol", "bb": "mathbb", "cal": "mathcal", "bcal": "mathbfcal",
+        "frak": "mathfrak", "sf": "mathsf", "tt": "mathtt",
+    }  # fmt: skip
+    letters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
+    greek = {char: command for char, command in made.items() if char.isalpha()}
+    for style, font in fonts.items():
+        for char in (*letters, *greek):
+            kind = "N!" if char.isdigit() else "V!"
+            shown = styled(kind + char, style)[2:]
+            if shown != char:
+                made.setdefault(shown, f"\\{font}{{{greek.get(char, char)}}}")
+    return made

@@ -164,10 +164,11 @@ def describe(
 ) -> None:
     """Show words that describe an equation, with sentences."""
     from eqemb.facade.library import Library
+    from eqemb.search.results import reading_lines
 
     with Library.open(library) as opened:
         found = opened.describe(equation, count, by=cast(Literal["all", "paper"], by))
-    for note in found.notes:
+    for note in (*reading_lines(found.reading), *found.notes):
         print_message(note)
     if as_json:
         print_json(found.to_json())
@@ -248,6 +249,10 @@ def _print_unknown(problem: str, answer: Any) -> None:
 
 def _print_answer(answer: Any, reason: str, *, as_json: bool) -> None:
     """Print the hits; without any, fail with the reason."""
+    from eqemb.search.results import reading_lines
+
+    for line in reading_lines(answer.reading):
+        print_message(line)
     if answer.hits:
         for note in answer.notes:
             print_message(note)

@@ -10,12 +10,13 @@ import re
 import unicodedata
 from typing import NamedTuple
 
-from eqemb.formula.commands import FUNCTIONS, NAMED
 from eqemb.formula.unicode_signs import (
     ACCENTS,
     CLOSE,
+    GREEK,
     LOWERED,
     MARKS,
+    NAMES,
     OPEN,
     PRIMES,
     RAISED,
@@ -33,10 +34,6 @@ _TEXT_WORDS = frozenset(
 )
 #: Those that are hardly ever products of two letters.
 _SHORT_TEXT = frozenset({"if", "or", "is", "of", "to"})
-_FUNCTION_NAMES = frozenset(tag[2:] for tag in FUNCTIONS) | frozenset(
-    tag for tag in NAMED.values() if " " not in tag
-)
-_LATEX = re.compile(r"\\[a-zA-Z|]|[_^]\s*\{|\\\\|\\\{.*\\\}", re.DOTALL)
 _SCRIPTED = "".join(map(re.escape, RAISED)), "".join(map(re.escape, LOWERED))
 _SIGN = re.compile(
     rf"""
@@ -54,81 +51,28 @@ _SIGN = re.compile(
     """,
     re.VERBOSE | re.DOTALL,
 )
-_BARE_FUNCTION = re.compile(
-    r"(?<![\\a-zA-Z{])("
-    + "|".join(sorted(_FUNCTION_NAMES, key=len, reverse=True))
-    + r")(?![a-zA-Z}])"
-)
 #: Letters that are indices together: `x_ij`.
 _INDICES = re.compile(r"[i-nst]{2,3}")
 _ENDS_IN_COMMAND = re.compile(r"\\[a-zA-Z]+\Z")
 
 
 def read_unicode(text: str) -> str:
-    r"""Return Unicode or ASCII mathematics as LaTeX; LaTeX stays as it is.
+    r"""Return Unicode or ASCII mathematics, which has no LaTeX commands, as LaTeX.
 
     >>> read_unicode("∑ᵢ₌₁ⁿ xᵢ²")
     '\\sum_{i=1}^{n} x_{i}^{2}'
     >>> read_unicode("exp(-x)/√(2π)")
     '\\frac{\\exp(-x)}{\\sqrt{2\\pi}}'
     """
-    if _LATEX.search(text):
-        return _complete_latex(text)
-    return _Reader(_decomposed(text)).read()
+    return _Reader(decomposed(text)).read()
 
 
-def _decomposed(text: str) -> str:
-    """The text with accents apart from their letters; ≠ and similar signs stay whole."""
+def decomposed(text: str) -> str:
+    """Return a text with accents apart from their letters; ≠ and similar signs stay whole."""
     text = unicodedata.normalize("NFC", text)
     if text.isascii():
         return text
     return "".join(unicodedata.normalize("NFD", char) if char.isalpha() else char for char in text)
-
-
-def is_latex(text: str) -> bool:
-    """Whether a formula is written in LaTeX: it has a command, or braces around a script."""
-    return _LATEX.search(text) is not None
-
-
-# ------------------------------------------------------------ LaTeX with Unicode in it
-
-_LATEX_PART = re.compile(
-    rf"""
-      (?P<keep>\\(?:text\w*|mbox|operatorname\*?|math\w+|begin|end|label)\s*\{{[^{{}}]*\}})
-    | (?P<raised>[{_SCRIPTED[0].replace(re.escape("*"), "").replace("′", "")}]+)
-    | (?P<lowered>[{_SCRIPTED[1]}]+)
-    | (?P<accent>[A-Za-zα-ωΑ-Ω][\u0300-\u036f\u20d7])
-    | (?P<root>[√∛∜]\s*(?:\{{[^{{}}]*\}}|\([^()]*\)|[A-Za-z0-9]|\\[a-zA-Z]+))
-    """,
-    re.VERBOSE,
-)
-
-
-def _complete_latex(latex: str) -> str:
-    """Replace Unicode scripts, accents and roots in LaTeX, and write `log` as a command."""
-    if not latex.isascii():
-        latex = _LATEX_PART.sub(_latex_part, _decomposed(latex))
-        latex = unicodedata.normalize("NFC", latex)
-    kept = re.split(r"(\\(?:[a-zA-Z]+\*?\s*\{[^{}\\]*\}|.))", latex)
-    kept[::2] = [_BARE_FUNCTION.sub(r"\\\1 ", part) for part in kept[::2]]
-    return "".join(kept)
-
-
-def _latex_part(found: re.Match[str]) -> str:
-    text = found[0]
-    if found["raised"]:
-        return f"^{{{''.join(RAISED[char] for char in text)}}}"
-    if found["lowered"]:
-        return f"_{{{''.join(LOWERED[char] for char in text)}}}"
-    if found["accent"]:
-        name = ACCENTS.get(text[1])
-        return f"\\{name}{{{text[0]}}}" if name else text
-    if found["root"]:
-        inside = text[1:].strip()
-        if inside[0] in "({":
-            inside = inside[1:-1]
-        return f"\\sqrt{ROOTS[text[0]]}{{{inside}}}"
-    return text
 
 
 # ------------------------------------------------------------ the reader
@@ -241,12 +185,17 @@ class _Reader:
     def peek_kind(self, kind: str) -> bool:
         return self.at < len(self.signs) and self.signs[self.at][0] == kind
 
+    def peek_kinds(self, kinds: frozenset[str]) -> bool:
+        return self.at < len(self.signs) and self.signs[self.at][0] in kinds
+
     # ------------------------------------------------------------ pieces
 
     def word(self, text: str, items: list[_Item]) -> _Item:
         """Letters: the name of a function, a word, or a product of variables."""
-        if text in _FUNCTION_NAMES and len(text) > 1:
-            return _Item(f"\\{text}", "word")
+        if text == "sqrt" and self.peek("("):
+            return self.root("")
+        if text in NAMES:
+            return _Item(f"\\{NAMES[text]}", "atom" if text in GREEK else "word")
         if text == "mod":
             return _Item(r"\bmod", "infix")
         if text == "choose":
@@ -310,7 +259,7 @@ class _Reader:
         """What follows a script sign or a root, without brackets."""
         while self.peek_kind("blank"):
             self.at += 1
-        if self.at == len(self.signs):
+        if self.at == len(self.signs) or self.depth >= DEPTH:
             return ""
         kind, text = self.signs[self.at]
         if kind == "other" and text in CLOSE:
@@ -322,16 +271,19 @@ class _Reader:
             self.depth -= 1
             self.at += self.peek("}")
             return inner
-        if kind == "word" and len(text) > 1 and text not in _FUNCTION_NAMES:
+        if kind == "word" and len(text) > 1 and text not in NAMES:
             if _INDICES.fullmatch(text) or (len(text) > 2 and text.islower() and _has_vowel(text)):
                 return _script_text(text)  # x_ij and d_model; `to_text` would print brackets
             self.at -= 1
             self.signs[self.at] = (kind, text[1:])
             text = text[0]
         made: list[_Item] = []
-        if kind == "other" and text in "+-−" and self.at < len(self.signs):  # x^-1
-            return latex_of(text) + self.argument()
-        self.sign(kind, text, made)
+        self.depth += 1
+        if kind == "other" and text in "+-−":  # x^-1
+            made = [_Item(latex_of(text) + self.argument(), "atom")]
+        else:
+            self.sign(kind, text, made)
+        self.depth -= 1
         return _joined(made) if len(made) != 1 else made[0].operand
 
     def script(self, mark: str, items: list[_Item]) -> None:
@@ -347,7 +299,7 @@ class _Reader:
     def root(self, index: str) -> _Item:
         is_bare = not self.peek("(")
         made = [_Item(self.argument(), "atom")]
-        while is_bare and self.at < len(self.signs) and self.signs[self.at][0] in _SCRIPT_KINDS:
+        while is_bare and (self.peek("_") or self.peek_kinds(_SCRIPT_KINDS)):
             self.at += 1
             self.sign(*self.signs[self.at - 1], made)
         return _Item(f"\\sqrt{index}{{{_joined(made)}}}", "atom")
@@ -420,8 +372,8 @@ def _is_differential(item: _Item) -> bool:
 
 def _script_text(plain: str) -> str:
     """A raised or lowered text: `max` is a name, `ij` two letters."""
-    if plain in _FUNCTION_NAMES:
-        return f"\\{plain}"
+    if plain in NAMES:
+        return f"\\{NAMES[plain]}"
     is_word = len(plain) > 2 and plain.isascii() and plain.isalpha()
     if is_word and _has_vowel(plain):
         return f"\\text{{{plain}}}"

@@ -4,7 +4,7 @@ from functools import cache
 
 from eqemb.formula import unicode
 from eqemb.formula.alphabets import styled
-from eqemb.formula.commands import SYMBOLS, VARIANTS
+from eqemb.formula.commands import FUNCTIONS, NAMED, SYMBOLS, VARIANTS
 
 #: Raised and lowered characters -> the plain ones.
 RAISED = {made: chr(plain) for plain, made in unicode.superscripts().items()}
@@ -28,9 +28,28 @@ OPEN, CLOSE = "([{⟨⌊⌈", ")]}⟩⌋⌉"
 #: Written with ASCII -> LaTeX.
 _DIGRAPHS = {
     "<=": r"\leq", ">=": r"\geq", "!=": r"\neq", "=>": r"\Rightarrow", "->": r"\to", "==": "=",
-    "<-": r"\gets", "...": r"\dots", "**": "^", "~": r"\sim", "%": r"\%", "#": r"\#", "&": r"\&",
+    "<-": r"\gets", "...": r"\dots", "**": "^", "~": r"\sim", "%": r"\%", "#": r"\#", "&": " ",
     "$": r"\$", "{": r"\{", "}": r"\}", "‖": r"\|", "\\": r"\backslash", "⋯": r"\cdots",
 }  # fmt: skip
+
+
+#: Greek letters as people write them -> the command.
+GREEK = {
+    name: name
+    for name in "alpha beta gamma delta epsilon zeta eta theta iota kappa lambda mu nu xi pi rho"
+    " sigma tau upsilon phi chi psi omega Gamma Delta Theta Lambda Xi Pi Sigma Upsilon Phi Psi"
+    " Omega varepsilon varphi vartheta".split()
+}
+#: Names that people write without a backslash -> the command.
+NAMES = GREEK | {
+    name: name
+    for name in sorted(
+        {tag[2:] for tag in FUNCTIONS}
+        | {tag for tag in NAMED.values() if " " not in tag}
+        | set("sum prod int partial nabla infty cdot times leq geq neq".split())
+    )
+}
+NAMES |= {"infinity": "infty", "integral": "int"}
 
 
 def latex_of(sign: str) -> str:

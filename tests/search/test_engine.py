@@ -276,17 +276,32 @@ def test_queries_that_cannot_be_answered_say_why(library: Library) -> None:
     with pytest.raises(UsageError, match="add words to search for"):
         library.search("-precision")
     assert "passes these filters" in library.search("precision", section="nowhere").notes[0]
-    assert "too common" in library.search("the of").notes[0]
-    assert library.similar(r"\frac{a}{b").notes == ["not understood: unclosed {"]
+    common = library.search("the of")
+    assert "too common" in common.notes[0]
+    assert not common.hits  # no list of junk
+    broken = library.similar(r"\frac{a}{b")
+    assert broken.notes == [r"showing results for formula: \frac{a}{b} (closed {)"]
     with pytest.raises(UsageError, match="2015-2018"):
         library.search("precision", year="2018-2015")
 
 
 def test_similar_spellings_are_suggested(library: Library) -> None:
-    """For unknown words, from the words of the library."""
+    """For unknown words that are not clearly one word of the library."""
+    answer = library.search("harmnicc cosine")
+    assert answer.unknown == ["harmnicc"]
+    assert answer.near == {"harmnicc": ["harmonic"]}
+
+
+def test_misspelt_words_are_repaired(library: Library) -> None:
+    """If one word of the library is clearly meant; the answer says so."""
     answer = library.search("harmonicc cosine")
-    assert answer.unknown == ["harmonicc"]
-    assert answer.near == {"harmonicc": ["harmonic"]}
+    assert answer.unknown == []
+    assert answer.notes == [
+        "showing results for words: harmonic cosine (harmonic instead of harmonicc)"
+    ]
+    assert ids(answer) == ids(library.search("harmonic cosine"))
+    assert answer.to_json()["reading"]["repairs"] == ["harmonic instead of harmonicc"]
+    assert library.search("harmonic cosine").to_json()["reading"] is None
 
 
 def test_filters_are_respected(library: Library) -> None:

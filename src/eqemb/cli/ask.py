@@ -24,7 +24,7 @@ from eqemb.cli.options import (
 from eqemb.errors import EqembError, UsageError
 
 _NAMED_WORDS = 10  # unknown words that are named one by one
-_EQUATION_HELP = "LaTeX, or a name: ARTICLE#4, ARTICLE(2.3), ARTICLE:label."
+_EQUATION_HELP = "A formula, or a name: ARTICLE#4, ARTICLE(2.3), ARTICLE:label."
 _EquationArgument = Annotated[str, typer.Argument(metavar="EQUATION", help=_EQUATION_HELP)]
 
 
@@ -72,7 +72,7 @@ def search(
     words: Annotated[
         list[str],
         typer.Argument(
-            metavar="WORDS", help='Words, "quoted phrases", -excluded words and $LaTeX$.'
+            metavar="WORDS", help='Words, "quoted phrases", -excluded words and formulas.'
         ),
     ],
     count: Count = 10,
@@ -106,7 +106,7 @@ def similar(
         str,
         typer.Argument(
             metavar="EQUATION",
-            help="LaTeX, where ?x matches anything, or a name: ARTICLE#4, ARTICLE(2.3),"
+            help="A formula, where ?x matches anything, or a name: ARTICLE#4, ARTICLE(2.3),"
             " ARTICLE:label.",
         ),
     ],

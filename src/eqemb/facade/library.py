@@ -171,7 +171,7 @@ class Library(OpenLibrary):
         """Find equations for words.
 
         Args:
-            words: Words, "phrases", -excluded words and $LaTeX$; or the name of an equation.
+            words: Words, "phrases", -excluded words and formulas; or the name of an equation.
             k: The number of hits.
             by: "all" for the weighted sum of all parts, or one part: "words" (BM25), "meaning"
                 (vectors), "structure" (of the LaTeX in the query), "encoder", or "paper" (as the
@@ -185,7 +185,7 @@ class Library(OpenLibrary):
             numbered: Only numbered equations.
 
         Returns:
-            The hits, best first, with unknown words and notes.
+            The hits, best first, with unknown words, notes, and how the query was read (`reading`).
 
         Examples:
             >>> answer = library.search("cosine similarity of two vectors", k=3)
@@ -238,8 +238,8 @@ class Library(OpenLibrary):
         r"""Find equations similar to an equation; the filters are those of `search`.
 
         Args:
-            equation: LaTeX, in which `?x` is a wildcard, or a name: ARTICLE#4, ARTICLE(2.3),
-                ARTICLE:label.
+            equation: A formula, in which `?x` is a wildcard, or a name: ARTICLE#4, ARTICLE(2.3),
+                ARTICLE:label. Words are searched as `search` does.
             k: The number of hits.
             by: As for `search`, without "encoder".
 

@@ -235,6 +235,7 @@ class _Reader:
             matrix = _matrix(opener, closer, inner)
             if matrix is not None:
                 return _Item(matrix, "atom")
+        inner = [each._replace(kind="sign") if each.kind == "row" else each for each in inner]
         inside = _joined(inner)
         if any(item.latex == r"\choose" for item in inner):
             return _Item(f"{{{inside}}}", "atom")

@@ -19,8 +19,6 @@ def read_typed_equation(query: str) -> tuple[Layout, WordQuery]:
     shape = read_pattern("".join(question.formulas))
     if shape.root is None:
         raise UsageError(f"{query!r} contains no symbol to search for: give LaTeX")
-    if shape.unknown and len(shape.nodes()) <= len(shape.unknown):
-        raise UsageError(f"{shape.unknown[0]} is not a command that eqemb knows: give LaTeX")
     return shape, question
 
 

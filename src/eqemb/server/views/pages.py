@@ -151,7 +151,7 @@ def _nothing(answer: Json, limits: Json) -> Html:
             else None,
             h("li", "Try other words, or fewer. Words are matched near equations, in any"
               " grammatical form."),
-            h("li", "Write LaTeX between dollar signs: ", h("code", r"entropy $\sum p \log p$")),
+            h("li", "Put a formula between dollar signs if it was read as words: ", h("code", r"entropy $\sum p \log p$")),
             h("li", "Find an equation by its name: ", h("code", "ARTICLE#4")),
             class_="hints",
         ),

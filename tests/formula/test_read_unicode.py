@@ -27,6 +27,7 @@ from eqemb.formula.typed import nearest_command, read_typed
         ("x <= y", r"x \leq y"),
         ("F = 2PR/(P+R)", r"F = \frac{2PR}{P+R}"),
         ("p(x)/q(x)", r"\frac{p(x)}{q(x)}"),
+        ("|x|/‖y‖² + 1", r"\frac{|x|}{\|y\|^{2}} + 1"),
         ("log(a/b)", r"\log\frac{a}{b}"),
         ("x^(i+1)", "x^{i+1}"),
         ("x**2", "x^{2}"),
@@ -35,7 +36,7 @@ from eqemb.formula.typed import nearest_command, read_typed
         ("softmax(Wx)", r"\mathrm{softmax}(Wx)"),
         ("(n choose k)", r"{n \choose k}"),
         ("w* + x′", "w^{*} + x'"),
-        ("{[a, if x; b, otherwise]", r"\begin{cases}a & \text{if} x \\ b & \text{otherwise}\end{cases}"),
+        ("{[a, if x; b, otherwise]", r"\begin{cases}a & \text{if} x \\ b & \text{otherwise}\end{cases}"),  # noqa: E501
         ("[a, b; c, d]", r"\begin{bmatrix}a & b \\ c & d\end{bmatrix}"),
         ("p(x, y; θ)", r"p(x, y; \theta)"),
         ("((x", "((x"),
@@ -119,7 +120,9 @@ def test_nothing_raises(text: str) -> None:
     layout(read_typed(text).latex)
 
 
-@pytest.mark.parametrize("sign", ["^", "√", "(", "{", "_", "/", "^-", "∂/", "[", "\u0302", "x^("])
+@pytest.mark.parametrize(
+    "sign", ["^", "√", "(", "{", "_", "/", "^-", "∂/", "[", "\u0302", "x^(", "a/|", "∂"]
+)
 def test_long_input_takes_linear_time(sign: str) -> None:
     """Nesting is limited, so that Python's stack is enough."""
     assert layout(read_typed(sign * 20_000).latex) is not None

@@ -64,7 +64,7 @@ def read_unicode(text: str) -> str:
     >>> read_unicode("exp(-x)/√(2π)")
     '\\frac{\\exp(-x)}{\\sqrt{2\\pi}}'
     """
-    return _Reader(decomposed(text)).read()
+    return _SignReader(decomposed(text)).read()
 
 
 def decomposed(text: str) -> str:
@@ -95,11 +95,13 @@ class _Item(NamedTuple):
 
 _OPERANDS = frozenset({"atom", "word", "fraction"})
 _BLANK = _Item("", "blank")
+_BARS = frozenset({"|", r"\|"})
 _SCRIPT_KINDS = frozenset({"raised", "lowered", "primes", "accent"})
+_ALL_SCRIPTS = _SCRIPT_KINDS | {"script", "mark"}
 _TIGHT_SIGNS = frozenset("|‖∂∇¬∀∃!′/")
 
 
-class _Reader:
+class _SignReader:
     """One reading; every sign is read once."""
 
     def __init__(self, text: str) -> None:
@@ -210,7 +212,7 @@ class _Reader:
             (len(text) > 3 and _has_vowel(text))
             or beside
             or (len(text) > 2 and (self.in_script or self.peek("(")))
-            or (text.isupper() and (self.in_script or self.peek("(")))
+            or (text.isupper() and (len(text) > 2 or self.in_script or self.peek("(")))
         ):
             font = "text" if self.in_script and not text.isupper() else "mathrm"
             return _Item(f"\\{font}{{{text}}}", "word")
@@ -318,49 +320,58 @@ class _Reader:
             items.append(_Item("*", "infix"))
 
     def solidus(self, items: list[_Item]) -> None:
-        """A fraction, if both sides are clear; in a script, the solidus stays."""
+        """A fraction, if both sides are clear; in a script, only if brackets are below it."""
         while items and items[-1] is _BLANK:
             items.pop()
-        if not items or items[-1].kind not in ("atom", "fraction") or self.in_script:
-            items.append(_Item("/", "sign"))
-            return
-        above = [items.pop()]
-        # what touches the solidus is above it: ∂L/∂w, 2PR/(P+R), p(x)/q(x), exp(x)/2
-        while items and (items[-1].kind in ("atom", "fraction") or _is_differential(items[-1])):
-            above.append(items.pop())
-        if items and items[-1].kind == "word" and above[-1].inside is not None:
-            above.append(items.pop())
-        above.reverse()
-        below = self.operand()
+        above = _above(items) if not self.in_script or self.peek("(") else []
+        below = self.below() if above else None
         if below is None:
             items += [*above, _Item("/", "sign")]
             return
         top = above[0].operand if len(above) == 1 else _joined(above)
         items.append(_Item(f"\\frac{{{top}}}{{{below}}}", "fraction"))
 
-    def operand(self) -> str | None:
+    def below(self) -> str | None:
         """The denominator after a solidus; None if there is none."""
         while self.peek_kind("blank"):
             self.at += 1
-        start, made = self.at, list[_Item]()
-        while self.at < len(self.signs):
+        start, made, bars = self.at, list[_Item](), 0
+        self.depth += 1
+        while self.at < len(self.signs) and self.depth < DEPTH:
             kind, text = self.signs[self.at]
             is_sign = made and (_is_differential(made[-1]) or made[-1].kind == "word")
             if kind == "blank" and is_sign:
                 self.at += 1
                 continue
-            scripts = kind in ("raised", "lowered", "primes", "accent", "script", "mark")
             is_called = text == "(" and made and made[-1].inside is None
-            if made and not (scripts or is_sign or is_called or text == "∂"):
+            belongs = is_sign or is_called or text == "∂" or kind in _ALL_SCRIPTS or bars == 1
+            is_end = text in ",;" or (kind == "other" and (text in CLOSE or text in "=+<>/*"))
+            if (made and not belongs) or (is_end and bars != 1):
                 break
-            if text in ",;" or (kind == "other" and (text in CLOSE or text in "=+<>/*")):
-                break
+            bars += text in "|‖"
             self.at += 1
             self.sign(kind, text, made)
+        self.depth -= 1
         if not made or all(item is _BLANK for item in made):
             self.at = start
             return None
         return made[0].operand if len(made) == 1 else _joined(made)
+
+
+def _above(items: list[_Item]) -> list[_Item]:
+    """Remove and return what touches a solidus: ∂L/∂w, 2PR/(P+R), p(x)/q(x), exp(x)/2, |x|/2."""
+    if items and (bar := items[-1].latex.partition("^")[0]) in _BARS:
+        before = range(len(items) - 2, -1, -1)
+        start = next((at for at in before if items[at].latex == bar), len(items))
+        made = items[start:]
+        del items[start:]
+        return made
+    made = []
+    while items and (items[-1].kind in ("atom", "fraction") or _is_differential(items[-1])):
+        made.append(items.pop())
+    if made and items and items[-1].kind == "word" and made[-1].inside is not None:
+        made.append(items.pop())
+    return made[::-1]
 
 
 def _has_vowel(text: str) -> bool:

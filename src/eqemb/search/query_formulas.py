@@ -14,14 +14,14 @@ from eqemb.corpus.vocabulary import STOP_WORDS
 from eqemb.formula.commands import ENVIRONMENTS
 from eqemb.formula.unicode_signs import GREEK, LOWERED, NAMES, RAISED
 
-PieceKind = Literal["text", "formula", "phrase", "excluded"]
+QueryPieceKind = Literal["text", "formula", "phrase", "excluded"]
 Kind = Literal["word", "short", "letter", "name", "operator", "mark", "math"]
 
 
-class Piece(NamedTuple):
+class QueryPiece(NamedTuple):
     """A part of a query."""
 
-    kind: PieceKind
+    kind: QueryPieceKind
     text: str
     repair: str = ""
 
@@ -38,7 +38,7 @@ _PHRASE = re.compile(r'(?<!\S)(-?)"([^"]*)"')
 _CHUNK_SIGN = re.compile(r"\\(?:begin|end)(?![a-zA-Z])|\\.|[{}]|\s+", re.DOTALL)
 
 
-def split_query(text: str) -> Iterator[Piece]:
+def split_query(text: str) -> Iterator[QueryPiece]:
     """Yield the parts of a query in order."""
     for piece in _delimited(text):
         if piece.kind == "formula":
@@ -49,7 +49,7 @@ def split_query(text: str) -> Iterator[Piece]:
             if is_math(found[2]):
                 continue
             yield from _bare(piece.text[done : found.start()])
-            yield Piece("excluded" if found[1] else "phrase", found[2])
+            yield QueryPiece("excluded" if found[1] else "phrase", found[2])
             done = found.end()
         yield from _bare(piece.text[done:])
 
@@ -62,7 +62,7 @@ def is_math(text: str) -> bool:
 # ------------------------------------------------------------ with delimiters
 
 
-def _delimited(text: str) -> Iterator[Piece]:
+def _delimited(text: str) -> Iterator[QueryPiece]:
     """Split at dollars, at brackets with a backslash and at displays."""
     done = at = depth = 0
     while (found := _OPENER.search(text, at)) is not None:
@@ -83,13 +83,13 @@ def _delimited(text: str) -> Iterator[Piece]:
         if _is_price(content, found["dollar"], is_closed=is_closed):
             continue
         if text[done : found.start()].strip():
-            yield Piece("text", text[done : found.start()])
+            yield QueryPiece("text", text[done : found.start()])
         if display and is_closed:
             content = text[found.start() : end + len(closer)]
-        yield Piece("formula", content, "" if is_closed else f"closed {found[0]}")
+        yield QueryPiece("formula", content, "" if is_closed else f"closed {found[0]}")
         done = at = end + len(closer) if is_closed else len(text)
     if text[done:].strip():
-        yield Piece("text", text[done:])
+        yield QueryPiece("text", text[done:])
 
 
 def _is_price(content: str, dollar: str | None, *, is_closed: bool) -> bool:
@@ -109,11 +109,11 @@ class _Chunk(NamedTuple):
     text: str
 
 
-def _bare(text: str) -> Iterator[Piece]:
+def _bare(text: str) -> Iterator[QueryPiece]:
     """Split text without delimiters into formulas and the rest."""
     chunks = _absorb_words(_chunks(text))
     if "\\" in text and _is_all_latex(chunks):
-        yield Piece("formula", text)
+        yield QueryPiece("formula", text)
         return
     whole = all(chunk.kind in ("letter", "name", "operator", "mark") for chunk in chunks)
     done, at = 0, 0
@@ -125,7 +125,7 @@ def _bare(text: str) -> Iterator[Piece]:
         if run and _is_formula(run, whole=whole):
             yield from _words(text[done : run[0].start])
             formula = text[run[0].start : run[-1].end]
-            yield Piece("formula", re.sub(r"(?<!\\)[,.;:!?]+\Z", "", formula))
+            yield QueryPiece("formula", re.sub(r"(?<!\\)[,.;:!?]+\Z", "", formula))
             done = run[-1].end
         at = end + 1
     yield from _words(text[done:])
@@ -142,16 +142,16 @@ def _is_all_latex(chunks: list[_Chunk]) -> bool:
     return has_latex and not any(_PLAIN_WORD.fullmatch(word.text) for word in words)
 
 
-def _words(text: str) -> Iterator[Piece]:
+def _words(text: str) -> Iterator[QueryPiece]:
     """Yield excluded words, and the rest as text."""
     kept = []
     for chunk in text.split():
         if re.match(r"-[^\W\d_]{2}", chunk):
-            yield Piece("excluded", chunk[1:])
+            yield QueryPiece("excluded", chunk[1:])
         else:
             kept.append(chunk)
     if kept:
-        yield Piece("text", " ".join(kept))
+        yield QueryPiece("text", " ".join(kept))
 
 
 def _chunks(text: str) -> list[_Chunk]:
@@ -215,8 +215,10 @@ def kind_of(chunk: str) -> Kind:
         return "math"
     if len(pieces) == 1 and pieces[0] == core:
         return _kind_of_letters(core)
-    if re.fullmatch(r"-[^\W\d_]{2,}.*", chunk) or re.fullmatch(r"\w+(?:\+\+|[#*])", core):
-        return "word"  # an excluded word; C++, A*
+    if re.fullmatch(rf"{_LETTER}\*", core):
+        return "letter"  # a star as a script, or A* search
+    if re.fullmatch(r"-[^\W\d_]{2,}.*", chunk) or re.fullmatch(r"\w+(?:\+\+|#)", core):
+        return "word"  # an excluded word; C++, C#
     if has_word:
         return "math" if "=" in core and len(pieces) > 1 and _is_equation(core) else "word"
     if re.search(r"[=+<>*|~]", core):
@@ -227,7 +229,7 @@ def kind_of(chunk: str) -> Kind:
 
 def _kind_of_letters(core: str) -> Kind:
     """What a chunk of letters and digits is."""
-    if core in NAMES:
+    if core in NAMES or core == "choose":
         return "name"
     if len(core) == 1 or re.fullmatch(r"\d+(?:\.\d+)?[A-Za-z]?", core):
         return "letter"
@@ -247,7 +249,7 @@ def _is_compound(core: str) -> bool:
     return (
         re.search(r"[-_][^\W\d_]{3,}\Z", core) is not None
         and "=" not in core
-        and (re.match(rf"{_LETTER}_", core) is None)
+        and re.match(rf"(?:{_LETTER}{{1,2}}|{_NAMES})_", core) is None
     )
 
 

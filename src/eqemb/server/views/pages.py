@@ -151,7 +151,8 @@ def _nothing(answer: Json, limits: Json) -> Html:
             else None,
             h("li", "Try other words, or fewer. Words are matched near equations, in any"
               " grammatical form."),
-            h("li", "Put a formula between dollar signs if it was read as words: ", h("code", r"entropy $\sum p \log p$")),
+            h("li", "Put a formula that was read as words between dollar signs: ",
+              h("code", r"entropy $\sum p \log p$")),
             h("li", "Find an equation by its name: ", h("code", "ARTICLE#4")),
             class_="hints",
         ),

@@ -622,3 +622,26 @@ def test_queries_load_nothing_heavy(library: Library) -> None:
         [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60
     )
     assert not done.stdout.split()
+
+
+def test_words_and_formulas_are_answered_in_every_door(library: Library) -> None:
+    """`similar` answers words, and `search` a formula; both say so."""
+    found = library.similar("harmonic mean")
+    assert ids(found) == ids(library.search("harmonic mean"))
+    assert found.notes[0] == "not one equation alone: answered as a search for words"
+    assert ids(library.search("F = 2PR/(P+R)")) == ids(library.similar(r"F = \frac{2PR}{P+R}"))
+    reading = library.search("F = 2PR/(P+R)").reading
+    assert reading is not None
+    assert reading.reading == r"formula: F = \frac{2PR}{P+R}"
+    with pytest.raises(UsageError, match="reads as words"):
+        library.describe("harmonic mean")
+    assert library.similar("harmonicq xyzzy").hits == []
+
+
+def test_nothing_is_similar_to_unknown_symbols(library: Library) -> None:
+    """No list of junk, but a note."""
+    found = library.similar(r"\foobar")
+    assert found.hits == []
+    assert found.notes == [r"unknown command \foobar: read as a name"]
+    with pytest.raises(UsageError):
+        library.search("nothere#1")

@@ -122,6 +122,7 @@ def similar(
     ranking = check_ranking(by)
     with Library.open(library) as opened:
         answer = opened.similar(equation, count, by=ranking, **_limits(filters))
+        _print_unknown("not near any equation", answer)
         _print_answer(answer, "no equation is similar to this one", as_json=as_json)
 
 

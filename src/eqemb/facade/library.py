@@ -195,7 +195,7 @@ class Library(OpenLibrary):
             'nlp/word-analogies'
 
         """
-        _check_text(words)
+        self._check_name(words)
         if by == "encoder" and encoder is None:
             raise UsageError("ranking by an encoder needs one: give encoder=MODULE:FUNCTION")
         filters = self._filters(collection, article, year, section, has, numbered=numbered)

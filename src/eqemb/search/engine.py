@@ -244,7 +244,7 @@ class Search:
             question = parse_query(query)
             if question.formula is None and (question.words or question.formulas):
                 found = self.search_words(query, k, by=by, filters=filters)
-                return replace(found, notes=[AS_WORDS, *found.notes])
+                return replace(found, notes=[AS_WORDS, *found.notes]) if found.hits else found
         return self.search_equation(self.read_equation(query), k, by=by, filters=filters)
 
     def search_equation(
@@ -278,6 +278,8 @@ class Search:
             allowed[self.row(query.equation)] = False
         notes = self.paper.notes(self.types[allowed]) if by == "paper" else []
         notes += _filter_notes(allowed)
+        if by == "all" and query.equation is None and not parts["structure"].any():
+            parts = {}  # other parts alone would find equations that share no symbol with it
         if query.equation is None:
             notes += typed_notes(query.layout, query.reading)
         hits = self._top_hits(apply_weights(parts, EQUATION_PARTS), k, allowed)

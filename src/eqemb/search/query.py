@@ -26,6 +26,8 @@ _LEADING_WORDS = frozenset(
     "equation equations formula formulas expression latex math find show search similar like below"
     " question query please written defined means mean meaning explain".split()
 )
+#: What makes no formula by itself.
+_NO_SYMBOL = " \t\n,.;:!?'\"$()[]{}"
 _MATH_SIGN = re.compile(r"[\\^_{}=+<>|&$]")
 _YEARS = re.compile(r"(\d{4})?(?:(-)(\d{4})?)?")
 
@@ -124,7 +126,7 @@ def parse_query(text: str) -> WordQuery:
     for piece in split_query(clean_markup(text)):
         if piece.kind == "formula":
             typed = read_typed(piece.text.strip())
-            if typed.latex.strip():
+            if typed.latex.strip(_NO_SYMBOL):
                 formulas.append(typed.latex.strip())
                 repairs += [*filter(None, (piece.repair,)), *typed.repairs]
                 unclear += [f"unknown command {name}" for name in typed.unknown]

@@ -67,7 +67,8 @@ def _mathml(text: str) -> str:
     while (start := _MATHML.search(text, done)) is not None:
         end = _MATHML_END.search(text, start.end())
         stop = len(text) if end is None else end.end()
-        out += [text[done : start.start()], f" ${read_mathml_query(text[start.start() : stop])}$ "]
+        element = text[start.start() : stop] + ("</math>" if end is None else "")
+        out += [text[done : start.start()], f" ${read_mathml_query(element)}$ "]
         done = stop
     return "".join([*out, text[done:]]) if out else text
 

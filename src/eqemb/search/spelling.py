@@ -53,7 +53,7 @@ def _nearest_word(word: str, text: TextIndex) -> str | None:
     if not MIN_LETTERS <= len(word) <= _MAX_LETTERS:
         return None
     most = 2 if len(word) >= LONG_WORD else 1
-    near = [other for other in text.suggest_spellings(word, 8) if other not in STOP_WORDS]
+    near = [other for other in text.suggest_spellings(word, 8) if _is_topic(other)]
     distances = {other: edit_distance(word, other, most) for other in near}
     for distance in range(1, most + 1):
         counts: dict[str, int] = {}
@@ -65,6 +65,11 @@ def _nearest_word(word: str, text: TextIndex) -> str | None:
         if counts:
             return _clear_best(counts)
     return None
+
+
+def _is_topic(word: str) -> bool:
+    """Whether people search for a word: not for *similarly*."""
+    return word not in STOP_WORDS and not word.endswith("ly")
 
 
 def _clear_best(counts: dict[str, int]) -> str | None:

@@ -11,16 +11,16 @@ import unicodedata
 from typing import NamedTuple
 
 from eqemb.formula.unicode_signs import (
-    ACCENTS,
-    CLOSE,
-    GREEK,
+    CLOSE_SIGNS,
+    COMBINING_ACCENTS,
+    GREEK_NAMES,
     LOWERED,
-    MARKS,
-    NAMES,
-    OPEN,
-    PRIMES,
+    MARK_COMMANDS,
+    OPEN_SIGNS,
+    PRIME_SIGNS,
     RAISED,
-    ROOTS,
+    ROOT_SIGNS,
+    SPELT_NAMES,
     latex_of,
 )
 
@@ -41,9 +41,9 @@ _SIGN = re.compile(
     | (?P<wild>\?[A-Za-z][A-Za-z0-9]*)
     | (?P<word>[A-Za-z]+)
     | (?P<number>[0-9]+(?:\.[0-9]+)?|\.[0-9]+)
-    | (?P<raised>[{_SCRIPTED[0]}]+(?:[*{PRIMES}]++[{_SCRIPTED[0]}]+)*+[*{PRIMES}]*+)
+    | (?P<raised>[{_SCRIPTED[0]}]+(?:[*{PRIME_SIGNS}]++[{_SCRIPTED[0]}]+)*+[*{PRIME_SIGNS}]*+)
     | (?P<lowered>[{_SCRIPTED[1]}]+)
-    | (?P<primes>[{PRIMES}]+)
+    | (?P<primes>[{PRIME_SIGNS}]+)
     | (?P<accent>[\u0300-\u036f\u20d7]+)
     | (?P<mark>_[¯⏟~]|\^[⏞←↔])
     | (?P<script>[_^])
@@ -95,7 +95,7 @@ class _Item(NamedTuple):
 
 _OPERANDS = frozenset({"atom", "word", "fraction"})
 _BLANK = _Item("", "blank")
-_BARS = frozenset({"|", r"\|"})
+_BAR_SIGNS = frozenset({"|", r"\|"})
 _SCRIPT_KINDS = frozenset({"raised", "lowered", "primes", "accent"})
 _ALL_SCRIPTS = _SCRIPT_KINDS | {"script", "mark"}
 _TIGHT_SIGNS = frozenset("|‖∂∇¬∀∃!′/")
@@ -124,7 +124,7 @@ class _SignReader:
         items: list[_Item] = []
         while self.at < len(self.signs):
             kind, text = self.signs[self.at]
-            if kind == "other" and text in CLOSE:
+            if kind == "other" and text in CLOSE_SIGNS:
                 break
             self.at += 1
             self.sign(kind, text, items)
@@ -148,7 +148,7 @@ class _SignReader:
             _accent(items, text)
         elif kind == "mark":
             base = _last(items)
-            items.append(_Item(f"\\{MARKS[text]}{{{base.operand}}}", "atom"))
+            items.append(_Item(f"\\{MARK_COMMANDS[text]}{{{base.operand}}}", "atom"))
         elif kind == "script" or text == "**":
             self.script(text if kind == "script" else "^", items)
         elif kind == "word":
@@ -161,10 +161,10 @@ class _SignReader:
     def other(self, text: str, items: list[_Item]) -> None:
         if text == "{" and self.peek("[") and self.depth < DEPTH:
             items.append(self.cases())
-        elif text in OPEN and self.depth < DEPTH:
+        elif text in OPEN_SIGNS and self.depth < DEPTH:
             items.append(self.group(text, items))
-        elif text in ROOTS:
-            items.append(self.root(ROOTS[text]))
+        elif text in ROOT_SIGNS:
+            items.append(self.root(ROOT_SIGNS[text]))
         elif text == "/":
             self.solidus(items)
         elif text == "*":
@@ -196,8 +196,8 @@ class _SignReader:
         """Letters: the name of a function, a word, or a product of variables."""
         if text == "sqrt" and self.peek("("):
             return self.root("")
-        if text in NAMES:
-            return _Item(f"\\{NAMES[text]}", "atom" if text in GREEK else "word")
+        if text in SPELT_NAMES:
+            return _Item(f"\\{SPELT_NAMES[text]}", "atom" if text in GREEK_NAMES else "word")
         if text == "mod":
             return _Item(r"\bmod", "infix")
         if text == "choose":
@@ -265,7 +265,7 @@ class _SignReader:
         if self.at == len(self.signs) or self.depth >= DEPTH:
             return ""
         kind, text = self.signs[self.at]
-        if kind == "other" and text in CLOSE:
+        if kind == "other" and text in CLOSE_SIGNS:
             return ""
         self.at += 1
         if kind == "other" and text == "{":  # here, braces only group
@@ -274,7 +274,7 @@ class _SignReader:
             self.depth -= 1
             self.at += self.peek("}")
             return inner
-        if kind == "word" and len(text) > 1 and text not in NAMES:
+        if kind == "word" and len(text) > 1 and text not in SPELT_NAMES:
             if _INDICES.fullmatch(text) or (len(text) > 2 and text.islower() and _has_vowel(text)):
                 return _script_text(text)  # x_ij and d_model; `to_text` would print brackets
             self.at -= 1
@@ -312,7 +312,7 @@ class _SignReader:
         following = self.signs[self.at] if self.at < len(self.signs) else ("blank", "")
         touches = bool(items) and items[-1].kind in _OPERANDS
         ends = following[0] in ("blank", "raised", "lowered") or (
-            following[0] == "other" and following[1] not in OPEN
+            following[0] == "other" and following[1] not in OPEN_SIGNS
         )
         if touches and ends:
             _attach(items, "^{*}")
@@ -345,7 +345,7 @@ class _SignReader:
                 continue
             is_called = text == "(" and made and made[-1].inside is None
             belongs = is_sign or is_called or text == "∂" or kind in _ALL_SCRIPTS or bars == 1
-            is_end = text in ",;" or (kind == "other" and (text in CLOSE or text in "=+<>/*"))
+            is_end = text in ",;" or (kind == "other" and (text in CLOSE_SIGNS or text in "=+<>/*"))
             if (made and not belongs) or (is_end and bars != 1):
                 break
             bars += text in "|‖"
@@ -360,7 +360,7 @@ class _SignReader:
 
 def _above(items: list[_Item]) -> list[_Item]:
     """Remove and return what touches a solidus: ∂L/∂w, 2PR/(P+R), p(x)/q(x), exp(x)/2, |x|/2."""
-    if items and (bar := items[-1].latex.partition("^")[0]) in _BARS:
+    if items and (bar := items[-1].latex.partition("^")[0]) in _BAR_SIGNS:
         before = range(len(items) - 2, -1, -1)
         start = next((at for at in before if items[at].latex == bar), len(items))
         made = items[start:]
@@ -384,8 +384,8 @@ def _is_differential(item: _Item) -> bool:
 
 def _script_text(plain: str) -> str:
     """A raised or lowered text: `max` is a name, `ij` two letters."""
-    if plain in NAMES:
-        return f"\\{NAMES[plain]}"
+    if plain in SPELT_NAMES:
+        return f"\\{SPELT_NAMES[plain]}"
     is_word = len(plain) > 2 and plain.isascii() and plain.isalpha()
     if is_word and _has_vowel(plain):
         return f"\\text{{{plain}}}"
@@ -413,7 +413,7 @@ def _accent(items: list[_Item], accents: str) -> None:
     start = letters[:-1] if base.inside is None and letters.isalpha() else ""
     made = letters[len(start) :]
     for char in accents:
-        if name := ACCENTS.get(char):
+        if name := COMBINING_ACCENTS.get(char):
             made = f"\\{name}{{{made}}}"
         elif char == "\u0338":
             made = f"\\not{made}"

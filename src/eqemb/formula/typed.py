@@ -13,10 +13,10 @@ from typing import NamedTuple
 from eqemb.formula import MATHEMATICS
 from eqemb.formula.layout import Layout
 from eqemb.formula.read_unicode import decomposed, read_unicode
-from eqemb.formula.unicode_signs import ACCENTS, LOWERED, NAMES, RAISED, ROOTS
+from eqemb.formula.unicode_signs import COMBINING_ACCENTS, LOWERED, RAISED, ROOT_SIGNS, SPELT_NAMES
 
 #: Commands that a misspelt one may have meant.
-_COMMON = frozenset(NAMES.values()) | frozenset(
+_COMMON = frozenset(SPELT_NAMES.values()) | frozenset(
     "frac dfrac sqrt binom text mathbf mathbb mathcal mathrm boldsymbol operatorname left right"
     " approx equiv propto hat widehat bar overline tilde widetilde vec begin end quad qquad label"
     " langle rangle lfloor rfloor lceil rceil ldots cdots subset subseteq forall exists in notin"
@@ -27,8 +27,8 @@ _COMMON = frozenset(NAMES.values()) | frozenset(
 _WITH_ARGUMENT = "frac dfrac tfrac sqrt text mathbf mathbb mathcal mathrm hat bar tilde vec binom"
 _LATEX = re.compile(r"\\[a-zA-Z|,;!]|[_^]\s*\{|\\\\|\\\{.*\\\}", re.DOTALL)
 _LACKS_BACKSLASH = re.compile(rf"(?<![\\a-zA-Z])({_WITH_ARGUMENT.replace(' ', '|')})(?=\s*\{{)")
-_BARE_NAME = re.compile(
-    rf"(?<![\\a-zA-Z{{])({'|'.join(sorted(NAMES, key=len, reverse=True))})(?![a-zA-Z}}])"
+_SPELT_NAME = re.compile(
+    rf"(?<![\\a-zA-Z{{])({'|'.join(sorted(SPELT_NAMES, key=len, reverse=True))})(?![a-zA-Z}}])"
 )
 #: A command, with its argument if that is text.
 _KEPT = re.compile(
@@ -110,12 +110,12 @@ def _complete(latex: str) -> str:
         latex = _UNICODE_PART.sub(_unicode_part, decomposed(latex))
         latex = unicodedata.normalize("NFC", latex)
     parts = _KEPT.split(latex)
-    parts[::2] = [_BARE_NAME.sub(_as_command, part) for part in parts[::2]]
+    parts[::2] = [_SPELT_NAME.sub(_as_command, part) for part in parts[::2]]
     return "".join(parts)
 
 
 def _as_command(found: re.Match[str]) -> str:
-    return f"\\{NAMES[found[0]]} "
+    return f"\\{SPELT_NAMES[found[0]]} "
 
 
 def _unicode_part(found: re.Match[str]) -> str:
@@ -125,12 +125,12 @@ def _unicode_part(found: re.Match[str]) -> str:
     if found["lowered"]:
         return f"_{{{''.join(LOWERED[char] for char in text)}}}"
     if found["accent"]:
-        name = ACCENTS.get(text[1])
+        name = COMBINING_ACCENTS.get(text[1])
         return f"\\{name}{{{text[0]}}}" if name else text
     inside = text[1:].strip()
     if inside[0] in "({":
         inside = inside[1:-1]
-    return f"\\sqrt{ROOTS[text[0]]}{{{inside}}}"
+    return f"\\sqrt{ROOT_SIGNS[text[0]]}{{{inside}}}"
 
 
 # ------------------------------------------------------------ slips

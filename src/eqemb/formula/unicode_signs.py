@@ -12,19 +12,19 @@ LOWERED = {made: chr(plain) for plain, made in unicode.subscripts().items()}
 #: Scripts of Unicode that `to_text` does not print.
 RAISED |= dict(zip("ᴬᴮᴰᴱᴳᴴᴵᴶᴷᴸᴹᴺᴼᴾᴿᵁⱽᵂᵝᵞᵟᶿᵠᵡ⊺", "ABDEGHIJKLMNOPRUVWβγδθϕχ⊤", strict=True))
 LOWERED |= dict(zip("ᵦᵧᵨᵩᵪ", "βγρϕχ", strict=True))
-PRIMES = "'′″‴’"
-ACCENTS = {
+PRIME_SIGNS = "'′″‴’"
+COMBINING_ACCENTS = {
     "\u0302": "hat", "\u0303": "tilde", "\u0304": "bar", "\u0305": "bar", "\u20d7": "vec",
     "\u0307": "dot", "\u0308": "ddot", "\u030c": "check", "\u0301": "acute", "\u0300": "grave",
     "\u0306": "breve", "\u030a": "mathring",
 }  # fmt: skip
 #: Signs that `to_text` prints as scripts -> the command that puts them there.
-MARKS = {
+MARK_COMMANDS = {
     "_¯": "underline", "_⏟": "underbrace", "^⏞": "overbrace", "_~": "utilde", "^←": "overleftarrow",
     "^↔": "overleftrightarrow",
 }  # fmt: skip
-ROOTS = {"√": "", "∛": "[3]", "∜": "[4]"}
-OPEN, CLOSE = "([{⟨⌊⌈", ")]}⟩⌋⌉"
+ROOT_SIGNS = {"√": "", "∛": "[3]", "∜": "[4]"}
+OPEN_SIGNS, CLOSE_SIGNS = "([{⟨⌊⌈", ")]}⟩⌋⌉"
 #: Written with ASCII -> LaTeX.
 _DIGRAPHS = {
     "<=": r"\leq", ">=": r"\geq", "!=": r"\neq", "=>": r"\Rightarrow", "->": r"\to", "==": "=",
@@ -34,14 +34,14 @@ _DIGRAPHS = {
 
 
 #: Greek letters as people write them -> the command.
-GREEK = {
+GREEK_NAMES = {
     name: name
     for name in "alpha beta gamma delta epsilon zeta eta theta iota kappa lambda mu nu xi pi rho"
     " sigma tau upsilon phi chi psi omega Gamma Delta Theta Lambda Xi Pi Sigma Upsilon Phi Psi"
     " Omega varepsilon varphi vartheta".split()
 }
 #: Names that people write without a backslash -> the command.
-NAMES = GREEK | {
+SPELT_NAMES = GREEK_NAMES | {
     name: name
     for name in sorted(
         {tag[2:] for tag in FUNCTIONS}
@@ -49,7 +49,7 @@ NAMES = GREEK | {
         | set("sum prod int partial nabla infty cdot times leq geq neq".split())
     )
 }
-NAMES |= {"infinity": "infty", "integral": "int"}
+SPELT_NAMES |= {"infinity": "infty", "integral": "int"}
 
 
 def latex_of(sign: str) -> str:

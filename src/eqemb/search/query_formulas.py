@@ -12,7 +12,7 @@ from typing import Literal, NamedTuple
 
 from eqemb.corpus.vocabulary import STOP_WORDS
 from eqemb.formula.commands import ENVIRONMENTS
-from eqemb.formula.unicode_signs import GREEK, LOWERED, NAMES, RAISED
+from eqemb.formula.unicode_signs import GREEK_NAMES, LOWERED, RAISED, SPELT_NAMES
 
 QueryPieceKind = Literal["text", "formula", "phrase", "excluded"]
 Kind = Literal["word", "short", "letter", "name", "operator", "mark", "math"]
@@ -34,7 +34,7 @@ _OPENER = re.compile(
     r"\\\\|\\\$|\\[{}]|(?P<brace>[{}])|(?P<dollar>\$\$?)|\\(?P<bracket>[\[(])"
     r"|\\begin\s*\{(?P<display>[a-zA-Z]+\*?)\}|(?P<end>\\end(?![a-zA-Z]))"
 )
-_PHRASE = re.compile(r'(?<!\S)(-?)"([^"]*)"')
+_QUOTED_PHRASE = re.compile(r'(?<!\S)(-?)"([^"]*)"')
 _CHUNK_SIGN = re.compile(r"\\(?:begin|end)(?![a-zA-Z])|\\.|[{}]|\s+", re.DOTALL)
 
 
@@ -45,7 +45,7 @@ def split_query(text: str) -> Iterator[QueryPiece]:
             yield piece
             continue
         done = 0
-        for found in _PHRASE.finditer(piece.text):
+        for found in _QUOTED_PHRASE.finditer(piece.text):
             if is_math(found[2]):
                 continue
             yield from _bare(piece.text[done : found.start()])
@@ -173,26 +173,26 @@ def _chunks(text: str) -> list[_Chunk]:
 
 
 _GREEK_LETTER = "\u0391-\u03a9\u03b1-\u03c9\u03d1\u03d5\u03d6\u03f0\u03f1\u03f5"
-_LETTER = rf"[A-Za-z{_GREEK_LETTER}]"
-_NAMES = "|".join(sorted(NAMES, key=len, reverse=True))
-_MATH = re.compile(
+_ONE_LETTER = rf"[A-Za-z{_GREEK_LETTER}]"
+_NAME_CHOICE = "|".join(sorted(SPELT_NAMES, key=len, reverse=True))
+_MATH_CHUNK = re.compile(
     rf"""
       \\[a-zA-Z|{{}},;!:\\]                    # LaTeX
     | [{{}}] | \^ (?=\S) | (?<=\S) \^
-    | (?<![A-Za-z]) (?:{_LETTER}{{1,2}}|{_NAMES}) '* _ (?=[\w({{\\]) | [)\]|'] _ \w
+    | (?<![A-Za-z]) (?:{_ONE_LETTER}{{1,2}}|{_NAME_CHOICE}) '* _ (?=[\w({{\\]) | [)\]|'] _ \w
     | [{"".join(re.escape(c) for c in (*RAISED, *LOWERED) if c not in "*′'")}]
     | [\U0001d400-\U0001d7ff\u2100-\u214f‖⟨⟩⌊⌋⌈⌉…′″]
     | (?<![\w)]) \?[A-Za-z]                    # a wildcard
-    | (?<!\w) {_LETTER}[\u0302-\u0308\u030a\u030c\u20d7] (?![A-Za-z]{{2}})
+    | (?<!\w) {_ONE_LETTER}[\u0302-\u0308\u030a\u030c\u20d7] (?![A-Za-z]{{2}})
     """,
     re.VERBOSE,
 )
 #: A function of short arguments: `f(x)`, `softmax(Wx+b)`, `O(n`, but not `recall(balanced)`.
-_SHORT = rf"(?:{_LETTER}{{1,3}}\d?|-?\d+(?:\.\d+)?)"
-_CALL = re.compile(
-    rf"(?:-?\d*{_LETTER}\w*'*)\(+-?(?:{_SHORT}|{_NAMES}|{_LETTER}\w*\()(?:[^A-Za-z\d].*|)\Z"
+_SHORT_OPERAND = rf"(?:{_ONE_LETTER}{{1,3}}\d?|-?\d+(?:\.\d+)?)"
+_FUNCTION_CALL = re.compile(
+    rf"(?:-?\d*{_ONE_LETTER}\w*'*)\(+-?(?:{_SHORT_OPERAND}|{_NAME_CHOICE}|{_ONE_LETTER}\w*\()(?:[^A-Za-z\d].*|)\Z"
 )
-_OPERATORS = re.compile(r"[=+<>*/|~:^,;!()\[\]-]+")
+_OPERATOR_RUN = re.compile(r"[=+<>*/|~:^,;!()\[\]-]+")
 _EDGES = "()[],.;:!?\"'`"
 
 
@@ -203,19 +203,19 @@ def kind_of(chunk: str) -> Kind:
         core = core[1:]
     if not re.search(r"\w|\\.|[^\x00-\x7f]", chunk):
         return "operator" if re.search(r"[=+<>*/|~^-]", chunk) else "mark"
-    pieces = [piece for piece in _OPERATORS.split(core) if piece]
+    pieces = [piece for piece in _OPERATOR_RUN.split(core) if piece]
     has_word = any(_is_word(piece) for piece in pieces)
     decomposed = unicodedata.normalize("NFD", chunk)
     is_tex = "\\" in chunk or "{" in chunk
-    if _MATH.search(decomposed) and (is_tex or not _is_compound(core)):
+    if _MATH_CHUNK.search(decomposed) and (is_tex or not _is_compound(core)):
         return "math"
     if any(unicodedata.category(char) == "Sm" for char in core if char not in "+<=>|~"):
         return "math" if not _is_compound(core) else "word"
-    if _CALL.match(chunk.rstrip(",.;:")):
+    if _FUNCTION_CALL.match(chunk.rstrip(",.;:")):
         return "math"
     if len(pieces) == 1 and pieces[0] == core:
         return _kind_of_letters(core)
-    if re.fullmatch(rf"{_LETTER}\*", core):
+    if re.fullmatch(rf"{_ONE_LETTER}\*", core):
         return "letter"  # a star as a script, or A* search
     if re.fullmatch(r"-[^\W\d_]{2,}.*", chunk) or re.fullmatch(r"\w+(?:\+\+|#)", core):
         return "word"  # an excluded word; C++, C#
@@ -229,7 +229,7 @@ def kind_of(chunk: str) -> Kind:
 
 def _kind_of_letters(core: str) -> Kind:
     """What a chunk of letters and digits is."""
-    if core in NAMES or core == "choose":
+    if core in SPELT_NAMES or core == "choose":
         return "name"
     if len(core) == 1 or re.fullmatch(r"\d+(?:\.\d+)?[A-Za-z]?", core):
         return "letter"
@@ -241,7 +241,9 @@ def _kind_of_letters(core: str) -> Kind:
 
 
 def _is_word(piece: str) -> bool:
-    return len(piece) > 3 and re.search(r"[^\W\d_]{4}", piece) is not None and piece not in NAMES
+    return (
+        len(piece) > 3 and re.search(r"[^\W\d_]{4}", piece) is not None and piece not in SPELT_NAMES
+    )
 
 
 def _is_compound(core: str) -> bool:
@@ -249,7 +251,7 @@ def _is_compound(core: str) -> bool:
     return (
         re.search(r"[-_][^\W\d_]{3,}\Z", core) is not None
         and "=" not in core
-        and re.match(rf"(?:{_LETTER}{{1,2}}|{_NAMES})_", core) is None
+        and re.match(rf"(?:{_ONE_LETTER}{{1,2}}|{_NAME_CHOICE})_", core) is None
     )
 
 
@@ -317,7 +319,7 @@ def _is_formula(run: list[_Chunk], *, whole: bool) -> bool:
         return True
     has_relation = any(map(_is_relation, run[1:-1]))
     if "letter" not in kinds or all(chunk.text.isdigit() for chunk in run):
-        return has_relation and any(chunk.text.strip(_EDGES) in GREEK for chunk in run)
+        return has_relation and any(chunk.text.strip(_EDGES) in GREEK_NAMES for chunk in run)
     if whole:
         return kinds != ["letter"] or not run[0].text.strip(_EDGES).isdigit()
     is_call = ("letter", "name", "letter") in zip(kinds, kinds[1:], kinds[2:], strict=False)

@@ -9,10 +9,8 @@ import re
 from eqemb.formula.typed import read_mathml_query
 
 _BLANKS = re.compile("[\u00a0\u1680\u2000-\u200a\u202f\u205f\u3000\t\v\f\r]")
-_INVISIBLE = re.compile(
-    "[\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u2064\ufeff\x00-\x08\x0e-\x1f\x7f]"
-)
-_ENTITY = re.compile(r"&(?:#[0-9]{1,7}|#[xX][0-9a-fA-F]{1,6}|[A-Za-z][A-Za-z0-9]{1,31});")
+_UNSEEN = re.compile("[\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u2064\ufeff\x00-\x08\x0e-\x1f\x7f]")
+_HTML_ENTITY = re.compile(r"&(?:#[0-9]{1,7}|#[xX][0-9a-fA-F]{1,6}|[A-Za-z][A-Za-z0-9]{1,31});")
 _DASHES = re.compile("[\u2010-\u2015\u2212\ufe58\ufe63\uff0d]")
 _QUOTES = re.compile("[\u201c-\u201f\u00ab\u00bb]")
 _MATHML = re.compile(r"<(?:m|mml)?:?math[\s>]")
@@ -22,11 +20,11 @@ _TAG = re.compile(
     re.IGNORECASE,
 )
 _SCRIPT_TAG = re.compile(r"<(sub|sup)>([^<>]{1,100})</\1>", re.IGNORECASE)
-_FENCE = re.compile(r"```[ ]*([A-Za-z]*)[^\S\n]*\n?")
+_CODE_FENCE = re.compile(r"```[ ]*([A-Za-z]*)[^\S\n]*\n?")
 _BOLD = re.compile(r"((?<![^\s(\"'])(?:\*\*|__))(?=[^\s*_])([^*_\n]+)(?<=[^\s*_])\1")
-_ITALIC = re.compile(r"(?<![^\s(\"'])\*(?=[^\s*])([^*\n]+)(?<=[^\s*])\*(?![^\s.,;:!?)\"'])")
+_STARRED = re.compile(r"(?<![^\s(\"'])\*(?=[^\s*])([^*\n]+)(?<=[^\s*])\*(?![^\s.,;:!?)\"'])")
 _QUOTED = re.compile(r"^[ ]*(?:>[ ]?)+", re.MULTILINE)
-_LISTED = re.compile(r"^[ ]*(?:#{1,6}|[*\u2022]|\d{1,3}[.)])[ ]+", re.MULTILINE)
+_LIST_ITEM = re.compile(r"^[ ]*(?:#{1,6}|[*\u2022]|\d{1,3}[.)])[ ]+", re.MULTILINE)
 _DASHED = re.compile(r"^[ ]*-[ ]+", re.MULTILINE)
 _CODE = re.compile(r"`([^`\n]+)`")
 _MATH_LANGUAGES = frozenset({"latex", "tex", "math", "katex", "mathjax", "asciimath"})
@@ -39,8 +37,8 @@ def clean_markup(text: str) -> str:
     'loss is\n $$x^2\n$$ '
     """
     text = _mathml(text)
-    text = _ENTITY.sub(lambda found: html.unescape(found[0]), text)
-    text = _INVISIBLE.sub("", _BLANKS.sub(" ", text))
+    text = _HTML_ENTITY.sub(lambda found: html.unescape(found[0]), text)
+    text = _UNSEEN.sub("", _BLANKS.sub(" ", text))
     text = _QUOTES.sub('"', _DASHES.sub("-", text))
     if "<" in text:
         text = _SCRIPT_TAG.sub(
@@ -50,14 +48,14 @@ def clean_markup(text: str) -> str:
     if text.lstrip().startswith(">"):
         text = _QUOTED.sub("", text)
     if "\n" in text.strip() and "\\\\" not in text:
-        text = _LISTED.sub("", text)
+        text = _LIST_ITEM.sub("", text)
         if _DASHED.match(text.lstrip("\n")):  # elsewhere, a dash at the start is a minus sign
             text = _DASHED.sub("", text)
     if "```" in text:
         text = _fences(text)
     text = _CODE.sub(r" \1 ", text)
     if "*" in text or "__" in text:
-        text = _ITALIC.sub(r"\1", _BOLD.sub(r"\2", text))
+        text = _STARRED.sub(r"\1", _BOLD.sub(r"\2", text))
     return text
 
 
@@ -77,7 +75,7 @@ def _fences(text: str) -> str:
     """Replace blocks of code: those in LaTeX become displays."""
     out, done = list[str](), 0
     opened = ""
-    for at, found in enumerate(_FENCE.finditer(text)):
+    for at, found in enumerate(_CODE_FENCE.finditer(text)):
         content = text[done : found.start()]
         is_math = at % 2 == 1 and opened in _MATH_LANGUAGES and "$" not in content
         out.append(f" $${content}$$ " if is_math and content.strip() else content)

@@ -16,7 +16,7 @@ LONG_WORD = 9
 #: A repair is near this many equations, and near so many times more of them than the next one.
 MIN_EQUATIONS, CLEARLY = 2, 3
 #: Longer words and more words are not worth the time.
-_MAX_LETTERS, _MAX_WORDS = 30, 10
+_LONGEST, _MAX_WORDS = 30, 10
 
 
 def repair_spelling(question: WordQuery, text: TextIndex) -> WordQuery:
@@ -36,7 +36,7 @@ def is_known(word: str, text: TextIndex) -> bool:
 
 def _joined_compound(word: str, text: TextIndex) -> str | None:
     """Return the compound that was written as one word: *tf-idf* for *tfidf*."""
-    if not 5 <= len(word) <= _MAX_LETTERS or not word.isalpha():
+    if not 5 <= len(word) <= _LONGEST or not word.isalpha():
         return None
     found: dict[str, int] = {}
     for at in range(2, len(word) - 1):
@@ -50,7 +50,7 @@ def _joined_compound(word: str, text: TextIndex) -> str | None:
 
 def _nearest_word(word: str, text: TextIndex) -> str | None:
     """Return the word of the library that was meant: *similarity* for *similarty*."""
-    if not MIN_LETTERS <= len(word) <= _MAX_LETTERS:
+    if not MIN_LETTERS <= len(word) <= _LONGEST:
         return None
     most = 2 if len(word) >= LONG_WORD else 1
     near = [other for other in text.suggest_spellings(word, 8) if _is_topic(other)]

@@ -9,6 +9,8 @@ from eqemb.search.query import WordQuery, parse_query
 def read_typed_equation(query: str) -> tuple[Layout, WordQuery]:
     """Return the layout of the formula of a query; raises UsageError if it has none, or several."""
     question = parse_query(query)
+    if question.excluded and not (question.words or question.formulas):
+        question = parse_query(f"${query}$")  # -xy is a product here
     if question.words and not question.formulas:
         raise UsageError(
             f"{query.strip()!r} reads as words, not as an equation: search for it, or put LaTeX"

@@ -276,17 +276,32 @@ def test_queries_that_cannot_be_answered_say_why(library: Library) -> None:
     with pytest.raises(UsageError, match="add words to search for"):
         library.search("-precision")
     assert "passes these filters" in library.search("precision", section="nowhere").notes[0]
-    assert "too common" in library.search("the of").notes[0]
-    assert library.similar(r"\frac{a}{b").notes == ["not understood: unclosed {"]
+    common = library.search("the of")
+    assert "too common" in common.notes[0]
+    assert not common.hits  # no list of junk
+    broken = library.similar(r"\frac{a}{b")
+    assert broken.notes == [r"showing results for formula: \frac{a}{b} (closed {)"]
     with pytest.raises(UsageError, match="2015-2018"):
         library.search("precision", year="2018-2015")
 
 
 def test_similar_spellings_are_suggested(library: Library) -> None:
-    """For unknown words, from the words of the library."""
+    """For unknown words that are not clearly one word of the library."""
+    answer = library.search("harmnicc cosine")
+    assert answer.unknown == ["harmnicc"]
+    assert answer.near == {"harmnicc": ["harmonic"]}
+
+
+def test_misspelt_words_are_repaired(library: Library) -> None:
+    """If one word of the library is clearly meant; the answer says so."""
     answer = library.search("harmonicc cosine")
-    assert answer.unknown == ["harmonicc"]
-    assert answer.near == {"harmonicc": ["harmonic"]}
+    assert answer.unknown == []
+    assert answer.notes == [
+        "showing results for words: harmonic cosine (harmonic instead of harmonicc)"
+    ]
+    assert ids(answer) == ids(library.search("harmonic cosine"))
+    assert answer.to_json()["reading"]["repairs"] == ["harmonic instead of harmonicc"]
+    assert library.search("harmonic cosine").to_json()["reading"] is None
 
 
 def test_filters_are_respected(library: Library) -> None:
@@ -607,3 +622,26 @@ def test_queries_load_nothing_heavy(library: Library) -> None:
         [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60
     )
     assert not done.stdout.split()
+
+
+def test_words_and_formulas_are_answered_in_every_door(library: Library) -> None:
+    """`similar` answers words, and `search` a formula; both say so."""
+    found = library.similar("harmonic mean")
+    assert ids(found) == ids(library.search("harmonic mean"))
+    assert found.notes[0] == "not one equation alone: answered as a search for words"
+    assert ids(library.search("F = 2PR/(P+R)")) == ids(library.similar(r"F = \frac{2PR}{P+R}"))
+    reading = library.search("F = 2PR/(P+R)").reading
+    assert reading is not None
+    assert reading.reading == r"formula: F = \frac{2PR}{P+R}"
+    with pytest.raises(UsageError, match="reads as words"):
+        library.describe("harmonic mean")
+    assert library.similar("qqqqq xyzzy").hits == []
+
+
+def test_nothing_is_similar_to_unknown_symbols(library: Library) -> None:
+    """No list of junk, but a note."""
+    found = library.similar(r"\foobar")
+    assert found.hits == []
+    assert found.notes == [r"unknown command \foobar: read as a name"]
+    with pytest.raises(UsageError):
+        library.search("nothere#1")

@@ -429,7 +429,7 @@ def test_the_model_has_a_page(open_page: Open, learned: str) -> None:
 
 def test_misspelt_words_have_suggestions(open_page: Open, demo: str) -> None:
     """As links that repeat the search."""
-    page = open_page(f"{demo}/?q=cosne")
+    page = open_page(f"{demo}/?q=csine")
     page.locator(".note").get_by_role("link", name="cosine", exact=True).click()
     page.wait_for_url("**/?q=cosine")
     assert cards(page).count()

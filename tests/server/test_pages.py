@@ -38,9 +38,17 @@ def test_the_result_page_has_the_hits_of_the_api(client: TestClient) -> None:
 
 def test_unknown_words_are_reported(client: TestClient) -> None:
     """With known words that are spelt alike."""
-    text = client.get("/?q=cosne").text
-    assert "“cosne” does not appear near any equation." in text
+    text = client.get("/?q=csne").text
+    assert "“csne” does not appear near any equation." in text
     assert "Did you mean" in text
+
+
+def test_the_page_says_how_a_query_was_read(client: TestClient) -> None:
+    """Formulas that are typed without LaTeX, and repairs."""
+    assert "Read as formula: x^{2}; words: cosine." in client.get("/?q=cosine+x²").text
+    assert "showing results for words: cosine (cosine instead of cosne)" in (
+        client.get("/?q=cosne").text
+    )
 
 
 def test_an_equation_without_similar_ones_says_so(client: TestClient) -> None:

@@ -24,7 +24,7 @@ from eqemb.cli.options import (
 from eqemb.errors import EqembError, UsageError
 
 _NAMED_WORDS = 10  # unknown words that are named one by one
-_EQUATION_HELP = "LaTeX, or a name: ARTICLE#4, ARTICLE(2.3), ARTICLE:label."
+_EQUATION_HELP = "A formula, or a name: ARTICLE#4, ARTICLE(2.3), ARTICLE:label."
 _EquationArgument = Annotated[str, typer.Argument(metavar="EQUATION", help=_EQUATION_HELP)]
 
 
@@ -72,7 +72,7 @@ def search(
     words: Annotated[
         list[str],
         typer.Argument(
-            metavar="WORDS", help='Words, "quoted phrases", -excluded words and $LaTeX$.'
+            metavar="WORDS", help='Words, "quoted phrases", -excluded words and formulas.'
         ),
     ],
     count: Count = 10,
@@ -106,7 +106,7 @@ def similar(
         str,
         typer.Argument(
             metavar="EQUATION",
-            help="LaTeX, where ?x matches anything, or a name: ARTICLE#4, ARTICLE(2.3),"
+            help="A formula, where ?x matches anything, or a name: ARTICLE#4, ARTICLE(2.3),"
             " ARTICLE:label.",
         ),
     ],
@@ -122,6 +122,7 @@ def similar(
     ranking = check_ranking(by)
     with Library.open(library) as opened:
         answer = opened.similar(equation, count, by=ranking, **_limits(filters))
+        _print_unknown("not near any equation", answer)
         _print_answer(answer, "no equation is similar to this one", as_json=as_json)
 
 
@@ -164,10 +165,11 @@ def describe(
 ) -> None:
     """Show words that describe an equation, with sentences."""
     from eqemb.facade.library import Library
+    from eqemb.search.results import reading_lines
 
     with Library.open(library) as opened:
         found = opened.describe(equation, count, by=cast(Literal["all", "paper"], by))
-    for note in found.notes:
+    for note in (*reading_lines(found.reading), *found.notes):
         print_message(note)
     if as_json:
         print_json(found.to_json())
@@ -248,6 +250,10 @@ def _print_unknown(problem: str, answer: Any) -> None:
 
 def _print_answer(answer: Any, reason: str, *, as_json: bool) -> None:
     """Print the hits; without any, fail with the reason."""
+    from eqemb.search.results import reading_lines
+
+    for line in reading_lines(answer.reading):
+        print_message(line)
     if answer.hits:
         for note in answer.notes:
             print_message(note)

@@ -172,7 +172,7 @@ class Library(OpenLibrary):
         """Find equations for words.
 
         Args:
-            words: Words, "phrases", -excluded words and $LaTeX$; or the name of an equation.
+            words: Words, "phrases", -excluded words and formulas; or the name of an equation.
             k: The number of hits.
             by: "all" for the weighted sum of all parts, or one part: "words" (BM25), "meaning"
                 (vectors), "structure" (of the LaTeX in the query), "encoder", or "paper" (as the
@@ -186,7 +186,7 @@ class Library(OpenLibrary):
             numbered: Only numbered equations.
 
         Returns:
-            The hits, best first, with unknown words and notes.
+            The hits, best first, with unknown words, notes, and how the query was read (`reading`).
 
         Examples:
             >>> answer = library.search("cosine similarity of two vectors", k=3)
@@ -196,7 +196,7 @@ class Library(OpenLibrary):
             'nlp/word-analogies'
 
         """
-        _check_text(words)
+        self._check_name(words)
         if by == "encoder" and encoder is None:
             raise UsageError("ranking by an encoder needs one: give encoder=MODULE:FUNCTION")
         filters = self._filters(collection, article, year, section, has, numbered=numbered)
@@ -239,8 +239,8 @@ class Library(OpenLibrary):
         r"""Find equations similar to an equation; the filters are those of `search`.
 
         Args:
-            equation: LaTeX, in which `?x` is a wildcard, or a name: ARTICLE#4, ARTICLE(2.3),
-                ARTICLE:label.
+            equation: A formula, in which `?x` is a wildcard, or a name: ARTICLE#4, ARTICLE(2.3),
+                ARTICLE:label. Words are searched as `search` does.
             k: The number of hits.
             by: As for `search`, without "encoder".
 

@@ -32,6 +32,16 @@ _AROUND = ("⟦", "⟧")
 _GROUP_TAG = re.compile(r"M!((?:&\w+;|\D)?)((?:&\w+;|\D)?)(\d+)x(\d+)\Z")
 
 
+def superscripts() -> dict[int, str]:
+    """The raised form of each character that has one."""
+    return {plain: chr(made) for plain, made in _SUPERSCRIPTS.items() if plain != made}
+
+
+def subscripts() -> dict[int, str]:
+    """The lowered form of each character that has one."""
+    return {plain: chr(made) for plain, made in _SUBSCRIPTS.items()}
+
+
 def to_text(root: Node | None, mark: Iterable[int] = (), around: tuple[str, str] = _AROUND) -> str:
     """One line, with Unicode scripts where they exist and brackets elsewhere.
 

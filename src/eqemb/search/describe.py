@@ -23,6 +23,7 @@ from eqemb.formula import Layout
 from eqemb.formula.pattern import is_pattern
 from eqemb.index.vector_index import CentredIndex, normalise
 from eqemb.search.engine import EquationQuery, Search
+from eqemb.search.query import WordQuery
 from eqemb.search.results import (
     TEXT_WIDTH,
     Json,
@@ -33,6 +34,8 @@ from eqemb.search.results import (
     paragraphs,
     place,
     readable,
+    reading_json,
+    reading_lines,
     rows,
 )
 from eqemb.search.sentences import SentenceFinder
@@ -103,6 +106,8 @@ class Description:
     query: str = ""
     title: str = ""
     """The title of the named equation's article."""
+    reading: WordQuery | None = None
+    """How the query was read; None if it was the name of an equation."""
 
     def __iter__(self) -> Iterator[DescriptionWord]:
         return iter(self.words)
@@ -114,19 +119,22 @@ class Description:
         """Return the description as JSON, the same for the command line, the API and Python.
 
         Keys: `asked` (as `equation_json` for a named equation; `latex`, `text` and `mathml` for
-        LaTeX), `words` (see `DescriptionWord.to_json`), `kin` (the most similar equations) and
-        `notes`. `reach` limits sentences to this many words on each side of the word.
+        LaTeX), `words` (see `DescriptionWord.to_json`), `kin` (the most similar equations), `notes`
+        and `reading` (how the query was read, None for a name). `reach` limits sentences to this
+        many words on each side of the word.
         """
         if self.equation is not None:
             asked = equation_json(self.equation, self.title, renderer)
         else:
             shape = self.shape
-            asked = {"latex": self.query, "text": shape.to_text(), "mathml": shape.to_mathml()}
+            latex = self.query if self.reading is None else "".join(self.reading.formulas)
+            asked = {"latex": latex, "text": shape.to_text(), "mathml": shape.to_mathml()}
         return {
             "asked": asked,
             "words": [word.to_json(reach=reach, renderer=renderer) for word in self.words],
             "kin": self.similar,
             "notes": self.notes,
+            "reading": reading_json(self.reading),
         }
 
     def to_text(self, width: int = TEXT_WIDTH) -> str:
@@ -135,7 +143,7 @@ class Description:
         return "\n\n".join([cut(self.shape.to_text(), width), *words])
 
     def __str__(self) -> str:
-        return "\n".join([*self.notes, self.to_text()])
+        return "\n".join([*reading_lines(self.reading), *self.notes, self.to_text()])
 
     def to_pandas(self) -> Any:
         """Return a data frame with a row for each word; needs pandas."""
@@ -180,7 +188,10 @@ class Describer:
         similar = self.similar_equations(parsed)
         named = parsed.equation
         if named is None and (not similar.rows or similar.shared < MIN_SHARED_UNITS):
-            return Description([], parsed.layout, None, [], query=query)
+            notes = [] if parsed.reading is None else parsed.reading.notes
+            return Description(
+                [], parsed.layout, None, [], notes, query=query, reading=parsed.reading
+            )
         if by == "paper":
             words, notes = self._words_as_in_the_paper(parsed, similar, k)
         else:
@@ -189,7 +200,9 @@ class Describer:
         own = named.id if named is not None else ""
         others = [name for name in names if name != own]
         title = self._search.equation(similar.rows[0])[1] if named is not None else ""
-        return Description(words, parsed.layout, named, others, notes, query, title)
+        if parsed.reading is not None:
+            notes = [*parsed.reading.notes, *notes]
+        return Description(words, parsed.layout, named, others, notes, query, title, parsed.reading)
 
     def similar_equations(self, query: EquationQuery) -> SimilarEquations:
         """Return the equations most similar by symbols, with letters renamed and as they are."""

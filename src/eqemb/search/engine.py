@@ -37,6 +37,8 @@ from eqemb.search.names import find_equation, looks_like_name
 from eqemb.search.paper import NO_MODEL, NO_VECTOR, PaperRanking
 from eqemb.search.query import Filters, WordQuery, check_ranking, parse_query
 from eqemb.search.results import Answer, Hit
+from eqemb.search.spelling import repair_spelling
+from eqemb.search.typed_equation import read_typed_equation, typed_notes
 
 #: The weight of each part, for a query in words and for one that is an equation.
 WORD_PARTS = {"words": 1.0, "meaning": 0.1, "structure": 1.0, "encoder": 0.5}
@@ -44,6 +46,8 @@ EQUATION_PARTS = {"structure": 1.0, "words": 1.5, "meaning": 0.05}
 #: The topic of an equation: the words that this many similar types have in common, how many words,
 #: and the power of its likeness by which each type is trusted.
 TOPIC_TYPES, TOPIC_WORDS, TOPIC_TRUST = 20, 10, 8
+#: The note on an answer to `similar` that was asked for words.
+AS_WORDS = "not one equation alone: answered as a search for words"
 #: Types that the structure index returns.
 MAX_TYPES = 200
 
@@ -57,6 +61,8 @@ class EquationQuery(NamedTuple):
     layout: Layout
     equation: Equation | None
     """The equation of the library, if the query named one."""
+    reading: WordQuery | None = None
+    """How the query was read, if it was typed."""
 
 
 class Search:
@@ -134,7 +140,9 @@ class Search:
         allowed = self._allowed(filters)
         if named := self.find_named(query):
             return self._search_name(query, named, k, by, filters, allowed)
-        question = parse_query(query)
+        question = self.read_query(query)
+        if question.formula is not None and by in ("all", "structure"):
+            return self.search_equation(self.read_equation(query), k, by=by, filters=filters)
         _check_query(question, by)
         for phrase in question.excluded:
             allowed &= ~self.text.has_phrase(phrase)
@@ -144,22 +152,27 @@ class Search:
         found = {stem(term.word) for term in terms}
         unknown = [word for word in dict.fromkeys(question.words) if stem(word) not in found]
         near = {word: some for word in unknown if (some := self.text.suggest_spellings(word))}
-        notes = _filter_notes(allowed)
+        notes = [*question.notes, *_filter_notes(allowed)]
         known = [word for word in question.words if word not in unknown]
         if known and all(word in STOP_WORDS for word in known) and not question.formulas:
             notes.append(f"too common to tell equations apart: {', '.join(known)}")
+            return Answer([], unknown, near, notes, question.words, question)
         wanted = _wanted(by, WORD_PARTS, has_model=self.vectors is not None)
         if by == "meaning" and self.vectors is not None:
             vector = self.vectors.words_vector(question.words)
             hits = self._nearest_hits(self.vectors.contexts, vector, k, allowed)
-            return Answer(hits, unknown, near, notes, question.words)
+            return Answer(hits, unknown, near, notes, question.words, question)
         parts = self.parts_for_words(question, allowed, wanted, notes, terms)
         if encoder is not None and question.words and by in ("all", "encoder"):
             parts["encoder"] = encoder.scores(" ".join(question.words))
         if by == "paper":
             notes += self.paper.notes(self.types[allowed], question.words)
         hits = self._top_hits(apply_weights(parts, WORD_PARTS), k, allowed)
-        return Answer(hits, unknown, near, notes, question.words)
+        return Answer(hits, unknown, near, notes, question.words, question)
+
+    def read_query(self, query: str) -> WordQuery:
+        """Parse a query, and repair its misspelt words."""
+        return repair_spelling(parse_query(query), self.text)
 
     def _search_name(
         self,
@@ -213,7 +226,7 @@ class Search:
             parts["structure"] = np.mean([self._by_equation(one) for one in found], axis=0)
             if notes is not None:
                 notes += [one.note for one in found if one.note]
-                notes += [note for shape in shapes for note in _parse_notes(shape)]
+                notes += [note for shape in shapes for note in typed_notes(shape, None)]
         if "paper" in wanted:
             parts["paper"] = self.paper.equations_for(question.words)[self.types]
         return parts
@@ -223,7 +236,15 @@ class Search:
     def search_similar(
         self, query: str, k: int = 10, *, by: str = "all", filters: Filters | None = None
     ) -> Answer:
-        """Find equations similar to a name or LaTeX; with wildcards, those that match it."""
+        """Find equations similar to a name or a formula; with wildcards, those that match it.
+
+        Words, or words with formulas, are searched as `search_words` does.
+        """
+        if find_equation(self.records, query) is None:
+            question = parse_query(query)
+            if question.formula is None and (question.words or question.formulas):
+                found = self.search_words(query, k, by=by, filters=filters)
+                return replace(found, notes=[AS_WORDS, *found.notes]) if found.hits else found
         return self.search_equation(self.read_equation(query), k, by=by, filters=filters)
 
     def search_equation(
@@ -244,9 +265,8 @@ class Search:
             found = self.similar_types(query.layout, allowed, count)
             hits = self._top_hits({"structure": self._by_equation(found)}, k, allowed)
             notes = [found.note] if found.note else []
-            return Answer(
-                hits, notes=[*notes, *_filter_notes(allowed), *_parse_notes(query.layout)]
-            )
+            notes += [*_filter_notes(allowed), *typed_notes(query.layout, query.reading)]
+            return Answer(hits, notes=notes, reading=query.reading)
         if (
             by == "meaning"
             and self.vectors is not None
@@ -258,9 +278,12 @@ class Search:
             allowed[self.row(query.equation)] = False
         notes = self.paper.notes(self.types[allowed]) if by == "paper" else []
         notes += _filter_notes(allowed)
+        if by == "all" and query.equation is None and not parts["structure"].any():
+            parts = {}  # other parts alone would find equations that share no symbol with it
         if query.equation is None:
-            notes += _parse_notes(query.layout)
-        return Answer(self._top_hits(apply_weights(parts, EQUATION_PARTS), k, allowed), notes=notes)
+            notes += typed_notes(query.layout, query.reading)
+        hits = self._top_hits(apply_weights(parts, EQUATION_PARTS), k, allowed)
+        return Answer(hits, notes=notes, reading=query.reading)
 
     def parts_for_equation(
         self, query: EquationQuery, allowed: Mask, wanted: Container[str], count: int = MAX_TYPES
@@ -294,12 +317,12 @@ class Search:
         return self.segments.equations_of_key(key(shape.canonical()))
 
     def read_equation(self, query: str) -> EquationQuery:
-        """Parse a query that is the name of an equation, or LaTeX."""
+        """Parse a query that is the name of an equation, or a formula."""
         named = find_equation(self.records, query)
-        shape = layout(named.expanded) if named else read_pattern(query)
-        if shape.root is None:
-            raise UsageError(f"{query!r} contains no symbol to search for: give LaTeX")
-        return EquationQuery(shape, named)
+        if named is not None:
+            return EquationQuery(layout(named.expanded), named)
+        shape, question = read_typed_equation(query)
+        return EquationQuery(shape, None, question)
 
     def topic(
         self,
@@ -458,11 +481,6 @@ def _check_query(question: WordQuery, by: str) -> None:
 def _filter_notes(allowed: Mask) -> list[str]:
     """Return a note if the filters leave no equation."""
     return [] if allowed.any() else ["no equation passes these filters"]
-
-
-def _parse_notes(shape: Layout) -> list[str]:
-    """Return notes on what of a typed formula could not be parsed."""
-    return [f"not understood: {' '.join(filter(None, problem))}" for problem in shape.problems]
 
 
 def apply_weights(parts: Mapping[str, Scores], weights: Mapping[str, float]) -> dict[str, Scores]:

@@ -26,7 +26,7 @@ from eqemb.search.engine import (
     Search,
     apply_weights,
 )
-from eqemb.search.query import parse_query, reads_as_words
+from eqemb.search.query import WordQuery
 from eqemb.search.results import Json, paragraphs, place, rows
 
 _StemOrWord = TypeVar("_StemOrWord", int, str)
@@ -134,8 +134,10 @@ def _sum(parts: dict[str, float]) -> str:
 def explain(search: Search, query: str, other: str) -> Why:
     """Explain why the equation `other` answers `query`: an equation, or words with $LaTeX$."""
     answer = search.read_equation(other)
-    if search.find_named(query) is None and reads_as_words(query):
-        return _explain_words(search, query, other, answer)
+    if search.find_named(query) is None:
+        question = search.read_query(query)
+        if question.words or len(question.formulas) > 1:
+            return _explain_words(search, query, question, other, answer)
     parsed = search.read_equation(query)
     if is_pattern(parsed.layout):
         found = _compare(ComparedSide(query, parsed.layout, None, []), other, answer, {}, {})
@@ -161,9 +163,10 @@ def explain(search: Search, query: str, other: str) -> Why:
     return _compare(side, other, answer, words, parts)
 
 
-def _explain_words(search: Search, query: str, other: str, answer: EquationQuery) -> Why:
+def _explain_words(
+    search: Search, query: str, question: WordQuery, other: str, answer: EquationQuery
+) -> Why:
     """Explain why an equation answers words."""
-    question = parse_query(query)
     terms = search.text.terms(question.words)
     parts: dict[str, float] = {}
     if answer.equation is not None:

@@ -1,11 +1,19 @@
-"""Parse queries: words, "phrases", -excluded words, and $LaTeX$ among them; and filters."""
+r"""Parse queries: words, "phrases", -excluded words and formulas among them; and filters.
+
+Formulas may be LaTeX, with or without delimiters, Unicode, ASCII or MathML; see `query_formulas`.
+Every door (command line, pages, API, Python) reads queries with `parse_query`.
+"""
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from eqemb.article import read_tokens
+from eqemb.corpus.vocabulary import STOP_WORDS
 from eqemb.errors import UsageError
+from eqemb.formula.typed import read_typed
+from eqemb.search.query_formulas import split_query
+from eqemb.search.query_markup import clean_markup
 
 #: The rankings of `search` and `similar`; `encoder` ranks for words only.
 Ranking = Literal["all", "words", "meaning", "structure", "encoder", "paper"]
@@ -13,9 +21,13 @@ RANKINGS: tuple[Ranking, ...] = ("all", "words", "meaning", "structure", "encode
 #: A collection of this name means every collection.
 EVERY_COLLECTION = "all"
 
-_INLINE_FORMULA = re.compile(r"\$([^$]*)\$")
-_PHRASE = re.compile(r'(?<!\S)(-?)["\u201c\u201d]([^"\u201c\u201d]*)["\u201c\u201d]')
-_EXCLUDED = re.compile(r"(?<!\S)-(?=[^\W_])(\S+)")
+#: Words that say only that a formula follows.
+_LEADING_WORDS = frozenset(
+    "equation equations formula formulas expression latex math find show search similar like below"
+    " question query please written defined means mean meaning explain".split()
+)
+#: What makes no formula by itself.
+_NO_SYMBOL = " \t\n,.;:!?'\"$()[]{}"
 _MATH_SIGN = re.compile(r"[\\^_{}=+<>|&$]")
 _YEARS = re.compile(r"(\d{4})?(?:(-)(\d{4})?)?")
 
@@ -30,7 +42,7 @@ def check_ranking(by: str) -> Ranking:
 
 @dataclass(frozen=True, slots=True)
 class WordQuery:
-    """A query in words, parsed."""
+    """A query, parsed: words, formulas or both, and how it was read."""
 
     words: tuple[str, ...] = ()
     """In lower case, in order; includes the words of phrases."""
@@ -38,32 +50,106 @@ class WordQuery:
     excluded: tuple[tuple[str, ...], ...] = ()
     """Words and phrases that must not be near the equation."""
     formulas: tuple[str, ...] = ()
+    """In LaTeX."""
+    repairs: tuple[str, ...] = ()
+    """What was changed: `\\frac instead of \\fraq`."""
+    unclear: tuple[str, ...] = ()
+    """What could be read in more than one way, or not at all."""
+    is_verbatim: bool = False
+    """Whether the query is one formula, in LaTeX that was read as it is."""
+
+    @property
+    def formula(self) -> str | None:
+        """The formula of a query that has nothing else."""
+        is_alone = len(self.formulas) == 1 and not (self.words or self.excluded)
+        return self.formulas[0] if is_alone else None
+
+    @property
+    def reading(self) -> str:
+        """How the query was read, in one line: `formula: x^{2}; words: learning rate`."""
+        parts = [f"formula: {latex}" for latex in self.formulas]
+        if self.words:
+            parts.append(f"words: {' '.join(self.words)}")
+        if self.phrases:
+            parts.append(f"together: {', '.join(' '.join(words) for words in self.phrases)}")
+        if self.excluded:
+            parts.append(f"without: {', '.join(' '.join(words) for words in self.excluded)}")
+        return "; ".join(parts)
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether the query is words, or LaTeX, as typed, so that nobody needs its reading."""
+        return self.is_verbatim or not (self.formulas or self.repairs or self.unclear)
+
+    @property
+    def notes(self) -> list[str]:
+        """What people should know about the reading."""
+        notes = [f"{each}: read as a name" for each in self.unclear]
+        if self.repairs:
+            notes.insert(0, f"showing results for {self.reading} ({', '.join(self.repairs)})")
+        return notes
+
+    def with_repair(self, word: str, better: tuple[str, ...]) -> "WordQuery":
+        """Return the query with a word replaced."""
+        words = [new for old in self.words for new in (better if old == word else (old,))]
+        phrases = tuple(
+            tuple(new for old in phrase for new in (better if old == word else (old,)))
+            for phrase in self.phrases
+        )
+        repair = f"{' '.join(better)} instead of {word}"
+        return replace(self, words=tuple(words), phrases=phrases, repairs=(*self.repairs, repair))
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the query as JSON, with the `line` for people."""
+        return {
+            "line": self.reading,
+            "words": list(self.words),
+            "phrases": [list(words) for words in self.phrases],
+            "excluded": [list(words) for words in self.excluded],
+            "formulas": list(self.formulas),
+            "repairs": list(self.repairs),
+            "unclear": list(self.unclear),
+        }
 
 
 def parse_query(text: str) -> WordQuery:
-    """Parse a query in words.
+    r"""Parse a query.
 
-    >>> parse_query('"cross entropy" loss -hinge $p_i$')
-    WordQuery(words=('cross', 'entropy', 'loss'), phrases=(('cross', 'entropy'),), \
-excluded=(('hinge',),), formulas=('p_i',))
+    >>> parse_query('"cross entropy" loss -hinge $p_i$').reading
+    'formula: p_i; words: cross entropy loss; together: cross entropy; without: hinge'
+    >>> parse_query("learning rate ∂L/∂w").formulas
+    ('\\frac{\\partial L}{\\partial w}',)
     """
-    formulas = tuple(found.strip() for found in _INLINE_FORMULA.findall(text) if found.strip())
-    text = _INLINE_FORMULA.sub(" ", text)
-    phrases: list[tuple[str, ...]] = []
-    excluded: list[tuple[str, ...]] = []
-    for sign, phrase in _PHRASE.findall(text):
-        if words := _words(phrase):
-            (excluded if sign else phrases).append(words)
-    text = _PHRASE.sub(lambda match: " " if match[1] else f" {match[2]} ", text)
-    excluded += [words for found in _EXCLUDED.findall(text) if (words := _words(found))]
-    text = _EXCLUDED.sub(" ", text)
-    return WordQuery(_words(text), tuple(phrases), tuple(excluded), formulas)
-
-
-def reads_as_words(text: str) -> bool:
-    """Whether a query is in words rather than LaTeX: it has a word outside of $LaTeX$."""
-    rest = _INLINE_FORMULA.sub(" ", text)
-    return not has_math_sign(rest) and any(len(word) > 1 for word in _words(rest))
+    words: list[str] = []
+    phrases, excluded = list[tuple[str, ...]](), list[tuple[str, ...]]()
+    formulas, repairs, unclear = list[str](), list[str](), list[str]()
+    for piece in split_query(clean_markup(text)):
+        if piece.kind == "formula":
+            typed = read_typed(piece.text.strip())
+            if typed.latex.strip(_NO_SYMBOL):
+                formulas.append(typed.latex.strip())
+                repairs += [*filter(None, (piece.repair,)), *typed.repairs]
+                unclear += [f"unknown command {name}" for name in typed.unknown]
+            continue
+        found = _words(piece.text)
+        if piece.kind == "excluded":
+            excluded += [found] if found else []
+            continue
+        words += found
+        if piece.kind == "phrase" and found:
+            phrases.append(found)
+    if formulas and all(word in STOP_WORDS or word in _LEADING_WORDS for word in words):
+        words = [word for phrase in phrases for word in phrase]  # "here is the equation"
+    is_verbatim = formulas == [text.strip().strip("$").strip()] and not (repairs or unclear)
+    return WordQuery(
+        tuple(words),
+        tuple(phrases),
+        tuple(excluded),
+        tuple(formulas),
+        tuple(dict.fromkeys(repairs)),
+        tuple(dict.fromkeys(unclear)),
+        is_verbatim,
+    )
 
 
 def has_math_sign(text: str) -> bool:

@@ -14,6 +14,7 @@ from eqemb.article import Equation
 from eqemb.errors import UsageError
 from eqemb.formula import layout
 from eqemb.formula.running_text import plain_text, printed_text
+from eqemb.search.query import WordQuery
 from eqemb.search.snippets import DEFAULT_RENDERER, Renderer, around_equation, pieces, word_matcher
 from eqemb.sources.names import arxiv_id
 
@@ -203,6 +204,8 @@ class Answer:
     """What else people should know about the answer."""
     words: tuple[str, ...] = ()
     """Words of the query, which `to_json` marks; none if the query was an equation."""
+    reading: WordQuery | None = None
+    """How the query was read; None if it was the name of an equation."""
 
     def __iter__(self) -> Iterator[Hit]:
         return iter(self.hits)
@@ -214,7 +217,9 @@ class Answer:
         return self.hits[rank]
 
     def to_json(self, *, reach: int | None = None, renderer: Renderer = DEFAULT_RENDERER) -> Json:
-        """Return the answer as JSON: `hits`, `unknown`, `near` and `notes`.
+        """Return the answer as JSON: `hits`, `unknown`, `near`, `notes` and `reading`.
+
+        `reading` says how the query was read: None for plain words and for names.
 
         The words of the query are marked in the context of every hit; see `Hit.to_json`.
         """
@@ -225,6 +230,7 @@ class Answer:
             "unknown": self.unknown,
             "near": self.near,
             "notes": self.notes,
+            "reading": reading_json(self.reading),
         }
 
     def to_text(self, width: int = TEXT_WIDTH) -> str:
@@ -236,7 +242,7 @@ class Answer:
 
     def _messages(self) -> list[str]:
         unknown = [f"not known: {', '.join(self.unknown)}"] if self.unknown else []
-        return unknown + self.notes
+        return reading_lines(self.reading) + unknown + self.notes
 
     def to_pandas(self) -> Any:
         """Return a data frame with a row for each hit; needs pandas."""
@@ -247,6 +253,21 @@ class Answer:
 
     def _repr_html_(self) -> str:
         return paragraphs(*self._messages()) + table(self.hits)
+
+
+def reading_json(reading: WordQuery | None) -> Json | None:
+    """Return how a query was read, unless that needs no words."""
+    return None if reading is None or reading.is_plain else reading.to_json()
+
+
+def reading_lines(reading: WordQuery | None) -> list[str]:
+    """Return the line that says how a query was read, if one is needed.
+
+    A repaired query has a note that says the same.
+    """
+    if reading is None or reading.is_plain or reading.repairs:
+        return []
+    return [f"read as {reading.reading}"]
 
 
 # ------------------------------------------------------------ for terminals

@@ -43,7 +43,7 @@ Name = Annotated[
     str,
     Query(
         max_length=MAX_QUERY_LENGTH,
-        description="LaTeX, or a name: ARTICLE#4, ARTICLE(2.3), ARTICLE:label.",
+        description="A formula, or a name: ARTICLE#4, ARTICLE(2.3), ARTICLE:label.",
         examples=[r"F = \frac{2PR}{P+R}"],
     ),
 ]
@@ -107,8 +107,8 @@ async def search(
         str,
         Query(
             max_length=MAX_QUERY_LENGTH,
-            description='Words, "phrases", -excluded words and $LaTeX$. A single formula is'
-            " answered like `similar`.",
+            description='Words, "phrases", -excluded words and formulas (LaTeX, Unicode, MathML). A'
+            " single formula is answered like `similar`.",
             examples=["cosine similarity"],
         ),
     ],

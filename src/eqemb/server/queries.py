@@ -3,20 +3,15 @@
 Nothing here depends on a library or on HTTP.
 """
 
-import re
-
 from eqemb.errors import UsageError
 from eqemb.formula import layout
 from eqemb.formula.tree import Node, children
 from eqemb.search.names import looks_like_name
-from eqemb.search.query import parse_query, reads_as_words
+from eqemb.search.query import parse_query
 
 #: Longest query in characters, and deepest nesting of brackets or of LaTeX.
 MAX_QUERY_LENGTH, MAX_QUERY_DEPTH = 2_000, 40
 
-#: "loss + penalty" is words; "a + b" and "\\log x" are LaTeX.
-_LONG_WORD = re.compile(r"(?<![\\a-zA-Z])[a-zA-Z]{4,}")
-_LATEX_SIGN = re.compile(r"[\\^_{}]")
 _OPEN_BRACKETS, _CLOSE_BRACKETS = frozenset("{(["), frozenset("})]")
 
 
@@ -59,13 +54,5 @@ def _depth(root: Node | None) -> int:
 
 
 def single_formula(query: str) -> str | None:
-    """The LaTeX of a query that is one formula without words, with or without dollar signs."""
-    text = query.strip()
-    if looks_like_name(text):
-        return None
-    question = parse_query(text)
-    if "$" not in text:
-        in_words = _LONG_WORD.search(text) and not _LATEX_SIGN.search(text)
-        return None if in_words or reads_as_words(text) else text
-    is_alone = len(question.formulas) == 1 and not (question.words or question.excluded)
-    return question.formulas[0] if is_alone else None
+    """The LaTeX of a query that is one formula without words, in whatever way it is typed."""
+    return None if looks_like_name(query.strip()) else parse_query(query).formula

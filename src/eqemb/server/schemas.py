@@ -78,6 +78,18 @@ class HitSchema(EquationSchema):
     papers: int = Field(description="Number of papers with this equation.")
 
 
+class ReadingSchema(Schema):
+    """How a query was read."""
+
+    line: str = Field(description="For people: `formula: x^{2}; words: learning rate`.")
+    words: list[str]
+    phrases: list[list[str]]
+    excluded: list[list[str]]
+    formulas: list[str] = Field(description="In LaTeX.")
+    repairs: list[str] = Field(description="What was changed, such as a misspelt word.")
+    unclear: list[str] = Field(description="What could not be read for certain.")
+
+
 class SearchSchema(Schema):
     """One page of hits, best first."""
 
@@ -89,6 +101,9 @@ class SearchSchema(Schema):
     unknown: list[str] = Field(description="Words that do not appear near any equation.")
     near: dict[str, list[str]] = Field(description="For unknown words, known words spelt alike.")
     notes: list[str]
+    reading: ReadingSchema | None = Field(
+        description="How the query was read; null for plain words and for names."
+    )
     query: str | None = None
     words: list[str] | None = Field(None, description="The words of the query.")
     formulas: list[FormulaSchema] | None = None
@@ -113,6 +128,7 @@ class DescriptionSchema(Schema):
     words: list[DescribingWordSchema]
     kin: list[str] = Field(description="The most similar equations, whose text was used.")
     notes: list[str]
+    reading: ReadingSchema | None = Field(description="How the query was read; null for a name.")
 
 
 class ScoredWordSchema(Schema):

@@ -23,7 +23,7 @@ from eqemb.facade.library import Library
 from eqemb.formula import layout
 from eqemb.search.names import check_collection
 from eqemb.search.query import Ranking, parse_query
-from eqemb.search.results import Answer, arxiv_url, equation_json
+from eqemb.search.results import Answer, arxiv_url, equation_json, reading_json
 from eqemb.search.snippets import Piece, around_equation, around_word, pieces, word_matcher
 from eqemb.server import article_text
 from eqemb.server.queries import check_query, single_formula
@@ -79,7 +79,7 @@ class Service:
         self._check_request(query, page, limits)
         formula = single_formula(query)
         if formula is not None:
-            found = self.similar(formula, page, by=by, for_page=for_page, **limits)
+            found = self.similar(query, page, by=by, for_page=for_page, **limits)
             return found | self._parsed(query)
         answer = self.library.search(query, page.last + 1, by=by, **limits)
         found = self._page_of(answer, page, for_page=for_page)
@@ -97,8 +97,10 @@ class Service:
         """Equations similar to one given by name or as LaTeX; `for_page` as in `search`."""
         self._check_request(equation, page, limits)
         answer = self.library.similar(equation, page.last + 1, by=by, **limits)
-        about: Json = {"kind": "equation", "asked": self._query_equation(equation)}
-        return self._page_of(answer, page, for_page=for_page) | about
+        found = self._page_of(answer, page, for_page=for_page)
+        if answer.reading is not None and answer.reading.formula is None:
+            return found | {"kind": "words"} | self._parsed(equation)
+        return found | {"kind": "equation", "asked": self._query_equation(equation)}
 
     @staticmethod
     def _check_request(query: str, page: Page, limits: Mapping[str, Any]) -> None:
@@ -135,8 +137,9 @@ class Service:
         found = self.library.equation(text)
         if found is not None:
             return self._equation(found, self.library.article(found.article).title)
-        shape = layout(text)  # not cached: only formulas of papers are
-        return {"latex": text, "text": shape.to_text(), "mathml": page_mathml(shape.to_mathml())}
+        latex = "".join(parse_query(text).formulas)
+        shape = layout(latex)  # not cached: only formulas of papers are
+        return {"latex": latex, "text": shape.to_text(), "mathml": page_mathml(shape.to_mathml())}
 
     def equation(self, name: str) -> Json:
         """One equation with everything that is known about it."""
@@ -179,6 +182,7 @@ class Service:
             ],
             "kin": found.similar[:_MAX_KIN],
             "notes": found.notes,
+            "reading": reading_json(found.reading),
         }
 
     def _sentence(self, sentence: str | None, word: str) -> list[Piece]:
@@ -200,9 +204,7 @@ class Service:
 
     def why(self, query: str, equation: str) -> Json:
         """Why an equation matches a query."""
-        formula = single_formula(check_query(query))
-        given = query if formula is None else formula
-        found = self.library.why(given, check_query(equation)).to_json()
+        found = self.library.why(check_query(query), check_query(equation)).to_json()
         for side in (found["query"], found["other"]):
             if side["mathml"] is not None:
                 side["mathml"] = page_mathml(side["mathml"])
@@ -210,15 +212,13 @@ class Service:
 
     def render(self, query: str) -> Json:
         """The parts of a query, its formulas rendered: for a preview while it is typed."""
-        question, formula = parse_query(query), None
         if query.strip():
-            formula = single_formula(check_query(query))
-        formulas = [formula] if formula is not None else question.formulas
-        text = self.library.engine.text
+            check_query(query)
+        question, text = parse_query(query), self.library.engine.text
         return {
             "words": [
                 {"word": word, "known": bool(text.spellings((word,)))}
-                for word in dict.fromkeys(question.words if formula is None else ())
+                for word in dict.fromkeys(question.words)
             ],
             "formulas": [
                 {
@@ -228,7 +228,7 @@ class Service:
                         " ".join(part for part in problem if part) for problem in shape.problems
                     ],
                 }
-                for latex, shape in zip(formulas, map(layout, formulas), strict=True)
+                for latex, shape in ((each, layout(each)) for each in question.formulas)
             ],
             "open": query.count("$") % 2 == 1,
         }
@@ -354,9 +354,8 @@ class Service:
     def map_hits(self, query: str, count: int = 200) -> Json:
         """The points of the map that match a query, best first; scores relative to the best."""
         check_query(query)
-        formula = single_formula(query)
         library = self.library
-        found = library.search(query, count) if formula is None else library.similar(formula, count)
+        found = library.search(query, count)
         best: dict[int, float] = {}
         for hit in found.hits:
             best.setdefault(int(self._point_of[library.engine.row(hit.equation)]), hit.score)

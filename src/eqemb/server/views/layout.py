@@ -179,7 +179,7 @@ def search_form(
     """The search box with its filters; `first` puts the cursor into it."""
     box = h(
         "div",
-        h("label", "Words, or LaTeX between dollar signs", for_="q", class_="hidden"),
+        h("label", "Words and formulas", for_="q", class_="hidden"),
         h(
             "input",
             id="q",

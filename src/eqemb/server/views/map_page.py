@@ -39,7 +39,7 @@ def page(
 def _search_form(query: str) -> Html:
     box = h(
         "div",
-        h("label", "Words, or LaTeX between dollar signs", for_="q", class_="hidden"),
+        h("label", "Words and formulas", for_="q", class_="hidden"),
         h("input", id="q", name="q", type="search", value=query, maxlength="2000",
           autocomplete="off", spellcheck="false", placeholder="Highlight matching equations"),
         h("button", "Search", type="submit"),

@@ -108,7 +108,10 @@ def _query_formula(answer: Json) -> Html:
 
 def _notes(answer: Json) -> list[Html]:
     """Unknown words with suggestions, and notes on the results."""
+    reading = answer["reading"]
     notes = []
+    if reading and not reading["repairs"]:  # a repair has a note that says the same
+        notes.append(h("p", f"Read as {reading['line']}.", class_="note"))
     for word in answer["unknown"]:
         near = [h("a", other, href=link("/", q=answer["query"].replace(word, other)))
                 for other in answer["near"].get(word, ())]  # fmt: skip
@@ -148,7 +151,8 @@ def _nothing(answer: Json, limits: Json) -> Html:
             else None,
             h("li", "Try other words, or fewer. Words are matched near equations, in any"
               " grammatical form."),
-            h("li", "Write LaTeX between dollar signs: ", h("code", r"entropy $\sum p \log p$")),
+            h("li", "Put a formula that was read as words between dollar signs: ",
+              h("code", r"entropy $\sum p \log p$")),
             h("li", "Find an equation by its name: ", h("code", "ARTICLE#4")),
             class_="hints",
         ),

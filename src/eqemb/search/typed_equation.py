@@ -1,0 +1,30 @@
+"""Read an equation that was typed: one formula, with or without words around it."""
+
+from eqemb.errors import UsageError
+from eqemb.formula import Layout
+from eqemb.formula.pattern import read_pattern
+from eqemb.search.query import WordQuery, parse_query
+
+
+def read_typed_equation(query: str) -> tuple[Layout, WordQuery]:
+    """Return the layout of the formula of a query; raises UsageError if it has none, or several."""
+    question = parse_query(query)
+    if question.excluded and not (question.words or question.formulas):
+        question = parse_query(f"${query}$")  # -xy is a product here
+    if question.words and not question.formulas:
+        raise UsageError(
+            f"{query.strip()!r} reads as words, not as an equation: search for it, or put LaTeX"
+            " between dollars"
+        )
+    if len(question.formulas) > 1:
+        raise UsageError(f"the query has {len(question.formulas)} formulas: give one")
+    shape = read_pattern("".join(question.formulas))
+    if shape.root is None:
+        raise UsageError(f"{query!r} contains no symbol to search for: give LaTeX")
+    return shape, question
+
+
+def typed_notes(shape: Layout, question: WordQuery | None) -> list[str]:
+    """Return notes on how a formula was read, and on what of it could not be read."""
+    notes = [] if question is None else question.notes
+    return notes + [f"not understood: {' '.join(filter(None, each))}" for each in shape.problems]

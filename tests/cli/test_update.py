@@ -40,7 +40,7 @@ def test_each_kind_of_change_is_one_line(run: Run, place: Path) -> None:
         "1 article replaced: a",
         "1 article removed: b",
         "1 article removed, because the file can no longer be read: c: pdf only",
-        "1 source skipped: e.gz: no TeX",
+        "1 source skipped: e.gz: no document",
     ]
     stages = [line.partition(":")[0] for line in done.err.splitlines()]
     assert stages == ["looking", "reading", "indexing"]

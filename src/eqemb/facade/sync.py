@@ -26,7 +26,7 @@ from eqemb.facade.build import (
 from eqemb.facade.model import Watch
 from eqemb.facade.update import Change, keep_model, merge_small, without
 from eqemb.index.build import indexer_of
-from eqemb.library.comparison import TRANSIENT, Comparison, Place, StoredSource
+from eqemb.library.comparison import TRANSIENT, Comparison, SourcePlace, StoredSource
 from eqemb.library.executor import WorkerLimits
 from eqemb.library.generations import OpenLibrary, remove_leftovers, require_library
 from eqemb.library.ingest import (
@@ -227,7 +227,7 @@ def _top(library: OpenLibrary, root: str | Path | None) -> Path:
 
 def places_of(
     library: OpenLibrary, given: list[str | Path], top: Path | None = None
-) -> list[Place]:
+) -> list[SourcePlace]:
     """Return the files and folders to look at: those given, or all that the library was made of.
 
     `top` is the library's root, if it was moved.
@@ -245,7 +245,7 @@ def places_of(
             " (eqemb update LIBRARY PATHS)"
         )
     moved = {step["moved"] for step in library.steps if "moved" in step} | {library.manifest.root}
-    found: dict[Place, None] = {}
+    found: dict[SourcePlace, None] = {}
     for step in steps:
         root = Path(step["root"])
         is_moved = (step["root"] in moved and root != top) or not root.is_dir()
@@ -265,13 +265,15 @@ def _written_below(path: Path, root: Path) -> Path:
     return path
 
 
-def _place(root: Path, path: Path) -> Place:
+def _place(root: Path, path: Path) -> SourcePlace:
     if path.exists():
-        return Place(root, path, encodable(path_below(path, root)))
-    return Place(root, path, encodable(_written_below(path, root).as_posix().removeprefix(".")))
+        return SourcePlace(root, path, encodable(path_below(path, root)))
+    return SourcePlace(
+        root, path, encodable(_written_below(path, root).as_posix().removeprefix("."))
+    )
 
 
-def _check_present(library: OpenLibrary, places: list[Place]) -> None:
+def _check_present(library: OpenLibrary, places: list[SourcePlace]) -> None:
     """Refuse a folder that is missing or empty: perhaps its disk is not connected.
 
     A single file that is missing is taken as removed if its folder exists.
@@ -290,7 +292,7 @@ def _check_present(library: OpenLibrary, places: list[Place]) -> None:
 
 
 def _discover(
-    places: list[Place], limits: Limits, known: Comparison, record: SourceRecord
+    places: list[SourcePlace], limits: Limits, known: Comparison, record: SourceRecord
 ) -> Iterator[Iterator[Found]]:
     """Yield the sources below each root."""
     for root in dict.fromkeys(place.root for place in places):

@@ -17,7 +17,7 @@ from eqemb.sources.names import is_hidden
 #: A file counts as written when it has not changed for so many seconds.
 SETTLE = 1.0
 #: Changes are collected until none came for this time, and no longer than the second, in ms.
-_QUIET, _LONGEST = 300, 5_000
+_QUIET, _LONGEST_WAIT = 300, 5_000
 _RETRY = 5.0  # seconds after an update that failed
 
 
@@ -115,7 +115,7 @@ def _follow(paths: list[Path], counts: "_Visible") -> Iterator[set[Any]]:
     yield from watchfiles.watch(
         *paths,
         watch_filter=counts,
-        debounce=_LONGEST,
+        debounce=_LONGEST_WAIT,
         step=_QUIET,
         rust_timeout=1_000,
         yield_on_timeout=True,

@@ -35,7 +35,7 @@ _KEPT = re.compile(
     r"(\\(?:operatorname|text\w*|math\w*|mbox|begin|end|label|tag)\*?\s*\{[^{}]*\}|\\(?:[a-zA-Z]+|.))",
     re.DOTALL,
 )
-_COMMAND = re.compile(r"\\([a-zA-Z]+)")
+_TYPED_COMMAND = re.compile(r"\\([a-zA-Z]+)")
 _BRACE = re.compile(r"\\.|[{}]", re.DOTALL)
 _SIDED = re.compile(r"\\(left|right)(?![a-zA-Z])\s*(\.)?")
 _EDITABLE = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
@@ -71,7 +71,7 @@ def read_typed(text: str) -> TypedFormula:
         return TypedFormula(read_unicode(text))
     latex, repairs = _complete(text), list[str]()
     unknown: list[str] = []
-    for name in dict.fromkeys(_COMMAND.findall(latex)):
+    for name in dict.fromkeys(_TYPED_COMMAND.findall(latex)):
         if name in MATHEMATICS or name in ("begin", "end"):
             continue
         better = nearest_command(name)

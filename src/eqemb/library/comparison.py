@@ -26,7 +26,7 @@ class StoredSource(NamedTuple):
     digest: bytes
 
 
-class Place(NamedTuple):
+class SourcePlace(NamedTuple):
     """A file or folder whose sources are in the library."""
 
     root: Path
@@ -59,7 +59,7 @@ class Comparison:
         self,
         records: LibraryRecords,
         record: SourceRecord,
-        places: Iterable[Place],
+        places: Iterable[SourcePlace],
         settle: float = 0.0,
     ) -> None:
         """A source that was changed less than `settle` seconds ago is left as it is."""
@@ -94,6 +94,11 @@ class Comparison:
         roots = [place.root for place in self._places if place.contains(source.origin)]
         is_mangled = "\N{REPLACEMENT CHARACTER}" in file
         return not roots or is_mangled or any((root / file).exists() for root in roots)
+
+    def origin_of(self, name: str) -> str:
+        """Return the origin of the article with a name, '' if that name is free."""
+        source = self.by_name.get(name)
+        return source.origin if source is not None and self.has_article(name) else ""
 
     def articles_from(self, origin: str) -> list[str]:
         """Return the names of the articles with an origin, in order."""

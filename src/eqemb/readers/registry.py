@@ -19,9 +19,9 @@ from eqemb.article import Article
 from eqemb.readers.doconce import read_doconce
 from eqemb.readers.html import read_html
 from eqemb.readers.latex import read_latex
-from eqemb.readers.rst import read_rst
 from eqemb.readers.markdown import read_markdown
 from eqemb.readers.notebook import read_notebook
+from eqemb.readers.rst import read_rst
 from eqemb.readers.unarxive import read_unarxive
 from eqemb.sources import Source
 from eqemb.sources.formats import register_suffixes

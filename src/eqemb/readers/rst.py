@@ -11,10 +11,10 @@ import re
 
 from eqemb.article import Article
 from eqemb.readers.draft import Draft, decode, plain
-from eqemb.readers.rst_inline import Piece, read_inline
+from eqemb.readers.rst_inline import RstPiece, read_inline
 from eqemb.sources import Source
 
-_DIRECTIVE_LINE = re.compile(
+_RST_DIRECTIVE = re.compile(
     r"\.\.[ ]+(?:\|([^|]{1,200})\|[ ]*)?([A-Za-z0-9][\w:+.-]{0,60}?)[ ]?::(?:[ ]+(.*))?$"
 )
 _TARGET_LINE = re.compile(r"\.\. _(.*?)(?<!\\):(?:[ ]+(.*))?$")
@@ -33,7 +33,7 @@ _MATH_LINE = re.compile(
 )
 #: Formulas as interpreted text without a role, which some projects configure.
 _PLAIN_FORMULA = re.compile(r"(?<![`:\w\\])`[^`\n\\]*\\[A-Za-z][^`\n]*`(?![`_])")
-_QUOTES = (">", "|", "$", "#", "%")
+_RST_QUOTES = (">", "|", "$", "#", "%")
 
 _WITHOUT_TEXT = set(
     "code code-block code-cell sourcecode literalinclude plot ipython doctest testcode testoutput"
@@ -177,7 +177,7 @@ class _RstScanner:
             else:
                 self.draft.text(value)
 
-    def _pieces(self, text: str) -> list[Piece]:
+    def _pieces(self, text: str) -> list[RstPiece]:
         return list(read_inline(text, self._substitutions, self._default_role))
 
     # -- titles and tables
@@ -263,7 +263,7 @@ class _RstScanner:
         """One row of a table."""
         for _, cell in sorted(cells.items()):
             text = " ".join(filter(None, cell))
-            if formula := _DIRECTIVE_LINE.match(text):
+            if formula := _RST_DIRECTIVE.match(text):
                 if formula[2] == "math":
                     latex = formula[3] or ""
                     self._in_cells += 1
@@ -287,7 +287,7 @@ class _RstScanner:
 
     def _explicit(self, content: str, column: int) -> bool:
         """A directive, target, footnote or comment; False if it is text."""
-        if directive := _DIRECTIVE_LINE.match(content):
+        if directive := _RST_DIRECTIVE.match(content):
             self._emit()
             self._ended = True
             self._directive(directive, column)
@@ -351,7 +351,9 @@ class _RstScanner:
         """Leave out a block; displays in it are not typeset."""
         start = self.at
         if not self._body(column) and quoted:
-            while self.at < len(self.lines) and self.lines[self.at][column:].startswith(_QUOTES):
+            while self.at < len(self.lines) and self.lines[self.at][column:].startswith(
+                _RST_QUOTES
+            ):
                 self.at += 1
         self._hide(start)
 

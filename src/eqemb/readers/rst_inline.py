@@ -27,7 +27,7 @@ _TITLED = re.compile(r"(?s)(?P<text>.*[^\s<])?\s*<(?P<target>[^<>]+)>\s*")
 _RST_ESCAPE = re.compile(r"\\(?:\s|(.))")
 _COMMAND_IN_IT = re.compile(r"\\[A-Za-z]+")
 
-_EQUATION_ROLES = {"eq", "math:eq", "math:numref"}
+_RST_EQUATION_ROLES = {"eq", "math:eq", "math:numref"}
 _LABEL_ROLES = {"ref", "numref", "any", "std:ref", "std:numref", "prf:ref"}
 _CODE_ROLES = set(
     "code literal samp kbd file command program option envvar makevar regexp token raw-html"
@@ -39,7 +39,7 @@ _OBJECT_ROLES = set(
 )
 
 
-class Piece(NamedTuple):
+class RstPiece(NamedTuple):
     """A part of a paragraph."""
 
     kind: Literal["text", "math", "display", "reference"]
@@ -48,12 +48,12 @@ class Piece(NamedTuple):
 
 def read_inline(
     text: str, substitutions: Mapping[str, str], default_role: str = ""
-) -> Iterator[Piece]:
+) -> Iterator[RstPiece]:
     """Split a paragraph into pieces, without its markup."""
     at = 0
     for match in _INLINE_MARKUP.finditer(text):
         if match.start() > at:
-            yield Piece("text", text[at : match.start()])
+            yield RstPiece("text", text[at : match.start()])
         at = match.end()
         if role := match["role"] or match["suffix"]:
             yield from _role(role.lower(), match["marked"] or match["plain"])
@@ -62,35 +62,35 @@ def read_inline(
             is_link = match[0].endswith("_")
             yield from _role("math" if is_formula else default_role * (not is_link), plain)
         elif name := match["substitution"]:
-            yield Piece("text", substitutions.get(" ".join(name.split()).lower(), name))
+            yield RstPiece("text", substitutions.get(" ".join(name.split()).lower(), name))
         elif match["dollars"] or match["display"]:  # an extension of Sphinx
             is_inline = match["display"] is None
-            yield Piece("math" if is_inline else "display", match["dollars"] or match["display"])
+            yield RstPiece("math" if is_inline else "display", match["dollars"] or match["display"])
         elif match["link"]:
-            yield Piece("text", match["link"])
+            yield RstPiece("text", match["link"])
         elif (escaped := match["escaped"]) and not escaped.isspace():
-            yield Piece("text", escaped)
+            yield RstPiece("text", escaped)
     if at < len(text):
-        yield Piece("text", text[at:])
+        yield RstPiece("text", text[at:])
 
 
-def _role(role: str, marked: str) -> Iterator[Piece]:
+def _role(role: str, marked: str) -> Iterator[RstPiece]:
     """What interpreted text with a role prints."""
     last = role.rpartition(":")[2]
     if role in {"math", "math:math"}:
-        yield Piece("math", marked)
+        yield RstPiece("math", marked)
         return
-    if role in _EQUATION_ROLES:
-        yield Piece("reference", marked)
+    if role in _RST_EQUATION_ROLES:
+        yield RstPiece("reference", marked)
         return
     if role in _CODE_ROLES or role.startswith(("cite", "footcite", "footnote")):
         return
     marked = _RST_ESCAPE.sub(r"\1", marked)
     if titled := _TITLED.fullmatch(marked):
-        yield Piece("text", (titled["text"] or "").replace("%s", "").replace("{number}", ""))
+        yield RstPiece("text", (titled["text"] or "").replace("%s", "").replace("{number}", ""))
     elif role in _LABEL_ROLES:  # empty, unless it is the label of an equation
-        yield Piece("reference", marked)
+        yield RstPiece("reference", marked)
     elif last in _OBJECT_ROLES:
-        yield Piece("text", marked.rstrip("()").rpartition(".")[2].lstrip("~!"))
+        yield RstPiece("text", marked.rstrip("()").rpartition(".")[2].lstrip("~!"))
     elif "://" not in marked:
-        yield Piece("text", marked)
+        yield RstPiece("text", marked)

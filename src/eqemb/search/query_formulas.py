@@ -132,14 +132,14 @@ def _bare(text: str) -> Iterator[QueryPiece]:
 
 
 #: A word of a sentence, perhaps with punctuation.
-_PLAIN_WORD = re.compile(r"[\"'(]*[^\W\d_]{2,}(?:['-][^\W\d_]+)*[.,;:!?)\"']*")
+_QUERY_WORD = re.compile(r"[\"'(]*[^\W\d_]{2,}(?:['-][^\W\d_]+)*[.,;:!?)\"']*")
 
 
 def _is_all_latex(chunks: list[_Chunk]) -> bool:
     """Whether a text has LaTeX and no word: odd signs in it do not split it."""
     has_latex = any(chunk.kind == "math" and "\\" in chunk.text for chunk in chunks)
     words = (chunk for chunk in chunks if chunk.kind == "word")
-    return has_latex and not any(_PLAIN_WORD.fullmatch(word.text) for word in words)
+    return has_latex and not any(_QUERY_WORD.fullmatch(word.text) for word in words)
 
 
 def _words(text: str) -> Iterator[QueryPiece]:

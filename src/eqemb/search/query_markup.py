@@ -8,13 +8,13 @@ import re
 
 from eqemb.formula.typed import read_mathml_query
 
-_BLANKS = re.compile("[\u00a0\u1680\u2000-\u200a\u202f\u205f\u3000\t\v\f\r]")
+_QUERY_BLANKS = re.compile("[\u00a0\u1680\u2000-\u200a\u202f\u205f\u3000\t\v\f\r]")
 _UNSEEN = re.compile("[\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u2064\ufeff\x00-\x08\x0e-\x1f\x7f]")
-_HTML_ENTITY = re.compile(r"&(?:#[0-9]{1,7}|#[xX][0-9a-fA-F]{1,6}|[A-Za-z][A-Za-z0-9]{1,31});")
+_QUERY_ENTITY = re.compile(r"&(?:#[0-9]{1,7}|#[xX][0-9a-fA-F]{1,6}|[A-Za-z][A-Za-z0-9]{1,31});")
 _DASHES = re.compile("[\u2010-\u2015\u2212\ufe58\ufe63\uff0d]")
-_QUOTES = re.compile("[\u201c-\u201f\u00ab\u00bb]")
+_QUERY_QUOTES = re.compile("[\u201c-\u201f\u00ab\u00bb]")
 _MATHML = re.compile(r"<(?:m|mml)?:?math[\s>]")
-_MATHML_END = re.compile(r"</(?:m|mml)?:?math\s*>")
+_QUERY_MATHML_END = re.compile(r"</(?:m|mml)?:?math\s*>")
 _TAG = re.compile(
     r"</?(?:a|b|br|blockquote|code|div|em|h[1-6]|hr|i|li|ol|p|pre|span|strong|u|ul)(?:\s[^<>]*)?/?>",
     re.IGNORECASE,
@@ -24,7 +24,7 @@ _CODE_FENCE = re.compile(r"```[ ]*([A-Za-z]*)[^\S\n]*\n?")
 _BOLD = re.compile(r"((?<![^\s(\"'])(?:\*\*|__))(?=[^\s*_])([^*_\n]+)(?<=[^\s*_])\1")
 _STARRED = re.compile(r"(?<![^\s(\"'])\*(?=[^\s*])([^*\n]+)(?<=[^\s*])\*(?![^\s.,;:!?)\"'])")
 _QUOTED = re.compile(r"^[ ]*(?:>[ ]?)+", re.MULTILINE)
-_LIST_ITEM = re.compile(r"^[ ]*(?:#{1,6}|[*\u2022]|\d{1,3}[.)])[ ]+", re.MULTILINE)
+_QUERY_LIST_ITEM = re.compile(r"^[ ]*(?:#{1,6}|[*\u2022]|\d{1,3}[.)])[ ]+", re.MULTILINE)
 _DASHED = re.compile(r"^[ ]*-[ ]+", re.MULTILINE)
 _CODE = re.compile(r"`([^`\n]+)`")
 _MATH_LANGUAGES = frozenset({"latex", "tex", "math", "katex", "mathjax", "asciimath"})
@@ -37,9 +37,9 @@ def clean_markup(text: str) -> str:
     'loss is\n $$x^2\n$$ '
     """
     text = _mathml(text)
-    text = _HTML_ENTITY.sub(lambda found: html.unescape(found[0]), text)
-    text = _UNSEEN.sub("", _BLANKS.sub(" ", text))
-    text = _QUOTES.sub('"', _DASHES.sub("-", text))
+    text = _QUERY_ENTITY.sub(lambda found: html.unescape(found[0]), text)
+    text = _UNSEEN.sub("", _QUERY_BLANKS.sub(" ", text))
+    text = _QUERY_QUOTES.sub('"', _DASHES.sub("-", text))
     if "<" in text:
         text = _SCRIPT_TAG.sub(
             lambda found: f"{'_^'[found[1] in ('sup', 'SUP')]}{{{found[2]}}}", text
@@ -48,7 +48,7 @@ def clean_markup(text: str) -> str:
     if text.lstrip().startswith(">"):
         text = _QUOTED.sub("", text)
     if "\n" in text.strip() and "\\\\" not in text:
-        text = _LIST_ITEM.sub("", text)
+        text = _QUERY_LIST_ITEM.sub("", text)
         if _DASHED.match(text.lstrip("\n")):  # elsewhere, a dash at the start is a minus sign
             text = _DASHED.sub("", text)
     if "```" in text:
@@ -63,7 +63,7 @@ def _mathml(text: str) -> str:
     """Replace MathML by LaTeX between dollars."""
     out, done = list[str](), 0
     while (start := _MATHML.search(text, done)) is not None:
-        end = _MATHML_END.search(text, start.end())
+        end = _QUERY_MATHML_END.search(text, start.end())
         stop = len(text) if end is None else end.end()
         element = text[start.start() : stop] + ("</math>" if end is None else "")
         out += [text[done : start.start()], f" ${read_mathml_query(element)}$ "]

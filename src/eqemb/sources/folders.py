@@ -144,10 +144,17 @@ def walk(top: str, most: int) -> FolderListing:
         except OSError as error:
             failed.append((here.rstrip("/") or ".", error.strerror or str(error)))
             continue
+        if _is_library({path.rpartition("/")[2] for path, _ in listed}):
+            continue
         files += [path for path, kind in listed if kind == "file"]
         folders += [f"{path}/" for path, kind in listed if kind == "folder"]
         outside += [path for path, kind in listed if kind == "outside"]
     return FolderListing(sorted(files, key=lambda path: path.split("/")), failed, outside)
+
+
+def _is_library(names: set[str]) -> bool:
+    """Whether a folder with these entries is a library of ours, whose report is not a paper."""
+    return {"library.json", "report.html", "segments"} <= names
 
 
 def _group(folder: str) -> str:

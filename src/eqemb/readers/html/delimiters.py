@@ -12,7 +12,7 @@ from eqemb.readers.latex.commands import DISPLAYS
 Kind = Literal["text", "inline", "display", "reference", "unclosed"]
 
 
-class Piece(NamedTuple):
+class TextPiece(NamedTuple):
     """Text, a formula, or a reference to a label."""
 
     kind: Kind
@@ -37,10 +37,10 @@ _LONGEST_INLINE = 2000
 #: What a price or plain words do not contain.
 _TEX_SIGN = re.compile(r"[\\^_=<>{}|+*/()\[\]-]|^\s*\w{1,2}\s*$")
 _STRONG_SIGN = re.compile(r"[\\^_=]")
-_LETTERS = re.compile(r"[^\W\d_]{3}")
+_NAME_LETTERS = re.compile(r"[^\W\d_]{3}")
 
 
-def split_formulas(text: str, *, has_dollars: bool) -> Iterator[Piece]:
+def split_formulas(text: str, *, has_dollars: bool) -> Iterator[TextPiece]:
     r"""The pieces of a text, in order.
 
     Args:
@@ -57,28 +57,28 @@ class _Splitter:
         self.last: dict[str, int] = {}
         self.is_balanced = True
 
-    def split(self) -> Iterator[Piece]:
+    def split(self) -> Iterator[TextPiece]:
         text, done, at = self.text, 0, 0
         while (match := _OPENING_DELIMITER.search(text, at)) is not None:
             piece = self.formula(match)
             at = match.end()
             if piece is not None:
                 if match.start() > done:
-                    yield Piece("text", text[done : match.start()], done, match.start())
+                    yield TextPiece("text", text[done : match.start()], done, match.start())
                 yield piece
                 done = at = piece.end
         if done < len(text):
-            yield Piece("text", text[done:], done, len(text))
+            yield TextPiece("text", text[done:], done, len(text))
 
-    def formula(self, match: re.Match[str]) -> Piece | None:
+    def formula(self, match: re.Match[str]) -> TextPiece | None:
         """The piece that begins with an opening delimiter; None if it is plain text."""
         opening, start = match[0], match.start()
         if opening == r"\$":
-            return Piece("text", "$", start, match.end())
+            return TextPiece("text", "$", start, match.end())
         if opening == "$":
             return self.dollars(start)
         if match[2]:
-            return Piece("reference", match[2], start, match.end())
+            return TextPiece("reference", match[2], start, match.end())
         if match[1]:
             return self.environment(match)
         if opening not in _CLOSING_DELIMITERS:
@@ -86,11 +86,13 @@ class _Splitter:
         end = self.end(_CLOSING_DELIMITERS[opening], match.end())
         if end < 0:
             is_display = opening in ("$$", r"\[")
-            return Piece("unclosed", opening, start, match.end(), opening) if is_display else None
+            return (
+                TextPiece("unclosed", opening, start, match.end(), opening) if is_display else None
+            )
         kind: Kind = "inline" if opening.endswith("(") else "display"
-        return Piece(kind, self.text[match.end() : end], start, end + 2, opening)
+        return TextPiece(kind, self.text[match.end() : end], start, end + 2, opening)
 
-    def dollars(self, start: int) -> Piece | None:
+    def dollars(self, start: int) -> TextPiece | None:
         end = self.end("$", start + 1, _LONGEST_INLINE) if self.has_dollars else -1
         if end < 0:
             return None
@@ -98,17 +100,17 @@ class _Splitter:
         if not _is_formula(tex, self.text[end + 1 : end + 2]):
             self.is_balanced = self.is_balanced and "$" not in tex
             return None
-        return Piece("inline", tex, start, end + 1, "$")
+        return TextPiece("inline", tex, start, end + 1, "$")
 
-    def environment(self, match: re.Match[str]) -> Piece | None:
+    def environment(self, match: re.Match[str]) -> TextPiece | None:
         name, start = match[1], match.start()
         if name not in DISPLAYS:
             return None
         closing = f"\\end{{{name}}}"
         if self.last_of(closing) < match.end():
-            return Piece("unclosed", match[0], start, match.end(), match[0])
+            return TextPiece("unclosed", match[0], start, match.end(), match[0])
         end = self.text.index(closing, match.end()) + len(closing)
-        return Piece("display", self.text[start:end], start, end, name)
+        return TextPiece("display", self.text[start:end], start, end, name)
 
     def end(self, closing: str, start: int, most: int | None = None) -> int:
         """Where a closing delimiter is outside of braces, or else the next one; or -1."""
@@ -142,5 +144,5 @@ def _is_formula(tex: str, following: str) -> bool:
     if following.isdigit():
         return _STRONG_SIGN.search(tex) is not None
     if not tex[0].isspace() and not tex[-1].isspace():
-        return not (tex[0].isdigit() and _LETTERS.search(tex) and not _TEX_SIGN.search(tex))
-    return _TEX_SIGN.search(tex) is not None and not _LETTERS.search(tex.split("\\", 1)[0])
+        return not (tex[0].isdigit() and _NAME_LETTERS.search(tex) and not _TEX_SIGN.search(tex))
+    return _TEX_SIGN.search(tex) is not None and not _NAME_LETTERS.search(tex.split("\\", 1)[0])

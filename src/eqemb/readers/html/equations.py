@@ -18,7 +18,7 @@ _UNSAFE = re.compile(r"[{}\\%$&#]")
 
 
 @dataclass(slots=True)
-class Row:
+class DisplayTableRow:
     """One row of a display."""
 
     start: int
@@ -39,7 +39,7 @@ class Display:
     """The rows of one display, up to words between its rows."""
 
     environment: str
-    rows: list[Row] = field(default_factory=list)
+    rows: list[DisplayTableRow] = field(default_factory=list)
 
     def latex(self, is_label: Callable[[str], bool]) -> tuple[str, str]:
         r"""The display as LaTeX, with and without `\tag` and `\label`."""
@@ -79,8 +79,8 @@ def _environment(element: Element) -> str:
     return "align" if "ltx_equationgroup" in element.classes else "equation"
 
 
-def _rows(element: Element, source: str) -> list[Row]:
-    rows: list[Row] = []
+def _rows(element: Element, source: str) -> list[DisplayTableRow]:
+    rows: list[DisplayTableRow] = []
     ids: list[str] = []
     stack: list[Element | Text] = [element]
     while stack:
@@ -92,7 +92,7 @@ def _rows(element: Element, source: str) -> list[Row]:
         if node.get("id") and node.name not in MATH:
             ids.append(node.get("id"))
         if node is element or "ltx_eqn_row" in node.classes or node.name == "tr":
-            rows.append(Row(node.start))
+            rows.append(DisplayTableRow(node.start))
         row = rows[-1]
         if "ltx_tag" in node.classes:
             row.number = number_of(_tag_text(node, source))
@@ -106,7 +106,7 @@ def _rows(element: Element, source: str) -> list[Row]:
     return rows
 
 
-def _add_formula(row: Row, formula: Formula) -> None:
+def _add_formula(row: DisplayTableRow, formula: Formula) -> None:
     row.lost = row.lost or formula.lost
     if not row.cells:
         row.cells.append([])
@@ -126,7 +126,7 @@ def _tag_text(tag: Element, source: str) -> str:
     return _UNSAFE.sub("", "".join(pieces))
 
 
-def _marked(row: Row, is_label: Callable[[str], bool]) -> str:
+def _marked(row: DisplayTableRow, is_label: Callable[[str], bool]) -> str:
     labels = [name for name in row.ids if _ID_AS_LABEL.fullmatch(name)]
     last = labels[-1:] if row.number else []
     labels = last + [name for name in labels if is_label(name) and name not in last]

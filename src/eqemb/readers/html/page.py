@@ -13,7 +13,7 @@ from eqemb.readers.html.contents import (
     is_reference_heading,
 )
 from eqemb.readers.html.count import count_displays
-from eqemb.readers.html.delimiters import Piece, split_formulas
+from eqemb.readers.html.delimiters import TextPiece, split_formulas
 from eqemb.readers.html.equations import Display, displays_in, is_display
 from eqemb.readers.html.formulas import MATHJAX_2, Formula, recognise
 from eqemb.readers.html.macros import script_macros
@@ -39,13 +39,13 @@ _SECTION_TITLE = re.compile(
     r"|index|acknowledgements)"
 )
 #: "2.1 Method", "3. Results", "A.1 Proofs"; other formats do not put numbers into the text either.
-_SECTION_NUMBER = re.compile(r"^\s*(?:\d+\.|(?:\d+|[A-Z])(?:\.\d+)+\.?)\s+(?=\S)")
+_HEADING_NUMBER = re.compile(r"^\s*(?:\d+\.|(?:\d+|[A-Z])(?:\.\d+)+\.?)\s+(?=\S)")
 #: These end a sentence, not a paragraph.
 _SENTENCE_ELEMENTS = frozenset("li td th tr dt dd thead tbody tfoot".split())
 _INLINE_ELEMENTS = frozenset("span b i em strong a small big font sup sub u".split())
 _NUMBERED_TABLE = frozenset("table tbody tr td".split())
 _AROUND_FORMULA = " \t\n\u00a0.,;:"
-_PRINTED_NUMBER = re.compile(r"\(\s*([^()\s]{1,12})\s*\)")
+_SHOWN_NUMBER = re.compile(r"\(\s*([^()\s]{1,12})\s*\)")
 #: The name that a note gets when its turn comes.
 _NOTE_NAME = ":note"
 _NONE, _SENTENCE, _PARAGRAPH = range(3)
@@ -214,7 +214,7 @@ class _Page:
     def heading(self, element: Element) -> None:
         """A title, or the begin of a section; lists of references are left out."""
         level = int(element.name[1])
-        line = _SECTION_NUMBER.sub("", self.line_text(element), count=1)
+        line = _HEADING_NUMBER.sub("", self.line_text(element), count=1)
         if self.left_out_level and level > self.left_out_level:
             return
         self.left_out_level = level if is_reference_heading(line) else 0
@@ -358,10 +358,10 @@ class _Page:
 
     def display_line(self, lone: list[tuple[Element, Formula, str]]) -> None:
         for node, formula, after in lone:
-            number = _PRINTED_NUMBER.search(after)
+            number = _SHOWN_NUMBER.search(after)
             printed = number[1] if number else ""
             self.formula(node, formula._replace(is_display=True, number=printed))
-            if "." in _PRINTED_NUMBER.sub("", after):
+            if "." in _SHOWN_NUMBER.sub("", after):
                 self.draft.text(". ")
         self.break_before = _PARAGRAPH
 
@@ -405,13 +405,13 @@ class _Page:
         self.is_in_dollars = False
         return "\n" * text.count("\n", 0, end) + text[end + 2 :]
 
-    def split(self, text: str) -> "list[Piece]":
+    def split(self, text: str) -> "list[TextPiece]":
         """The pieces of a text; on pages of LaTeXML all formulas are elements."""
         if self.is_latexml or ("$" not in text and "\\" not in text):
-            return [Piece("text", text, 0, len(text))]
+            return [TextPiece("text", text, 0, len(text))]
         return list(split_formulas(text, has_dollars=self.has_dollars))
 
-    def text_display(self, piece: Piece, line: int) -> None:
+    def text_display(self, piece: TextPiece, line: int) -> None:
         self.draft.display(
             piece.text, line=line, end_line=line + piece.text.count("\n"),
             environment=piece.opening,
@@ -453,4 +453,4 @@ def _as_block(note: Element) -> Element:
 
 
 def _is_alone(found: tuple[Element, Formula, str]) -> bool:
-    return not _PRINTED_NUMBER.sub("", found[2], count=1).strip(_AROUND_FORMULA)
+    return not _SHOWN_NUMBER.sub("", found[2], count=1).strip(_AROUND_FORMULA)

@@ -33,7 +33,9 @@ _MACRO_LINE = re.compile(
     r"\\(?:(?:re|provide)?newcommand|[gex]?def|let|DeclareMathOperator|DeclarePairedDelimiter)"
     r"\*?(?![A-Za-z])"
 )
-_COMMAND = re.compile(r"\\(title|author|date|(?:sub)*section|chapter|paragraph)\*?[ \t]*\{")
+_LATEX_LINE_COMMAND = re.compile(
+    r"\\(title|author|date|(?:sub)*section|chapter|paragraph)\*?[ \t]*\{"
+)
 _DIRECTIVE_LINE = re.compile(r":(?:begin_tab|end_tab|label|width|height):(?:`[^`]*`)?[ \t]*$")
 _RAW = re.compile(
     r"<(script|style|pre|svg|math|d-code|textarea)\b[^>]*>|<!--|\{%-?\s*(highlight|comment)\b[^}]*%\}",
@@ -448,7 +450,7 @@ class Blocks:
 
     def _read_command(self, stripped: str) -> bool:
         r"""Read definitions of macros, and `\section{...}` as Mathpix writes it."""
-        if not _MACRO_LINE.match(stripped) and not (match := _COMMAND.match(stripped)):
+        if not _MACRO_LINE.match(stripped) and not (match := _LATEX_LINE_COMMAND.match(stripped)):
             return False
         lines = [stripped]
         depth = _braces(stripped)

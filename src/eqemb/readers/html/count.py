@@ -34,9 +34,6 @@ _ANY_TAG = re.compile(r"<[A-Za-z/!][^<>]*>")
 _DISPLAY_DELIMITER = re.compile(
     r"\\\\|\\\$|\$\$|\\\[|\\\]|\\(begin|end)\s?\{(" + "|".join(map(re.escape, DISPLAYS)) + r")\}"
 )
-_DEFINITION = re.compile(r"\s*\\(?:(?:re)?newcommand|def|DeclareMathOperator|let)(?![A-Za-z])")
-
-
 def count_displays(source: str) -> int:
     """The number of displays in a page."""
     source, _ = _cut(source, *_HTML_COMMENT)
@@ -54,14 +51,13 @@ def count_displays(source: str) -> int:
 
 
 def _cut(source: str, opening: re.Pattern[str], closing: re.Pattern[str]) -> tuple[str, int]:
-    """A page without some elements, and how many there were; definitions do not count."""
+    """A page without some elements, and how many there were."""
     kept, count, at = [], 0, 0
     while (match := opening.search(source, at)) is not None:
         kept.append(source[at : match.start()])
         end = closing.search(source, match.end())
         at = end.end() if end else len(source)
-        content = source.find(">", match.end(), at) + 1
-        count += content == 0 or _DEFINITION.match(source, content) is None
+        count += 1
     return "".join([*kept, source[at:]]), count
 
 
@@ -81,8 +77,5 @@ def _count_delimiters(text: str) -> int:
             if token == closing:
                 total, closing = total + 1, ""
         elif token in ("$$", r"\[") or match[1] == "begin":
-            if _DEFINITION.match(text, match.end()) is None:
-                closing = {"$$": "$$", r"\[": r"\]"}.get(token) or f"\\end{{{match[2]}}}"
-            elif token == "$$":
-                closing, total = "$$", total - 1
+            closing = {"$$": "$$", r"\[": r"\]"}.get(token) or f"\\end{{{match[2]}}}"
     return total

@@ -81,7 +81,7 @@ class Comparison:
         self._seen: set[str] = set()
         self._kept_files: set[str] = set()
         self._blind: list[str] = []
-        self._new_names: set[str] = set()
+        self._new_names: dict[str, str] = {}
 
     # ------------------------------------------------------------ as `KnownArticles`
 
@@ -95,14 +95,16 @@ class Comparison:
         is_mangled = "\N{REPLACEMENT CHARACTER}" in file
         return not roots or is_mangled or any((root / file).exists() for root in roots)
 
-    def origin_of(self, name: str) -> str:
-        """Return the origin of the article with a name, '' if that name is free."""
-        source = self.by_name.get(name)
-        return source.origin if source is not None and self.has_article(name) else ""
-
     def articles_from(self, origin: str) -> list[str]:
         """Return the names of the articles with an origin, in order."""
         return [source.name for source in self.by_origin.get(origin, ()) if source.is_article]
+
+    def origin_of(self, name: str) -> str:
+        """Return the origin of the article with this name, '' if the name is free."""
+        if not self.has_article(name):
+            return ""
+        source = self.by_name.get(name)
+        return source.origin if source else self._new_names.get(name, "")
 
     # ------------------------------------------------------------ what has changed
 
@@ -117,7 +119,7 @@ class Comparison:
                 if found.kind == UNCHANGED:
                     self._kept_files.add(found.origin)
                 elif found.origin not in earlier and self._is_changed(found):
-                    self._new_names.add(found.name)
+                    self._new_names[found.name] = found.origin
                     self._read[found.origin] = replace(found, data=None)
                     yield found
 

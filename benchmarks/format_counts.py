@@ -13,6 +13,7 @@ they do has lost some, or they were fooled by code; `formats.py` lists the docum
     .html          display maths of MathML, KaTeX, Sphinx, pandoc and MathJax's scripts by their
                    markup; without any of them, the rule of .md in what is left of the text
     .xml           <disp-formula>
+    .json          {{formula:x}} between line ends of a string (unarXive's records of 2022)
 """
 
 import html
@@ -48,6 +49,7 @@ _CLASSES = re.compile(
     re.IGNORECASE,
 )
 _SPHINX_INLINE = re.compile(r"<span\b[^>]*\bclass\s*=\s*[\"']math notranslate", re.IGNORECASE)
+_FORMULA = re.compile(r"\\n(?:[ ]|\\u00a0)*\{\{formula:[^{}]*\}\}[ .,;]*(?=\\n|\")")
 _NO_TEXT = re.compile(r"(?is)<(script|style|pre|code|head)\b.*?</\1\s*>|<!--.*?-->")
 
 
@@ -155,6 +157,10 @@ def _jats(text: str) -> int:
     return len(re.findall(r"<disp-formula\b(?!-group)", text))
 
 
+def _record(text: str) -> int:
+    return len(_FORMULA.findall(text))
+
+
 _RULES: dict[str, Callable[[str], int]] = {
     **dict.fromkeys((".tex", ".ltx", ".latex"), _tex),
     **dict.fromkeys((".md", ".mmd", ".rmd", ".qmd", ".markdown", ".myst"), _markdown),
@@ -162,5 +168,6 @@ _RULES: dict[str, Callable[[str], int]] = {
     **dict.fromkeys((".xml", ".nxml"), _jats),
     **dict.fromkeys((".rst", ".rest"), lambda text: len(_RST.findall(text))),
     ".ipynb": _notebook,
+    ".json": _record,
     ".do.txt": _doconce,
 }

@@ -41,7 +41,7 @@ from eqemb.sources import Source, discover, load
 from eqemb.sources.formats import format_of
 
 _SPEED_BYTES = 1_500_000  # of each format, for the measurement of speed
-_MUTANT_BYTES = 60_000  # no larger document is mutated
+_MUTANT_BYTES = 60_000  # larger documents are mutated only if there are few others
 
 
 @dataclass
@@ -267,12 +267,12 @@ def mutate(folders: list[Path], forms: list[str], count: int, seconds: float) ->
     """Read mutants of each format and print what is wrong; return an exit code."""
     pools: dict[str, list[Source]] = {form: [] for form in forms}
     for source in documents(folders):
-        size = len(source.files[source.main or next(iter(source.files))])
-        if source.form in pools and 0 < size <= _MUTANT_BYTES:
+        if source.form in pools and _main_size(source):
             pools[source.form].append(source)
-    pools = {
-        form: random.Random(1).sample(pool, min(300, len(pool))) for form, pool in pools.items()
-    }
+    for form, pool in pools.items():
+        small = [source for source in pool if _main_size(source) <= _MUTANT_BYTES]
+        few = sorted(pool, key=_main_size)[:20] if len(small) < 20 else small
+        pools[form] = random.Random(1).sample(few, min(300, len(few)))
     is_wrong = False
     with ThreadPoolExecutor(max(1, (os.cpu_count() or 2) // 2)) as threads:
         started = {
@@ -291,6 +291,10 @@ def mutate(folders: list[Path], forms: list[str], count: int, seconds: float) ->
                     print(f"    {kind}, mutant {finding.number} of {origin}: {finding.detail}")
             is_wrong |= bool(set(kinds) - {"unaccounted"})
     return int(is_wrong)
+
+
+def _main_size(source: Source) -> int:
+    return len(source.files[source.main or next(iter(source.files))])
 
 
 if __name__ == "__main__":

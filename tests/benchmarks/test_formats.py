@@ -91,6 +91,7 @@ def test_no_folder_is_an_error() -> None:
         ("a.html", '<p class="math notranslate">a</p><span class="math notranslate">b</span>', 1),
         ("a.html", "<p>$$a &lt; b$$</p><pre>$$c$$</pre>", 1),
         ("a.xml", "<disp-formula-group><disp-formula id='a'/></disp-formula-group>", 1),
+        ("a.json", json.dumps("So\n{{formula:a}} .\n{{formula:b}} or {{formula:c}}\n"), 1),
         ("a.jsonl", "{}", None),
     ],
 )  # fmt: skip

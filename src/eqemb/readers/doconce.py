@@ -26,7 +26,7 @@ _DOCONCE_INLINE = re.compile(
     r"|\"(?P<linked>[^\"]*)\":[ ]*\"[^\"]*\""
     r"|(?:URL|url):[ ]*\"[^\"]*\"|https?://[^\s\"]+"
     r"|``|`[^`]*`|\$\{[^}]*\}|\[\^[\w-]+\]|<linebreak>"
-    r"|\[[a-z]{2,8}(?:[ ]\d+)?:[ ][^\]]*\]"
+    r"|\[[a-z]{2,8}(?:[ ]\d+)?:[ ][^\[\]]*\]"
     r"|(?<![\w*])\*(?=[^\s*])|(?<=[^\s*])\*(?![\w*])|(?<!\w)__?(?=[^\W_])|(?<=[^\s_])__?(?!\w)"
 )
 
@@ -47,36 +47,40 @@ class _DoconceScanner:
         self.lines = text.split("\n")
         self.opened = 0
         self._paragraph: list[str] = []
+        self._ended = False  # by a blank line, unless a display follows
+        self._branches: list[bool] = []  # the open conditionals: whether this branch is left out
+        self._hidden = 0  # how many of them leave it out
 
     def scan(self) -> None:
         """Give everything to the draft."""
-        branches: list[bool] = []  # of the open conditionals, whether this branch is left out
         at = 0
         while at < len(self.lines):
             line = self.lines[at].rstrip()
             first, at = at, at + 1
             if condition := _CONDITION.match(line):
-                self._branch(branches, condition[1], first + 1)
+                self._branch(condition[1], first + 1)
             elif line.startswith(("!bt", "!bc")):
-                at = self._block(first, "!e" + line[2], is_hidden=any(branches))
-            elif not any(branches):
+                at = self._block(first, "!e" + line[2], is_hidden=self._hidden > 0)
+            elif not self._hidden:
                 self._line(line, first + 1)
         self._emit()
 
-    def _branch(self, branches: list[bool], keyword: str, line: int) -> None:
+    def _branch(self, keyword: str, line: int) -> None:
+        """A line of a conditional; its first branch is read."""
         if keyword in {"if", "for"}:
-            branches.append(False)
+            self._branches.append(False)
             self.draft.problem("undecided conditional", line)
-        elif branches and keyword == "el":
-            branches[-1] = True
-        elif branches:
-            branches.pop()
+        elif self._branches:
+            was_hidden = self._branches.pop()
+            if keyword == "el":
+                self._branches.append(True)
+            self._hidden += (keyword == "el") - was_hidden
 
     def _line(self, line: str, number: int) -> None:
         """A line outside blocks."""
         if not line.strip():
             self._emit()
-            self._paragraph.append("\n")  # ends here, unless a display follows
+            self._ended = True
         elif heading := _HEADING_LINE.fullmatch(line):
             self._emit()
             self.draft.heading(self._titled(heading[2]))
@@ -115,7 +119,8 @@ class _DoconceScanner:
             detail = f"{count_displays(latex)} displays in a branch that is not read"
             self.draft.problem("not typeset", first + 1, detail)
         elif closing == "!et":
-            self._emit(goes_on=True)
+            self._emit()
+            self._ended = False
             last = end + is_closed
             if not is_closed:
                 self.opened += 1
@@ -129,22 +134,23 @@ class _DoconceScanner:
 
     # -- text
 
-    def _emit(self, *, goes_on: bool = False) -> None:
+    def _emit(self) -> None:
         """Give the lines of the paragraph to the draft."""
-        text = " ".join(line for line in self._paragraph if line != "\n")
-        if text.strip():
-            if "\n" in self._paragraph:
-                self.draft.end_paragraph()
-            for match, before in _inline(text):
-                self.draft.text(before)
-                if match and match["math"]:
-                    self.draft.inline(match["math"])
-                elif match and match["reference"]:
-                    self.draft.reference(match["reference"])
-                elif match and match["linked"]:
-                    self.draft.text(match["linked"].replace("`", ""))
-        if text.strip() or goes_on:
-            self._paragraph.clear()
+        text = " ".join(self._paragraph)
+        self._paragraph.clear()
+        if not text.strip():
+            return
+        if self._ended:
+            self.draft.end_paragraph()
+        self._ended = False
+        for match, before in _inline(text):
+            self.draft.text(before)
+            if match and match["math"]:
+                self.draft.inline(match["math"])
+            elif match and match["reference"]:
+                self.draft.reference(match["reference"])
+            elif match and match["linked"]:
+                self.draft.text(match["linked"].replace("`", ""))
 
     def _titled(self, text: str) -> str:
         """A title with its formulas."""

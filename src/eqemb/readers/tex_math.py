@@ -155,7 +155,9 @@ def split_displays(latex: str) -> list[tuple[str, str]]:
     at = 0
     for opening in _DISPLAY_OPENING.finditer(latex):
         closing = f"\\end{{{opening[1]}}}" if opening[1] else "\\]"
-        if opening.start() < at or closing in missing or opening[1] not in {None, *DISPLAYS}:
+        if opening.start() < at or closing in missing:
+            continue
+        if opening[1] and opening[1] not in DISPLAYS:
             continue
         if (end := latex.find(closing, opening.end())) < 0:
             missing.add(closing)

@@ -109,7 +109,7 @@ def _row(nodes: list[Node], *, tight: bool, before: Node | None = None) -> Parts
             pass  # the brace is part of `cases`
         elif node.tag in FENCES:
             near = _is_empty_pair(previous, node) or _is_empty_pair(node, following)
-            core: Parts = [operator(node.tag) if near else _loose(node, previous)]
+            core: Parts = [operator(node.tag) if near else _loose(node, previous or before)]
             parts += _with_scripts(node, core, previous)
         else:
             is_cases = previous is not None and _begins_cases(previous, node)

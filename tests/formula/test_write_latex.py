@@ -98,7 +98,7 @@ SYMBOL = st.sampled_from([
     *"abcxyz012+-=<>()[]|,.;:!/", r"\alpha ", r"\sum ", r"\log ", r"\max ", r"\lim ", r"\int ",
     r"\{", r"\}", r"\|", r"\langle ", r"\rangle ", r"\mid ", r"\lvert ", r"\rvert ", r"\nabla ",
     r"\mathbf{x}", r"\mathrm{word}", r"\operatorname*{arg\,max}", r"\text{ if }", "1.5", r"\dots ",
-    r"\varepsilon ", r"\quad ", "{}", r"\prime ", r"\to ",
+    r"\varepsilon ", r"\quad x", "{}x", r"\prime ", r"\to ",
 ])  # fmt: skip
 PIECES = st.recursive(
     SYMBOL,

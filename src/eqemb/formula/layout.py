@@ -58,7 +58,8 @@ class Layout:
         """
         items, problems = read_mathml(text)
         made = _finish(items, "", problems, [], tangent_exact=tangent_exact)
-        made.latex = to_latex(made.root) + made.punctuation
+        written = to_latex(made.root)
+        made.latex = written + " " * written.endswith(".") + made.punctuation
         return made
 
     def nodes(self) -> list[Node]:

@@ -109,7 +109,7 @@ def _row(nodes: list[Node], *, tight: bool, before: Node | None = None) -> Parts
             pass  # the brace is part of `cases`
         elif node.tag in FENCES:
             near = _is_empty_pair(previous, node) or _is_empty_pair(node, following)
-            core: Parts = [operator(node.tag) if near else _loose(node)]
+            core: Parts = [operator(node.tag) if near else _loose(node, previous or before)]
             parts += _with_scripts(node, core, previous)
         else:
             is_cases = previous is not None and _begins_cases(previous, node)
@@ -151,11 +151,13 @@ def _is_empty_pair(first: Node | None, second: Node | None) -> bool:
     return kind is not None and kind == FENCE_CLOSERS.get(second.tag)
 
 
-def _loose(node: Node) -> str:
+def _loose(node: Node, previous: Node | None) -> str:
     """A fence without a partner, so that it finds none."""
     look = node.look or {}
     sign = operator(node.tag)
     size = _SIZE_COMMAND.match(str(look.get("size", "")))
+    if node.tag == "|" and previous is not None and previous.tag == "|":
+        size = None  # two large bars are a norm
     if size or (node.tag == "‖" and not node.kids):
         return (size[1] if size else r"\big") + "m" + sign
     if node.tag == "|" and not node.kids:
@@ -311,7 +313,8 @@ def _invisible(node: Node) -> Parts:
     inside = node.get("w")
     content: Parts = [Row(inside)]
     single = inside is not None and inside.n is None
-    first = next((edge for edge in "ouab" if edge in edges and _is_taken(inside, edge)), "")
+    taken = [edge for edge in "ouab" if edge in edges and _is_taken(inside, edge)]
+    first = min(taken, key=lambda edge: _is_outer(edges[edge], edge), default="")
     is_named = all(map(is_name, baseline(inside)))
     if (single and not first) or (is_named and not edges.keys() & set("ab")):
         content = [r"\begin{matrix}", *content, r"\end{matrix}"]

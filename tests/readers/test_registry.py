@@ -30,7 +30,7 @@ def org(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_every_source_form_has_a_reader() -> None:
     """The formats that `discover` returns are those of the table."""
-    assert set(READERS) == {"tex", "unarxive"}
+    assert set(READERS) == {"tex", "unarxive", "jats"}
     assert read_source(Source("a", "a.tex", "", "tex", {"a.tex": PAPER})).words() == ["Words"]
 
 

@@ -62,7 +62,8 @@ Papers = Annotated[
     typer.Argument(
         parser=_path,
         metavar="PATHS",
-        help="Folders, .tex, .gz, .tar, .tar.gz, .zip, arXiv month tars, unarXive JSONL.",
+        help="Folders, .tex, .gz, .tar, .tar.gz, .zip, arXiv month tars, unarXive JSONL, JATS"
+        " .xml and .nxml.",
     ),
 ]
 Root = Annotated[

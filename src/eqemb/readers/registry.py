@@ -16,6 +16,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from eqemb.article import Article
+from eqemb.readers.jats import read_jats
 from eqemb.readers.latex import read_latex
 from eqemb.readers.unarxive import read_unarxive
 from eqemb.sources import Source
@@ -34,6 +35,7 @@ class FormatReader(NamedTuple):
 READERS: dict[str, FormatReader] = {
     "tex": FormatReader(read_latex),
     "unarxive": FormatReader(read_unarxive),
+    "jats": FormatReader(read_jats, (".xml", ".nxml")),
 }
 
 for _form, _reader in READERS.items():

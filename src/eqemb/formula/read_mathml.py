@@ -362,6 +362,8 @@ class _Reader:
             return []
         while len(rows[0]) > 1 and all(len(cells) > 1 and not cells[-1] for cells in rows):
             rows = [cells[:-1] for cells in rows]
+        if not fenced and len(rows) == 1 and len(rows[0]) == 1:
+            return rows[0][0]
         is_aligned = "right left" in element.get("columnalign", "")
         if not fenced and (is_aligned or element.get("displaystyle") == "true"):
             return joined(rows)

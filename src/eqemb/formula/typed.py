@@ -4,14 +4,12 @@
 linear in the length, and nothing raises.
 """
 
-import importlib
 import re
 import unicodedata
 from functools import cache
 from typing import NamedTuple
 
 from eqemb.formula import MATHEMATICS
-from eqemb.formula.layout import Layout
 from eqemb.formula.read_unicode import decomposed, read_unicode
 from eqemb.formula.unicode_signs import COMBINING_ACCENTS, LOWERED, RAISED, ROOT_SIGNS, SPELT_NAMES
 
@@ -89,16 +87,6 @@ def read_typed(text: str) -> TypedFormula:
 def is_latex(text: str) -> bool:
     """Whether a formula is written in LaTeX: it has a command, or braces around a script."""
     return _LATEX.search(text) is not None
-
-
-def read_mathml_query(text: str) -> str:
-    """Return the LaTeX of pasted MathML."""
-    try:
-        writer = importlib.import_module("eqemb.formula.write_latex")
-    except ImportError:  # without it, by way of Unicode
-        return read_unicode(Layout.from_mathml(text).to_text())
-    latex: str = writer.mathml_to_latex(text)
-    return latex
 
 
 # ------------------------------------------------------------ Unicode in LaTeX

@@ -405,7 +405,10 @@ def _ends(node: Node, opener: str, closer: str, cells: list[Node]) -> tuple[str,
     is_bar = opener == closer and opener in _SIDES
     if not cells or not (is_bar or _is_pair(opener, closer)):
         return rf"\left{first}", rf"\right{last}"
-    if size:
+    nested = is_bar and any(
+        node.tag.startswith("M!" + opener) for cell in cells for node in baseline(cell)
+    )
+    if size and not nested:  # two large bars side by side would be a norm
         return f"{size[1]}l{first}", f"{size[1]}r{last}"
     if "stretch" in look or any(map(_is_tall, cells)):
         return rf"\left{first}", rf"\right{last}"

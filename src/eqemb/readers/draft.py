@@ -138,6 +138,7 @@ class Draft:
         environment: str = "$$",
         labels: tuple[str, ...] = (),
         number: str | None = None,
+        numbered: bool | None = None,
         written: str | None = None,
         parts: bool = False,
     ) -> None:
@@ -150,6 +151,7 @@ class Draft:
             environment: The delimiters, if there is no LaTeX environment in them.
             labels: Labels that the format gives it, besides `\label`.
             number: The number that the format prints, without parentheses.
+            numbered: Whether the format numbers it, if a label alone does not say so.
             written: The source as its author wrote it, if that is not `latex`.
             parts: Whether blank lines in it separate equations.
         """
@@ -168,8 +170,12 @@ class Draft:
         found.rows[0].labels[:0] = labels
         if number and not any(row.tag for row in found.rows):
             found.rows[-1].tag = number
+        first = len(self._equations)
         for row in found.rows:
             self._add_equation(row, found.environment or environment, (line, end_line or line))
+        if numbered is not None:
+            for equation in self._equations[first:]:
+                equation.numbered = numbered
         if len(found.rows) == 1 and self._equations:
             self._equations[-1].latex = (latex if written is None else written).strip()
 

@@ -18,6 +18,7 @@ from typing import NamedTuple
 from eqemb.article import Article
 from eqemb.readers.doconce import read_doconce
 from eqemb.readers.html import read_html
+from eqemb.readers.jats import read_jats
 from eqemb.readers.latex import read_latex
 from eqemb.readers.markdown import read_markdown
 from eqemb.readers.notebook import read_notebook
@@ -44,6 +45,7 @@ READERS: dict[str, FormatReader] = {
     "markdown": FormatReader(read_markdown, (".md", ".markdown", ".mmd", ".rmd", ".qmd")),
     "notebook": FormatReader(read_notebook, (".ipynb",)),
     "html": FormatReader(read_html, (".html", ".htm", ".xhtml")),
+    "jats": FormatReader(read_jats, (".xml", ".nxml")),
 }
 
 for _form, _reader in READERS.items():

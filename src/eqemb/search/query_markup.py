@@ -6,7 +6,7 @@ MathML becomes LaTeX between dollars. Time is linear in the length.
 import html
 import re
 
-from eqemb.formula.typed import read_mathml_query
+from eqemb.formula import mathml_to_latex
 
 _QUERY_BLANKS = re.compile("[\u00a0\u1680\u2000-\u200a\u202f\u205f\u3000\t\v\f\r]")
 _UNSEEN = re.compile("[\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u2064\ufeff\x00-\x08\x0e-\x1f\x7f]")
@@ -66,7 +66,7 @@ def _mathml(text: str) -> str:
         end = _QUERY_MATHML_END.search(text, start.end())
         stop = len(text) if end is None else end.end()
         element = text[start.start() : stop] + ("</math>" if end is None else "")
-        out += [text[done : start.start()], f" ${read_mathml_query(element)}$ "]
+        out += [text[done : start.start()], f" ${_latex_of(element)}$ "]
         done = stop
     return "".join([*out, text[done:]]) if out else text
 
@@ -82,3 +82,11 @@ def _fences(text: str) -> str:
         opened = found[1].lower() if at % 2 == 0 else ""
         done = found.end()
     return "".join([*out, text[done:]])
+
+
+def _latex_of(mathml: str) -> str:
+    """The LaTeX of pasted MathML; '' if it holds no formula."""
+    try:
+        return mathml_to_latex(mathml)
+    except ValueError:
+        return ""

@@ -34,6 +34,8 @@ _ANY_TAG = re.compile(r"<[A-Za-z/!][^<>]*>")
 _DISPLAY_DELIMITER = re.compile(
     r"\\\\|\\\$|\$\$|\\\[|\\\]|\\(begin|end)\s?\{(" + "|".join(map(re.escape, DISPLAYS)) + r")\}"
 )
+
+
 def count_displays(source: str) -> int:
     """The number of displays in a page."""
     source, _ = _cut(source, *_HTML_COMMENT)

@@ -4,10 +4,10 @@ Pages name the same formula in several ways. TeX that a page gives (an annotatio
 source for a script) is preferred; MathML alone is converted; pictures made of `span` are lost.
 """
 
-import importlib
 import re
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
+from eqemb.formula import mathml_to_latex
 from eqemb.readers.html.tree import (
     MATH,
     Element,
@@ -108,13 +108,9 @@ def clean_tex(tex: str) -> str:
 def latex_of_mathml(mathml: str) -> str:
     """LaTeX of MathML; '' if it holds no formula."""
     try:
-        return str(_writer().mathml_to_latex(mathml))
-    except (AttributeError, ImportError, ValueError):
+        return mathml_to_latex(mathml)
+    except ValueError:
         return ""
-
-
-def _writer() -> Any:
-    return importlib.import_module("eqemb.formula.write_latex")
 
 
 def number_of(text: str) -> str:

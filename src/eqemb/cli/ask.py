@@ -169,16 +169,16 @@ def describe(
 
     with Library.open(library) as opened:
         found = opened.describe(equation, count, by=cast(Literal["all", "paper"], by))
-    for note in (*reading_lines(found.reading), *found.notes):
-        print_message(note)
+    notes = [*reading_lines(found.reading), *found.notes]
     if as_json:
         print_json(found.to_json())
-    elif found.words:
-        print(without_controls(found.to_text(output_width())))
     if not found.words:
-        raise EqembError(
-            "no matches: no equation of the library is similar to this one; try another equation"
-        )
+        cause = "no equation of the library is similar to this one"
+        raise EqembError(f"no matches: {'; '.join([*notes, cause])}; try another equation")
+    for note in notes:
+        print_message(note)
+    if not as_json:
+        print(without_controls(found.to_text(output_width())))
 
 
 @app.command()

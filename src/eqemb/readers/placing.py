@@ -84,8 +84,9 @@ def _context(around: str, at: int, numbers: list[str]) -> str:
     half = _CONTEXT_LENGTH // 2
     sides = (around[max(0, at - half) : at], around[at + 1 : at + 1 + half])
     left, right = (_render(_NEIGHBOURS.sub("[…]", side), numbers) for side in sides)
-    gap = " " if sides[0][-1:] == " " and not left.endswith(" ") else ""
-    return f"{left}{gap}[equation]{right}"
+    before = " " if sides[0][-1:] == " " and not left.endswith(" ") else ""
+    after = " " if sides[1][:1] == " " and not right.startswith((" ", ",", ".", ";")) else ""
+    return f"{left}{before}[equation]{after}{right}"
 
 
 def _render(line: str, numbers: list[str]) -> str:

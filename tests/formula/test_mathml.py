@@ -209,6 +209,81 @@ def test_each_element_reads_as_its_latex(body: str, latex: str) -> None:
     assert made.to_slt() == layout(latex).to_slt()
 
 
+MFENCED = '<mfenced open="%s" close="%s"><mi>x</mi></mfenced>'
+CELLS = "<mtr><mtd><mi>a</mi></mtd><mtd></mtd></mtr><mtr><mtd><mi>b</mi></mtd><mtd></mtd></mtr>"
+
+
+@pytest.mark.parametrize(
+    ("body", "latex"),
+    [
+        ("<mn>0,1</mn><mn>1.</mn><mn>4.6.4</mn>", "0,1 1. 4.6 .4"),
+        ("<mn>i</mn><mn>…</mn><mn>1 000</mn>", r"i \dots 1000"),
+        ('<mn mathvariant="bold">1</mn>', r"\mathbf{1}"),
+        ("<mo>&gt;&gt;</mo><mo>′′</mo><mo>'</mo><mo>~</mo>", r">> ″ \prime \sim"),
+        ("<mi>Δt</mi><mi>h,max</mi><mi>p-value</mi>", r"\Delta t h,max \operatorname{p-value}"),
+        (
+            (
+                '<mi mathvariant="normal">m</mi><mi mathvariant="normal">a</mi>'
+                '<msub><mi mathvariant="normal">x</mi><mi>i</mi></msub>'
+            ),
+            r"\max_i",
+        ),
+        ('<mi mathvariant="normal">d</mi><mi>x</mi>', r"\mathrm{d}x"),
+        ('<mstyle mathvariant="bold"><mi>x</mi><mn>1</mn></mstyle>', r"\mathbf{x}\mathbf{1}"),
+        ('<mi class="ltx_font_mathcaligraphic" mathvariant="normal">F</mi>', r"\mathcal{F}"),
+        ('<mo largeop="true">⊕</mo>', r"\bigoplus"),
+        ("<mover><mi>x</mi><mo>~</mo></mover>", r"\tilde x"),
+        (
+            (
+                "<msup><mi>R</mi><mi>i</mi></msup><mmultiscripts><mo>=</mo><mprescripts/><mi>j</mi>"
+                "<none/></mmultiscripts><mn>0</mn>"
+            ),
+            "R^i{}_j=0",
+        ),
+        (
+            "<msub><mrow><mi>f</mi><mo>|</mo></mrow><mrow><mi>x</mi></mrow></msub>",
+            "f|_x",
+        ),
+        (
+            f'<mrow><mo>{{</mo><mtable displaystyle="true">{CELLS}</mtable></mrow>',
+            r"\begin{cases}a\\b\end{cases}",
+        ),
+        (f'<mtable displaystyle="true">{CELLS}</mtable>', "ab"),
+        ("<mtable><mtr><mtd><mi>x</mi></mtd></mtr></mtable>", "x"),
+        (MFENCED % ("&lt;", "&gt;"), r"\langle x \rangle"),
+        (MFENCED % ("||", "||"), r"\|x\|"),
+        (MFENCED % ("", "}"), r"\left. x \right\}"),
+        ("<mtext>𝑐𝑙𝑜𝑠𝑒𝑑</mtext>", r"\text{closed}"),
+        ("<munder><mrow></mrow><mi>a</mi></munder>", r"\underset{a}{}"),
+    ],
+)
+def test_idioms_of_converters_read_as_latex(body: str, latex: str) -> None:
+    """What one token is in LaTeX is one symbol, however MathML splits or joins it."""
+    made = Layout.from_mathml(f"<math>{body}</math>")
+    assert made.to_slt() == layout(latex).to_slt()
+    assert layout(made.latex) == made
+
+
+def test_mathml_keeps_what_people_see() -> None:
+    """Spaces and variants of letters."""
+    quad, thin = '<mspace width="1em"/>', '<mspace width="thinmathspace"/>'
+    source = f"<math><mi>ε</mi>{quad}<mi>φ</mi>{thin}<mi>x</mi></math>"
+    assert Layout.from_mathml(source).latex == r"\varepsilon\quad\varphi\,x"
+
+
+@pytest.mark.parametrize(
+    ("alttext", "latex"),
+    [
+        (r"\begin{array}[]{cc}a&b\end{array}", r"\begin{array}{cc}a&b\end{array}"),
+        (r"a\lx@stackrel{{*}}{{\Rightarrow}}b", r"a\stackrel{*}{\Rightarrow}b"),
+        (r"\big||", r"\big\|"),
+    ],
+)
+def test_latexml_writes_some_commands_of_its_own(alttext: str, latex: str) -> None:
+    """In its `alttext`."""
+    assert layout(alttext).to_slt() == layout(latex).to_slt()
+
+
 @pytest.mark.parametrize(
     ("source", "cause"),
     [

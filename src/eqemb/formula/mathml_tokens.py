@@ -4,6 +4,7 @@ import re
 import unicodedata
 
 from eqemb.formula.commands import NAMED, SYMBOLS, character, delimiter, escape
+from eqemb.formula.rows import script_edge
 from eqemb.formula.tree import Node
 
 Items = list[Node]
@@ -83,11 +84,12 @@ def tag_of(text: str, prefix: str) -> str:
 def join_tokens(items: Items) -> Items:
     """Join tokens that converters split: upright words, `||`, three dots, the point of `.5`."""
     out: Items = []
+    words: Items = []
     for node in items:
         last = out[-1] if out else None
         if last is not None and _continues_word(last, node):
             last.tag, last.kids = last.tag + node.tag[2:], node.kids
-            last.tag = NAMED.get(last.tag, last.tag) if node is items[-1] else last.tag
+            words.append(last)
             continue
         if last is not None and last.kids is None and not last.n:
             if last.tag == "." and node.tag[:2] == "N!" and node.tag[2:].isdigit():
@@ -106,6 +108,12 @@ def join_tokens(items: Items) -> Items:
                 out[-1].tag, out[-1].kids = "V!…", node.kids
                 continue
         out.append(node)
+    for word in words:
+        word.tag = NAMED.get(word.tag, word.tag)
+        if word.kids and script_edge(word, "a") == "o":  # the scripts of `max` are limits
+            word.kids = {
+                {"a": "o", "b": "u"}.get(edge, edge): kid for edge, kid in word.kids.items()
+            }
     return out
 
 

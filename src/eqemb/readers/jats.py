@@ -11,19 +11,18 @@ them, and tables are left out, as for LaTeX.
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass, field
 
 from eqemb.article import Article, Problem
 from eqemb.errors import SourceError
-from eqemb.formula import mathml_to_latex
 from eqemb.readers.draft import Draft, decode, plain
+from eqemb.readers.jats_formula import JatsFormula, printed_number
 from eqemb.readers.xml_events import Place, StopParsing, XmlFault, parse_xml
 from eqemb.sources import Source
 
 #: Elements around articles; any other root element is another format.
 _SETS = frozenset({"pmc-articleset", "OAI-PMH", "record", "collection", "articles", "metadata"})
 #: Parts of an article that are read.
-_PARTS = frozenset({"body", "abstract", "app", "floats-group"})
+_READ_PARTS = frozenset({"body", "abstract", "app", "floats-group"})
 #: Elements within them that are left out.
 _LEFT_OUT = frozenset(
     "table array graphic inline-graphic media supplementary-material inline-supplementary-material"
@@ -41,11 +40,8 @@ _BREAKS = frozenset({"list", "list-item", "def-item", "term", "def", "disp-quote
 #: What separates citations, and goes with them.
 _BETWEEN_CITATIONS = " \n\t\u00a0,;–—-"
 
-_DOCUMENT = re.compile(r"\\begin\s*\{document\}")
-_DELIMITERS_OF_TEX = (("$$", "$$"), ("$", "$"), (r"\[", r"\]"), (r"\(", r"\)"))
 _REFERENCE_WORD = re.compile(r"\W*([^\W\d_]{2,}\.?)(?=\W|$)")
 _ADDRESS = re.compile(r"\s*(?:https?:|www\.|doi:|ftp:)", re.IGNORECASE)
-_LABEL_WORD = re.compile(r"^(?:eq(?:uation|n|\.)?\.?)\s*", re.IGNORECASE)
 _DISPLAY_TAG = re.compile(r"<(?:\w+:)?disp-formula[\s>/]")
 _XML_COMMENT = re.compile(r"<!--.*?(?:-->|\Z)", re.DOTALL)
 _ARTICLE_TAG = re.compile(r"<(?:\w+:)?article[\s>]")
@@ -55,7 +51,6 @@ _SCRIPTS = {
     "sup": str.maketrans("0123456789+−-=()n", "⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻⁻⁼⁽⁾ⁿ"),
 }
 _ORDINALS = frozenset({"st", "nd", "rd", "th"})
-_TEX_SPECIAL = re.compile(r"[\\{}$&#%_^~]")
 
 
 def read_jats(source: Source) -> Article:
@@ -67,6 +62,8 @@ def read_jats(source: Source) -> Article:
     if reader.root is None:
         detail = fault.detail if fault else "no element"
         raise SourceError("unsupported XML", f"it could not be parsed: {detail}")
+    if fault and not reader.has_parts:
+        raise SourceError("broken XML", f"line {fault.line}, before any text: {fault.detail}")
     if not reader.has_parts:
         raise SourceError("unsupported XML", "its article has no body and no abstract: not JATS")
     reader.close(fault)
@@ -104,53 +101,8 @@ def _lose_rest(draft: Draft, text: str, fault: XmlFault) -> None:
     draft.problem(fault.cause, fault.line, f"read up to here: {fault.detail}")
     end = _OTHER_DOCUMENTS.search(rest)
     for _ in _DISPLAY_TAG.finditer(rest[: end.start()] if end else rest):
+        draft.has_math = True
         draft.lost("after a fault in the XML", fault.line)
-
-
-@dataclass(slots=True)
-class _Formula:
-    """A formula whose element is open."""
-
-    element: str
-    line: int
-    id: str
-    label: list[str] = field(default_factory=list)
-    tex: list[str] = field(default_factory=list)
-    mathml: list[str] = field(default_factory=list)
-    text: list[str] = field(default_factory=list)
-    has_picture: bool = False
-
-    def latex(self) -> str:
-        """Its LaTeX, from the best form that can be read; '' if there is none."""
-        found = r" \\ ".join(filter(None, map(_without_document, self.tex)))
-        if found:
-            return found
-        parts = []
-        for source in self.mathml:
-            try:
-                parts.append(mathml_to_latex(source))
-            except ValueError:
-                continue
-        return r" \\ ".join(parts) or " ".join("".join(self.text).split())
-
-    def number(self) -> str | None:
-        """The printed number, without parentheses."""
-        return _LABEL_WORD.sub("", "".join(self.label).strip()).strip(" ()[].:") or None
-
-
-def _without_document(tex: str) -> str:
-    r"""The formula of a `tex-math` element, which is often a LaTeX document of one formula."""
-    begin = _DOCUMENT.search(tex)
-    if begin:
-        end = tex.find(r"\end{document}", begin.end())
-        tex = tex[begin.end() : end if end >= 0 else len(tex)]
-    elif "\\documentclass" in tex:
-        return ""
-    tex = tex.strip()
-    for opener, closer in _DELIMITERS_OF_TEX:
-        if tex.startswith(opener) and tex.endswith(closer) and len(tex) > len(opener + closer):
-            return tex[len(opener) : -len(closer)].strip()
-    return tex
 
 
 class _JatsReader:
@@ -175,11 +127,10 @@ class _JatsReader:
         """What stands between a citation and what follows, perhaps another one."""
         self._unclosed = False
         """Whether a bracket that closes belongs to a citation: "Author (2001" with ")" after."""
-        self._formula: _Formula | None = None
-        self._group: list[_Formula] | None = None
+        self._formula: JatsFormula | None = None
+        self._group: list[JatsFormula] | None = None
         self._group_label: list[str] = []
-        self._math_start = -1
-        self._capture = ""
+        self._in_group_label = False
         self._afterwards = 0
         self._waiting: list[tuple[Callable[..., None], tuple[object, ...]]] = []
         self._paragraphs = 0
@@ -198,7 +149,7 @@ class _JatsReader:
             if name == "disp-formula" and not self._is_other:
                 self._emit(self.draft.lost, "in a part that is left out", place.line)
         elif self._formula is not None:
-            self._start_in_formula(self._formula, name, place)
+            self._formula.start_inside(name, place)
         elif name in ("disp-formula", "inline-formula", "math", "tex-math"):
             self._start_formula(name, attributes, place)
         elif not self._parts and not self._begins_part(name, attributes):
@@ -214,7 +165,10 @@ class _JatsReader:
             if depth == self._skipped_from:
                 self._skipped_from, self._is_other = 0, False
         elif self._formula is not None:
-            self._end_in_formula(self._formula, name, place)
+            formula = self._formula
+            if formula.end_inside(name, place):
+                self._formula = None
+                self._end_formula(formula)
         elif self._parts or self._title is not None:
             self._end_text(name)
         if name == "article":
@@ -225,8 +179,8 @@ class _JatsReader:
         if self._skipped_from:
             return
         if self._formula is not None:
-            self._text_in_formula(self._formula, text)
-        elif self._capture == "group-label":
+            self._formula.text_inside(text)
+        elif self._in_group_label:
             self._group_label.append(text)
         else:
             self._add(text)
@@ -245,7 +199,7 @@ class _JatsReader:
     # -- text
 
     def _begins_part(self, name: str, attributes: dict[str, str]) -> bool:
-        if name not in _PARTS or attributes.get("abstract-type"):
+        if name not in _READ_PARTS or attributes.get("abstract-type"):
             return False
         self.has_parts = True
         return True
@@ -260,11 +214,11 @@ class _JatsReader:
             self._skip()
 
     def _start_text(self, name: str, attributes: dict[str, str]) -> None:
-        if name in _PARTS:
+        if name in _READ_PARTS:
             self._parts += 1
             self._emit(self.draft.end_paragraph)
         elif name in _LEFT_OUT and self._group is not None and name == "label":
-            self._capture = "group-label"
+            self._in_group_label = True
         elif name in _LEFT_OUT or (name == "title" and self._path[-2] == "abstract"):
             self._skip(is_other=name in ("sub-article", "response"))
         elif name == "xref":
@@ -296,7 +250,7 @@ class _JatsReader:
             self._end_link()
         elif name in _SCRIPTS and self._script:
             self._end_script()
-        elif name in _PARTS:
+        elif name in _READ_PARTS:
             self._parts -= 1
             self._paragraphs = 0
             self._emit(self.draft.end_paragraph)
@@ -304,7 +258,7 @@ class _JatsReader:
         elif name == "disp-formula-group" and self._group is not None:
             self._end_group(self._group)
         elif name == "label":
-            self._capture = ""
+            self._in_group_label = False
         elif name in _AFTERWARDS:
             self._emit(self.draft.end_paragraph)
             self._afterwards -= 1
@@ -402,51 +356,11 @@ class _JatsReader:
     # -- formulas
 
     def _start_formula(self, name: str, attributes: dict[str, str], place: Place) -> None:
-        self._formula = _Formula(name, place.line, attributes.get("id", ""))
+        self._formula = JatsFormula(name, place.line, attributes.get("id", ""))
         if name in ("math", "tex-math"):  # without an element of JATS around it
-            self._start_in_formula(self._formula, name, place)
+            self._formula.start_inside(name, place)
 
-    def _start_in_formula(self, formula: _Formula, name: str, place: Place) -> None:
-        if self._math_start >= 0:
-            return
-        if name == "math":
-            self._math_start = place.offset
-        elif name in ("tex-math", "label"):
-            self._capture = name
-            if name == "tex-math":
-                formula.tex.append("")
-        elif name in ("graphic", "inline-graphic", "media"):
-            formula.has_picture = True
-        elif name in _SCRIPTS:
-            formula.text.append("_{" if name == "sub" else "^{")
-        elif name == "bold":
-            formula.text.append(r"\mathbf{")
-
-    def _text_in_formula(self, formula: _Formula, text: str) -> None:
-        if self._math_start >= 0:
-            return
-        if self._capture == "tex-math":
-            formula.tex[-1] += text
-        elif self._capture == "label":
-            formula.label.append(text)
-        else:
-            formula.text.append(_TEX_SPECIAL.sub(lambda found: "\\" + found[0], text))
-
-    def _end_in_formula(self, formula: _Formula, name: str, place: Place) -> None:
-        if name == "math" and self._math_start >= 0:
-            formula.mathml.append(place.source(self._math_start))
-            self._math_start = -1
-        elif self._math_start >= 0:
-            return
-        elif name in (*_SCRIPTS, "bold"):
-            formula.text.append("}")
-        if name in ("tex-math", "label"):
-            self._capture = ""
-        if name == formula.element:
-            self._formula = None
-            self._end_formula(formula)
-
-    def _end_formula(self, formula: _Formula) -> None:
+    def _end_formula(self, formula: JatsFormula) -> None:
         is_read = self._parts or self._title is not None
         if formula.element == "disp-formula":
             if not is_read:
@@ -466,9 +380,9 @@ class _JatsReader:
             self._pictures += 1
             self.draft.has_math = True
 
-    def _end_group(self, formulas: list[_Formula]) -> None:
+    def _end_group(self, formulas: list[JatsFormula]) -> None:
         """Add the formulas of a group; its label is that of the last one without any."""
-        label = _Formula("disp-formula", 0, "", self._group_label).number()
+        label = printed_number("".join(self._group_label))
         self._group = None
         for place, formula in enumerate(formulas):
             number = formula.number()
@@ -476,7 +390,7 @@ class _JatsReader:
                 number = label
             self._display(formula, number, (formula.id,))
 
-    def _display(self, formula: _Formula, number: str | None, labels: tuple[str, ...]) -> None:
+    def _display(self, formula: JatsFormula, number: str | None, labels: tuple[str, ...]) -> None:
         latex = formula.latex()
         if latex:
             self._emit(

@@ -129,7 +129,7 @@ class Draft:
 
     # -- displays
 
-    def display(
+    def display(  # noqa: PLR0913 - formats record different things
         self,
         latex: str,
         *,

@@ -16,7 +16,7 @@ from eqemb.article import Article, Problem
 from eqemb.errors import SourceError
 from eqemb.readers.draft import Draft, decode, plain
 from eqemb.readers.jats_formula import JatsFormula, printed_number
-from eqemb.readers.xml_events import Place, StopParsing, XmlFault, parse_xml
+from eqemb.readers.xml_events import StopParsing, XmlFault, XmlPlace, parse_xml
 from eqemb.sources import Source
 
 #: Elements around articles; any other root element is another format.
@@ -43,7 +43,7 @@ _BETWEEN_CITATIONS = " \n\t\u00a0,;–—-"
 _REFERENCE_WORD = re.compile(r"\W*([^\W\d_]{2,}\.?)(?=\W|$)")
 _ADDRESS = re.compile(r"\s*(?:https?:|www\.|doi:|ftp:)", re.IGNORECASE)
 _DISPLAY_TAG = re.compile(r"<(?:\w+:)?disp-formula[\s>/]")
-_XML_COMMENT = re.compile(r"<!--.*?(?:-->|\Z)", re.DOTALL)
+_JATS_COMMENT = re.compile(r"<!--.*?(?:-->|\Z)", re.DOTALL)
 _ARTICLE_TAG = re.compile(r"<(?:\w+:)?article[\s>]")
 _OTHER_DOCUMENTS = re.compile(r"<(?:\w+:)?(?:sub-article|response)[\s>]|</(?:\w+:)?article\s*>")
 _SCRIPTS = {
@@ -90,7 +90,7 @@ def _accounted(article: Article) -> Article:
 def _own_text(text: str) -> str:
     """The source of the first article, without comments, letters and replies."""
     start = _ARTICLE_TAG.search(text)
-    text = _XML_COMMENT.sub("", text[start.start() :] if start else text)
+    text = _JATS_COMMENT.sub("", text[start.start() :] if start else text)
     end = _OTHER_DOCUMENTS.search(text)
     return text[: end.start()] if end else text
 
@@ -138,7 +138,7 @@ class _JatsReader:
 
     # -- events
 
-    def start(self, name: str, attributes: dict[str, str], place: Place) -> None:
+    def start(self, name: str, attributes: dict[str, str], place: XmlPlace) -> None:
         """An element begins."""
         if self.root is None:
             self.root = name
@@ -157,7 +157,7 @@ class _JatsReader:
         else:
             self._start_text(name, attributes)
 
-    def end(self, name: str, place: Place) -> None:
+    def end(self, name: str, place: XmlPlace) -> None:
         """An element ends."""
         depth = len(self._path)
         self._path.pop()
@@ -355,7 +355,7 @@ class _JatsReader:
 
     # -- formulas
 
-    def _start_formula(self, name: str, attributes: dict[str, str], place: Place) -> None:
+    def _start_formula(self, name: str, attributes: dict[str, str], place: XmlPlace) -> None:
         self._formula = JatsFormula(name, place.line, attributes.get("id", ""))
         if name in ("math", "tex-math"):  # without an element of JATS around it
             self._formula.start_inside(name, place)

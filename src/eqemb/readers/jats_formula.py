@@ -4,7 +4,7 @@ import re
 from dataclasses import dataclass, field
 
 from eqemb.formula import mathml_to_latex
-from eqemb.readers.xml_events import Place
+from eqemb.readers.xml_events import XmlPlace
 
 _TEX_DOCUMENT = re.compile(r"\\begin\s*\{document\}")
 _DELIMITERS_OF_TEX = (("$$", "$$"), ("$", "$"), (r"\[", r"\]"), (r"\(", r"\)"))
@@ -31,7 +31,7 @@ class JatsFormula:
     _open: str = ""
     """The open element whose characters are not text of the formula."""
 
-    def start_inside(self, name: str, place: Place) -> None:
+    def start_inside(self, name: str, place: XmlPlace) -> None:
         """An element begins inside."""
         if self._math_start >= 0:
             return
@@ -57,7 +57,7 @@ class JatsFormula:
         else:
             self._text.append(_TEX_SPECIAL.sub(lambda found: "\\" + found[0], text))
 
-    def end_inside(self, name: str, place: Place) -> bool:
+    def end_inside(self, name: str, place: XmlPlace) -> bool:
         """An element ends; return whether it was that of the formula."""
         if name == "math" and self._math_start >= 0:
             self._mathml.append(place.source(self._math_start))

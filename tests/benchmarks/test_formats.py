@@ -64,8 +64,9 @@ def test_samples_and_mutants(sources: Path) -> None:
     assert done.stdout.startswith("rst: 20 mutants of 2 documents")
 
 
-def test_no_folder_is_an_error() -> None:
+def test_no_folder_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
     """One sentence says what is missing."""
+    monkeypatch.delenv("EQEMB_OPEN", raising=False)
     done = run("--formats", "rst")
     assert (done.returncode, "give a folder of sources" in done.stderr) == (2, True)
 

@@ -41,7 +41,7 @@ def test_each_kind_of_change_is_one_line(run: Run, place: Path) -> None:
         "1 article added: d",
         "1 article replaced: a",
         "1 article removed: b",
-        "1 article removed, because the file can no longer be read: c: pdf only",
+        "1 article removed, because its file is not read any more: c: pdf only",
     ]
     stages = [line.partition(":")[0] for line in done.err.splitlines()]
     assert stages == ["looking", "reading", "indexing"]
@@ -54,8 +54,8 @@ def test_a_dry_run_says_what_would_be_done(run: Run, place: Path) -> None:
     change(place)
     done = run("update", place / "lib", "--dry-run")
     assert done.out.splitlines()[:3] == [
-        "1 article would be added: d",
-        "1 article would be replaced: a",
+        "1 article would be added, if it can be read: d",
+        "1 article would be replaced, if it can be read: a",
         "1 article would be removed: b",
     ]
     assert json.loads(run("update", place / "lib", "--dry-run", "--json").out)["added"] == ["d"]

@@ -79,11 +79,20 @@ def test_files_that_accompany_documents_are_left_out(tmp_path: Path, name: str) 
     )
     assert len(names(alone)) == 2
     for place, data in {"a.md": NOTE, "b/c/d.tex": PAPER, "e.tar.gz": gz(PAPER)}.items():
-        folder = put(tmp_path / place, {name: NOTE, place: data})
+        folder = put(tmp_path / place, {name: b"How to build $x$.\n", place: data})
         assert origins(folder) == [place]
         assert skipped(folder) == {}
         assert origins(folder / name) == [name]
         assert skipped(folder / name, folder / place) == {name: "accompanying file"}
+
+
+def test_no_display_of_a_readme_is_lost_in_silence(tmp_path: Path) -> None:
+    """Among notes it is one of them; beside TeX it is skipped with its cause."""
+    notes = put(tmp_path / "notes", {"README.md": NOTE, "a.md": NOTE})
+    assert origins(notes) == ["README.md", "a.md"]
+    paper = put(tmp_path / "paper", {"README.md": NOTE, "a.tex": PAPER})
+    assert origins(paper) == ["a.tex"]
+    assert skipped(paper) == {"README.md": "accompanying file"}
 
 
 def test_chapters_with_common_names_are_documents(tmp_path: Path) -> None:

@@ -202,12 +202,13 @@ def _article_text(article: Any) -> str:
     """The text of an article, with each equation on a line of its own."""
     from eqemb.article import EQUATION_MARK
     from eqemb.formula.running_text import printed_text
+    from eqemb.search.results import place_in_file
 
     pieces = article.text.rstrip().split(EQUATION_MARK)
     shown = [printed_text(pieces[0])]
     for equation, piece in zip(article.equations, pieces[1:], strict=True):
         number = f"({equation.number})" if equation.number is not None else f"#{equation.ordinal}"
-        place = f"{equation.file}:{equation.line}"
+        place = place_in_file(equation)
         label = f"  {equation.label}" if equation.label else ""
         shown.append(f"\n    {number:8} {equation.expanded}\n             {place}{label}\n")
         shown.append(printed_text(piece.lstrip(" ")))

@@ -153,12 +153,12 @@ def _print_update(done: "Update", library: Path, *, dry_run: bool = False) -> No
     """Print a line for each kind of change."""
     from eqemb.library.report import counted
 
-    would = "would be " if dry_run else ""
+    would, readable = ("would be ", ", if it can be read") if dry_run else ("", "")
     for names, thing, what in (
-        (done.added, "article", f"{would}added"),
-        (done.replaced, "article", f"{would}replaced"),
+        (done.added, "article", f"{would}added{readable}"),
+        (done.replaced, "article", f"{would}replaced{readable}"),
         (done.removed, "article", f"{would}removed"),
-        (done.unreadable, "article", "removed, because the file can no longer be read"),
+        (done.unreadable, "article", "removed, because its file is not read any more"),
         (done.skipped, "source", f"{would}skipped"),
         (done.kept, "article", "kept, because the new version cannot be opened now"),
         (done.pending, "source", "left for the next update, being written at the moment"),

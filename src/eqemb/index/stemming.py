@@ -3,7 +3,8 @@
 Stems are those of the Porter stemmer in snowballstemmer (which uses the C library of PyStemmer if
 that is installed). Porter's algorithm is frozen, so that an index stays valid when the package is
 upgraded; Snowball's newer English stemmer changes between versions and ranks no better on the
-judged topics. British verbs in -ise are stemmed like American ones in -ize.
+judged topics. British verbs in -ise are stemmed like American ones in -ize, and the possessive
+ending is left out: *Newton's method* and *Newton method* are the same.
 """
 
 import re
@@ -17,6 +18,7 @@ _STEMMABLE = re.compile("[a-z]{3,}")
 _BRITISH = re.compile(
     "(al|am|an|ar|at|en|er|et|gn|il|im|nt|om|on|or|rd)is(?=(?:e[ds]?|ing|ations?)$)"
 )
+_POSSESSIVE = re.compile("['\u2019]s?$")
 _porter = snowballstemmer.stemmer("porter")
 
 
@@ -24,10 +26,10 @@ _porter = snowballstemmer.stemmer("porter")
 def stem(word: str) -> str:
     """Return the stem of a word; each part of a compound is stemmed.
 
-    >>> stem("Distances"), stem("normalised"), stem("f-measures")
-    ('distanc', 'normal', 'f-measur')
+    >>> stem("Distances"), stem("normalised"), stem("f-measures"), stem("Newton\u2019s")
+    ('distanc', 'normal', 'f-measur', 'newton')
     """
-    word = word.lower()
+    word = _POSSESSIVE.sub("", word.lower())
     if "-" in word:
         return "-".join(stem(part) for part in word.split("-"))
     if not _STEMMABLE.fullmatch(word):

@@ -199,7 +199,8 @@ def explain_no_articles(report: dict[str, Any], found: str) -> str:
     """Explain why no article could be read, and what to do; `found` describes the files."""
     causes: dict[str, int] = report["skipped"]["causes"]
     if not causes:
-        return f"No documents found: there are {found}. Supported: {supported_formats()}."
+        verb = "is" if found.startswith("1 ") and "," not in found else "are"
+        return f"No documents found: there {verb} {found}. Supported: {supported_formats()}."
     if sum(causes.values()) == 1:
         (cause,) = causes
         is_what = f"it is {_SKIP_PHRASES[cause]}" if cause in _SKIP_PHRASES else ""

@@ -330,7 +330,9 @@ class _JatsReader:
         if kind == "disp-formula" and ids:
             if word := _REFERENCE_WORD.match(text):
                 self._add(word[1] + " ")
-            for label in ids:
+            for place, label in enumerate(ids):
+                if place:
+                    self._add(", ")
                 self._emit(self.draft.reference, label)
         elif kind == "address":
             self._add("" if _ADDRESS.match(text) else text)

@@ -166,7 +166,7 @@ class Hit:
         equation = self.equation
         number = f" ({equation.number})" if equation.number is not None else ""
         same = f", in {self.papers} papers" if self.papers > 1 else ""
-        named, stands = f"{equation.id}{number}{same}", f"{equation.file}:{equation.line}"
+        named, stands = f"{equation.id}{number}{same}", place_in_file(equation)
         on_one_line = len(named) + len(stands) + 3 <= room
         left = room - len(named) - (len(stands) + 6 if on_one_line else 3)
         title = cut(self.title, min(60, left)) if left >= _MIN_TITLE else ""
@@ -322,6 +322,12 @@ def table(hits: Iterable[Hit]) -> str:
             for hit in hits
         ),
     )
+
+
+def place_in_file(equation: Equation) -> str:
+    """Return the file and the line of an equation; of a notebook, its cell."""
+    unit = " cell " if equation.file.endswith(".ipynb") else ":"
+    return f"{equation.file}{unit}{equation.line}"
 
 
 def place(equation: Equation) -> str:

@@ -5,6 +5,7 @@
 
 import json
 import os
+import posixpath
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator
@@ -17,7 +18,7 @@ from eqemb.sources import names
 from eqemb.sources.archives import Member, tar_members
 from eqemb.sources.content import HEAD_BYTES, Content, check_document, identify, open_content
 from eqemb.sources.documents import Listing, is_document, left_out, list_container
-from eqemb.sources.folders import Folder, LooseText, read_text
+from eqemb.sources.folders import Folder, LooseText, read_text, upward
 from eqemb.sources.formats import format_of
 from eqemb.sources.forms import claims, identities, identity, is_better_form
 from eqemb.sources.found import (
@@ -39,6 +40,10 @@ from eqemb.sources.streams import CHUNK_BYTES, ENGINES, ByteStream, Meter
 
 _NEARBY = 5_000  # files examined around a TeX file that is given by itself
 _CARRIERS = frozenset((*ENGINES, "tar", "zip", *OTHER_FORMS))
+_README_BYTES = 1 << 20
+_DISPLAY_SIGN = re.compile(
+    rb"\$\$|\\\[|\\begin\{(?:equation|align|gather|multline)|^```\{?math|^\.\. math::", re.MULTILINE
+)
 _NO_ARTICLES = NoArticles()
 _PAPER_ID = re.compile(rb'\s*\{\s*"paper_id"\s*:\s*"([0-9A-Za-z./-]+)"\s*,')
 
@@ -159,8 +164,10 @@ class _Finder:
                 found[place] = _skipped(found[place], OTHER_FORM, f"of {names.encodable(better)}")
             elif place in files:
                 found[place] = _skipped(found[place], ACCOMPANYING)
-            else:
+            elif not _holds_display(found[place]):
                 found.pop(place, None)
+            elif any(posixpath.dirname(place) in upward(text) for text in tex):
+                found[place] = _skipped(found[place], ACCOMPANYING, "it holds display equations")
         self._read = {identity(place) for place, one in found.items() if not one.cause}
         return found
 
@@ -444,6 +451,15 @@ def _is_child(path: str, member: Member, listing: Listing) -> bool:
 def _given(place: str, path: Path) -> Found:
     """A file that is given by itself."""
     return Found(place, names.encodable(place), names.collection_of(place), "file", str(path))
+
+
+def _holds_display(found: Found) -> bool:
+    """Whether a README holds a display: then it is not left out in silence."""
+    try:
+        with found.open() as file:
+            return _DISPLAY_SIGN.search(file.read(_README_BYTES)) is not None
+    except OSError:
+        return False
 
 
 def _arxiv_keys(path: str) -> list[str]:

@@ -104,6 +104,7 @@ def test_headings_are_sections() -> None:
         ("---\njupytext:\n  text: x\n---\n# Notes", "Notes"),
         ("Text\n\n## Notes", "Notes"),
         ("Text with [[links]].\n\n## Part", "a"),
+        ("# Part one\n\nText with [[links]].\n\n# Part two", "a"),
         ("Text", "a"),
         ("---\n\nA paragraph, not keys\n\n---\n\n# Notes", "Notes"),
     ],

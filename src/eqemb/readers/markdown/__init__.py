@@ -13,6 +13,7 @@ The dialects are those of GitHub, MyST, Quarto, R Markdown and bookdown, Obsidia
 """
 
 import posixpath
+import re
 
 from eqemb.article import Article
 from eqemb.readers.draft import Draft, decode, plain
@@ -20,6 +21,8 @@ from eqemb.readers.markdown.blocks import Blocks
 from eqemb.readers.markdown.count import count_displays
 from eqemb.readers.markdown.dialect import read_front_matter, recognise
 from eqemb.sources import Source
+
+_TOP_HEADING = re.compile(r"^# ", re.MULTILINE)
 
 
 def read_markdown(source: Source) -> Article:
@@ -32,9 +35,13 @@ def read_markdown(source: Source) -> Article:
     blocks = Blocks(draft, dialect, lines, first=front.lines)
     for latex in front.definitions:
         draft.math.define(latex)
+    name = plain(posixpath.splitext(posixpath.basename(draft.article.main_file))[0])
+    is_note = "[[" in text  # the notes of a vault are named by their files
     if front.title:
         blocks.title(front.title)
+    elif is_note and len(_TOP_HEADING.findall(text)) > 1:
+        draft.title(name)
     blocks.read()
-    if "[[" in text and not draft.article.title:  # a vault's notes are named by their files
-        draft.title(plain(posixpath.splitext(posixpath.basename(draft.article.main_file))[0]))
+    if is_note and not draft.article.title:
+        draft.title(name)
     return draft.finish(count_displays(text, is_kramdown=dialect.is_kramdown))

@@ -16,6 +16,7 @@ from eqemb.index.stemming import stem
         ("hop hopping hopped hops", "hop"),
         ("optimization optimize optimise optimisation optimised", "optim"),
         ("entropy entropies", "entropi"),
+        ("newton newton's newton\u2019s newtons'", "newton"),
         ("generalization generalizations", "gener"),
         ("f-measures f-measure", "f-measur"),
         ("adjustable adjustment", "adjust"),

@@ -37,4 +37,5 @@ def read_markdown(source: Source) -> Article:
     blocks.read()
     if "[[" in text and not draft.article.title:  # a vault's notes are named by their files
         draft.title(plain(posixpath.splitext(posixpath.basename(draft.article.main_file))[0]))
-    return draft.finish(count_displays(text, is_kramdown=dialect.is_kramdown))
+    body = "\n".join(lines[front.lines :])
+    return draft.finish(count_displays(body, is_kramdown=dialect.is_kramdown))

@@ -1,6 +1,6 @@
 r"""Count displays in Markdown by another rule than the reader's: delimiters, without blocks.
 
-Code is cut out first. Then every second `$$`, every `\[` that closes, every environment outside
+Code and formulas between single dollars are cut out first. Then every second `$$`, every `\[` that closes, every environment outside
 of them, and every fence of mathematics is a display.
 """
 
@@ -21,6 +21,8 @@ _PROSE_FENCE = re.compile(
 _COMMENT = re.compile(r"<!--.*?-->", re.DOTALL)
 _COMMENT_LINE = re.compile(r"[ \t]*%(?!%)")
 _CODE_SPANS = re.compile(r"`[^`\n]+`")
+#: One in a line; `$a$$b$` are two.
+_INLINE_FORMULA = re.compile(r"(?<!\$)\$(?![\s$])[^$\n]*(?<![\s$])\$(?!\d)")
 _NAMES = "|".join(re.escape(name) for name in sorted(DISPLAYS))
 _NAMED = re.compile(rf"(?<!\\\[)\\begin\s?\{{(?:{_NAMES})\}}")
 _LIQUID = re.compile(r"\{%-?\s*(?:end)?math\s*-?%\}")
@@ -34,7 +36,8 @@ def count_displays(text: str, *, is_kramdown: bool = False) -> int:
     end = text.rfind("-->")
     text = _COMMENT.sub("", text[: end + 3]) + text[end + 3 :] if end >= 0 else text
     fences, text = _without_code(text)
-    text = _LIQUID.sub("$$", _CODE_SPANS.sub("", text).replace("\\$", ""))
+    text = _INLINE_FORMULA.sub("", _CODE_SPANS.sub("", text).replace("\\$", ""))
+    text = _LIQUID.sub("$$", text)
     parts = text.split("$$")
     named = sum(len(_NAMED.findall(part)) + _count_brackets(part) for part in parts[::2])
     if is_kramdown:

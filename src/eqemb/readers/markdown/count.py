@@ -19,7 +19,7 @@ _PROSE_FENCE = re.compile(
     re.IGNORECASE,
 )
 _COMMENT = re.compile(r"<!--.*?-->", re.DOTALL)
-_COMMENT_LINE = re.compile(r"[ \t]*%(?!%)")
+_UNCOUNTED_LINE = re.compile(r"[ \t]*%(?!%)|#{1,6}[ \t]")  # comments and headings
 _CODE_SPANS = re.compile(r"`[^`\n]+`")
 #: One in a line; `$a$$b$` are two.
 _INLINE_FORMULA = re.compile(r"(?<!\$)\$(?![\s$])[^$\n]*(?<![\s$])\$(?!\d)")
@@ -36,7 +36,7 @@ def count_displays(text: str, *, is_kramdown: bool = False) -> int:
     end = text.rfind("-->")
     text = _COMMENT.sub("", text[: end + 3]) + text[end + 3 :] if end >= 0 else text
     fences, text = _without_code(text)
-    text = _INLINE_FORMULA.sub("", _CODE_SPANS.sub("", text).replace("\\$", ""))
+    text = _INLINE_FORMULA.sub("x", _CODE_SPANS.sub("", text).replace("\\$", ""))
     text = _LIQUID.sub("$$", text)
     parts = text.split("$$")
     named = sum(len(_NAMED.findall(part)) + _count_brackets(part) for part in parts[::2])
@@ -74,7 +74,7 @@ def _without_code(text: str) -> tuple[int, str]:
     for line in text.split("\n"):
         match = _FENCE_LINE.match(line)
         if match is None:
-            kept += [] if marker or _COMMENT_LINE.match(line) else [line]
+            kept += [] if marker or _UNCOUNTED_LINE.match(line) else [line]
             continue
         fence, info = match[1], match[2].strip()
         if marker:

@@ -19,6 +19,7 @@ import hashlib
 import json
 import os
 import random
+import re
 import statistics
 import sys
 import tarfile
@@ -41,6 +42,8 @@ from eqemb.sources import Source, discover, load
 from eqemb.sources.formats import format_of
 
 _SPEED_BYTES = 1_500_000  # of each format, for the measurement of speed
+_INPUT = re.compile(r"\\(?:input|include|subfile|subimport|import)\*?\s*\{([^{}]*)\}")
+_REMARK = re.compile(r"(?<!\\)%.*")
 _MUTANT_BYTES = 60_000  # larger documents are mutated only if there are few others
 
 
@@ -157,12 +160,7 @@ def measure(folders: list[Path], forms: list[str], most: int, *, as_json: bool) 
 
 def add(row: Row, source: Source) -> None:
     """Add the figures of one document."""
-    text = "\n".join(
-        decode(data)
-        for path, data in source.files.items()
-        if path == source.main or len(source.files) == 1 or path.endswith(".tex")
-    )
-    count = count_displays(source.main or next(iter(source.files)), text)
+    count = count_displays(source.main or next(iter(source.files)), _counted_text(source))
     try:
         article = read_source(source)
     except SourceError as error:
@@ -190,6 +188,25 @@ def add(row: Row, source: Source) -> None:
         row.figures["counted and read"] += min(count, displays)
         if displays < count:
             row.worst.append((count - displays, f"{source.origin}: {count}, {displays} read"))
+
+
+def _counted_text(source: Source) -> str:
+    """The main file with the files that it inputs, or all files if none is the main one."""
+    texts = {path: decode(data) for path, data in source.files.items()}
+    if not source.main:
+        return "\n".join(
+            text for path, text in texts.items() if path.endswith(".tex") or len(texts) == 1
+        )
+    used, added = {source.main: ""}, [source.main]
+    while added:
+        path = added.pop()
+        used[path] = text = texts[path]
+        for name in _INPUT.findall(_REMARK.sub("", text)):
+            path = name.strip().removeprefix("./")
+            for found in (path, f"{path}.tex"):
+                if found in texts and found not in used:
+                    added.append(found)
+    return "\n".join(used.values())
 
 
 def speeds(samples: dict[str, list[Source]]) -> dict[str, float]:

@@ -79,7 +79,8 @@ def test_no_folder_is_an_error() -> None:
         ("a.tex", "\\begin{align}a\\end{align} % \\[ b \\]\n\\[ c \\] $$d$$ a\\\\[2pt]b", 3),
         ("a.rst", ".. math:: a\n\n  * .. math::\n\n1. .. math:: b\n\n..math:: c", 3),
         ("a.do.txt", "$$a$$\n!bt\n\\[ b \\]\n\\begin{align}c\\end{align}\n!et\n", 2),
-        ("a.md", "$$a$$ text $$b$$\n\n```math\nc\n```\n\n```python\n$$d$$\n```\n\\\\[ e \\\\]", 4),
+        ("a.md", "$$a$$ t $$b$$\n\n```math\nc\n```\n\n```python\n$$d$$\n```\n\\\\[ e_1 \\\\]", 4),
+        ("a.md", "Money $a$$b$, a book \\[1\\], and \\[ c_1 \\]", 1),
         ("a.md", "````{prf:theorem}\n$$a$$\n```{math}\nb\n```\n````\n```{code}\n$$c$$\n```", 2),
         ("a.md", "---\nlayout: page\n---\nText $$a$$ text\n\n$$b$$\n", 1),
         ("a.ipynb", json.dumps({"cells": [

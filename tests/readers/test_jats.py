@@ -160,8 +160,8 @@ def test_captions_and_footnotes_follow_their_paragraph_and_tables_are_left_out()
         "<p>Before<fig id='f1'><label>Figure 1</label><caption><title>The title.</title><p>A "
         f"caption {formula(MATHML)}.</p></caption><graphic/></fig> and after<fn><p>A note.</p>"
         "</fn>.</p><table-wrap><label>Table 1</label><caption><p>Numbers.</p></caption><table>"
-        f"<tr><td>1</td><td>{formula(MATHML)}</td></tr></table></table-wrap><p>End <inline-formula>{MATHML}"
-        "</inline-formula>.</p>"
+        f"<tr><td>1</td><td>{formula(MATHML)}</td></tr></table></table-wrap><p>End "
+        f"<inline-formula>{MATHML}</inline-formula>.</p>"
     )
     made = read(article(body, front="<front/>"))
     assert made.text == (

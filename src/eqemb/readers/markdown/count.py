@@ -1,7 +1,7 @@
 r"""Count displays in Markdown by another rule than the reader's: delimiters, without blocks.
 
-Code and formulas between single dollars are cut out first. Then every second `$$`, every `\[` that closes, every environment outside
-of them, and every fence of mathematics is a display.
+Code and formulas between single dollars are cut out first. Then every second `$$`, every `\[` that
+closes, every environment outside of them, and every fence of mathematics is a display.
 """
 
 import re

@@ -203,9 +203,8 @@ def _counted_text(source: Source) -> str:
         used[path] = text = texts[path]
         for name in _INPUT.findall(_REMARK.sub("", text)):
             path = name.strip().removeprefix("./")
-            for found in (path, f"{path}.tex"):
-                if found in texts and found not in used:
-                    added.append(found)
+            candidates = (path, f"{path}.tex")
+            added += [found for found in candidates if found in texts and found not in used]
     return "\n".join(used.values())
 
 

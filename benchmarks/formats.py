@@ -36,7 +36,7 @@ from format_mutants import campaign
 
 from eqemb.article import Article
 from eqemb.errors import SourceError
-from eqemb.readers.draft import decode
+from eqemb.readers.draft import NOT_ACCOUNTED, decode
 from eqemb.readers.registry import READERS, read_source
 from eqemb.sources import Source, discover, load
 from eqemb.sources.formats import format_of
@@ -170,7 +170,11 @@ def add(row: Row, source: Source) -> None:
             row.worst.append((count, f"{source.origin}: {count} counted, {error.cause}"))
         return
     displays = len({equation.display for equation in article.equations})
-    missing = article.displays_opened - displays - article.displays_lost
+    unaccounted = sum(
+        int(problem.detail.split()[0])
+        for problem in article.problems
+        if problem.cause == NOT_ACCOUNTED and problem.detail[:1].isdigit()
+    )
     row.figures += Counter(
         documents=1,
         equations=len(article.equations),
@@ -178,8 +182,7 @@ def add(row: Row, source: Source) -> None:
         words=len(article.words()),
         displays=displays,
         lost=article.displays_lost,
-        unaccounted=max(missing, 0),
-        surplus=max(-missing, 0),
+        unaccounted=unaccounted,
         bytes=article.source_bytes,
     )
     row.causes += Counter(problem.cause for problem in article.problems)
@@ -305,7 +308,7 @@ def mutate(folders: list[Path], forms: list[str], count: int, seconds: float) ->
                 for finding in [f for f in findings if f.kind == kind][:3]:
                     origin = pools[form][finding.number % len(pools[form])].origin
                     print(f"    {kind}, mutant {finding.number} of {origin}: {finding.detail}")
-            is_wrong |= bool(set(kinds) - {"unaccounted"})
+            is_wrong |= bool(set(kinds) - {"not accounted for"})
     return int(is_wrong)
 
 

@@ -11,7 +11,8 @@ import pytest
 from format_counts import count_displays
 from format_mutants import account, fault, mutant
 
-from eqemb.article import Article, Equation
+from eqemb.article import Article, Equation, Problem
+from eqemb.readers.draft import NOT_ACCOUNTED
 from eqemb.sources import Source
 
 BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
@@ -135,7 +136,11 @@ def test_faults_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
     article = Article("a", "a", text="￼", equations=[equation], displays_opened=1)
     assert account(article) == ("", "")
     article.displays_opened = 2
-    assert account(article)[0] == "unaccounted"
+    assert account(article)[0] == "silent"
+    article.displays_lost = 1
+    article.problems.append(Problem(NOT_ACCOUNTED, "a.rst", 0, "1 displays"))
+    assert account(article)[0] == "not accounted for"
+    article.problems.clear()
     article.displays_opened = 0
     assert account(article)[0] == "surplus"
     equation.end_line = 0

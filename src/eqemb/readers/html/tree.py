@@ -184,6 +184,8 @@ class _Parser:
         """Open an element; return the position after its tag or, if it is raw, after its end."""
         self.end_implied(name, start)
         classes = frozenset(attributes["class"].split()) if "class" in attributes else frozenset()
+        if "ltx_eqn_table" in classes and "ltx_eqn_table" in self.open[self.last("table")].classes:
+            self.pop(self.last("table"), start)  # displays of LaTeXML are not nested
         element = Element(name, attributes, start, at, self.open[-1], classes=classes)
         self.open[-1].children.append(element)
         is_math = name in MATH

@@ -35,7 +35,7 @@ _CODE_DIRECTIVES = re.compile(
     r"code.*|.*cell|raw|eval-rst|mermaid|plot|.*table|toctree|literal.*|figure|image|bibliography"
     r"|include|r|python|julia|stan|bash|sh|ojs|dot|graphviz|tikz|iframe|video|embed|tableofcontents"
 )
-_INLINE = re.compile(r"(?<!\\)(?<!\$)\$(?![\s$])[^$\n]*(?<![\s$\\])\$(?!\d)")
+_INLINE = re.compile(r"(?<!\\)(?<!\$)(?:\$(?![\s$])[^$\n]*(?<![\s$\\])\$(?!\d))+")
 _FORMULA_SIGN = re.compile(r"[\\^_={}<>+]|^\s*\n")
 _REMARK = re.compile(r"<!--.*?-->", re.DOTALL)
 _JEKYLL = re.compile(r"---\s*\n(?:.*\n)*?layout\s*:")

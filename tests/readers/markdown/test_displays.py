@@ -276,3 +276,33 @@ def test_converters_of_pdf(text: str) -> None:
     assert article.title == "On energy"
     assert equations(article) == [EQUATION]
     assert article.equations[0].number == "1"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "It costs $x and\n$$ a = b $$\nend.\n",
+        "It costs $x or $$ a = b $$ so.\n",
+        "- See {eq}`x and\n\n  $$\n  a = b\n  $$\n\n  and `code`.\n",
+        "- See ``x and\n\n  $$\n  a = b\n  $$\n\n  and ``code``.\n",
+    ],
+)
+def test_what_is_not_closed_does_not_hide_a_display(text: str) -> None:
+    """A dollar or backtick too many ends with its paragraph, or before `$$`."""
+    article = read(text)
+    assert [equation.expanded for equation in article.equations] == ["a = b"]
+    assert not article.problems
+
+
+@pytest.mark.parametrize("text", ["$a$$b$", "$a$$b$$c$", "# Title $$x$$\n\n$a$", "$a$ \\[$b$"])
+def test_formulas_that_are_no_displays_are_not_counted(text: str) -> None:
+    """Neither inline formulas that touch each other, nor what stands in a heading."""
+    article = read(text)
+    assert (article.equations, article.displays_opened, article.problems) == ([], 0, [])
+
+
+def test_the_count_reports_what_the_reading_does_not_know() -> None:
+    """A display that is nested in another one counts as lost."""
+    article = read("\\begin{equation}\\begin{align}a\\end{align}\\end{equation}\n")
+    assert [problem.cause for problem in article.problems] == ["lost: not accounted for"]
+    assert (article.displays_opened, article.displays_lost, len(article.equations)) == (2, 1, 1)

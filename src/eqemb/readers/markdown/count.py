@@ -24,8 +24,8 @@ _CODE_LINE = re.compile(r"(?:[ ]{4}|\t)\s*+(?!\$\$|\\|[`~:]{3})\S")
 _LIST_ITEM = re.compile(r"\s*(?:[-*+]|\(?\w{1,9}[.)]|#\.)\s|\s*[:({<]|[ ]{1,3}\S")
 _RAW = re.compile(r"<(script|style|pre)\b|\{%-?\s*(highlight|raw)\b")
 _CODE_SPANS = re.compile(r"`[^`\n]+`")
-#: One in a line; `$a$$b$` are two.
-_INLINE_FORMULA = re.compile(r"(?<!\$)\$(?![\s$])[^$\n]*(?<![\s$])\$(?!\d)")
+#: In one line; `$a$$b$` are two.
+_INLINE_FORMULA = re.compile(r"(?<!\$)(?:\$(?![\s$])[^$\n]*(?<![\s$])\$(?!\d))+")
 _NAMES = "|".join(re.escape(name) for name in sorted(DISPLAYS))
 _NAMED = re.compile(rf"(?<!\\\[)\\begin\s?\{{(?:{_NAMES})\}}")
 _LIQUID = re.compile(r"\{%-?\s*(?:end)?math\s*-?%\}")

@@ -20,7 +20,7 @@ _TOKEN = re.compile(
     r"|(?P<dollars>\$\$|\$)"
     r"|(?P<delimiter>\\\\?[\[(])"
     r"|(?P<environment>\\(?:begin|end)\s?\{[A-Za-z]+\*?\})"
-    r"|(?P<command>\\@?[A-Za-z]+\*?)"
+    r"|(?P<command>\\@?[A-Za-z]+\*?|\\\\(?:eq)?ref(?=\{))"
     r"|(?P<escape>\\.)"
     r"|(?P<wiki>!?\[\[[^\[\]\n]*\]\])"
     r"|(?P<bracket>[!^]?\[|\])"

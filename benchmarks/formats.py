@@ -34,7 +34,7 @@ from pathlib import Path
 from format_counts import count_displays
 from format_mutants import campaign
 
-from eqemb.article import Article
+from eqemb.article import Article, Equation
 from eqemb.errors import SourceError
 from eqemb.readers.draft import NOT_ACCOUNTED, decode
 from eqemb.readers.registry import READERS, read_source
@@ -269,14 +269,22 @@ def print_sample(folders: list[Path], form: str, count: int, seed: int) -> None:
         found += [(source, article, number) for number in range(len(article.equations))]
     for source, article, number in random.Random(seed).sample(found, min(count, len(found))):
         equation = article.equations[number]
-        lines = decode(source.files.get(equation.file, b"")).split("\n")
         print(f"==== {source.origin}:{equation.line} {equation.id}")
-        print("\n".join(lines[max(0, equation.line - 1) : equation.end_line])[:1500])
+        print(_written(source, equation)[:1500])
         print(f"---- number {equation.number}, labels {equation.labels}, in {equation.section!r}")
         print(equation.expanded)
         print(f"---- {equation.context[:400]}")
         for sentence in equation.references[:3]:
             print(f"     referred to: {sentence[:200]}")
+
+
+def _written(source: Source, equation: Equation) -> str:
+    """The lines of an equation in its source; of a notebook or a record, the part that has it."""
+    text = decode(source.files.get(equation.file, b""))
+    if source.form == "notebook":
+        cells = json.loads(text).get("cells", [])
+        return "".join(cells[equation.line - 1]["source"]) if cells else equation.latex
+    return "\n".join(text.split("\n")[max(0, equation.line - 1) : equation.end_line])
 
 
 # ---------------------------------------------------------------- mutants

@@ -364,7 +364,8 @@ class _JatsReader:
         if kind == "disp-formula" and ids:
             if word := _REFERENCE_WORD.match(text):
                 self._add(word[1] + " ")
-            for label in ids:
+            for number, label in enumerate(ids):
+                self._add(", " * bool(number))
                 self._emit(self.draft.reference, label)
         elif kind == "address":
             self._add("" if _ADDRESS.match(text) else text)

@@ -234,11 +234,13 @@ def test_macros(definition: str) -> None:
 
 
 def test_rows_are_one_equation_without_tags() -> None:
-    """MathJax does not number rows, so an align is one equation; tags separate them."""
+    """An align is one equation; rows with tags or labels of their own are separate ones."""
     rows = read("\\begin{align}\na &= b \\\\\nc &= d\n\\end{align}\n").equations
     assert [(row.expanded, row.environment) for row in rows] == [("a &= b \\\\ c &= d", "align")]
     tagged = read("$$\\begin{align}\na &= b \\tag{1} \\\\\nc &= d \\tag{2}\n\\end{align}$$\n")
     assert [row.number for row in tagged.equations] == ["1", "2"]
+    labelled = read("\\begin{align}\na &= b \\label{x} \\\\\nc &= d \\label{y}\n\\end{align}\n")
+    assert [row.labels for row in labelled.equations] == [["x"], ["y"]]
 
 
 def equations(article: Article) -> list[str]:

@@ -233,6 +233,15 @@ def test_displays_of_latexml_are_not_nested() -> None:
     assert not article.problems
 
 
+def test_a_display_of_latexml_without_a_formula_is_lost() -> None:
+    """Its words are kept."""
+    table = "<table class='ltx_eqn_table'><tr><td>words</td></tr></table>"
+    article = read(f"<div class='ltx_page_main'><p><math><mi>x</mi></math></p>{table}</div>")
+    causes = [problem.cause for problem in article.problems]
+    assert causes == ["lost: formula without TeX or MathML"]
+    assert "words" in article.words()
+
+
 @pytest.mark.parametrize(
     "page",
     [

@@ -15,7 +15,7 @@ from eqemb.readers.html.contents import (
 from eqemb.readers.html.count import count_displays
 from eqemb.readers.html.delimiters import TextPiece, split_formulas
 from eqemb.readers.html.equations import Display, displays_in, is_display
-from eqemb.readers.html.formulas import MATHJAX_2, Formula, recognise
+from eqemb.readers.html.formulas import MATHJAX_2, NO_TEX, Formula, recognise
 from eqemb.readers.html.macros import script_macros
 from eqemb.readers.html.tree import (
     BLOCK_ELEMENTS,
@@ -334,12 +334,16 @@ class _Page:
         return tuple(found)
 
     def equations(self, element: Element) -> None:
-        """A display of LaTeXML."""
+        """A display of LaTeXML; without any formula, it is lost."""
+        has_formula = False
         for part in displays_in(element, self.source):
             if isinstance(part, Display):
+                has_formula = True
                 self.equation_rows(part, element)
             else:
                 self.text(part)
+        if not has_formula and "ltx_eqn_table" in element.classes:
+            self.draft.lost(NO_TEX, self.line(element.start))
 
     def equation_rows(self, display: Display, element: Element) -> None:
         line = self.line(display.rows[0].start)

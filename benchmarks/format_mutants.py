@@ -35,6 +35,8 @@ _PIECES = [
     *(".. math:: x", "\n.. math::\n\n   x\n", "\n$$\nx\n$$\n", "\n\n", "\n", "\t", "    "),
     *("\x00", "\x1e", EQUATION_MARK, "\U00100000", "\ue100"),
 ]
+#: Displays of LaTeX that are reported, but are not lost.
+_NAMED = ("empty equation", "display within another")
 _WITH_ESCAPES = (".ipynb", ".json", ".jsonl")
 
 
@@ -108,7 +110,10 @@ def account(article: Article) -> tuple[str, str]:
         if equation.ordinal != number or not 0 <= equation.line <= equation.end_line:
             return "misplaced", f"{equation.id}, lines {equation.line} to {equation.end_line}"
     displays = len({equation.display for equation in article.equations})
+    numbers = [p.detail.partition(" ")[0] for p in article.problems if p.cause in _NAMED]
+    named = sum(int(count) if count.isdecimal() else 1 for count in numbers)  # "3 in align*"
     missing = article.displays_opened - displays - article.displays_lost
+    missing -= min(named, max(missing, 0))
     what = f"{article.displays_opened} opened, {displays} read, {article.displays_lost} lost"
     if missing:
         return ("silent" if missing > 0 else "surplus"), what

@@ -4,13 +4,14 @@
     python benchmarks/formats.py FOLDER --sample rst --count 20 --seed 1
     python benchmarks/formats.py FOLDER --mutate 5000 [--formats rst md]
 
-Each FOLDER (or EQEMB_OPEN) has sources, packed (.tar.xz and similar) or as folders. Each may have many
-documents. Packed ones are unpacked into a temporary folder. `--half` takes the sources whose name
-has a SHA-1 with an even or odd first digit: readers are written on one half and checked on the
-other. "count" is the number of displays by the rules of `format_counts.py`, "share" the part of it
-that we read, and "or named" the part that we read or report as lost, with a cause, such as pictures
-of formulas; a surplus in one document does not make up for a loss in another. Speed is that of one
-process in CPU time, median of five rounds in which the formats take turns; LaTeX is one of them.
+Each FOLDER (or EQEMB_OPEN) has sources, packed (.tar.xz and similar) or as folders, with any
+number of documents. Packed ones are unpacked into a temporary folder. `--half` takes the sources
+whose name has a SHA-1 with an even or odd first digit: readers are written on one half and checked
+on the other. "count" is the number of displays by the rules of `format_counts.py`, "share" the part
+of it that we read, and "or named" the part that we read or report as lost, with a cause, such as
+pictures of formulas; a surplus in one document does not make up for a loss in another. Speed is
+that of one process in CPU time, median of five rounds in which the formats take turns; LaTeX is one
+of them.
 `--sample` prints equations beside the lines of their source, to be compared by eye. `--mutate`
 reads mutated documents (`format_mutants.py`).
 """

@@ -17,13 +17,13 @@ from eqemb.article import Article
 from eqemb.errors import SourceError
 from eqemb.formula import mathml_to_latex
 from eqemb.readers.draft import Draft, decode, plain
-from eqemb.readers.xml_events import Place, StopParsing, XmlFault, parse_xml
+from eqemb.readers.xml_events import XmlPlace, StopParsing, XmlFault, parse_xml
 from eqemb.sources import Source
 
 #: Elements around articles; any other root element is another format.
 _SETS = frozenset({"pmc-articleset", "OAI-PMH", "record", "collection", "articles", "metadata"})
 #: Parts of an article that are read.
-_PARTS = frozenset({"body", "abstract", "app", "floats-group"})
+_JATS_PARTS = frozenset({"body", "abstract", "app", "floats-group"})
 #: Elements within them that are left out.
 _LEFT_OUT = frozenset(
     "table array graphic inline-graphic media supplementary-material inline-supplementary-material"
@@ -45,9 +45,9 @@ _DOCUMENT = re.compile(r"\\begin\s*\{document\}")
 _DELIMITERS_OF_TEX = (("$$", "$$"), ("$", "$"), (r"\[", r"\]"), (r"\(", r"\)"))
 _REFERENCE_WORD = re.compile(r"\W*([^\W\d_]{2,}\.?)(?=\W|$)")
 _ADDRESS = re.compile(r"\s*(?:https?:|www\.|doi:|ftp:)", re.IGNORECASE)
-_LABEL_WORD = re.compile(r"^(?:eq(?:uation|n|\.)?\.?)\s*", re.IGNORECASE)
+_JATS_LABEL_WORD = re.compile(r"^(?:eq(?:uation|n|\.)?\.?)\s*", re.IGNORECASE)
 _DISPLAY_TAG = re.compile(r"<(?:\w+:)?disp-formula[\s>/]")
-_XML_COMMENT = re.compile(r"<!--.*?(?:-->|\Z)", re.DOTALL)
+_JATS_COMMENT = re.compile(r"<!--.*?(?:-->|\Z)", re.DOTALL)
 _ARTICLE_TAG = re.compile(r"<(?:\w+:)?article[\s>]")
 _OTHER_DOCUMENTS = re.compile(r"<(?:\w+:)?(?:sub-article|response)[\s>]|</(?:\w+:)?article\s*>")
 _SCRIPTS = {
@@ -81,7 +81,7 @@ def read_jats(source: Source) -> Article:
 def _own_text(text: str) -> str:
     """The source of the first article, without comments, letters and replies."""
     start = _ARTICLE_TAG.search(text)
-    text = _XML_COMMENT.sub("", text[start.start() :] if start else text)
+    text = _JATS_COMMENT.sub("", text[start.start() :] if start else text)
     end = _OTHER_DOCUMENTS.search(text)
     return text[: end.start()] if end else text
 
@@ -123,7 +123,7 @@ class _Formula:
 
     def number(self) -> str | None:
         """The printed number, without parentheses."""
-        return _LABEL_WORD.sub("", "".join(self.label).strip()).strip(" ()[].:") or None
+        return _JATS_LABEL_WORD.sub("", "".join(self.label).strip()).strip(" ()[].:") or None
 
 
 def _without_document(tex: str) -> str:
@@ -175,7 +175,7 @@ class _JatsReader:
 
     # -- events
 
-    def start(self, name: str, attributes: dict[str, str], place: Place) -> None:
+    def start(self, name: str, attributes: dict[str, str], place: XmlPlace) -> None:
         """An element begins."""
         if self.root is None:
             self.root = name
@@ -194,7 +194,7 @@ class _JatsReader:
         else:
             self._start_text(name, attributes)
 
-    def end(self, name: str, place: Place) -> None:
+    def end(self, name: str, place: XmlPlace) -> None:
         """An element ends."""
         depth = len(self._path)
         self._path.pop()
@@ -233,7 +233,7 @@ class _JatsReader:
     # -- text
 
     def _begins_part(self, name: str, attributes: dict[str, str]) -> bool:
-        if name not in _PARTS or attributes.get("abstract-type"):
+        if name not in _JATS_PARTS or attributes.get("abstract-type"):
             return False
         self.has_parts = True
         return True
@@ -248,7 +248,7 @@ class _JatsReader:
             self._skip()
 
     def _start_text(self, name: str, attributes: dict[str, str]) -> None:
-        if name in _PARTS:
+        if name in _JATS_PARTS:
             self._parts += 1
             self._emit(self.draft.end_paragraph)
         elif name in _LEFT_OUT and self._group is not None and name == "label":
@@ -284,7 +284,7 @@ class _JatsReader:
             self._end_link()
         elif name in _SCRIPTS and self._script:
             self._end_script()
-        elif name in _PARTS:
+        elif name in _JATS_PARTS:
             self._parts -= 1
             self._paragraphs = 0
             self._emit(self.draft.end_paragraph)
@@ -390,12 +390,12 @@ class _JatsReader:
 
     # -- formulas
 
-    def _start_formula(self, name: str, attributes: dict[str, str], place: Place) -> None:
+    def _start_formula(self, name: str, attributes: dict[str, str], place: XmlPlace) -> None:
         self._formula = _Formula(name, place.line, attributes.get("id", ""))
         if name in ("math", "tex-math"):  # without an element of JATS around it
             self._start_in_formula(self._formula, name, place)
 
-    def _start_in_formula(self, formula: _Formula, name: str, place: Place) -> None:
+    def _start_in_formula(self, formula: _Formula, name: str, place: XmlPlace) -> None:
         if self._math_start >= 0:
             return
         if name == "math":
@@ -421,7 +421,7 @@ class _JatsReader:
         else:
             formula.text.append(_TEX_SPECIAL.sub(lambda found: "\\" + found[0], text))
 
-    def _end_in_formula(self, formula: _Formula, name: str, place: Place) -> None:
+    def _end_in_formula(self, formula: _Formula, name: str, place: XmlPlace) -> None:
         if name == "math" and self._math_start >= 0:
             formula.mathml.append(place.source(self._math_start))
             self._math_start = -1

@@ -21,17 +21,17 @@ _XML_DECLARATION = re.compile(r"\s*<\?xml\b[^>]{0,500}\?>")
 class XmlHandler(Protocol):
     """What receives the events; names are without their namespace prefix."""
 
-    def start(self, name: str, attributes: dict[str, str], place: "Place") -> None:
+    def start(self, name: str, attributes: dict[str, str], place: "XmlPlace") -> None:
         """An element begins."""
 
-    def end(self, name: str, place: "Place") -> None:
+    def end(self, name: str, place: "XmlPlace") -> None:
         """An element ends."""
 
     def text(self, text: str) -> None:
         """Characters of an element."""
 
 
-class Place:
+class XmlPlace:
     """Where the parser is."""
 
     def __init__(self, data: bytes, parser: "expat.XMLParserType") -> None:
@@ -80,7 +80,7 @@ def parse_xml(text: str, handler: XmlHandler) -> XmlFault | None:
     parser = expat.ParserCreate("utf-8")
     parser.buffer_text = True
     parser.UseForeignDTD()  # so that unknown entities are no faults
-    place = Place(data, parser)
+    place = XmlPlace(data, parser)
     depth = 0
 
     def start(name: str, attributes: dict[str, str]) -> None:

@@ -17,7 +17,7 @@ from eqemb.article import Article
 from eqemb.errors import SourceError
 from eqemb.formula import mathml_to_latex
 from eqemb.readers.draft import Draft, decode, plain
-from eqemb.readers.xml_events import XmlPlace, StopParsing, XmlFault, parse_xml
+from eqemb.readers.xml_events import StopParsing, XmlFault, XmlPlace, parse_xml
 from eqemb.sources import Source
 
 #: Elements around articles; any other root element is another format.

@@ -2,7 +2,8 @@
 
 A mutant is determined by its number. `campaign` reads mutants and returns what is wrong: an
 exception other than SourceError, more seconds than allowed, equations that are not where the text
-has their marks, or displays that are neither read nor lost nor missing from the count.
+has their marks, displays that are neither read nor reported (silent), and those that were reported
+only because an independent count has them (not accounted for).
 """
 
 import json
@@ -15,6 +16,7 @@ from typing import NamedTuple
 
 from eqemb.article import EQUATION_MARK, Article
 from eqemb.errors import SourceError
+from eqemb.readers.draft import NOT_ACCOUNTED
 from eqemb.readers.registry import read_source
 from eqemb.sources import Source
 
@@ -33,6 +35,8 @@ _PIECES = [
     *(".. math:: x", "\n.. math::\n\n   x\n", "\n$$\nx\n$$\n", "\n\n", "\n", "\t", "    "),
     *("\x00", "\x1e", EQUATION_MARK, "\U00100000", "\ue100"),
 ]
+#: Displays of LaTeX that are reported, but are not lost.
+_NAMED = ("empty equation", "display within another")
 _WITH_ESCAPES = (".ipynb", ".json", ".jsonl")
 
 
@@ -106,10 +110,15 @@ def account(article: Article) -> tuple[str, str]:
         if equation.ordinal != number or not 0 <= equation.line <= equation.end_line:
             return "misplaced", f"{equation.id}, lines {equation.line} to {equation.end_line}"
     displays = len({equation.display for equation in article.equations})
+    numbers = [p.detail.partition(" ")[0] for p in article.problems if p.cause in _NAMED]
+    named = sum(int(count) if count.isdecimal() else 1 for count in numbers)  # "3 in align*"
     missing = article.displays_opened - displays - article.displays_lost
+    missing -= min(named, max(missing, 0))
+    what = f"{article.displays_opened} opened, {displays} read, {article.displays_lost} lost"
     if missing:
-        what = f"{article.displays_opened} opened, {displays} read, {article.displays_lost} lost"
-        return ("unaccounted" if missing > 0 else "surplus"), what
+        return ("silent" if missing > 0 else "surplus"), what
+    if any(problem.cause == NOT_ACCOUNTED for problem in article.problems):
+        return "not accounted for", what
     return "", ""
 
 

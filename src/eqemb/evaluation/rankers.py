@@ -402,12 +402,15 @@ class SearchRanker:
         else:
             equation = EquationQuery(layout(query.text), None)
             parts = self._search.parts_for_equation(equation, self._allowed, weights)
-        parts = {part: scores[self._rows] for part, scores in parts.items()}
         if self._encoder is not None and query.kind == WORD_QUERY:
-            parts["encoder"] = np.maximum(self._encoder.scores(query), 0).astype(np.float32)
+            parts["encoder"] = np.zeros_like(self._allowed, np.float32)
+            parts["encoder"][self._rows] = np.maximum(self._encoder.scores(query), 0)
+        weighted = apply_weights(parts, weights)
+        if query.kind == WORD_QUERY and weights == WORD_PARTS:
+            weighted = self._search.weigh_words(asked, parts, self._allowed)
         total = np.zeros(len(self._rows))
-        for scores in apply_weights(parts, weights).values():
-            total += scores
+        for scores in weighted.values():
+            total += scores[self._rows]
         return total
 
 

@@ -178,11 +178,15 @@ class AlignmentIndex:
                 self._id_maps[number] = np.array(ids, np.int32)
         return self._id_maps[number]
 
-    def _read(self, kind: int) -> tuple[Array, Array]:
+    def read(self, kind: int) -> tuple[Array, Array]:
         """Return symbols and rows of a type."""
         segment, own = self._segments.of_type(kind)
         part = self.parts[segment.number]
         return self._id_map(segment.number)[part.symbols(own)], part.rows(own)
+
+    def tag_names(self, ids: list[int]) -> list[str]:
+        """Return the names of symbols that were read."""
+        return [self._tags[number] for number in ids]
 
     @cached_property
     def sizes(self) -> Array:
@@ -192,7 +196,7 @@ class AlignmentIndex:
 
     def outline(self, kind: int) -> Outline:
         """Return the outline of a type, its symbols placed in order of rows."""
-        symbols, table = self._read(kind)
+        symbols, table = self.read(kind)
         start = 0
         rows: list[OutlineRow] = []
         owners: list[tuple[OutlineRow, int]] = []
@@ -221,7 +225,7 @@ class AlignmentIndex:
         found = np.zeros(len(types))
         if not query.rows or not len(types):
             return found
-        read = [self._read(kind) for kind in types.tolist()]
+        read = [self.read(kind) for kind in types.tolist()]
         candidates = _Candidates([symbols for symbols, _ in read], [rows for _, rows in read])
         alignment = _align(query, candidates, self._ids, self._kinds)
         pairs = [alignment.pairs(number, inside=inside) for number in range(len(types))]
@@ -242,7 +246,7 @@ class AlignmentIndex:
 
     def _classes_of(self, kind: int) -> Array:
         """Return the symbols of a type, with all letters as the symbol 0."""
-        symbols = self._read(kind)[0]
+        symbols = self.read(kind)[0]
         is_letters = np.array([is_letter(self._tags[tag]) for tag in symbols.tolist()], bool)
         return np.where(is_letters, 0, symbols + 1)
 

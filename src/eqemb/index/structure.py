@@ -49,6 +49,7 @@ from eqemb.index.postings import (
     load_array,
 )
 from eqemb.index.segments import IndexSegment, IndexSegments, write_types
+from eqemb.index.shared_pairs import shared_pairs
 from eqemb.library.database import Records
 
 #: Equations whose units and shapes a query may read: units that nearly all have tell little.
@@ -185,6 +186,10 @@ class StructureIndex:
     def families(self) -> families.FamilyIndex:
         """Which types are of one family."""
         return families.FamilyIndex(self._segments, self._alignment)
+
+    def shared_pairs(self, types: Sequence[int]) -> Array:
+        """Return how many joined symbols each two of the types share, from 0 to 1."""
+        return shared_pairs(self._alignment, types)
 
     @cached_property
     def _forms(self) -> list[Keys]:

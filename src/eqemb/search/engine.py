@@ -2,9 +2,10 @@
 
 Three parts score every equation, each from 0 to 1: *words*, BM25 over the words of an equation
 (`index.text`); *meaning*, the cosine of vectors (`index.vectors`); *structure*, the likeness of two
-equations symbol by symbol (`index.structure`). The ranking is a weighted sum of them; `by` selects
-a single part. An equation given as a query has few words of its own, so the words that the most
-similar equations have in common are used instead. NumPy only, so that a cold start is fast.
+equations symbol by symbol (`index.structure`). The ranking is a weighted sum of them, to which the
+answers to words add what they agree on (`voting`); `by` selects a single part. An equation given
+as a query has few words of its own, so the words that the most similar equations have in common
+are used instead. NumPy only, so that a cold start is fast.
 """
 
 from collections.abc import Callable, Container, Mapping, Sequence
@@ -32,13 +33,14 @@ from eqemb.index.vector_index import VectorIndex
 from eqemb.index.vectors import VectorSpace
 from eqemb.library.database import LibraryRecords
 from eqemb.models.embeddings import Embeddings
-from eqemb.search.filtering import allowed_equations
+from eqemb.search.filtering import allowed_equations, filter_notes, matching_equations
 from eqemb.search.names import find_equation, looks_like_name
 from eqemb.search.paper import NO_MODEL, NO_VECTOR, PaperRanking
 from eqemb.search.query import Filters, WordQuery, check_ranking, parse_query
 from eqemb.search.results import Answer, Hit
 from eqemb.search.spelling import repair_spelling
 from eqemb.search.typed_equation import read_typed_equation, typed_notes
+from eqemb.search.voting import agreement
 
 #: The weight of each part, for a query in words and for one that is an equation.
 WORD_PARTS = {"words": 1.0, "meaning": 0.1, "structure": 1.0, "encoder": 0.5}
@@ -144,15 +146,13 @@ class Search:
         if question.formula is not None and by in ("all", "structure"):
             return self.search_equation(self.read_equation(query), k, by=by, filters=filters)
         _check_query(question, by)
-        for phrase in question.excluded:
-            allowed &= ~self.text.has_phrase(phrase)
-        for phrase in question.phrases:
-            allowed &= self.text.has_phrase(phrase)
+        matching = matching_equations(self.text, self.segments.live, question)
+        allowed &= matching
         terms = self.text.terms(question.words)
         found = {stem(term.word) for term in terms}
         unknown = [word for word in dict.fromkeys(question.words) if stem(word) not in found]
         near = {word: some for word in unknown if (some := self.text.suggest_spellings(word))}
-        notes = [*question.notes, *_filter_notes(allowed)]
+        notes = [*question.notes, *filter_notes(allowed)]
         known = [word for word in question.words if word not in unknown]
         if known and all(word in STOP_WORDS for word in known) and not question.formulas:
             notes.append(f"too common to tell equations apart: {', '.join(known)}")
@@ -167,8 +167,20 @@ class Search:
             parts["encoder"] = encoder.scores(" ".join(question.words))
         if by == "paper":
             notes += self.paper.notes(self.types[allowed], question.words)
-        hits = self._top_hits(apply_weights(parts, WORD_PARTS), k, allowed)
+        weighted = self.weigh_words(question, parts, matching) if by == "all" else parts
+        hits = self._top_hits(weighted, k, allowed)
         return Answer(hits, unknown, near, notes, question.words, question)
+
+    def weigh_words(
+        self, question: WordQuery, parts: Mapping[str, Scores], matching: Mask
+    ) -> dict[str, Scores]:
+        """Return what each part adds to the scores for words; agreement adds to their sum."""
+        weighted = apply_weights(parts, WORD_PARTS)
+        if weighted and not question.formulas:
+            total = np.where(matching, sum(weighted.values()), np.float32(0))
+            found = agreement(total, self.segments, self.structure, self.records)
+            weighted["agreement"] = found
+        return weighted
 
     def read_query(self, query: str) -> WordQuery:
         """Parse a query, and repair its misspelt words."""
@@ -265,7 +277,7 @@ class Search:
             found = self.similar_types(query.layout, allowed, count)
             hits = self._top_hits({"structure": self._by_equation(found)}, k, allowed)
             notes = [found.note] if found.note else []
-            notes += [*_filter_notes(allowed), *typed_notes(query.layout, query.reading)]
+            notes += [*filter_notes(allowed), *typed_notes(query.layout, query.reading)]
             return Answer(hits, notes=notes, reading=query.reading)
         if (
             by == "meaning"
@@ -277,7 +289,7 @@ class Search:
         if query.equation is not None:
             allowed[self.row(query.equation)] = False
         notes = self.paper.notes(self.types[allowed]) if by == "paper" else []
-        notes += _filter_notes(allowed)
+        notes += filter_notes(allowed)
         if by == "all" and query.equation is None and not parts["structure"].any():
             parts = {}  # other parts alone would find equations that share no symbol with it
         if query.equation is None:
@@ -476,11 +488,6 @@ def _check_query(question: WordQuery, by: str) -> None:
         raise UsageError("ranking by structure needs LaTeX: put it between dollars")
     if by not in ("all", "structure") and question.formulas and not question.words:
         raise UsageError(f"ranking by {by} needs words in addition to the LaTeX")
-
-
-def _filter_notes(allowed: Mask) -> list[str]:
-    """Return a note if the filters leave no equation."""
-    return [] if allowed.any() else ["no equation passes these filters"]
 
 
 def apply_weights(parts: Mapping[str, Scores], weights: Mapping[str, float]) -> dict[str, Scores]:

@@ -26,6 +26,7 @@ from eqemb.search.engine import (
     Search,
     apply_weights,
 )
+from eqemb.search.filtering import matching_equations
 from eqemb.search.query import WordQuery
 from eqemb.search.results import Json, paragraphs, place, rows
 
@@ -173,7 +174,8 @@ def _explain_words(
         row = search.row(answer.equation)
         every = search.segments.live
         scores = search.parts_for_words(question, every, WORD_PARTS, terms=terms)
-        weighted = apply_weights(scores, WORD_PARTS)
+        matching = matching_equations(search.text, every, question)
+        weighted = search.weigh_words(question, scores, matching)
         parts = {part: float(values[row]) for part, values in weighted.items()}
         worth = {term.word: term.weight * term.score(row) for term in terms}
     else:

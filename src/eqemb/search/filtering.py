@@ -12,8 +12,9 @@ from eqemb.index.postings import KeyedPostings, in_every
 from eqemb.index.segments import IndexSegment, IndexSegments
 from eqemb.index.stemming import stem
 from eqemb.index.structure import StructureIndex
+from eqemb.index.text_index import TextIndex
 from eqemb.library.database import LibraryRecords
-from eqemb.search.query import Filters
+from eqemb.search.query import Filters, WordQuery
 from eqemb.sources.names import arxiv_id
 
 Mask = NDArray[np.bool_]
@@ -42,6 +43,21 @@ def allowed_equations(
     for latex in filters.has:
         allowed &= structure.containing(layout(latex))[segments.types]
     return allowed
+
+
+def filter_notes(allowed: Mask) -> list[str]:
+    """Return a note if the filters leave no equation."""
+    return [] if allowed.any() else ["no equation passes these filters"]
+
+
+def matching_equations(text: TextIndex, live: Mask, question: WordQuery) -> Mask:
+    """Return a mask of the equations with the phrases of a query, without excluded ones."""
+    found = live.copy()
+    for phrase in question.excluded:
+        found &= ~text.has_phrase(phrase)
+    for phrase in question.phrases:
+        found &= text.has_phrase(phrase)
+    return found
 
 
 def _joined(masks: Iterable[Mask]) -> Mask:

@@ -1,15 +1,20 @@
 """Compare our layout trees with those of other converters and with the LaTeX source.
 
     python benchmarks/agreement.py [--papers FOLDER | --equations FILE.jsonl] [--show 5]
+    python benchmarks/agreement.py --pages FOLDER [--show 5]
 
 FOLDER holds papers, or is a library made by `eqemb read`; its numbered equations are used. Prints
 the number of equations without `E!` and with unknown commands, whether the leaves of the tree are
 the visible characters of the source, the units shared with math-core's MathML (also with fences
-removed), and, if EQEMB_BENCH has them, the units shared with LaTeXML + Tangent.
+removed), and, if EQEMB_BENCH has them, the units shared with LaTeXML + Tangent. With `--pages`, it
+prints the units that trees of MathML share with trees of the LaTeX beside it (`alttext`), as
+LaTeXML writes both into web pages, below FOLDER: all formulas, also without the normalisation that
+other converters need, and displays alone.
 """
 
 import argparse
 import gzip
+import html
 import json
 import os
 import re
@@ -151,6 +156,29 @@ def _dissolve(node: Node, opener: str, closer: str) -> None:
     node.tag, node.kids, end.n, node.n = opener, kids or None, node.n, head or end
 
 
+# Pages with MathML and LaTeX
+
+_MATH = re.compile(r"<math\b([^<>]*)\balttext=\"([^\"]*)\"([^<>]*)>.*?</math>", re.DOTALL)
+
+
+def with_pages(folder: Path) -> dict[str, Agreement]:
+    """Compare trees of MathML with trees of its `alttext`."""
+    results = {name: Agreement() for name in ("formulas", "formulas, as they are", "displays")}
+    for path in sorted(folder.rglob("*.html")):
+        for match in _MATH.finditer(path.read_text("utf-8", errors="replace")):
+            latex = html.unescape(match[2])
+            ours = _units(layout(latex))
+            try:
+                theirs = _units(Layout.from_mathml(match[0]))
+            except ValueError:
+                theirs = []
+            results["formulas, as they are"].add(latex, Counter(ours), Counter(theirs))
+            results["formulas"].add(latex, normal(ours), normal(theirs))
+            if 'display="block"' in match[1] + match[3]:
+                results["displays"].add(latex, normal(ours), normal(theirs))
+    return results
+
+
 # Comparison with the source
 
 _CITED = re.compile(r"\\(?:eq|c|C|auto|page|v)?ref\b|\\cite|\\footnote|\\includegraphics")
@@ -181,7 +209,11 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     add_options(parser)
     parser.add_argument("--show", type=int, default=0, help="examples of each disagreement")
+    parser.add_argument("--pages", type=Path, help="web pages of LaTeXML")
     options = parser.parse_args()
+    if options.pages:
+        report(with_pages(options.pages), options.show)
+        return
     origin, equations = load(options.equations, options.papers)
     print(f"{len(equations)} equations from {origin}")
     with_source([layout(latex) for latex in equations], options.show)
@@ -192,11 +224,17 @@ def main() -> None:
     if "EQEMB_BENCH" in os.environ:
         path = Path(os.environ["EQEMB_BENCH"]) / "slt" / "tangent_real.jsonl.gz"
         results["LaTeXML + Tangent"] = with_tangent(path)
+    report(results, options.show)
+
+
+def report(results: dict[str, Agreement], show: int) -> None:
+    """Print the shares, and the most frequent differences."""
     for name, result in results.items():
         print(f"{name:28} {result.dice:8.3%} of units on {result.count}, {result.equal} equal")
-        if options.show:
-            print("   only theirs:", result.missing.most_common(options.show))
-            print("   only ours:  ", result.extra.most_common(options.show))
+        if show:
+            print("   only theirs:", result.missing.most_common(show))
+            print("   only ours:  ", result.extra.most_common(show))
+            print("   examples:   ", result.examples[:show])
 
 
 if __name__ == "__main__":

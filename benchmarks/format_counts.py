@@ -5,7 +5,8 @@ continue after the closing one. They are rough on purpose. A reader that finds f
 they do has lost some, or they were fooled by code; `formats.py` lists the documents to look at.
 
     .tex           \begin{equation} and similar, \[ and $$, without comments
-    .md and alike  the same and \\[, outside code; math fences; fences with prose are prose.
+    .md and alike  the same and \\[, outside code and inline formulas; math fences; fences with
+                   prose are prose; escaped brackets only with a sign of TeX between them.
                    In Jekyll's pages, $$ is a display only if it is alone on its lines
     .ipynb         the same, in the cells of Markdown
     .rst           lines that begin with `.. math::`
@@ -34,6 +35,8 @@ _CODE_DIRECTIVES = re.compile(
     r"code.*|.*cell|raw|eval-rst|mermaid|plot|.*table|toctree|literal.*|figure|image|bibliography"
     r"|include|r|python|julia|stan|bash|sh|ojs|dot|graphviz|tikz|iframe|video|embed|tableofcontents"
 )
+_INLINE = re.compile(r"(?<!\\)(?<!\$)(?:\$(?![\s$])[^$\n]*(?<![\s$\\])\$(?!\d))+")
+_FORMULA_SIGN = re.compile(r"[\\^_={}<>+]|^\s*\n")
 _REMARK = re.compile(r"<!--.*?-->", re.DOTALL)
 _JEKYLL = re.compile(r"---\s*\n(?:.*\n)*?layout\s*:")
 _RST = re.compile(r"(?m)^[ \t|*+-]*(?:\w{1,3}\.[ \t]+)?\.\.[ \t]+math[ ]?::")
@@ -71,7 +74,7 @@ def _delimited(text: str, *, escaped: bool = False, alone: bool = False) -> int:
 
     Args:
         text: Without comments and code.
-        escaped: Whether `\\[` opens a display.
+        escaped: Whether `\\[` opens a display, and `\[1\]` is text.
         alone: Whether `$$` opens one only if it is alone on its lines.
     """
     count = at = 0
@@ -87,7 +90,10 @@ def _delimited(text: str, *, escaped: bool = False, alone: bool = False) -> int:
         end = text.find(closing, at)
         if end < 0:
             continue
-        is_display = bool(text[at:end].strip())
+        content = text[at:end]
+        is_display = bool(content.strip())
+        if escaped and closing[-1] == "]":  # not \\[1\\], a citation
+            is_display = _FORMULA_SIGN.search(content) is not None
         if alone and closing == "$$":
             before = text[text.rfind("\n", 0, opening.start()) + 1 : opening.start()]
             after = text[end + 2 :].partition("\n")[0] if is_display else ""
@@ -115,7 +121,7 @@ def _markdown(text: str) -> int:
             open_fences.append((marker, "prose" if kind == "prose" else "code"))
         else:
             kept.append(line)
-    rest = _REMARK.sub(" ", "\n".join(kept))
+    rest = _INLINE.sub("x", _REMARK.sub(" ", "\n".join(kept)))
     return count + _delimited(rest, escaped=True, alone=_JEKYLL.match(text) is not None)
 
 

@@ -2,7 +2,8 @@
 
 A mutant is determined by its number. `campaign` reads mutants and returns what is wrong: an
 exception other than SourceError, more seconds than allowed, equations that are not where the text
-has their marks, or displays that are neither read nor lost nor missing from the count.
+has their marks, displays that are neither read nor reported (silent), and those that were reported
+only because an independent count has them (not accounted for).
 """
 
 import json
@@ -15,6 +16,7 @@ from typing import NamedTuple
 
 from eqemb.article import EQUATION_MARK, Article
 from eqemb.errors import SourceError
+from eqemb.readers.draft import NOT_ACCOUNTED
 from eqemb.readers.registry import read_source
 from eqemb.sources import Source
 
@@ -107,9 +109,11 @@ def account(article: Article) -> tuple[str, str]:
             return "misplaced", f"{equation.id}, lines {equation.line} to {equation.end_line}"
     displays = len({equation.display for equation in article.equations})
     missing = article.displays_opened - displays - article.displays_lost
+    what = f"{article.displays_opened} opened, {displays} read, {article.displays_lost} lost"
     if missing:
-        what = f"{article.displays_opened} opened, {displays} read, {article.displays_lost} lost"
-        return ("unaccounted" if missing > 0 else "surplus"), what
+        return ("silent" if missing > 0 else "surplus"), what
+    if any(problem.cause == NOT_ACCOUNTED for problem in article.problems):
+        return "not accounted for", what
     return "", ""
 
 

@@ -1,14 +1,15 @@
 """Read documents of every format: losses by cause, an independent count of displays, and speed.
 
-    python benchmarks/formats.py FOLDER [--half even] [--list 10] [--json]
+    python benchmarks/formats.py FOLDER ... [--half even] [--list 10] [--json] [-o FILE.md]
     python benchmarks/formats.py FOLDER --sample rst --count 20 --seed 1
     python benchmarks/formats.py FOLDER --mutate 5000 [--formats rst md]
 
-FOLDER (or EQEMB_OPEN) has sources, packed (.tar.xz and similar) or as folders. Each may have many
+Each FOLDER (or EQEMB_OPEN) has sources, packed (.tar.xz and similar) or as folders. Each may have many
 documents. Packed ones are unpacked into a temporary folder. `--half` takes the sources whose name
 has a SHA-1 with an even or odd first digit: readers are written on one half and checked on the
 other. "count" is the number of displays by the rules of `format_counts.py`, "share" the part of it
-that we read; a surplus in one document does not make up for a loss in another. Speed is that of one
+that we read, and "or named" the part that we read or report as lost, with a cause, such as pictures
+of formulas; a surplus in one document does not make up for a loss in another. Speed is that of one
 process in CPU time, median of five rounds in which the formats take turns; LaTeX is one of them.
 `--sample` prints equations beside the lines of their source, to be compared by eye. `--mutate`
 reads mutated documents (`format_mutants.py`).
@@ -19,6 +20,7 @@ import hashlib
 import json
 import os
 import random
+import re
 import statistics
 import sys
 import tarfile
@@ -33,14 +35,17 @@ from pathlib import Path
 from format_counts import count_displays
 from format_mutants import campaign
 
-from eqemb.article import Article
+from eqemb.article import Article, Equation
 from eqemb.errors import SourceError
-from eqemb.readers.draft import decode
+from eqemb.readers.draft import NOT_ACCOUNTED, decode
 from eqemb.readers.registry import READERS, read_source
 from eqemb.sources import Source, discover, load
 from eqemb.sources.formats import format_of
+from eqemb.storage.atomic import write_atomically
 
 _SPEED_BYTES = 1_500_000  # of each format, for the measurement of speed
+_INPUT = re.compile(r"\\(?:input|include|subfile|subimport|import)\*?\s*\{([^{}]*)\}")
+_REMARK = re.compile(r"(?<!\\)%.*")
 _MUTANT_BYTES = 60_000  # larger documents are mutated only if there are few others
 
 
@@ -74,29 +79,42 @@ class Row:
 def main() -> None:
     """Measure and print."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0] if __doc__ else "")
-    parser.add_argument("folder", nargs="?", default=os.environ.get("EQEMB_OPEN"))
+    default = os.environ.get("EQEMB_OPEN")
+    parser.add_argument("folders", nargs="*", type=Path, default=[default] if default else [])
     parser.add_argument("--half", choices=("even", "odd"))
     parser.add_argument("--formats", nargs="+", choices=sorted(READERS), default=sorted(READERS))
     parser.add_argument("--list", type=int, default=0, help="documents with the largest losses")
     parser.add_argument("--json", action="store_true")
+    parser.add_argument("-o", "--output", type=Path, help="a file for the tables")
     parser.add_argument("--sample", choices=sorted(READERS), help="print equations of a format")
     parser.add_argument("--count", type=int, default=20)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--mutate", type=int, metavar="N", help="read N mutants of each format")
     parser.add_argument("--seconds", type=float, default=5.0, help="limit for one mutant")
     options = parser.parse_args()
-    if not options.folder:
+    if not options.folders:
         parser.error("give a folder of sources (or set EQEMB_OPEN)")
     with tempfile.TemporaryDirectory() as work:
-        folders = list(sources_of(Path(options.folder), Path(work), options.half))
+        folders = [
+            source
+            for folder in options.folders
+            for source in sources_of(Path(folder), Path(work), options.half)
+        ]
         if not folders:
-            parser.error(f"no source in {options.folder}")
+            parser.error(f"no source in {', '.join(map(str, options.folders))}")
         if options.sample:
             print_sample(folders, options.sample, options.count, options.seed)
         elif options.mutate:
             sys.exit(mutate(folders, options.formats, options.mutate, options.seconds))
         else:
-            measure(folders, options.formats, options.list, as_json=options.json)
+            rows = measure(folders, options.formats)
+            if options.json:
+                print(json.dumps({form: row.as_json() for form, row in rows.items()}, indent=1))
+            else:
+                print(text := tables(rows))
+                if options.output:
+                    write_atomically(options.output, text)
+                print_losses(rows, options.list)
 
 
 def sources_of(folder: Path, work: Path, half: str | None) -> Iterator[Path]:
@@ -130,7 +148,7 @@ def documents(folders: list[Path], skipped: dict[str, Row] | None = None) -> Ite
 # ---------------------------------------------------------------- figures
 
 
-def measure(folders: list[Path], forms: list[str], most: int, *, as_json: bool) -> None:
+def measure(folders: list[Path], forms: list[str]) -> dict[str, Row]:
     """Read everything once for the figures, and samples several times for speed."""
     rows = {form: Row() for form in forms}
     samples: dict[str, list[Source]] = {form: [] for form in forms}
@@ -145,11 +163,11 @@ def measure(folders: list[Path], forms: list[str], most: int, *, as_json: bool) 
             samples[source.form].append(source)
     for form, speed in speeds(samples).items():
         rows[form].speed = speed
-    rows = {form: row for form, row in rows.items() if row.figures["documents"]}
-    if as_json:
-        print(json.dumps({form: row.as_json() for form, row in rows.items()}, indent=1))
-        return
-    print_table(rows)
+    return {form: row for form, row in rows.items() if row.figures["documents"]}
+
+
+def print_losses(rows: dict[str, Row], most: int) -> None:
+    """Print the documents of each format in which most is missing."""
     for form, row in rows.items():
         for _, what in sorted(row.worst, key=lambda item: -item[0])[:most]:
             print(f"{form}: {what}")
@@ -157,12 +175,7 @@ def measure(folders: list[Path], forms: list[str], most: int, *, as_json: bool) 
 
 def add(row: Row, source: Source) -> None:
     """Add the figures of one document."""
-    text = "\n".join(
-        decode(data)
-        for path, data in source.files.items()
-        if path == source.main or len(source.files) == 1 or path.endswith(".tex")
-    )
-    count = count_displays(source.main or next(iter(source.files)), text)
+    count = count_displays(source.main or next(iter(source.files)), _counted_text(source))
     try:
         article = read_source(source)
     except SourceError as error:
@@ -172,7 +185,11 @@ def add(row: Row, source: Source) -> None:
             row.worst.append((count, f"{source.origin}: {count} counted, {error.cause}"))
         return
     displays = len({equation.display for equation in article.equations})
-    missing = article.displays_opened - displays - article.displays_lost
+    unaccounted = sum(
+        int(problem.detail.split()[0])
+        for problem in article.problems
+        if problem.cause == NOT_ACCOUNTED and problem.detail[:1].isdigit()
+    )
     row.figures += Counter(
         documents=1,
         equations=len(article.equations),
@@ -180,16 +197,35 @@ def add(row: Row, source: Source) -> None:
         words=len(article.words()),
         displays=displays,
         lost=article.displays_lost,
-        unaccounted=max(missing, 0),
-        surplus=max(-missing, 0),
+        unaccounted=unaccounted,
         bytes=article.source_bytes,
     )
     row.causes += Counter(problem.cause for problem in article.problems)
     if count is not None:
         row.figures["count"] += count
         row.figures["counted and read"] += min(count, displays)
+        known = displays + article.displays_lost - unaccounted
+        row.figures["counted and known"] += min(count, known)
         if displays < count:
             row.worst.append((count - displays, f"{source.origin}: {count}, {displays} read"))
+
+
+def _counted_text(source: Source) -> str:
+    """The main file with the files that it inputs, or all files if none is the main one."""
+    texts = {path: decode(data) for path, data in source.files.items()}
+    if not source.main:
+        return "\n".join(
+            text for path, text in texts.items() if path.endswith(".tex") or len(texts) == 1
+        )
+    used, added = {source.main: ""}, [source.main]
+    while added:
+        path = added.pop()
+        used[path] = text = texts[path]
+        for name in _INPUT.findall(_REMARK.sub("", text)):
+            path = name.strip().removeprefix("./")
+            candidates = (path, f"{path}.tex")
+            added += [found for found in candidates if found in texts and found not in used]
+    return "\n".join(used.values())
 
 
 def speeds(samples: dict[str, list[Source]]) -> dict[str, float]:
@@ -216,22 +252,25 @@ def _read_size(source: Source) -> int:
         return 0
 
 
-def print_table(rows: dict[str, Row]) -> None:
-    """Print a table of the figures, and the causes below it."""
-    names = ("documents", "equations", "numbered", "displays", "lost", "unaccounted", "count")
-    print("| format | " + " | ".join(names) + " | share | MB | MB/s |")
-    print("|---" * (len(names) + 4) + "|")
+def tables(rows: dict[str, Row]) -> str:
+    """A table of the figures and one of the causes, in Markdown."""
+    names = ("documents", "equations", "displays", "lost", "count")
+    lines = [
+        "| format | " + " | ".join(names) + " | share | or named | MB/s |",
+        "|---" + "|---:" * (len(names) + 3) + "|",
+    ]
     for form, row in rows.items():
         cells = [f"{row.figures[name]:,}" for name in names]
-        share = f"{100 * row.share:.2f} %" if row.figures["count"] else "–"
-        print(f"| {form} | {' | '.join(cells)} | {share} | {row.figures['bytes'] / 1e6:.2f} "
-              f"| {row.speed:.2f} |")  # fmt: skip
-    print()
+        shares = ("–", "–")
+        if count := row.figures["count"]:
+            shares = (f"{row.share:.2%}", f"{row.figures['counted and known'] / count:.2%}")
+        lines.append("| " + " | ".join([form, *cells, *shares, f"{row.speed:.1f}"]) + " |")
+    lines += ["", "| format | losses, problems and skipped documents, by cause |", "|---|---|"]
     for form, row in rows.items():
-        for what, causes in (("problems", row.causes), ("skipped", row.skipped)):
-            if causes:
-                listed = ", ".join(f"{cause} {n:,}" for cause, n in causes.most_common())
-                print(f"{form}, {what}: {listed}")
+        skipped = [(f"skipped: {cause}", n) for cause, n in row.skipped.most_common()]
+        causes = [f"{cause} {n:,}" for cause, n in [*row.causes.most_common(), *skipped]]
+        lines.append(f"| {form} | {', '.join(causes) or 'none'} |")
+    return "\n".join(lines) + "\n"
 
 
 # ---------------------------------------------------------------- by eye
@@ -250,14 +289,22 @@ def print_sample(folders: list[Path], form: str, count: int, seed: int) -> None:
         found += [(source, article, number) for number in range(len(article.equations))]
     for source, article, number in random.Random(seed).sample(found, min(count, len(found))):
         equation = article.equations[number]
-        lines = decode(source.files.get(equation.file, b"")).split("\n")
         print(f"==== {source.origin}:{equation.line} {equation.id}")
-        print("\n".join(lines[max(0, equation.line - 1) : equation.end_line])[:1500])
+        print(_written(source, equation)[:1500])
         print(f"---- number {equation.number}, labels {equation.labels}, in {equation.section!r}")
         print(equation.expanded)
         print(f"---- {equation.context[:400]}")
         for sentence in equation.references[:3]:
             print(f"     referred to: {sentence[:200]}")
+
+
+def _written(source: Source, equation: Equation) -> str:
+    """The lines of an equation in its source; of a notebook or a record, the part that has it."""
+    text = decode(source.files.get(equation.file, b""))
+    if source.form == "notebook":
+        cells = json.loads(text).get("cells", [])
+        return "".join(cells[equation.line - 1]["source"]) if cells else equation.latex
+    return "\n".join(text.split("\n")[max(0, equation.line - 1) : equation.end_line])
 
 
 # ---------------------------------------------------------------- mutants
@@ -289,7 +336,7 @@ def mutate(folders: list[Path], forms: list[str], count: int, seconds: float) ->
                 for finding in [f for f in findings if f.kind == kind][:3]:
                     origin = pools[form][finding.number % len(pools[form])].origin
                     print(f"    {kind}, mutant {finding.number} of {origin}: {finding.detail}")
-            is_wrong |= bool(set(kinds) - {"unaccounted"})
+            is_wrong |= bool(set(kinds) - {"not accounted for"})
     return int(is_wrong)
 
 

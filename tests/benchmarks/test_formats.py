@@ -11,7 +11,8 @@ import pytest
 from format_counts import count_displays
 from format_mutants import account, fault, mutant
 
-from eqemb.article import Article, Equation
+from eqemb.article import Article, Equation, Problem
+from eqemb.readers.draft import NOT_ACCOUNTED
 from eqemb.sources import Source
 
 BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
@@ -80,7 +81,8 @@ def test_no_folder_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
         ("a.tex", "\\begin{align}a\\end{align} % \\[ b \\]\n\\[ c \\] $$d$$ a\\\\[2pt]b", 3),
         ("a.rst", ".. math:: a\n\n  * .. math::\n\n1. .. math:: b\n\n..math:: c", 3),
         ("a.do.txt", "$$a$$\n!bt\n\\[ b \\]\n\\begin{align}c\\end{align}\n!et\n", 2),
-        ("a.md", "$$a$$ text $$b$$\n\n```math\nc\n```\n\n```python\n$$d$$\n```\n\\\\[ e \\\\]", 4),
+        ("a.md", "$$a$$ t $$b$$\n\n```math\nc\n```\n\n```python\n$$d$$\n```\n\\\\[ e_1 \\\\]", 4),
+        ("a.md", "Money $a$$b$, a book \\[1\\], and \\[ c_1 \\]", 1),
         ("a.md", "````{prf:theorem}\n$$a$$\n```{math}\nb\n```\n````\n```{code}\n$$c$$\n```", 2),
         ("a.md", "---\nlayout: page\n---\nText $$a$$ text\n\n$$b$$\n", 1),
         ("a.ipynb", json.dumps({"cells": [
@@ -135,7 +137,11 @@ def test_faults_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
     article = Article("a", "a", text="￼", equations=[equation], displays_opened=1)
     assert account(article) == ("", "")
     article.displays_opened = 2
-    assert account(article)[0] == "unaccounted"
+    assert account(article)[0] == "silent"
+    article.displays_lost = 1
+    article.problems.append(Problem(NOT_ACCOUNTED, "a.rst", 0, "1 displays"))
+    assert account(article)[0] == "not accounted for"
+    article.problems.clear()
     article.displays_opened = 0
     assert account(article)[0] == "surplus"
     equation.end_line = 0

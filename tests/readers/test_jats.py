@@ -307,3 +307,12 @@ def test_any_bytes_are_read_or_refused(data: bytes) -> None:
             read(text)
         except SourceError:
             continue
+
+
+def test_one_link_to_two_equations() -> None:
+    """A comma separates them, as in the text of the link."""
+    links = "<xref ref-type='disp-formula' rid='e1 e2'>Equations 1, 2</xref>"
+    displays = "".join(
+        f"<disp-formula id='e{n}'><label>({n})</label>{MATHML}</disp-formula>" for n in (1, 2)
+    )
+    assert "Equations $1$, $2$ hold" in read(article(f"<p>{displays}</p><p>{links} hold.</p>")).text

@@ -296,3 +296,9 @@ def test_every_real_record_is_read() -> None:
     assert (len(articles), skips) == (49, [])
     assert {e.numbered for article in articles for e in article.equations} == {None}
     assert not [article.name for article in articles if "{{formula:" in article.text]
+
+
+def test_unresolved_references_are_no_words() -> None:
+    """A record has REF where the target of a reference is not known."""
+    article = read("By (REF ) and {{formula:f}}, figure REF shows it.")
+    assert "REF" not in article.text

@@ -36,6 +36,8 @@ from eqemb.sources import Source
 _OUR_MARKS = re.compile(f"[{EQUATION_MARK}\x00{BREAK}\ue100\ue101\U000f0000-\U0010ffff]")
 _SOFT = dict.fromkeys(map(ord, "\u00ad\u200b\u200c\u2060\ufeff"))
 _STOP_IN_FORMULA = re.compile(r"([.!?][\"')\]]*) +")
+#: The cause of losses that only the independent count knows.
+NOT_ACCOUNTED = "lost: not accounted for"
 _TEX_REFERENCE = re.compile(r"\\(?:eq|auto|c|C|page|name)?ref\*?\s*\{([^{}]*)\}")
 
 
@@ -204,19 +206,26 @@ class Draft:
         """Note something that may be wrong."""
         self.article.problems.append(Problem(cause, self.article.main_file, line, detail[:200]))
 
+    def missing(self, opened: int) -> int:
+        """How many displays of an independent count are neither read nor lost, up to here."""
+        return opened - self._definitions - self._known()
+
     def finish(self, opened: int | None = None) -> Article:
         """The article; raises `SourceError` if the document has no mathematics at all.
 
         Args:
-            opened: The number of displays by a count that is independent of the reading, so that
-                losses show in the report; without it, those that were given to this draft.
+            opened: The number of displays by a count that is independent of the reading. What it
+                has and we have not is lost, and reported.
         """
         self.end_paragraph()
         article = self.article
-        if opened is not None:
-            article.displays_opened = opened - self._definitions
         if not self.has_math:
             raise SourceError("no mathematics", "no formula in it")
+        missing = 0 if opened is None else self.missing(opened)
+        if missing > 0:
+            self.problem(NOT_ACCOUNTED, 0, f"{missing} displays")
+            article.displays_lost += missing
+        article.displays_opened = self._known()
         targets: dict[str, list[Equation]] = {}
         for equation in self._equations:
             for label in equation.labels:
@@ -236,6 +245,11 @@ class Draft:
             name = posixpath.basename(article.main_file)
             article.title = article.sections[0] if article.sections else posixpath.splitext(name)[0]
         return article
+
+    def _known(self) -> int:
+        """Displays that were read or lost."""
+        read = {equation.display for equation in self._equations}
+        return len(read) + self.article.displays_lost
 
     def _mark(self, label: str) -> str:
         if len(self._references) >= MARKS:

@@ -12,7 +12,7 @@ them, and tables are left out, as for LaTeX.
 import re
 from collections.abc import Callable
 
-from eqemb.article import Article, Problem
+from eqemb.article import Article
 from eqemb.errors import SourceError
 from eqemb.readers.draft import Draft, decode, plain
 from eqemb.readers.jats_formula import JatsFormula, printed_number
@@ -72,19 +72,7 @@ def read_jats(source: Source) -> Article:
         _lose_rest(reader.draft, text, fault)
     if len(_ARTICLE_TAG.findall(text)) > 1 and reader.root != "article":
         reader.draft.problem("several articles in one file", 1, "only the first one is read")
-    return _accounted(reader.draft.finish(opened=len(_DISPLAY_TAG.findall(own))))
-
-
-def _accounted(article: Article) -> Article:
-    """The article, in whose account every display that was counted is found or lost."""
-    known = len({equation.display for equation in article.equations}) + article.displays_lost
-    missing = article.displays_opened - known
-    if missing > 0:
-        article.displays_lost += missing
-        detail = f"{missing} displays"
-        article.problems.append(Problem("lost: not accounted for", article.main_file, 0, detail))
-    article.displays_opened = max(article.displays_opened, known)
-    return article
+    return reader.draft.finish(opened=len(_DISPLAY_TAG.findall(own)))
 
 
 def _own_text(text: str) -> str:

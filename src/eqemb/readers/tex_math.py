@@ -112,7 +112,7 @@ class TexMath:
         found.environment = found.environment or name
         spans = split_rows(text, start, end) if name.rstrip("*") in ROW_DISPLAYS else []
         rows = [read_row(text, *span) for span in spans] or [read_row(text, start, end)]
-        tagged = [index + 1 for index, row in enumerate(rows) if row.tag is not None]
+        tagged = [index + 1 for index, row in enumerate(rows) if row.tag is not None or row.labels]
         for first, last in pairwise([0, *tagged[:-1], len(rows)]):
             _add_row(found, rows[first:last])
 

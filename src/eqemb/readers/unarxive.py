@@ -17,6 +17,7 @@ from eqemb.readers.draft import Draft, plain
 from eqemb.readers.prose import BREAK
 from eqemb.sources import Source
 
+_UNRESOLVED = re.compile(r"\(\s*REF\s*\)|\bREF\b")  # a reference whose target is not known
 _REFERENCE_MARK = re.compile(r"\{\{(\w+):([^{}]*)\}\}")
 _DOLLARS = re.compile(r"(\$\$?)([^$]+)\1")
 _LINE_END = re.compile(r"(?:[.,;]|[^\S\n])*+(?:\n|\Z)")
@@ -118,7 +119,7 @@ def _read_paragraph(draft: Draft, text: str, entries: dict[str, Any], number: in
     at = 0
     for mark in _REFERENCE_MARK.finditer(text):
         before = text[at : mark.start()]
-        draft.text(before)
+        draft.text(_UNRESOLVED.sub(" ", before))
         if mark[1] == "formula":
             begins_line = not before.rpartition("\n")[2].strip() and ("\n" in before or at == 0)
             is_display = begins_line and _LINE_END.match(text, mark.end()) is not None
@@ -132,7 +133,7 @@ def _read_paragraph(draft: Draft, text: str, entries: dict[str, Any], number: in
             else:
                 draft.inline(latex)
         at = mark.end()
-    draft.text(text[at:])
+    draft.text(_UNRESOLVED.sub(" ", text[at:]))
 
 
 def _latex(entries: dict[str, Any], mark: re.Match[str]) -> str | None:

@@ -217,6 +217,49 @@ def test_a_formula_with_tags_inside_is_lost_once() -> None:
     assert (article.displays_opened, article.displays_lost) == (3, 1)
 
 
+def test_a_math_element_that_is_not_closed_ends_before_a_block() -> None:
+    """As in browsers; the display after it is read."""
+    page = "<p>Let <math><mi>x</mi> be</p><p>$$a$$</p><p>and <math><mi>y</mi></math></p>"
+    assert [equation.expanded for equation in read(page).equations] == ["a"]
+
+
+def test_displays_of_latexml_are_not_nested() -> None:
+    """A table that is not closed does not take up the displays after it."""
+    cell = "<tr><td><math alttext='{}' display='block'><mi>x</mi></math></td></tr>"
+    first, second = (f"<table class='ltx_eqn_table'>{cell.format(name)}" for name in "ab")
+    page = f"<div class='ltx_page_main'>{first}<p>text</p>{second}</table></div>"
+    article = read(page)
+    assert [equation.expanded for equation in article.equations] == ["a", "b"]
+    assert not article.problems
+
+
+def test_a_display_of_latexml_without_a_formula_is_lost() -> None:
+    """Its words are kept."""
+    table = "<table class='ltx_eqn_table'><tr><td>words</td></tr></table>"
+    article = read(f"<div class='ltx_page_main'><p><math><mi>x</mi></math></p>{table}</div>")
+    causes = [problem.cause for problem in article.problems]
+    assert causes == ["lost: formula without TeX or MathML"]
+    assert "words" in article.words()
+
+
+@pytest.mark.parametrize(
+    "page",
+    [
+        "<main><p>Let \\(x\\).</p></main><p>$$a$$</p>",
+        "<p>Let \\(x\\).</p><footer><p>$$a$$</p></footer>",
+        "<p>Let \\(x\\).</p><h2>References</h2><p>$$a$$</p>",
+        "<p>Let \\(x\\).</p><h2>References</h2><math display='block'><mi>a</mi></math>",
+    ],
+)
+def test_displays_in_parts_that_are_left_out_are_reported(page: str) -> None:
+    """They count as lost, with their line."""
+    article = read(page)
+    assert [(p.cause, p.line) for p in article.problems] == [
+        ("lost: in a part that is left out", 1)
+    ]
+    assert (article.displays_opened, article.displays_lost) == (1, 1)
+
+
 def test_braces_protect_a_closing_delimiter() -> None:
     """Text inside of a formula may hold formulas."""
     assert formulas(r"<p>$$ a \text{ if $b$ or $$ } c $$</p>") == [r"a \text{ if $b$ or $$ } c"]

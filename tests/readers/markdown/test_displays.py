@@ -234,11 +234,13 @@ def test_macros(definition: str) -> None:
 
 
 def test_rows_are_one_equation_without_tags() -> None:
-    """MathJax does not number rows, so an align is one equation; tags separate them."""
+    """An align is one equation; rows with tags or labels of their own are separate ones."""
     rows = read("\\begin{align}\na &= b \\\\\nc &= d\n\\end{align}\n").equations
     assert [(row.expanded, row.environment) for row in rows] == [("a &= b \\\\ c &= d", "align")]
     tagged = read("$$\\begin{align}\na &= b \\tag{1} \\\\\nc &= d \\tag{2}\n\\end{align}$$\n")
     assert [row.number for row in tagged.equations] == ["1", "2"]
+    labelled = read("\\begin{align}\na &= b \\label{x} \\\\\nc &= d \\label{y}\n\\end{align}\n")
+    assert [row.labels for row in labelled.equations] == [["x"], ["y"]]
 
 
 def equations(article: Article) -> list[str]:
@@ -276,3 +278,33 @@ def test_converters_of_pdf(text: str) -> None:
     assert article.title == "On energy"
     assert equations(article) == [EQUATION]
     assert article.equations[0].number == "1"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "It costs $x and\n$$ a = b $$\nend.\n",
+        "It costs $x or $$ a = b $$ so.\n",
+        "- See {eq}`x and\n\n  $$\n  a = b\n  $$\n\n  and `code`.\n",
+        "- See ``x and\n\n  $$\n  a = b\n  $$\n\n  and ``code``.\n",
+    ],
+)
+def test_what_is_not_closed_does_not_hide_a_display(text: str) -> None:
+    """A dollar or backtick too many ends with its paragraph, or before `$$`."""
+    article = read(text)
+    assert [equation.expanded for equation in article.equations] == ["a = b"]
+    assert not article.problems
+
+
+@pytest.mark.parametrize("text", ["$a$$b$", "$a$$b$$c$", "# Title $$x$$\n\n$a$", "$a$ \\[$b$"])
+def test_formulas_that_are_no_displays_are_not_counted(text: str) -> None:
+    """Neither inline formulas that touch each other, nor what stands in a heading."""
+    article = read(text)
+    assert (article.equations, article.displays_opened, article.problems) == ([], 0, [])
+
+
+def test_the_count_reports_what_the_reading_does_not_know() -> None:
+    """A display that is nested in another one counts as lost."""
+    article = read("\\begin{equation}\\begin{align}a\\end{align}\\end{equation}\n")
+    assert [problem.cause for problem in article.problems] == ["lost: not accounted for"]
+    assert (article.displays_opened, article.displays_lost, len(article.equations)) == (2, 1, 1)

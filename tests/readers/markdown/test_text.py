@@ -187,3 +187,10 @@ def test_any_bytes_are_read(data: bytes) -> None:
     """Bytes of any encoding raise nothing but `SourceError`."""
     with contextlib.suppress(SourceError):
         check(read(data + b"\n$$x$$\n"))
+
+
+def test_references_with_two_backslashes() -> None:
+    r"""R Markdown is often written with `\\eqref`."""
+    article = read("$$a \\tag{3} \\label{x}$$\n\nThis follows from \\\\eqref{x}.\n")
+    assert article.equations[0].references
+    assert "eqref" not in article.text

@@ -15,7 +15,7 @@ from eqemb.readers.html.contents import (
 from eqemb.readers.html.count import count_displays
 from eqemb.readers.html.delimiters import TextPiece, split_formulas
 from eqemb.readers.html.equations import Display, displays_in, is_display
-from eqemb.readers.html.formulas import MATHJAX_2, Formula, recognise
+from eqemb.readers.html.formulas import MATHJAX_2, NO_TEX, Formula, recognise
 from eqemb.readers.html.macros import script_macros
 from eqemb.readers.html.tree import (
     BLOCK_ELEMENTS,
@@ -63,7 +63,9 @@ def read_html(source: Source) -> Article:
     text = decode(source.files[draft.article.main_file])
     page = _Page(text, draft)
     page.read()
-    return draft.finish(count_displays(text))
+    opened = count_displays(text)
+    page.account_for_rest(opened)
+    return draft.finish(opened)
 
 
 class _Page:
@@ -89,6 +91,7 @@ class _Page:
         self.break_before = _NONE
         self.is_after_display = False
         self.left_out_level = 0
+        self.left_out: list[Element | Text] = []
         self.has_title = False
         self.is_in_dollars = False
         self.inline_losses: list[tuple[str, int]] = []
@@ -117,6 +120,30 @@ class _Page:
             self.draft.problem(
                 "inline formula not read", line, f"{len(self.inline_losses)}: {cause}"
             )
+
+    def account_for_rest(self, opened: int) -> None:
+        """Count displays in parts that were left out as lost, as far as the count has them."""
+        missing = self.draft.missing(opened)
+        mains = set(self.mains)
+        stack = self.left_out[::-1]
+        if mains:
+            stack.append(self.root)
+        while stack and missing > 0:
+            node = stack.pop()
+            if isinstance(node, Text):
+                found = sum(piece.kind == "display" for piece in self.split(node.data))
+            elif node in mains:
+                continue
+            elif self.is_latexml and is_display(node):
+                found = 1
+            elif (formula := recognise(node, self.source)) is not None:
+                found = int(formula.is_display)
+            else:
+                stack += reversed(node.children)
+                continue
+            for _ in range(min(found, missing)):
+                self.draft.lost("in a part that is left out", self.line(node.start))
+            missing -= found
 
     def survey(self) -> None:
         """Find what is needed before reading: macros, the main part, equations with links."""
@@ -164,7 +191,9 @@ class _Page:
         if name in HEADING_ELEMENTS and self.is_heading(element):
             self.heading(element)
         elif self.left_out_level:
-            self.stack += reversed(element.children)
+            is_formula = is_display(element) or recognise(element, self.source) is not None
+            self.left_out += [element] * is_formula
+            self.stack += [] if is_formula else reversed(element.children)
         elif self.has_scripts and not classes.isdisjoint(MATHJAX_2):
             return
         elif self.is_latexml and is_display(element):
@@ -172,7 +201,7 @@ class _Page:
         elif (formula := recognise(element, self.source)) is not None:
             self.formula(element, formula)
         elif is_left_out(element) or self.is_site_header(element):
-            return
+            self.left_out.append(element)
         elif not classes.isdisjoint(NOTES) or name in NOTE_ELEMENTS:
             self.notes.append(_as_block(element))
         elif name == "a" and self.link(element):
@@ -305,12 +334,16 @@ class _Page:
         return tuple(found)
 
     def equations(self, element: Element) -> None:
-        """A display of LaTeXML."""
+        """A display of LaTeXML; without any formula, it is lost."""
+        has_formula = False
         for part in displays_in(element, self.source):
             if isinstance(part, Display):
+                has_formula = True
                 self.equation_rows(part, element)
             else:
                 self.text(part)
+        if not has_formula and "ltx_eqn_table" in element.classes:
+            self.draft.lost(NO_TEX, self.line(element.start))
 
     def equation_rows(self, display: Display, element: Element) -> None:
         line = self.line(display.rows[0].start)
@@ -372,9 +405,11 @@ class _Page:
         if not self.run:
             return
         text = "".join(piece.data for piece in self.run)
-        start = self.line(self.run[0].start)
+        position = self.run[0].start
+        start = self.line(position)
         self.run.clear()
         if self.left_out_level:
+            self.left_out.append(Text(text, position))
             return
         if self.is_in_dollars:
             text = self.after_broken(text)

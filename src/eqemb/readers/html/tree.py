@@ -7,6 +7,7 @@ comments and tags (5 s for 80 kB), and its results differ between their patch re
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import cache
 from html import unescape
 from typing import NamedTuple
 
@@ -116,6 +117,13 @@ def decode_entities(text: str) -> str:
         return text
 
 
+@cache
+def _raw_end_pattern(name: str) -> re.Pattern[str]:
+    """What ends a raw element: its end tag; a formula also ends before a block, as in browsers."""
+    block = rf"|<(?:{'|'.join(sorted(BLOCK_ELEMENTS))})(?=[\s>])" if name in MATH else ""
+    return re.compile(rf"</{re.escape(name)}\s*>{block}", re.IGNORECASE)
+
+
 class _Parser:
     """Elements are opened and closed as in the HTML standard, for what matters to reading.
 
@@ -176,6 +184,8 @@ class _Parser:
         """Open an element; return the position after its tag or, if it is raw, after its end."""
         self.end_implied(name, start)
         classes = frozenset(attributes["class"].split()) if "class" in attributes else frozenset()
+        if "ltx_eqn_table" in classes and "ltx_eqn_table" in self.open[self.last("table")].classes:
+            self.pop(self.last("table"), start)  # displays of LaTeXML are not nested
         element = Element(name, attributes, start, at, self.open[-1], classes=classes)
         self.open[-1].children.append(element)
         is_math = name in MATH
@@ -197,13 +207,13 @@ class _Parser:
         """Where the content and the end tag of a raw element end; None for unclosed formulas."""
         if name in self.never_closed:
             return None
-        match = re.compile(rf"</{re.escape(name)}\s*>", re.IGNORECASE).search(self.source, at)
+        match = _raw_end_pattern(name).search(self.source, at)
         if match is None and name in _RAW_ELEMENTS:
             return len(self.source), len(self.source)
         if match is None:
             self.never_closed.add(name)
             return None
-        return match.span()
+        return match.span() if match[0][1] == "/" else (match.start(), match.start())
 
     def raw(self, element: Element, at: int, end: int, after: int, *, is_math: bool) -> int:
         element.end = after

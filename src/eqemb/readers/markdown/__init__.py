@@ -44,4 +44,5 @@ def read_markdown(source: Source) -> Article:
     blocks.read()
     if is_note and not draft.article.title:
         draft.title(name)
-    return draft.finish(count_displays(text, is_kramdown=dialect.is_kramdown))
+    body = "\n".join(lines[front.lines :])
+    return draft.finish(count_displays(body, is_kramdown=dialect.is_kramdown))

@@ -1,7 +1,7 @@
 r"""Count displays in Markdown by another rule than the reader's: delimiters, without blocks.
 
-Code is cut out first. Then every second `$$`, every `\[` that closes, every environment outside
-of them, and every fence of mathematics is a display.
+Code and formulas between single dollars are cut out first. Then every second `$$`, every `\[` that
+closes, every environment outside of them, and every fence of mathematics is a display.
 """
 
 import re
@@ -19,8 +19,13 @@ _PROSE_FENCE = re.compile(
     re.IGNORECASE,
 )
 _COMMENT = re.compile(r"<!--.*?-->", re.DOTALL)
-_COMMENT_LINE = re.compile(r"[ \t]*%(?!%)")
+_UNCOUNTED_LINE = re.compile(r"[ \t]*%(?!%)|#{1,6}[ \t]")  # comments and headings
+_CODE_LINE = re.compile(r"(?:[ ]{4}|\t)\s*+(?!\$\$|\\|[`~:]{3})\S")
+_LIST_ITEM = re.compile(r"\s*(?:[-*+]|\(?\w{1,9}[.)]|#\.)\s|\s*[:({<]|[ ]{1,3}\S")
+_RAW = re.compile(r"<(script|style|pre)\b|\{%-?\s*(highlight|raw)\b")
 _CODE_SPANS = re.compile(r"`[^`\n]+`")
+#: In one line; `$a$$b$` are two.
+_INLINE_FORMULA = re.compile(r"(?<!\$)(?:\$(?![\s$])[^$\n]*(?<![\s$])\$(?!\d))+")
 _NAMES = "|".join(re.escape(name) for name in sorted(DISPLAYS))
 _NAMED = re.compile(rf"(?<!\\\[)\\begin\s?\{{(?:{_NAMES})\}}")
 _LIQUID = re.compile(r"\{%-?\s*(?:end)?math\s*-?%\}")
@@ -34,7 +39,9 @@ def count_displays(text: str, *, is_kramdown: bool = False) -> int:
     end = text.rfind("-->")
     text = _COMMENT.sub("", text[: end + 3]) + text[end + 3 :] if end >= 0 else text
     fences, text = _without_code(text)
-    text = _LIQUID.sub("$$", _CODE_SPANS.sub("", text).replace("\\$", ""))
+    text = _without_raw(text)
+    text = _INLINE_FORMULA.sub("x", _CODE_SPANS.sub("", text).replace("\\$", ""))
+    text = _LIQUID.sub("$$", text)
     parts = text.split("$$")
     named = sum(len(_NAMED.findall(part)) + _count_brackets(part) for part in parts[::2])
     if is_kramdown:
@@ -63,15 +70,39 @@ def _is_block(before: str, after: str) -> bool:
     return _MARK.match(indent) is not None and not rest.strip(" \t.,;:")
 
 
+def _without_raw(text: str) -> str:
+    """The text without scripts and preformatted text."""
+    kept, at = [], 0
+    never_closed: set[str] = set()
+    for opening in _RAW.finditer(text):
+        closing = f"</{opening[1]}" if opening[1] else f"end{opening[2]}"
+        if opening.start() < at or closing in never_closed:
+            continue
+        end = text.find(closing, opening.end())
+        if end < 0:
+            never_closed.add(closing)
+        else:
+            kept.append(text[at : opening.start()])
+            at = end
+    return "".join([*kept, text[at:]])
+
+
 def _without_code(text: str) -> tuple[int, str]:
     """The number of fences of mathematics, and the text outside of them and of code."""
     kept: list[str] = []
     directives: list[str] = []
     marker, count = "", 0
+    is_after_blank, is_in_list = True, False
     for line in text.split("\n"):
         match = _FENCE_LINE.match(line)
         if match is None:
-            kept += [] if marker or _COMMENT_LINE.match(line) else [line]
+            is_code = is_after_blank and not is_in_list and _CODE_LINE.match(line)
+            kept += [] if marker or is_code or _UNCOUNTED_LINE.match(line) else [line]
+            if line.strip() and not is_code:
+                is_in_list = _LIST_ITEM.match(line) is not None or (is_in_list and line[0] in " \t")
+                is_after_blank = False
+            else:
+                is_after_blank = True
             continue
         fence, info = match[1], match[2].strip()
         if marker:

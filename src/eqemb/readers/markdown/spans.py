@@ -20,7 +20,7 @@ _TOKEN = re.compile(
     r"|(?P<dollars>\$\$|\$)"
     r"|(?P<delimiter>\\\\?[\[(])"
     r"|(?P<environment>\\(?:begin|end)\s?\{[A-Za-z]+\*?\})"
-    r"|(?P<command>\\@?[A-Za-z]+\*?)"
+    r"|(?P<command>\\@?[A-Za-z]+\*?|\\\\(?:eq)?ref(?=\{))"
     r"|(?P<escape>\\.)"
     r"|(?P<wiki>!?\[\[[^\[\]\n]*\]\])"
     r"|(?P<bracket>[!^]?\[|\])"
@@ -96,6 +96,7 @@ class Spans:
     _pieces: Pieces = field(default_factory=Pieces)
     _brackets: list[_Bracket] = field(default_factory=list)
     _missing: set[str] = field(default_factory=set)
+    _no_ticks: dict[int, int] = field(default_factory=dict)
     _note: int = 0
     _counted: tuple[int, int] = (0, 0)
 
@@ -200,13 +201,18 @@ class Spans:
         self._pieces.inline(text[start:close])
 
     def _find_dollar(self) -> int:
-        """The single dollar that closes inline mathematics, within its paragraph."""
+        """The dollar that closes inline mathematics, within its paragraph.
+
+        Two of them close it only if they touch it, as in `$a$$b$`; otherwise a dollar too many
+        would hide the display that they open.
+        """
         if "$" in self._missing:
             return -1
         at = self._at
         while match := _DOLLAR.search(self.source, at):
             if match[0][0] != "\\":
-                return match.start() if match[0][0] == "$" else -1
+                is_display = len(match[0]) > 1 and self.source[match.start() - 1].isspace()
+                return match.start() if match[0][0] == "$" and not is_display else -1
             at = match.end()
         self._missing.add("$")
         return -1
@@ -297,7 +303,7 @@ class Spans:
         ticks = _TICKS.match(self.source, self._at)
         marker = ticks[0] if ticks else "`"
         self._at += len(marker)
-        close = self._find(marker)
+        close = self._find_ticks(len(marker))
         if close < 0:
             return
         content = self.source[self._at : close]
@@ -372,14 +378,19 @@ class Spans:
             self._pieces.inline(content)
 
     def _find_ticks(self, length: int) -> int:
-        """Where a run of so many backticks comes next."""
-        key = "`" * length
-        if key in self._missing:
+        """Where a run of so many backticks comes next, in the same paragraph."""
+        if self._at < self._no_ticks.get(length, 0):
             return -1
-        for match in _TICKS.finditer(self.source, self._at):
+        at = self._at
+        for match in _TICKS_OR_BLANK_LINE.finditer(self.source, self._at):
+            at = match.end()
+            if match[0][0] == "\n":
+                break
             if len(match[0]) == length:
                 return match.start()
-        self._missing.add(key)
+        else:
+            at = len(self.source)
+        self._no_ticks[length] = at
         return -1
 
     def _on_tag(self, match: re.Match[str]) -> None:
@@ -436,4 +447,5 @@ _WINDOW = 400  # characters around a token in which its line is looked at
 _BRACKET_DEPTH = 100  # brackets within brackets
 _DOLLAR = re.compile(r"\\.|\$+|\n[ \t]*\n", re.DOTALL)
 _TICKS = re.compile(r"`+")
+_TICKS_OR_BLANK_LINE = re.compile(r"`+|\n[ \t>]*\n")
 _CITATION = re.compile(r"\s*(?:[\w .,]{0,40}\s)?-?@[\w{]")

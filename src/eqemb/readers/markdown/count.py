@@ -21,11 +21,11 @@ _PROSE_FENCE = re.compile(
 _COMMENT = re.compile(r"<!--.*?-->", re.DOTALL)
 _UNCOUNTED_LINE = re.compile(r"[ \t]*%(?!%)|#{1,6}[ \t]")  # comments and headings
 _CODE_LINE = re.compile(r"(?:[ ]{4}|\t)\s*+(?!\$\$|\\|[`~:]{3})\S")
-_LIST_ITEM = re.compile(r"\s*(?:[-*+]|\(?\w{1,9}[.)]|#\.)\s|\s*[:({<]|[ ]{1,3}\S")
-_RAW = re.compile(r"<(script|style|pre)\b|\{%-?\s*(highlight|raw)\b")
-_CODE_SPANS = re.compile(r"`[^`\n]+`")
+_COUNTED_ITEM = re.compile(r"\s*(?:[-*+]|\(?\w{1,9}[.)]|#\.)\s|\s*[:({<]|[ ]{1,3}\S")
+_UNCOUNTED_ELEMENT = re.compile(r"<(script|style|pre)\b|\{%-?\s*(highlight|raw)\b")
+_CODE_SPANS = re.compile(r"\$`[^`]+`\$|`[^`\n]+`")  # the first is a formula of GitHub
 #: In one line; `$a$$b$` are two.
-_INLINE_FORMULA = re.compile(r"(?<!\$)(?:\$(?![\s$])[^$\n]*(?<![\s$])\$(?!\d))+")
+_DOLLAR_FORMULA = re.compile(r"(?<!\$)(?:\$(?![\s$])[^$\n]*(?<![\s$])\$(?!\d))+")
 _NAMES = "|".join(re.escape(name) for name in sorted(DISPLAYS))
 _NAMED = re.compile(rf"(?<!\\\[)\\begin\s?\{{(?:{_NAMES})\}}")
 _LIQUID = re.compile(r"\{%-?\s*(?:end)?math\s*-?%\}")
@@ -40,7 +40,7 @@ def count_displays(text: str, *, is_kramdown: bool = False) -> int:
     text = _COMMENT.sub("", text[: end + 3]) + text[end + 3 :] if end >= 0 else text
     fences, text = _without_code(text)
     text = _without_raw(text)
-    text = _INLINE_FORMULA.sub("x", _CODE_SPANS.sub("", text).replace("\\$", ""))
+    text = _DOLLAR_FORMULA.sub("x", _CODE_SPANS.sub("", text).replace("\\$", ""))
     text = _LIQUID.sub("$$", text)
     parts = text.split("$$")
     named = sum(len(_NAMED.findall(part)) + _count_brackets(part) for part in parts[::2])
@@ -74,7 +74,7 @@ def _without_raw(text: str) -> str:
     """The text without scripts and preformatted text."""
     kept, at = [], 0
     never_closed: set[str] = set()
-    for opening in _RAW.finditer(text):
+    for opening in _UNCOUNTED_ELEMENT.finditer(text):
         closing = f"</{opening[1]}" if opening[1] else f"end{opening[2]}"
         if opening.start() < at or closing in never_closed:
             continue
@@ -99,7 +99,9 @@ def _without_code(text: str) -> tuple[int, str]:
             is_code = is_after_blank and not is_in_list and _CODE_LINE.match(line)
             kept += [] if marker or is_code or _UNCOUNTED_LINE.match(line) else [line]
             if line.strip() and not is_code:
-                is_in_list = _LIST_ITEM.match(line) is not None or (is_in_list and line[0] in " \t")
+                is_in_list = _COUNTED_ITEM.match(line) is not None or (
+                    is_in_list and line[0] in " \t"
+                )
                 is_after_blank = False
             else:
                 is_after_blank = True

@@ -4,6 +4,7 @@ r"""Read Markdown and its dialects.
     fences   which fenced blocks contain mathematics, text or code
     maths    what opens and closes mathematics
     pieces   what was read of a text, in order
+    raw      comments and other parts that are not text
     spans    the text of one block
     blocks   the lines of a document
     count    an independent count of displays

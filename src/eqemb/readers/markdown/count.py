@@ -19,10 +19,13 @@ _PROSE_FENCE = re.compile(
     re.IGNORECASE,
 )
 _COMMENT = re.compile(r"<!--.*?-->", re.DOTALL)
-_UNCOUNTED_LINE = re.compile(r"[ \t]*%(?!%)|#{1,6}[ \t]")  # comments and headings
+_UNCOUNTED_LINE = re.compile(r"[ \t]*%(?!%)|#{1,6}[ \t]|#{2,6}[^\s#!]")  # comments and headings
 _CODE_LINE = re.compile(r"(?:[ ]{4}|\t)\s*+(?!\$\$|\\|[`~:]{3})\S")
+_HEADING_ABOVE = re.compile(r"[ ]{0,3}(?:=+|-{2,})[ \t]*$")
 _COUNTED_ITEM = re.compile(r"\s*(?:[-*+]|\(?\w{1,9}[.)]|#\.)\s|\s*[:({<]|[ ]{1,3}\S")
-_UNCOUNTED_ELEMENT = re.compile(r"<(script|style|pre)\b|\{%-?\s*(highlight|raw)\b")
+_UNCOUNTED_ELEMENT = re.compile(
+    r"<(script|style|pre|svg|math|textarea|d-code|code)\b|\{%-?\s*(highlight|comment)\b"
+)
 _CODE_SPANS = re.compile(r"\$`[^`]+`\$|`[^`\n]+`")  # the first is a formula of GitHub
 #: In one line; `$a$$b$` are two.
 _DOLLAR_FORMULA = re.compile(r"(?<!\$)(?:\$(?![\s$])[^$\n]*(?<![\s$])\$(?!\d))+")
@@ -97,6 +100,8 @@ def _without_code(text: str) -> tuple[int, str]:
         match = _FENCE_LINE.match(line)
         if match is None:
             is_code = is_after_blank and not is_in_list and _CODE_LINE.match(line)
+            if _HEADING_ABOVE.match(line) and _ends_with_heading(kept):
+                kept.pop()
             kept += [] if marker or is_code or _UNCOUNTED_LINE.match(line) else [line]
             if line.strip() and not is_code:
                 is_in_list = _COUNTED_ITEM.match(line) is not None or (
@@ -118,3 +123,9 @@ def _without_code(text: str) -> tuple[int, str]:
         elif fence[0] != ":":
             marker = fence
     return count, "\n".join(kept)
+
+
+def _ends_with_heading(lines: list[str]) -> bool:
+    """Whether the last line is a heading if the next one underlines it: a paragraph of one line."""
+    *_, before, last = ["", "", *lines]
+    return last[:1] not in ("", "|", "$", "\\") and not before.strip()

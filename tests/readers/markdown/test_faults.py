@@ -87,3 +87,14 @@ def test_time_grows_with_the_size(begin: str, part: str, end: str) -> None:
         return time.process_time() - start
 
     assert min(seconds(40_000) for _ in range(2)) < 8 * max(seconds(10_000), 0.05)
+
+
+def test_a_stray_dollar_sign_opens_no_display() -> None:
+    """Words alone beside a blank line are no formula."""
+    text = "The rating is $$ (cheap).\n\nThen $$c=d$$ and\n\nso $$e=f$$."
+    assert account(text) == (["c=d", "e=f"], 3, 1)
+
+
+def test_a_display_may_have_blank_lines() -> None:
+    """With mathematics, or single letters, on both sides of them."""
+    assert account("$$\na\n\n= b\n$$\n")[1:] == (1, 0)

@@ -123,9 +123,11 @@ def is_formula(content: str, *, is_inner: bool = False) -> bool:
 
 def is_prose(content: str) -> bool:
     """Whether what stands between two delimiters is running text: one of them is stray."""
-    parts = content.split("\n\n")
-    return len(parts) > 1 and any(
-        _PROSE.search(_TEXT_GROUP.sub("", part)) for part in parts if "\\text" not in part
+    parts = [part for part in content.split("\n\n") if "\\text" not in part]
+    return "\n\n" in content and any(
+        _PROSE.search(_TEXT_GROUP.sub("", part))
+        or (_WORDS.search(part) and not _SYMBOL.search(part))
+        for part in parts
     )
 
 

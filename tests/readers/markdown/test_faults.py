@@ -4,7 +4,7 @@ import time
 
 import pytest
 
-from markdown_documents import read
+from markdown_documents import KRAMDOWN, read
 
 
 def account(text: str) -> tuple[list[str], int, int]:
@@ -98,3 +98,33 @@ def test_a_stray_dollar_sign_opens_no_display() -> None:
 def test_a_display_may_have_blank_lines() -> None:
     """With mathematics, or single letters, on both sides of them."""
     assert account("$$\na\n\n= b\n$$\n")[1:] == (1, 0)
+
+
+X = "<mi>x</mi><mo>=</mo><mn>1</mn>"
+
+
+@pytest.mark.parametrize(
+    ("element", "is_display"),
+    [
+        (f'<math display="block">{X}</math>', True),
+        (f"<math display=block>\n  {X}\n\n</math>", True),
+        (f"<math>\n\n{X}\n</math>", False),
+        ('<script type="math/tex; mode=display">x=1</script>', True),
+        ('<script type="math/tex">x=1</script>', False),
+    ],
+)
+@pytest.mark.parametrize("start", ["Here ", "Here\n\n", "- ", KRAMDOWN])
+def test_formulas_in_elements(element: str, is_display: bool, start: str) -> None:  # noqa: FBT001
+    """MathML and scripts for MathJax are read as other formulas, and lines keep their numbers."""
+    text = f"{start}Write `<math>`: {element} holds.\n\n$$a=b$$\n"
+    article = read(text)
+    *elements, last = article.equations
+    assert [found.expanded.replace(" ", "") for found in elements] == ["x=1"] * is_display
+    assert (last.expanded, last.line) == ("a=b", text.count("\n"))
+    assert is_display or "x=1" in article.text.replace(" ", "")
+    assert (article.displays_opened, article.displays_lost) == (1 + is_display, 0)
+
+
+def test_mathml_without_a_formula_is_lost() -> None:
+    """The count knows of it."""
+    assert account('<math display="block"></math>\n\n$$a=b$$\n') == (["a=b"], 2, 1)

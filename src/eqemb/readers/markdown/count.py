@@ -26,6 +26,9 @@ _COUNTED_ITEM = re.compile(r"\s*(?:[-*+]|\(?\w{1,9}[.)]|#\.)\s|\s*[:({<]|[ ]{1,3
 _UNCOUNTED_ELEMENT = re.compile(
     r"<(script|style|pre|svg|math|textarea|d-code|code)\b|\{%-?\s*(highlight|comment)\b"
 )
+_COUNTED_ELEMENT = re.compile(
+    r"<math\b[^<>]*\bdisplay\s*=\s*[\"']?block\b|<script\b[^<>]*\bmode\s*=\s*display", re.IGNORECASE
+)
 _CODE_SPANS = re.compile(r"\$`[^`]+`\$|`[^`\n]+`")  # the first is a formula of GitHub
 #: In one line; `$a$$b$` are two.
 _DOLLAR_FORMULA = re.compile(r"(?<!\$)(?:\$(?![\s$])[^$\n]*(?<![\s$])\$(?!\d))+")
@@ -42,6 +45,7 @@ def count_displays(text: str, *, is_kramdown: bool = False) -> int:
     end = text.rfind("-->")
     text = _COMMENT.sub("", text[: end + 3]) + text[end + 3 :] if end >= 0 else text
     fences, text = _without_code(text)
+    elements = len(_COUNTED_ELEMENT.findall(_CODE_SPANS.sub("", text)))
     text = _without_raw(text)
     text = _DOLLAR_FORMULA.sub("x", _CODE_SPANS.sub("", text).replace("\\$", ""))
     text = _LIQUID.sub("$$", text)
@@ -49,8 +53,8 @@ def count_displays(text: str, *, is_kramdown: bool = False) -> int:
     named = sum(len(_NAMED.findall(part)) + _count_brackets(part) for part in parts[::2])
     if is_kramdown:
         inner = range(1, len(parts) - 1, 2)
-        return fences + named + sum(_is_block(parts[i - 1], parts[i + 1]) for i in inner)
-    return fences + named + len(parts) // 2
+        return elements + fences + named + sum(_is_block(parts[i - 1], parts[i + 1]) for i in inner)
+    return elements + fences + named + len(parts) // 2
 
 
 def _count_brackets(text: str) -> int:

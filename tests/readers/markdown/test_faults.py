@@ -47,6 +47,7 @@ def test_a_display_in_a_part_that_is_left_out_is_lost(part: str) -> None:
         ("Text $$a=b$$ <!-- and $$c=d$$ more.\n\n$$e=f$$", ["a=b", "c=d", "e=f"]),
         ("Text <!-- x\n$$x$$\n--> more $$a=b$$.", ["a=b"]),
         ("<svg>$$x$$</svg> Text <!-- $$y$$ --> $$a=b$$.", ["a=b"]),
+        ("<iframe>$$x$$</iframe> Text $$a=b$$.", ["a=b"]),
         ("Title $$x$$\n===========\n\nText $$a=b$$.", ["a=b"]),
         ("##Part $$x$$\n\nText $$a=b$$.", ["a=b"]),
     ],
@@ -75,6 +76,8 @@ def test_lines_after_a_comment_keep_their_numbers() -> None:
         ("a|b\n", " ", "x|"),
         ("!!! note", " ", "!"),
         ("", r"\begin{cases}", ""),
+        ("<script ", "math/tex ", ""),
+        ("", "a\n---\n", ""),
     ],
 )
 def test_time_grows_with_the_size(begin: str, part: str, end: str) -> None:
@@ -128,3 +131,9 @@ def test_formulas_in_elements(element: str, is_display: bool, start: str) -> Non
 def test_mathml_without_a_formula_is_lost() -> None:
     """The count knows of it."""
     assert account('<math display="block"></math>\n\n$$a=b$$\n') == (["a=b"], 2, 1)
+
+
+def test_a_comment_in_a_cell_of_a_table() -> None:
+    """Its last sign is no quotation mark."""
+    article = read("| a | b |\n|---|---|\n| <!-- x --> $$c$$ | d |\n")
+    assert article.text.split() == ["a", "b", "\ufffc", "d"]

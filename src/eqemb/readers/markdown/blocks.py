@@ -327,7 +327,7 @@ class Blocks:
         self._end_paragraph()
         at = self._at
         while at < len(self.lines) and "|" in self.lines[at]:
-            row = _QUOTE.sub("", self.lines[at], count=1)
+            row = self._unquoted(at, 1)
             if not _TABLE_RULE.match(row):
                 self._spans(row, at, in_table=True)
                 self.draft.break_sentence()

@@ -24,7 +24,7 @@ _CODE_LINE = re.compile(r"(?:[ ]{4}|\t)\s*+(?!\$\$|\\|[`~:]{3})\S")
 _HEADING_ABOVE = re.compile(r"[ ]{0,3}(?:=+|-{2,})[ \t]*$")
 _COUNTED_ITEM = re.compile(r"\s*(?:[-*+]|\(?\w{1,9}[.)]|#\.)\s|\s*[:({<]|[ ]{1,3}\S")
 _UNCOUNTED_ELEMENT = re.compile(
-    r"<(script|style|pre|svg|math|textarea|d-code|code)\b|\{%-?\s*(highlight|comment)\b"
+    r"<(script|style|pre|svg|math|textarea|code|iframe|video|d-code|d-cite)\b|\{%-?\s*(highlight|comment)\b"
 )
 _COUNTED_ELEMENT = re.compile(
     r"<math\b[^<>]*\bdisplay\s*=\s*[\"']?block\b|<script\b[^<>]*\bmode\s*=\s*display", re.IGNORECASE
@@ -131,5 +131,5 @@ def _without_code(text: str) -> tuple[int, str]:
 
 def _ends_with_heading(lines: list[str]) -> bool:
     """Whether the last line is a heading if the next one underlines it: a paragraph of one line."""
-    *_, before, last = ["", "", *lines]
+    *_, before, last = ["", "", *lines[-2:]]
     return last[:1] not in ("", "|", "$", "\\") and not before.strip()

@@ -8,9 +8,7 @@ import re
 from eqemb.readers.html.formulas import Formula, recognise
 from eqemb.readers.html.tree import Element, parse
 
-_FORMULA_ELEMENT = re.compile(
-    r"<(?:(math)\b[^<>]*|(script)\b[^<>]*\bmath/(?:tex|latex|mml)\b[^<>]*)>", re.IGNORECASE
-)
+_FORMULA_ELEMENT = re.compile(r"<(math|script)\b([^<>]*)>", re.IGNORECASE)
 #: The end of an element, or the begin of another one.
 _ELEMENT_ENDS = {
     name: re.compile(rf"</{name}\s*>|(<{name}\b)", re.IGNORECASE) for name in ("math", "script")
@@ -24,8 +22,10 @@ def with_latex(text: str) -> str:
     kept, at = [], 0
     never_closed: set[str] = set()
     for opening in _FORMULA_ELEMENT.finditer(text):
-        name = (opening[1] or opening[2]).lower()
+        name = opening[1].lower()
         if opening.start() < at or name in never_closed:
+            continue
+        if name == "script" and "math/" not in opening[2]:
             continue
         closing = _ELEMENT_ENDS[name].search(text, opening.end())
         if closing is None:

@@ -126,3 +126,12 @@ def test_any_bytes(data: bytes) -> None:
     """So do any bytes."""
     with contextlib.suppress(SourceError):
         read(data)
+
+
+def test_mathml_in_a_cell() -> None:
+    """It is read as other displays."""
+    article = read(
+        [cell('Here <math display="block"><mi>x</mi><mo>=</mo><mn>1</mn></math> holds.')]
+    )
+    assert [found.expanded.replace(" ", "") for found in article.equations] == ["x=1"]
+    assert (article.displays_opened, article.displays_lost) == (1, 0)

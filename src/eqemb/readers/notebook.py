@@ -14,6 +14,7 @@ from eqemb.readers.draft import Draft, decode
 from eqemb.readers.markdown.blocks import Blocks
 from eqemb.readers.markdown.count import count_displays
 from eqemb.readers.markdown.dialect import Dialect, read_front_matter
+from eqemb.readers.markdown.embedded import with_latex
 from eqemb.sources import Source
 
 _TEXT_CELLS = ("markdown", "raw", "heading")
@@ -33,7 +34,7 @@ def read_notebook(source: Source) -> Article:
         if kind == "heading":
             text = f"{'#' * _level(cell)} {' '.join(text.split())}"
         opened += count_displays(text)
-        lines = text.split("\n")
+        lines = with_latex(text).split("\n")
         blocks = Blocks(draft, dialect, lines, cell=number)
         if kind == "raw" and (front := read_front_matter(lines)).lines:
             blocks.title(front.title)

@@ -1,5 +1,7 @@
 r"""Web pages as their tools write them: text, equations, numbers and references of each."""
 
+import time
+
 import pytest
 
 from eqemb.article import Article
@@ -512,3 +514,49 @@ def test_xhtml_elements_may_end_in_their_tag() -> None:
 def test_reading_twice_gives_the_same_article() -> None:
     """Nothing is kept between pages."""
     assert read(LATEXML) == read(LATEXML)
+
+
+@pytest.mark.parametrize(
+    "formula",
+    [
+        "<math display=block><mi>x</mi><mo>=</mo><mn>1</mn></math>",
+        '<math display="block"><mi>x</mi><br><mo>=</mo><mn>1</mn></math>',
+        "<mml:math display=block><mml:mi>x<mml:mo>=</mml:mo><mml:mn>1</mml:mn></mml:math>",
+    ],
+)
+def test_mathml_that_is_not_xml(formula: str) -> None:
+    """It is read as HTML: values without quotes, void elements, tags that are not closed."""
+    article = read(f"<p>Here {formula} holds.</p>")
+    assert [equation.expanded.replace(" ", "") for equation in article.equations] == ["x=1"]
+    assert (article.displays_opened, article.displays_lost) == (1, 0)
+
+
+@pytest.mark.parametrize(
+    "part",
+    [
+        "<footer>{}</footer>",
+        "<noscript>{}</noscript>",
+        '<table class="wikitable"><tr><td>{}</td></tr></table>',
+        '<div class="sidebar">{}</div>',
+        "<h2>Further reading</h2><p>{}</p>",
+        '<ol class="references"><li>{}</li></ol>',
+    ],
+)
+@pytest.mark.parametrize(
+    "formula",
+    ["$$c=d$$", '<math display="block"><mi>c</mi></math>', '<span class="math display">c</span>'],
+)
+def test_a_display_in_a_part_that_is_left_out(part: str, formula: str) -> None:
+    """It is lost, with its cause."""
+    article = read(f"<h1>Title</h1><p>Here $$a=b$$ holds.</p>{part.format(formula)}")
+    assert [equation.expanded for equation in article.equations] == ["a=b"]
+    assert (article.displays_opened, article.displays_lost) == (2, 1)
+    assert [problem.cause for problem in article.problems] == ["lost: in a part that is left out"]
+
+
+def test_a_title_of_blanks_takes_linear_time() -> None:
+    """The name of a site is not looked for at each of them."""
+    start = time.process_time()
+    article = read(f"<title>A{' ' * 400_000}x | Site</title><p>$$a=b$$</p>")
+    assert article.title == "A x"
+    assert time.process_time() - start < 5

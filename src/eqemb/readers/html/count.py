@@ -21,9 +21,12 @@ _EQUATION_TABLE = re.compile(r"class\s*=\s*[\"'][^\"'<>]*\bltx_eqn_table\b")
 _KATEX = re.compile(r"class\s*=\s*[\"'][^\"'<>]*\bkatex-display\b")
 _KATEX_MATH = (re.compile(r"katex-mathml[\"']>\s*<math"), _MATHML_END)
 _CONTAINERS = [
-    (re.compile(r"<mjx-container[^<>]*display=[\"']true"), re.compile("</mjx-container>")),
+    (re.compile(r"<mjx-container[^<>]*display=[\"']?true"), re.compile("</mjx-container>")),
     (re.compile(r"<dt?-math\s[^<>]*\bblock\b"), re.compile("</dt?-math>")),
-    (re.compile(r"<(?:m:|mml:)?math\s[^<>]*(?:display|mode)=[\"'](?:block|display)"), _MATHML_END),
+    (
+        re.compile(r"<(?:m:|mml:)?math\s[^<>]*(?:display|mode)\s*=\s*[\"']?(?:block|display)\b"),
+        _MATHML_END,
+    ),
 ]
 _MATH_CLASSES = [
     (re.compile(r"<div[^<>]*class=[\"']math\b"), re.compile("</div>")),

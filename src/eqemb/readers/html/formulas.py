@@ -12,6 +12,7 @@ from eqemb.readers.html.tree import (
     MATH,
     Element,
     Text,
+    as_xml,
     decode_entities,
     descendants,
     text_content,
@@ -106,11 +107,13 @@ def clean_tex(tex: str) -> str:
 
 
 def latex_of_mathml(mathml: str) -> str:
-    """LaTeX of MathML; '' if it holds no formula."""
-    try:
-        return mathml_to_latex(mathml)
-    except ValueError:
-        return ""
+    """LaTeX of MathML, also if it is not well-formed XML; '' if it holds no formula."""
+    for read in (str, as_xml):
+        try:
+            return mathml_to_latex(read(mathml))
+        except ValueError:
+            continue
+    return ""
 
 
 def number_of(text: str) -> str:

@@ -32,7 +32,7 @@ _EQUATION_ID = re.compile(r"\.E\d+$")
 _MATHJAX_TARGET = re.compile(r"mjx-eqn[-:](.+)")
 _HAS_TEX = re.compile(r"mathjax|katex|\$\$|\\\(|\\\[", re.IGNORECASE)
 _WEB_ADDRESS = re.compile(r"(?:https?://|www\.)[^\s<>\"]+")
-_SITE_NAME = re.compile(r"\s+(?:[|·–—]|[-—] Wikipedia\b).*", re.DOTALL)
+_SITE_NAME = re.compile(r" (?:[|·–—]|[-—] Wikipedia\b).*", re.DOTALL)
 #: Titles of LaTeXML that begin a section; others belong to theorems and proofs.
 _SECTION_TITLE = re.compile(
     r"ltx_title_(?:document|part|chapter|(?:sub)*section|(?:sub)?paragraph|appendix|bibliography"
@@ -114,7 +114,7 @@ class _Page:
                 self.stack += reversed(self.notes)
                 self.notes = []
         self.flush()
-        self.draft.title(plain(_SITE_NAME.sub("", self.title)))
+        self.draft.title(plain(_SITE_NAME.sub("", " ".join(self.title.split()))))
         if self.inline_losses:
             cause, line = self.inline_losses[0]
             self.draft.problem(

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from functools import cache
 from html import unescape
 from typing import NamedTuple
+from xml.sax.saxutils import escape, quoteattr
 
 
 class Text(NamedTuple):
@@ -105,6 +106,32 @@ def descendants(element: Element, most: int | None = None) -> Iterator[Element |
 def text_content(element: Element) -> str:
     """The text inside an element."""
     return "".join(node.data for node in descendants(element) if isinstance(node, Text))
+
+
+def as_xml(markup: str) -> str:
+    """One element of HTML as XML: values in quotes, all elements closed, empty ones left out."""
+    name = re.match(r"\s*<([\w:.-]+)[^<>]*>", markup)
+    if name is None:
+        return ""
+    end = markup.rfind("</")
+    root = parse(markup[name.end() : end if end >= name.end() else len(markup)], is_xml=True)
+    pieces = ["<math>"]
+    stack: list[Element | Text | str] = ["</math>", *reversed(root.children)]
+    while stack:
+        node = stack.pop()
+        if isinstance(node, str):
+            pieces.append(node)
+        elif isinstance(node, Text):
+            pieces.append(escape(node.data))
+        elif node.name not in _EMPTY_ELEMENTS and (tag := node.name.rpartition(":")[2]):
+            values = "".join(
+                f" {key}={quoteattr(value)}"
+                for key, value in node.attributes.items()
+                if key.isalpha()
+            )
+            pieces.append(f"<{tag}{values}>")
+            stack += [f"</{tag}>", *reversed(node.children)]
+    return "".join(pieces)
 
 
 def decode_entities(text: str) -> str:

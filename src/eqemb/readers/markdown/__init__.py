@@ -4,6 +4,8 @@ r"""Read Markdown and its dialects.
     fences   which fenced blocks contain mathematics, text or code
     maths    what opens and closes mathematics
     pieces   what was read of a text, in order
+    embedded formulas in elements of HTML
+    raw      comments and other parts that are not text
     spans    the text of one block
     blocks   the lines of a document
     count    an independent count of displays
@@ -20,6 +22,7 @@ from eqemb.readers.draft import Draft, decode, plain
 from eqemb.readers.markdown.blocks import Blocks
 from eqemb.readers.markdown.count import count_displays
 from eqemb.readers.markdown.dialect import read_front_matter, recognise
+from eqemb.readers.markdown.embedded import with_latex
 from eqemb.sources import Source
 
 _TOP_HEADING = re.compile(r"^# ", re.MULTILINE)
@@ -29,7 +32,7 @@ def read_markdown(source: Source) -> Article:
     """Read a Markdown document."""
     draft = Draft(source)
     text = decode(source.files[draft.article.main_file])
-    lines = text.split("\n")
+    lines = with_latex(text).split("\n")
     front = read_front_matter(lines)
     dialect = recognise(text, front.layout)
     blocks = Blocks(draft, dialect, lines, first=front.lines)
@@ -44,5 +47,5 @@ def read_markdown(source: Source) -> Article:
     blocks.read()
     if is_note and not draft.article.title:
         draft.title(name)
-    body = "\n".join(lines[front.lines :])
+    body = "\n".join(text.split("\n")[front.lines :])
     return draft.finish(count_displays(body, is_kramdown=dialect.is_kramdown))

@@ -13,18 +13,19 @@ from eqemb.readers.markdown import maths
 from eqemb.readers.markdown.dialect import Dialect
 from eqemb.readers.markdown.fences import FENCE, Fence, closes, read_fence, split_options
 from eqemb.readers.markdown.pieces import Place
+from eqemb.readers.markdown.raw import HIDDEN, RawParts
 from eqemb.readers.markdown.spans import Spans
 
-_HEADING = re.compile(r"(#{1,6})(?:[ \t]+(.*?))?(?:[ \t]+#+)?[ \t]*$")
-_TIGHT_HEADING = re.compile(r"(#{2,6})([^\s#!].*?)#*[ \t]*$")
+_HEADING = re.compile(r"(#{1,6})(?:[ \t]++(.*))?$")
+_TIGHT_HEADING = re.compile(r"(#{2,6})([^\s#!].*)$")
 _UNDERLINE = re.compile(r" {0,3}(=+|-{2,})[ \t]*$")
 _RULE = re.compile(r"(?:[-*_+=][ \t]*){3,}$")
 _ITEM = re.compile(r"(?:[-*+]|\(?\d{1,9}[.)]|#\.)(?:[ \t]+(?:\[[ xX]\][ \t]+)?|$)")
 _QUOTE = re.compile(r"[ \t]{0,3}>[ \t]?")
 _QUOTES = re.compile(r"(?:[ \t]{0,3}>[ \t]?)*+")
 _CALLOUT = re.compile(r"\[!([\w-]+)\][+-]?[ \t]*(.*)")
-_ADMONITION = re.compile(r"(?:!!!|\?\?\?\+?)[ \t]+[\w -]+?(?:[ \t]+\"([^\"]*)\")?[ \t]*$")
-_TABLE_RULE = re.compile(r"[ \t]*\|?[ \t]*:?-+:?[ \t]*(?:\|[ \t]*:?-+:?[ \t]*)*\|?[ \t]*$")
+_ADMONITION = re.compile(r"(?:!!!|\?\?\?\+?)[ \t]++[\w \t-]++(?:(?<=[ \t])\"([^\"]*)\")?$")
+_TABLE_RULE = re.compile(r"[ \t]*+\|?[ \t]*+:?-++:?[ \t]*+(?:\|[ \t]*+:?-++:?[ \t]*+)*+\|?[ \t]*+$")
 _GRID_RULE = re.compile(r"[ \t]*\+(?:[-=:]+\+)+[ \t]*$")
 _LINK_DEFINITION = re.compile(r"\[(?!\^)[^\[\]\n]+\]:[ \t]*\S")
 _FOOTNOTE = re.compile(r"\[\^[^\[\]\n]+\]:[ \t]*")
@@ -37,11 +38,6 @@ _LATEX_LINE_COMMAND = re.compile(
     r"\\(title|author|date|(?:sub)*section|chapter|paragraph)\*?[ \t]*\{"
 )
 _DIRECTIVE_LINE = re.compile(r":(?:begin_tab|end_tab|label|width|height):(?:`[^`]*`)?[ \t]*$")
-_RAW = re.compile(
-    r"<(script|style|pre|svg|math|d-code|textarea)\b[^>]*>|<!--|\{%-?\s*(highlight|comment)\b[^}]*%\}",
-    re.IGNORECASE,
-)
-_CODE_SPAN = re.compile(r"`+[^`\n]*`+")
 _SECTION_NUMBER = re.compile(r"^\s*(?:\d+\.)+\d*\s+")
 _BLOCK_START = frozenset("#`~:>|-*+_=0123456789([<!?{\\%")
 
@@ -84,6 +80,7 @@ class Blocks:
     first: int = 0
     """The first line to read."""
     _at: int = 0
+    _raw: RawParts = field(init=False)
     _buffer: list[str] = field(default_factory=list)
     _start: int = 0
     _fences: list[Fence] = field(default_factory=list)
@@ -93,6 +90,9 @@ class Blocks:
     _after_blank: bool = True
     _goes_on: bool = False
     _after_display: bool = False
+
+    def __post_init__(self) -> None:
+        self._raw = RawParts(self.lines)
 
     def read(self) -> None:
         """Read all lines."""
@@ -128,6 +128,12 @@ class Blocks:
         if self._is_code(line, stripped, indent):
             self._at += 1
             return
+        if "<" in stripped or "{%" in stripped:
+            stripped = self._raw.cut(stripped, self._at).strip() or HIDDEN
+        if stripped == HIDDEN:
+            self._buffer += [""] * bool(self._buffer)
+            self._at += 1
+            return
         if indent == 0 and self._after_blank and not _ITEM.match(stripped):
             self._in_list = False
         if stripped[0] not in _BLOCK_START or not self._read_special(stripped, quotes):
@@ -147,13 +153,13 @@ class Blocks:
         if first in "`~:" and self._read_fence(stripped):
             return True
         if first == "#":
-            match = _HEADING.match(stripped) or _TIGHT_HEADING.match(stripped)
+            if match := _HEADING.match(stripped):
+                self._heading(_without_closing(match[2] or ""), len(match[1]))
+            elif match := _TIGHT_HEADING.match(stripped):
+                self._heading(match[2].rstrip("#"), len(match[1]))
             if match:
-                self._heading(match[2] or "", len(match[1]))
                 self._at += 1
                 return True
-        if first in "<{" and self._read_raw(stripped):
-            return True
         if (first in "-*_+=" and _RULE.match(stripped)) or _is_silent(stripped, first):
             self._end_paragraph()
             self._at += 1
@@ -211,11 +217,6 @@ class Blocks:
         if _GRID_RULE.match(text):
             self._end_paragraph()
             self._at += 1
-            return
-        if "<" in text and (match := _RAW.search(_CODE_SPAN.sub(_blank, text))):
-            self._add(text[: match.start()])
-            self._at -= 1
-            self._skip_raw(match, text)
             return
         self._add(text)
         if opened := maths.unclosed(text):
@@ -326,7 +327,7 @@ class Blocks:
         self._end_paragraph()
         at = self._at
         while at < len(self.lines) and "|" in self.lines[at]:
-            row = _QUOTE.sub("", self.lines[at], count=1)
+            row = self._unquoted(at, 1)
             if not _TABLE_RULE.match(row):
                 self._spans(row, at, in_table=True)
                 self.draft.break_sentence()
@@ -405,48 +406,7 @@ class Blocks:
         self._targets.clear()
         self._after_display = self._goes_on = True
 
-    # -- raw HTML, comments, commands of LaTeX
-
-    def _read_raw(self, stripped: str) -> bool:
-        match = _RAW.match(stripped)
-        if match is None:
-            return False
-        self._skip_raw(match, stripped)
-        return True
-
-    def _skip_raw(self, match: re.Match[str], text: str) -> None:
-        """Leave out a comment, a script or other raw content; what follows it is text."""
-        name = match[1] or match[2]
-        closing = re.compile(
-            "-->"
-            if not name
-            else rf"</{name}\s*>"
-            if match[1]
-            else rf"\{{%-?\s*end{name}\b[^}}]*%\}}",
-            re.IGNORECASE,
-        )
-        found = closing.search(text, match.end())
-        at = self._at
-        while found is None and at + 1 < len(self.lines):
-            if self._unclosed.get((closing.pattern, ""), 0) > at:
-                break
-            at += 1
-            found = closing.search(self.lines[at])
-        if found is None:
-            self._unclosed[closing.pattern, ""] = max(
-                at, self._unclosed.get((closing.pattern, ""), 0)
-            )
-            self._at += 1
-            return
-        rest = self.lines[at][found.end() :] if at > self._at else text[found.end() :]
-        if self._buffer:
-            self._buffer += [""] * (at - self._at)
-        self._at = at
-        if rest.strip():
-            self.lines[at] = rest
-        else:
-            self._buffer += [""] * bool(self._buffer)
-            self._at += 1
+    # -- commands of LaTeX
 
     def _read_command(self, stripped: str) -> bool:
         r"""Read definitions of macros, and `\section{...}` as Mathpix writes it."""
@@ -475,8 +435,10 @@ _OPEN_FENCES = 50  # fences within fences
 _OPTION_LINES = 60  # lines, at most, of a directive's options or of a definition
 
 
-def _blank(match: re.Match[str]) -> str:
-    return " " * len(match[0])
+def _without_closing(heading: str) -> str:
+    """A heading without the number signs that close it; those of "C#" do not."""
+    bare = heading.rstrip("#")
+    return bare if not bare[-1:].strip() else heading
 
 
 def _braces(text: str) -> int:

@@ -19,13 +19,19 @@ _PROSE_FENCE = re.compile(
     re.IGNORECASE,
 )
 _COMMENT = re.compile(r"<!--.*?-->", re.DOTALL)
-_UNCOUNTED_LINE = re.compile(r"[ \t]*%(?!%)|#{1,6}[ \t]")  # comments and headings
+_UNCOUNTED_LINE = re.compile(r"[ \t]*%(?!%)|#{1,6}[ \t]|#{2,6}[^\s#!]")  # comments and headings
 _CODE_LINE = re.compile(r"(?:[ ]{4}|\t)\s*+(?!\$\$|\\|[`~:]{3})\S")
+_HEADING_ABOVE = re.compile(r"[ ]{0,3}(?:=+|-{2,})[ \t]*$")
 _COUNTED_ITEM = re.compile(r"\s*(?:[-*+]|\(?\w{1,9}[.)]|#\.)\s|\s*[:({<]|[ ]{1,3}\S")
-_RAW_OPENING = re.compile(r"<(script|style|pre)\b|\{%-?\s*(highlight|raw)\b")
-_CODE_SPANS = re.compile(r"`[^`\n]+`")
+_UNCOUNTED_ELEMENT = re.compile(
+    r"<(script|style|pre|svg|math|textarea|code|iframe|video|d-code|d-cite)\b|\{%-?\s*(highlight|comment)\b"
+)
+_COUNTED_ELEMENT = re.compile(
+    r"<math\b[^<>]*\bdisplay\s*=\s*[\"']?block\b|<script\b[^<>]*\bmode\s*=\s*display", re.IGNORECASE
+)
+_CODE_SPANS = re.compile(r"\$`[^`]+`\$|`[^`\n]+`")  # the first is a formula of GitHub
 #: In one line; `$a$$b$` are two.
-_COUNTED_INLINE = re.compile(r"(?<!\$)(?:\$(?![\s$])[^$\n]*(?<![\s$])\$(?!\d))+")
+_DOLLAR_FORMULA = re.compile(r"(?<!\$)(?:\$(?![\s$])[^$\n]*(?<![\s$])\$(?!\d))+")
 _NAMES = "|".join(re.escape(name) for name in sorted(DISPLAYS))
 _NAMED = re.compile(rf"(?<!\\\[)\\begin\s?\{{(?:{_NAMES})\}}")
 _LIQUID = re.compile(r"\{%-?\s*(?:end)?math\s*-?%\}")
@@ -39,15 +45,16 @@ def count_displays(text: str, *, is_kramdown: bool = False) -> int:
     end = text.rfind("-->")
     text = _COMMENT.sub("", text[: end + 3]) + text[end + 3 :] if end >= 0 else text
     fences, text = _without_code(text)
+    elements = len(_COUNTED_ELEMENT.findall(_CODE_SPANS.sub("", text)))
     text = _without_raw(text)
-    text = _COUNTED_INLINE.sub("x", _CODE_SPANS.sub("", text).replace("\\$", ""))
+    text = _DOLLAR_FORMULA.sub("x", _CODE_SPANS.sub("", text).replace("\\$", ""))
     text = _LIQUID.sub("$$", text)
     parts = text.split("$$")
     named = sum(len(_NAMED.findall(part)) + _count_brackets(part) for part in parts[::2])
     if is_kramdown:
         inner = range(1, len(parts) - 1, 2)
-        return fences + named + sum(_is_block(parts[i - 1], parts[i + 1]) for i in inner)
-    return fences + named + len(parts) // 2
+        return elements + fences + named + sum(_is_block(parts[i - 1], parts[i + 1]) for i in inner)
+    return elements + fences + named + len(parts) // 2
 
 
 def _count_brackets(text: str) -> int:
@@ -74,7 +81,7 @@ def _without_raw(text: str) -> str:
     """The text without scripts and preformatted text."""
     kept, at = [], 0
     never_closed: set[str] = set()
-    for opening in _RAW_OPENING.finditer(text):
+    for opening in _UNCOUNTED_ELEMENT.finditer(text):
         closing = f"</{opening[1]}" if opening[1] else f"end{opening[2]}"
         if opening.start() < at or closing in never_closed:
             continue
@@ -97,6 +104,8 @@ def _without_code(text: str) -> tuple[int, str]:
         match = _FENCE_LINE.match(line)
         if match is None:
             is_code = is_after_blank and not is_in_list and _CODE_LINE.match(line)
+            if _HEADING_ABOVE.match(line) and _ends_with_heading(kept):
+                kept.pop()
             kept += [] if marker or is_code or _UNCOUNTED_LINE.match(line) else [line]
             if line.strip() and not is_code:
                 is_in_list = _COUNTED_ITEM.match(line) is not None or (
@@ -118,3 +127,9 @@ def _without_code(text: str) -> tuple[int, str]:
         elif fence[0] != ":":
             marker = fence
     return count, "\n".join(kept)
+
+
+def _ends_with_heading(lines: list[str]) -> bool:
+    """Whether the last line is a heading if the next one underlines it: a paragraph of one line."""
+    *_, before, last = ["", "", *lines[-2:]]
+    return last[:1] not in ("", "|", "$", "\\") and not before.strip()

@@ -78,6 +78,20 @@ def find_closing(opening: str, name: str, text: str, start: int) -> tuple[int, i
     return -1, -1
 
 
+def environment_pairs(name: str, text: str) -> dict[int, tuple[int, int]]:
+    """Where each environment of one name closes, by the position after its begin."""
+    found: dict[int, tuple[int, int]] = {}
+    opened: list[int] = []
+    for match in _ENVIRONMENTS[name].finditer(text):
+        if match[1]:
+            if name in DISPLAYS:
+                opened.clear()  # a display within a display: the first one was not closed
+            opened.append(match.end())
+        elif opened:
+            found[opened.pop()] = match.span()
+    return found
+
+
 def unclosed(line: str) -> tuple[str, str] | None:
     """The delimiter and environment of a display that opens in a line and does not close in it."""
     at = 0
@@ -109,9 +123,11 @@ def is_formula(content: str, *, is_inner: bool = False) -> bool:
 
 def is_prose(content: str) -> bool:
     """Whether what stands between two delimiters is running text: one of them is stray."""
-    parts = content.split("\n\n")
-    return len(parts) > 1 and any(
-        _PROSE.search(_TEXT_GROUP.sub("", part)) for part in parts if "\\text" not in part
+    parts = [part for part in content.split("\n\n") if "\\text" not in part]
+    return "\n\n" in content and any(
+        _PROSE.search(_TEXT_GROUP.sub("", part))
+        or (_WORDS.search(part) and not _SYMBOL.search(part))
+        for part in parts
     )
 
 

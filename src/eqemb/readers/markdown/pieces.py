@@ -62,10 +62,18 @@ class Pieces:
         """Add a formula within the text."""
         self.add("inline", unescape_entities(latex))
 
-    def drop_words(self, first: int) -> None:
-        """Drop a citation or the mark of a footnote, but keep references to equations."""
-        content = self.items[first:]
-        self.items[first:] = [piece for piece in content if piece and piece.method == "reference"]
+    def drop(self, first: int, kept: str = "") -> None:
+        """Drop an image, a citation or the mark of a footnote, but keep calls of one method.
+
+        A display in it is lost.
+        """
+        content = [piece for piece in self.items[first:] if piece]
+        del self.items[first:]
+        for piece in content:
+            if piece.method == "display":
+                self.add("lost", "in a part that is left out", piece.options["line"])
+            elif piece.method in (kept, "lost"):
+                self.items.append(piece)
 
     def move_note(self, first: int) -> None:
         """Move the last pieces, which are a footnote, behind the text."""

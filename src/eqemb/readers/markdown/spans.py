@@ -96,6 +96,7 @@ class Spans:
     _pieces: Pieces = field(default_factory=Pieces)
     _brackets: list[_Bracket] = field(default_factory=list)
     _missing: set[str] = field(default_factory=set)
+    _pairs: dict[str, dict[int, tuple[int, int]]] = field(default_factory=dict)
     _no_ticks: dict[int, int] = field(default_factory=dict)
     _note: int = 0
     _counted: tuple[int, int] = (0, 0)
@@ -153,12 +154,15 @@ class Spans:
         return found
 
     def _closing(self, opening: str, name: str = "") -> tuple[int, int]:
-        key = opening if not name else f"\\begin{{{name}}}"
-        if key in self._missing:
+        if name:
+            if name not in self._pairs:
+                self._pairs[name] = maths.environment_pairs(name, self.source)
+            return self._pairs[name].get(self._at, (-1, -1))
+        if opening in self._missing:
             return -1, -1
-        found = maths.find_closing(opening, name, self.source, self._at)
+        found = maths.find_closing(opening, "", self.source, self._at)
         if found[0] == -1:
-            self._missing.add(key)
+            self._missing.add(opening)
         return found
 
     # -- mathematics
@@ -352,13 +356,13 @@ class Spans:
             self._at = target.end()
             self._pieces.items[opened.piece] = None
             if opened.mark == "!":
-                del self._pieces.items[opened.piece :]
+                self._pieces.drop(opened.piece)
             elif target[1] == "@cite":
-                self._pieces.drop_words(opened.piece)
+                self._pieces.drop(opened.piece, "reference")
             elif target[1][:1] == "#" or first == "]":
                 self._pieces.add("reference", target[1].lstrip("#").split("?")[0].strip())
         elif first == "^" or _CITATION.match(self.source, opened.start, match.start()):
-            self._pieces.drop_words(opened.piece)
+            self._pieces.drop(opened.piece, "reference")
         elif label := _LINK_LABEL.match(self.source, self._at):
             self._at = label.end()
             self._pieces.items[opened.piece] = None
@@ -407,6 +411,7 @@ class Spans:
             self._note = len(self._pieces.items)
         elif name == "d-footnote":
             self._pieces.move_note(self._note)
+            self._brackets = [opened for opened in self._brackets if opened.piece < self._note]
         elif name in _BREAKING_TAGS:
             self._pieces.add("break_sentence")
 

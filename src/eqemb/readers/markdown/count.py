@@ -23,7 +23,7 @@ _UNCOUNTED_LINE = re.compile(r"[ \t]*%(?!%)|#{1,6}[ \t]|#{2,6}[^\s#!]")  # comme
 _CODE_LINE = re.compile(r"(?:[ ]{4}|\t)\s*+(?!\$\$|\\|[`~:]{3})\S")
 _HEADING_ABOVE = re.compile(r"[ ]{0,3}(?:=+|-{2,})[ \t]*$")
 _COUNTED_ITEM = re.compile(r"\s*(?:[-*+]|\(?\w{1,9}[.)]|#\.)\s|\s*[:({<]|[ ]{1,3}\S")
-_UNCOUNTED_ELEMENT = re.compile(
+_RAW_OPENING = re.compile(
     r"<(script|style|pre|svg|math|textarea|code|iframe|video|d-code|d-cite)\b|\{%-?\s*(highlight|comment)\b"
 )
 _COUNTED_ELEMENT = re.compile(
@@ -31,7 +31,7 @@ _COUNTED_ELEMENT = re.compile(
 )
 _CODE_SPANS = re.compile(r"\$`[^`]+`\$|`[^`\n]+`")  # the first is a formula of GitHub
 #: In one line; `$a$$b$` are two.
-_DOLLAR_FORMULA = re.compile(r"(?<!\$)(?:\$(?![\s$])[^$\n]*(?<![\s$])\$(?!\d))+")
+_COUNTED_INLINE = re.compile(r"(?<!\$)(?:\$(?![\s$])[^$\n]*(?<![\s$])\$(?!\d))+")
 _NAMES = "|".join(re.escape(name) for name in sorted(DISPLAYS))
 _NAMED = re.compile(rf"(?<!\\\[)\\begin\s?\{{(?:{_NAMES})\}}")
 _LIQUID = re.compile(r"\{%-?\s*(?:end)?math\s*-?%\}")
@@ -47,7 +47,7 @@ def count_displays(text: str, *, is_kramdown: bool = False) -> int:
     fences, text = _without_code(text)
     elements = len(_COUNTED_ELEMENT.findall(_CODE_SPANS.sub("", text)))
     text = _without_raw(text)
-    text = _DOLLAR_FORMULA.sub("x", _CODE_SPANS.sub("", text).replace("\\$", ""))
+    text = _COUNTED_INLINE.sub("x", _CODE_SPANS.sub("", text).replace("\\$", ""))
     text = _LIQUID.sub("$$", text)
     parts = text.split("$$")
     named = sum(len(_NAMED.findall(part)) + _count_brackets(part) for part in parts[::2])
@@ -81,7 +81,7 @@ def _without_raw(text: str) -> str:
     """The text without scripts and preformatted text."""
     kept, at = [], 0
     never_closed: set[str] = set()
-    for opening in _UNCOUNTED_ELEMENT.finditer(text):
+    for opening in _RAW_OPENING.finditer(text):
         closing = f"</{opening[1]}" if opening[1] else f"end{opening[2]}"
         if opening.start() < at or closing in never_closed:
             continue

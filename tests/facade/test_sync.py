@@ -197,6 +197,16 @@ def test_a_folder_without_permission_keeps_its_papers(place: Path) -> None:
         (place / "papers" / "c").chmod(0o755)
 
 
+@pytest.mark.skipif(os.name == "nt", reason="links need a privilege")
+def test_a_link_that_is_not_followed_is_skipped_once(place: Path) -> None:
+    """It is not being written, though nothing was looked at."""
+    (place / "elsewhere.md").write_text("$$x$$")
+    (place / "papers" / "z.md").symlink_to(place / "elsewhere.md")
+    done = update_library(place / "lib")
+    assert counts(done) == {"skipped": ["z.md: link outside folder"]}
+    assert counts(update_library(place / "lib")) == {}
+
+
 def tar(path: Path, **bodies: str) -> None:
     """Write a tar of packed papers, as arXiv's month tars."""
     with tarfile.open(path, "w") as archive:

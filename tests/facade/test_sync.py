@@ -303,6 +303,23 @@ def test_a_missing_folder_can_be_allowed(place: Path) -> None:
     assert counts(update_library(place / "lib", allow_empty=True)) == {"removed": ["c"]}
 
 
+@pytest.mark.parametrize("dry_run", [False, True])
+def test_an_empty_mount_point_is_refused(place: Path, *, dry_run: bool) -> None:
+    """Hidden files in it are no sources; what changed elsewhere waits."""
+    both = [place / "papers" / "c", place / "papers" / "a.tex"]
+    Library.build(both, place / "lib", model=False).close()
+    shutil.rmtree(both[0])
+    both[0].mkdir()
+    (both[0] / ".keep").touch()
+    write(place, "a.tex", BODY % "new")
+    with pytest.raises(UsageError, match=r"c is missing or empty, so that 1 source"):
+        update_library(place / "lib", dry_run=dry_run)
+    assert len(records(place / "lib")) == 2
+    assert len(list((place / "lib" / "generations").iterdir())) == 1
+    done = update_library(place / "lib", allow_empty=True, dry_run=dry_run)
+    assert (done.removed, done.replaced) == (["c"], ["a"])
+
+
 def test_a_given_file_that_is_gone_is_removed(place: Path) -> None:
     """If its folder is still there."""
     both = [place / "papers" / "b.tex", place / "papers" / "a.tex"]

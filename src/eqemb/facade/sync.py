@@ -131,6 +131,8 @@ def update_library(
         found = Comparison(old.records, record, places, settle)
         watch("looking", "for changes")
         tasks = found.changed(_discover(places, limits, found, record))
+        if not allow_empty:
+            tasks = _refusing(tasks, found, folder)
         if dry_run:
             update = _preview(tasks, found)
         else:
@@ -181,13 +183,16 @@ def _apply(
     indexer = indexer_of(old)
     writer = SegmentWriter(generation, indexer, announce=segment_progress(watch))
     ingest = Ingest(limits, WorkerLimits(), jobs, paper_progress(watch))
-    ingest.run(itertools.chain([first] if first else [], tasks), writer, old.folder)
+    try:
+        ingest.run(itertools.chain([first] if first else [], tasks), writer, old.folder)
+    except UsageError:
+        _discard(generation, old.folder)
+        raise
     change = _Merge(old, found, tuple(writer.segments))
     update = change.run()
     update.root = moved
     if update.is_empty or change.live == 0:
-        shutil.rmtree(generation, ignore_errors=True)
-        remove_leftovers(old.folder)
+        _discard(generation, old.folder)
     if change.live == 0:
         raise UsageError(
             f"this would remove every article of {old.folder}: delete the folder instead"
@@ -207,6 +212,12 @@ def _apply(
     old.close()  # an open library holds its generation
     switch_generation(old.folder, generation)
     return update
+
+
+def _discard(generation: Path, folder: Path) -> None:
+    """Remove a generation that the library does not need."""
+    shutil.rmtree(generation, ignore_errors=True)
+    remove_leftovers(folder)
 
 
 # ---------------------------------------------------------------- where the sources are
@@ -274,7 +285,7 @@ def _place(root: Path, path: Path) -> SourcePlace:
 
 
 def _check_present(library: OpenLibrary, places: list[SourcePlace]) -> None:
-    """Refuse a folder that is missing or empty: perhaps its disk is not connected.
+    """Refuse a folder that is missing or empty before anything is read.
 
     A single file that is missing is taken as removed if its folder exists.
     """
@@ -284,11 +295,21 @@ def _check_present(library: OpenLibrary, places: list[SourcePlace]) -> None:
         inside = [origin for _, origin in library.records.origins() if place.contains(origin)]
         is_file = place.below in {origin.partition("!")[0] for origin in inside}
         if inside and not (is_file and place.path.parent.is_dir()):
-            raise UsageError(
-                f"{place.path} is missing or empty, so that {counted(len(inside), 'source')} of"
-                f" {library.folder} would be removed: connect its disk, or allow this with"
-                " --allow-empty"
-            )
+            raise _emptied(place, len(inside), library.folder)
+
+
+def _refusing(tasks: Iterator[Found], found: Comparison, folder: Path) -> Iterator[Found]:
+    """Yield sources; at the end, refuse a place without any, such as an empty mount point."""
+    yield from tasks
+    for place, had in found.emptied():
+        raise _emptied(place, had, folder)
+
+
+def _emptied(place: SourcePlace, had: int, folder: Path) -> UsageError:
+    return UsageError(
+        f"{place.path} is missing or empty, so that {counted(had, 'source')} of {folder} would be"
+        " removed: connect its disk, or allow this with --allow-empty"
+    )
 
 
 def _discover(

@@ -128,7 +128,7 @@ class Comparison:
         is_second = origin in self._seen
         self._seen.add(origin)
         if found.cause == "unreadable":
-            self._blind.append(origin)
+            self._blind.append("" if origin == "." else origin)
             if any(source.is_article for source in old):
                 self.unchanged.add(origin)
                 return False
@@ -180,6 +180,20 @@ class Comparison:
                 and not any(is_below(origin, place) for place in self._blind)
             ):
                 yield from sources
+
+    def emptied(self) -> Iterator[tuple[SourcePlace, int]]:
+        """Yield the places without any source left, with the number of those that they had."""
+        there = self._seen | self._kept_files
+        for place in self._places:
+            if place.below in there or any(map(place.contains, there)):
+                continue
+            had = sum(map(place.contains, self.by_origin))
+            # a single file may be removed
+            if had and not (place.below in self._files() and place.path.parent.is_dir()):
+                yield place, had
+
+    def _files(self) -> set[str]:
+        return {origin.partition("!")[0] for origin in self.by_origin}
 
     def note(self, gone: Iterable[StoredSource], kept: Iterable[str]) -> None:
         """Bring the record of sources up to date; `kept` are origins that were not replaced."""

@@ -8,6 +8,7 @@ import random
 import shutil
 import tarfile
 import time
+import zipfile
 from pathlib import Path
 from typing import Any
 
@@ -227,6 +228,34 @@ def test_members_of_an_archive_are_compared_one_by_one(place: Path) -> None:
     tar(month, _1803_00001=BODY % 1, _1803_00002=BODY % 22, _1803_00004=BODY % 4)
     done = update_library(place / "lib")
     assert [len(done.added), len(done.replaced), len(done.removed)] == [1, 1, 1]
+    assert same_as_built(place)
+
+
+def test_papers_of_a_damaged_archive_stay(place: Path) -> None:
+    """It may be a copy that has not ended; the rest of it is read when it is whole."""
+    month, single = place / "papers" / "month.tar", place / "papers" / "single.zip"
+    tar(month, _1803_00001=BODY % 1, _1803_00002=BODY % 2)
+    with zipfile.ZipFile(single, "w") as packed:
+        packed.writestr("main.tex", paper(BODY % "s"))
+    (place / "papers" / "g.gz").write_bytes(gzip.compress(paper(BODY % "g").encode()))
+    assert len(update_library(place / "lib").added) == 4
+    tar(month, _1803_00001=BODY % 11, _1803_00002=BODY % 2, _1803_00003=BODY % 3)
+    whole = {path: path.read_bytes() for path in (month, single, place / "papers" / "g.gz")}
+    before = records(place / "lib")
+    for path, data in whole.items():
+        path.write_bytes(data[: len(data) * 2 // 3 if path != month else 2_200])
+    for dry_run in (True, False):
+        done = counts(update_library(place / "lib", dry_run=dry_run))
+        assert set(done["damaged"]) >= {"1803.00001", "1803.00002", "single"}
+        assert "removed" not in done
+    assert done == {"damaged": ["1803.00001", "1803.00002", "g", "single"]}
+    assert records(place / "lib") == before
+    for path, data in whole.items():
+        path.write_bytes(data)
+    assert counts(update_library(place / "lib")) == {
+        "added": ["1803.00003"],
+        "replaced": ["1803.00001"],
+    }
     assert same_as_built(place)
 
 

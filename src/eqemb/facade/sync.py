@@ -26,7 +26,7 @@ from eqemb.facade.build import (
 from eqemb.facade.model import Watch
 from eqemb.facade.update import Change, keep_model, merge_small, without
 from eqemb.index.build import indexer_of
-from eqemb.library.comparison import TRANSIENT, Comparison, SourcePlace, StoredSource
+from eqemb.library.comparison import DAMAGED, TRANSIENT, Comparison, SourcePlace, StoredSource
 from eqemb.library.executor import WorkerLimits
 from eqemb.library.generations import OpenLibrary, remove_leftovers, require_library
 from eqemb.library.ingest import (
@@ -67,6 +67,8 @@ class Update:
     """New or changed sources that are not articles, with the cause: "a.pdf: pdf only"."""
     kept: list[str] = field(default_factory=list)
     """Left as they are, because their files cannot be opened at the moment."""
+    damaged: list[str] = field(default_factory=list)
+    """Left as they are, because their archives are damaged at the moment."""
     pending: list[str] = field(default_factory=list)
     """Paths of sources left as they are, because they are being written at the moment."""
     unchanged: int = 0
@@ -141,6 +143,7 @@ def update_library(
     update.unchanged = len(found.unchanged)
     update.compared = found.compared
     update.pending = sorted(found.pending)
+    update.damaged = sorted({*update.damaged, *found.in_damaged()})
     return update
 
 
@@ -344,12 +347,13 @@ class _Merge:
         update, names = Update(), set[str]()
         replaced: list[str] = []
         records = open_segments(self._old.home, self._read)
+        cut = {name for cause, name, *_ in records.problems() if cause == "truncated archive"}
         try:
             for number, part in enumerate(records.parts, self._first):
                 rows = zip(part.statuses(), part.digests(), strict=True)
                 for (key, name, origin, status, cause), (_, digest) in rows:
                     source = StoredSource(number, key, name, origin, status != "skipped", digest)
-                    if not self._is_kept(source, cause, update):
+                    if not self._is_kept(source, DAMAGED if name in cut else cause, update):
                         replaced.append(origin)
                         self._add(source, cause, update)
                         names.add(name)
@@ -372,8 +376,11 @@ class _Merge:
         same = next((source for source in left if source.digest == new.digest), None)
         if same is not None:
             left.remove(same)
-        elif self._found.changed_meanwhile(new.origin):
+        elif self._found.is_damaged(new.origin) or self._found.changed_meanwhile(new.origin):
             self.kept.append(new.origin)
+        elif cause == DAMAGED and self._found.articles_from(new.origin):
+            self.kept.append(new.origin)
+            update.damaged += self._found.articles_from(new.origin)
         elif cause in TRANSIENT and self._found.articles_from(new.origin):
             self.kept.append(new.origin)
             update.kept += self._found.articles_from(new.origin)

@@ -13,6 +13,8 @@ from eqemb.sources.looks import UNCHANGED, digest, files_of
 
 #: Why a paper cannot be read for now, whatever its content: the library keeps what it has of it.
 TRANSIENT = frozenset(("unreadable", "out of memory", "time limit", "reader died"))
+#: The cause of an archive that ends too early: perhaps it is being copied.
+DAMAGED = "broken archive"
 
 
 class StoredSource(NamedTuple):
@@ -74,6 +76,8 @@ class Comparison:
         """Origins whose sources stay."""
         self.pending: set[str] = set()
         """Origins that are being changed at the moment."""
+        self.damaged: set[str] = set()
+        """Origins of archives that are damaged now, and of which the library has articles."""
         self.compared = 0
         """Number of sources of which it was not recorded what was read."""
         self._digests: dict[str, str] = {}
@@ -132,6 +136,12 @@ class Comparison:
             if any(source.is_article for source in old):
                 self.unchanged.add(origin)
                 return False
+        if found.cause == DAMAGED and any(
+            is_below(source.origin, origin) for source in self.by_name.values()
+        ):
+            self.damaged.add(origin)
+            self._blind.append(origin)
+            return False
         if self._is_pending(found):
             self._wait_for(found)
             return False
@@ -162,6 +172,14 @@ class Comparison:
             return False
         self._wait_for(found)
         return True
+
+    def is_damaged(self, origin: str) -> bool:
+        """Return whether a source lies in a damaged archive, once `changed` has ended."""
+        return any(is_below(origin, archive) for archive in self.damaged)
+
+    def in_damaged(self) -> list[str]:
+        """Return the names of the articles in damaged archives."""
+        return [name for name, source in self.by_name.items() if self.is_damaged(source.origin)]
 
     def is_recorded(self, origin: str) -> bool:
         """Return whether it is known of which content a source was read."""

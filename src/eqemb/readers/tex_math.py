@@ -28,7 +28,7 @@ _MACRO_DEFINITION = re.compile(
     r"(?![A-Za-z])\s*"
 )
 _COPIES = re.compile(r"\\(?:let|[ex]def)(?![A-Za-z])")
-_COMMAND = re.compile(r"\\([A-Za-z]+|.)", re.DOTALL)
+_CONTROL_SEQUENCE = re.compile(r"\\([A-Za-z]+|.)", re.DOTALL)
 _DEFINED = re.compile(r"\{?\s*\\([A-Za-z]+|.)\s*\}?")
 _DEFINITION_PART = re.compile(r"\s*(?:\[[^\]]{0,200}\]|#\d)*\s*")
 _TEX_COMMENT = re.compile(r"(?<!\\)((?:\\\\)*)%[^\n]*\n?")
@@ -103,7 +103,7 @@ class TexMath:
             self._count += 1
             self._definitions[name] = [*before, (self._count, definition)]
         if _COPIES.match(command):
-            self._copied.update(set(_COMMAND.findall(definition)) - {name})
+            self._copied.update(set(_CONTROL_SEQUENCE.findall(definition)) - {name})
 
     def inline(self, latex: str) -> str:
         """A formula within a line: on one line, macros expanded, without dollars."""
@@ -145,7 +145,9 @@ class TexMath:
         used: set[str] = set()
         texts = [latex]
         while texts:
-            new = {name for name in _COMMAND.findall(texts.pop()) if name in self._definitions}
+            new = {
+                name for name in _CONTROL_SEQUENCE.findall(texts.pop()) if name in self._definitions
+            }
             texts += (text for name in new - used for _, text in self._definitions[name])
             used |= new
         return used

@@ -441,6 +441,7 @@ def test_no_library_is_made_of_nothing(run: Run, tmp_path: Path, command: str) -
     done = run(command, tmp_path / "papers", "-o", lib)
     assert (done.code, done.out) == (1, "")
     assert f"No library was made at {lib}" in done.err
+    assert not lib.exists()
     assert f"no library at {lib}: create one" in run("info", lib).err
     papers(tmp_path / "papers", a=BODY)
     done = run(command, tmp_path / "papers", "-o", lib)

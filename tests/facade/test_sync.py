@@ -8,6 +8,7 @@ import random
 import shutil
 import tarfile
 import time
+import zipfile
 from pathlib import Path
 from typing import Any
 
@@ -197,6 +198,16 @@ def test_a_folder_without_permission_keeps_its_papers(place: Path) -> None:
         (place / "papers" / "c").chmod(0o755)
 
 
+@pytest.mark.skipif(os.name == "nt", reason="links need a privilege")
+def test_a_link_that_is_not_followed_is_skipped_once(place: Path) -> None:
+    """It is not being written, though nothing was looked at."""
+    (place / "elsewhere.md").write_text("$$x$$")
+    (place / "papers" / "z.md").symlink_to(place / "elsewhere.md")
+    done = update_library(place / "lib")
+    assert counts(done) == {"skipped": ["z.md: link outside folder"]}
+    assert counts(update_library(place / "lib")) == {}
+
+
 def tar(path: Path, **bodies: str) -> None:
     """Write a tar of packed papers, as arXiv's month tars."""
     with tarfile.open(path, "w") as archive:
@@ -217,6 +228,34 @@ def test_members_of_an_archive_are_compared_one_by_one(place: Path) -> None:
     tar(month, _1803_00001=BODY % 1, _1803_00002=BODY % 22, _1803_00004=BODY % 4)
     done = update_library(place / "lib")
     assert [len(done.added), len(done.replaced), len(done.removed)] == [1, 1, 1]
+    assert same_as_built(place)
+
+
+def test_papers_of_a_damaged_archive_stay(place: Path) -> None:
+    """It may be a copy that has not ended; the rest of it is read when it is whole."""
+    month, single = place / "papers" / "month.tar", place / "papers" / "single.zip"
+    tar(month, _1803_00001=BODY % 1, _1803_00002=BODY % 2)
+    with zipfile.ZipFile(single, "w") as packed:
+        packed.writestr("main.tex", paper(BODY % "s"))
+    (place / "papers" / "g.gz").write_bytes(gzip.compress(paper(BODY % "g").encode()))
+    assert len(update_library(place / "lib").added) == 4
+    tar(month, _1803_00001=BODY % 11, _1803_00002=BODY % 2, _1803_00003=BODY % 3)
+    whole = {path: path.read_bytes() for path in (month, single, place / "papers" / "g.gz")}
+    before = records(place / "lib")
+    for path, data in whole.items():
+        path.write_bytes(data[: len(data) * 2 // 3 if path != month else 2_200])
+    for dry_run in (True, False):
+        done = counts(update_library(place / "lib", dry_run=dry_run))
+        assert set(done["damaged"]) >= {"1803.00001", "1803.00002", "single"}
+        assert "removed" not in done
+    assert done == {"damaged": ["1803.00001", "1803.00002", "g", "single"]}
+    assert records(place / "lib") == before
+    for path, data in whole.items():
+        path.write_bytes(data)
+    assert counts(update_library(place / "lib")) == {
+        "added": ["1803.00003"],
+        "replaced": ["1803.00001"],
+    }
     assert same_as_built(place)
 
 
@@ -291,6 +330,23 @@ def test_a_missing_folder_can_be_allowed(place: Path) -> None:
     with pytest.raises(UsageError, match=r"c is missing or empty, so that 1 source"):
         update_library(place / "lib")
     assert counts(update_library(place / "lib", allow_empty=True)) == {"removed": ["c"]}
+
+
+@pytest.mark.parametrize("dry_run", [False, True])
+def test_an_empty_mount_point_is_refused(place: Path, *, dry_run: bool) -> None:
+    """Hidden files in it are no sources; what changed elsewhere waits."""
+    both = [place / "papers" / "c", place / "papers" / "a.tex"]
+    Library.build(both, place / "lib", model=False).close()
+    shutil.rmtree(both[0])
+    both[0].mkdir()
+    (both[0] / ".keep").touch()
+    write(place, "a.tex", BODY % "new")
+    with pytest.raises(UsageError, match=r"c is missing or empty, so that 1 source"):
+        update_library(place / "lib", dry_run=dry_run)
+    assert len(records(place / "lib")) == 2
+    assert len(list((place / "lib" / "generations").iterdir())) == 1
+    done = update_library(place / "lib", allow_empty=True, dry_run=dry_run)
+    assert (done.removed, done.replaced) == (["c"], ["a"])
 
 
 def test_a_given_file_that_is_gone_is_removed(place: Path) -> None:

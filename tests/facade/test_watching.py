@@ -13,7 +13,7 @@ import pytest
 from eqemb.errors import UsageError
 from eqemb.facade import watching
 from eqemb.facade.library import Library
-from eqemb.facade.sync import Update
+from eqemb.facade.sync import Update, update_library
 from eqemb.facade.watching import watch_library
 from synthetic import papers, read_inline
 
@@ -88,6 +88,28 @@ def test_a_folder_may_disappear_and_come_back(place: Path, monkeypatch: pytest.M
     assert [one.added for one in script.updates] == [["c"]]
     assert len(script.complaints) == 1
     assert "is missing: connect its disk" in script.complaints[0]
+
+
+def test_errors_of_the_system_do_not_end_it(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each is said once, however they alternate."""
+    update = update_library
+    errors = [PermissionError(13, "denied", "papers"), OSError(5, "input/output error")] * 2
+
+    def failing(*given: Any, **options: Any) -> Update:
+        if errors and (place / "fail").exists():
+            raise errors.pop()
+        return update(*given, **options)
+
+    monkeypatch.setattr(watching, "update_library", failing)
+    steps = [(place / "fail").touch, *[lambda: None] * 3, lambda: papers(place / "papers", c=BODY)]
+    script = Script(monkeypatch, *steps)
+    script.watch(place)
+    assert errors == []
+    assert [text.partition(";")[0] for text in script.complaints] == [
+        "input/output error",
+        "papers: denied",
+    ]
+    assert [one.added for one in script.updates] == [["c"]]
 
 
 def test_a_file_that_is_being_written_is_looked_at_again(

@@ -1,5 +1,6 @@
 """DocOnce becomes articles: LaTeX between !bt and !et, markup without backslashes."""
 
+import time
 from pathlib import Path
 
 import pytest
@@ -113,6 +114,21 @@ def test_documents_are_found_by_both_parts_of_their_suffix(tmp_path: Path) -> No
     """Other .txt files are no papers."""
     put(tmp_path, {"nlp/a.do.txt": b"$x$ words", "nlp/b.txt": b"$x$ words"})
     assert [article.name for article in read_articles(tmp_path)] == ["nlp/a"]
+
+
+def test_latex_in_code_is_code() -> None:
+    """Unless the end of the code is missing."""
+    assert read("$x$\n!bc pycod\n!bt\nx = 1\n!et\n!ec\nText.\n").equations == []
+    for end in ("", "!bc\ny\n!ec\n"):
+        (found,) = read("!bc pycod\ny\n!bt\nx = 1\n!et\nText.\n" + end).equations
+        assert found.expanded == "x = 1"
+
+
+def test_long_lines_cost_linear_time() -> None:
+    """A heading that is not closed, with many spaces."""
+    started = time.perf_counter()
+    read("===== a" + " " * 20_000 + "b\n\n$x$\n")
+    assert time.perf_counter() - started < 2
 
 
 pieces = st.sampled_from(

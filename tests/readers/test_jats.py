@@ -1,5 +1,7 @@
 """JATS XML: text and formulas in reading order, untrusted XML, and every loss counted."""
 
+import time
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -55,6 +57,15 @@ def accounted(made: Article) -> bool:
     """Every display is found or lost."""
     found = len({equation.display for equation in made.equations})
     return found + made.displays_lost == made.displays_opened
+
+
+def test_text_between_citations_costs_linear_time() -> None:
+    """Signs in many elements, after one citation."""
+    cited = '<xref ref-type="bibr" rid="r">1</xref>' + ", <italic/>" * 50_000
+    started = time.perf_counter()
+    made = read(article(f"<p>Shown{cited}and more{formula(TEX)}</p>"))
+    assert time.perf_counter() - started < 5
+    assert made.text.count(",") == 50_000
 
 
 def test_an_article_has_title_abstract_sections_and_text() -> None:

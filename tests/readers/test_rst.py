@@ -34,6 +34,12 @@ def displays(article: Article) -> int:
 # -- displays
 
 
+def test_a_label_belongs_to_one_equation() -> None:
+    """A target of the same name is that of another object."""
+    article = read(".. _e:\n.. _f:\n\n.. math:: a\n\n.. math:: b\n   :label: e\n\nWords.\n")
+    assert [equation.labels for equation in article.equations] == [["f"], ["e"]]
+
+
 @pytest.mark.parametrize(
     "written",
     [

@@ -221,6 +221,18 @@ def test_page_of_a_part_is_another_form(tmp_path: Path) -> None:
     assert other_forms(tmp_path) == {"ch1.html": "of ch1.tex"}
 
 
+def test_fragment_of_tex_is_no_form(tmp_path: Path) -> None:
+    """Without a head and without displays, in a paper's folder or alone; the note is read."""
+    put(tmp_path, {"a.tex": PART, "a.md": NOTE, "b/b.tex": PART, "b/main.tex": PAPER})
+    put(tmp_path, {"b/b.md": NOTE, "c.tex": PART + b"$$x$$", "c.md": NOTE})
+    assert other_forms(tmp_path) == {"c.md": "of c.tex"}
+    assert {"a.md", "b/b.md"} < set(origins(tmp_path))
+    both = [tmp_path / "a.tex", tmp_path / "a.md"]
+    assert [found.origin for found in discover(both) if not found.cause] == ["a.tex", "a.md"]
+    library = KnownArticles([("a", "a.tex")])
+    assert {one.name for one in discover(both, known=library)} == {"a", "a.md"}
+
+
 def test_empty_form_does_not_count(tmp_path: Path) -> None:
     """The other one is read."""
     put(tmp_path, {"a.tex": b"", "a.html": PAGE, "b.md": b"", "b.html": PAGE})

@@ -161,6 +161,7 @@ def _print_update(done: "Update", library: Path, *, dry_run: bool = False) -> No
         (done.unreadable, "article", "removed, because its file is not read any more"),
         (done.skipped, "source", f"{would}skipped"),
         (done.kept, "article", "kept, because the new version cannot be opened now"),
+        (done.damaged, "article", "kept, because the new version is damaged"),
         (done.pending, "source", "left for the next update, being written at the moment"),
     ):
         if names:

@@ -69,8 +69,7 @@ def read_library(  # noqa: PLR0913
     top = common_root(given) if root is None else resolve_root(root)
     record = SourceRecord()
     tasks = record.note(discover(given, limits, root=top, looks=record.looks))
-    make_folder(folder)
-    with write_lock(folder):
+    with write_lock(folder, is_new=make_folder(folder)):
         step = ingest_step("read", given, limits, top) | {"index": index}
         if resume and is_complete(folder, [step], discover(given, limits, root=top)):
             return
@@ -113,8 +112,7 @@ def build_library(  # noqa: PLR0913
     top = common_root(given) if root is None else resolve_root(root)
     record = SourceRecord()
     tasks = record.note(discover(given, limits, root=top, looks=record.looks))
-    make_folder(folder)
-    with write_lock(folder):
+    with write_lock(folder, is_new=make_folder(folder)):
         step = ingest_step("build", given, limits, top)
         step["model"] = plan.to_json() if plan else None
         if resume and is_complete(folder, [step], discover(given, limits, root=top)):

@@ -26,7 +26,7 @@ from eqemb.facade.build import (
 from eqemb.facade.model import Watch
 from eqemb.facade.update import Change, keep_model, merge_small, without
 from eqemb.index.build import indexer_of
-from eqemb.library.comparison import TRANSIENT, Comparison, SourcePlace, StoredSource
+from eqemb.library.comparison import DAMAGED, TRANSIENT, Comparison, SourcePlace, StoredSource
 from eqemb.library.executor import WorkerLimits
 from eqemb.library.generations import OpenLibrary, remove_leftovers, require_library
 from eqemb.library.ingest import (
@@ -67,6 +67,8 @@ class Update:
     """New or changed sources that are not articles, with the cause: "a.pdf: pdf only"."""
     kept: list[str] = field(default_factory=list)
     """Left as they are, because their files cannot be opened at the moment."""
+    damaged: list[str] = field(default_factory=list)
+    """Left as they are, because their archives are damaged at the moment."""
     pending: list[str] = field(default_factory=list)
     """Paths of sources left as they are, because they are being written at the moment."""
     unchanged: int = 0
@@ -131,6 +133,8 @@ def update_library(
         found = Comparison(old.records, record, places, settle)
         watch("looking", "for changes")
         tasks = found.changed(_discover(places, limits, found, record))
+        if not allow_empty:
+            tasks = _refusing(tasks, found, folder)
         if dry_run:
             update = _preview(tasks, found)
         else:
@@ -139,6 +143,7 @@ def update_library(
     update.unchanged = len(found.unchanged)
     update.compared = found.compared
     update.pending = sorted(found.pending)
+    update.damaged = sorted({*update.damaged, *found.in_damaged()})
     return update
 
 
@@ -181,13 +186,16 @@ def _apply(
     indexer = indexer_of(old)
     writer = SegmentWriter(generation, indexer, announce=segment_progress(watch))
     ingest = Ingest(limits, WorkerLimits(), jobs, paper_progress(watch))
-    ingest.run(itertools.chain([first] if first else [], tasks), writer, old.folder)
+    try:
+        ingest.run(itertools.chain([first] if first else [], tasks), writer, old.folder)
+    except UsageError:
+        _discard(generation, old.folder)
+        raise
     change = _Merge(old, found, tuple(writer.segments))
     update = change.run()
     update.root = moved
     if update.is_empty or change.live == 0:
-        shutil.rmtree(generation, ignore_errors=True)
-        remove_leftovers(old.folder)
+        _discard(generation, old.folder)
     if change.live == 0:
         raise UsageError(
             f"this would remove every article of {old.folder}: delete the folder instead"
@@ -207,6 +215,12 @@ def _apply(
     old.close()  # an open library holds its generation
     switch_generation(old.folder, generation)
     return update
+
+
+def _discard(generation: Path, folder: Path) -> None:
+    """Remove a generation that the library does not need."""
+    shutil.rmtree(generation, ignore_errors=True)
+    remove_leftovers(folder)
 
 
 # ---------------------------------------------------------------- where the sources are
@@ -274,7 +288,7 @@ def _place(root: Path, path: Path) -> SourcePlace:
 
 
 def _check_present(library: OpenLibrary, places: list[SourcePlace]) -> None:
-    """Refuse a folder that is missing or empty: perhaps its disk is not connected.
+    """Refuse a folder that is missing or empty before anything is read.
 
     A single file that is missing is taken as removed if its folder exists.
     """
@@ -284,11 +298,21 @@ def _check_present(library: OpenLibrary, places: list[SourcePlace]) -> None:
         inside = [origin for _, origin in library.records.origins() if place.contains(origin)]
         is_file = place.below in {origin.partition("!")[0] for origin in inside}
         if inside and not (is_file and place.path.parent.is_dir()):
-            raise UsageError(
-                f"{place.path} is missing or empty, so that {counted(len(inside), 'source')} of"
-                f" {library.folder} would be removed: connect its disk, or allow this with"
-                " --allow-empty"
-            )
+            raise _emptied(place, len(inside), library.folder)
+
+
+def _refusing(tasks: Iterator[Found], found: Comparison, folder: Path) -> Iterator[Found]:
+    """Yield sources; at the end, refuse a place without any, such as an empty mount point."""
+    yield from tasks
+    for place, had in found.emptied():
+        raise _emptied(place, had, folder)
+
+
+def _emptied(place: SourcePlace, had: int, folder: Path) -> UsageError:
+    return UsageError(
+        f"{place.path} is missing or empty, so that {counted(had, 'source')} of {folder} would be"
+        " removed: connect its disk, or allow this with --allow-empty"
+    )
 
 
 def _discover(
@@ -323,12 +347,13 @@ class _Merge:
         update, names = Update(), set[str]()
         replaced: list[str] = []
         records = open_segments(self._old.home, self._read)
+        cut = {name for cause, name, *_ in records.problems() if cause == "truncated archive"}
         try:
             for number, part in enumerate(records.parts, self._first):
                 rows = zip(part.statuses(), part.digests(), strict=True)
                 for (key, name, origin, status, cause), (_, digest) in rows:
                     source = StoredSource(number, key, name, origin, status != "skipped", digest)
-                    if not self._is_kept(source, cause, update):
+                    if not self._is_kept(source, DAMAGED if name in cut else cause, update):
                         replaced.append(origin)
                         self._add(source, cause, update)
                         names.add(name)
@@ -351,8 +376,11 @@ class _Merge:
         same = next((source for source in left if source.digest == new.digest), None)
         if same is not None:
             left.remove(same)
-        elif self._found.changed_meanwhile(new.origin):
+        elif self._found.is_damaged(new.origin) or self._found.changed_meanwhile(new.origin):
             self.kept.append(new.origin)
+        elif cause == DAMAGED and self._found.articles_from(new.origin):
+            self.kept.append(new.origin)
+            update.damaged += self._found.articles_from(new.origin)
         elif cause in TRANSIENT and self._found.articles_from(new.origin):
             self.kept.append(new.origin)
             update.kept += self._found.articles_from(new.origin)

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from eqemb.checks import check_number
-from eqemb.errors import EqembError, UsageError
+from eqemb.errors import EqembError, UsageError, describe_os_error
 from eqemb.facade.sync import Update, places_of, update_library
 from eqemb.library.generations import OpenLibrary
 from eqemb.library.ingest import Paths, path_list
@@ -38,7 +38,7 @@ def watch_library(
         poll: Look every so many seconds, instead of being told by the system, which network disks
             do not do.
         report: Called with every update that changed the library.
-        complain: Called with a sentence when an update fails. It is tried again.
+        complain: Called with a sentence when an update fails, once with each. It is tried again.
         options: More arguments of `update_library`.
     """
     folder, given = Path(folder), path_list(paths)
@@ -47,7 +47,7 @@ def watch_library(
     changes = _events(folder, given, options.get("root")) if poll is None else _ticks(poll)
     next(changes)  # what changes from now on is noticed
     update = update_library(folder, given, settle=SETTLE, **options)
-    said, due = "", _after(update)
+    said, due = set[str](), _after(update)
     if not update.is_empty:
         report(update)
     for is_changed in changes:
@@ -55,13 +55,14 @@ def watch_library(
             continue
         try:
             update = update_library(folder, given, settle=SETTLE, **options)
-        except EqembError as error:
+        except (EqembError, OSError) as error:
             due = time.monotonic() + _RETRY
-            if str(error) != said:
-                complain(str(error))
-            said = str(error)
+            message = describe_os_error(error) if isinstance(error, OSError) else str(error)
+            if message not in said:
+                complain(message)
+            said.add(message)
         else:
-            said, due = "", _after(update)
+            said, due = set(), _after(update)
             if not update.is_empty:
                 report(update)
 
@@ -107,6 +108,9 @@ def _events(
                     break
         except FileNotFoundError:  # it was deleted just now
             is_new = True
+        except OSError:  # the system cannot tell
+            time.sleep(1)
+            yield True
 
 
 def _follow(paths: list[Path], counts: "_Visible") -> Iterator[set[Any]]:

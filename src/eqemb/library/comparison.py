@@ -13,6 +13,8 @@ from eqemb.sources.looks import UNCHANGED, digest, files_of
 
 #: Why a paper cannot be read for now, whatever its content: the library keeps what it has of it.
 TRANSIENT = frozenset(("unreadable", "out of memory", "time limit", "reader died"))
+#: The cause of an archive that ends too early: perhaps it is being copied.
+DAMAGED = "broken archive"
 
 
 class StoredSource(NamedTuple):
@@ -74,6 +76,8 @@ class Comparison:
         """Origins whose sources stay."""
         self.pending: set[str] = set()
         """Origins that are being changed at the moment."""
+        self.damaged: set[str] = set()
+        """Origins of archives that are damaged now, and of which the library has articles."""
         self.compared = 0
         """Number of sources of which it was not recorded what was read."""
         self._digests: dict[str, str] = {}
@@ -128,10 +132,16 @@ class Comparison:
         is_second = origin in self._seen
         self._seen.add(origin)
         if found.cause == "unreadable":
-            self._blind.append(origin)
+            self._blind.append("" if origin == "." else origin)
             if any(source.is_article for source in old):
                 self.unchanged.add(origin)
                 return False
+        if found.cause == DAMAGED and any(
+            is_below(source.origin, origin) for source in self.by_name.values()
+        ):
+            self.damaged.add(origin)
+            self._blind.append(origin)
+            return False
         if self._is_pending(found):
             self._wait_for(found)
             return False
@@ -163,6 +173,14 @@ class Comparison:
         self._wait_for(found)
         return True
 
+    def is_damaged(self, origin: str) -> bool:
+        """Return whether a source lies in a damaged archive, once `changed` has ended."""
+        return any(is_below(origin, archive) for archive in self.damaged)
+
+    def in_damaged(self) -> list[str]:
+        """Return the names of the articles in damaged archives."""
+        return [name for name, source in self.by_name.items() if self.is_damaged(source.origin)]
+
     def is_recorded(self, origin: str) -> bool:
         """Return whether it is known of which content a source was read."""
         return bool(self._record.digests.get(origin))
@@ -180,6 +198,20 @@ class Comparison:
                 and not any(is_below(origin, place) for place in self._blind)
             ):
                 yield from sources
+
+    def emptied(self) -> Iterator[tuple[SourcePlace, int]]:
+        """Yield the places without any source left, with the number of those that they had."""
+        there = self._seen | self._kept_files
+        for place in self._places:
+            if place.below in there or any(map(place.contains, there)):
+                continue
+            had = sum(map(place.contains, self.by_origin))
+            # a single file may be removed
+            if had and not (place.below in self._files() and place.path.parent.is_dir()):
+                yield place, had
+
+    def _files(self) -> set[str]:
+        return {origin.partition("!")[0] for origin in self.by_origin}
 
     def note(self, gone: Iterable[StoredSource], kept: Iterable[str]) -> None:
         """Bring the record of sources up to date; `kept` are origins that were not replaced."""

@@ -200,8 +200,13 @@ def require_library(folder: Path) -> None:
     OpenLibrary.open(folder).close()
 
 
-def make_folder(folder: Path) -> None:
-    """Create the folder of a library; raise an error if it contains anything else."""
+def make_folder(folder: Path) -> bool:
+    """Create the folder of a library; raise an error if it contains anything else.
+
+    Returns:
+        Whether the folder is new.
+    """
+    is_new = not os.path.lexists(folder)
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except FileExistsError:
@@ -213,6 +218,7 @@ def make_folder(folder: Path) -> None:
     names = {path.name for path in folder.iterdir()}
     if read_state(folder) is None and not _is_unfinished(names):
         raise UsageError(f"{folder} contains other files: choose a new or empty folder")
+    return is_new
 
 
 def _is_unfinished(names: set[str]) -> bool:

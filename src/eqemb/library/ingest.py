@@ -215,11 +215,23 @@ def rewrite_segments(
 
 
 @contextlib.contextmanager
-def write_lock(folder: Path) -> Iterator[None]:
-    """Lock a library against other writers, and finish what a killed one left undone."""
-    with locked(folder / ".lock", f"{folder} is being written"):
-        finish_switch(folder)
-        yield
+def write_lock(folder: Path, *, is_new: bool = False) -> Iterator[None]:
+    """Lock a library against other writers, and finish what a killed one left undone.
+
+    With `is_new`, the folder is removed after a failure if there is only the lock in it.
+    """
+    is_locked = False
+    try:
+        with locked(folder / ".lock", f"{folder} is being written"):
+            is_locked = True
+            finish_switch(folder)
+            yield
+    except BaseException:
+        if is_new and is_locked and [path.name for path in folder.iterdir()] == [".lock"]:
+            with contextlib.suppress(OSError):
+                (folder / ".lock").unlink()
+                folder.rmdir()
+        raise
 
 
 def ingest_step(

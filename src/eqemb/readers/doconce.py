@@ -10,7 +10,7 @@ from eqemb.readers.draft import Draft, decode, plain
 from eqemb.readers.latex.displays import count_displays
 from eqemb.sources import Source
 
-_HEADING_LINE = re.compile(r"(={3,9})[ ]*(.*?)[ ]*\1[ ]*")
+_HEADING_LINE = re.compile(r"(={3,9})(.*)\1")
 _CONDITION = re.compile(r"(?:#[ ]+#|%[ ]*)(if|el|endif|for|endfor)")
 _INCLUDED = re.compile(r"#[ ]+#include[ ]*\"?([^\"]*)")
 _NO_TEXT_LINE = re.compile(
@@ -83,7 +83,7 @@ class _DoconceScanner:
             self._ended = True
         elif heading := _HEADING_LINE.fullmatch(line):
             self._emit()
-            self.draft.heading(self._titled(heading[2]))
+            self.draft.heading(self._titled(heading[2].strip()))
         elif line.startswith("TITLE:"):
             self.draft.title(self._titled(line[6:]))
         elif included := _INCLUDED.match(line):
@@ -108,12 +108,11 @@ class _DoconceScanner:
 
     def _block(self, first: int, closing: str, *, is_hidden: bool) -> int:
         """A block of LaTeX or code; return the line after it."""
-        end = first + 1
-        while end < len(self.lines) and not self.lines[end].startswith(closing):
-            if self.lines[end].startswith(("!bt", "!bc")):  # the end of this one is missing
-                break
-            end += 1
-        is_closed = end < len(self.lines) and self.lines[end].startswith(closing)
+        end, is_closed = 0, False
+        if closing == "!ec":  # what code contains is not LaTeX
+            end, is_closed = self._closed(first, closing, "!bc")
+        if not is_closed:
+            end, is_closed = self._closed(first, closing, ("!bt", "!bc"))
         latex = _BARE_COMMAND.sub(r"\\\1", "\n".join(self.lines[first + 1 : end]))
         if closing == "!et" and is_hidden:
             detail = f"{count_displays(latex)} displays in a branch that is not read"
@@ -131,6 +130,15 @@ class _DoconceScanner:
                 self.opened += 1
                 self.draft.display(latex, line=first + 1, end_line=last, environment="!bt")
         return end + is_closed
+
+    def _closed(self, first: int, closing: str, others: str | tuple[str, ...]) -> tuple[int, bool]:
+        """The line that closes a block, and True; else the next of the others, and False."""
+        for number in range(first + 1, len(self.lines)):
+            if self.lines[number].startswith(closing):
+                return number, True
+            if self.lines[number].startswith(others):
+                return number, False
+        return len(self.lines), False
 
     # -- text
 

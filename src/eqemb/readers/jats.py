@@ -111,7 +111,7 @@ class _JatsReader:
         self._link_ids: list[str] = []
         self._link_type = ""
         self._script: list[tuple[str, list[str]]] = []
-        self._held: str | None = None
+        self._held: list[str] | None = None
         """What stands between a citation and what follows, perhaps another one."""
         self._unclosed = False
         """Whether a bracket that closes belongs to a citation: "Author (2001" with ")" after."""
@@ -274,10 +274,10 @@ class _JatsReader:
         if text.strip() == "DOI:":
             return
         if self._held is not None:
-            self._held += text
-            if not self._held.strip(_BETWEEN_CITATIONS):
+            self._held.append(text)
+            if not text.strip(_BETWEEN_CITATIONS):
                 return
-            text, self._held = self._held, None
+            text, self._held = "".join(self._held), None
         if self._link is not None:
             self._link.append(text)
         elif self._script:
@@ -291,7 +291,7 @@ class _JatsReader:
         """Do something with the draft, now or after the paragraph."""
         if self._held is not None:
             held, self._held = self._held, None
-            self._emit(self.draft.text, held)
+            self._emit(self.draft.text, "".join(held))
         if self._afterwards:
             self._waiting.append((action, arguments))
         else:
@@ -313,7 +313,7 @@ class _JatsReader:
 
     def _end_link(self) -> None:
         text, self._link = "".join(self._link or []), None
-        self._held = None if self._held is None else " "
+        self._held = None if self._held is None else [" "]
         kind, ids = self._link_type, self._link_ids
         if kind == "disp-formula" and ids:
             if word := _REFERENCE_WORD.match(text):
@@ -325,7 +325,7 @@ class _JatsReader:
         elif kind == "address":
             self._add("" if _ADDRESS.match(text) else text)
         elif kind in _CITATIONS:
-            self._held = " "
+            self._held = [" "]
             self._unclosed = text.count("(") > text.count(")")
         elif word := _REFERENCE_WORD.match(text):
             self._add(word[1])

@@ -25,6 +25,7 @@ _ADORNMENT = re.compile(r"([!-/:-@[-`{-~])\1*")
 _GRID_BORDER = re.compile(r"\+[-=+]{2,}\+")
 _SIMPLE_BORDER = re.compile(r"=+(?: +=+)+")
 _MATH_OPTION = re.compile(r"\s*:(label|name|nowrap|no-wrap|class|number|enumerated):(?:\s+(.*))?")
+_LABEL_LINE = re.compile(r"(?m)^[ ]+:label:[ ]+(\S.*?)[ ]*$")
 _REPLACEMENT = re.compile(r"(?m)^[ \t]*\.\. \|([^|\n]{1,200})\|[ ]+replace::[ ]+(.{1,200})$")
 #: For the independent count: directives by their name only, also in lists and tables.
 _MATH_LINE = re.compile(
@@ -78,6 +79,7 @@ class _RstScanner:
             " ".join(name.split()).lower(): _flat(value)
             for name, value in _REPLACEMENT.findall(text)
         }
+        self._labels = set(_LABEL_LINE.findall(text))
         self._default_role = "math" if len(_PLAIN_FORMULA.findall(text)) > 2 else ""
         self._block: list[str] = []
         self._column = 0
@@ -391,7 +393,8 @@ class _RstScanner:
             line=line,
             end_line=self.at,
             environment=".. math::",
-            labels=(*labels, *self._targets),
+            # a target may have the name that `:label:` gives to another equation
+            labels=(*labels, *(name for name in self._targets if name not in self._labels)),
             number=number,
             parts=not labels,
         )

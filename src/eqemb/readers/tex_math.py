@@ -24,9 +24,11 @@ from eqemb.readers.latex.files import Files
 from eqemb.readers.latex.frames import Budget
 
 _MACRO_DEFINITION = re.compile(
-    r"\\(?:(?:re|provide)?newcommand\*?|[gex]?def|let|DeclareMathOperator\*?|DeclarePairedDelimiter)"
+    r"\\(?:(?:(?:re)?new|provide)command\*?|[gex]?def|let|DeclareMathOperator\*?|DeclarePairedDelimiter)"
     r"(?![A-Za-z])\s*"
 )
+_COPIES = re.compile(r"\\(?:let|[ex]def)(?![A-Za-z])")
+_CONTROL_SEQUENCE = re.compile(r"\\([A-Za-z]+|.)", re.DOTALL)
 _DEFINED = re.compile(r"\{?\s*\\([A-Za-z]+|.)\s*\}?")
 _DEFINITION_PART = re.compile(r"\s*(?:\[[^\]]{0,200}\]|#\d)*\s*")
 _TEX_COMMENT = re.compile(r"(?<!\\)((?:\\\\)*)%[^\n]*\n?")
@@ -74,9 +76,11 @@ class TexMath:
     """Reads the formulas of one document, with the macros that it defines."""
 
     def __init__(self) -> None:
-        self._definitions: list[str] = []
-        self._names: set[str] = set()
-        self._used: re.Pattern[str] | None = None
+        self._definitions: dict[str, list[tuple[int, str]]] = {}
+        """By name, each with its place in the document; several only of a name that was copied."""
+        self._count = 0
+        self._copied: set[str] = set()
+        r"""The names in `\let` and `\edef`, which need the definition of that moment."""
 
     def define(self, latex: str) -> str:
         r"""Keep the definitions (`\newcommand` and similar) in a formula; return the rest."""
@@ -86,11 +90,20 @@ class TexMath:
                 continue
             end = _definition_end(latex, name.end(), is_let="let" in match[0])
             rest.append(latex[at : match.start()])
-            self._definitions.append(latex[match.start() : end])
-            self._names.add(name[1])
-            self._used = None
+            self._keep(name[1], match[0], latex[match.start() : end])
             at = end
         return "".join([*rest, latex[at:]])
+
+    def _keep(self, name: str, command: str, definition: str) -> None:
+        """Keep a definition; that of a copied name is added to those before it."""
+        if "provide" in command and name in self._definitions:
+            return
+        before = self._definitions.get(name, []) if name in self._copied else []
+        if not before or before[-1][1] != definition:
+            self._count += 1
+            self._definitions[name] = [*before, (self._count, definition)]
+        if _COPIES.match(command):
+            self._copied.update(set(_CONTROL_SEQUENCE.findall(definition)) - {name})
 
     def inline(self, latex: str) -> str:
         """A formula within a line: on one line, macros expanded, without dollars."""
@@ -118,18 +131,26 @@ class TexMath:
 
     def _expanded(self, latex: str) -> str:
         """A formula with the document's macros expanded, if it uses any."""
-        if not self._names or "\\" not in latex:
+        if not self._definitions or not (used := self._used(latex)):
             return latex
-        if self._used is None:
-            names = sorted(map(re.escape, self._names), key=len, reverse=True)
-            self._used = re.compile(rf"\\(?:{'|'.join(names)})(?![A-Za-z])")
-        if not self._used.search(latex):
-            return latex
-        document = "\n".join([*self._definitions, f"{_BODY}{latex}\\end{{document}}"])
+        needed = sorted(one for name in used for one in self._definitions[name])
+        document = "\n".join([*(text for _, text in needed), f"{_BODY}{latex}\\end{{document}}"])
         expanded = expand(
             Files({"formula.tex": document.encode("utf-8", "replace")}), "formula.tex", _BUDGET
         )
         return expanded.text[expanded.body_start :].replace("\\end{document}", "")
+
+    def _used(self, latex: str) -> set[str]:
+        """The defined macros that a formula uses, directly or through others."""
+        used: set[str] = set()
+        texts = [latex]
+        while texts:
+            new = {
+                name for name in _CONTROL_SEQUENCE.findall(texts.pop()) if name in self._definitions
+            }
+            texts += (text for name in new - used for _, text in self._definitions[name])
+            used |= new
+        return used
 
 
 def _parts(latex: str) -> list[str]:

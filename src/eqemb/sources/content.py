@@ -5,10 +5,12 @@
 
 import io
 import itertools
+import json
 import posixpath
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from typing import BinaryIO
 
 from eqemb.errors import SourceError
@@ -40,6 +42,13 @@ _HEAD = re.compile(
     rb"\\(?:document(?:class|style)(?!\s*+(?:\[[^]]{0,500}\]\s*+)?\{standalone\})\b|begin\s*\{document\}"
     rb"|magnification\b|bye\b)"
 )
+_PAPER_ID = re.compile(rb'\s*\{\s*"paper_id"\s*:\s*"([0-9A-Za-z./-]+)"\s*,')
+_DISPLAY_SIGN = re.compile(
+    rb"\$\$|\\\[|\\begin\{(?:equation|eqnarray|(?:fl)?align|gather|multline|displaymath)"
+    rb"|^```\{?math|^\.\. math::",
+    re.MULTILINE,
+)
+_DISPLAY_BYTES = 1 << 20
 _MOST_MATCHES = 5_000
 _COMMENT_SIGN = re.compile(rb"(?<!\\)(?:\\\\)*%")
 #: Roots of XML documents; any other file in XML holds settings or data.
@@ -70,6 +79,15 @@ def uncommented_matches(pattern: re.Pattern[bytes], text: bytes) -> Iterator[re.
 def has_document_head(text: bytes) -> bool:
     r"""Whether a document begins here: an uncommented `\documentclass` or similar."""
     return any(uncommented_matches(_HEAD, text))
+
+
+def holds_display(path: str) -> bool:
+    """Whether a file on disk has a display, by the signs of several formats."""
+    try:
+        with Path(path).open("rb") as file:
+            return _DISPLAY_SIGN.search(file.read(_DISPLAY_BYTES)) is not None
+    except OSError:
+        return False
 
 
 def identify(head: bytes) -> str:
@@ -177,3 +195,14 @@ def _has_body(stream: ByteStream, most: int) -> bool:
         size *= 4
     line = head.split(b"\n", 1)[0]
     return b'"body_text"' in line or b'"sections"' in line
+
+
+def paper_id(line: bytes) -> str:
+    """The identifier in a line of unarXive; '' if the record is incomplete."""
+    if match := _PAPER_ID.match(line):
+        return match[1].decode() if line.rstrip().endswith(b"}") else ""
+    try:
+        name = json.loads(line)["paper_id"]
+    except (ValueError, TypeError, KeyError, RecursionError):
+        return ""
+    return name if isinstance(name, str) else ""

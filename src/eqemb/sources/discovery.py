@@ -3,22 +3,29 @@
 `folders` decides which loose files belong together; `loading` opens papers.
 """
 
-import json
 import os
 import posixpath
-import re
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import BinaryIO
 
 from eqemb.errors import SourceError, UsageError
 from eqemb.sources import names
 from eqemb.sources.archives import Member, tar_members
-from eqemb.sources.content import HEAD_BYTES, Content, check_document, identify, open_content
+from eqemb.sources.content import (
+    HEAD_BYTES,
+    Content,
+    check_document,
+    holds_display,
+    identify,
+    open_content,
+    paper_id,
+)
 from eqemb.sources.documents import Listing, is_document, left_out, list_container
-from eqemb.sources.folders import Folder, LooseText, read_text, upward
+from eqemb.sources.folders import Folder, LooseText, is_bare, read_text, upward
 from eqemb.sources.formats import format_of
 from eqemb.sources.forms import claims, identities, identity, is_better_form
 from eqemb.sources.found import (
@@ -40,12 +47,7 @@ from eqemb.sources.streams import CHUNK_BYTES, ENGINES, ByteStream, Meter
 
 _NEARBY = 5_000  # files examined around a TeX file that is given by itself
 _CARRIERS = frozenset((*ENGINES, "tar", "zip", *OTHER_FORMS))
-_README_BYTES = 1 << 20
-_DISPLAY_SIGN = re.compile(
-    rb"\$\$|\\\[|\\begin\{(?:equation|align|gather|multline)|^```\{?math|^\.\. math::", re.MULTILINE
-)
 _NO_ARTICLES = NoArticles()
-_PAPER_ID = re.compile(rb'\s*\{\s*"paper_id"\s*:\s*"([0-9A-Za-z./-]+)"\s*,')
 
 
 def discover(
@@ -100,6 +102,7 @@ class _Finder:
         self._nearby: dict[str, Folder] = {}
         self._listed: set[str] = set()
         self._read: set[str] = set()  # the identities of documents that are read
+        self._fragments: set[str] = set()  # origins of TeX that is no form of a document
         self._papers: dict[str, str] = {}  # arXiv identity -> origin of the form that is read
         self._records_later: dict[str, Found] | None = {}
 
@@ -141,14 +144,19 @@ class _Finder:
     ) -> dict[str, Found]:
         """The loose documents of formats other than LaTeX, by place, and those that are skipped."""
         found: dict[str, Found] = {}
-        tex = {place for place, text in texts.items() if not text.cause}
+        # TeX by place, each with the question whether it is a mere fragment
+        tex: dict[str, Callable[[], bool]] = {
+            place: partial(is_bare, text, str(files[place]))
+            for place, text in texts.items()
+            if not text.cause
+        }
         packed = set(filter(names.is_archive, files))
         for folder in folders:
             for path in filter(is_document, folder.files):
                 if one := self._confirmed(folder.find(path)):
                     found[folder.below + path] = one
             tex |= {
-                folder.below + path
+                folder.below + path: partial(folder.is_fragment, path)
                 for path, text in folder.texts.items()
                 if names.is_paper(path) and not text.cause
             }
@@ -156,15 +164,19 @@ class _Finder:
         for place, given in files.items():
             if format_of(place) and place not in found:
                 one = _given(place, given)
-                confirmed = self._confirmed(one)
-                found[place] = confirmed or _skipped(one, NO_DOCUMENT, "XML, but no article")
+                found[place] = self._confirmed(one) or _skipped(
+                    one, NO_DOCUMENT, "XML, but no article"
+                )
         readable = [place for place, one in found.items() if not one.cause]
-        for place, better in left_out(readable, tex, packed).items():
+        stems = set(map(identity, readable))
+        weak = {place for place, ask in tex.items() if identity(place) in stems and ask()}
+        self._fragments = set(map(names.encodable, weak))
+        for place, better in left_out(readable, tex.keys() - weak, packed | weak).items():
             if better and place in found:
                 found[place] = _skipped(found[place], OTHER_FORM, f"of {names.encodable(better)}")
             elif place in files:
                 found[place] = _skipped(found[place], ACCOMPANYING)
-            elif not _holds_display(found[place]):
+            elif not holds_display(found[place].path):
                 found.pop(place, None)
             elif any(posixpath.dirname(place) in upward(text) for text in tex):
                 found[place] = _skipped(found[place], ACCOMPANYING, "it holds display equations")
@@ -195,7 +207,7 @@ class _Finder:
             better = next(filter(None, map(self._papers.get, _arxiv_keys(found.origin))), "")
             if not better or not is_better_form(better, found.origin):
                 better = self._names.better_form(found.name, found.origin)
-            if better:
+            if better and better not in self._fragments:
                 return _skipped(found, OTHER_FORM, f"of {better}")
         for key in claims(found.origin):
             if key.startswith("arXiv:"):
@@ -391,7 +403,7 @@ class _Finder:
             here = replace(found, origin=f"{found.origin}!{number}", kind="data", data=line)
             if len(line) > most:
                 yield _skipped(here, "too large", f"a line of more than {most:,} bytes")
-            elif identifier := _paper_id(line):
+            elif identifier := paper_id(line):
                 # a paper is known by its origin, so that this must not be the number of the line
                 often[identifier] += 1
                 again = f"~{often[identifier]}" if often[identifier] > 1 else ""
@@ -453,15 +465,6 @@ def _given(place: str, path: Path) -> Found:
     return Found(place, names.encodable(place), names.collection_of(place), "file", str(path))
 
 
-def _holds_display(found: Found) -> bool:
-    """Whether a README holds a display: then it is not left out in silence."""
-    try:
-        with found.open() as file:
-            return _DISPLAY_SIGN.search(file.read(_README_BYTES)) is not None
-    except OSError:
-        return False
-
-
 def _arxiv_keys(path: str) -> list[str]:
     """The arXiv papers that a file may be a form of."""
     return sorted(key for key in identities(path) if key.startswith("arXiv:"))
@@ -478,14 +481,3 @@ def _is_worth(found: Found, path: str, *, is_beside: bool) -> bool:
     if found.cause in NO_PAPER:
         return names.looks_like_paper(path) and not is_beside
     return not (is_beside and found.cause in OTHER_FORMS)
-
-
-def _paper_id(line: bytes) -> str:
-    """The identifier in a line of unarXive; '' if the record is incomplete."""
-    if match := _PAPER_ID.match(line):
-        return match[1].decode() if line.rstrip().endswith(b"}") else ""
-    try:
-        name = json.loads(line)["paper_id"]
-    except (ValueError, TypeError, KeyError, RecursionError):
-        return ""
-    return name if isinstance(name, str) else ""

@@ -13,7 +13,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
-from eqemb.sources.content import has_document_head, identify, is_text, uncommented_matches
+from eqemb.sources.content import (
+    has_document_head,
+    holds_display,
+    identify,
+    is_text,
+    uncommented_matches,
+)
 from eqemb.sources.found import NO_DOCUMENT, Found, Limits
 from eqemb.sources.looks import Looks
 from eqemb.sources.names import (
@@ -92,6 +98,11 @@ def _uses(text: bytes) -> Iterator[str]:
             name = f"{name}/{decode_name(match[3])}"
         end = _USE_SUFFIXES.get(match[1], "")
         yield from (part.strip('" \t\r\n') + end for part in name.split(","))
+
+
+def is_bare(text: LooseText, path: str) -> bool:
+    """Whether a loose file has neither a head nor a display."""
+    return not text.has_head and not holds_display(path)
 
 
 def leads_outside(path: str, top: str) -> bool:
@@ -189,6 +200,7 @@ class Folder:
         self.texts: dict[str, LooseText] = {}
         self.bad: dict[str, str] = {}
         self._known: set[str] = set()
+        self._included: set[str] | None = None
         self._by_name: dict[tuple[str | None, str], list[str]] = {}
         for path in self.files:
             self._add(path)
@@ -302,6 +314,14 @@ class Folder:
         """The files of a paper: those in its folder and below, and all files these include."""
         reached = self._reach([root, *self._own.get(posixpath.dirname(root), [])])
         return tuple(sorted(reached, key=lambda path: path.split("/")))
+
+    def is_fragment(self, path: str) -> bool:
+        """Whether TeX belongs to no paper, or is one without a head and without displays."""
+        if self._included is None:
+            self._included = set().union(*(self._reach([root]) for root in self.roots))
+        if path not in self._included:
+            return True
+        return path in self.roots and is_bare(self.texts[path], f"{self.top}/{path}")
 
     def find(self, path: str) -> Found:
         """A file as a `Found`, a paper with all its files; its name is still a path."""

@@ -71,13 +71,15 @@ class Looks:
         return max((self._now[key].mtime_ns for key in keys if key in self._now), default=0)
 
     def has_changed(self, path: str) -> bool:
-        """Return whether a file has changed since it was looked at."""
+        """Return whether a file has changed since it was looked at, if it was."""
         look = self._now.get(os.path.abspath(path))  # noqa: PTH100
+        if look is None:  # a link that is not followed, or a folder that cannot be listed
+            return False
         try:
             state = Path(path).stat()
         except OSError:
-            return look is not None
-        return look is None or (look.size, look.mtime_ns) != (state.st_size, state.st_mtime_ns)
+            return True
+        return (look.size, look.mtime_ns) != (state.st_size, state.st_mtime_ns)
 
     def to_json(self) -> dict[str, list[Any]]:
         """Return all looks at files that still exist."""

@@ -1,7 +1,9 @@
 """The structure index: renamed equations, parts of equations, patterns, families."""
 
+import math
 import random
 import re
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from types import SimpleNamespace
@@ -16,10 +18,11 @@ from eqemb.errors import UsageError
 from eqemb.formula import Layout, layout
 from eqemb.formula.likeness import Outline, likeness, outline
 from eqemb.formula.shapes import form, shapes
+from eqemb.formula.tree import Unit
 from eqemb.index import families
 from eqemb.index.alignment import AlignmentIndex, AlignmentWriter
 from eqemb.index.segments import IndexSegments, SegmentSource
-from eqemb.index.structure import StructureIndex, StructureMatches, index_structure
+from eqemb.index.structure import OVERLAP, StructureIndex, StructureMatches, index_structure
 from eqemb.library.database import Records
 from eqemb.library.rows import from_article
 from few_articles import DEMO
@@ -123,14 +126,39 @@ def test_only_allowed_types_are_found(structure: StructureIndex) -> None:
     assert len(structure.find(EQUATIONS[0], ~np.ones(len(structure), bool)).types) == 0
 
 
-def test_scores_are_likenesses(structure: StructureIndex) -> None:
-    """Every score equals the definition."""
+def overlap(query: str, other: str, library: Sequence[str]) -> float:
+    """Return the weighted Dice coefficient of two equations as it is defined."""
+    every = [Counter(layout(latex).units()) for latex in library]
+    one, two = Counter(layout(query).units()), Counter(layout(other).units())
+
+    def weight(units: Counter[Unit]) -> float:
+        sizes = {unit: sum(unit in some for some in every) for unit in units}
+        rare = {unit: (len(every) - n + 0.5) / (n + 0.5) for unit, n in sizes.items()}
+        return sum(n * math.log1p(rare[unit]) for unit, n in units.items())
+
+    total = weight(one) + weight(two)
+    return 2 * weight(one & two) / total if total else 0.0
+
+
+def test_scores_are_means_of_likeness_and_overlap(structure: StructureIndex) -> None:
+    """Both as they are defined; the likeness is also given alone."""
     query = r"p(x|y) = \frac{p(x, y)}{p(y)}"
     found = structure.find(query, count=len(EQUATIONS))
-    for kind, score in zip(found.types, found.scores, strict=True):
-        assert score == pytest.approx(
-            structure.compare(layout(query), layout(EQUATIONS[kind])).score
-        )
+    assert len(found.types) > 5
+    for kind, score, alike in zip(found.types, found.scores, found.likeness, strict=True):
+        other = EQUATIONS[kind]
+        assert alike == pytest.approx(structure.compare(layout(query), layout(other)).score)
+        shared = overlap(query, other, EQUATIONS)
+        assert score == pytest.approx((1 - OVERLAP) * alike + OVERLAP * shared, abs=1e-4)
+
+
+def test_rare_letters_decide_among_renamings(tmp_path: Path) -> None:
+    """The letters that the query has count more the fewer equations have them."""
+    common = [f"x = y + {number}" for number in range(3, 30)]
+    made = indexed(tmp_path, [*common, "x = y + a b", r"u = v + \eta \psi"])
+    found = made.find(r"x = y + \eta \psi", count=2)
+    assert found.types.tolist() == [28, 27]
+    assert found.likeness[0] == pytest.approx(found.likeness[1])
 
 
 def test_the_requested_number_is_returned(structure: StructureIndex) -> None:

@@ -429,11 +429,15 @@ def test_latex_finds_the_equation_itself(library: Library) -> None:
     assert [best.equation.id, *best.family] == ["again#1", "harmonic#1"]
 
 
-def test_scores_are_likenesses(library: Library) -> None:
-    """The score is the likeness of the two equations."""
+def test_the_score_of_structure_has_more_than_the_likeness(library: Library) -> None:
+    """The rest is the overlap of units, which is 1 for an equal equation alone."""
     asked, other = r"F = \frac{2 P}{P + R}", r"F = \frac{2 P R}{P + R}"
     alike = likeness(outline(layout(asked)), outline(layout(other)), inside=True)
-    assert library.similar(asked, by="structure").hits[0].score == pytest.approx(alike.score)
+    score = library.similar(asked, by="structure").hits[0].score
+    least = (1 - structure.OVERLAP) * alike.score
+    assert least < score < least + structure.OVERLAP
+    assert library.why(asked, other).likeness == pytest.approx(alike.score)
+    assert library.similar(other, by="structure").hits[0].score == pytest.approx(1)
 
 
 @pytest.mark.parametrize(

@@ -99,6 +99,12 @@ class Keys:
         found: Array = np.where(self._keys[places] == keys, self._rows[places], -1)
         return found
 
+    def by_row(self) -> Array:
+        """Return the key of each row, where the rows are the positions of the keys."""
+        found = np.empty_like(self._keys)
+        found[self._rows] = self._keys
+        return found
+
     def rows(self, number: int) -> Array:
         """Return all rows of a key."""
         wanted = np.uint64(number)

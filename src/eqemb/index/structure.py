@@ -9,8 +9,10 @@
 
 A query reads the postings of its own units and shapes, the rarest first, as long as all of them
 together are in at most `MAX_EQUATIONS` equations. The best candidates are then aligned with the
-query, symbol by symbol. How rare a unit is, is a sum over the segments, and ties are broken by the
-keys of types, so that segments do not affect answers. NumPy only.
+query, symbol by symbol. A score is a mean of that likeness, in which letters may be renamed, and
+of the overlap of units, in which letters and names count by how rare they are (`overlap`): each
+finds what the other misses. How rare a unit is, is a sum over the segments, and ties are broken by
+the keys of types, so that segments do not affect answers. NumPy only.
 """
 
 from array import array
@@ -37,6 +39,7 @@ from eqemb.formula.pattern import OutOfStepsError, Pattern, is_pattern, is_wildc
 from eqemb.formula.shapes import form, key, shapes
 from eqemb.index import families
 from eqemb.index.alignment import AlignmentIndex, AlignmentWriter
+from eqemb.index.overlap import Features, count_equations, rarity, total_sizes, unit_overlap
 from eqemb.index.postings import (
     Array,
     KeyedPostings,
@@ -58,6 +61,8 @@ MAX_EQUATIONS = 2_000_000
 MAX_ALIGNED, MAX_CELLS = 64, 200_000
 #: Equations that a pattern is tried on, and the matching steps this may take.
 MAX_TRIED, MAX_MATCH_STEPS = 500, 25_000
+#: The share of the overlap of units in a score; the rest is the likeness.
+OVERLAP = 0.4
 #: The weight of a shape relative to a unit, when candidates are selected.
 SHAPE_WEIGHT = 0.5
 
@@ -67,6 +72,8 @@ class StructureMatches(NamedTuple):
 
     types: Array
     scores: Array
+    likeness: Array
+    """The likeness of each type alone, which is part of its score; for a pattern the score."""
     note: str = ""
     """What was not searched; empty if everything was."""
 
@@ -105,14 +112,7 @@ def index_structure(records: Records, folder: Path) -> None:
     families.write_families(folder, own, near)
     per_type = np.bincount(equations, minlength=len(types))
     for name in ("units", "shapes"):
-        np.save(folder / f"{name}.sizes.npy", _sizes(Postings(folder, name), per_type))
-
-
-def _sizes(postings: Postings, equations_per_type: Array) -> Array:
-    """Return for each row the number of equations whose types have it."""
-    total = np.r_[0, np.cumsum(equations_per_type[postings.owners])]
-    sizes: Array = total[postings.pointers[1:]] - total[postings.pointers[:-1]]
-    return sizes
+        np.save(folder / f"{name}.sizes.npy", count_equations(Postings(folder, name), per_type))
 
 
 def _read(canonical: str) -> Layout:
@@ -141,40 +141,13 @@ class _Lookup(NamedTuple):
     """The row in each segment, -1 where it is missing."""
 
 
-class _Features:
-    """The units or the shapes of the types of one segment."""
-
-    def __init__(self, segment: IndexSegment, name: str) -> None:
-        self._segment = segment
-        self._lookup = KeyedPostings(segment.folder, name)
-        self._sizes = load_array(segment.folder, f"{name}.sizes")
-
-    def find_all(self, keys: Array) -> Array:
-        """Return the rows of keys, -1 where the segment has none."""
-        return self._lookup.keys.find_all(keys)
-
-    def of(self, row: int) -> tuple[Array, Array]:
-        """Return the types that have a row, and how often."""
-        return self._lookup.postings.of(row)
-
-    def sizes(self, rows: Array) -> Array:
-        """Return the number of equations that have each row; 0 for the row -1."""
-        if not len(self._sizes):
-            return np.zeros(len(rows), np.int64)
-        if self._segment.live is None:
-            return np.where(rows < 0, 0, self._sizes[rows])
-        per_type = self._segment.equations_per_type
-        counts = [per_type[self.of(row)[0]].sum() if row >= 0 else 0 for row in rows.tolist()]
-        return np.array(counts, np.int64)
-
-
 class StructureIndex:
     """The structure index of a library, opened for reading; types are numbered as in it."""
 
     def __init__(self, segments: IndexSegments) -> None:
         self._segments = segments
         self._features = {
-            name: [_Features(part, name) for part in segments] for name in ("units", "shapes")
+            name: [Features(part, name) for part in segments] for name in ("units", "shapes")
         }
         self._symbols = [KeyedPostings(part.folder, "symbols") for part in segments]
         self._alignment = AlignmentIndex(segments)
@@ -269,21 +242,25 @@ class StructureIndex:
             estimate[~allowed] = 0.0
         best = self._best(estimate, max(count, MAX_ALIGNED))
         if not len(best):
-            return StructureMatches(np.empty(0, np.int64), np.empty(0))
+            return StructureMatches(np.empty(0, np.int64), np.empty(0), np.empty(0))
         rows = outline(made)
         sizes = np.minimum(self._alignment.sizes[best], MAX_SYMBOLS)
         cells = np.cumsum(sizes) * min(rows.size, MAX_SYMBOLS)
         aligned = best[: max(16, min(MAX_ALIGNED, int(np.searchsorted(cells, MAX_CELLS))))]
-        scores = self._alignment.likeness(rows, aligned, inside=True)
+        alike = self._alignment.likeness(rows, aligned, inside=True)
+        units = Counter("\t".join(unit) for unit in made.units())
+        shared = unit_overlap(self._segments, self._features["units"], units, aligned)
+        scores = (1 - OVERLAP) * alike + OVERLAP * shared
         keys = self._segments.type_keys[aligned]
         # the equation itself before others with the same score
         same = keys == np.uint64(key(made.canonical()))
         order = np.lexsort((keys, -estimate[aligned], ~same, -scores))
         rest = best[len(aligned) :]
-        least = float(scores.min(initial=1.0))
-        types = np.r_[aligned[order], rest][:count]
-        scores = np.r_[scores[order], np.minimum(estimate[rest], least)][:count]
-        return StructureMatches(types, scores)
+        ranked = [
+            np.r_[of[order], np.minimum(estimate[rest], of.min(initial=1.0))][:count]
+            for of in (scores, alike)
+        ]
+        return StructureMatches(np.r_[aligned[order], rest][:count], *ranked)
 
     def _best(self, estimate: Array, count: int) -> Array:
         """Return the types with the largest positive values, each key once, ties by key."""
@@ -359,9 +336,11 @@ class StructureIndex:
                 found.append((match.score, kind))
                 whole += match.score > 1 - 1e-9
         best = sorted(found, key=lambda item: -item[0])[:count]  # ties in the order of trial
+        scores = np.array([score for score, _ in best])
         return StructureMatches(
             np.array([kind for _, kind in best], np.int64),
-            np.array([score for score, _ in best]),
+            scores,
+            scores,
             "" if whole >= count else _not_searched(len(types), tried, given_up),
         )
 
@@ -400,16 +379,13 @@ class StructureIndex:
     def _lookups(self, name: str, wanted: Counter[str], weight: float) -> Iterator[_Lookup]:
         keys = hash_texts(wanted)
         rows = [part.find_all(keys) for part in self._features[name]]
-        sizes = np.zeros(len(keys), np.int64)
-        for part, found in zip(self._features[name], rows, strict=True):
-            sizes += part.sizes(found)
-        count = self._segments.live_count
+        sizes = total_sizes(self._features[name], keys)
+        weights = (weight * rarity(sizes, self._segments.live_count)).tolist()
         for at, (text, size) in enumerate(zip(wanted, sizes.tolist(), strict=True)):
-            rarity = float(np.log1p((count - size + 0.5) / (size + 0.5)))
             places = [int(found[at]) for found in rows]
-            yield _Lookup(size, name, text, wanted[text], weight * rarity, places)
+            yield _Lookup(size, name, text, wanted[text], weights[at], places)
 
-    def _rows(self, lookup: _Lookup) -> Iterator[tuple[IndexSegment, int, _Features]]:
+    def _rows(self, lookup: _Lookup) -> Iterator[tuple[IndexSegment, int, Features]]:
         """Yield each segment that has what is looked up, with its row there."""
         parts = self._features[lookup.name]
         for segment, row, part in zip(self._segments, lookup.rows, parts, strict=True):

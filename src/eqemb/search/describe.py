@@ -214,11 +214,11 @@ class Describer:
         # a single symbol has no units, and whatever matches a pattern is similar to it
         is_certain = len(query.layout.nodes()) == 1 or is_pattern(query.layout)
         most = 1.0 if is_certain and len(found.types) else 0.0
-        every = zip(found.types.tolist(), found.scores.tolist(), have, strict=True)
-        for kind, score, count in every:
+        every = zip(found.types.tolist(), found.likeness.tolist(), have, strict=True)
+        for kind, alike, count in every:
             shared = count / size
             most = max(most, shared)
-            ranked.append(((1 - EXACT_UNITS) * score + EXACT_UNITS * shared, kind))
+            ranked.append(((1 - EXACT_UNITS) * alike + EXACT_UNITS * shared, kind))
         ranked.sort(key=lambda item: -item[0])  # stable: ties in the order of the structure index
         numbers, trust = [], []
         if query.equation is not None:

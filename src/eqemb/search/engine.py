@@ -2,10 +2,10 @@
 
 Three parts score every equation, each from 0 to 1: *words*, BM25 over the words of an equation
 (`index.text`); *meaning*, the cosine of vectors (`index.vectors`); *structure*, the likeness of two
-equations symbol by symbol (`index.structure`). The ranking is a weighted sum of them, to which the
-answers to words add what they agree on (`voting`); `by` selects a single part. An equation given
-as a query has few words of its own, so the words that the most similar equations have in common
-are used instead. NumPy only, so that a cold start is fast.
+equations symbol by symbol and the units that both have (`index.structure`). The ranking is a
+weighted sum of them, to which the answers to words add what they agree on (`voting`); `by` selects
+a single part. An equation given as a query has few words of its own, so the words that the most
+similar equations have in common are used instead. NumPy only, so that a cold start is fast.
 """
 
 from collections.abc import Callable, Container, Mapping, Sequence
@@ -46,8 +46,8 @@ from eqemb.search.voting import agreement
 WORD_PARTS = {"words": 1.0, "meaning": 0.1, "structure": 1.0, "encoder": 0.5}
 EQUATION_PARTS = {"structure": 1.0, "words": 1.5, "meaning": 0.05}
 #: The topic of an equation: the words that this many similar types have in common, how many words,
-#: and the power of its likeness by which each type is trusted.
-TOPIC_TYPES, TOPIC_WORDS, TOPIC_TRUST = 20, 10, 8
+#: and the power of its score by which each type is trusted.
+TOPIC_TYPES, TOPIC_WORDS, TOPIC_TRUST = 20, 10, 4
 #: The note on an answer to `similar` that was asked for words.
 AS_WORDS = "not one equation alone: answered as a search for words"
 #: Types that the structure index returns.

@@ -36,7 +36,7 @@ from eqemb.storage.array_file import file_hash
 from eqemb.storage.atomic import new_file, new_folder, sync_folder, write_json
 
 #: Raised whenever the files of an index, or what they hold, change.
-INDEX_VERSION = 5
+INDEX_VERSION = 6
 
 
 def build_index(records: Records, folder: Path) -> None:

@@ -90,9 +90,12 @@ def test_no_display_of_a_readme_is_lost_in_silence(tmp_path: Path) -> None:
     """Among notes it is one of them; beside TeX it is skipped with its cause."""
     notes = put(tmp_path / "notes", {"README.md": NOTE, "a.md": NOTE})
     assert origins(notes) == ["README.md", "a.md"]
-    paper = put(tmp_path / "paper", {"README.md": NOTE, "a.tex": PAPER})
-    assert origins(paper) == ["a.tex"]
-    assert skipped(paper) == {"README.md": "accompanying file"}
+    for place, data in {"a.tex": PAPER, "b.tar.gz": gz(PAPER)}.items():
+        paper = put(tmp_path / place, {"README.md": NOTE, place: data})
+        assert origins(paper) == [place]
+        assert skipped(paper) == {"README.md": "accompanying file"}
+    code = put(tmp_path / "code", {"README.md": b"Write `$$`, `\\[ \\]`.\n", "a.md": NOTE})
+    assert origins(code) == ["a.md"]
 
 
 def test_chapters_with_common_names_are_documents(tmp_path: Path) -> None:

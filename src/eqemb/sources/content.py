@@ -43,6 +43,7 @@ _HEAD = re.compile(
     rb"|magnification\b|bye\b)"
 )
 _PAPER_ID = re.compile(rb'\s*\{\s*"paper_id"\s*:\s*"([0-9A-Za-z./-]+)"\s*,')
+_INLINE_CODE = re.compile(rb"(?<!`)`[^`\n]+`(?!`)")
 _DISPLAY_SIGN = re.compile(
     rb"\$\$|\\\[|\\begin\{(?:equation|eqnarray|(?:fl)?align|gather|multline|displaymath)"
     rb"|^```\{?math|^\.\. math::",
@@ -85,7 +86,8 @@ def holds_display(path: str) -> bool:
     """Whether a file on disk has a display, by the signs of several formats."""
     try:
         with Path(path).open("rb") as file:
-            return _DISPLAY_SIGN.search(file.read(_DISPLAY_BYTES)) is not None
+            text = _INLINE_CODE.sub(b"", file.read(_DISPLAY_BYTES))
+            return _DISPLAY_SIGN.search(text) is not None
     except OSError:
         return False
 

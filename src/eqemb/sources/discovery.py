@@ -178,7 +178,7 @@ class _Finder:
                 found[place] = _skipped(found[place], ACCOMPANYING)
             elif not holds_display(found[place].path):
                 found.pop(place, None)
-            elif any(posixpath.dirname(place) in upward(text) for text in tex):
+            elif any(posixpath.dirname(place) in upward(path) for path in (*tex, *packed)):
                 found[place] = _skipped(found[place], ACCOMPANYING, "it holds display equations")
         self._read = {identity(place) for place, one in found.items() if not one.cause}
         return found

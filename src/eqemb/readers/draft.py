@@ -20,6 +20,7 @@ from eqemb.article import DOLLAR, EQUATION_MARK, Article, Equation, Problem
 from eqemb.errors import SourceError
 from eqemb.formula.running_text import plain_text
 from eqemb.readers.latex.displays import count_displays
+from eqemb.readers.latex.files import decode as decode_tex
 from eqemb.readers.placing import place_equations, without_marks
 from eqemb.readers.prose import (
     BREAK,
@@ -42,18 +43,8 @@ _TEX_REFERENCE = re.compile(r"\\(?:eq|auto|c|C|page|name)?ref\*?\s*\{([^{}]*)\}"
 
 
 def decode(data: bytes) -> str:
-    r"""Decode a text file: UTF-16 with a mark, UTF-8 if valid, else Windows-1252; `\n` ends lines.
-
-    Characters that mark equations in a text under construction become blanks.
-    """
-    if data[:2] in (b"\xff\xfe", b"\xfe\xff"):
-        text = data.decode("utf-16", errors="replace")
-    else:
-        try:
-            text = data.decode("utf-8-sig")
-        except UnicodeDecodeError:
-            text = data.decode("cp1252", errors="replace")
-    return _OUR_MARKS.sub(" ", text.replace("\r\n", "\n").replace("\r", "\n"))
+    """Decode a text file; the characters that mark equations in a draft become blanks."""
+    return _OUR_MARKS.sub(" ", decode_tex(data))
 
 
 class Draft:

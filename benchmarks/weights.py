@@ -34,7 +34,7 @@ from eqemb.formula import layout
 from eqemb.index import text
 from eqemb.index.stemming import stem
 from eqemb.models import workspace
-from eqemb.search import engine
+from eqemb.search import combination, engine
 from eqemb.search.engine import EquationQuery, Search
 
 LEAST = 0.003
@@ -232,13 +232,15 @@ def choose_equations(data: Development, start: Settings) -> None:
 
 def standing() -> tuple[Settings, Settings]:
     """Return the current values."""
-    words = {**text.FIELDS, "k1": text.BM25_K1, "meaning": engine.WORD_PARTS["meaning"]}
+    words = {**text.FIELDS, "k1": text.BM25_K1, "meaning": combination.WORD_PARTS["meaning"]}
     equation: Settings = {
         "kin": engine.TOPIC_TYPES,
         "topic": engine.TOPIC_WORDS,
         "trust": engine.TOPIC_TRUST,
     }
-    return words, equation | {part: engine.EQUATION_PARTS[part] for part in ("words", "meaning")}
+    return words, equation | {
+        part: combination.EQUATION_PARTS[part] for part in ("words", "meaning")
+    }
 
 
 def main() -> None:

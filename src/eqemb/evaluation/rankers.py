@@ -27,13 +27,8 @@ from eqemb.index.text import context_stems, sum_duplicates
 from eqemb.models import features, fold_in
 from eqemb.models.embeddings import Embeddings
 from eqemb.models.registry import sides, titled
-from eqemb.search.engine import (
-    EQUATION_PARTS,
-    WORD_PARTS,
-    EquationQuery,
-    Search,
-    apply_weights,
-)
+from eqemb.search.combination import EQUATION_PARTS, WORD_PARTS, apply_weights
+from eqemb.search.engine import EquationQuery, Search
 from eqemb.search.query import WordQuery
 
 WORD_QUERY, EQUATION_QUERY = "words", "equation"

@@ -24,27 +24,30 @@ from eqemb.formula import Layout, layout
 from eqemb.formula.pattern import is_pattern, read_pattern
 from eqemb.formula.shapes import key
 from eqemb.index.encoder import EncoderIndex
-from eqemb.index.postings import top_k
 from eqemb.index.segments import IndexSegments
 from eqemb.index.stemming import stem
 from eqemb.index.structure import StructureIndex, StructureMatches
 from eqemb.index.text_index import Term, TextIndex
-from eqemb.index.vector_index import VectorIndex
 from eqemb.index.vectors import VectorSpace
 from eqemb.library.database import LibraryRecords
 from eqemb.models.embeddings import Embeddings
+from eqemb.search.combination import (
+    EQUATION_PARTS,
+    WORD_PARTS,
+    apply_weights,
+    check_words,
+    wanted_parts,
+)
 from eqemb.search.filtering import allowed_equations, filter_notes, matching_equations
+from eqemb.search.hits import HitReader
 from eqemb.search.names import find_equation, looks_like_name
 from eqemb.search.paper import NO_MODEL, NO_VECTOR, PaperRanking
-from eqemb.search.query import Filters, WordQuery, check_ranking, parse_query
+from eqemb.search.query import Filters, WordQuery, parse_query
 from eqemb.search.results import Answer, Hit
 from eqemb.search.spelling import repair_spelling
 from eqemb.search.typed_equation import read_typed_equation, typed_notes
 from eqemb.search.voting import agreement
 
-#: The weight of each part, for a query in words and for one that is an equation.
-WORD_PARTS = {"words": 1.0, "meaning": 0.1, "structure": 1.0, "encoder": 0.5}
-EQUATION_PARTS = {"structure": 1.0, "words": 1.5, "meaning": 0.05}
 #: The topic of an equation: the words that this many similar types have in common, how many words,
 #: and the power of its score by which each type is trusted.
 TOPIC_TYPES, TOPIC_WORDS, TOPIC_TRUST = 20, 10, 4
@@ -85,6 +88,7 @@ class Search:
         self._vectors, self._open_model = vectors, model
         self.text = TextIndex(segments)
         self.structure = StructureIndex(segments)
+        self.hits = HitReader(segments, self.structure)
 
     @cached_property
     def vectors(self) -> VectorSpace | None:
@@ -145,7 +149,7 @@ class Search:
         question = self.read_query(query)
         if question.formula is not None and by in ("all", "structure"):
             return self.search_equation(self.read_equation(query), k, by=by, filters=filters)
-        _check_query(question, by)
+        check_words(question, by)
         matching = matching_equations(self.text, self.segments.live, question)
         allowed &= matching
         terms = self.text.terms(question.words)
@@ -157,10 +161,10 @@ class Search:
         if known and all(word in STOP_WORDS for word in known) and not question.formulas:
             notes.append(f"too common to tell equations apart: {', '.join(known)}")
             return Answer([], unknown, near, notes, question.words, question)
-        wanted = _wanted(by, WORD_PARTS, has_model=self.vectors is not None)
+        wanted = wanted_parts(by, WORD_PARTS, has_model=self.vectors is not None)
         if by == "meaning" and self.vectors is not None:
             vector = self.vectors.words_vector(question.words)
-            hits = self._nearest_hits(self.vectors.contexts, vector, k, allowed)
+            hits = self.hits.nearest(self.vectors.contexts, vector, k, allowed)
             return Answer(hits, unknown, near, notes, question.words, question)
         parts = self.parts_for_words(question, allowed, wanted, notes, terms)
         if encoder is not None and question.words and by in ("all", "encoder"):
@@ -168,7 +172,7 @@ class Search:
         if by == "paper":
             notes += self.paper.notes(self.types[allowed], question.words)
         weighted = self.weigh_words(question, parts, matching) if by == "all" else parts
-        hits = self._top_hits(weighted, k, allowed)
+        hits = self.hits.best(weighted, k, allowed)
         return Answer(hits, unknown, near, notes, question.words, question)
 
     def weigh_words(
@@ -199,7 +203,7 @@ class Search:
         found = self.search_similar(query, k, by=by, filters=filters)
         if not allowed[self.row(named)]:
             return found
-        itself = self._hit(self.row(named), {"structure": 1.0})
+        itself = self.hits.hit(self.row(named), {"structure": 1.0})
         others = (hit for hit in found if named.id not in hit.family)
         return replace(found, hits=[itself, *others][:k])
 
@@ -269,13 +273,13 @@ class Search:
     ) -> Answer:
         """Find equations similar to a parsed equation."""
         allowed = self._allowed(filters)
-        wanted = _wanted(by, EQUATION_PARTS, has_model=self.vectors is not None)
+        wanted = wanted_parts(by, EQUATION_PARTS, has_model=self.vectors is not None)
         # with structure alone, no other part can fill a long answer
         is_long = 4 * k > MAX_TYPES and (by == "structure" or is_pattern(query.layout))
         count = len(self.structure) if is_long else MAX_TYPES
         if is_pattern(query.layout):
             found = self.similar_types(query.layout, allowed, count)
-            hits = self._top_hits({"structure": self._by_equation(found)}, k, allowed)
+            hits = self.hits.best({"structure": self._by_equation(found)}, k, allowed)
             notes = [found.note] if found.note else []
             notes += [*filter_notes(allowed), *typed_notes(query.layout, query.reading)]
             return Answer(hits, notes=notes, reading=query.reading)
@@ -294,7 +298,7 @@ class Search:
             parts = {}  # other parts alone would find equations that share no symbol with it
         if query.equation is None:
             notes += typed_notes(query.layout, query.reading)
-        hits = self._top_hits(apply_weights(parts, EQUATION_PARTS), k, allowed)
+        hits = self.hits.best(apply_weights(parts, EQUATION_PARTS), k, allowed)
         return Answer(hits, notes=notes, reading=query.reading)
 
     def parts_for_equation(
@@ -390,45 +394,6 @@ class Search:
         """Return a mask of the equations that pass the filters."""
         return allowed_equations(self.records, self.segments, self.structure, filters)
 
-    # ------------------------------------------------------------ hits
-
-    def _top_hits(self, parts: Mapping[str, Scores], k: int, allowed: Mask) -> list[Hit]:
-        """Return the best equations, one of each family, ties in the order of the library."""
-        if not parts:
-            return []
-        total = np.where(allowed, sum(parts.values()), np.float32(0))
-        return [
-            self._hit(row, {part: float(scores[row]) for part, scores in parts.items()})
-            for row in self._one_per_family(lambda count: top_k(total, count), k)
-        ]
-
-    def _nearest_hits(self, index: VectorIndex, vector: Scores, k: int, allowed: Mask) -> list[Hit]:
-        """Return the equations with the nearest vectors, one of each family."""
-        scores: dict[int, float] = {}
-
-        def top(count: int) -> NDArray[Any]:
-            rows, cosines = index.top(vector, count, allowed)
-            scores.update(zip(rows.tolist(), cosines.tolist(), strict=True))
-            return rows
-
-        return [self._hit(row, {"meaning": scores[row]}) for row in self._one_per_family(top, k)]
-
-    def _one_per_family(self, top: Callable[[int], NDArray[Any]], k: int) -> list[int]:
-        """Return the best k rows of different families; `top` gives the best rows."""
-        chosen: dict[int, None] = {}
-        members: set[int] = set()  # types of the families of the chosen rows
-        count = 4 * k + 20
-        while True:
-            order = top(count)
-            for row in order.tolist():
-                kind = int(self.types[row])
-                if len(chosen) < k and kind not in members:
-                    chosen[row] = None
-                    members.update(self.structure.families.members(kind))
-            if len(chosen) >= k or len(order) < count:
-                return list(chosen)
-            count *= 8
-
     def rank_scores(
         self,
         scores: Scores,
@@ -441,57 +406,16 @@ class Search:
         """Return the best equations by given scores, without the excluded rows."""
         allowed = self._allowed(filters)
         allowed[list(excluded)] = False
-        return self._top_hits({part: scores}, k, allowed)
+        return self.hits.best({part: scores}, k, allowed)
 
     def equation(self, row: int) -> tuple[Equation, str]:
         """Return the equation of a row, with its article's title."""
-        segment, own = self.segments.of_equation(row)
-        article, ordinal = segment.equations[own, :2].tolist()
-        return segment.records.equation(article, ordinal)
-
-    def _hit(self, row: int, parts: dict[str, float]) -> Hit:
-        equation, title = self.equation(row)
-        return Hit(sum(parts.values()), equation, title, self.family(row), parts)
+        return self.hits.equation(row)
 
     def family(self, row: int) -> list[str]:
         """Return the names of the other equations of an equation's family, in order."""
-        members = self.structure.families.members(int(self.types[row]))
-        rows = self.segments.equations_of(members).tolist()
-        return [self.name(other) for other in rows if other != row]
+        return self.hits.family(row)
 
     def name(self, row: int) -> str:
         """Return the name of the equation of a row."""
-        segment, own = self.segments.of_equation(row)
-        article, ordinal = segment.equations[own, :2].tolist()
-        return f"{segment.records.name(article)}#{ordinal}"
-
-
-def _wanted(by: str, weights: Mapping[str, float], *, has_model: bool) -> Container[str]:
-    """Return the parts that a ranking needs."""
-    check_ranking(by)
-    if by == "meaning" and not has_model:
-        raise UsageError(NO_MODEL)
-    if by == "encoder" and by not in weights:
-        raise UsageError("an encoder ranks equations for words, not for an equation")
-    return weights if by == "all" else (by,)
-
-
-def _check_query(question: WordQuery, by: str) -> None:
-    """Refuse a query that asks for nothing, or that the ranking cannot use."""
-    if not question.words and not question.formulas:
-        raise UsageError(
-            "the query only excludes words: add words to search for"
-            if question.excluded
-            else "the query is empty: give words, or LaTeX between dollars"
-        )
-    if by == "structure" and not question.formulas:
-        raise UsageError("ranking by structure needs LaTeX: put it between dollars")
-    if by not in ("all", "structure") and question.formulas and not question.words:
-        raise UsageError(f"ranking by {by} needs words in addition to the LaTeX")
-
-
-def apply_weights(parts: Mapping[str, Scores], weights: Mapping[str, float]) -> dict[str, Scores]:
-    """Return what each part adds to the score; the weights of the given parts sum to 1."""
-    own = {part: weights.get(part, 1.0) for part in parts}
-    total = sum(own.values())
-    return {part: np.float32(own[part] / total) * scores for part, scores in parts.items()}
+        return self.hits.name(row)

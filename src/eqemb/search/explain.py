@@ -19,13 +19,8 @@ from eqemb.formula.pattern import OutOfStepsError, Pattern, Run, is_pattern, rea
 from eqemb.formula.tree import Node
 from eqemb.index.structure import StructureIndex
 from eqemb.index.text import CONTEXT_REACH
-from eqemb.search.engine import (
-    EQUATION_PARTS,
-    WORD_PARTS,
-    EquationQuery,
-    Search,
-    apply_weights,
-)
+from eqemb.search.combination import EQUATION_PARTS, WORD_PARTS, apply_weights
+from eqemb.search.engine import EquationQuery, Search
 from eqemb.search.filtering import matching_equations
 from eqemb.search.query import WordQuery
 from eqemb.search.results import Json, paragraphs, place, rows

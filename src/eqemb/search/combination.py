@@ -1,0 +1,47 @@
+"""How the parts of a score are combined: their weights, and which parts a ranking needs."""
+
+from collections.abc import Container, Mapping
+
+import numpy as np
+from numpy.typing import NDArray
+
+from eqemb.errors import UsageError
+from eqemb.search.paper import NO_MODEL
+from eqemb.search.query import WordQuery, check_ranking
+
+#: The weight of each part, for a query in words and for one that is an equation.
+WORD_PARTS = {"words": 1.0, "meaning": 0.1, "structure": 1.0, "encoder": 0.5}
+EQUATION_PARTS = {"structure": 1.0, "words": 1.5, "meaning": 0.05}
+
+Scores = NDArray[np.float32]
+
+
+def wanted_parts(by: str, weights: Mapping[str, float], *, has_model: bool) -> Container[str]:
+    """Return the parts that a ranking needs."""
+    check_ranking(by)
+    if by == "meaning" and not has_model:
+        raise UsageError(NO_MODEL)
+    if by == "encoder" and by not in weights:
+        raise UsageError("an encoder ranks equations for words, not for an equation")
+    return weights if by == "all" else (by,)
+
+
+def check_words(question: WordQuery, by: str) -> None:
+    """Refuse a query that asks for nothing, or that the ranking cannot use."""
+    if not question.words and not question.formulas:
+        raise UsageError(
+            "the query only excludes words: add words to search for"
+            if question.excluded
+            else "the query is empty: give words, or LaTeX between dollars"
+        )
+    if by == "structure" and not question.formulas:
+        raise UsageError("ranking by structure needs LaTeX: put it between dollars")
+    if by not in ("all", "structure") and question.formulas and not question.words:
+        raise UsageError(f"ranking by {by} needs words in addition to the LaTeX")
+
+
+def apply_weights(parts: Mapping[str, Scores], weights: Mapping[str, float]) -> dict[str, Scores]:
+    """Return what each part adds to the score; the weights of the given parts sum to 1."""
+    own = {part: weights.get(part, 1.0) for part in parts}
+    total = sum(own.values())
+    return {part: np.float32(own[part] / total) * scores for part, scores in parts.items()}

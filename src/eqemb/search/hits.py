@@ -1,0 +1,87 @@
+"""From scores to hits: the best equations, one of each family, read from the records.
+
+An equation that stands in several papers, or nearly so, is one answer; the others are its family.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from eqemb.article import Equation
+from eqemb.index.postings import top_k
+from eqemb.index.segments import IndexSegments
+from eqemb.index.structure import StructureIndex
+from eqemb.index.vector_index import VectorIndex
+from eqemb.search.results import Hit
+
+Scores = NDArray[np.float32]
+Mask = NDArray[np.bool_]
+
+
+class HitReader:
+    """Reads the equations of an index as hits."""
+
+    def __init__(self, segments: IndexSegments, structure: StructureIndex) -> None:
+        self.segments, self.structure = segments, structure
+
+    def best(self, parts: Mapping[str, Scores], k: int, allowed: Mask) -> list[Hit]:
+        """Return the best equations, one of each family, ties in the order of the library."""
+        if not parts:
+            return []
+        total = np.where(allowed, sum(parts.values()), np.float32(0))
+        return [
+            self.hit(row, {part: float(scores[row]) for part, scores in parts.items()})
+            for row in self._one_per_family(lambda count: top_k(total, count), k)
+        ]
+
+    def nearest(self, index: VectorIndex, vector: Scores, k: int, allowed: Mask) -> list[Hit]:
+        """Return the equations with the nearest vectors, one of each family."""
+        scores: dict[int, float] = {}
+
+        def top(count: int) -> NDArray[Any]:
+            rows, cosines = index.top(vector, count, allowed)
+            scores.update(zip(rows.tolist(), cosines.tolist(), strict=True))
+            return rows
+
+        return [self.hit(row, {"meaning": scores[row]}) for row in self._one_per_family(top, k)]
+
+    def _one_per_family(self, top: Callable[[int], NDArray[Any]], k: int) -> list[int]:
+        """Return the best k rows of different families; `top` gives the best rows."""
+        chosen: dict[int, None] = {}
+        members: set[int] = set()  # types of the families of the chosen rows
+        count = 4 * k + 20
+        while True:
+            order = top(count)
+            for row in order.tolist():
+                kind = int(self.segments.types[row])
+                if len(chosen) < k and kind not in members:
+                    chosen[row] = None
+                    members.update(self.structure.families.members(kind))
+            if len(chosen) >= k or len(order) < count:
+                return list(chosen)
+            count *= 8
+
+    def equation(self, row: int) -> tuple[Equation, str]:
+        """Return the equation of a row, with its article's title."""
+        segment, own = self.segments.of_equation(row)
+        article, ordinal = segment.equations[own, :2].tolist()
+        return segment.records.equation(article, ordinal)
+
+    def hit(self, row: int, parts: dict[str, float]) -> Hit:
+        """Return the equation of a row as a hit; its score is the sum of its parts."""
+        equation, title = self.equation(row)
+        return Hit(sum(parts.values()), equation, title, self.family(row), parts)
+
+    def family(self, row: int) -> list[str]:
+        """Return the names of the other equations of an equation's family, in order."""
+        members = self.structure.families.members(int(self.segments.types[row]))
+        rows = self.segments.equations_of(members).tolist()
+        return [self.name(other) for other in rows if other != row]
+
+    def name(self, row: int) -> str:
+        """Return the name of the equation of a row."""
+        segment, own = self.segments.of_equation(row)
+        article, ordinal = segment.equations[own, :2].tolist()
+        return f"{segment.records.name(article)}#{ordinal}"

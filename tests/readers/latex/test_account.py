@@ -74,6 +74,15 @@ def test_an_unknown_environment_with_words_is_text() -> None:
     assert article.words() == ["Words", "and", "Words", "and"]
 
 
+def test_an_unknown_environment_with_code_is_no_display() -> None:
+    """A bare hash is an error in mathematics too, so the subscripts are those of a program."""
+    article = read(
+        "Before \\begin{pythoncode}\n# fit\ny_pred = f(x_test)\n\\end{pythoncode} after."
+    )
+    assert article.equations == []
+    assert causes(article) == ["unknown environment"]
+
+
 @pytest.mark.parametrize(
     ("body", "detail"),
     [

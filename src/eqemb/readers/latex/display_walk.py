@@ -35,7 +35,10 @@ _FENCE = re.compile(r"\\begin\{empheq\}(?:\[[^\]]{0,500}\])?\{(\w+\*?)(?:=[^{}]*
 _LONGEST_UNKNOWN = 20_000
 #: In text, TeX stops at these.
 _ONLY_IN_MATH = re.compile(r"(?<!\\)[_^]|\\(?:frac|sum|int|left|right)(?![A-Za-z])")
-_OWN_MATH = re.compile(r"\$|(?<!\\)\\[\[(]|\\begin\{(?!array|cases|\w*matrix|\w*ed\})|\n[ \t]*\n")
+#: What an unknown environment has if it is text or, with a bare hash, program code.
+_OWN_MATH = re.compile(
+    r"\$|(?<!\\)#|(?<!\\)\\[\[(]|\\begin\{(?!array|cases|\w*matrix|\w*ed\})|\n[ \t]*\n"
+)
 #: Rows with numbers inside $$: \\eqalignno{..}, and what AMS-TeX writes \\align..\\endalign.
 _PLAIN_ROWS = re.compile(
     r"\s*\\(?:(?:l?eqalignno|displaylines)\s*\{|begin\{(?P<aligned>aligned|gathered)\})"

@@ -229,4 +229,6 @@ CONTAINERS = _words(
     " coefficients function moment angle density"
 )
 #: "a distribution over actions p": p is the distribution.
-DISTRIBUTIONS = _words("distribution distributions prior priors posterior posteriors density measure")
+DISTRIBUTIONS = _words(
+    "distribution distributions prior priors posterior posteriors density measure"
+)

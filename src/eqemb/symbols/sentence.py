@@ -41,7 +41,9 @@ def read_sentence(text: str, offset: int = 0) -> list[SentenceToken]:
     for match in _SENTENCE_TOKEN.finditer(text):
         start, end = match.span()
         tokens.append(
-            make_token(match[0], match[1], glued=bool(match[2]), start=start + offset, end=end + offset)
+            make_token(
+                match[0], match[1], glued=bool(match[2]), start=start + offset, end=end + offset
+            )
         )
     return tokens
 

@@ -1,4 +1,4 @@
-"""What the letters of an equation mean: its symbols, and their definitions in the article's text."""
+"""What the letters of an equation mean: its symbols, and definitions in the article's text."""
 
 from eqemb.symbols.definitions import find_definitions
 from eqemb.symbols.glossary import Glossary, equation_meanings

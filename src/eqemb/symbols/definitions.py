@@ -10,8 +10,9 @@ from collections.abc import Iterator
 from eqemb.article import EQUATION_MARK, Article
 from eqemb.symbols import lexicon
 from eqemb.symbols.identifiers import Term, read_term
+from eqemb.symbols.mentions import Mention
 from eqemb.symbols.model import Definition, Kind, Scope
-from eqemb.symbols.patterns import Mention, find_mentions
+from eqemb.symbols.patterns import find_mentions
 from eqemb.symbols.phrases import Sentence
 from eqemb.symbols.places import ArticleLine, ArticlePlaces
 from eqemb.symbols.sentence import SentenceToken, read_sentence
@@ -19,13 +20,15 @@ from eqemb.symbols.sentence import SentenceToken, read_sentence
 #: A mention that is less sure is not a definition.
 MIN_CONFIDENCE = 0.3
 _TYPE_CONFIDENCE = 0.35
+#: How much less sure it is that a phrase means the members of a tuple.
+_TUPLE_DOUBT = 0.25
 #: Formulas longer than this are not read for a type alone.
 _MAX_TYPE_LETTERS = 120
 #: A line with more letters is data, not a sentence.
 _MAX_LINE_LETTERS = 20_000
 
 _EVERYWHERE = re.compile(
-    r"\b(?:throughout|hereafter|henceforth|in (?:this|the) (?:paper|work|article|thesis|chapter))\b",
+    r"\b(?:throughout|hereafter|henceforth|in this (?:paper|work|article|thesis|chapter))\b",
     re.IGNORECASE,
 )
 _NOTATION = re.compile(r"\b(?:notations?|nomenclature|symbols|conventions)\b", re.IGNORECASE)
@@ -94,9 +97,10 @@ class _LineReader:
         elif mention.phrase.determiner in lexicon.QUANTIFIERS:
             scope = "sentence"
         token = self.sentence.tokens[mention.term]
+        doubt = _TUPLE_DOUBT if term.is_tuple and len(term.symbols) > 1 else 0.0
         yield from self.definition(
             term, token, text, (start, end), scope=scope, kind=mention.kind,
-            confidence=mention.confidence,
+            confidence=mention.confidence - doubt,
         )  # fmt: skip
 
     def text_of(self, mention: Mention) -> tuple[int, int, str]:
@@ -107,12 +111,14 @@ class _LineReader:
         if mention.tail is not None:
             tail = mention.tail
             text += " " + self.article.text[tokens[tail.start].start : tokens[tail.end - 1].end]
+        if mention.phrase.start == 0 and text[1:2].islower():
+            text = text[0].lower() + text[1:]
         if mention.counts:
             text = f"number of {text}"
         return start, end, " ".join(text.split())
 
     def typed(self, token: SentenceToken, *, wide: bool) -> Iterator[Definition]:
-        """What a formula such as `x \\in X` says without words."""
+        r"""What a formula such as `x \in X` says without words."""
         term = read_term(token.latex)
         if not term.type:
             return

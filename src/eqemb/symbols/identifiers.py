@@ -50,6 +50,8 @@ class Term(NamedTuple):
     type: str = ""
     relation: str = ""
     """The sign after the symbol, such as `=` or `∈`; empty if it stands alone."""
+    is_tuple: bool = False
+    """The symbols are members of a tuple, which a phrase may mean as a whole."""
     is_word: bool = False
     """A number or an operator: reads like a word of the sentence."""
 
@@ -64,12 +66,11 @@ def symbols_of(made: Layout) -> list[Symbol]:
     bound = set(_bound(made.root))
     found: dict[str, tuple[Symbol, list[int], set[Role]]] = {}
     for node, role in _identifiers(made.root):
-        symbol = _symbol(node)
-        if role != "index" and symbol.key in bound:
-            role = "bound"  # noqa: PLW2901
-        entry = found.setdefault(symbol.key, (symbol, [], set()))
-        entry[1].append(index[id(node)])
-        entry[2].add(role)
+        key = symbol_key(node)
+        if key not in found:
+            found[key] = (_symbol(node), [], set())
+        found[key][1].append(index[id(node)])
+        found[key][2].add(role)
     return [
         Symbol(one.key, one.latex, one.general, one.base, _main(roles, one, bound), tuple(places))
         for one, places, roles in found.values()
@@ -170,7 +171,7 @@ def _bound(root: Node | None) -> Iterator[str]:
             node = stack.pop()
             stack.extend(child for _, child in children(node))
             if _is_differential(node, integral=True) and node.n is not None:
-                yield from _heads(node.n)
+                yield symbol_key(node.n)
 
 
 def _counts(node: Node | None) -> bool:
@@ -181,13 +182,14 @@ def _counts(node: Node | None) -> bool:
 
 def _heads(node: Node | None) -> Iterator[str]:
     """The letters before the first relation of a row."""
-    for part in baseline(node):
+    for part in _first(baseline(node)):
         if part.tag in _RELATIONS:
             return
         if is_identifier(part):
-            yield _symbol(part).key
+            yield symbol_key(part)
         elif part.tag.startswith(("M!(", "M!1x1")):
-            yield from (_symbol(one).key for one in baseline(part.get("w")) if is_identifier(one))
+            inside = _first(baseline(part.get("w")))
+            yield from (symbol_key(one) for one in inside if is_identifier(one))
 
 
 # ---------------------------------------------------------------- keys
@@ -211,7 +213,7 @@ def _is_power(script: Node) -> bool:
     row = list(_first(baseline(script)))
     tags = [node.tag for node in row]
     if all(tag[:2] == "N!" or tag in _OPERATIONS or tag in "+−/." for tag in tags):
-        return tags != ["+"] and tags != ["−"]
+        return tags not in (["+"], ["−"])
     if tags[0] == "−":
         return True
     return any(tag in {"O!divide", "/", "⋅", "×"} or tag[:2] in {"R!", "O!"} for tag in tags)
@@ -233,27 +235,28 @@ def _first(nodes: Iterable[Node]) -> Iterator[Node]:
 
 
 def _symbol(node: Node) -> Symbol:
+    exact, general = _keys(node)
+    return Symbol(exact, _latex(node, _own_edges(node)), general, _letter(node.tag))
+
+
+def symbol_key(node: Node) -> str:
+    """The key of the symbol whose letter a node is."""
+    return _keys(node)[0]
+
+
+def _keys(node: Node) -> tuple[str, str]:
+    """The key of a symbol, and the key without letters and numbers of its indices."""
     own = _own_edges(node)
-    letter = _letter(node.tag)
-    accents, exact, general = "", "", ""
+    exact = general = _letter(node.tag)
     for edge in "oucdba":
         if edge not in own or node.kids is None:
             continue
         child = node.kids[edge]
-        text = _row_key(child)
-        if edge in "ou" and child.tag[1:2] != "!":
-            accents += f"~{text}"
-            continue
-        exact += f"{_MARK[edge]}{{{text}}}"
-        if edge == "a" and _is_prime(child):
-            general += f"{_MARK[edge]}{{{text}}}"
-        elif edge != "b" and edge != "a":
-            general += f"{_MARK[edge]}{{{text}}}"
-        elif not _is_index(child):
-            general += f"{_MARK[edge]}{{{text}}}"
-        else:
-            general += f"{_MARK[edge]}{{{_DASH}}}"
-    return Symbol(letter + accents + exact, _latex(node, own), letter + accents + general, letter)
+        text = f"{_MARK[edge]}{{{_row_key(child)}}}"
+        exact += text
+        is_index = edge in "ab" and not _is_prime(child) and _is_index(child)
+        general += f"{_MARK[edge]}{{{_DASH}}}" if is_index else text
+    return exact, general
 
 
 _MARK = {"o": "^^", "u": "__", "a": "^", "b": "_", "c": "<^", "d": "<_"}
@@ -343,13 +346,16 @@ def read_term(latex: str) -> Term:
     if len(row) == 1 and row[0].tag[1:2] != "!" and row[0].kids is None:
         return Term((), is_word=True)
     head, sign, rest = _split(row)
+    if sign in _ARROWS:
+        return Term((), "", sign)
     symbols: list[Symbol] = []
     for part in _parts(head):
         named = _named(part)
         if named is None:
             return Term((), "", sign)
         symbols.extend(named)
-    return Term(tuple(dict.fromkeys(symbols)), _type(sign, rest), sign)
+    is_tuple = len(head) == 1 and head[0].tag[:3] in {"M!(", "M!⟨"}
+    return Term(tuple(dict.fromkeys(symbols)), _type(sign, rest), sign, is_tuple)
 
 
 def _split(row: list[Node]) -> tuple[list[Node], str, list[Node]]:
@@ -429,10 +435,16 @@ def _latex_of(node: Node) -> str:
 
 
 def _type(sign: str, rest: list[Node]) -> str:
+    """What a symbol is a member of, or the type of a function; up to the next relation."""
     if not rest or (sign not in _MEMBER and sign != ":"):
         return ""
     if sign == ":" and not any(node.tag in _ARROWS for node in rest):
         return ""
-    end = next((at for at, node in enumerate(rest) if node.tag in _EQUALS), len(rest))
+    stops = _EQUALS | {"&comma;", ";", "|"}
+    end = next((at for at, node in enumerate(rest) if node.tag in stops), len(rest))
+    if not end:
+        return ""
+    follower, rest[end - 1].n = rest[end - 1].n, None
     text = to_latex(rest[0])
-    return text if end == len(rest) else text.split("=")[0].strip()
+    rest[end - 1].n = follower
+    return text

@@ -42,8 +42,8 @@ _MODALS = _words(
 )
 _ADVERBS = _words(
     "also then just again now always often never still already only even very more most less least"
-    " too here there simply not usually typically again first second finally next respectively"
-    " respective hereafter henceforth e.g further thereby rather quite well together otherwise"
+    " too here there simply not usually typically first second finally next respectively respective"
+    " hereafter henceforth e.g further thereby rather quite well together otherwise"
 )
 _NOT_ADVERBS = _words("family anomaly assembly supply homily monopoly polly reply butterfly")
 
@@ -67,19 +67,20 @@ represent require resemble restrict retain retrieve reveal satisfy say see seek 
 serve show simplify solve specify stand start store suffer suffice suggest summarize summarise
 suppose take tell tend think train transform treat try tune understand undergo use utilize utilise
 vanish vary verify view want wish write yield govern symbolize designate quantify encode decode map
-propagate initialise satisfy index behave act enter appear
+propagate index behave act enter appear include approximate recompute extend seek delete
+fix exhibit inspect iterate converge minimise approach coincide differ happen send
 """
 #: Verbs whose -s form is usually a plural noun in mathematics.
-_PLURALS_TOO = _words("maps means views draws starts repeats places plays codes uses acts trains")
+_PLURALS_TOO = _words("maps means views draws starts repeats places codes uses acts trains")
 #: Their bare forms are usually nouns or adjectives.
 _NOUNS_TOO = _words(
     "map mean view train place play draw start index measure forward repeat present read address"
     " attempt aim focus cause help act partition use transform push pull"
 )
 _IRREGULAR = _words(
-    "began begun brought built chose chosen drew drawn fed found gave given got grew grown held kept"
-    " knew known led left lay lain made meant said saw seen sent showed shown stood took taken told"
-    " thought tried understood wrote written ran run became"
+    "began begun brought built chose chosen drew drawn fed found gave given got grew grown held"
+    " kept knew known led left lay lain made meant said saw seen sent showed shown stood took taken"
+    " told thought tried understood wrote written ran run became"
 )
 #: Words in -ing that are nouns, or parts of names.
 _ING_NOUNS = _words(
@@ -88,32 +89,33 @@ _ING_NOUNS = _words(
     " weighting pooling labeling labelling timing meaning warping testing sorting matching drawing"
     " packing spring thing king building branching padding stopping processing damping forcing"
     " loading pricing reading scattering hopping stemming crossing wing marking masking alignment"
-    " rating listing beginning finding engineering modeling modelling programming"
+    " rating listing beginning engineering modeling modelling programming"
 )
 _ED_NOUNS = _words("seed speed feed need bed embed deed red hundred shed")
 _ADJECTIVES = _words(
-    "large small high low new old good best better fixed given same different true false full sparse"
-    " dense smooth convex finite infinite likely unlikely such other additional appropriate certain"
-    " specific particular general possible simple discrete strong weak i.i.d i.i.d. iid following"
-    " corresponding resulting desired known unknown own whole entire single distinct similar equal"
-    " positive random latent hidden independent dependent consistent sufficient efficient current"
-    " previous last next first second third main key common real exact close long short wide local"
-    " global early late easy hard free binary joint prior? main intermediate separate alternate"
-    " appropriate approximate adequate accurate complete concrete discrete absolute remaining"
-    " underlying existing interesting non-negative nonnegative non-zero nonzero unique open closed"
-    " compact flat sharp rich poor clear subject invertible orthogonal orthonormal symmetric semantic"
-    " respective valid invalid right left top bottom upper lower inner outer big tiny natural"
+    "large small high low new old good best better fixed given same different true false full"
+    " sparse dense smooth convex finite infinite likely unlikely such other additional appropriate"
+    " certain specific particular general possible simple discrete strong weak i.i.d i.i.d. iid"
+    " following corresponding resulting desired known unknown own whole entire single distinct"
+    " similar equal positive random latent hidden independent dependent consistent sufficient"
+    " efficient current previous last next first second third main key common real exact close long"
+    " short wide local global early late easy hard free binary joint intermediate separate"
+    " alternate approximate adequate accurate complete concrete absolute remaining underlying"
+    " existing interesting non-negative nonnegative non-zero nonzero unique open closed compact"
+    " flat sharp rich poor clear subject invertible orthogonal orthonormal symmetric semantic far"
+    " enough respective valid invalid right left top bottom upper lower inner outer big tiny"
+    " natural"
 )
 _AL_NOUNS = _words(
     "signal interval integral proposal goal total potential arrival trial residual differential"
-    " polynomial exponential material journal retrieval removal renewal mineral animal capital manual"
-    " ideal functional diagonal normal principal individual terminal nonterminal non-terminal reversal"
-    " credential multinomial binomial monomial marginal conditional rational"
+    " polynomial exponential material journal retrieval removal renewal mineral animal capital"
+    " manual ideal functional diagonal normal principal individual terminal nonterminal non-"
+    " terminal reversal credential multinomial binomial monomial marginal conditional rational"
 )
 _IVE_NOUNS = _words("objective derivative alternative perspective motive representative incentive")
 _IC_NOUNS = _words(
     "metric topic characteristic statistic heuristic logic traffic critic dynamic quadratic clinic"
-    " arithmetic fabric cubic schematic critic"
+    " arithmetic fabric cubic schematic"
 )
 _ABLE_NOUNS = _words("variable table observable covariable timetable")
 _ARY_NOUNS = _words("dictionary boundary vocabulary summary library salary")
@@ -205,14 +207,14 @@ def is_plural(word: str) -> bool:
 
 #: Heads of phrases that name a place of the article or a formula, not what a symbol means.
 EMPTY_HEADS = _words(
-    "equation equations eq eqs eq. eqn section sections figure figures fig table tables theorem lemma"
-    " proposition corollary appendix chapter ref citation fact facts case cases notation expression"
-    " expressions formula formulas formulae inequality inequalities symbol symbols letter example"
-    " assumption form follows result results remark proof page line i.e e.g way statement claim"
-    " conclusion problem property properties identity equality relation definition definitions"
-    " condition conditions notations assumptions remainder footnote fashion manner item exercise"
-    " algorithm algorithms respectively etc claims question answer version versions hence"
-    " substitution solution limit convention terms order"
+    "equation equations eq eqs eq. eqn section sections figure figures fig table tables theorem"
+    " lemma proposition corollary appendix chapter ref citation fact facts case cases notation"
+    " expression expressions formula formulas formulae inequality inequalities symbol symbols"
+    " letter example assumption form follows result results remark proof page line i.e e.g way"
+    " statement claim conclusion property properties identity equality relation definition"
+    " definitions condition conditions notations assumptions remainder footnote fashion manner item"
+    " exercise respectively etc claims question hence convention restriction constraint constraints"
+    " hypothesis"
 )
 #: Heads that say little without a modifier.
 VAGUE_HEADS = _words(
@@ -221,12 +223,17 @@ VAGUE_HEADS = _words(
 )
 #: "a set of programs P": P is the set, and not the programs.
 CONTAINERS = _words(
-    "set sets sequence number collection list vector vectors matrix family tuple batch series array"
-    " group pool length size dimension dimensionality rate degree probability amount level pair pairs"
-    " subset class multiset sample ensemble stack string dataset database corpus fraction proportion"
-    " percentage count space graph mixture sum product column row order depth width rank path field"
-    " ratio range position index category kind grid bag cluster chain system basis speed coefficient"
-    " coefficients function moment angle density"
+    "set sets sequence number collection list vector vectors matrix family tuple batch series"
+    " array group pool length size dimension dimensionality rate degree probability amount level"
+    " pair pairs subset class multiset sample ensemble stack string dataset database corpus"
+    " fraction proportion percentage count space graph mixture sum product column row order depth"
+    " width rank path field ratio range position index category kind grid bag cluster chain system"
+    " basis speed coefficient coefficients function moment angle density"
+)
+#: Of these, the ones that a singular follows: "the dimension of embedding d".
+EXTENTS = _words(
+    "dimension dimensionality length size rate degree amount speed fraction proportion ratio"
+    " number percentage"
 )
 #: "a distribution over actions p": p is the distribution.
 DISTRIBUTIONS = _words(

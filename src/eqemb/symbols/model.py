@@ -6,8 +6,7 @@ from typing import Literal
 Role = Literal["variable", "function", "index", "bound"]
 Scope = Literal["sentence", "section", "article"]
 Kind = Literal[
-    "verb", "let", "denote", "apposition", "parenthesis", "count", "colon", "list", "equation",
-    "type",
+    "verb", "let", "denote", "apposition", "parenthesis", "count", "list", "equation", "type",
 ]  # fmt: skip
 
 

@@ -83,8 +83,13 @@ class Sentence:
             at -= 1
         if not self.is_head(at):
             return None
-        while at > 0 and end - at < 9 and self._continues(at - 1):
-            at -= 1
+        while at > 0 and end - at < 9:
+            if self._continues(at - 1):
+                at -= 1
+            elif self.kind(at - 1) == ")" and (aside := self._adjectives_aside(at - 1)) is not None:
+                at = aside  # "a binary (sparse) vector y"
+            else:
+                break
         determiner = ""
         place = at - 1
         if self.kind(place) == NUMBER and self.kind(place - 1) == DETERMINER:
@@ -93,9 +98,33 @@ class Sentence:
             determiner = self.word(place)
         while at < end - 1 and self.kinds[at] in {ADVERB, CONJUNCTION}:
             at += 1
-        if not determiner and (self.kind(at - 1) == PRONOUN or self.word(at - 1) == "to"):
-            return None  # "we set x", "to train f": a verb that looks like a noun
+        if (not determiner and self._is_verb(at, end)) or self._disagrees(determiner, end - 1):
+            return None
         return Phrase(at, end, determiner)
+
+    def _is_verb(self, start: int, end: int) -> bool:
+        """Whether a phrase without an article is a verb: "we set x", "to train f", "f models x"."""
+        before = self.kind(start - 1)
+        if before == PRONOUN or self.word(start - 1) in _BEFORE_VERBS:
+            return True
+        word = self.word(end - 1)
+        if end - start > 1:
+            return False
+        if word.endswith("ing") and word not in _NAMES_IN_ING:
+            return True
+        return before in {FORMULA, ADVERB} and lexicon.is_plural(word)
+
+    def _disagrees(self, determiner: str, head: int) -> bool:
+        """Whether a noun is a verb by its number: "this covers X", "these cover X"."""
+        if determiner == "this":
+            return lexicon.is_plural(self.word(head))
+        return determiner in {"these", "those"} and not lexicon.is_plural(self.word(head))
+
+    def _adjectives_aside(self, at: int) -> int | None:
+        opener = self._opener(at)
+        if opener is None or at - opener > 3 or self.kind(opener - 1) != ADJECTIVE:
+            return None
+        return opener - 1
 
     def _continues(self, at: int) -> bool:
         """Whether a token on the left belongs to the noun phrase that begins after it."""
@@ -118,7 +147,7 @@ class Sentence:
         """Whether a token can be the last noun of a phrase."""
         kind = self.kind(at)
         if kind == GERUND:
-            return self.kind(at - 1) in {DETERMINER, ADJECTIVE, NOMINAL}
+            return self.kind(at - 1) in {DETERMINER, ADJECTIVE}
         return kind == NOMINAL and self.word(at) not in lexicon.EMPTY_HEADS
 
     def _whole(self, core: Phrase) -> Phrase | None:
@@ -134,6 +163,9 @@ class Sentence:
         heads = lexicon.CONTAINERS if link == "of" else lexicon.DISTRIBUTIONS
         if self.word(of - 1) not in heads or not self.is_head(of - 1):
             return None
+        inner = self.word(core.end - 1)
+        if not lexicon.is_plural(inner) and self.word(of - 1) not in lexicon.EXTENTS:
+            return None  # "the probability of label j": j is the label
         left = self._core(of)
         return None if left is None else Phrase(left.start, core.end, left.determiner)
 
@@ -144,8 +176,21 @@ class Sentence:
             at -= 1
         return self._trimmed(at, end)
 
+    def skip_aside(self, comma: int) -> int:
+        """The comma before an aside that ends with a comma: "a node, inner or leaf, is"."""
+        for at in range(comma - 1, max(-1, comma - 8), -1):
+            if self.kinds[at] == ",":
+                return at
+            if self.kinds[at] in {DETERMINER, VERB, BE, "."} and self.word(at) != "either":
+                break
+        return comma
+
     def _inside_long(self, at: int) -> bool:
-        kind = self.kinds[at]
+        kind, following = self.kinds[at], self.kind(at + 1)
+        if kind == NOMINAL and following == DETERMINER:
+            return False  # a verb that looks like a noun, or the end of a clause
+        if kind == CONJUNCTION and following == DETERMINER and self.kind(at - 1) in {FORMULA, ","}:
+            return False
         if kind in {NOMINAL, ADJECTIVE, DETERMINER, PREPOSITION, FORMULA, NUMBER}:
             return True
         if kind in {PARTICIPLE, GERUND}:
@@ -187,6 +232,15 @@ class Sentence:
                 return place
         return None
 
+    def _closer(self, at: int) -> int | None:
+        """Where a short parenthesis closes; a long one is an aside that ends the phrase."""
+        for place in range(at + 1, min(self.size, at + 6)):
+            if self.kinds[place] == ")":
+                return place
+            if self.kinds[place] in {SUBORDINATOR, VERB} or self.lowers[place] == "see":
+                return None
+        return None
+
     # ------------------------------------------------------------ after a place
 
     def after(self, start: int, *, lists: bool = False) -> Phrase | None:
@@ -226,6 +280,8 @@ class Sentence:
         while at < limit:
             kind = self.kinds[at]
             if kind == "(":
+                if self._closer(at) is None:
+                    return at
                 depth += 1
             elif kind == ")":
                 if not depth:
@@ -242,16 +298,17 @@ class Sentence:
             elif kind in {BE, VERB}:
                 if not relative:
                     return at
-            elif (kind == "," and not (lists or self._enumerates(at))) or (
-                kind == CONJUNCTION and self.starts_clause(at + 1)
-            ):
-                return at
-            elif kind == "," and self.starts_clause(at + 1):
-                return at
-            elif self.word(at) == "respectively":
+            elif self._separates(at, lists=lists) or self.word(at) == "respectively":
                 return at
             at += 1
         return at
+
+    def _separates(self, at: int, *, lists: bool) -> bool:
+        """Whether a comma or an "and" ends a phrase."""
+        kind = self.kinds[at]
+        if kind == "," and not lists and not self._enumerates(at):
+            return True
+        return kind in {",", CONJUNCTION} and self.starts_clause(at + 1)
 
     def _restricts(self, at: int) -> bool:
         """Whether a subordinator starts a clause that belongs to the noun before it."""
@@ -329,7 +386,7 @@ class Sentence:
         for at in range(phrase.start, phrase.end):
             kind = self.kinds[at]
             depth += (kind == "(") - (kind == ")")
-            if depth == 0 and kind in {",", CONJUNCTION} and self.word(at) not in {"or"}:
+            if depth == 0 and kind in {",", CONJUNCTION} and self.word(at) != "or":
                 if cuts and cuts[-1][1] == at:
                     cuts[-1] = (cuts[-1][0], at + 1)
                 else:
@@ -352,4 +409,8 @@ class Sentence:
         return found
 
 
+_NAMES_IN_ING = frozenset({"embedding", "mapping", "string", "ring", "setting", "spring"})
+_BEFORE_VERBS = frozenset(
+    {"to", "will", "can", "may", "must", "should", "cannot", "could", "would"}
+)
 _LOOSE = frozenset({"respectively", "here", "then", "also", "now", "again"})

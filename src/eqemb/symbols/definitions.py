@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 from eqemb.article import EQUATION_MARK, Article
 from eqemb.symbols import lexicon
-from eqemb.symbols.identifiers import Term, read_term
+from eqemb.symbols.identifiers import FormulaTerm, read_term
 from eqemb.symbols.mentions import Mention
 from eqemb.symbols.model import Definition, Kind, Scope
 from eqemb.symbols.patterns import find_mentions
@@ -76,7 +76,7 @@ class _LineReader:
             if token.kind == lexicon.FORMULA and at not in defined and _may_have_type(token):
                 yield from self.typed(token, wide=wide)
 
-    def term(self, at: int) -> Term:
+    def term(self, at: int) -> FormulaTerm:
         """What the formula or the equation at a token is about."""
         token = self.sentence.tokens[at]
         if token.kind != lexicon.EQUATION:
@@ -85,19 +85,25 @@ class _LineReader:
             EQUATION_MARK, 0, token.start - self.line.start
         )
         if number >= len(self.article.equations):
-            return Term(())
+            return FormulaTerm(())
         term = read_term(self.article.equations[number].expanded)
-        return term if term.relation in _EQUATION_SIGNS and len(term.symbols) == 1 else Term(())
+        return (
+            term if term.relation in _EQUATION_SIGNS and len(term.symbols) == 1 else FormulaTerm(())
+        )
 
-    def made(self, mention: Mention, term: Term, *, wide: bool) -> Iterator[Definition]:
+    def made(self, mention: Mention, term: FormulaTerm, *, wide: bool) -> Iterator[Definition]:
         start, end, text = self.text_of(mention)
+        doubt = 0.0
+        if term.is_tuple and len(term.symbols) > 1:
+            doubt = _TUPLE_DOUBT
+            if not lexicon.is_plural(self.sentence.word(mention.phrase.end - 1)):
+                text = f"part of {text} {self.sentence.tokens[mention.term].text}"
         scope: Scope = "section"
         if wide:
             scope = "article"
         elif mention.phrase.determiner in lexicon.QUANTIFIERS:
             scope = "sentence"
         token = self.sentence.tokens[mention.term]
-        doubt = _TUPLE_DOUBT if term.is_tuple and len(term.symbols) > 1 else 0.0
         yield from self.definition(
             term, token, text, (start, end), scope=scope, kind=mention.kind,
             confidence=mention.confidence - doubt,
@@ -120,7 +126,7 @@ class _LineReader:
     def typed(self, token: SentenceToken, *, wide: bool) -> Iterator[Definition]:
         r"""What a formula such as `x \in X` says without words."""
         term = read_term(token.latex)
-        if not term.type:
+        if not any(map(str.isalpha, term.type)):
             return
         text = f"function ${term.type}$" if term.relation == ":" else f"element of ${term.type}$"
         yield from self.definition(
@@ -129,7 +135,7 @@ class _LineReader:
         )  # fmt: skip
 
     def definition(
-        self, term: Term, token: SentenceToken, text: str, span: tuple[int, int], *,
+        self, term: FormulaTerm, token: SentenceToken, text: str, span: tuple[int, int], *,
         scope: Scope, kind: Kind, confidence: float,
     ) -> Iterator[Definition]:  # fmt: skip
         line = self.line

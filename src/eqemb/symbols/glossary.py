@@ -14,7 +14,7 @@ from eqemb.formula.tree import plain_tag
 from eqemb.symbols.definitions import find_definitions
 from eqemb.symbols.identifiers import symbols_of
 from eqemb.symbols.model import Definition, Meaning, Symbol
-from eqemb.symbols.places import ArticlePlaces, Place
+from eqemb.symbols.places import ArticlePlaces, TextPlace
 
 #: How much a definition counts for a symbol that has the same letter but is not the same.
 SAME_UP_TO_INDEX, OF_BASE, FROM_INDEXED, OTHER_STYLE = 0.95, 0.8, 0.65, 0.4
@@ -52,7 +52,7 @@ class Glossary:
         place = self.places.at(self.places.marks[ordinal - 1])
         return [self.meaning(symbol, place) for symbol in symbols]
 
-    def meaning(self, symbol: Symbol, place: Place) -> Meaning:
+    def meaning(self, symbol: Symbol, place: TextPlace) -> Meaning:
         """What a symbol means at a place of the text."""
         scored: list[tuple[float, int, Definition]] = []
         for definition in self._by_letter.get(_plain(symbol), ()):
@@ -67,7 +67,7 @@ class Glossary:
         best = scored[0][2]
         return Meaning(symbol, best, round(-scored[0][0], 3), _conflicts(best, scored))
 
-    def _nearness(self, definition: Definition, place: Place) -> float:
+    def _nearness(self, definition: Definition, place: TextPlace) -> float:
         there = self.places.at(definition.position)
         before = there.position < place.position
         steps = abs(there.line - place.line)

@@ -42,7 +42,7 @@ _INDEX_MARKS = frozenset({"&comma;", "−", "+", "V!…", "V!⋯", ":", "/", "."
 _DASH = "·"
 
 
-class Term(NamedTuple):
+class FormulaTerm(NamedTuple):
     """What a formula in a sentence is about."""
 
     symbols: tuple[Symbol, ...]
@@ -99,7 +99,7 @@ def _identifiers(root: Node | None) -> Iterator[tuple[Node, Role]]:
         kept = _own_edges(node) if is_identifier(node) else frozenset()
         for edge, child in children(node):
             below: Role = "index" if edge in kept else role
-            if edge in kept and not _is_index(child):
+            if (edge in kept and not _is_index(child)) or _is_transposition(edge, child):
                 continue
             after.append((child, below, node.tag == "O!divide" and edge in "ou"))
         stack.extend(reversed(after))
@@ -219,6 +219,10 @@ def _is_power(script: Node) -> bool:
     return any(tag in {"O!divide", "/", "⋅", "×"} or tag[:2] in {"R!", "O!"} for tag in tags)
 
 
+def _is_transposition(edge: str, script: Node) -> bool:
+    return edge == "a" and script.tag in _OPERATIONS and script.n is None
+
+
 def _is_short(script: Node) -> bool:
     stack, count = [script], 0
     while stack:
@@ -331,7 +335,7 @@ def _latex(node: Node, own: frozenset[str]) -> str:
 
 
 @lru_cache(maxsize=4096)
-def read_term(latex: str) -> Term:
+def read_term(latex: str) -> FormulaTerm:
     r"""What a formula in a sentence is about.
 
     >>> [symbol.latex for symbol in read_term(r"x, y \in X").symbols]
@@ -340,22 +344,22 @@ def read_term(latex: str) -> Term:
     made = layout(latex)
     row = [node for node, _ in zip(baseline(made.root), range(400), strict=False)]
     if not row:
-        return Term((), is_word=True)
+        return FormulaTerm((), is_word=True)
     if all(node.tag[:2] in {"N!", "M!"} and node.tag[2:3].isdigit() for node in row):
-        return Term((), is_word=True)
+        return FormulaTerm((), is_word=True)
     if len(row) == 1 and row[0].tag[1:2] != "!" and row[0].kids is None:
-        return Term((), is_word=True)
+        return FormulaTerm((), is_word=True)
     head, sign, rest = _split(row)
     if sign in _ARROWS:
-        return Term((), "", sign)
+        return FormulaTerm((), "", sign)
     symbols: list[Symbol] = []
     for part in _parts(head):
         named = _named(part)
         if named is None:
-            return Term((), "", sign)
+            return FormulaTerm((), "", sign)
         symbols.extend(named)
     is_tuple = len(head) == 1 and head[0].tag[:3] in {"M!(", "M!⟨"}
-    return Term(tuple(dict.fromkeys(symbols)), _type(sign, rest), sign, is_tuple)
+    return FormulaTerm(tuple(dict.fromkeys(symbols)), _type(sign, rest), sign, is_tuple)
 
 
 def _split(row: list[Node]) -> tuple[list[Node], str, list[Node]]:

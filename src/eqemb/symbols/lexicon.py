@@ -30,7 +30,7 @@ _PREPOSITIONS = _words(
 )
 _CONJUNCTIONS = _words("and or nor & plus")
 _SUBORDINATORS = _words(
-    "where which that when if while whereas because since although though so then hence thus"
+    "where which that when if iff while whereas because since although though so then hence thus"
     " therefore unless whether who whom how why what but however such i.e. e.g. i.e e.g namely"
     " wherein whereby once whenever wherever cf cf. resp. resp respectively otherwise moreover"
     " furthermore note recall let suppose assume here there yet else instead not"

@@ -354,6 +354,8 @@ class Sentence:
     def _enumerates(self, comma: int) -> bool:
         """Whether a comma is one of "top, left, bottom and right boundaries"."""
         length = 0
+        if self.kind(comma + 1) == CONJUNCTION:
+            return False
         for at in range(comma + 1, min(self.size, comma + 16)):
             kind = self.kinds[at]
             if kind == CONJUNCTION:
@@ -403,7 +405,7 @@ class Sentence:
             if self.kind(start) == DETERMINER:
                 determiner = self.word(start)
                 start += 1  # noqa: PLW2901
-            if start >= end:
+            if self.head(start, end) is None:
                 return None
             found.append(Phrase(start, end, determiner))
         return found

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from eqemb.article import equation_positions
 
 
-class Place(NamedTuple):
+class TextPlace(NamedTuple):
     """A position of an article's text, and what it is in."""
 
     position: int
@@ -37,13 +37,13 @@ class ArticlePlaces:
         """Positions of the equations, by ordinal less 1."""
         self._starts = [line.start for line in self.lines]
 
-    def at(self, position: int) -> Place:
+    def at(self, position: int) -> TextPlace:
         """What a position of the text is in."""
         number = max(bisect_right(self._starts, position) - 1, 0)
         if not self.lines:
-            return Place(position, 0, 0, -1)
+            return TextPlace(position, 0, 0, -1)
         line = self.lines[number]
-        return Place(position, number, line.paragraph, line.section)
+        return TextPlace(position, number, line.paragraph, line.section)
 
     def nearest_equation(self, position: int) -> int:
         """Ordinal of the nearest equation of the same paragraph; 0 if there is none."""

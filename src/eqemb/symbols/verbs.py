@@ -39,6 +39,7 @@ _LINKED = {
 _CALLED = frozenset("called termed named known".split())
 _DENOTED = frozenset("denoted represented written symbolized designated indicated".split())
 _DEFINED = frozenset("defined given computed calculated expressed obtained formulated".split())
+_THEN = frozenset({"then", "thus", "therefore", "simply"})
 _SETTING = frozenset(
     "denote define represent write express call name introduce model treat denoting defining"
     " describe".split()
@@ -255,13 +256,12 @@ def _verb_before(sentence: Sentence, at: int) -> bool:
     return False
 
 
-def by_display(sentence: Sentence, at: int) -> Mention | None:
+def by_display(sentence: Sentence, term: int) -> Mention | None:
     """As in "The expected loss is given by EQUATION", "the following loss: EQUATION"."""
-    place = at - 1
-    colon = sentence.kind(place) == ":"
-    if colon:
+    place = term - 1
+    if sentence.kind(place) == ":":
         place -= 1
-    elif sentence.kinds[at] != EQUATION:
+    elif sentence.kinds[term] != EQUATION:
         return None
     if sentence.word(place) == "follows" and sentence.word(place - 1) == "as":
         place -= 2
@@ -270,31 +270,22 @@ def by_display(sentence: Sentence, at: int) -> Mention | None:
         if sentence.word(place) not in _DEFINED and sentence.word(place + 1) == "by":
             return None
     verbal = False
-    while sentence.word(place) in _DEFINED | {
-        "then",
-        "thus",
-        "therefore",
-        "simply",
-    } or sentence.kind(place) in {BE, ADVERB}:
+    while sentence.word(place) in _DEFINED | _THEN or sentence.kind(place) in {BE, ADVERB}:
         verbal = verbal or sentence.kind(place) == BE
         place -= 1
-    if sentence.kinds[at] == FORMULA and not colon:
-        return None
     phrase = sentence.long_before(place + 1)
     if phrase is None or sentence.word(place) in lexicon.EMPTY_HEADS:
         return None
     head = sentence.head(phrase.start, phrase.end)
-    if (
-        sentence.kinds[place] == FORMULA
-        and head is not None
-        and _only_formulas(sentence, head + 1, place)
-    ):
+    if head is not None and head < place and _only_formulas(sentence, head + 1, place):
         return None  # "the matrices C and D: EQUATION"
-    before = sentence.word(phrase.start - 1 - bool(phrase.determiner))
-    sure = verbal or before in _SETTING
-    if not sure and not phrase.determiner:
+    before = phrase.start - 1 - bool(phrase.determiner)
+    if verbal or sentence.word(before) in _SETTING:
+        return Mention(term, phrase, "equation", 0.65)
+    if not phrase.determiner:
         return None
-    return Mention(at, phrase, "equation", 0.65 if sure else 0.5)
+    doubtful = sentence.kind(before) == PREPOSITION
+    return Mention(term, phrase, "equation", 0.3 if doubtful else 0.45)
 
 
 def _only_formulas(sentence: Sentence, start: int, last: int) -> bool:

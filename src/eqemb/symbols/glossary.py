@@ -5,6 +5,7 @@ A definition of the very symbol comes before one of a related symbol (`x_j` for 
 it. The score is the product of these and of the definition's own confidence.
 """
 
+import re
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 
@@ -17,7 +18,8 @@ from eqemb.symbols.model import Definition, Meaning, Symbol
 from eqemb.symbols.places import ArticlePlaces, TextPlace
 
 #: How much a definition counts for a symbol that has the same letter but is not the same.
-SAME_UP_TO_INDEX, OF_BASE, FROM_INDEXED, OTHER_STYLE = 0.95, 0.8, 0.65, 0.4
+SAME_UP_TO_INDEX, OF_BASE, FROM_INDEXED, OF_ONE_NUMBER, OTHER_STYLE = 0.95, 0.8, 0.65, 0.55, 0.4
+_NUMBERED = re.compile(r"_\{\d+\}")
 #: A meaning with a lower score is no meaning.
 MIN_SCORE = 0.15
 #: Conflicts that are kept for a symbol.
@@ -112,7 +114,8 @@ def likeness(symbol: Symbol, other: Symbol) -> float:
     if mine.key == its.key:
         return style
     if mine.general == its.general:
-        return SAME_UP_TO_INDEX * style
+        one_of_many = _NUMBERED.search(its.key) and not _NUMBERED.search(mine.key)
+        return (OF_ONE_NUMBER if one_of_many else SAME_UP_TO_INDEX) * style
     if its.key == its.base:
         return OF_BASE * style
     if mine.key == mine.base and "·" in its.general:

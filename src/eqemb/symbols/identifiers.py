@@ -42,6 +42,10 @@ _INDEX_MARKS = frozenset({"&comma;", "−", "+", "V!…", "V!⋯", ":", "/", "."
 _DASH = "·"
 
 
+_DOTS = frozenset({"V!…", "V!⋯"})
+_SPACING = frozenset({"space", "row", "cell"})
+
+
 class FormulaTerm(NamedTuple):
     """What a formula in a sentence is about."""
 
@@ -177,7 +181,7 @@ def _bound(root: Node | None) -> Iterator[str]:
 def _counts(node: Node | None) -> bool:
     r"""Whether a row is the start of `1, \dots, n`."""
     row = [part.tag for part, _ in zip(baseline(node), range(5), strict=False)]
-    return bool({"V!…", "V!⋯"} & set(row)) and row[0][:2] == "N!" and "&comma;" in row
+    return bool(_DOTS & set(row)) and row[0][:2] == "N!" and "&comma;" in row
 
 
 def _heads(node: Node | None) -> Iterator[str]:
@@ -256,14 +260,14 @@ def _keys(node: Node) -> tuple[str, str]:
         if edge not in own or node.kids is None:
             continue
         child = node.kids[edge]
-        text = f"{_MARK[edge]}{{{_row_key(child)}}}"
+        text = f"{_SCRIPT_MARK[edge]}{{{_row_key(child)}}}"
         exact += text
         is_index = edge in "ab" and not _is_prime(child) and _is_index(child)
-        general += f"{_MARK[edge]}{{{_DASH}}}" if is_index else text
+        general += f"{_SCRIPT_MARK[edge]}{{{_DASH}}}" if is_index else text
     return exact, general
 
 
-_MARK = {"o": "^^", "u": "__", "a": "^", "b": "_", "c": "<^", "d": "<_"}
+_SCRIPT_MARK = {"o": "^^", "u": "__", "a": "^", "b": "_", "c": "<^", "d": "<_"}
 
 
 def _letter(tag: str) -> str:
@@ -299,7 +303,7 @@ def _row_key(script: Node) -> str:
             if edge in "ne":
                 stack.append(child)
             else:
-                stack.extend(["}", child, f"{_MARK.get(edge, edge)}{{"])
+                stack.extend(["}", child, f"{_SCRIPT_MARK.get(edge, edge)}{{"])
     return "".join(parts)
 
 
@@ -325,7 +329,8 @@ def _is_index(script: Node) -> bool:
 
 def _latex(node: Node, own: frozenset[str]) -> str:
     """LaTeX of a symbol alone."""
-    alone = Node(node.tag, node.look)
+    look = {name: hint for name, hint in (node.look or {}).items() if name not in _SPACING}
+    alone = Node(node.tag, look)
     if own and node.kids is not None:
         alone.kids = {edge: child for edge, child in node.kids.items() if edge in own}
     return to_latex(alone)
@@ -358,8 +363,17 @@ def read_term(latex: str) -> FormulaTerm:
         if named is None:
             return FormulaTerm((), "", sign)
         symbols.extend(named)
+    if any(node.tag in _DOTS for node in head):
+        symbols = [_enumerated(symbol, symbols[0]) for symbol in symbols]
     is_tuple = len(head) == 1 and head[0].tag[:3] in {"M!(", "M!⟨"}
     return FormulaTerm(tuple(dict.fromkeys(symbols)), _type(sign, rest), sign, is_tuple)
+
+
+def _enumerated(symbol: Symbol, first: Symbol) -> Symbol:
+    r"""In `x_1, \dots, x_N` the capital is an index."""
+    if symbol.base != first.base or _DASH not in first.general:
+        return symbol
+    return Symbol(symbol.key, symbol.latex, first.general, symbol.base)
 
 
 def _split(row: list[Node]) -> tuple[list[Node], str, list[Node]]:
@@ -385,7 +399,7 @@ def _parts(row: list[Node]) -> Iterator[list[Node]]:
 def _named(part: list[Node]) -> list[Symbol] | None:
     """The symbols that a member of a list names, or None for an expression."""
     first, rest = part[0], part[1:]
-    if first.tag in {"V!…", "V!⋯"}:
+    if first.tag in _DOTS:
         return []
     if first.tag[:3] in {"M!(", "M!{", "M!⟨"} and not rest:
         return _members(first)
@@ -426,7 +440,7 @@ def _members(fence: Node) -> list[Symbol] | None:
             return None
         if is_identifier(row[0]):
             found.append(_symbol(row[0]))
-        elif row[0].tag not in {"V!…", "V!⋯"}:
+        elif row[0].tag not in _DOTS:
             return None
         element = element.get("e")
     return found

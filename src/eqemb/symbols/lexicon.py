@@ -9,7 +9,7 @@ from functools import lru_cache
 #: Kinds of tokens. A nominal is a noun, or an adjective that no ending gives away.
 FORMULA, EQUATION, NOMINAL, ADJECTIVE, GERUND, PARTICIPLE = "S", "E", "N", "J", "G", "Y"
 DETERMINER, PREPOSITION, CONJUNCTION, VERB, BE, ADVERB = "D", "P", "C", "V", "B", "R"
-SUBORDINATOR, PRONOUN, NUMBER, MARK = "W", "O", "#", "."
+SUBORDINATOR, PRONOUN, NUMBER = "W", "O", "#"
 
 
 def _words(text: str) -> frozenset[str]:

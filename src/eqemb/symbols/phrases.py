@@ -30,7 +30,7 @@ from eqemb.symbols.sentence import SentenceToken
 MAX_PHRASE = 32
 
 _MODIFIERS = frozenset({NOMINAL, ADJECTIVE, PARTICIPLE, GERUND})
-_BRACKETS = {")": "(", "]": "["}
+_OPENER_OF = {")": "(", "]": "["}
 
 
 class Phrase(NamedTuple):
@@ -226,7 +226,7 @@ class Sentence:
         return found
 
     def _opener(self, at: int) -> int | None:
-        opener = _BRACKETS[self.kinds[at]]
+        opener = _OPENER_OF[self.kinds[at]]
         for place in range(at - 1, max(-1, at - MAX_PHRASE), -1):
             if self.kinds[place] == opener:
                 return place

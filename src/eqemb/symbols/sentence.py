@@ -7,11 +7,11 @@ from typing import NamedTuple
 from eqemb.article import EQUATION_MARK
 from eqemb.symbols import lexicon
 
-_ABBREVIATION = r"i\.e\.|e\.g\.|w\.r\.t\.|i\.i\.d\.|resp\.|cf\.|a\.k\.a\.|et al\."
+_ABBREVIATED = r"i\.e\.|e\.g\.|w\.r\.t\.|i\.i\.d\.|resp\.|cf\.|a\.k\.a\.|et al\."
 #: A formula (group 1) with letters attached to it (group 2); an equation; a word.
 _SENTENCE_TOKEN = re.compile(
     rf"\$([^$]*)\$([-\u2010\u2011]?[^\W\d_][^\W_]*(?:[-'\u2019\u2010\u2011][^\W_]+)*)?"
-    rf"|{EQUATION_MARK}|(?:{_ABBREVIATION})|[^\W_]+(?:[-'\u2019\u2010\u2011.][^\W_]+)*|:=|\S"
+    rf"|{EQUATION_MARK}|(?:{_ABBREVIATED})|[^\W_]+(?:[-'\u2019\u2010\u2011.][^\W_]+)*|:=|\S"
 )
 #: Numbers, references and lone operators read like words.
 _NOT_A_SYMBOL = re.compile(

@@ -38,7 +38,7 @@ _LINKED = {
 }  # fmt: skip
 _CALLED = frozenset("called termed named known".split())
 _DENOTED = frozenset("denoted represented written symbolized designated indicated".split())
-_DEFINED = frozenset("defined given computed calculated expressed obtained formulated".split())
+_GIVEN = frozenset("defined given computed calculated expressed obtained formulated".split())
 _THEN = frozenset({"then", "thus", "therefore", "simply"})
 _SETTING = frozenset(
     "denote define represent write express call name introduce model treat denoting defining"
@@ -179,7 +179,7 @@ def _passive(sentence: Sentence, group: Group) -> Iterator[Mention]:
     confidence = 0.85
     if sentence.word(at) in {"by", "as", "with"}:
         at -= 1
-        if sentence.word(at) in _DEFINED:
+        if sentence.word(at) in _GIVEN:
             confidence = 0.6
         elif sentence.word(at) not in _DENOTED:
             return
@@ -189,7 +189,7 @@ def _passive(sentence: Sentence, group: Group) -> Iterator[Mention]:
             return
     else:
         pass
-    if sentence.word(at) in _DENOTED | _DEFINED:
+    if sentence.word(at) in _DENOTED | _GIVEN:
         at -= 1
     while sentence.kind(at) in {BE, ADVERB} or sentence.word(at) in {"can", "will", "which"}:
         at -= 1
@@ -267,10 +267,10 @@ def by_display(sentence: Sentence, term: int) -> Mention | None:
         place -= 2
     elif sentence.word(place) in {"by", "as"}:
         place -= 1
-        if sentence.word(place) not in _DEFINED and sentence.word(place + 1) == "by":
+        if sentence.word(place) not in _GIVEN and sentence.word(place + 1) == "by":
             return None
     verbal = False
-    while sentence.word(place) in _DEFINED | _THEN or sentence.kind(place) in {BE, ADVERB}:
+    while sentence.word(place) in _GIVEN | _THEN or sentence.kind(place) in {BE, ADVERB}:
         verbal = verbal or sentence.kind(place) == BE
         place -= 1
     phrase = sentence.long_before(place + 1)

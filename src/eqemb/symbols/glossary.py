@@ -105,11 +105,11 @@ def likeness(symbol: Symbol, other: Symbol) -> float:
     >>> likeness(x_i, x_i), likeness(x_i, x_j)
     (1.0, 0.95)
     """
-    style = 1.0
-    if symbol.base != other.base:
-        style = OTHER_STYLE
     if symbol.key == other.key:
         return 1.0
+    if _plain(symbol) != _plain(other):
+        return 0.0
+    style = 1.0 if symbol.base == other.base else OTHER_STYLE
     mine, its = _unstyled(symbol), _unstyled(other)
     if mine.key == its.key:
         return style

@@ -32,7 +32,7 @@ _CONJUNCTIONS = _words("and or nor & plus")
 _SUBORDINATORS = _words(
     "where which that when if iff while whereas because since although though so then hence thus"
     " therefore unless whether who whom how why what but however such i.e. e.g. i.e e.g namely"
-    " wherein whereby once whenever wherever cf cf. resp. resp respectively otherwise moreover"
+    " wherein whereby once whenever wherever cf cf. resp. resp otherwise moreover"
     " furthermore note recall let suppose assume here there yet else instead not"
 )
 _PRONOUNS = _words("we it they i you he she us them itself themselves one's this that ones let's")

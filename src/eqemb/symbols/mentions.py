@@ -161,4 +161,6 @@ def is_noun_phrase(sentence: Sentence, at: int) -> bool:
 
 def ends_clause(sentence: Sentence, at: int) -> bool:
     """Whether a clause ends before a token."""
+    if sentence.word(at) == "respectively":
+        return True
     return sentence.kind(at) in {"", ".", ",", ";", ")", CONJUNCTION, SUBORDINATOR}

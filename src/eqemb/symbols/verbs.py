@@ -91,8 +91,8 @@ def by_verb(sentence: Sentence, group: Group) -> Iterator[Mention]:
         return
     else:
         return
-    if sentence.word(at) == "respectively":
-        together, at = True, at + 1
+    together = together or "respectively" in (sentence.word(at - 1), sentence.word(at))
+    at += sentence.word(at) == "respectively"
     kind: Kind = "let" if sentence.word(group.start - 1) in {"let", "suppose", "assume"} else "verb"
     yield from assigned(sentence, group, at, (kind, confidence), together=together)
 

@@ -65,7 +65,8 @@ def test_the_same_words_are_no_conflict() -> None:
 
 def test_notation_counts_everywhere() -> None:
     """Far away, a definition of the notation section beats a passing one."""
-    text = f"Notation\n\nLet $x$ be a road.\n\nOther\n\nNear the river $x$ it rains.\n\nLast\n\nSo {E}."
+    other = "Other\n\nNear the river $x$ it rains."
+    text = f"Notation\n\nLet $x$ be a road.\n\n{other}\n\nLast\n\nSo {E}."
     made = glossary(text, "x = 1", sections=("Notation", "Other", "Last"))
     assert text_of(made.meanings(1), "x") == "road"
 

@@ -8,6 +8,7 @@ it. The score is the product of these and of the definition's own confidence.
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
+from functools import lru_cache
 
 from eqemb.article import Article
 from eqemb.formula import layout
@@ -40,9 +41,10 @@ class Glossary:
         if definitions is None:
             definitions = find_definitions(article, self.places)
         self.definitions = list(definitions)
-        self._by_letter: dict[str, list[Definition]] = defaultdict(list)
+        self._by_letter: dict[str, list[tuple[Definition, TextPlace]]] = defaultdict(list)
         for definition in self.definitions:
-            self._by_letter[_plain(definition.symbol)].append(definition)
+            place = self.places.at(definition.position)
+            self._by_letter[_plain(definition.symbol.base)].append((definition, place))
 
     def meanings(self, ordinal: int, symbols: Sequence[Symbol] | None = None) -> list[Meaning]:
         """The symbols of an equation of the article (1-based), each with its best definition.
@@ -57,10 +59,10 @@ class Glossary:
     def meaning(self, symbol: Symbol, place: TextPlace) -> Meaning:
         """What a symbol means at a place of the text."""
         scored: list[tuple[float, int, Definition]] = []
-        for definition in self._by_letter.get(_plain(symbol), ()):
+        for definition, there in self._by_letter.get(_plain(symbol.base), ()):
             score = likeness(symbol, definition.symbol)
             if score:
-                score *= self._nearness(definition, place) * definition.confidence
+                score *= _nearness(definition, there, place) * definition.confidence
                 if score >= MIN_SCORE:
                     scored.append((-score, abs(definition.position - place.position), definition))
         if not scored:
@@ -69,27 +71,28 @@ class Glossary:
         best = scored[0][2]
         return Meaning(symbol, best, round(-scored[0][0], 3), _conflicts(best, scored))
 
-    def _nearness(self, definition: Definition, place: TextPlace) -> float:
-        there = self.places.at(definition.position)
-        before = there.position < place.position
-        steps = abs(there.line - place.line)
-        if steps == 0:
-            near = _SAME_LINE
-        elif there.paragraph == place.paragraph:
-            near = _NEXT_LINES if steps <= 2 else _SAME_PARAGRAPH
-        elif steps == 1:
-            near = _NEXT_LINES
-        elif there.section == place.section:
-            near = _EARLIER_HERE if before else _LATER_HERE
-        elif definition.scope == "article":
-            near = _EARLIER_HERE
-        else:
-            near = _EARLIER_SECTION if before else _LATER_SECTION
-        # Of two definitions that are alike otherwise, the nearer one counts.
-        near *= 1 - 0.05 * min(steps, 400) / 400
-        if definition.scope == "sentence" and there.paragraph != place.paragraph:
-            near *= _OUT_OF_SCOPE
-        return near
+
+def _nearness(definition: Definition, there: TextPlace, place: TextPlace) -> float:
+    """How much a definition counts where it stands, seen from a place."""
+    before = there.position < place.position
+    steps = abs(there.line - place.line)
+    if steps == 0:
+        near = _SAME_LINE
+    elif there.paragraph == place.paragraph:
+        near = _NEXT_LINES if steps <= 2 else _SAME_PARAGRAPH
+    elif steps == 1:
+        near = _NEXT_LINES
+    elif there.section == place.section:
+        near = _EARLIER_HERE if before else _LATER_HERE
+    elif definition.scope == "article":
+        near = _EARLIER_HERE
+    else:
+        near = _EARLIER_SECTION if before else _LATER_SECTION
+    # Of two definitions that are alike otherwise, the nearer one counts.
+    near *= 1 - 0.05 * min(steps, 400) / 400
+    if definition.scope == "sentence" and there.paragraph != place.paragraph:
+        near *= _OUT_OF_SCOPE
+    return near
 
 
 def equation_meanings(article: Article, ordinal: int) -> list[Meaning]:
@@ -107,12 +110,13 @@ def likeness(symbol: Symbol, other: Symbol) -> float:
     """
     if symbol.key == other.key:
         return 1.0
-    if _plain(symbol) != _plain(other):
-        return 0.0
-    style = 1.0 if symbol.base == other.base else OTHER_STYLE
-    mine, its = _unstyled(symbol), _unstyled(other)
-    if mine.key == its.key:
-        return style
+    style, mine, its = 1.0, symbol, other
+    if symbol.base != other.base:
+        if _plain(symbol.base) != _plain(other.base):
+            return 0.0
+        style, mine, its = OTHER_STYLE, _unstyled(symbol), _unstyled(other)
+        if mine.key == its.key:
+            return style
     if mine.general == its.general:
         one_of_many = _NUMBERED.search(its.key) and not _NUMBERED.search(mine.key)
         return (OF_ONE_NUMBER if one_of_many else SAME_UP_TO_INDEX) * style
@@ -123,14 +127,14 @@ def likeness(symbol: Symbol, other: Symbol) -> float:
     return 0.0
 
 
-def _plain(symbol: Symbol) -> str:
-    return plain_tag("V!" + symbol.base)[2:] if not symbol.base.isascii() else symbol.base
+@lru_cache(maxsize=4096)
+def _plain(base: str) -> str:
+    """A letter without its alphabet."""
+    return base if base.isascii() else plain_tag("V!" + base)[2:]
 
 
 def _unstyled(symbol: Symbol) -> Symbol:
-    if symbol.base.isascii():
-        return symbol
-    size, plain = len(symbol.base), _plain(symbol)
+    size, plain = len(symbol.base), _plain(symbol.base)
     return Symbol(plain + symbol.key[size:], "", plain + symbol.general[size:], plain)
 
 
@@ -154,6 +158,7 @@ _IGNORED = frozenset(
 )
 
 
+@lru_cache(maxsize=16384)
 def _content(text: str) -> frozenset[str]:
     words = (word.strip(".,;:()'\"").lower() for word in text.split())
     return frozenset(

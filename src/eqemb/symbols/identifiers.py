@@ -7,6 +7,7 @@ sentence is about: `x \in X` is about `x`. Nothing here recurses: a tree may be 
 only the first `MAX_SYMBOL_NODES` nodes of scripts count for a key.
 """
 
+import re
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from typing import NamedTuple
@@ -42,6 +43,11 @@ _INDEX_MARKS = frozenset({"&comma;", "−", "+", "V!…", "V!⋯", ":", "/", "."
 _DASH = "·"
 
 
+#: What stands before an equals sign, if no brace or other relation does: the rest need not be read.
+_LEFT_SIDE = re.compile(
+    r"([^{}=<>:&|~∈\\]*(?:\\(?:mathbf|mathcal|mathrm|boldsymbol|bm|hat|bar|tilde|text|vec)"
+    r"\{[^{}=\\]*\}[^{}=<>:&|~∈\\]*|_\{[^{}=\\]*\}[^{}=<>:&|~∈\\]*){0,8})(&?\s*=)"
+)
 _DOTS = frozenset({"V!…", "V!⋯"})
 _SPACING = frozenset({"space", "row", "cell"})
 
@@ -66,8 +72,9 @@ def symbols_of(made: Layout) -> list[Symbol]:
     >>> [symbol.latex for symbol in symbols_of(layout(r"\hat\theta_i = \log f(x_i)"))]
     [r'\hat{\theta}_i', 'f', 'x_i', 'i']
     """
-    index = {id(node): place for place, node in enumerate(made.nodes())}
-    bound = set(_bound(made.root))
+    nodes = made.nodes()
+    index = {id(node): place for place, node in enumerate(nodes)}
+    bound = set(_bound(nodes))
     found: dict[str, tuple[Symbol, list[int], set[Role]]] = {}
     for node, role in _identifiers(made.root):
         key = symbol_key(node)
@@ -95,12 +102,15 @@ def _identifiers(root: Node | None) -> Iterator[tuple[Node, Role]]:
     while stack:
         node, role, differential = stack.pop()
         integral = integral or node.tag in INTEGRALS
-        after: list[tuple[Node, Role, bool]] = []
-        if _is_differential(node, integral=integral or differential):
-            pass
-        elif is_identifier(node):
+        named = is_identifier(node)
+        if named and not _is_differential(node, integral=integral or differential):
             yield node, ("function" if role == "variable" and _is_applied(node) else role)
-        kept = _own_edges(node) if is_identifier(node) else frozenset()
+        if node.kids is None:
+            if node.n is not None:
+                stack.append((node.n, role, False))
+            continue
+        after: list[tuple[Node, Role, bool]] = []
+        kept = _own_edges(node) if named else frozenset()
         for edge, child in children(node):
             below: Role = "index" if edge in kept else role
             if (edge in kept and not _is_index(child)) or _is_transposition(edge, child):
@@ -149,33 +159,25 @@ def _is_differential(node: Node, *, integral: bool) -> bool:
     )
 
 
-def _bound(root: Node | None) -> Iterator[str]:
+def _bound(nodes: list[Node]) -> Iterator[str]:
     """Keys of the letters that sums, products, limits and integrals bind."""
-    stack = [root] if root else []
-    integral = False
-    while stack:
-        node = stack.pop()
-        stack.extend(child for _, child in children(node))
-        if node.tag in INTEGRALS:
-            integral = True
-        if node.tag in _BINDING:
-            below = node.get("u") or node.get("b")
-            yield from _heads(below)
-        elif node.tag[:3] in {"M!{", "M!("} and node.kids and "b" in node.kids:
+    integral = any(node.tag in INTEGRALS for node in nodes)
+    for node in nodes:
+        tag, follower = node.tag, node.n
+        if tag in _BINDING:
+            yield from _heads(node.get("u") or node.get("b"))
+        elif tag[:3] in {"M!{", "M!("} and node.kids and "b" in node.kids:
             script = node.kids["b"]
             if script.n is not None and script.n.tag in {"=", "∈"}:
                 yield from _heads(script)
-        elif node.tag in {"∀", "∃"} and node.n is not None:
-            yield from _heads(node.n)
-        elif node.n is not None and node.n.tag == "=" and _counts(node.n.n):
+        elif follower is None:
+            continue
+        elif tag in {"∀", "∃"}:
+            yield from _heads(follower)
+        elif follower.tag == "=" and _counts(follower.n):
             yield from _heads(node)
-    if integral:
-        stack = [root] if root else []
-        while stack:
-            node = stack.pop()
-            stack.extend(child for _, child in children(node))
-            if _is_differential(node, integral=True) and node.n is not None:
-                yield symbol_key(node.n)
+        elif integral and _is_differential(node, integral=True):
+            yield symbol_key(follower)
 
 
 def _counts(node: Node | None) -> bool:
@@ -254,10 +256,12 @@ def symbol_key(node: Node) -> str:
 
 def _keys(node: Node) -> tuple[str, str]:
     """The key of a symbol, and the key without letters and numbers of its indices."""
-    own = _own_edges(node)
     exact = general = _letter(node.tag)
+    if node.kids is None:
+        return exact, general
+    own = _own_edges(node)
     for edge in "oucdba":
-        if edge not in own or node.kids is None:
+        if edge not in own:
             continue
         child = node.kids[edge]
         text = f"{_SCRIPT_MARK[edge]}{{{_row_key(child)}}}"
@@ -270,6 +274,7 @@ def _keys(node: Node) -> tuple[str, str]:
 _SCRIPT_MARK = {"o": "^^", "u": "__", "a": "^", "b": "_", "c": "<^", "d": "<_"}
 
 
+@lru_cache(maxsize=4096)
 def _letter(tag: str) -> str:
     """The letter of a tag; italic bold letters are bold ones."""
     return "".join(map(_upright, tag[2:]))
@@ -339,13 +344,19 @@ def _latex(node: Node, own: frozenset[str]) -> str:
 # ---------------------------------------------------------------- formulas in sentences
 
 
-@lru_cache(maxsize=4096)
+@lru_cache(maxsize=16384)
 def read_term(latex: str) -> FormulaTerm:
     r"""What a formula in a sentence is about.
 
     >>> [symbol.latex for symbol in read_term(r"x, y \in X").symbols]
     ['x', 'y']
     """
+    side = _LEFT_SIDE.match(latex)
+    if side is not None:
+        term = read_term(side[1])
+        if term.relation:  # a relation that only the layout shows
+            return term
+        return FormulaTerm(term.symbols, "", side[2].strip() and "=", term.is_tuple)
     made = layout(latex)
     row = [node for node, _ in zip(baseline(made.root), range(400), strict=False)]
     if not row:

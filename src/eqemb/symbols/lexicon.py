@@ -4,8 +4,6 @@ There is no tagger behind this. It only has to find where noun phrases of scient
 and end, so a word that no list and no ending knows is taken for a noun.
 """
 
-from functools import lru_cache
-
 #: Kinds of tokens. A nominal is a noun, or an adjective that no ending gives away.
 FORMULA, EQUATION, NOMINAL, ADJECTIVE, GERUND, PARTICIPLE = "S", "E", "N", "J", "G", "Y"
 DETERMINER, PREPOSITION, CONJUNCTION, VERB, BE, ADVERB = "D", "P", "C", "V", "B", "R"
@@ -171,7 +169,6 @@ _ENDINGS: tuple[tuple[str, frozenset[str], str], ...] = (
 )
 
 
-@lru_cache(maxsize=65536)
 def kind_of(word: str) -> str:
     """The kind of a word in lower case."""
     known = _KINDS.get(word)

@@ -1,7 +1,7 @@
 """A sentence as tokens with kinds: words, formulas, equations, punctuation."""
 
 import re
-from collections.abc import Iterable
+from functools import lru_cache
 from typing import NamedTuple
 
 from eqemb.article import EQUATION_MARK
@@ -40,11 +40,13 @@ def read_sentence(text: str, offset: int = 0) -> list[SentenceToken]:
     tokens: list[SentenceToken] = []
     for match in _SENTENCE_TOKEN.finditer(text):
         start, end = match.span()
-        tokens.append(
-            make_token(
-                match[0], match[1], glued=bool(match[2]), start=start + offset, end=end + offset
-            )
-        )
+        latex = match[1]
+        if latex is None:
+            word = match[0]
+            tokens.append(SentenceToken(word, *_word(word), start + offset, end + offset))
+        else:
+            glued = match[2] is not None
+            tokens.append(make_token(match[0], latex, start + offset, end + offset, glued=glued))
     return tokens
 
 
@@ -52,26 +54,23 @@ def make_token(
     text: str, latex: str | None, start: int, end: int, *, glued: bool = False
 ) -> SentenceToken:
     """One token; `latex` is None for words, and `glued` says that a formula is part of a word."""
-    if latex is not None:
-        if glued:
-            kind = lexicon.ADJECTIVE
-        elif _NOT_A_SYMBOL.fullmatch(latex):
-            kind = lexicon.NUMBER
-        else:
-            kind = lexicon.FORMULA
-        return SentenceToken(text, "", kind, start, end, latex)
+    if latex is None:
+        return SentenceToken(text, *_word(text), start, end)
+    if glued:
+        kind = lexicon.ADJECTIVE
+    elif _NOT_A_SYMBOL.fullmatch(latex):
+        kind = lexicon.NUMBER
+    else:
+        kind = lexicon.FORMULA
+    return SentenceToken(text, "", kind, start, end, latex)
+
+
+@lru_cache(maxsize=65536)
+def _word(text: str) -> tuple[str, str]:
+    """A word or mark in lower case, and its kind."""
     if text == EQUATION_MARK:
-        return SentenceToken(text, "", lexicon.EQUATION, start, end)
+        return "", lexicon.EQUATION
     if not text[0].isalnum():
-        return SentenceToken(text, text, "," if text in {"\u2013", "\u2014"} else text, start, end)
+        return text, "," if text in {"\u2013", "\u2014"} else text
     lower = text.lower()
-    return SentenceToken(text, lower, lexicon.kind_of(lower), start, end)
-
-
-def join_words(tokens: Iterable[SentenceToken]) -> str:
-    """The text of tokens, spaced as in print; used where a phrase has gaps."""
-    out = ""
-    for token in tokens:
-        glue = not out or token.text in {",", ".", ";", ":", ")", "%"} or out.endswith("(")
-        out += token.text if glue else " " + token.text
-    return out
+    return lower, lexicon.kind_of(lower)

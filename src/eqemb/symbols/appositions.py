@@ -25,6 +25,9 @@ from eqemb.symbols.phrases import Phrase, Sentence
 
 _RELATION_SIGN = re.compile(r"[=<>\u2208]|\\(?:in|leq?|geq?|sim|ll|gg|subset)(?![a-zA-Z])")
 _MEMBERSHIP = re.compile(r"\u2208|\\(?:in|subset|subseteq)(?![a-zA-Z])")
+#: Letters that count things: "K classes", "n samples".
+_COUNTING = re.compile(r"\s*(?:[A-Zb-dhk-nqrt]|\\lvert|\||\\ell)(?![a-zA-Z])")
+_BOUNDS = re.compile(r"[<>]|\\(?:leq?|geq?|ll|gg|neq?)(?![a-zA-Z])")
 _NORM = re.compile(r"\\ell(?![a-zA-Z])|[lL]_")
 
 
@@ -88,7 +91,7 @@ def by_parenthesis(sentence: Sentence, group: Group) -> Iterator[Mention]:
     opener, closer = sentence.kind(group.start - 1), sentence.kind(group.end)
     if opener == "(" and closer == ")":
         phrase = sentence.before(group.start - 1)
-        if phrase is not None:
+        if phrase is not None and not _BOUNDS.search(sentence.tokens[group.start].latex):
             yield from shared(group, phrase, "parenthesis", 0.7 if phrase.determiner else 0.55)
     if closer != "(" or opener == ADJECTIVE:
         return
@@ -119,8 +122,10 @@ def by_count(sentence: Sentence, group: Group) -> Iterator[Mention]:
     phrase = Phrase(last + 1, end)
     if len(group.terms) > 1:
         yield from shared(group, phrase, "count", 0.55)
-    else:
+    elif _COUNTING.match(latex):
         yield Mention(last, phrase, "count", 0.6, counts=True)
+    else:
+        yield Mention(last, phrase, "count", 0.45)  # "the z variables" are variables
 
 
 def by_list(sentence: Sentence, group: Group) -> Iterator[Mention]:

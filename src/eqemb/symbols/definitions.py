@@ -27,12 +27,13 @@ _MAX_TYPE_LETTERS = 120
 #: A line with more letters is data, not a sentence.
 _MAX_LINE_LETTERS = 20_000
 
-_EVERYWHERE = re.compile(
-    r"\b(?:throughout|hereafter|henceforth|in this (?:paper|work|article|thesis|chapter))\b",
-    re.IGNORECASE,
-)
+#: Words that give a definition the whole article as scope.
+_EVERYWHERE = (
+    "hroughout", "ereafter", "enceforth", "n this paper", "n this work", "n this article",
+    "n this thesis", "n this chapter",
+)  # fmt: skip
 _NOTATION = re.compile(r"\b(?:notations?|nomenclature|symbols|conventions)\b", re.IGNORECASE)
-_TYPED = re.compile(r"\\in(?![a-zA-Z])|\\to(?![a-zA-Z])|\\rightarrow|∈")
+_TYPED = ("\\in", "\\to", "\\rightarrow", "∈", "→")
 _BINDS = re.compile(r"\\(?:sum|prod|int|forall|exists|bigcup|bigcap)(?![a-zA-Z])")
 _EQUATION_SIGNS = frozenset("=≡≜≝≐∼∝≈") | {":="}
 
@@ -63,7 +64,8 @@ class _LineReader:
         self.ordinal = ordinal
 
     def definitions(self, *, everywhere: bool) -> Iterator[Definition]:
-        wide = everywhere or _EVERYWHERE.search(self.line.text) is not None
+        text = self.line.text
+        wide = everywhere or any(phrase in text for phrase in _EVERYWHERE)
         defined: set[int] = set()
         for mention in find_mentions(self.sentence):
             if mention.confidence < MIN_CONFIDENCE:
@@ -96,8 +98,7 @@ class _LineReader:
         doubt = 0.0
         if term.is_tuple and len(term.symbols) > 1:
             doubt = _TUPLE_DOUBT
-            if not lexicon.is_plural(self.sentence.word(mention.phrase.end - 1)):
-                text = f"part of {text} {self.sentence.tokens[mention.term].text}"
+            text = f"part of {text} {self.sentence.tokens[mention.term].text}"
         scope: Scope = "section"
         if wide:
             scope = "article"
@@ -152,6 +153,6 @@ class _LineReader:
 def _may_have_type(token: SentenceToken) -> bool:
     return (
         len(token.latex) <= _MAX_TYPE_LETTERS
-        and _TYPED.search(token.latex) is not None
+        and any(sign in token.latex for sign in _TYPED)
         and _BINDS.search(token.latex) is None
     )

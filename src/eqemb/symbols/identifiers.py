@@ -49,6 +49,7 @@ _LEFT_SIDE = re.compile(
     r"\{[^{}=\\]*\}[^{}=<>:&|~∈\\]*|_\{[^{}=\\]*\}[^{}=<>:&|~∈\\]*){0,8})(&?\s*=)"
 )
 _DOTS = frozenset({"V!…", "V!⋯"})
+_NO_EDGES: frozenset[str] = frozenset()
 _SPACING = frozenset({"space", "row", "cell"})
 
 
@@ -76,10 +77,11 @@ def symbols_of(made: Layout) -> list[Symbol]:
     index = {id(node): place for place, node in enumerate(nodes)}
     bound = set(_bound(nodes))
     found: dict[str, tuple[Symbol, list[int], set[Role]]] = {}
-    for node, role in _identifiers(made.root):
-        key = symbol_key(node)
+    for node, role, own in _identifiers(made.root):
+        key, general = _keys(node, own)
         if key not in found:
-            found[key] = (_symbol(node), [], set())
+            symbol = Symbol(key, _latex(node, own), general, _letter(node.tag))
+            found[key] = (symbol, [], set())
         found[key][1].append(index[id(node)])
         found[key][2].add(role)
     return [
@@ -95,22 +97,23 @@ def _main(roles: set[Role], symbol: Symbol, bound: set[str]) -> Role:
     return next(role for role in order if role in roles)
 
 
-def _identifiers(root: Node | None) -> Iterator[tuple[Node, Role]]:
-    """The nodes that are letters of symbols, each with its role."""
+def _identifiers(root: Node | None) -> Iterator[tuple[Node, Role, frozenset[str]]]:
+    """The nodes that are letters of symbols, each with its role and the edges it owns."""
     stack: list[tuple[Node, Role, bool]] = [(root, "variable", False)] if root else []
     integral = False
     while stack:
         node, role, differential = stack.pop()
         integral = integral or node.tag in INTEGRALS
         named = is_identifier(node)
+        kept = _own_edges(node) if named else _NO_EDGES
         if named and not _is_differential(node, integral=integral or differential):
-            yield node, ("function" if role == "variable" and _is_applied(node) else role)
+            applied = role == "variable" and _is_applied(node)
+            yield node, ("function" if applied else role), kept
         if node.kids is None:
             if node.n is not None:
                 stack.append((node.n, role, False))
             continue
         after: list[tuple[Node, Role, bool]] = []
-        kept = _own_edges(node) if named else frozenset()
         for edge, child in children(node):
             below: Role = "index" if edge in kept else role
             if (edge in kept and not _is_index(child)) or _is_transposition(edge, child):
@@ -205,7 +208,7 @@ def _own_edges(node: Node) -> frozenset[str]:
     """The edges of a symbol's node that belong to the symbol."""
     kids = node.kids
     if kids is None:
-        return frozenset()
+        return _NO_EDGES
     own = set(kids) & set("bouacd")
     if "a" in own and (_is_power(kids["a"]) or not _is_short(kids["a"])):
         own.discard("a")
@@ -245,21 +248,21 @@ def _first(nodes: Iterable[Node]) -> Iterator[Node]:
 
 
 def _symbol(node: Node) -> Symbol:
-    exact, general = _keys(node)
-    return Symbol(exact, _latex(node, _own_edges(node)), general, _letter(node.tag))
+    own = _own_edges(node)
+    exact, general = _keys(node, own)
+    return Symbol(exact, _latex(node, own), general, _letter(node.tag))
 
 
 def symbol_key(node: Node) -> str:
     """The key of the symbol whose letter a node is."""
-    return _keys(node)[0]
+    return _keys(node, _own_edges(node))[0]
 
 
-def _keys(node: Node) -> tuple[str, str]:
+def _keys(node: Node, own: frozenset[str]) -> tuple[str, str]:
     """The key of a symbol, and the key without letters and numbers of its indices."""
     exact = general = _letter(node.tag)
-    if node.kids is None:
+    if node.kids is None or not own:
         return exact, general
-    own = _own_edges(node)
     for edge in "oucdba":
         if edge not in own:
             continue
@@ -335,10 +338,17 @@ def _is_index(script: Node) -> bool:
 def _latex(node: Node, own: frozenset[str]) -> str:
     """LaTeX of a symbol alone."""
     look = {name: hint for name, hint in (node.look or {}).items() if name not in _SPACING}
+    if not own and not look:
+        return _letter_latex(node.tag)
     alone = Node(node.tag, look)
     if own and node.kids is not None:
         alone.kids = {edge: child for edge, child in node.kids.items() if edge in own}
     return to_latex(alone)
+
+
+@lru_cache(maxsize=4096)
+def _letter_latex(tag: str) -> str:
+    return to_latex(Node(tag))
 
 
 # ---------------------------------------------------------------- formulas in sentences

@@ -46,27 +46,27 @@ _ADVERBS = _words(
 _NOT_ADVERBS = _words("family anomaly assembly supply homily monopoly polly reply butterfly")
 
 _VERBS = """
-accept achieve acquire adapt add address adjust adopt affect aggregate aim allow append apply argue
-arise ascertain assess assign assume attain attempt augment avoid become begin belong bring build
-calculate call capture carry cause choose classify collect combine compare comprise compute
-concatenate conclude consider consist construct contain continue converge convert correspond create
-decide decompose define demonstrate denote depend derive describe determine differ discuss
-distinguish divide draw eliminate emphasize employ enable encourage ensure enumerate evaluate
-examine exceed exclude exist expand expect explain exploit express extract facilitate fail feed find
-focus follow forward generate get give govern grow guarantee happen help highlight hold identify
-illustrate imply impose improve incorporate incur indicate induce infer inherit initialize
-initialise inject insert introduce invoke involve keep know lead learn leave lie maintain make
-marginalize maximize maximise mean minimize minimise multiply normalize normalise obey observe
-obtain occur omit operate optimize optimise outperform parameterize parametrize parametrise
-parameterise partition pass penalize perform permit pick place play possess predict prefer prepare
-present preserve prevent proceed produce propose prove provide pull push quantify read receive
-recover reduce refer reflect regard reject relate rely remain remember remove render repeat replace
-represent require resemble restrict retain retrieve reveal satisfy say see seek seem select send
-serve show simplify solve specify stand start store suffer suffice suggest summarize summarise
-suppose take tell tend think train transform treat try tune understand undergo use utilize utilise
-vanish vary verify view want wish write yield govern symbolize designate quantify encode decode map
-propagate index behave act enter appear include approximate recompute extend seek delete
-fix exhibit inspect iterate converge minimise approach coincide differ happen send
+accept achieve acquire act adapt add address adjust adopt affect aggregate aim allow appear append
+apply approach approximate argue arise ascertain assess assign assume attain attempt augment avoid
+become begin behave belong bring build calculate call capture carry cause choose classify coincide
+collect combine compare comprise compute concatenate conclude consider consist construct contain
+continue converge convert correspond create decide decode decompose decrease define delete
+demonstrate denote depend derive describe designate determine differ discuss distinguish divide
+draw eliminate emphasize employ enable encode encourage ensure enter enumerate evaluate examine
+exceed exclude exhibit exist expand expect explain exploit express extend extract facilitate fail
+feed find fix focus follow forward generate get give govern grow guarantee happen help highlight
+hold identify illustrate imply impose improve include incorporate increase incur index indicate
+induce infer inherit initialise initialize inject insert inspect introduce invoke involve iterate
+keep know lead learn leave lie maintain make map marginalize match maximise maximize mean minimise
+minimize modify multiply normalise normalize obey observe obtain occur omit operate optimise
+optimize outperform parameterise parameterize parametrise parametrize partition pass penalize
+perform permit pick place play possess predict prefer prepare present preserve prevent proceed
+produce propagate propose prove provide pull push quantify read receive recompute recover reduce
+refer reflect regard reject relate rely remain remember remove render repeat replace represent
+require resemble restrict retain retrieve reveal rise satisfy say see seek seem select send serve
+show shrink simplify solve specify stand start store suffer suffice suggest summarise summarize
+suppose symbolize take tell tend think train transform treat try tune undergo understand use
+utilise utilize vanish vary verify view want wish write yield
 """
 #: Verbs whose -s form is usually a plural noun in mathematics.
 _PLURALS_TOO = _words("maps means views draws starts repeats places codes uses acts trains")

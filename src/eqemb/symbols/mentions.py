@@ -83,8 +83,6 @@ def counted_nouns(sentence: Sentence, at: int) -> int | None:
     start = at
     while at - start < 5 and sentence.kind(at) in {NOMINAL, ADJECTIVE, PARTICIPLE}:
         at += 1
-        if sentence.kind(at - 1) == NOMINAL and lexicon.is_plural(sentence.word(at - 1)):
-            break
     last = sentence.word(at - 1)
     if at == start or sentence.kind(at - 1) != NOMINAL or not lexicon.is_plural(last):
         return None

@@ -193,6 +193,8 @@ class Sentence:
             return False
         if kind in {NOMINAL, ADJECTIVE, DETERMINER, PREPOSITION, FORMULA, NUMBER}:
             return True
+        if kind == GERUND and following == DETERMINER:
+            return False  # "using the rule": a verb
         if kind in {PARTICIPLE, GERUND}:
             return self.kind(at - 1) not in {PRONOUN, BE, VERB, ""}
         if kind == CONJUNCTION:
@@ -411,7 +413,7 @@ class Sentence:
         return found
 
 
-_NAMES_IN_ING = frozenset({"embedding", "mapping", "string", "ring", "setting", "spring"})
+_NAMES_IN_ING = frozenset({"embedding", "mapping", "string", "ring", "spring"})
 _BEFORE_VERBS = frozenset(
     {"to", "will", "can", "may", "must", "should", "cannot", "could", "would"}
 )

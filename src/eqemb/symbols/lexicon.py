@@ -207,10 +207,10 @@ EMPTY_HEADS = _words(
     "equation equations eq eqs eq. eqn section sections figure figures fig table tables theorem"
     " lemma proposition corollary appendix chapter ref citation fact facts case cases notation"
     " expression expressions formula formulas formulae inequality inequalities symbol symbols"
-    " letter example assumption form follows result results remark proof page line i.e e.g way"
-    " statement claim conclusion property properties identity equality relation definition"
-    " definitions condition conditions notations assumptions remainder footnote fashion manner item"
-    " exercise respectively etc claims question hence convention restriction constraint constraints"
+    " letter assumption form follows result results remark proof page line i.e e.g way"
+    " claim conclusion property properties identity equality relation definition"
+    " definitions condition conditions notations assumptions remainder footnote fashion manner "
+    " respectively etc claims hence convention restriction constraint constraints"
     " hypothesis"
 )
 #: Heads that say little without a modifier.

@@ -25,7 +25,7 @@ NAMING = DENOTING | frozenset(
 ACTING = frozenset(
     "controls control determines determine measures measure quantifies quantify governs govern"
     " parameterizes parametrizes parameterises parametrises balances weighs weights regulates"
-    " captures encodes indexes maps contains scales".split()
+    " captures encodes indexes maps contains scales ranges runs".split()
 )
 _NOT_COUNTED = frozenset("values times maps bits mins secs ms denotes outputs inputs s".split())
 

@@ -315,11 +315,7 @@ class Sentence:
     def _restricts(self, at: int) -> bool:
         """Whether a subordinator starts a clause that belongs to the noun before it."""
         word = self.word(at)
-        if word == "that":
-            return self.kind(at - 1) != ","
-        if word in {"which", "whom"}:
-            return self.kind(at - 1) == PREPOSITION
-        return False
+        return word in {"that", "which", "who", "whom"} and self.kind(at - 1) != ","
 
     def starts_clause(self, at: int) -> bool:
         """Whether a new clause or a new definition starts at a token."""

@@ -37,7 +37,7 @@ _LINKED = {
     "correspond": "to",
 }  # fmt: skip
 _CALLED = frozenset("called termed named known".split())
-_DENOTED = frozenset("denoted represented written symbolized designated indicated".split())
+_DENOTED = frozenset("denoted represented written symbolized designated indicated noted".split())
 _GIVEN = frozenset("defined given computed calculated expressed obtained formulated".split())
 _THEN = frozenset({"then", "thus", "therefore", "simply"})
 _SETTING = frozenset(
@@ -85,7 +85,7 @@ def by_verb(sentence: Sentence, group: Group) -> Iterator[Mention]:
         at += 2
         confidence = 0.8
     elif word in ACTING and starts:
-        phrase = sentence.after(at + 1)
+        phrase = sentence.after(at + 1 + (sentence.kind(at + 1) == PREPOSITION))
         if phrase is not None:
             yield from shared(group, Phrase(at, phrase.end), "verb", 0.6)
         return
@@ -127,6 +127,8 @@ def _copula(sentence: Sentence, at: int, *, starts: bool) -> tuple[int, float] |
 
 def _starts_clause(sentence: Sentence, at: int) -> bool:
     """Whether a symbol is the subject of its clause, and not in apposition."""
+    if sentence.word(at - 1) == "the":  # "where the x are the observed variables"
+        at -= 1
     before = sentence.kind(at - 1)
     return (
         before in {"", ",", ";", ":", "(", EQUATION, ".", "["}
@@ -218,7 +220,7 @@ def _active(sentence: Sentence, group: Group) -> Iterator[Mention]:
     at = phrase.start - 1 - bool(phrase.determiner)
     while sentence.kind(at) in {ADVERB, CONJUNCTION, ","}:
         at -= 1
-    again = sentence.kind(at) == FORMULA and sentence.word(at - 1) == sentence.word(link) == "by"
+    again = sentence.kind(at) == FORMULA and sentence.word(at - 1) == sentence.word(link) != "be"
     if not (sentence.word(at) in _SETTING or again) and not (
         sentence.word(at) == "let" and sentence.word(link) == "be"
     ):

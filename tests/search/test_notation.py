@@ -99,7 +99,7 @@ def test_a_symbol_finds_its_meanings(library: Library, query: str) -> None:
 
 
 def test_a_longer_phrase_is_another_thing(library: Library) -> None:
-    """ "rate" alone is not a learning rate."""
+    """A rate alone is no learning rate."""
     assert library.notation("rate").lines == []
 
 

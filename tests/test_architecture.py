@@ -28,7 +28,7 @@ LAYERS = [
     {"checks"},
     {"storage"},
     {"sources", "formula", "kernels"},
-    {"readers", "arxiv", "corpus"},
+    {"readers", "symbols", "arxiv", "corpus"},
     {"library"},
     {"models"},
     {"index"},

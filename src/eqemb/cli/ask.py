@@ -182,6 +182,52 @@ def describe(
 
 
 @app.command()
+def symbols(
+    library: LibraryPath,
+    equation: Annotated[
+        str,
+        typer.Argument(metavar="EQUATION", help="A name: ARTICLE#4, ARTICLE(2.3), ARTICLE:label."),
+    ],
+    as_json: Json = False,
+) -> None:
+    """Show what the symbols of an equation mean.
+
+    The definitions are those of its article; the nearest one counts.
+    """
+    from eqemb.facade.library import Library
+
+    with Library.open(library) as opened:
+        found = opened.symbols(equation)
+    if as_json:
+        print_json(found.to_json())
+    else:
+        print(without_controls(found.to_text(output_width())))
+
+
+@app.command(cls=_FormulaCommand)
+def notation(
+    library: LibraryPath,
+    asked: Annotated[
+        str, typer.Argument(metavar="QUERY", help="Words, or one symbol such as '\\lambda'.")
+    ],
+    count: Count = 10,
+    as_json: Json = False,
+) -> None:
+    """Show how articles denote a thing, or what a symbol means."""
+    from eqemb.facade.library import Library
+
+    with Library.open(library) as opened:
+        found = opened.notation(asked, count)
+    if as_json:
+        print_json(found.to_json())
+    elif found.lines:
+        print(without_controls(found.to_text(output_width())))
+    if not found.lines:
+        reason = "no article defines this symbol" if found.is_symbol else "no definition has it"
+        raise EqembError(f"no matches: {reason}; try another symbol or other words")
+
+
+@app.command()
 def words(
     library: LibraryPath,
     word: Annotated[str, typer.Argument(metavar="WORD", help="A word of the papers.")],

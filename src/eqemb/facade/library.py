@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal, Self
 from eqemb.article import Equation
 from eqemb.errors import EqembError, UsageError
 from eqemb.index.build import check_version, damaged_file
+from eqemb.index.definitions import DefinitionIndex
 from eqemb.index.encoder import EncoderIndex
 from eqemb.index.segments import has_index, open_index
 from eqemb.library.generations import REBUILD, OpenLibrary
@@ -24,6 +25,7 @@ from eqemb.search.names import (
     looks_like_name,
 )
 from eqemb.search.neighbours import Member, Neighbours, VectorQuery, nearest_words
+from eqemb.search.notation import EquationSymbols, Notation, equation_symbols, find_notation
 from eqemb.search.query import Filters, Ranking
 from eqemb.search.results import Answer, Hit
 
@@ -277,6 +279,40 @@ class Library(OpenLibrary):
         """
         self.equation(equation)
         return self._describer.describe(equation, _check_count(k), by=by)
+
+    def symbols(self, equation: str | Hit | Equation) -> EquationSymbols:
+        """Find what the symbols of an equation of the library mean.
+
+        Args:
+            equation: A name: ARTICLE#4, ARTICLE(2.3), ARTICLE:label; or a hit of an answer.
+
+        Returns:
+            The symbols in reading order, each with its definition in the article, if there is one.
+
+        """
+        name = _query_text(equation)
+        found = self.equation(name)
+        if found is None:
+            raise UsageError(f"{name!r} is not the name of an equation: give one such as ARTICLE#4")
+        return equation_symbols(self.article(found.article), found)
+
+    def notation(self, query: str, k: int = 10) -> Notation:
+        """Find how the articles denote a thing, or what they mean by a symbol.
+
+        Args:
+            query: Words, or one symbol as LaTeX.
+            k: The number of lines.
+
+        Returns:
+            Symbols or meanings with their shares of articles, the most frequent first.
+
+        """
+        _check_text(query)
+        return find_notation(self._definitions, query, _check_count(k))
+
+    @cached_property
+    def _definitions(self) -> DefinitionIndex:
+        return DefinitionIndex(self.engine.segments)
 
     def words(self, word: str, k: int = 10) -> Neighbours:
         """Find the words nearest to a word, by the library's model.

@@ -64,6 +64,10 @@ class IndexSegment:
         column: Array = self.equations[:, 2]
         return column
 
+    def is_removed(self, article: int) -> bool:
+        """Whether an article of the segment was removed from the library."""
+        return article in self._removed
+
     @cached_property
     def live(self) -> Mask | None:
         """Which equations are in the library; None if all are."""

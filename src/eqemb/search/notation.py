@@ -1,0 +1,305 @@
+"""What the symbols of an equation mean, and how a library denotes things.
+
+`equation_symbols` lists the symbols of an equation of the library with their definitions in its
+article. `find_notation` counts, for words, the symbols that articles use for them, and for a
+symbol, what articles mean by it. Counts are of articles, so that a long one has one vote.
+"""
+
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from html import escape
+
+from eqemb.article import Article, Equation
+from eqemb.corpus.vocabulary import STOP_WORDS
+from eqemb.errors import UsageError
+from eqemb.formula import layout
+from eqemb.formula.running_text import plain_text
+from eqemb.index.definitions import DefinitionIndex, IndexedDefinition, text_stems
+from eqemb.search.query import parse_query
+from eqemb.search.results import TEXT_WIDTH, Json, cut, rows
+from eqemb.symbols import Glossary, Meaning, Symbol, symbols_of
+
+#: Examples of a line of notation.
+MAX_EXAMPLES = 3
+#: Bound variables and indices are shown only where the text defines them.
+_MINOR_ROLES = frozenset(["index", "bound"])
+
+
+# ------------------------------------------------------------ symbols of an equation
+
+
+@dataclass(frozen=True, slots=True)
+class EquationSymbols:
+    """The symbols of an equation, with what its article says that they mean."""
+
+    equation: Equation
+    meanings: list[Meaning]
+
+    def __iter__(self) -> Iterator[Meaning]:
+        return iter(self.meanings)
+
+    def __len__(self) -> int:
+        return len(self.meanings)
+
+    @property
+    def undefined(self) -> list[Symbol]:
+        """The symbols for which no definition was found."""
+        return [meaning.symbol for meaning in self.meanings if meaning.definition is None]
+
+    def to_json(self) -> Json:
+        """Return `equation` (its name) and `symbols`, see `meaning_json`."""
+        return {
+            "equation": self.equation.id,
+            "symbols": [meaning_json(meaning) for meaning in self.meanings],
+        }
+
+    def to_text(self, width: int = TEXT_WIDTH) -> str:
+        """Return a line for each symbol, with the sentence that defines it."""
+        lines = [cut(layout(self.equation.expanded).to_text(), width), ""]
+        names = [_shown(meaning.symbol.latex) for meaning in self.meanings]
+        room = min(max(map(len, names), default=0), 20)
+        for name, meaning in zip(names, self.meanings, strict=True):
+            lead = f"  {name:{room}}  "
+            if meaning.definition is None:
+                lines.append(f"{lead}(no definition found)")
+                continue
+            what = plain_text(meaning.definition.text)
+            if meaning.definition.type:
+                what += f" ∈ {_shown(meaning.definition.type)}" if what else ""
+            lines.append(lead + cut(f"{what}  ({meaning.confidence:.0%} sure)", width - len(lead)))
+            indent = " " * len(lead)
+            sentence = cut(plain_text(meaning.definition.sentence), width - len(indent))
+            lines.append(indent + sentence)
+            lines += [
+                cut(f"{indent}elsewhere: {plain_text(other.text)}", width)
+                for other in meaning.conflicts
+            ]
+        return "\n".join(lines)
+
+    def __str__(self) -> str:
+        return self.to_text()
+
+    def _repr_html_(self) -> str:
+        cells = (
+            (
+                layout(meaning.symbol.latex).to_mathml(),
+                escape(plain_text(meaning.definition.text) if meaning.definition else "-"),
+                f"{meaning.confidence:.2f}",
+            )
+            for meaning in self.meanings
+        )
+        return rows(("symbol", "definition", "confidence"), cells)
+
+
+def meaning_json(meaning: Meaning) -> Json:
+    """Return a symbol and its meaning as JSON.
+
+    Keys: `symbol` (LaTeX), `text` (Unicode), `role`, `definition` (None if none was found),
+    `type`, `sentence`, `kind`, `scope`, `confidence`, and `conflicts`, definitions that say
+    something else.
+    """
+    found = meaning.definition
+    return {
+        "symbol": meaning.symbol.latex,
+        "text": _shown(meaning.symbol.latex),
+        "role": meaning.symbol.role,
+        "definition": None if found is None else found.text,
+        "type": None if found is None or not found.type else found.type,
+        "sentence": None if found is None else found.sentence,
+        "kind": None if found is None else found.kind,
+        "scope": None if found is None else found.scope,
+        "confidence": meaning.confidence,
+        "conflicts": [{"definition": c.text, "sentence": c.sentence} for c in meaning.conflicts],
+    }
+
+
+def equation_symbols(article: Article, equation: Equation) -> EquationSymbols:
+    """Return the symbols of an equation of an article, in reading order."""
+    symbols = symbols_of(layout(equation.expanded))
+    meanings = Glossary(article).meanings(equation.ordinal, symbols)
+    return EquationSymbols(
+        equation,
+        [
+            meaning
+            for meaning in meanings
+            if meaning.definition is not None or meaning.symbol.role not in _MINOR_ROLES
+        ],
+    )
+
+
+def _shown(latex: str) -> str:
+    return layout(latex).to_text()
+
+
+# ------------------------------------------------------------ notation of a library
+
+
+@dataclass(frozen=True, slots=True)
+class NotationLine:
+    """A symbol that denotes a thing, or a thing that a symbol denotes."""
+
+    symbol: str
+    """LaTeX."""
+    meaning: str
+    articles: int
+    share: float
+    """Of the articles that define what was asked for."""
+    examples: list[IndexedDefinition] = field(default_factory=list)
+
+    def to_json(self) -> Json:
+        """Return all fields; examples have `article`, `definition` and `sentence`."""
+        return {
+            "symbol": self.symbol,
+            "text": _shown(self.symbol),
+            "meaning": self.meaning,
+            "articles": self.articles,
+            "share": round(self.share, 6),
+            "examples": [
+                {"article": one.article, "definition": one.text, "sentence": one.sentence}
+                for one in self.examples
+            ],
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Notation:
+    """How articles denote a thing, or what they mean by a symbol; the most frequent first."""
+
+    query: str
+    is_symbol: bool
+    articles: int
+    """The articles with a definition that answers the query."""
+    lines: list[NotationLine]
+
+    def __iter__(self) -> Iterator[NotationLine]:
+        return iter(self.lines)
+
+    def __len__(self) -> int:
+        return len(self.lines)
+
+    def to_json(self) -> Json:
+        """Return `query`, `is_symbol`, `articles` and `lines`."""
+        return {
+            "query": self.query,
+            "is_symbol": self.is_symbol,
+            "articles": self.articles,
+            "lines": [line.to_json() for line in self.lines],
+        }
+
+    def to_text(self, width: int = TEXT_WIDTH) -> str:
+        """Return a line for each symbol or meaning, with an example."""
+        of = f"of {self.articles} articles"
+        if self.articles == 1:
+            of = "of one article"
+        lines = []
+        for line in self.lines:
+            what = plain_text(line.meaning) if self.is_symbol else _shown(line.symbol)
+            lines.append(f"{line.share:5.0%}  {cut(what, width - 7)}")
+            example = line.examples[0]
+            told = plain_text(example.sentence)
+            lines.append("       " + cut(f"{example.article}: {told}", width - 7))
+        return "\n".join([of, "", *lines])
+
+    def __str__(self) -> str:
+        return self.to_text()
+
+    def _repr_html_(self) -> str:
+        cells = (
+            (
+                layout(line.symbol).to_mathml(),
+                escape(plain_text(line.meaning)),
+                f"{line.share:.0%}",
+                str(line.articles),
+            )
+            for line in self.lines
+        )
+        return rows(("symbol", "meaning", "share", "articles"), cells)
+
+
+def find_notation(index: DefinitionIndex, query: str, k: int = 10) -> Notation:
+    """Return how the articles of a library denote what words say, or what a symbol means."""
+    question = parse_query(query)
+    if question.formula is not None:
+        symbols = symbols_of(layout(question.formula))
+        if len(symbols) != 1:
+            found = ", ".join(_shown(symbol.latex) for symbol in symbols) or "none"
+            raise UsageError(f"notation takes words or one symbol, but {query!r} has {found}")
+        return _meanings_of(index, query, symbols[0], k)
+    stems = [one for word in question.words if word not in STOP_WORDS for one in text_stems(word)]
+    if not stems:
+        raise UsageError(f"notation takes words or one symbol, not {query!r}")
+    return _symbols_for(index, query, stems, k)
+
+
+def _meanings_of(index: DefinitionIndex, query: str, symbol: Symbol, k: int) -> Notation:
+    found = index.of_symbol(symbol.key) or index.of_symbol(symbol.general)
+    return _counted(query, found, _words_key, k, is_symbol=True)
+
+
+def _symbols_for(index: DefinitionIndex, query: str, stems: list[str], k: int) -> Notation:
+    # a longer phrase with these words is another thing: "learning rate decay"
+    wanted = set(stems)
+    found = [one for one in index.with_words(stems) if _head(one.text) <= wanted]
+    return _counted(query, found, lambda one: one.general, k, is_symbol=False)
+
+
+def _words_key(definition: IndexedDefinition) -> str:
+    return " ".join(sorted(_head(definition.text)))
+
+
+def _head(text: str) -> set[str]:
+    """Return the stems of a phrase up to its first "of", "for" and the like, and stop words."""
+    words: list[str] = []
+    for word in text.split():
+        if word.lower() in _ENDS_HEAD and words:
+            break
+        words.append(word)
+    kept = [word for word in " ".join(words).split() if word.lower() not in STOP_WORDS]
+    return set(text_stems(" ".join(kept)))
+
+
+_ENDS_HEAD = frozenset("of for in at to from with by on that which where when between".split())
+
+
+def _counted(
+    query: str,
+    found: Iterable[IndexedDefinition],
+    key: Callable[[IndexedDefinition], str],
+    k: int,
+    *,
+    is_symbol: bool,
+) -> Notation:
+    """Group definitions, and count the articles of each group."""
+    groups: dict[str, list[IndexedDefinition]] = defaultdict(list)
+    for definition in found:
+        if name := key(definition):
+            groups[name].append(definition)
+    articles = {name: {one.article for one in group} for name, group in groups.items()}
+    every: set[str] = set().union(*articles.values()) if articles else set()
+    ranked = sorted(groups, key=lambda name: (-len(articles[name]), name))[:k]
+    lines = []
+    for name in ranked:
+        group = groups[name]
+        best: dict[str, IndexedDefinition] = {}
+        for example in _surest_first(group):
+            best.setdefault(example.article, example)
+        lines.append(
+            NotationLine(
+                _most_common(example.latex for example in group),
+                _most_common(example.text for example in group),
+                len(articles[name]),
+                len(articles[name]) / len(every),
+                list(best.values())[:MAX_EXAMPLES],
+            )
+        )
+    return Notation(query, is_symbol, len(every), lines)
+
+
+def _surest_first(group: list[IndexedDefinition]) -> list[IndexedDefinition]:
+    return sorted(group, key=lambda one: (-one.confidence, one.article, one.sentence))
+
+
+def _most_common(texts: Iterable[str]) -> str:
+    counts = Counter(texts)
+    return min(counts, key=lambda text: (-counts[text], len(text), text))

@@ -1,0 +1,16 @@
+"""What the letters of an equation mean: its symbols, and definitions in the article's text."""
+
+from eqemb.symbols.definitions import find_definitions
+from eqemb.symbols.glossary import Glossary, equation_meanings
+from eqemb.symbols.identifiers import symbols_of
+from eqemb.symbols.model import Definition, Meaning, Symbol
+
+__all__ = [
+    "Definition",
+    "Glossary",
+    "Meaning",
+    "Symbol",
+    "equation_meanings",
+    "find_definitions",
+    "symbols_of",
+]

@@ -1,0 +1,158 @@
+r"""Definitions of symbols in the text of an article.
+
+`find_definitions` reads the sentences that have formulas, in order, and returns what they say
+about symbols. It is deterministic, needs no model and takes time linear in the text.
+"""
+
+import re
+from collections.abc import Iterator
+
+from eqemb.article import EQUATION_MARK, Article
+from eqemb.symbols import lexicon
+from eqemb.symbols.identifiers import FormulaTerm, read_term
+from eqemb.symbols.mentions import Mention
+from eqemb.symbols.model import Definition, Kind, Scope
+from eqemb.symbols.patterns import find_mentions
+from eqemb.symbols.phrases import Sentence
+from eqemb.symbols.places import ArticleLine, ArticlePlaces
+from eqemb.symbols.sentence import SentenceToken, read_sentence
+
+#: A mention that is less sure is not a definition.
+MIN_CONFIDENCE = 0.3
+_TYPE_CONFIDENCE = 0.35
+#: How much less sure it is that a phrase means the members of a tuple.
+_TUPLE_DOUBT = 0.25
+#: Formulas longer than this are not read for a type alone.
+_MAX_TYPE_LETTERS = 120
+#: A line with more letters is data, not a sentence.
+_MAX_LINE_LETTERS = 20_000
+
+#: Words that give a definition the whole article as scope.
+_EVERYWHERE = (
+    "hroughout", "ereafter", "enceforth", "n this paper", "n this work", "n this article",
+    "n this thesis", "n this chapter",
+)  # fmt: skip
+_NOTATION = re.compile(r"\b(?:notations?|nomenclature|symbols|conventions)\b", re.IGNORECASE)
+_TYPED = ("\\in", "\\to", "\\rightarrow", "∈", "→")
+_BINDS = re.compile(r"\\(?:sum|prod|int|forall|exists|bigcup|bigcap)(?![a-zA-Z])")
+_EQUATION_SIGNS = frozenset("=≡≜≝≐∼∝≈") | {":="}
+
+
+def find_definitions(article: Article, places: ArticlePlaces | None = None) -> list[Definition]:
+    """The definitions of an article, in the order of its text."""
+    places = places or ArticlePlaces(article.text, article.sections)
+    notation = {number for number, title in enumerate(article.sections) if _NOTATION.search(title)}
+    found: list[Definition] = []
+    ordinal = 0
+    for line in places.lines:
+        count = line.text.count(EQUATION_MARK)
+        if (count or "$" in line.text) and len(line.text) <= _MAX_LINE_LETTERS:
+            reader = _LineReader(article, places, line, ordinal)
+            found.extend(reader.definitions(everywhere=line.section in notation))
+        ordinal += count
+    return found
+
+
+class _LineReader:
+    """The definitions of one line."""
+
+    def __init__(
+        self, article: Article, places: ArticlePlaces, line: ArticleLine, ordinal: int
+    ) -> None:
+        self.article, self.places, self.line = article, places, line
+        self.sentence = Sentence(read_sentence(line.text, line.start))
+        self.ordinal = ordinal
+
+    def definitions(self, *, everywhere: bool) -> Iterator[Definition]:
+        text = self.line.text
+        wide = everywhere or any(phrase in text for phrase in _EVERYWHERE)
+        defined: set[int] = set()
+        for mention in find_mentions(self.sentence):
+            if mention.confidence < MIN_CONFIDENCE:
+                continue
+            term = self.term(mention.term)
+            if term.symbols:
+                defined.add(mention.term)
+                yield from self.made(mention, term, wide=wide)
+        for at, token in enumerate(self.sentence.tokens):
+            if token.kind == lexicon.FORMULA and at not in defined and _may_have_type(token):
+                yield from self.typed(token, wide=wide)
+
+    def term(self, at: int) -> FormulaTerm:
+        """What the formula or the equation at a token is about."""
+        token = self.sentence.tokens[at]
+        if token.kind != lexicon.EQUATION:
+            return read_term(token.latex)
+        number = self.ordinal + self.line.text.count(
+            EQUATION_MARK, 0, token.start - self.line.start
+        )
+        if number >= len(self.article.equations):
+            return FormulaTerm(())
+        term = read_term(self.article.equations[number].expanded)
+        return (
+            term if term.relation in _EQUATION_SIGNS and len(term.symbols) == 1 else FormulaTerm(())
+        )
+
+    def made(self, mention: Mention, term: FormulaTerm, *, wide: bool) -> Iterator[Definition]:
+        start, end, text = self.text_of(mention)
+        doubt = 0.0
+        if term.is_tuple and len(term.symbols) > 1:
+            doubt = _TUPLE_DOUBT
+            text = f"part of {text} {self.sentence.tokens[mention.term].text}"
+        scope: Scope = "section"
+        if wide:
+            scope = "article"
+        elif mention.phrase.determiner in lexicon.QUANTIFIERS:
+            scope = "sentence"
+        token = self.sentence.tokens[mention.term]
+        yield from self.definition(
+            term, token, text, (start, end), scope=scope, kind=mention.kind,
+            confidence=mention.confidence - doubt,
+        )  # fmt: skip
+
+    def text_of(self, mention: Mention) -> tuple[int, int, str]:
+        """Where a phrase stands, and its text for people."""
+        tokens, phrase = self.sentence.tokens, mention.phrase
+        start, end = tokens[phrase.start].start, tokens[phrase.end - 1].end
+        text = self.article.text[start:end]
+        if mention.tail is not None:
+            tail = mention.tail
+            text += " " + self.article.text[tokens[tail.start].start : tokens[tail.end - 1].end]
+        if mention.phrase.start == 0 and text[1:2].islower():
+            text = text[0].lower() + text[1:]
+        if mention.counts:
+            text = f"number of {text}"
+        return start, end, " ".join(text.split())
+
+    def typed(self, token: SentenceToken, *, wide: bool) -> Iterator[Definition]:
+        r"""What a formula such as `x \in X` says without words."""
+        term = read_term(token.latex)
+        if not any(map(str.isalpha, term.type)):
+            return
+        text = f"function ${term.type}$" if term.relation == ":" else f"element of ${term.type}$"
+        yield from self.definition(
+            term, token, text, (token.start, token.end), scope="article" if wide else "section",
+            kind="type", confidence=_TYPE_CONFIDENCE,
+        )  # fmt: skip
+
+    def definition(
+        self, term: FormulaTerm, token: SentenceToken, text: str, span: tuple[int, int], *,
+        scope: Scope, kind: Kind, confidence: float,
+    ) -> Iterator[Definition]:  # fmt: skip
+        line = self.line
+        equation = self.places.nearest_equation(token.start)
+        for symbol in term.symbols:
+            yield Definition(
+                symbol=symbol, text=text, type=term.type, sentence=line.text.strip(),
+                start=span[0], end=span[1], position=token.start, paragraph=line.paragraph,
+                section=line.section, equation=equation, scope=scope, kind=kind,
+                confidence=round(confidence, 2),
+            )  # fmt: skip
+
+
+def _may_have_type(token: SentenceToken) -> bool:
+    return (
+        len(token.latex) <= _MAX_TYPE_LETTERS
+        and any(sign in token.latex for sign in _TYPED)
+        and _BINDS.search(token.latex) is None
+    )

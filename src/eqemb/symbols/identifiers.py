@@ -1,0 +1,489 @@
+r"""Symbols of a formula from its layout tree.
+
+A symbol is a letter or a name with its decorations: accents, primes, indices. Transposition,
+inverses and powers are operations on a symbol and not part of it. Named functions (`\log`,
+softmax), sets of numbers and the differential are no symbols. `read_term` says what a formula in a
+sentence is about: `x \in X` is about `x`. Nothing here recurses: a tree may be 100,000 deep, and
+only the first `MAX_SYMBOL_NODES` nodes of scripts count for a key.
+"""
+
+import re
+from collections.abc import Iterable, Iterator
+from functools import lru_cache
+from typing import NamedTuple
+
+from eqemb.formula import Layout, layout
+from eqemb.formula.commands import BIG, FUNCTIONS, INTEGRALS
+from eqemb.formula.tree import Node, baseline, children
+from eqemb.formula.write_latex import to_latex
+from eqemb.symbols.model import Role, Symbol
+
+#: Nodes of a script that a key may have; a longer script is not an index.
+MAX_SYMBOL_NODES = 24
+
+_CLOSED = frozenset("ℝℕℤℂℚ𝔼∞∅…⋯⋮⋱#ℏ")
+_NAMED_FUNCTIONS = FUNCTIONS | frozenset(
+    "V!" + name
+    for name in (
+        "softmax sigmoid sigm relu ReLU elu ELU gelu GELU tanh Softmax Sigmoid Var var Cov cov Corr"
+        " corr diag Diag sign Sign vec concat Concat mean Mean median sup inf lim limsup liminf erf"
+        " mod det span Span supp conv prox proj argsup arginf ess round card trace logit logsumexp"
+        " LSE otherwise if for and or where with such that subject to else st is the in of on all"
+        " const constant minimize maximize minimise maximise"
+    ).split()
+)
+#: Scripts above a symbol that are operations on it.
+_OPERATIONS = frozenset({"⊤", "†", "V!T", "V!⊤", "V!⊺", "⊺", "V!H", "V!t⊤", "′⊤", "°"})
+_RELATIONS = frozenset("=∈∉∼≈≡∝:;<>≤≥≪≫≠⊂⊆⊃⊇→↦⟶←≜≝≐∣|⟹⇒⇔⊢⩽⩾↔∋") | {":=", "∷", "=:"}
+_MEMBER = frozenset("∈⊂⊆")
+_ARROWS = frozenset("→↦⟶⟼")
+_EQUALS = frozenset("=≡≜≝≐≈∝") | {":="}
+_BINDING = BIG - INTEGRALS | {"lim", "limsup", "liminf", "V!lim"}
+_INDEX_MARKS = frozenset({"&comma;", "−", "+", "V!…", "V!⋯", ":", "/", ".", "⋅", "*", "-"})
+_DASH = "·"
+
+
+#: What stands before an equals sign, if no brace or other relation does: the rest need not be read.
+_LEFT_SIDE = re.compile(
+    r"([^{}=<>:&|~∈\\]*(?:\\(?:mathbf|mathcal|mathrm|boldsymbol|bm|hat|bar|tilde|text|vec)"
+    r"\{[^{}=\\]*\}[^{}=<>:&|~∈\\]*|_\{[^{}=\\]*\}[^{}=<>:&|~∈\\]*){0,8})(&?\s*=)"
+)
+_DOTS = frozenset({"V!…", "V!⋯"})
+_NO_EDGES: frozenset[str] = frozenset()
+_SPACING = frozenset({"space", "row", "cell"})
+
+
+class FormulaTerm(NamedTuple):
+    """What a formula in a sentence is about."""
+
+    symbols: tuple[Symbol, ...]
+    """What the formula names: one, the members of a list, or nothing for an expression."""
+    type: str = ""
+    relation: str = ""
+    """The sign after the symbol, such as `=` or `∈`; empty if it stands alone."""
+    is_tuple: bool = False
+    """The symbols are members of a tuple, which a phrase may mean as a whole."""
+    is_word: bool = False
+    """A number or an operator: reads like a word of the sentence."""
+
+
+def symbols_of(made: Layout) -> list[Symbol]:
+    r"""The symbols of a formula, in reading order; each once, with all its places.
+
+    >>> [symbol.latex for symbol in symbols_of(layout(r"\hat\theta_i = \log f(x_i)"))]
+    [r'\hat{\theta}_i', 'f', 'x_i', 'i']
+    """
+    nodes = made.nodes()
+    index = {id(node): place for place, node in enumerate(nodes)}
+    bound = set(_bound(nodes))
+    found: dict[str, tuple[Symbol, list[int], set[Role]]] = {}
+    for node, role, own in _identifiers(made.root):
+        key, general = _keys(node, own)
+        if key not in found:
+            symbol = Symbol(key, _latex(node, own), general, _letter(node.tag))
+            found[key] = (symbol, [], set())
+        found[key][1].append(index[id(node)])
+        found[key][2].add(role)
+    return [
+        Symbol(one.key, one.latex, one.general, one.base, _main(roles, one, bound), tuple(places))
+        for one, places, roles in found.values()
+    ]
+
+
+def _main(roles: set[Role], symbol: Symbol, bound: set[str]) -> Role:
+    order: tuple[Role, ...] = ("bound", "function", "variable", "index")
+    if symbol.key in bound:
+        return "bound"
+    return next(role for role in order if role in roles)
+
+
+def _identifiers(root: Node | None) -> Iterator[tuple[Node, Role, frozenset[str]]]:
+    """The nodes that are letters of symbols, each with its role and the edges it owns."""
+    stack: list[tuple[Node, Role, bool]] = [(root, "variable", False)] if root else []
+    integral = False
+    while stack:
+        node, role, differential = stack.pop()
+        integral = integral or node.tag in INTEGRALS
+        named = is_identifier(node)
+        kept = _own_edges(node) if named else _NO_EDGES
+        if named and not _is_differential(node, integral=integral or differential):
+            applied = role == "variable" and _is_applied(node)
+            yield node, ("function" if applied else role), kept
+        if node.kids is None:
+            if node.n is not None:
+                stack.append((node.n, role, False))
+            continue
+        after: list[tuple[Node, Role, bool]] = []
+        for edge, child in children(node):
+            below: Role = "index" if edge in kept else role
+            if (edge in kept and not _is_index(child)) or _is_transposition(edge, child):
+                continue
+            after.append((child, below, node.tag == "O!divide" and edge in "ou"))
+        stack.extend(reversed(after))
+
+
+def is_identifier(node: Node) -> bool:
+    """Whether a node is the letter or name of a symbol."""
+    tag = node.tag
+    if tag[:2] == "T!":
+        return _is_name(tag[2:]) and "V!" + tag[2:] not in _NAMED_FUNCTIONS and _called(node)
+    if tag[:2] != "V!" or tag in _NAMED_FUNCTIONS or tag[2:] in _CLOSED:
+        return False
+    if tag == "V!e" and node.kids is not None and node.kids.keys() == {"a"}:
+        return not _is_power(node.kids["a"])
+    return tag[2:3].isalpha() or tag[2:3] == "\\"
+
+
+def _is_name(text: str) -> bool:
+    return len(text) < 24 and text.replace("-", "").isalnum() and not text[:1].isdigit()
+
+
+def _called(node: Node) -> bool:
+    """Whether a name in text is used like a symbol: with arguments or scripts."""
+    return node.kids is not None or (node.n is not None and node.n.tag.startswith("M!()"))
+
+
+def _is_applied(node: Node) -> bool:
+    """Whether a letter stands before its arguments: `f(x, y)`, but not `a(b + c)`."""
+    follower = node.n
+    if follower is None or not follower.tag.startswith("M!()") or node.tag[2:3].isdigit():
+        return False
+    inside = follower.get("w")
+    return not any(part.tag in "+−" for part in baseline(inside) if part.tag)
+
+
+def _is_differential(node: Node, *, integral: bool) -> bool:
+    return (
+        integral
+        and node.tag == "V!d"
+        and not (node.kids and "b" in node.kids)
+        and node.n is not None
+        and node.n.tag[:2] == "V!"
+    )
+
+
+def _bound(nodes: list[Node]) -> Iterator[str]:
+    """Keys of the letters that sums, products, limits and integrals bind."""
+    integral = any(node.tag in INTEGRALS for node in nodes)
+    for node in nodes:
+        tag, follower = node.tag, node.n
+        if tag in _BINDING:
+            yield from _heads(node.get("u") or node.get("b"))
+        elif tag[:3] in {"M!{", "M!("} and node.kids and "b" in node.kids:
+            script = node.kids["b"]
+            if script.n is not None and script.n.tag in {"=", "∈"}:
+                yield from _heads(script)
+        elif follower is None:
+            continue
+        elif tag in {"∀", "∃"}:
+            yield from _heads(follower)
+        elif follower.tag == "=" and _counts(follower.n):
+            yield from _heads(node)
+        elif integral and _is_differential(node, integral=True):
+            yield symbol_key(follower)
+
+
+def _counts(node: Node | None) -> bool:
+    r"""Whether a row is the start of `1, \dots, n`."""
+    row = [part.tag for part, _ in zip(baseline(node), range(5), strict=False)]
+    return bool(_DOTS & set(row)) and row[0][:2] == "N!" and "&comma;" in row
+
+
+def _heads(node: Node | None) -> Iterator[str]:
+    """The letters before the first relation of a row."""
+    for part in _first(baseline(node)):
+        if part.tag in _RELATIONS:
+            return
+        if is_identifier(part):
+            yield symbol_key(part)
+        elif part.tag.startswith(("M!(", "M!1x1")):
+            inside = _first(baseline(part.get("w")))
+            yield from (symbol_key(one) for one in inside if is_identifier(one))
+
+
+# ---------------------------------------------------------------- keys
+
+
+def _own_edges(node: Node) -> frozenset[str]:
+    """The edges of a symbol's node that belong to the symbol."""
+    kids = node.kids
+    if kids is None:
+        return _NO_EDGES
+    own = set(kids) & set("bouacd")
+    if "a" in own and (_is_power(kids["a"]) or not _is_short(kids["a"])):
+        own.discard("a")
+    if "b" in own and not _is_short(kids["b"]):
+        own.discard("b")
+    return frozenset(own)
+
+
+def _is_power(script: Node) -> bool:
+    """Whether a script above is an operation: a number, a transposition, an inverse, a sum."""
+    row = list(_first(baseline(script)))
+    tags = [node.tag for node in row]
+    if all(tag[:2] == "N!" or tag in _OPERATIONS or tag in "+−/." for tag in tags):
+        return tags not in (["+"], ["−"])
+    if tags[0] == "−":
+        return True
+    return any(tag in {"O!divide", "/", "⋅", "×"} or tag[:2] in {"R!", "O!"} for tag in tags)
+
+
+def _is_transposition(edge: str, script: Node) -> bool:
+    return edge == "a" and script.tag in _OPERATIONS and script.n is None
+
+
+def _is_short(script: Node) -> bool:
+    stack, count = [script], 0
+    while stack:
+        node = stack.pop()
+        count += 1
+        if count > MAX_SYMBOL_NODES:
+            return False
+        stack.extend(child for _, child in children(node))
+    return True
+
+
+def _first(nodes: Iterable[Node]) -> Iterator[Node]:
+    return (node for node, _ in zip(nodes, range(MAX_SYMBOL_NODES), strict=False))
+
+
+def _symbol(node: Node) -> Symbol:
+    own = _own_edges(node)
+    exact, general = _keys(node, own)
+    return Symbol(exact, _latex(node, own), general, _letter(node.tag))
+
+
+def symbol_key(node: Node) -> str:
+    """The key of the symbol whose letter a node is."""
+    return _keys(node, _own_edges(node))[0]
+
+
+def _keys(node: Node, own: frozenset[str]) -> tuple[str, str]:
+    """The key of a symbol, and the key without letters and numbers of its indices."""
+    exact = general = _letter(node.tag)
+    if node.kids is None or not own:
+        return exact, general
+    for edge in "oucdba":
+        if edge not in own:
+            continue
+        child = node.kids[edge]
+        text = f"{_SCRIPT_MARK[edge]}{{{_row_key(child)}}}"
+        exact += text
+        is_index = edge in "ab" and not _is_prime(child) and _is_index(child)
+        general += f"{_SCRIPT_MARK[edge]}{{{_DASH}}}" if is_index else text
+    return exact, general
+
+
+_SCRIPT_MARK = {"o": "^^", "u": "__", "a": "^", "b": "_", "c": "<^", "d": "<_"}
+
+
+@lru_cache(maxsize=4096)
+def _letter(tag: str) -> str:
+    """The letter of a tag; italic bold letters are bold ones."""
+    return "".join(map(_upright, tag[2:]))
+
+
+def _upright(char: str) -> str:
+    code = ord(char)
+    if 0x1D468 <= code <= 0x1D49B:  # bold italic Latin -> bold
+        return chr(code - 0x68)
+    if 0x1D71C <= code <= 0x1D755:  # bold italic Greek -> bold Greek
+        return chr(code - 0x74) if code >= 0x1D736 else char
+    return {"ε": "ϵ", "φ": "ϕ"}.get(char, char)
+
+
+def _row_key(script: Node) -> str:
+    parts: list[str] = []
+    stack: list[Node | str] = [script]
+    while stack and len(parts) < 4 * MAX_SYMBOL_NODES:
+        item = stack.pop()
+        if isinstance(item, str):
+            parts.append(item)
+            continue
+        tag = item.tag
+        if tag[:2] in {"V!", "T!", "N!"}:
+            parts.append(_letter(tag))
+        elif tag[:2] == "M!":
+            parts.append("." if "(" in tag else "")
+        else:
+            parts.append("," if tag == "&comma;" else tag)
+        for edge, child in reversed(children(item)):
+            if edge in "ne":
+                stack.append(child)
+            else:
+                stack.extend(["}", child, f"{_SCRIPT_MARK.get(edge, edge)}{{"])
+    return "".join(parts)
+
+
+def _is_prime(script: Node) -> bool:
+    return script.tag[:1] == "′" or script.tag in {"*", "⋆", "†"}
+
+
+def _is_index(script: Node) -> bool:
+    """Whether a script holds only small letters and numbers: `i`, `t-1`, `(k)`, but not `hh`."""
+    row = list(_first(baseline(script)))
+    if len(row) == 1 and row[0].tag[:4] == "M!()":
+        row = list(_first(baseline(row[0].get("w"))))
+    words = "".join(node.tag[2:] if node.tag[:2] == "V!" else " " for node in row)
+    if any(len(word) > 1 and not set(word) <= set("ijklmnpqrst") for word in words.split()):
+        return False
+    return all(
+        node.tag in _INDEX_MARKS
+        or node.tag[:2] == "N!"
+        or (node.tag[:2] == "V!" and len(node.tag) == 3 and node.tag[2].islower())
+        for node in row
+    )
+
+
+def _latex(node: Node, own: frozenset[str]) -> str:
+    """LaTeX of a symbol alone."""
+    look = {name: hint for name, hint in (node.look or {}).items() if name not in _SPACING}
+    if not own and not look:
+        return _letter_latex(node.tag)
+    alone = Node(node.tag, look)
+    if own and node.kids is not None:
+        alone.kids = {edge: child for edge, child in node.kids.items() if edge in own}
+    return to_latex(alone)
+
+
+@lru_cache(maxsize=4096)
+def _letter_latex(tag: str) -> str:
+    return to_latex(Node(tag))
+
+
+# ---------------------------------------------------------------- formulas in sentences
+
+
+@lru_cache(maxsize=16384)
+def read_term(latex: str) -> FormulaTerm:
+    r"""What a formula in a sentence is about.
+
+    >>> [symbol.latex for symbol in read_term(r"x, y \in X").symbols]
+    ['x', 'y']
+    """
+    side = _LEFT_SIDE.match(latex)
+    if side is not None:
+        term = read_term(side[1])
+        if term.relation:  # a relation that only the layout shows
+            return term
+        return FormulaTerm(term.symbols, "", side[2].strip() and "=", term.is_tuple)
+    made = layout(latex)
+    row = [node for node, _ in zip(baseline(made.root), range(400), strict=False)]
+    if not row:
+        return FormulaTerm((), is_word=True)
+    if all(node.tag[:2] in {"N!", "M!"} and node.tag[2:3].isdigit() for node in row):
+        return FormulaTerm((), is_word=True)
+    if len(row) == 1 and row[0].tag[1:2] != "!" and row[0].kids is None:
+        return FormulaTerm((), is_word=True)
+    head, sign, rest = _split(row)
+    if sign in _ARROWS:
+        return FormulaTerm((), "", sign)
+    symbols: list[Symbol] = []
+    for part in _parts(head):
+        named = _named(part)
+        if named is None:
+            return FormulaTerm((), "", sign)
+        symbols.extend(named)
+    if any(node.tag in _DOTS for node in head):
+        symbols = [_enumerated(symbol, symbols[0]) for symbol in symbols]
+    is_tuple = len(head) == 1 and head[0].tag[:3] in {"M!(", "M!⟨"}
+    return FormulaTerm(tuple(dict.fromkeys(symbols)), _type(sign, rest), sign, is_tuple)
+
+
+def _enumerated(symbol: Symbol, first: Symbol) -> Symbol:
+    r"""In `x_1, \dots, x_N` the capital is an index."""
+    if symbol.base != first.base or _DASH not in first.general:
+        return symbol
+    return Symbol(symbol.key, symbol.latex, first.general, symbol.base)
+
+
+def _split(row: list[Node]) -> tuple[list[Node], str, list[Node]]:
+    for place, node in enumerate(row):
+        if node.tag in _RELATIONS and place:
+            return row[:place], node.tag, row[place + 1 :]
+    return row, "", []
+
+
+def _parts(row: list[Node]) -> Iterator[list[Node]]:
+    part: list[Node] = []
+    for node in row:
+        if node.tag == "&comma;":
+            if part:
+                yield part
+            part = []
+        else:
+            part.append(node)
+    if part:
+        yield part
+
+
+def _named(part: list[Node]) -> list[Symbol] | None:
+    """The symbols that a member of a list names, or None for an expression."""
+    first, rest = part[0], part[1:]
+    if first.tag in _DOTS:
+        return []
+    if first.tag[:3] in {"M!(", "M!{", "M!⟨"} and not rest:
+        return _members(first)
+    if first.tag[:3] == "M!|" and not rest:
+        inside = list(_first(baseline(first.get("w"))))
+        if len(inside) == 1 and is_identifier(inside[0]):
+            one = _symbol(inside[0])
+            return [Symbol(f"|{one.key}|", _latex_of(first), f"|{one.general}|", f"|{one.base}|")]
+        return None
+    if not is_identifier(first):
+        return None
+    if not rest:
+        return [_symbol(first)]
+    if rest[0].tag[:3] in {"M!(", "M!&", "M!{"} and len(rest) == 1:
+        return [_symbol(first)]
+    if all(node.tag[:2] == "V!" and len(node.tag) == 3 for node in part) and len(part) > 1:
+        return _word(part)
+    return None
+
+
+def _word(part: list[Node]) -> list[Symbol] | None:
+    """Letters in a row without scripts are a name, such as `spec`, if they are small or alike."""
+    if any(node.kids for node in part[:-1]) or len(part) > 12:
+        return None
+    name = "".join(node.tag[2:] for node in part)
+    if not (name.isascii() and (len(name) > 2 or name[0] == name[1])):
+        return None
+    return [Symbol(name, name, name, name)]
+
+
+def _members(fence: Node) -> list[Symbol] | None:
+    """The members of a tuple or a set, if each is a symbol."""
+    found: list[Symbol] = []
+    element = fence.get("w")
+    while element is not None:
+        row = [node for node in _first(baseline(element)) if node.tag != "&comma;"]
+        if len(row) != 1:
+            return None
+        if is_identifier(row[0]):
+            found.append(_symbol(row[0]))
+        elif row[0].tag not in _DOTS:
+            return None
+        element = element.get("e")
+    return found
+
+
+def _latex_of(node: Node) -> str:
+    alone = Node(node.tag, node.look)
+    alone.kids = node.kids
+    return to_latex(alone)
+
+
+def _type(sign: str, rest: list[Node]) -> str:
+    """What a symbol is a member of, or the type of a function; up to the next relation."""
+    if not rest or (sign not in _MEMBER and sign != ":"):
+        return ""
+    if sign == ":" and not any(node.tag in _ARROWS for node in rest):
+        return ""
+    stops = _EQUALS | {"&comma;", ";", "|"}
+    end = next((at for at, node in enumerate(rest) if node.tag in stops), len(rest))
+    if not end:
+        return ""
+    follower, rest[end - 1].n = rest[end - 1].n, None
+    text = to_latex(rest[0])
+    rest[end - 1].n = follower
+    return text

@@ -1,0 +1,294 @@
+"""Definitions by a verb: "x is the input", "we denote the input by x", "the loss is: EQUATION"."""
+
+from collections.abc import Iterator
+
+from eqemb.symbols import lexicon
+from eqemb.symbols.lexicon import (
+    ADJECTIVE,
+    ADVERB,
+    BE,
+    CONJUNCTION,
+    DETERMINER,
+    EQUATION,
+    FORMULA,
+    NOMINAL,
+    PARTICIPLE,
+    PREPOSITION,
+    PRONOUN,
+    VERB,
+)
+from eqemb.symbols.mentions import (
+    ACTING,
+    DENOTING,
+    NAMING,
+    Group,
+    Mention,
+    assigned,
+    ends_clause,
+    is_noun_phrase,
+    is_respective,
+    shared,
+)
+from eqemb.symbols.model import Kind
+from eqemb.symbols.phrases import Phrase, Sentence
+
+_LINKED = {
+    "stands": "for", "stand": "for", "refers": "to", "refer": "to", "corresponds": "to",
+    "correspond": "to",
+}  # fmt: skip
+_CALLED = frozenset("called termed named known".split())
+_DENOTED = frozenset("denoted represented written symbolized designated indicated noted".split())
+_GIVEN = frozenset("defined given computed calculated expressed obtained formulated".split())
+_THEN = frozenset({"then", "thus", "therefore", "simply"})
+_SETTING = frozenset(
+    "denote define represent write express call name introduce model treat denoting defining"
+    " describe".split()
+)
+_CLAUSE_WORDS = frozenset(
+    "where here let and that if then while whereas with when for which suppose assume say but"
+    " namely i.e. also so since because".split()
+)
+#: What a condition says of a symbol need not be its meaning.
+_IN_CONDITIONS = {"if": 0.25, "since": 0.3, "because": 0.3, "when": 0.25, "so": 0.2, "that": 0.2}
+_WEAK_BE = frozenset({"same", "only", "case", "one", "result"})
+
+
+def by_verb(sentence: Sentence, group: Group) -> Iterator[Mention]:
+    """As in "where x is the input", "let x be a point", "x and y denote points"."""
+    at = group.end
+    together = sentence.word(at) == "respectively"
+    while sentence.kind(at) == ADVERB or (
+        sentence.kind(at) == "," and sentence.word(at + 1) == "respectively"
+    ):
+        together = together or sentence.word(at) == "respectively"
+        at += 1
+    if sentence.kind(at) == VERB and sentence.word(at) in {"will", "can", "may", "shall", "should"}:
+        at += 1
+    word = sentence.word(at)
+    starts = _starts_clause(sentence, group.start)
+    if not starts and sentence.kind(group.start - 1) == PREPOSITION:
+        return  # "an element of B is"
+    if sentence.kind(at) == BE:
+        found = _copula(sentence, at, starts=starts)
+        if found is None:
+            return
+        at, confidence = found
+        confidence -= _IN_CONDITIONS.get(sentence.word(group.start - 1), 0.0)
+    elif word in NAMING and sentence.word(at + 1) == "that":
+        end = sentence.clause_end(at + 2)
+        yield from shared(group, Phrase(at, end), "verb", 0.6)
+        return
+    elif word in NAMING:
+        at += 1
+        confidence = 0.9 if word in DENOTING else 0.75
+    elif word in _LINKED and sentence.word(at + 1) == _LINKED[word]:
+        at += 2
+        confidence = 0.8
+    elif word in ACTING and starts:
+        phrase = sentence.after(at + 1 + (sentence.kind(at + 1) == PREPOSITION))
+        if phrase is not None:
+            yield from shared(group, Phrase(at, phrase.end), "verb", 0.6)
+        return
+    else:
+        return
+    together = together or "respectively" in (sentence.word(at - 1), sentence.word(at))
+    at += sentence.word(at) == "respectively"
+    kind: Kind = "let" if sentence.word(group.start - 1) in {"let", "suppose", "assume"} else "verb"
+    yield from assigned(sentence, group, at, (kind, confidence), together=together)
+
+
+def _copula(sentence: Sentence, at: int, *, starts: bool) -> tuple[int, float] | None:
+    """Where the phrase after a form of "be" starts, and how sure it is that it defines."""
+    be = sentence.word(at)
+    at += 1
+    while sentence.kind(at) == ADVERB and sentence.word(at) != "not":
+        at += 1
+    word, following = sentence.word(at), sentence.word(at + 1)
+    if word in _CALLED:
+        return at + (2 if following == "as" else 1), 0.85
+    if word == "defined" and following in {"as", "to"}:
+        return at + (3 if sentence.word(at + 2) == "be" else 2), 0.8
+    if word == "referred" and following == "to":
+        return at + 3, 0.85
+    if word == "used" and following == "to" and sentence.word(at + 2) in NAMING:
+        return at + 3, 0.85
+    if word == "used" and following == "for":
+        return at + 2, 0.6
+    kind = sentence.kind(at)
+    if kind == DETERMINER and word not in {"this", "no", "all", "each", "every", "either"}:
+        if following in _WEAK_BE:
+            return None
+        return at, 0.85 if starts or be == "be" else 0.45
+    bare = kind in {NOMINAL, ADJECTIVE, PARTICIPLE} and is_noun_phrase(sentence, at)
+    if bare and starts:
+        return at, 0.7 if kind == NOMINAL else 0.6
+    return None
+
+
+def _starts_clause(sentence: Sentence, at: int) -> bool:
+    """Whether a symbol is the subject of its clause, and not in apposition."""
+    if sentence.word(at - 1) == "the":  # "where the x are the observed variables"
+        at -= 1
+    before = sentence.kind(at - 1)
+    return (
+        before in {"", ",", ";", ":", "(", EQUATION, ".", "["}
+        or sentence.word(at - 1) in _CLAUSE_WORDS
+        or (before == PREPOSITION and sentence.word(at - 1) == "with")
+    )
+
+
+def by_denoting(sentence: Sentence, group: Group) -> Iterator[Mention]:
+    """As in "denote by x the input", "the input is denoted by x", "we write x for the input"."""
+    word, before = sentence.word(group.start - 1), sentence.word(group.start - 2)
+    if word == "by" and before in _SETTING:  # denote by x the input
+        phrase = sentence.after(group.end)
+        if phrase is not None:
+            yield from shared(group, phrase, "denote", 0.9)
+    elif word == "by" and sentence.kind(group.end) == PRONOUN:  # by x we denote the input
+        if sentence.word(group.end + 1) in {"denote", "mean"}:
+            yield from assigned(sentence, group, group.end + 2, ("denote", 0.9), together=False)
+    elif word in {"by", "as", "with", "be", "is", "are"} or word in _DENOTED:
+        yield from _passive(sentence, group)
+        yield from _active(sentence, group)
+    elif word in {"use", "write", "using", "writing", "let"} | _SETTING:
+        yield from _purpose(sentence, group)
+    elif word == "to" and before == "refer" and sentence.word(group.end) == "as":
+        yield from assigned(sentence, group, group.end + 1, ("denote", 0.85), together=False)
+
+
+def _purpose(sentence: Sentence, group: Group) -> Iterator[Mention]:
+    """As in "we use x to denote the input", "write x for the input", "define x as the input"."""
+    at = group.end
+    word, following = sentence.word(at), sentence.word(at + 1)
+    if word == "to" and following in NAMING | {"refer", "be"}:
+        at += 3 if following == "refer" else 2
+    elif word in {"for", "as"} or (sentence.word(group.start - 1) in {"call", "name"}):
+        at += word in {"for", "as"}
+        if word == "for" and sentence.word(group.start - 1) not in {"write", "use", "writing"}:
+            return
+        if sentence.kind(at) not in {DETERMINER, NOMINAL}:
+            return
+        if sentence.word(at) in lexicon.QUANTIFIERS:
+            return
+    else:
+        return
+    yield from assigned(sentence, group, at, ("denote", 0.85), together=False)
+
+
+def _passive(sentence: Sentence, group: Group) -> Iterator[Mention]:
+    """As in "the input is denoted by x", "the input, denoted by x", "let the input be x"."""
+    at = group.start - 1
+    confidence = 0.85
+    if sentence.word(at) in {"by", "as", "with"}:
+        at -= 1
+        if sentence.word(at) in _GIVEN:
+            confidence = 0.6
+        elif sentence.word(at) not in _DENOTED:
+            return
+    elif sentence.word(at) not in _DENOTED:
+        confidence = 0.5
+        if not ends_clause(sentence, group.end):
+            return
+    else:
+        pass
+    if sentence.word(at) in _DENOTED | _GIVEN:
+        at -= 1
+    while sentence.kind(at) in {BE, ADVERB} or sentence.word(at) in {"can", "will", "which"}:
+        at -= 1
+    if sentence.kind(at) == ",":
+        at = sentence.skip_aside(at) - 1
+    phrase = sentence.long_before(at + 1)
+    if phrase is None:
+        return
+    parts = sentence.parts(phrase, len(group.terms)) if len(group.terms) > 1 else None
+    if parts is not None and is_respective(sentence, group.end):
+        for term, part in zip(group.terms, parts, strict=True):
+            yield Mention(term, part, "denote", confidence)
+    else:
+        yield from shared(group, phrase, "denote", confidence)
+
+
+def _active(sentence: Sentence, group: Group) -> Iterator[Mention]:
+    """As in "we denote the input by x", "we define its loss and error as L and E"."""
+    link = group.start - 1
+    if sentence.word(link) not in {"by", "as", "with", "be"}:
+        return
+    end = link - 1 if sentence.word(link - 1) == "to" else link
+    phrase = sentence.long_before(end)
+    if phrase is None:
+        return
+    at = phrase.start - 1 - bool(phrase.determiner)
+    while sentence.kind(at) in {ADVERB, CONJUNCTION, ","}:
+        at -= 1
+    again = sentence.kind(at) == FORMULA and sentence.word(at - 1) == sentence.word(link) != "be"
+    if not (sentence.word(at) in _SETTING or again) and not (
+        sentence.word(at) == "let" and sentence.word(link) == "be"
+    ):
+        return
+    confidence = 0.85 if again or sentence.word(at) in {"denote", "let", "denoting"} else 0.65
+    parts = sentence.parts(phrase, len(group.terms)) if len(group.terms) > 1 else None
+    if parts is None:
+        yield from shared(group, phrase, "denote", confidence)
+        return
+    for term, part in zip(group.terms, parts, strict=True):
+        core_end = part.end
+        for place in range(part.start, part.end):
+            if part is parts[-1] and sentence.word(place) == "on":
+                core_end = place  # what belongs to both
+                break
+        yield Mention(term, Phrase(part.start, core_end, part.determiner), "denote", confidence)
+
+
+def by_gap(sentence: Sentence, group: Group) -> Iterator[Mention]:
+    """As in "with x the input", "where x is the input and y the output"."""
+    if sentence.kind(group.end) != DETERMINER or sentence.word(group.end) not in {"the", "a", "an"}:
+        return
+    before = sentence.word(group.start - 1)
+    if before == "with" or (before in {"and", ","} and _verb_before(sentence, group.start)):
+        yield from assigned(sentence, group, group.end, ("verb", 0.65), together=False)
+    elif sentence.word(group.end - 1) == "being":
+        yield from assigned(sentence, group, group.end, ("verb", 0.75), together=False)
+
+
+def _verb_before(sentence: Sentence, at: int) -> bool:
+    """Whether a symbol was defined by a verb earlier in the sentence."""
+    for place in range(at - 1, max(0, at - 24), -1):
+        if sentence.kinds[place] == BE or sentence.lowers[place] in DENOTING:
+            return sentence.kinds[place - 1] in {FORMULA, ADVERB}
+    return False
+
+
+def by_display(sentence: Sentence, term: int) -> Mention | None:
+    """As in "The expected loss is given by EQUATION", "the following loss: EQUATION"."""
+    place = term - 1
+    if sentence.kind(place) == ":":
+        place -= 1
+    elif sentence.kinds[term] != EQUATION:
+        return None
+    if sentence.word(place) == "follows" and sentence.word(place - 1) == "as":
+        place -= 2
+    elif sentence.word(place) in {"by", "as"}:
+        place -= 1
+        if sentence.word(place) not in _GIVEN and sentence.word(place + 1) == "by":
+            return None
+    verbal = False
+    while sentence.word(place) in _GIVEN | _THEN or sentence.kind(place) in {BE, ADVERB}:
+        verbal = verbal or sentence.kind(place) == BE
+        place -= 1
+    phrase = sentence.long_before(place + 1)
+    if phrase is None or sentence.word(place) in lexicon.EMPTY_HEADS:
+        return None
+    head = sentence.head(phrase.start, phrase.end)
+    if head is not None and head < place and _only_formulas(sentence, head + 1, place):
+        return None  # "the matrices C and D: EQUATION"
+    before = phrase.start - 1 - bool(phrase.determiner)
+    if verbal or sentence.word(before) in _SETTING:
+        return Mention(term, phrase, "equation", 0.65)
+    if not phrase.determiner:
+        return None
+    doubtful = sentence.kind(before) == PREPOSITION
+    return Mention(term, phrase, "equation", 0.3 if doubtful else 0.45)
+
+
+def _only_formulas(sentence: Sentence, start: int, last: int) -> bool:
+    return all(sentence.kinds[at] in {FORMULA, CONJUNCTION, ","} for at in range(start, last + 1))

@@ -1,0 +1,82 @@
+"""The benchmark of definitions scores spans, halves papers by hash, and lists only one half."""
+
+import gzip
+import json
+from pathlib import Path
+
+import pytest
+import symdef
+
+SENTENCE = "where </s> SYMBOL </s> is the width of SYMBOL .".split()
+LABELS = "O O B-TERM O O O B-DEF I-DEF I-DEF O".split()
+
+
+def line(paper: str, tokens: list[str], labels: list[str]) -> dict[str, object]:
+    """One line of the data."""
+    return {
+        "id": paper, "arxiv_id": paper, "tokens": tokens, "labels": labels,
+        "symbols": ["[[ w ]]", "[[ B ]]"],
+    }  # fmt: skip
+
+
+def papers(half: str, count: int) -> list[str]:
+    """Names of papers that fall in a half."""
+    names = (f"9999.{number:05}" for number in range(1000))
+    return [name for name in names if symdef.half_of(name) == half][:count]
+
+
+@pytest.fixture
+def bench(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Two papers of each half: one with a definition, one without."""
+    (tmp_path / "symdef").mkdir()
+    plain = "We wait for </s> SYMBOL </s> .".split()
+    with gzip.open(tmp_path / "symdef" / "dev.jsonl.gz", "wt", encoding="utf-8") as file:
+        for half in ("tune", "test"):
+            first, second = papers(half, 2)
+            file.write(json.dumps(line(first, SENTENCE, LABELS)) + "\n")
+            file.write(json.dumps(line(second, plain, ["O"] * len(plain))) + "\n")
+    monkeypatch.setenv("EQEMB_BENCH", str(tmp_path))
+    return tmp_path
+
+
+def test_marks_are_left_out() -> None:
+    """Positions count tokens without the marks; the asked formula is the one between them."""
+    item = symdef.read_item(line("p", SENTENCE, LABELS))
+    assert [token.text for token in item.tokens][:3] == ["where", "SYMBOL", "is"]
+    assert item.asked == 1
+    assert item.definition == {4, 5, 6}
+    assert item.tokens[1].latex == "w"
+
+
+def test_measures() -> None:
+    """Two of three found tokens are right, of four that are marked; one span of two is exact."""
+    counts = symdef.Outcome(
+        found=2, marked=2, exact=1, touching=1, found_tokens=3, marked_tokens=4, shared_tokens=2,
+        found_terms=2, marked_terms=2, shared_terms=1,
+    )  # fmt: skip
+    table = symdef.measures(counts)
+    assert table["exact F1"] == pytest.approx(0.5)
+    assert table["overlap P"] == pytest.approx(2 / 3)
+    assert table["overlap R"] == pytest.approx(1 / 2)
+    assert table["published"] == pytest.approx(50 * (0.5 + 4 / 7))
+    assert symdef.measures([0] * 10)["overlap F1"] == 0
+
+
+def test_a_half_is_scored(bench: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The whole run prints counts, measures and intervals, the same each time."""
+    assert bench.exists()
+    symdef.main(["--json"])
+    table = json.loads(capsys.readouterr().out)
+    assert (table["items"], table["papers"], table["definitions"]) == (2, 2, 1)
+    assert table["overlap F1"]["value"] > 0.6
+    low, high = table["overlap F1"]["interval"]
+    assert low <= table["overlap F1"]["value"] <= high
+    symdef.main([])
+    assert "half test: 2 items of 2 papers, 1 definitions" in capsys.readouterr().out
+
+
+def test_errors_of_the_test_half_are_not_listed(bench: Path) -> None:
+    """Nobody tunes on it by accident."""
+    assert bench.exists()
+    with pytest.raises(SystemExit, match="--half tune"):
+        symdef.main(["--errors"])

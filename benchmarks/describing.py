@@ -5,7 +5,7 @@
 
 Pages with a title and few equations are about one concept, which the title names. The first
 equation of a page, and its longest one, are described twice: *out*, where the page and its
-near-duplicates are masked, so that only other documents can name the concept; and *in*, as users
+copies are masked, so that only other documents can name the concept; and *in*, as users
 ask, where the page is part of the library. Pages are split into halves by the hash of their names:
 settings are chosen on `development`, figures are those of `held-out`.
 
@@ -159,8 +159,7 @@ class DiceVote:
         text = self._search.text
         totals: dict[str, float] = {}
         for row in self._nearest(query.layout, allowed):
-            for root, weight in text.topic([row], [1.0], 1_000).items():
-                del weight
+            for root in text.topic([row], [1.0], 1_000):
                 totals[root] = totals.get(root, 0.0) + text.stem_score(root, row) * text.idf(root)
         ranked = sorted(totals, key=lambda root: (-totals[root], root))
         return Said(ranked[:FIRST], "", " ".join(ranked[:FIRST]))
@@ -172,9 +171,8 @@ def describer(search: Search) -> System:
 
     def say(query: EquationQuery, allowed: Mask | None) -> Said:
         found = made.describe_equation(query, FIRST, allowed=allowed)
-        phrase = getattr(found, "phrase", None)
         words = [said.word for said in found]
-        text = "" if phrase is None else phrase.text
+        text = "" if found.phrase is None else found.phrase.text
         return Said([stem(word) for word in words], text, f"[{text}] {' '.join(words)}")
 
     return say
@@ -200,14 +198,34 @@ def main() -> None:
             measure(search, cases, systems, setting, options.show)
 
 
+class Copies:
+    """The copies of each page: near-duplicates, and pages whose names end alike."""
+
+    def __init__(self, search: Search) -> None:
+        self._groups: dict[str, set[int]] = {}
+        group_of = search.records.group_of
+        for key, name, _ in search.records.article_ids():
+            for copied in (str(group_of.get(name, name)), last_part(name)):
+                self._groups.setdefault(copied, set()).add(key)
+        self._search, self._group_of = search, group_of
+
+    def mask(self, page: str) -> Mask:
+        """Return a mask of the equations that are neither of a page nor of its copies."""
+        own = self._groups[last_part(page)] | self._groups[str(self._group_of.get(page, page))]
+        found: Mask = self._search.segments.live & ~np.isin(self._search.articles, list(own))
+        return found
+
+
+def last_part(page: str) -> str:
+    """Return the last part of a name, in small letters."""
+    return page.rpartition("/")[2].lower()
+
+
 def measure(
     search: Search, cases: list[Case], systems: dict[str, System], setting: str, show: int
 ) -> None:
     """Print the figures of every system, with the page masked or not."""
-    group_of = search.records.group_of
-    groups: dict[str, list[int]] = {}
-    for key, name, _ in search.records.article_ids():
-        groups.setdefault(str(group_of.get(name, name)), []).append(key)
+    copies = Copies(search)
     found: dict[str, dict[str, list[float]]] = {name: {} for name in systems}
     pages = [case.page for case in cases]
     for number, case in enumerate(cases):
@@ -215,9 +233,7 @@ def measure(
         allowed, query = None, EquationQuery(layout(equation.expanded), equation)
         if setting == "out":
             query = EquationQuery(query.layout, None)
-            allowed = search.segments.live & ~np.isin(
-                search.articles, groups[str(group_of.get(case.page, case.page))]
-            )
+            allowed = copies.mask(case.page)
         near = {root for _, root, _ in search.text.words_around(case.row, REACH)}
         near |= case.wanted | telling(read_tokens(equation.section)[0])
         if number < show:
@@ -245,7 +261,11 @@ def measure(
         print(f"  {name:9} {values}")
     for key in ("title word", "P@5"):
         one, other = (by_page(pages, found[name][key]) for name in ("describe", "vote"))
-        print(f"  describe - vote, {key}: {gain(one, other)}")
+        won = gain(one, other)
+        print(
+            f"  describe - vote, {key}: {won.mean:+.3f} [{won.low:+.3f}, {won.high:+.3f}],"
+            f" p = {won.p:.4f}"
+        )
 
 
 def by_page(pages: list[str], values: list[float]) -> np.ndarray:

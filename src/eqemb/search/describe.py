@@ -150,7 +150,7 @@ class Description:
         """
         head = [cut(self.shape.to_text(), width)]
         if self.phrase is not None:
-            head.append(cut(f"name: {self.phrase.text} · {self.phrase.article}", width))
+            head.append(cut(f"about: {self.phrase.text} · {self.phrase.article}", width))
         words = [word.to_text(rank, width) for rank, word in enumerate(self._shown(), 1)]
         return "\n\n".join(["\n".join(head), *words])
 
@@ -230,6 +230,7 @@ class Describer:
         else:
             words, phrase = self._words(parsed, similar, k)
             notes = self._doubts(parsed, similar)
+            phrase = None if notes else phrase
         names = [self._search.equation(row)[0].id for row in similar.rows]
         own = named.id if named is not None else ""
         others = [name for name in names if name != own]

@@ -10,7 +10,7 @@ fragments out. No phrase is better than a bad one.
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -21,10 +21,16 @@ from eqemb.search.engine import Search
 
 #: Votes of the ways to name an equation.
 CALLED_VOTE, NAMED_VOTE, TITLE_VOTE, SECTION_VOTE, NEARBY_VOTE = 1.2, 1.0, 0.8, 0.5, 0.25
+END_VOTE = 0.6  # of the vote for a longer phrase with this end
 #: An article with more equations than this is not about one of them.
 EQUATIONS_OF_TITLE = 8
-#: The fewest votes of a phrase, and the equations that are asked.
-MIN_VOTES, MAX_ASKED = 0.45, 48
+#: The fewest votes of a phrase of one article and of several ones.
+MIN_VOTES, MIN_AGREED = 0.45, 0.3
+#: Equations that are asked, and the power of the trust by which they vote: articles that agree on a
+#: phrase are rarely wrong, so that those with other letters count more than for single words.
+MAX_ASKED, VOTE_POWER = 48, 0.67
+#: The best words, of which a phrase has one.
+FITTING_WORDS = 8
 _PHRASE_WORDS, _PHRASE_LETTERS = 5, 60
 
 _PHRASE_TOKEN = re.compile(
@@ -33,7 +39,12 @@ _PHRASE_TOKEN = re.compile(
 _FULL_STOP = re.compile(
     r"(?<=[.!?])(?<!i\.e\.)(?<!e\.g\.)(?<! al\.)(?<!Fig\.)(?<!Eq\.)(?<!cf\.)\s+"
 )
+#: An acronym in brackets between the words of a phrase: evidence lower bound (ELBO).
+_ACRONYM = re.compile(r"\s\([A-Z][\w-]{1,8}\)")
 _PLACE = "[equation]"
+#: A word, or a part of a compound, with a large initial: Dot-Product, but not KL.
+_CAPITALISED = re.compile(r"(?<![^\W_])[A-Z](?=[a-z]+(?![^\W_]))")
+_JOINTS = frozenset("of the a an".split())
 _DETERMINERS = frozenset("the a an our its their this".split())
 #: Words of phrases although they are stop words: mean squared error, least squares.
 _ALLOWED = frozenset("mean means least second first third".split())
@@ -65,8 +76,8 @@ _FINITE_VERBS = frozenset(
     allows require requires required adopt employ employs employed evaluate evaluates turns simplify
     simplifies simplified reduces become remains arrive arrives expand expands expanding satisfying
     containing consisting representing denoting following belongs lies converges converge tends
-    acquires acquire takes attains attain factoring noting remembering observing comparing tend
-    differentiate differentiating integrate integrating letting say says
+    socalled so-called acquires acquire takes attains attain factoring noting remembering observing
+    comparing tend differentiate differentiating integrate integrating letting say says
     """.split()
 )
 #: Words that end the clause before them.
@@ -98,16 +109,21 @@ _EMPTY_WORDS = frozenset(
     follow element elements object objects space map mapping symbol letter first second third
     """.split()
 )
-#: Nouns that need a name before them and then are a good end: Bellman equation.
-_POINTERS = frozenset("notation form case way fact example definition step result proof".split())
+#: Nouns that end no phrase.
+_POINTERS = frozenset(
+    """notation form case way fact example examples definition definitions step steps result
+    results proof details detail remarks exercises perspectives""".split()
+)
 _ADJECTIVE_END = re.compile(r".{3,}(?:ed|ous|less|ful|ical|able|ible)$")
 #: Single words that are no names: short ones, gerunds, adjectives.
-_NO_NAME = re.compile(r".{1,4}$|.*(?:ing|ive|ic|ant|ory|ary)$")
+_NO_NAME = re.compile(r".{1,4}$|.*(?:ing|ive|ic|ant|ory|ary|ine|ian)$")
+#: Before an equation, this end may be that of a verb: the pump pushes [equation].
+_VERB_END = re.compile(r"\w+[^su']s$")
 _NOUNS = frozenset("variable table seed feed speed need embed".split())
 _LEADS = re.compile(
     r"^(?:[\dIVX.]+\s+)?(?:(?:alternative |second |first |another )?"
     r"(?:proof|derivation|definition|example|examples|introduction|proofs|properties|relation)"
-    r" (?:of|to|for|that)\s+)?(?:the|an?)?\s*(?=\S)",
+    r" (?:of|to|for|that)\s+)?(?:(?:the|an?)\s+)?(?=\S)",
     re.IGNORECASE,
 )
 
@@ -153,14 +169,15 @@ def name_equation(
         rows: Equations that speak for the one asked for, the most trusted first.
         trust: How much each is trusted, from 0 to 1.
         groups: The article, or the group of near-duplicate articles, of each.
-        topic: Stems that describe the equation, with weights.
+        topic: Stems that describe the equation, with weights. A phrase has one of the best.
     """
     votes: dict[tuple[str, ...], dict[int, float]] = {}
     forms: dict[tuple[str, ...], Counter[tuple[str, ...]]] = {}
     first: dict[tuple[str, ...], str] = {}
     voters: list[_Voter] = []
     cases = Counter[str]()
-    for row, worth, group in list(zip(rows, trust, groups, strict=True))[:MAX_ASKED]:
+    worths = [each**VOTE_POWER for each in trust]
+    for row, worth, group in list(zip(rows, worths, groups, strict=True))[:MAX_ASKED]:
         equation, title = search.equation(row)
         context = " ".join([equation.context, *equation.references[:3]])
         voters.append(_Voter(context, group, worth))
@@ -171,10 +188,8 @@ def name_equation(
             *titled(title, TITLE_VOTE * min(1.0, EQUATIONS_OF_TITLE / size)),
             *titled(equation.section, SECTION_VOTE),
         ]
-        for words, weight in found:
+        for words, weight in _with_ends(found):
             key = _key(words)
-            if not key:
-                continue
             of_group = votes.setdefault(key, {})
             of_group[group] = max(of_group.get(group, 0.0), weight * worth)
             forms.setdefault(key, Counter())[words] += 1
@@ -182,18 +197,30 @@ def name_equation(
     if not votes:
         return None
     _count_nearby(votes, voters)
-    top = max(topic.values(), default=1.0)
+    ranked = sorted(topic, key=lambda root: (-topic[root], root))
+    top, fitting = max(topic.values(), default=1.0), set(ranked[:FITTING_WORDS])
     scores: dict[tuple[str, ...], float] = {}
     for key, of_group in votes.items():
-        fit = sum(topic.get(root, 0.0) for root in set(key)) / top
+        roots = [root for root in set(key) if root not in _JOINTS]
+        fit = sum(topic.get(root, 0.0) for root in roots) / top / len(roots) ** 0.5
         total = sum(of_group.values())
-        if total >= MIN_VOTES and fit > 0:
+        if fitting & set(key) and total >= (MIN_VOTES if len(of_group) == 1 else MIN_AGREED):
             scores[key] = total * float(np.sqrt(fit))
     if not scores:
         return None
     best = min(scores, key=lambda key: (-scores[key], key))
     words = min(forms[best], key=lambda form: (-forms[best][form], form))
     return Phrase(_spell(words, cases), scores[best] / sum(scores.values()), first[best])
+
+
+def _with_ends(found: Iterable[_Candidate]) -> Iterator[_Candidate]:
+    """Yield candidates and, with fewer votes, their last words: gradient descent of many kinds."""
+    for words, weight in found:
+        yield _Candidate(words, weight)
+        if "of" not in words:
+            for start in range(1, len(words) - 1):
+                if _is_good(words[start:]):
+                    yield _Candidate(words[start:], END_VOTE * weight)
 
 
 def _count_nearby(votes: dict[tuple[str, ...], dict[int, float]], voters: list[_Voter]) -> None:
@@ -215,7 +242,7 @@ def _count_nearby(votes: dict[tuple[str, ...], dict[int, float]], voters: list[_
 
 def named_by(context: str) -> Iterator[_Candidate]:
     """Yield the phrases by which the sentences around `[equation]` name it."""
-    before, mark, after = context.partition(_PLACE)
+    before, mark, after = _ACRONYM.sub("", context).partition(_PLACE)
     if not mark:
         return
     own = _PHRASE_TOKEN.findall(_FULL_STOP.split(before)[-1])
@@ -235,7 +262,7 @@ def _before(tokens: list[str]) -> Iterator[_Candidate]:
     body = tokens[:end]
     while body and body[-1].startswith(("$", "[…", ")", "(")):
         body = body[:-1]
-    if not body:
+    if not body or body[-1].lower() == "such" or (not links and _VERB_END.match(body[-1])):
         return
     if links & (_VERB_LINKS | _FINITE_VERBS):
         for start in _clause_starts(body):
@@ -349,7 +376,7 @@ def _run(tokens: Sequence[str], at: int) -> tuple[tuple[str, ...], int]:
 
 def _is_good(words: Sequence[str]) -> bool:
     """Whether words are a phrase that names something."""
-    own = [word.lower() for word in words if word not in ("of", "the", "a", "an")]
+    own = [word.lower() for word in words if word not in _JOINTS]
     last = own[-1] if own else ""
     if not own or len(own) > _PHRASE_WORDS or sum(map(len, words)) > _PHRASE_LETTERS:
         return False
@@ -382,8 +409,8 @@ def _spell(words: Sequence[str], cases: Mapping[str, int]) -> str:
     titled = sum(word[:1].isupper() for word in words if len(word) > 3) > 1
     spelt = []
     for at, word in enumerate(words):
-        small = word[0].lower() + word[1:]
-        if word[1:] != word[1:].lower() or word[0].islower():
+        small = _CAPITALISED.sub(lambda found: found[0].lower(), word)
+        if small == word:
             spelt.append(word)  # an acronym, or small already
         elif cases.get(small, 0) or cases.get(word, 0):
             spelt.append(small if cases.get(small, 0) * 2 >= cases.get(word, 0) else word)

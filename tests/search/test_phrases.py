@@ -49,6 +49,7 @@ def test_sentences_that_name_an_equation(context: str, phrase: str) -> None:
         "The sum of $x$ and $y$ is [equation].",
         "Clearly the terms vanish, and we get [equation].",
         "The pump pushes [equation] litres.",
+        "Each time the pressure drops by [equation].",
         "There are positive constants such that [equation].",
         "No mark of an equation is called a phrase.",
     ],

@@ -151,10 +151,10 @@ class Description:
         head = [cut(self.shape.to_text(), width)]
         if self.phrase is not None:
             head.append(cut(f"about: {self.phrase.text} · {self.phrase.article}", width))
-        words = [word.to_text(rank, width) for rank, word in enumerate(self._shown(), 1)]
+        words = [word.to_text(rank, width) for rank, word in enumerate(self.shown(), 1)]
         return "\n\n".join(["\n".join(head), *words])
 
-    def _shown(self) -> Iterator[DescriptionWord]:
+    def shown(self) -> Iterator[DescriptionWord]:
         """Yield the words, the later ones of a sentence without it."""
         shown: set[str | None] = set()
         for word in self.words:
@@ -177,7 +177,7 @@ class Description:
                 escape(word.sentence or ""),
                 f"<code>{escape(word.article or '')}</code>",
             )
-            for word in self._shown()
+            for word in self.shown()
         )
         table = rows(("word", "score", "sentence", "article"), cells)
         if self.phrase is not None:

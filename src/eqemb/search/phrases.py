@@ -29,8 +29,8 @@ MIN_VOTES, MIN_AGREED = 0.45, 0.3
 #: Equations that are asked, and the power of the trust by which they vote: articles that agree on a
 #: phrase are rarely wrong, so that those with other letters count more than for single words.
 MAX_ASKED, VOTE_POWER = 48, 0.67
-#: The best words, of which a phrase has one.
-FITTING_WORDS = 8
+#: The best words, of which a phrase has one, and of which a phrase of a single word is one.
+FITTING_WORDS, FITTING_SINGLE = 8, 2
 _PHRASE_WORDS, _PHRASE_LETTERS = 5, 60
 
 _PHRASE_TOKEN = re.compile(
@@ -57,6 +57,7 @@ _LINKS = frozenset(
     by as to follows follow the following form equation formula expression have has : , = ; that
     """.split()
 )
+_BE = frozenset("is are was were be becomes become can may : defined given".split())
 _VERB_LINKS = _LINKS - frozenset(": , = ; the following form equation formula expression".split())
 _FINITE_VERBS = frozenset(
     """
@@ -122,7 +123,7 @@ _VERB_END = re.compile(r"\w+[^su']s$")
 _NOUNS = frozenset("variable table seed feed speed need embed".split())
 _LEADS = re.compile(
     r"^(?:[\dIVX.]+\s+)?(?:(?:alternative |second |first |another )?"
-    r"(?:proof|derivation|definition|example|examples|introduction|proofs|properties|relation)"
+    r"(?:proof|sketch|derivation|definition|example|examples|introduction|proofs|properties|relation)"
     r" (?:of|to|for|that)\s+)?(?:(?:the|an?)\s+)?(?=\S)",
     re.IGNORECASE,
 )
@@ -198,13 +199,14 @@ def name_equation(
         return None
     _count_nearby(votes, voters)
     ranked = sorted(topic, key=lambda root: (-topic[root], root))
-    top, fitting = max(topic.values(), default=1.0), set(ranked[:FITTING_WORDS])
+    top, fitting = max(topic.values(), default=1.0), ranked[:FITTING_WORDS]
     scores: dict[tuple[str, ...], float] = {}
     for key, of_group in votes.items():
         roots = [root for root in set(key) if root not in _JOINTS]
         fit = sum(topic.get(root, 0.0) for root in roots) / top / len(roots) ** 0.5
         total = sum(of_group.values())
-        if fitting & set(key) and total >= (MIN_VOTES if len(of_group) == 1 else MIN_AGREED):
+        likely = fitting if len(roots) > 1 else fitting[:FITTING_SINGLE]
+        if set(likely) & set(key) and total >= (MIN_VOTES if len(of_group) == 1 else MIN_AGREED):
             scores[key] = total * float(np.sqrt(fit))
     if not scores:
         return None
@@ -262,7 +264,9 @@ def _before(tokens: list[str]) -> Iterator[_Candidate]:
     body = tokens[:end]
     while body and body[-1].startswith(("$", "[…", ")", "(")):
         body = body[:-1]
-    if not body or body[-1].lower() == "such" or (not links and _VERB_END.match(body[-1])):
+    if not body or body[-1].lower() == "such":
+        return
+    if not links & _BE and _VERB_END.match(body[-1]):
         return
     if links & (_VERB_LINKS | _FINITE_VERBS):
         for start in _clause_starts(body):
@@ -413,7 +417,7 @@ def _spell(words: Sequence[str], cases: Mapping[str, int]) -> str:
         if small == word:
             spelt.append(word)  # an acronym, or small already
         elif cases.get(small, 0) or cases.get(word, 0):
-            spelt.append(small if cases.get(small, 0) * 2 >= cases.get(word, 0) else word)
+            spelt.append(small if cases.get(small, 0) else word)
         else:
             spelt.append(small if titled or not at else word)
     return " ".join(spelt)

@@ -47,23 +47,23 @@ class SentenceFinder:
         """`rows` are equations, the most trusted first; with `own` the first is the query."""
         self._search, self._rows, self._own = search, rows, own
         self._texts: dict[str, tuple[str, list[int]]] = {}
-        self._used: set[str] = set()
+        self._used: dict[str, str] = {}  # the sentences found so far, by their texts without marks
 
     def find(
         self, root: str, form: str | None, *, exact: bool = False
     ) -> SupportingSentence | None:
         """Return the first sentence with a stem, in this form of it if there is one."""
         found = self._find(root, form, exact=exact)
-        if found is not None:
-            self._used.add(found.sentence)
-        return found
+        if found is None:
+            return None
+        return found._replace(sentence=self._used.setdefault(_bare(found.sentence), found.sentence))
 
     def _find(self, root: str, form: str | None, *, exact: bool) -> SupportingSentence | None:
         fallback: SupportingSentence | None = None
         for lines in self._groups:
             holding = [line for line in lines if root in line.stems]
             # stable: keeps the order of trust
-            holding.sort(key=lambda line: line.sentence in self._used)
+            holding.sort(key=lambda line: _bare(line.sentence) in self._used)
             for line in holding:
                 if form in line.stems[root]:
                     return SupportingSentence(form or "", line.sentence, line.article)
@@ -117,6 +117,11 @@ class SentenceFinder:
         for word in map(str.lower, words):
             stems.setdefault(stem(word), set()).add(word)
         return _Line(sentence, article, stems) if _is_sentence(sentence, words) else None
+
+
+def _bare(sentence: str) -> str:
+    """Return a sentence as it is for each of the equations in it."""
+    return sentence.replace("[equation]", "[…]")
 
 
 def _is_sentence(line: str, words: Sequence[str]) -> bool:

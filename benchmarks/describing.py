@@ -2,6 +2,7 @@
 
     python benchmarks/describing.py LIBRARY [--pages planetmath/ statproofbook/] [--half held-out]
                                     [-n 400] [--seed 1] [--show 20]
+    python benchmarks/describing.py LIBRARY --want
 
 Pages with a title and few equations are about one concept, which the title names. The first
 equation of a page, and its longest one, are described twice: *out*, where the page and its
@@ -20,12 +21,16 @@ The rival is a vote: the 20 nearest equations by the Dice coefficient of their u
 around them, and in their titles and sections, ranked by tf-idf; tf is the frequency that the text
 index stores. Words are compared by stems. Intervals are of the difference, by a paired bootstrap
 over pages.
+
+With `--want`, the equations of the judged topics are described instead, and P@5 is the share of the
+first five words that the text of the topic has.
 """
 
 import argparse
 import hashlib
 import random
 import re
+import tomllib
 from collections import Counter
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -187,9 +192,13 @@ def main() -> None:
     parser.add_argument("-n", type=int, default=400)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--show", type=int, default=0)
+    parser.add_argument("--want", action="store_true", help="the judged topics instead of pages")
     options = parser.parse_args()
     with Library.open(options.library) as library:
         search = library.engine
+        if options.want:
+            measure_topics(search)
+            return
         cases = draw(search, options)
         pages = sorted({case.page for case in cases})
         print(f"{len(cases)} equations of {len(pages)} pages, {options.half} half")
@@ -266,6 +275,24 @@ def measure(
             f"  describe - vote, {key}: {won.mean:+.3f} [{won.low:+.3f}, {won.high:+.3f}],"
             f" p = {won.p:.4f}"
         )
+
+
+def measure_topics(search: Search) -> None:
+    """Print how many words of descriptions the texts of the judged topics have."""
+    topics = tomllib.loads((Path(__file__).parent / "judged" / "topics.toml").read_text("utf-8"))
+    asked = [topic for topic in topics["topic"] if topic["kind"] != "words"]
+    systems: dict[str, System] = {"vote": DiceVote(search), "describe": describer(search)}
+    found: dict[str, list[float]] = {name: [] for name in systems}
+    for topic in asked:
+        query = EquationQuery(layout(topic["query"]), None)
+        wanted = telling(read_tokens(topic["want"])[0])
+        for name, system in systems.items():
+            stems = system(query, None).stems
+            found[name].append(sum(root in wanted for root in stems) / FIRST)
+    for name, values in found.items():
+        print(f"  {name:9} P@5 {np.mean(values):.3f} (n={len(values)})")
+    won = gain(np.array(found["describe"]), np.array(found["vote"]))
+    print(f"  describe - vote: {won.mean:+.3f} [{won.low:+.3f}, {won.high:+.3f}], p = {won.p:.4f}")
 
 
 def by_page(pages: list[str], values: list[float]) -> np.ndarray:

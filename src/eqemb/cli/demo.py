@@ -57,7 +57,9 @@ def demo(
         f" {equations['numbered'] + equations['unnumbered']} equations"
     )
     _print_question("Words that describe an equation", f"eqemb describe {name} '{_DESCRIBED}'")
-    _print_rows(("", "word", "sentence", "article"), map(_word_row, described))
+    if described.phrase is not None:
+        print(f"  about: {described.phrase.text}")
+    _print_rows(("", "word", "sentence", "article"), map(_word_row, described.shown()))
     _print_question("Equations for words", f"eqemb search {name} {_SEARCHED}")
     _print_rows(("", "equation", "article"), map(_hit_row, found))
     _print_question("Equations like an equation", f"eqemb similar {name} '{_LIKE}'")

@@ -205,8 +205,8 @@ class StructureIndex:
         segment, own = self._segments.of_type(int(kind))
         return _read(segment.records.canonical(own))
 
-    def shared_units(self, types: Sequence[int], units: Counter[str]) -> list[int]:
-        """Return how many of the given units each type has."""
+    def shared_units(self, types: Sequence[int], units: Counter[str]) -> list[tuple[int, int]]:
+        """Return how many of the given units each type has, and how many units in all."""
         keys, counts = hash_texts(units), list(units.values())
         rows: dict[int, dict[int, int]] = {}
         found = []
@@ -217,7 +217,8 @@ class StructureIndex:
                 rows[segment.number] = dict(zip(known, counts, strict=True))
             have = Counter(segment.records.type_units(own))
             wanted = rows[segment.number].items()
-            found.append(sum(min(n, have[row]) for row, n in wanted if row >= 0))
+            shared = sum(min(n, have[row]) for row, n in wanted if row >= 0)
+            found.append((shared, have.total()))
         return found
 
     @staticmethod

@@ -32,6 +32,7 @@ from eqemb.index.text import BM25_K1, CONTEXT_REACH
 
 _MAX_JOINED = 6  # words of a phrase that are joined into compounds in every way
 _MIN_SPELLING_RATIO = 0.75  # similarity of words that are suggested for a misspelling
+_LONE = 0.3  # the factor of a stem that only one article has, where it counts
 _STOP_STEMS = frozenset(map(stem, STOP_WORDS))
 
 Scores = NDArray[np.float32]
@@ -388,12 +389,15 @@ class TextIndex:
         trust: Sequence[float],
         count: int,
         groups: Sequence[int] | None = None,
+        *,
+        keep_lone: bool = False,
     ) -> dict[str, float]:
         """Return the stems that describe several equations best; weights sum to 1.
 
         A stem counts once for each article, by the article's best equation. Given two or more
-        articles, a stem that only one of them has is ignored: it is a habit of the author. `groups`
-        names the group of each equation where that is not its article (near-duplicates).
+        articles, a stem that only one of them has is ignored: it is a habit of the author. With
+        `keep_lone` it counts a little, times the trust in that article. `groups` names the group of
+        each equation where that is not its article (near-duplicates).
         """
         if not equations:
             return {}
@@ -419,7 +423,11 @@ class TextIndex:
         np.maximum.at(by_group, where, np.repeat(trust, sizes) * np.concatenate(weights))
         owner = codes // len(every)
         totals = np.bincount(owner, by_group, minlength=len(stems)) * self.idfs(stems)
-        totals[np.bincount(owner, minlength=len(stems)) < min(2, len(every))] = 0
+        lone = np.bincount(owner, minlength=len(stems)) < min(2, len(every))
+        best = np.zeros(len(every))
+        if keep_lone:
+            np.maximum.at(best, group_of, np.multiply(trust, _LONE))
+        totals[lone] *= best[codes % len(every)][np.searchsorted(owner, np.flatnonzero(lone))]
         ranked = (at for at in np.lexsort((stems, -totals)).tolist() if totals[at] > 0)
         texts = ((at, _stem_text(names[int(stems[at])])) for at in ranked)
         chosen = dict(islice(((at, text) for at, text in texts if _is_telling(text)), count))

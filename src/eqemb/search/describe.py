@@ -23,6 +23,7 @@ from eqemb.formula import Layout
 from eqemb.formula.pattern import is_pattern
 from eqemb.index.vector_index import CentredIndex, normalise
 from eqemb.search.engine import EquationQuery, Search
+from eqemb.search.phrases import Phrase, name_equation
 from eqemb.search.query import WordQuery
 from eqemb.search.results import (
     TEXT_WIDTH,
@@ -44,18 +45,19 @@ from eqemb.search.snippets import DEFAULT_RENDERER, Renderer, around_word, piece
 #: Similar types that are considered and taken, and how many equations of each.
 CONSIDERED_TYPES, SIMILAR_TYPES, EQUATIONS_PER_TYPE = 64, 20, 8
 #: Similar equations are trusted by a power of their similarity. This share of the similarity is the
-#: share of units in common without renaming: equations with other letters often have other topics.
-TRUST_POWER, EXACT_UNITS = 2, 0.3
+#: Dice coefficient of units: equations with other letters often have other topics.
+TRUST_POWER, EXACT_UNITS = 3, 0.7
 #: If no similar equation has this share of its units, an equation has no description.
 MIN_SHARED_UNITS = 0.15
 #: Similar equations whose contexts have a lower mean cosine, less that of chance, disagree. That
 #: says little if one of them is nearly the equation: a softmax is used for many purposes.
-MIN_AGREEMENT, NEARLY_EQUAL = 0.1, 0.65
+MIN_AGREEMENT, NEARLY_EQUAL = 0.1, 0.6
 #: Words that are considered, and words around an equation in which their forms are counted.
 CONSIDERED_WORDS, FORM_REACH = 60, 64
 _MIN_BESIDE = 40  # letters of a sentence that fit beside the name of its article
 
 Floats = NDArray[np.float32]
+Mask = NDArray[np.bool_]
 
 
 class DescriptionWord(NamedTuple):
@@ -108,6 +110,8 @@ class Description:
     """The title of the named equation's article."""
     reading: WordQuery | None = None
     """How the query was read; None if it was the name of an equation."""
+    phrase: Phrase | None = None
+    """What the equation is called; None if the text has no name that is sure enough."""
 
     def __iter__(self) -> Iterator[DescriptionWord]:
         return iter(self.words)
@@ -119,7 +123,8 @@ class Description:
         """Return the description as JSON, the same for the command line, the API and Python.
 
         Keys: `asked` (as `equation_json` for a named equation; `latex`, `text` and `mathml` for
-        LaTeX), `words` (see `DescriptionWord.to_json`), `kin` (the most similar equations), `notes`
+        LaTeX), `phrase` (`text`, `score`, `article`; None without a name), `words` (see
+        `DescriptionWord.to_json`), `kin` (the most similar equations), `notes`
         and `reading` (how the query was read, None for a name). `reach` limits sentences to this
         many words on each side of the word.
         """
@@ -131,6 +136,7 @@ class Description:
             asked = {"latex": latex, "text": shape.to_text(), "mathml": shape.to_mathml()}
         return {
             "asked": asked,
+            "phrase": None if self.phrase is None else self.phrase.to_json(),
             "words": [word.to_json(reach=reach, renderer=renderer) for word in self.words],
             "kin": self.similar,
             "notes": self.notes,
@@ -138,9 +144,22 @@ class Description:
         }
 
     def to_text(self, width: int = TEXT_WIDTH) -> str:
-        """Return the equation, and each word with its sentence, as a terminal shows them."""
-        words = [word.to_text(rank, width) for rank, word in enumerate(self.words, 1)]
-        return "\n\n".join([cut(self.shape.to_text(), width), *words])
+        """Return the equation, its name, and the words with sentences, as a terminal shows them.
+
+        A sentence is shown once.
+        """
+        head = [cut(self.shape.to_text(), width)]
+        if self.phrase is not None:
+            head.append(cut(f"about: {self.phrase.text} · {self.phrase.article}", width))
+        words = [word.to_text(rank, width) for rank, word in enumerate(self.shown(), 1)]
+        return "\n\n".join(["\n".join(head), *words])
+
+    def shown(self) -> Iterator[DescriptionWord]:
+        """Yield the words, the later ones of a sentence without it."""
+        shown: set[str | None] = set()
+        for word in self.words:
+            yield word._replace(sentence=None, article=None) if word.sentence in shown else word
+            shown.add(word.sentence)
 
     def __str__(self) -> str:
         return "\n".join([*reading_lines(self.reading), *self.notes, self.to_text()])
@@ -158,9 +177,11 @@ class Description:
                 escape(word.sentence or ""),
                 f"<code>{escape(word.article or '')}</code>",
             )
-            for word in self.words
+            for word in self.shown()
         )
         table = rows(("word", "score", "sentence", "article"), cells)
+        if self.phrase is not None:
+            name += f"<p><strong>{escape(self.phrase.text)}</strong></p>"
         return self.shape.to_mathml() + name + paragraphs(*self.notes) + table
 
 
@@ -184,29 +205,51 @@ class Describer:
         """Return the words that describe an equation best."""
         if by not in ("all", "paper"):
             raise UsageError(f"no description by {by!r}: choose all or paper")
-        parsed = self._search.read_equation(query)
-        similar = self.similar_equations(parsed)
+        return self.describe_equation(self._search.read_equation(query), k, query=query, by=by)
+
+    def describe_equation(
+        self,
+        parsed: EquationQuery,
+        k: int = 10,
+        *,
+        query: str = "",
+        by: str = "all",
+        allowed: Mask | None = None,
+    ) -> Description:
+        """Describe a parsed equation; `allowed` masks the equations that may speak for it."""
+        similar = self.similar_equations(parsed, allowed)
         named = parsed.equation
         if named is None and (not similar.rows or similar.shared < MIN_SHARED_UNITS):
             notes = [] if parsed.reading is None else parsed.reading.notes
             return Description(
                 [], parsed.layout, None, [], notes, query=query, reading=parsed.reading
             )
+        phrase = None
         if by == "paper":
             words, notes = self._words_as_in_the_paper(parsed, similar, k)
         else:
-            words, notes = self._words(parsed, similar, k), self._doubts(parsed, similar)
+            words, phrase = self._words(parsed, similar, k)
+            notes = self._doubts(parsed, similar)
+            phrase = None if notes else phrase
         names = [self._search.equation(row)[0].id for row in similar.rows]
         own = named.id if named is not None else ""
         others = [name for name in names if name != own]
         title = self._search.equation(similar.rows[0])[1] if named is not None else ""
         if parsed.reading is not None:
             notes = [*parsed.reading.notes, *notes]
-        return Description(words, parsed.layout, named, others, notes, query, title, parsed.reading)
+        return Description(
+            words, parsed.layout, named, others, notes, query, title, parsed.reading, phrase
+        )
 
-    def similar_equations(self, query: EquationQuery) -> SimilarEquations:
+    def similar_equations(
+        self, query: EquationQuery, allowed: Mask | None = None
+    ) -> SimilarEquations:
         """Return the equations most similar by symbols, with letters renamed and as they are."""
-        found = self._search.structure.find(query.layout, count=CONSIDERED_TYPES)
+        search = self._search
+        if allowed is None:
+            found = search.structure.find(query.layout, count=CONSIDERED_TYPES)
+        else:
+            found = search.similar_types(query.layout, allowed, CONSIDERED_TYPES)
         units = Counter("\t".join(unit) for unit in query.layout.units())
         have = self._search.structure.shared_units(found.types.tolist(), units)
         size = max(1, sum(units.values()))
@@ -215,16 +258,19 @@ class Describer:
         is_certain = len(query.layout.nodes()) == 1 or is_pattern(query.layout)
         most = 1.0 if is_certain and len(found.types) else 0.0
         every = zip(found.types.tolist(), found.likeness.tolist(), have, strict=True)
-        for kind, alike, count in every:
-            shared = count / size
-            most = max(most, shared)
-            ranked.append(((1 - EXACT_UNITS) * alike + EXACT_UNITS * shared, kind))
+        for kind, alike, (count, total) in every:
+            most = max(most, count / size)
+            dice = 2 * count / max(1, size + total)
+            ranked.append(((1 - EXACT_UNITS) * alike + EXACT_UNITS * dice, kind))
         ranked.sort(key=lambda item: -item[0])  # stable: ties in the order of the structure index
         numbers, trust = [], []
         if query.equation is not None:
             numbers, trust = [self._search.row(query.equation)], [1.0]
         for worth, kind in ranked[:SIMILAR_TYPES]:
-            for number in self._search.equations_of_type(kind)[:EQUATIONS_PER_TYPE]:
+            every_equation = search.equations_of_type(kind)
+            if allowed is not None:
+                every_equation = [row for row in every_equation if allowed[row]]
+            for number in every_equation[:EQUATIONS_PER_TYPE]:
                 if number not in numbers[:1]:
                     numbers.append(number)
                     trust.append(worth**TRUST_POWER)
@@ -232,10 +278,12 @@ class Describer:
 
     def _words(
         self, query: EquationQuery, similar: SimilarEquations, k: int
-    ) -> list[DescriptionWord]:
-        """Return words of similar equations, weighted by vectors if there are some."""
+    ) -> tuple[list[DescriptionWord], Phrase | None]:
+        """Return words of similar equations, weighted by vectors if there are some, and a name."""
         groups = [self._group(row) for row in similar.rows]
-        topic = self._search.text.topic(similar.rows, similar.trust, CONSIDERED_WORDS, groups)
+        topic = self._search.text.topic(
+            similar.rows, similar.trust, CONSIDERED_WORDS, groups, keep_lone=True
+        )
         forms = self._forms(similar)
         weights = self._weigh(topic, forms, query, similar)
         total = sum(weights.values())
@@ -249,7 +297,8 @@ class Describer:
                 words.append(DescriptionWord(found.word, score, found.sentence, found.article))
             if len(words) == k:
                 break
-        return words
+        phrase = name_equation(self._search, similar.rows, similar.trust, groups, weights)
+        return words, phrase
 
     def _weigh(
         self,

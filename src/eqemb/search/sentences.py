@@ -1,4 +1,8 @@
-"""Find sentences that use a word near an equation or near similar equations."""
+"""Find sentences that use a word near an equation or near similar equations.
+
+A sentence that was found for one word is not found again for another while a new one is as good,
+and headings are no sentences.
+"""
 
 from collections.abc import Iterable, Sequence
 from functools import cached_property
@@ -12,6 +16,7 @@ from eqemb.search.engine import Search
 _SENTENCES, _MAX_LETTERS = 8, 20_000
 #: Words from which a line is a sentence: a heading is worse evidence.
 _MIN_SENTENCE = 5
+_LONG_WORD = 3  # letters; longer words have large initials in title case
 
 
 class SupportingSentence(NamedTuple):
@@ -24,13 +29,11 @@ class SupportingSentence(NamedTuple):
 
 
 class _Line(NamedTuple):
-    """A line of text, and the stems in it with the forms of each."""
+    """A sentence, and the stems in it with the forms of each."""
 
     sentence: str
     article: str
     stems: dict[str, set[str]]
-    is_sentence: bool
-    """Whether it is a sentence rather than a heading."""
 
 
 class SentenceFinder:
@@ -44,15 +47,23 @@ class SentenceFinder:
         """`rows` are equations, the most trusted first; with `own` the first is the query."""
         self._search, self._rows, self._own = search, rows, own
         self._texts: dict[str, tuple[str, list[int]]] = {}
+        self._used: dict[str, str] = {}  # the sentences found so far, by their texts without marks
 
     def find(
         self, root: str, form: str | None, *, exact: bool = False
     ) -> SupportingSentence | None:
         """Return the first sentence with a stem, in this form of it if there is one."""
+        found = self._find(root, form, exact=exact)
+        if found is None:
+            return None
+        return found._replace(sentence=self._used.setdefault(_bare(found.sentence), found.sentence))
+
+    def _find(self, root: str, form: str | None, *, exact: bool) -> SupportingSentence | None:
         fallback: SupportingSentence | None = None
         for lines in self._groups:
             holding = [line for line in lines if root in line.stems]
-            holding.sort(key=lambda line: not line.is_sentence)  # stable: keeps the order of trust
+            # stable: keeps the order of trust
+            holding.sort(key=lambda line: _bare(line.sentence) in self._used)
             for line in holding:
                 if form in line.stems[root]:
                     return SupportingSentence(form or "", line.sentence, line.article)
@@ -67,11 +78,13 @@ class SentenceFinder:
         """The lines in groups of equal trust, the most trusted first."""
         groups: list[list[_Line]] = [[], [], [], []]
         for at, row in enumerate(self._rows):
-            equation = self._search.equation(row)[0]
+            equation, title = self._search.equation(row)
             around, further = self._lines(equation)
+            headings = {title, equation.section}
             first = 0 if at == 0 and self._own else 2
             for group, texts in ((first, [*around, *equation.references]), (first + 1, further)):
-                groups[group] += [self._line(text, equation.article) for text in texts]
+                lines = (self._line(text, equation.article) for text in texts)
+                groups[group] += [line for line in lines if line and line.sentence not in headings]
         return groups
 
     def _lines(self, equation: Equation) -> tuple[list[str], list[str]]:
@@ -97,12 +110,27 @@ class SentenceFinder:
         return self._texts[article]
 
     @staticmethod
-    def _line(sentence: str, article: str) -> _Line:
+    def _line(sentence: str, article: str) -> _Line | None:
+        """Return a sentence with its stems; None for a heading."""
         stems: dict[str, set[str]] = {}
         words = read_tokens(sentence.replace("[equation]", " "))[0]
         for word in map(str.lower, words):
             stems.setdefault(stem(word), set()).add(word)
-        return _Line(sentence, article, stems, len(words) >= _MIN_SENTENCE)
+        return _Line(sentence, article, stems) if _is_sentence(sentence, words) else None
+
+
+def _bare(sentence: str) -> str:
+    """Return a sentence as it is for each of the equations in it."""
+    return sentence.replace("[equation]", "[…]")
+
+
+def _is_sentence(line: str, words: Sequence[str]) -> bool:
+    """Whether a line is a sentence: not short, and neither without an end nor in title case."""
+    if len(words) < _MIN_SENTENCE:
+        return False
+    is_ended = line.rstrip(" )\"'\u201d").endswith((".", "!", "?", ":", ";", ",", "]"))
+    large = sum(word[0].isupper() for word in words if len(word) > _LONG_WORD)
+    return is_ended or 2 * large < sum(len(word) > _LONG_WORD for word in words)
 
 
 def _split_own(lines: Iterable[str], *, last: bool) -> tuple[list[str], str]:

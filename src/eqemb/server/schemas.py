@@ -121,10 +121,19 @@ class DescribingWordSchema(Schema):
     article: str | None = Field(description="The article with this sentence.")
 
 
+class PhraseSchema(Schema):
+    """A noun phrase that names an equation."""
+
+    text: str
+    score: float = Field(description="Its share of the votes for all phrases.")
+    article: str = Field(description="The article that says it of the most similar equation.")
+
+
 class DescriptionSchema(Schema):
     """An equation described in words."""
 
     asked: EquationSchema | QueryEquationSchema
+    phrase: PhraseSchema | None = Field(description="A name; null if none is sure enough.")
     words: list[DescribingWordSchema]
     kin: list[str] = Field(description="The most similar equations, whose text was used.")
     notes: list[str]

@@ -171,6 +171,7 @@ class Service:
         found = self.library.describe(equation, count)
         return {
             "asked": self._query_equation(equation),
+            "phrase": found.phrase.to_json() if found.phrase and self._is_full else None,
             "words": [
                 {
                     "word": each.word,

@@ -229,12 +229,16 @@ def _neighbours(found: Json) -> Html:
 
 
 def description(described: Json) -> Html:
-    """The words that describe an equation, each with a sentence."""
+    """The name of an equation, and words that describe it; a sentence is shown once."""
     if not described["words"]:
         return h(
             "p", "The library has no similar equation that could describe this one.", class_="note"
         )
     most = described["words"][0]["score"] or 1
+    shown: list[Json] = []
+    for each in described["words"]:
+        is_new = each["sentence"] not in [other["sentence"] for other in shown]
+        shown.append(each if is_new else each | {"sentence": []})
     rows = [
         h("li",
           h("a", each["word"], href=link("/", q=each["word"]), class_="word"),
@@ -243,10 +247,19 @@ def description(described: Json) -> Html:
             h("cite", h("a", each["article"], href=article_link(each["article"])))
             if each["article"] else None)
           if each["sentence"] else None)
-        for each in described["words"]
+        for each in shown
     ]  # fmt: skip
     notes = [h("p", note, class_="note") for note in described["notes"]]
-    return join(notes, h("ol", rows, class_="said"))
+    return join(_phrase(described["phrase"]), notes, h("ol", rows, class_="said"))
+
+
+def _phrase(phrase: Json | None) -> Html | None:
+    """A line with the name of an equation, which is a link to a search for it."""
+    if phrase is None:
+        return None
+    name = h("a", phrase["text"], href=link("/", q=phrase["text"]), class_="word")
+    cite = h("cite", h("a", phrase["article"], href=article_link(phrase["article"])))
+    return h("p", name, " ", cite, class_="phrase")
 
 
 def source(found: Json) -> Html:

@@ -139,15 +139,24 @@ const PANELS = {
       return [note("The library has no similar equation that could describe this one.")];
     }
     const most = answer.words[0].score || 1;
+    const shown = new Set(); // a sentence is shown once
     const rows = answer.words.map((each) => {
+      const key = JSON.stringify(each.sentence);
+      const isNew = each.sentence.length && !shown.has(key);
+      shown.add(key);
       const from = each.article && make("cite", {},
         make("a", { href: articleAddress(each.article) }, each.article));
       return make("li", {},
         make("a", { class: "word", href: address("/", { q: each.word }) }, each.word),
         meter(each.score / most),
-        each.sentence.length ? make("p", {}, prose(each.sentence), from) : null);
+        isNew ? make("p", {}, prose(each.sentence), from) : null);
     });
-    return [...answer.notes.map(note), make("ol", { class: "said" }, rows)];
+    const phrase = answer.phrase && make("p", { class: "phrase" },
+      make("a", { class: "word", href: address("/", { q: answer.phrase.text }) },
+        answer.phrase.text), " ",
+      make("cite", {}, make("a", { href: articleAddress(answer.phrase.article) },
+        answer.phrase.article)));
+    return [phrase, ...answer.notes.map(note), make("ol", { class: "said" }, rows)];
   },
 
   async why(card) {

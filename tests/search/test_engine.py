@@ -476,6 +476,8 @@ def test_the_json_of_a_hit(library: Library) -> None:
     assert list(found) == [
         *(
             "score",
+            "strength",
+            "level",
             "parts",
             "id",
             "ordinal",

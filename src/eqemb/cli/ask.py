@@ -25,6 +25,8 @@ from eqemb.errors import EqembError, UsageError
 
 _NAMED_WORDS = 10  # unknown words that are named one by one
 _EQUATION_HELP = "A formula, or a name: ARTICLE#4, ARTICLE(2.3), ARTICLE:label."
+_UNLIKE = "no equation is similar enough to this one"
+_Weak = Annotated[bool, Option("--weak", help="List weak matches even if there is no good one.")]
 _EquationArgument = Annotated[str, typer.Argument(metavar="EQUATION", help=_EQUATION_HELP)]
 
 
@@ -78,6 +80,7 @@ def search(
     count: Count = 10,
     by: RankBy = "all",
     encoder: Encoder = None,
+    weak: _Weak = False,
     as_json: Json = False,
     **filters: Any,
 ) -> None:
@@ -95,7 +98,9 @@ def search(
             " ".join(words), count, by=ranking, encoder=encoder, **_limits(filters)
         )
         _print_unknown("not near any equation", answer)
-        _print_answer(answer, "no equation has these words near it", as_json=as_json)
+        is_formula = answer.reading is not None and answer.reading.formula is not None
+        reason = _UNLIKE if is_formula else "no equation has enough of these words near it"
+        _print_answer(answer, reason, weak=weak, as_json=as_json)
 
 
 @app.command(cls=_FormulaCommand)
@@ -112,6 +117,7 @@ def similar(
     ],
     count: Count = 10,
     by: RankBy = "all",
+    weak: _Weak = False,
     as_json: Json = False,
     **filters: Any,
 ) -> None:
@@ -123,7 +129,7 @@ def similar(
     with Library.open(library) as opened:
         answer = opened.similar(equation, count, by=ranking, **_limits(filters))
         _print_unknown("not near any equation", answer)
-        _print_answer(answer, "no equation is similar to this one", as_json=as_json)
+        _print_answer(answer, _UNLIKE, weak=weak, as_json=as_json)
 
 
 _Members = Annotated[
@@ -294,20 +300,24 @@ def _print_unknown(problem: str, answer: Any) -> None:
         print_message(f"... and {len(answer.unknown) - _NAMED_WORDS} more words")
 
 
-def _print_answer(answer: Any, reason: str, *, as_json: bool) -> None:
-    """Print the hits; without any, fail with the reason."""
+def _print_answer(answer: Any, reason: str, *, weak: bool = True, as_json: bool) -> None:
+    """Print the hits; without any, or with weak ones only unless `weak`, fail with the reason."""
     from eqemb.search.results import reading_lines
 
+    is_weak = answer.match == "weak"
+    is_shown = answer.match == "good" or (weak and is_weak)
     for line in reading_lines(answer.reading):
         print_message(line)
-    if answer.hits:
+    if is_shown or is_weak:
         for note in answer.notes:
             print_message(note)
     if as_json:
-        print_json(answer.to_json())
-    elif answer.hits:
+        print_json(answer.to_json() | ({} if is_shown else {"hits": []}))
+    elif is_shown:
         print(without_controls(answer.to_text(output_width())))
-    if not answer.hits:
+    if not is_shown and is_weak:
+        raise EqembError(f"no good match: {reason}; try another query, or --weak to list weak ones")
+    if not is_shown:
         reason = "; ".join(dict.fromkeys(answer.notes)) or reason
         raise EqembError(f"no matches: {reason}; try another query or fewer filters")
 

@@ -111,7 +111,7 @@ def _print_rows(head: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> None:
 
 def _hit_row(hit: Any) -> tuple[str, str, str]:
     number = f" ({hit.equation.number})" if hit.equation.number is not None else ""
-    return f"{hit.score:.2f}", hit.text.rstrip(" .,;"), f"{hit.article}{number}"
+    return hit.mark, hit.text.rstrip(" .,;"), f"{hit.article}{number}"
 
 
 def _word_row(said: Any) -> tuple[str, str, str, str]:

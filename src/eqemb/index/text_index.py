@@ -350,6 +350,21 @@ class TextIndex:
             np.add.at(total, term.owners, np.float32(term.weight / (BM25_K1 + 1)) * term.impacts)
         return total
 
+    def coverage(self, terms: Iterable[Term]) -> Scores:
+        """Return the share of weighted terms that every equation has near it."""
+        total = np.zeros(self._segments.equation_count, np.float32)
+        for term in terms:
+            np.add.at(total, term.owners, np.float32(term.weight))
+        return total
+
+    def known_share(self, terms: Sequence[Term], unknown: int) -> float:
+        """Return the share of a query's words that the library has, weighted by idf.
+
+        `terms` are those that it has; an unknown word counts as one that no equation has.
+        """
+        known = sum(float(self._idf(len(term.owners))) for term in terms)
+        return known / (known + unknown * float(self._idf(0))) if terms else 0.0
+
     def score_stems(self, weights: Mapping[str, float]) -> Scores:
         """Return the score of every equation for weighted stems."""
         return self.score_terms(

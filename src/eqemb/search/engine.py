@@ -45,14 +45,24 @@ from eqemb.search.paper import NO_MODEL, NO_VECTOR, PaperRanking
 from eqemb.search.query import Filters, WordQuery, parse_query
 from eqemb.search.results import Answer, Hit
 from eqemb.search.spelling import repair_spelling
+from eqemb.search.strength import (
+    agreement_evidence,
+    equation_evidence,
+    strength_of_equation,
+    strength_of_words,
+    structure_evidence,
+    word_evidence,
+)
 from eqemb.search.typed_equation import read_typed_equation, typed_notes
-from eqemb.search.voting import agreement
+from eqemb.search.voting import WEIGHT, agreement
 
 #: The topic of an equation: the words that this many similar types have in common, how many words,
 #: and the power of its score by which each type is trusted.
 TOPIC_TYPES, TOPIC_WORDS, TOPIC_TRUST = 20, 10, 4
 #: The note on an answer to `similar` that was asked for words.
 AS_WORDS = "not one equation alone: answered as a search for words"
+#: The note on an answer to a formula that is a single symbol.
+ONE_SYMBOL = "a single symbol tells little: add to it, or require it in a search (`has`)"
 #: Types that the structure index returns.
 MAX_TYPES = 200
 
@@ -158,7 +168,7 @@ class Search:
         near = {word: some for word in unknown if (some := self.text.suggest_spellings(word))}
         notes = [*question.notes, *filter_notes(allowed)]
         known = [word for word in question.words if word not in unknown]
-        if known and all(word in STOP_WORDS for word in known) and not question.formulas:
+        if known and not question.formulas and not any(map(_is_telling, known)):
             notes.append(f"too common to tell equations apart: {', '.join(known)}")
             return Answer([], unknown, near, notes, question.words, question)
         wanted = wanted_parts(by, WORD_PARTS, has_model=self.vectors is not None)
@@ -172,7 +182,10 @@ class Search:
         if by == "paper":
             notes += self.paper.notes(self.types[allowed], question.words)
         weighted = self.weigh_words(question, parts, matching) if by == "all" else parts
-        hits = self.hits.best(weighted, k, allowed)
+        strengths = None
+        if by in ("all", "words", "structure"):
+            strengths = self.word_strengths(question, parts, weighted, terms, len(unknown))
+        hits = self.hits.best(weighted, k, allowed, strengths)
         return Answer(hits, unknown, near, notes, question.words, question)
 
     def weigh_words(
@@ -185,6 +198,47 @@ class Search:
             found = agreement(total, self.segments, self.structure, self.records)
             weighted["agreement"] = found
         return weighted
+
+    def word_strengths(
+        self,
+        question: WordQuery,
+        parts: Mapping[str, Scores],
+        weighted: Mapping[str, Scores],
+        terms: Sequence[Term],
+        unknown: int,
+    ) -> Scores | None:
+        """Return the strength of every equation for words; with formulas, the mean of both."""
+        found: list[Scores] = []
+        if question.words and ("words" in parts or "structure" in parts):
+            known = self.text.known_share(terms, unknown)
+            nothing = np.zeros(self.segments.equation_count, np.float32)
+            evidence = word_evidence(parts.get("words", nothing), self.text.coverage(terms), known)
+            gained = weighted.get("agreement")
+            agreed = None
+            if gained is not None and gained.any():
+                own = sum((part for name, part in weighted.items() if name != "agreement"), nothing)
+                agreed = agreement_evidence(gained, own, WEIGHT)
+            found.append(strength_of_words(evidence, agreed))
+        if "structure" in parts:
+            symbols = sum(len(read_pattern(latex).nodes()) for latex in question.formulas)
+            found.append(strength_of_equation(structure_evidence(parts["structure"], symbols)))
+        return np.mean(found, axis=0) if found else None
+
+    def equation_strengths(
+        self, query: EquationQuery, parts: Mapping[str, Scores]
+    ) -> Scores | None:
+        """Return the strength of every equation for an equation; None without structure."""
+        if "structure" not in parts:
+            return None
+        symbols = len(query.layout.nodes())
+        evidence = (
+            equation_evidence(parts["structure"], parts["words"], symbols)
+            if "words" in parts
+            else structure_evidence(parts["structure"], symbols)
+        )
+        found = strength_of_equation(evidence)
+        found[self.same_equations(query.layout)] = 1.0
+        return found
 
     def read_query(self, query: str) -> WordQuery:
         """Parse a query, and repair its misspelt words."""
@@ -203,7 +257,7 @@ class Search:
         found = self.search_similar(query, k, by=by, filters=filters)
         if not allowed[self.row(named)]:
             return found
-        itself = self.hits.hit(self.row(named), {"structure": 1.0})
+        itself = self.hits.hit(self.row(named), {"structure": 1.0}, 1.0)
         others = (hit for hit in found if named.id not in hit.family)
         return replace(found, hits=[itself, *others][:k])
 
@@ -298,7 +352,10 @@ class Search:
             parts = {}  # other parts alone would find equations that share no symbol with it
         if query.equation is None:
             notes += typed_notes(query.layout, query.reading)
-        hits = self.hits.best(apply_weights(parts, EQUATION_PARTS), k, allowed)
+        strengths = self.equation_strengths(query, parts)
+        hits = self.hits.best(apply_weights(parts, EQUATION_PARTS), k, allowed, strengths)
+        if hits and len(query.layout.nodes()) == 1 and query.equation is None:
+            notes.append(ONE_SYMBOL)
         return Answer(hits, notes=notes, reading=query.reading)
 
     def parts_for_equation(
@@ -419,3 +476,8 @@ class Search:
     def name(self, row: int) -> str:
         """Return the name of the equation of a row."""
         return self.hits.name(row)
+
+
+def _is_telling(word: str) -> bool:
+    """Whether a word of a query can tell equations apart: no stop word, number or letter."""
+    return word not in STOP_WORDS and len(word) > 1 and any(map(str.isalpha, word))

@@ -26,13 +26,23 @@ class HitReader:
     def __init__(self, segments: IndexSegments, structure: StructureIndex) -> None:
         self.segments, self.structure = segments, structure
 
-    def best(self, parts: Mapping[str, Scores], k: int, allowed: Mask) -> list[Hit]:
+    def best(
+        self,
+        parts: Mapping[str, Scores],
+        k: int,
+        allowed: Mask,
+        strengths: Scores | None = None,
+    ) -> list[Hit]:
         """Return the best equations, one of each family, ties in the order of the library."""
         if not parts:
             return []
         total = np.where(allowed, sum(parts.values()), np.float32(0))
         return [
-            self.hit(row, {part: float(scores[row]) for part, scores in parts.items()})
+            self.hit(
+                row,
+                {part: float(scores[row]) for part, scores in parts.items()},
+                None if strengths is None else float(strengths[row]),
+            )
             for row in self._one_per_family(lambda count: top_k(total, count), k)
         ]
 
@@ -69,10 +79,10 @@ class HitReader:
         article, ordinal = segment.equations[own, :2].tolist()
         return segment.records.equation(article, ordinal)
 
-    def hit(self, row: int, parts: dict[str, float]) -> Hit:
+    def hit(self, row: int, parts: dict[str, float], strength: float | None = None) -> Hit:
         """Return the equation of a row as a hit; its score is the sum of its parts."""
         equation, title = self.equation(row)
-        return Hit(sum(parts.values()), equation, title, self.family(row), parts)
+        return Hit(sum(parts.values()), equation, title, self.family(row), parts, strength)
 
     def family(self, row: int) -> list[str]:
         """Return the names of the other equations of an equation's family, in order."""

@@ -6,9 +6,9 @@ The JSON of a hit is defined here once. The command line (`--json`), the server'
 
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from html import escape
-from typing import Any
+from typing import Any, Literal
 
 from eqemb.article import Equation
 from eqemb.errors import UsageError
@@ -16,12 +16,15 @@ from eqemb.formula import layout
 from eqemb.formula.running_text import plain_text, printed_text
 from eqemb.search.query import WordQuery
 from eqemb.search.snippets import DEFAULT_RENDERER, Renderer, around_equation, pieces, word_matcher
+from eqemb.search.strength import level, weak_below
 from eqemb.sources.names import arxiv_id
 
 #: The default width of an answer as text.
 TEXT_WIDTH = 113
 #: Titles are shown from this many letters on, the words around an equation up to this many.
 _MIN_TITLE, _MAX_SNIPPET = 12, 86
+#: What stands before weak hits: after others, and alone.
+WEAK_MATCHES, NO_GOOD_MATCH = "Weak matches:", "No good match. Weak matches:"
 _PLACEHOLDER = re.compile(r"\[(?:equation|…)\]")
 
 Json = dict[str, Any]
@@ -90,6 +93,18 @@ class Hit:
     """The names of its other occurrences, and of nearly equal equations."""
     parts: dict[str, float] = field(default_factory=dict)
     """What words, meaning, structure and agreement add to the score."""
+    strength: float | None = None
+    """The estimated share of such answers that are good, from 0 to 1; None if it is not known."""
+
+    @property
+    def level(self) -> str | None:
+        """The strength in one word: strong, good, fair or weak; None if it is not known."""
+        return None if self.strength is None else level(self.strength)
+
+    @property
+    def is_weak(self) -> bool:
+        """Whether it probably does not answer the query."""
+        return self.strength is not None and self.strength < weak_below()
 
     @property
     def latex(self) -> str:
@@ -139,13 +154,16 @@ class Hit:
             renderer: How formulas are rendered.
 
         Returns:
-            `score`, `parts`, all keys of `equation_json`, `context` (a list of pieces, see
-            `snippets`), `context_text` (formulas between dollars), `family` and `papers`.
+            `score`, `strength`, `level`, `parts`, all keys of `equation_json`, `context` (a list of
+            pieces, see `snippets`), `context_text` (formulas between dollars), `family` and
+            `papers`.
 
         """
         context = around_equation(self.equation.context, reach)
         return {
             "score": round(self.score, 6),
+            "strength": None if self.strength is None else round(self.strength, 4),
+            "level": self.level,
             "parts": {part: round(value, 6) for part, value in self.parts.items()},
             **equation_json(self.equation, self.title, renderer),
             "context": pieces(context, word_matcher(words), renderer),
@@ -156,10 +174,15 @@ class Hit:
 
     def to_text(self, width: int = TEXT_WIDTH, rank: int | None = None) -> str:
         """Return lines for people: the equation, its place, and the words around it."""
-        lead = ("" if rank is None else f"{rank:3}  ") + f"{self.score:6.3f}  "
+        lead = ("" if rank is None else f"{rank:3}  ") + f"{self.mark:>6}  "
         room = width - len(lead)
         lines = [cut(self.text, room), *self._place(room), self._snippet(min(_MAX_SNIPPET, room))]
         return lead + ("\n" + " " * len(lead)).join(filter(None, lines))
+
+    @property
+    def mark(self) -> str:
+        """The strength in percent or, if it is not known, the score."""
+        return f"{self.score:.3f}" if self.strength is None else f"{100 * self.strength:.0f}%"
 
     def _place(self, room: int) -> list[str]:
         """Return name, title and place; the place gets its own line if it has to."""
@@ -216,8 +239,19 @@ class Answer:
     def __getitem__(self, rank: int) -> Hit:
         return self.hits[rank]
 
+    @property
+    def match(self) -> Literal["good", "weak", "none"]:
+        """Whether the query has a good answer, only weak ones, or none at all."""
+        if all(hit.is_weak for hit in self.hits):
+            return "weak" if self.hits else "none"
+        return "good"
+
+    def without_weak(self) -> "Answer":
+        """Return the answer without its weak hits."""
+        return replace(self, hits=[hit for hit in self.hits if not hit.is_weak])
+
     def to_json(self, *, reach: int | None = None, renderer: Renderer = DEFAULT_RENDERER) -> Json:
-        """Return the answer as JSON: `hits`, `unknown`, `near`, `notes` and `reading`.
+        """Return the answer as JSON: `hits`, `match`, `unknown`, `near`, `notes` and `reading`.
 
         `reading` says how the query was read: None for plain words and for names.
 
@@ -227,6 +261,7 @@ class Answer:
             "hits": [
                 hit.to_json(words=self.words, reach=reach, renderer=renderer) for hit in self.hits
             ],
+            "match": self.match,
             "unknown": self.unknown,
             "near": self.near,
             "notes": self.notes,
@@ -234,8 +269,13 @@ class Answer:
         }
 
     def to_text(self, width: int = TEXT_WIDTH) -> str:
-        """Return the hits as a terminal shows them."""
-        return "\n\n".join(hit.to_text(width, rank) for rank, hit in enumerate(self.hits, 1))
+        """Return the hits as a terminal shows them; a line stands before the weak ones."""
+        ranked = list(enumerate(self.hits, 1))
+        lines = [hit.to_text(width, rank) for rank, hit in ranked if not hit.is_weak]
+        weak = [hit.to_text(width, rank) for rank, hit in ranked if hit.is_weak]
+        if weak:
+            lines.append(WEAK_MATCHES if lines else NO_GOOD_MATCH)
+        return "\n\n".join(lines + weak)
 
     def __str__(self) -> str:
         return "\n".join(filter(None, (*self._messages(), self.to_text()))) or "No matches."
@@ -311,10 +351,10 @@ def _centre(context: str, width: int) -> str:
 def table(hits: Iterable[Hit]) -> str:
     """Return hits as HTML with MathML, without scripts."""
     return rows(
-        ("score", "equation", "paper"),
+        ("strength", "equation", "paper"),
         (
             (
-                f"{hit.score:.3f}",
+                f"{hit.mark} (weak)" if hit.is_weak else hit.mark,
                 hit.mathml,
                 f"{escape(hit.title)}<br/>{place(hit.equation)}"
                 + (f", in {hit.papers} papers" if hit.papers > 1 else ""),

@@ -69,6 +69,12 @@ class HitSchema(EquationSchema):
     """An equation that matches a query."""
 
     score: float
+    strength: float | None = Field(
+        description="Estimated share of such answers that are good, from 0 to 1; null if unknown."
+    )
+    level: Literal["strong", "good", "fair", "weak"] | None = Field(
+        description="The strength in one word."
+    )
     parts: dict[str, float] = Field(
         description="Contributions of words, meaning, structure and agreement to the score."
     )
@@ -98,6 +104,9 @@ class SearchSchema(Schema):
     size: int
     more: bool = Field(description="Whether there is another page.")
     hits: list[HitSchema]
+    match: Literal["good", "weak", "none"] = Field(
+        description="Whether the query has a good answer, only weak ones, or none."
+    )
     unknown: list[str] = Field(description="Words that do not appear near any equation.")
     near: dict[str, list[str]] = Field(description="For unknown words, known words spelt alike.")
     notes: list[str]

@@ -116,6 +116,7 @@ class Service:
         shown = replace(answer, hits=answer.hits[page.last - page.size : page.last])
         reach = None if self._is_full and not for_page else self._reach
         return shown.to_json(reach=reach, renderer=PAGE) | {
+            "match": answer.match,
             "page": page.number,
             "size": page.size,
             "more": len(answer.hits) > page.last and page.last + page.size <= MAX_HITS,

@@ -126,8 +126,19 @@ def source_line(equation: Json) -> Html:
             href=article_link(equation["article"], equation["ordinal"]),
         ),
         h("span", section, class_="section") if section else None,
+        _strength(equation),
         class_="source",
     )
+
+
+def _strength(equation: Json) -> Html | None:
+    """How strong a hit is; none for an equation that is not a hit."""
+    strength = equation.get("strength")
+    if strength is None:
+        return None
+    percent = f"{100 * strength:.0f}"
+    return h("span", f"{equation['level']} {percent}%", class_=f"strength {equation['level']}",
+             title=f"About {percent} of 100 such answers are good")  # fmt: skip
 
 
 def actions(equation: Json, query: str | None = None) -> Html:

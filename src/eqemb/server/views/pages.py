@@ -57,8 +57,9 @@ def results(stats: Json, answer: Json, limits: Json) -> bytes:
     """The results of a query."""
     query = answer["query"]
     first = (answer["page"] - 1) * answer["size"] + 1
-    cards = [card(hit, first + at, query) for at, hit in enumerate(answer["hits"])]
-    found = h("ol", cards, class_="hits", start=first) if cards else _nothing(answer, limits)
+    ranked = list(enumerate(answer["hits"], first))
+    good = [card(hit, rank, query) for rank, hit in ranked if hit["level"] != "weak"]
+    weak = [card(hit, rank, query) for rank, hit in ranked if hit["level"] == "weak"]
     return page(
         query,
         search_form(stats, query, limits),
@@ -66,7 +67,10 @@ def results(stats: Json, answer: Json, limits: Json) -> bytes:
         _notes(answer),
         _related_words(answer, stats),
         _query_formula(answer) if answer["kind"] == "equation" else None,
-        found,
+        h("ol", good, class_="hits") if good else None,
+        None if answer["match"] == "good" else _nothing(answer, limits),
+        h("h2", "Weak matches") if weak else None,
+        h("ol", weak, class_="hits") if weak else None,
         _turn(answer, "/", {"q": query} | limits),
         stats=stats,
     )
@@ -140,7 +144,7 @@ def _nothing(answer: Json, limits: Json) -> Html:
     without = query.replace('"', "")
     return h(
         "section",
-        h("h2", "No matches"),
+        h("h2", "No good match" if answer["hits"] else "No matches"),
         h(
             "ul",
             h("li", h("a", "Search without filters", href=link("/", q=query)))

@@ -106,6 +106,13 @@ function copied(label, content) {
     make("pre", { tabindex: "0" }, make("code", {}, content)));
 }
 
+function strengthMark(hit) {
+  if (hit.strength == null) return null;
+  const percent = (100 * hit.strength).toFixed(0);
+  return make("span", { class: `strength ${hit.level}`,
+    title: `About ${percent} of 100 such answers are good` }, `${hit.level} ${percent}%`);
+}
+
 function smallCard(hit) {
   const own = address("/equation", { name: hit.id });
   const read = articleAddress(hit.article);
@@ -117,7 +124,8 @@ function smallCard(hit) {
     make("p", { class: "source" },
       make("a", { href: `${read}?equation=${hit.ordinal}#e${hit.ordinal}` },
         hit.title || hit.article),
-      hit.section ? make("span", { class: "section" }, hit.section) : null),
+      hit.section ? make("span", { class: "section" }, hit.section) : null,
+      strengthMark(hit)),
     make("div", { class: "actions" }, links));
 }
 

@@ -43,8 +43,9 @@ LAYER_OF = {package: number for number, layer in enumerate(LAYERS) for package i
 
 #: These packages may import anything inside functions, so that `eqemb --help` starts fast.
 LAZY = {"eqemb", "cli", "__main__"}
-#: So may this module: opening a library to search it must not load the code that builds one.
-LAZY_MODULES = {"eqemb.facade.library"}
+#: So may these modules: opening a library to search it must not load the code that builds one, and
+#: the server runs without the packages of the MCP server.
+LAZY_MODULES = {"eqemb.facade.library", "eqemb.server.app"}
 
 #: Packages that any module may import inside a function: they are slow to import or optional.
 HEAVY = {
@@ -68,6 +69,7 @@ HEAVY = {
 
 #: Modules that need an extra: they may import its packages at the top of the file.
 EXTRA_OF = {
+    "eqemb.server.agents": "mcp",
     "eqemb.server": "serve",
     "eqemb.kernels.device_cache": "gpu",
     "eqemb.kernels.gpu": "gpu",

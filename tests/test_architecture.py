@@ -35,7 +35,7 @@ LAYERS = [
     {"search"},
     {"facade"},
     {"eqemb"},
-    {"evaluation", "server"},
+    {"evaluation", "server", "sklearn"},
     {"cli"},
     {"__main__"},
 ]
@@ -58,6 +58,7 @@ HEAVY = {
     "numba",
     "numpy",
     "pandas",
+    "polars",
     "pyarrow",
     "rich",
     "scipy",
@@ -71,6 +72,7 @@ HEAVY = {
 EXTRA_OF = {
     "eqemb.server.agents": "mcp",
     "eqemb.server": "serve",
+    "eqemb.sklearn": "sklearn",
     "eqemb.kernels.device_cache": "gpu",
     "eqemb.kernels.gpu": "gpu",
     "eqemb.kernels.gpu_memory": "gpu",
@@ -78,7 +80,12 @@ EXTRA_OF = {
     "eqemb.kernels.triton_steps": "gpu",
 }
 #: Distributions whose import name is another one.
-IMPORT_NAMES = {"umap-learn": "umap", "math-core": "math_core", "PyStemmer": "Stemmer"}
+IMPORT_NAMES = {
+    "umap-learn": "umap",
+    "math-core": "math_core",
+    "PyStemmer": "Stemmer",
+    "scikit-learn": "sklearn",
+}
 #: Distributions that no file imports, and what uses them.
 TOOLS = {
     "pytest-xdist": "make test runs pytest -n",

@@ -34,8 +34,8 @@ def mcp(
 ) -> None:
     """Serve a library to language-model agents (MCP).
 
-    MCP is the Model Context Protocol. Without --http it talks to the one client that started it, over stdin and stdout. `eqemb serve`
-    also serves it, at /mcp.
+    MCP is the Model Context Protocol. Without --http it talks to the one client that started it,
+    over stdin and stdout. `eqemb serve` also serves it, at /mcp.
     """
     address = None if http is None else _address(http)
     try:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from eqemb.article import Equation
 from eqemb.errors import EqembError, UnknownKeyError, UsageError
-from eqemb.formula import layout
+from eqemb.formula import Layout, layout
 from eqemb.index.build import check_version, damaged_file
 from eqemb.index.segments import has_index, open_index
 from eqemb.index.vector_index import normalise
@@ -28,6 +28,7 @@ from eqemb.search.paper import NO_MODEL
 from eqemb.search.query import parse_query
 from eqemb.search.results import Hit
 
+Floats = NDArray[np.float32]
 #: What a question takes: words or a formula, the name of an equation, a hit, or an equation.
 Asked = str | Hit | Equation
 
@@ -123,7 +124,7 @@ class IndexedLibrary(OpenLibrary):
             found.equation_key = partial(_canonical_form, self.records)
         return found
 
-    def vector(self, equation: Asked) -> NDArray[np.float32]:
+    def vector(self, equation: Asked) -> Floats:
         """Return the vector of an equation, as the library's model computes it from its symbols.
 
         Args:
@@ -142,14 +143,12 @@ class IndexedLibrary(OpenLibrary):
         """
         text = self.query_text(equation)
         self.check_name(text)
-        found = self._space.equation_vector(self.engine.read_equation(text).layout)
+        found = self._equation_vector(self.engine.read_equation(text).layout)
         if not found.any():
-            raise UnknownKeyError(
-                f"the model has no vector for {text!r}: it knows none of its parts"
-            )
+            raise UnknownKeyError(f"no vector for {text!r}: the model knows none of its symbols")
         return found
 
-    def encode(self, texts: str | Iterable[Asked]) -> NDArray[np.float32]:
+    def encode(self, texts: str | Iterable[Asked]) -> Floats:
         r"""Return vectors of words and equations, in one space: their cosines can be compared.
 
         Args:
@@ -158,7 +157,8 @@ class IndexedLibrary(OpenLibrary):
 
         Returns:
             An array with a row of length one for each text, zeros where the model knows nothing of
-            it; for a single string, one such vector.
+            it; for a single text, one such vector. The mean of the library's words is subtracted
+            from words, that of its equations from equations.
 
         Examples:
             >>> vectors = library.encode([r"\frac{a}{b}", "cosine similarity", "ir/cosine#1"])
@@ -173,17 +173,20 @@ class IndexedLibrary(OpenLibrary):
         made = [self._encode(text) for text in texts]
         return np.stack(made) if made else np.empty((0, self._space.dim), np.float32)
 
-    def _encode(self, asked: Asked) -> NDArray[np.float32]:
-        text, space = self.query_text(asked), self._space
+    def _encode(self, asked: Asked) -> Floats:
+        text = self.query_text(asked)
         self.check_name(text)
         named = self.engine.find_named(text)
         if named is not None:
-            return space.equation_vector(layout(named.expanded))
-        query = parse_query(text)
-        parts = [space.equation_vector(layout(latex)) for latex in query.formulas]
+            return self._equation_vector(layout(named.expanded))
+        query, space = parse_query(text), self._space
+        parts = [self._equation_vector(layout(latex)) for latex in query.formulas]
         if query.words:
-            parts.append(space.words_vector(query.words))
+            parts.append(_centred(space.words_vector(query.words), space.means[0]))
         return normalise(np.sum(parts, axis=0)) if parts else np.zeros(space.dim, np.float32)
+
+    def _equation_vector(self, shape: Layout) -> Floats:
+        return _centred(self._space.equation_vector(shape), self._space.means[1])
 
     @property
     def _space(self) -> VectorSpace:
@@ -228,6 +231,11 @@ class IndexedLibrary(OpenLibrary):
             yield segment_folder(self.home, part.name) / "index"
             if vectors is not None:
                 yield vectors / part.name
+
+
+def _centred(vector: Floats, mean: Floats) -> Floats:
+    """Subtract what all vectors of a kind share, so that words and equations can be compared."""
+    return normalise(vector - mean) if vector.any() else vector
 
 
 def check_text(text: object) -> None:

@@ -140,7 +140,7 @@ def test_every_question_takes_a_hit_an_equation_a_name_or_latex(library: Library
     hit, name = library.search("harmonic mean", k=1)[0], library.search("harmonic mean", k=1)[0]
     given = (hit, name.equation, name.equation.id)
     for ask in (library.search, library.similar, library.describe, library.query):
-        first, *others = (ask(asked).to_json() for asked in given)  # type: ignore[operator]
+        first, *others = (ask(asked).to_json() for asked in given)
         assert all(other == first for other in others)
     first, *others = (library.why("cosine", asked).to_json() for asked in given)
     assert all(other == first for other in others)

@@ -44,9 +44,7 @@ class EquationVectorizer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base
 
         """
         _texts(X)
-        if self.library is None:
-            raise UsageError("EquationVectorizer needs a library: EquationVectorizer('library/')")
-        with Library.open(self.library) as opened:
+        with self._open() as opened:
             self.n_features_out_ = int(opened.encode([]).shape[1])
         return self
 
@@ -62,8 +60,13 @@ class EquationVectorizer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base
         """
         check_is_fitted(self)
         texts = _texts(X)
-        with Library.open(self.library) as opened:
+        with self._open() as opened:
             return opened.encode(texts)
+
+    def _open(self) -> Library:
+        if self.library is None:
+            raise UsageError("EquationVectorizer needs a library: EquationVectorizer('library/')")
+        return Library.open(self.library)
 
     @property
     def _n_features_out(self) -> int:

@@ -292,7 +292,7 @@ def _origin_answer(papers: list[Origin]) -> str:
             if len(having) == 1:
                 return f"One paper has {verb}: {first}."
             return f"{len(having)} papers have {verb}, such as {first}."
-    return f"No paper has this equation; the most similar one is {papers[0].id}."
+    return f"No paper has exactly this equation; the most similar one is {papers[0].id}."
 
 
 def _neighbour(article: Article, ordinal: int) -> str:

@@ -170,6 +170,16 @@ def test_scores_do_not_depend_on_how_an_equation_is_given(library: Library) -> N
                 assert by_name[other][part] == pytest.approx(by_latex[other][part], abs=1e-6)
 
 
+def test_an_equation_with_dollars_inside(library: Library) -> None:
+    """They do not end the formula of the query."""
+    inside = replace(
+        library["harmonic#1"], article="elsewhere", expanded=r"\mbox{\boldmath{$F$}} = 2\mbox{$P$}"
+    )
+    text = library.query_text(inside)
+    assert text.count("$") == 2
+    assert library.engine.read_equation(text).layout == layout(inside.expanded)
+
+
 # ------------------------------------------------------------ data frames
 
 

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from eqemb.article import Equation
 from eqemb.errors import EqembError, UnknownKeyError, UsageError
 from eqemb.formula import Layout, layout
+from eqemb.formula.write_latex import to_latex
 from eqemb.index.build import check_version, damaged_file
 from eqemb.index.segments import has_index, open_index
 from eqemb.index.vector_index import normalise
@@ -102,7 +103,7 @@ class IndexedLibrary(OpenLibrary):
             return asked
         if asked.id in self and self[asked.id].expanded == asked.expanded:
             return asked.id
-        return asked.expanded if "$" in asked.expanded else f"${asked.expanded}$"
+        return f"${undelimited(asked.expanded)}$"
 
     def check_name(self, text: str) -> None:
         """Refuse a misspelt name, which is neither words nor a formula; suggest similar names."""
@@ -236,6 +237,14 @@ class IndexedLibrary(OpenLibrary):
 def _centred(vector: Floats, mean: Floats) -> Floats:
     """Subtract what all vectors of a kind share, so that words and equations can be compared."""
     return normalise(vector - mean) if vector.any() else vector
+
+
+def undelimited(latex: str) -> str:
+    r"""Return LaTeX without dollars inside (as in `\mbox{$a$}`), where they can be left out.
+
+    In a query, a dollar would end the formula.
+    """
+    return to_latex(layout(latex).root) if "$" in latex else latex
 
 
 def check_text(text: object) -> None:

@@ -11,6 +11,7 @@ from itertools import islice
 from eqemb import __version__
 from eqemb.article import Article, Equation
 from eqemb.errors import UsageError
+from eqemb.facade.indexed import undelimited
 from eqemb.formula.running_text import plain_text, printed_text
 from eqemb.search.filtering import arxiv_year
 from eqemb.search.query import parse_query
@@ -241,7 +242,7 @@ def _hit(service: Service, hit: Hit) -> EquationHit:
 def _entry(equation: Equation, most: int = _LISTED_LATEX) -> EquationEntry:
     return EquationEntry(
         id=equation.id,
-        latex=_clip(equation.expanded, most),
+        latex=_clip(undelimited(equation.expanded), most),
         number=equation.number or "",
         section=_clip(plain_text(equation.section), _TITLE),
     )

@@ -35,7 +35,7 @@ LAYERS = [
     {"search"},
     {"facade"},
     {"eqemb"},
-    {"evaluation", "server"},
+    {"evaluation", "server", "sklearn"},
     {"cli"},
     {"__main__"},
 ]
@@ -43,8 +43,9 @@ LAYER_OF = {package: number for number, layer in enumerate(LAYERS) for package i
 
 #: These packages may import anything inside functions, so that `eqemb --help` starts fast.
 LAZY = {"eqemb", "cli", "__main__"}
-#: So may this module: opening a library to search it must not load the code that builds one.
-LAZY_MODULES = {"eqemb.facade.library"}
+#: So may these modules: opening a library to search it must not load the code that builds one, and
+#: the server runs without the packages of the MCP server.
+LAZY_MODULES = {"eqemb.facade.library", "eqemb.server.app"}
 
 #: Packages that any module may import inside a function: they are slow to import or optional.
 HEAVY = {
@@ -57,6 +58,7 @@ HEAVY = {
     "numba",
     "numpy",
     "pandas",
+    "polars",
     "pyarrow",
     "rich",
     "scipy",
@@ -68,7 +70,9 @@ HEAVY = {
 
 #: Modules that need an extra: they may import its packages at the top of the file.
 EXTRA_OF = {
+    "eqemb.server.agents": "mcp",
     "eqemb.server": "serve",
+    "eqemb.sklearn": "sklearn",
     "eqemb.kernels.device_cache": "gpu",
     "eqemb.kernels.gpu": "gpu",
     "eqemb.kernels.gpu_memory": "gpu",
@@ -76,7 +80,12 @@ EXTRA_OF = {
     "eqemb.kernels.triton_steps": "gpu",
 }
 #: Distributions whose import name is another one.
-IMPORT_NAMES = {"umap-learn": "umap", "math-core": "math_core", "PyStemmer": "Stemmer"}
+IMPORT_NAMES = {
+    "umap-learn": "umap",
+    "math-core": "math_core",
+    "PyStemmer": "Stemmer",
+    "scikit-learn": "sklearn",
+}
 #: Distributions that no file imports, and what uses them.
 TOOLS = {
     "pytest-xdist": "make test runs pytest -n",

@@ -82,6 +82,11 @@ def interleave(text: str, equations: Iterable[_E]) -> Iterator[str | _E]:
     yield from words[at:]
 
 
+def _shortened(text: str, most: int = 60) -> str:
+    text = " ".join(text.split())
+    return text if len(text) <= most else text[: most - 1].rstrip() + "…"
+
+
 @dataclass(frozen=True, slots=True)
 class Problem:
     """Something that was not read, or may be wrong: one of a fixed set of causes, and its place."""
@@ -131,6 +136,10 @@ class Equation:
         """The first label, or None."""
         return self.labels[0] if self.labels else None
 
+    def __repr__(self) -> str:
+        number = f" ({self.number})" if self.number else ""
+        return f"<Equation {self.id}{number}: {_shortened(self.expanded)}>"
+
     def _repr_latex_(self) -> str:
         """LaTeX for notebooks; several rows are aligned."""
         latex = self.expanded
@@ -164,6 +173,11 @@ class Article:
     displays_lost: int = 0
     source_bytes: int = 0
     """Size of the source files that this article was read from."""
+
+    def __repr__(self) -> str:
+        title = f" {_shortened(self.title)!r}," if self.title else ""
+        words = f"{len(self.words()):,} words"
+        return f"<Article {self.name}:{title} {len(self.equations):,} equations, {words}>"
 
     def stream(self) -> Iterator[str | Equation]:
         """Yield words (as written) and equations, in reading order."""

@@ -3,18 +3,26 @@
 import doctest
 import shutil
 from collections.abc import Iterator
+from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from eqemb.facade import indexed
 from eqemb.facade import library as module
 from eqemb.facade.library import Library
+from eqemb.search import results
 from few_articles import DEMO, copy_articles
 
+SOURCES = [module, indexed, results]
+if find_spec("sklearn") is not None:
+    SOURCES.append(import_module("eqemb.sklearn.vectorizer"))
 EXAMPLES = [
     example
-    for example in doctest.DocTestFinder().find(module, globs=vars(module))
+    for source in SOURCES
+    for example in doctest.DocTestFinder().find(source, globs=dict(vars(source)))
     if example.examples
 ]
 
@@ -32,6 +40,8 @@ def names(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Any]]:
 @pytest.mark.parametrize("example", EXAMPLES, ids=lambda example: example.name)
 def test_examples_give_what_they_show(example: doctest.DocTest, names: dict[str, Any]) -> None:
     """Each in a folder of its own."""
+    if example.name.endswith("to_frame"):
+        pytest.importorskip("pandas")
     folder: Path = names["folder"]
     shutil.rmtree(folder, ignore_errors=True)
     example.globs.update(names)
@@ -44,4 +54,5 @@ def test_every_public_method_has_an_example() -> None:
     """What the front door offers is shown by example."""
     shown = {example.name.rpartition(".")[2] for example in EXAMPLES}
     offered = {"build", "read", "search", "similar", "describe", "words", "query", "why"}
+    offered |= {"vector", "encode", "__getitem__", "to_frame"}
     assert offered <= shown

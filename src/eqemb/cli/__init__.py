@@ -8,10 +8,11 @@ import os
 import sys
 from pathlib import Path
 
-from eqemb.cli import ask, build, demo, evaluate, fetch, serve, show, train, update
+from eqemb.cli import agents, ask, build, demo, evaluate, fetch, serve, show, train, update
 from eqemb.cli.app import app
 
 __all__ = [
+    "agents",
     "ask",
     "build",
     "demo",

@@ -21,7 +21,18 @@ from eqemb.errors import EqembError, describe_os_error
 
 #: The commands as `eqemb --help` lists them.
 COMMAND_GROUPS = {
-    "Ask": ("search", "similar", "describe", "words", "query", "why", "show", "units", "serve"),
+    "Ask": (
+        "search",
+        "similar",
+        "describe",
+        "words",
+        "query",
+        "why",
+        "show",
+        "units",
+        "serve",
+        "mcp",
+    ),
     "Build": ("demo", "build", "read", "fetch"),
     "Keep": ("info", "add", "update", "remove", "retrain", "compact", "export", "map", "repro"),
     "Research": ("train", "use", "split", "evaluate", "compare", "retrieval"),

@@ -41,7 +41,7 @@ def evaluate(
     as_json: Json = False,
 ) -> None:
     """Score a trained model on its held-out words."""
-    from eqemb.evaluation import heldout
+    from eqemb.evaluation import conclusions, heldout
     from eqemb.facade.library import Library
     from eqemb.models import workspace
     from eqemb.models.embeddings import Embeddings
@@ -77,6 +77,7 @@ def evaluate(
         shown = "".join(f"{value['mean']:10.3f} ± {_error(value)}" for value in values)
         chance = [found["chance"][line][name.partition(",")[0]] for line in ("zero", "unigram")]
         print(f"{name:24}{shown}" + "".join(f"{line:9.3f}" for line in chance))
+    print(f"\n{conclusions.of_model(found)}")
 
 
 def _error(value: dict[str, float | None]) -> str:
@@ -129,6 +130,7 @@ def compare(
     Writes tables and plots. To continue after an interruption, run the same command: a task is one
     collection, K and reading; unfinished tasks start again.
     """
+    from eqemb.evaluation import conclusions
     from eqemb.evaluation.result_files import write_results
 
     jobs = jobs or _JOBS
@@ -157,6 +159,7 @@ def compare(
         print_json(found)
         return
     print((output / "results.md").read_text("utf-8"))
+    print(conclusions.of_comparison(found))
     print_message(f"{found['seconds']} s; {output / 'results.html'}, .md, .tex, .json")
 
 
@@ -241,7 +244,7 @@ def retrieval(
     Relevance is derived from labels, references and held-out words, and taken from judgements if
     they are given. Models that are missing from the library are trained and saved.
     """
-    from eqemb.evaluation import judged_topics, retrieval_tables, tables
+    from eqemb.evaluation import conclusions, judged_topics, retrieval_tables, tables
     from eqemb.evaluation import retrieval as ranked
     from eqemb.facade.library import Library
     from eqemb.index.encoder import load_encoder
@@ -263,4 +266,5 @@ def retrieval(
     for note in retrieval_tables.notes(found):
         print(note)
     print("\n" + "\n".join(map(tables.markdown, retrieval_tables.report(found))))
+    print(f"\n{conclusions.of_retrieval(found)}")
     print_message(f"models are in {library / 'models'}; next: eqemb evaluate {library} eqemb-u")

@@ -1,29 +1,19 @@
 """The public `Library`: build one, open it, search it."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Self
 
 from eqemb.article import Equation
-from eqemb.errors import EqembError, UsageError
-from eqemb.index.build import check_version, damaged_file
+from eqemb.errors import UsageError
+from eqemb.facade.indexed import Asked, IndexedLibrary, check_text
 from eqemb.index.definitions import DefinitionIndex
 from eqemb.index.encoder import EncoderIndex
-from eqemb.index.segments import has_index, open_index
-from eqemb.library.generations import REBUILD, OpenLibrary
-from eqemb.library.segments import segment_folder
-from eqemb.models.embeddings import Embeddings, own_model
 from eqemb.search.describe import Describer, Description
-from eqemb.search.engine import Search
 from eqemb.search.explain import Why, explain
-from eqemb.search.names import (
-    check_collection,
-    check_not_article,
-    find_equation,
-    looks_like_name,
-)
+from eqemb.search.names import check_collection
 from eqemb.search.neighbours import Member, Neighbours, VectorQuery, nearest_words
 from eqemb.search.notation import EquationSymbols, Notation, equation_symbols, find_notation
 from eqemb.search.query import Filters, Ranking
@@ -36,7 +26,7 @@ if TYPE_CHECKING:
     from eqemb.sources import Limits
 
 
-class Library(OpenLibrary):
+class Library(IndexedLibrary):
     """A finished library of papers, opened for reading and search.
 
     Use it as a context manager, or call `close`.
@@ -150,16 +140,11 @@ class Library(OpenLibrary):
         )
         return cls.open(folder)
 
-    @cached_property
-    def model(self) -> Embeddings | None:
-        """The library's own model; None if it has none."""
-        return own_model(self.generation)
-
     # ------------------------------------------------------------ search
 
     def search(  # noqa: PLR0913
         self,
-        words: str,
+        words: Asked,
         k: int = 10,
         *,
         by: Ranking = "all",
@@ -174,7 +159,8 @@ class Library(OpenLibrary):
         """Find equations for words.
 
         Args:
-            words: Words, "phrases", -excluded words and formulas; or the name of an equation.
+            words: Words, "phrases", -excluded words and formulas; or an equation: its name, a hit
+                of an answer, an `Equation`.
             k: The number of hits.
             by: "all" for the weighted sum of all parts, or one part: "words" (BM25), "meaning"
                 (vectors), "structure" (of the LaTeX in the query), "encoder", or "paper" (as the
@@ -198,12 +184,13 @@ class Library(OpenLibrary):
             'nlp/word-analogies'
 
         """
-        self._check_name(words)
+        text = self.query_text(words)
+        self.check_name(text)
         if by == "encoder" and encoder is None:
             raise UsageError("ranking by an encoder needs one: give encoder=MODULE:FUNCTION")
         filters = self._filters(collection, article, year, section, has, numbered=numbered)
         return self.engine.search_words(
-            words,
+            text,
             _check_count(k),
             by=by,
             filters=filters,
@@ -227,7 +214,7 @@ class Library(OpenLibrary):
 
     def similar(  # noqa: PLR0913
         self,
-        equation: str,
+        equation: Asked,
         k: int = 10,
         *,
         by: Ranking = "all",
@@ -241,8 +228,9 @@ class Library(OpenLibrary):
         r"""Find equations similar to an equation; the filters are those of `search`.
 
         Args:
-            equation: A formula, in which `?x` is a wildcard, or a name: ARTICLE#4, ARTICLE(2.3),
-                ARTICLE:label. Words are searched as `search` does.
+            equation: A formula, in which `?x` is a wildcard; a name: ARTICLE#4, ARTICLE(2.3),
+                ARTICLE:label; a hit of an answer, or an `Equation`. Words are searched as `search`
+                does.
             k: The number of hits.
             by: As for `search`, without "encoder".
 
@@ -253,19 +241,23 @@ class Library(OpenLibrary):
             >>> answer = library.similar(r"p_i = \frac{e^{x_i}}{\sum_j e^{x_j}}", k=2)
             >>> [hit.equation.id for hit in answer]
             ['ml/roc-calibration#7', 'nlp/seq2seq-beam#2']
+            >>> library.similar(answer[0], k=1)[0].article
+            'nlp/seq2seq-beam'
 
         """
-        self.equation(equation)
+        text = self.query_text(equation)
+        self.equation(text)
         filters = self._filters(collection, article, year, section, has, numbered=numbered)
-        return self.engine.search_similar(equation, _check_count(k), by=by, filters=filters)
+        return self.engine.search_similar(text, _check_count(k), by=by, filters=filters)
 
     def describe(
-        self, equation: str, k: int = 10, *, by: Literal["all", "paper"] = "all"
+        self, equation: Asked, k: int = 10, *, by: Literal["all", "paper"] = "all"
     ) -> Description:
         """Describe an equation in words.
 
         Args:
-            equation: LaTeX, or a name: ARTICLE#4, ARTICLE(2.3), ARTICLE:label.
+            equation: LaTeX, a name (ARTICLE#4, ARTICLE(2.3), ARTICLE:label), a hit of an answer, or
+                an `Equation`.
             k: The number of words.
             by: "all", or "paper" for the words that the paper's ranking gives.
 
@@ -277,10 +269,11 @@ class Library(OpenLibrary):
             ['cosine', 'angle', 'similarity']
 
         """
-        self.equation(equation)
-        return self._describer.describe(equation, _check_count(k), by=by)
+        text = self.query_text(equation)
+        self.equation(text)
+        return self._describer.describe(text, _check_count(k), by=by)
 
-    def symbols(self, equation: str | Hit | Equation) -> EquationSymbols:
+    def symbols(self, equation: Asked) -> EquationSymbols:
         """Find what the symbols of an equation of the library mean.
 
         Args:
@@ -290,7 +283,7 @@ class Library(OpenLibrary):
             The symbols in reading order, each with its definition in the article, if there is one.
 
         """
-        name = _query_text(equation)
+        name = self.query_text(equation)
         found = self.equation(name)
         if found is None:
             raise UsageError(f"{name!r} is not the name of an equation: give one such as ARTICLE#4")
@@ -307,7 +300,7 @@ class Library(OpenLibrary):
             Symbols or meanings with their shares of articles, the most frequent first.
 
         """
-        _check_text(query)
+        check_text(query)
         return find_notation(self._definitions, query, _check_count(k))
 
     @cached_property
@@ -329,13 +322,13 @@ class Library(OpenLibrary):
             ['similarity', 'neighbour', 'angle']
 
         """
-        _check_text(word)
+        check_text(word)
         return nearest_words(self.engine.model, word, _check_count(k))
 
     def query(  # noqa: PLR0913
         self,
-        positive: str | Sequence[Member] = (),
-        negative: str | Sequence[Member] = (),
+        positive: Asked | Sequence[Member | Hit | Equation] = (),
+        negative: Asked | Sequence[Member | Hit | Equation] = (),
         k: int = 10,
         *,
         collection: str | None = None,
@@ -348,7 +341,7 @@ class Library(OpenLibrary):
         """Find equations near a sum of words, equations and units; filters as for `search`.
 
         Args:
-            positive: What is added: words, names of equations, LaTeX as $...$, units as three
+            positive: What is added: words, names of equations, hits, LaTeX as $...$, units as three
                 symbols.
             negative: What is subtracted.
             k: The number of hits.
@@ -361,14 +354,21 @@ class Library(OpenLibrary):
             'ir/f-measure'
 
         """
-        plus, minus = ([side] if isinstance(side, str) else side for side in (positive, negative))
+        plus, minus = (self._members(side) for side in (positive, negative))
         for member in (*plus, *minus):
             if isinstance(member, str) and not member.startswith("$"):
-                self._check_name(member)
+                self.check_name(member)
         filters = self._filters(collection, article, year, section, has, numbered=numbered)
         return self._vector_query.find(plus, minus, _check_count(k), filters)
 
-    def why(self, query: str | Hit | Equation, other: str | Hit | Equation) -> Why:
+    def _members(self, side: Asked | Sequence[Member | Hit | Equation]) -> list[Member]:
+        some = [side] if isinstance(side, str | Hit | Equation) else side
+        return [
+            self.query_text(member) if isinstance(member, Hit | Equation) else member
+            for member in some
+        ]
+
+    def why(self, query: Asked, other: Asked) -> Why:
         """Explain why an equation answers a query.
 
         Args:
@@ -383,35 +383,12 @@ class Library(OpenLibrary):
             ['cosine', 'similarity']
 
         """
-        left, right = _query_text(query), _query_text(other)
-        self._check_name(left)
+        left, right = self.query_text(query), self.query_text(other)
+        self.check_name(left)
         self.equation(right)
         return explain(self.engine, left, right)
 
-    def equation(self, name: str) -> Equation | None:
-        """Return the equation of a name; None if the text is LaTeX and no name."""
-        self._check_name(name)
-        found = find_equation(self.records, name)
-        if found is None:
-            check_not_article(self.records, name)
-        return found
-
     # ------------------------------------------------------------ internals
-
-    @cached_property
-    def engine(self) -> Search:
-        """The search engine over the library's index."""
-        if not has_index(self):
-            raise UsageError(f"{self.folder} has no index: build the library with `eqemb build`")
-        segments = open_index(self)
-        for segment in segments:
-            check_version(segment.folder, self.folder)
-        return Search(self.records, segments, self._vectors_folder, lambda: self.model)
-
-    @property
-    def _vectors_folder(self) -> Path | None:
-        name = self.manifest.vectors
-        return self.home / "vectors" / name if name else None
 
     @cached_property
     def _describer(self) -> Describer:
@@ -442,50 +419,9 @@ class Library(OpenLibrary):
             check_collection(self.records, self.folder, filters.collection)
         return filters
 
-    def _check_name(self, text: str) -> None:
-        """Refuse a misspelt name, which is neither words nor a formula; suggest similar names."""
-        _check_text(text)
-        article = looks_like_name(text)
-        if article:
-            self.article_name(article)
-
-    def _check_damage(self, error: object) -> None:
-        if isinstance(error, FileNotFoundError) or (
-            isinstance(error, Exception) and not isinstance(error, EqembError | OSError)
-        ):
-            for folder in self._index_folders():
-                file = damaged_file(folder)
-                if file is not None:  # otherwise the fault is ours, or the system's
-                    raise EqembError(f"{file} is damaged or missing: {REBUILD}") from None
-
-    def _index_folders(self) -> Iterator[Path]:
-        """Yield the folders with files of the index and of vectors."""
-        if not has_index(self):
-            return
-        vectors = self._vectors_folder
-        if vectors is not None:
-            yield vectors
-        for part in self.manifest.segments:
-            yield segment_folder(self.home, part.name) / "index"
-            if vectors is not None:
-                yield vectors / part.name
-
-
-def _check_text(text: object) -> None:
-    """Refuse a query that is not text."""
-    if not isinstance(text, str):
-        raise UsageError(f"a query must be a string, not {text!r}")
-
 
 def _check_count(k: object) -> int:
     """Return k, checked."""
     if not isinstance(k, int) or isinstance(k, bool) or k < 1:
         raise UsageError(f"k must be a positive integer, not {k!r}")
     return k
-
-
-def _query_text(thing: str | Hit | Equation) -> str:
-    """Return the query for a hit or an equation: its name."""
-    if isinstance(thing, Hit):
-        return thing.equation.id
-    return thing.id if isinstance(thing, Equation) else thing

@@ -11,7 +11,7 @@ Opens with NumPy alone.
 """
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -39,13 +39,21 @@ Several = Key | NDArray[Any] | Iterable[Asked] | None
 class KeyedVectors:
     """Vectors by key, with the interface of gensim's class of the same name.
 
-    `kind` is "rho" or "alpha". An int is a row. Iterating yields the keys.
+    `kind` is "rho" or "alpha". An int is a row. Iterating yields the keys. `find_key` returns the
+    key that another name stands for, or None.
     """
 
-    def __init__(self, keys: Sequence[str], vectors: Floats, kind: str) -> None:
+    def __init__(
+        self,
+        keys: Sequence[str],
+        vectors: Floats,
+        kind: str,
+        find_key: Callable[[str], str | None] = lambda _name: None,
+    ) -> None:
         self.index_to_key = list(keys)
         self.vectors = vectors
         self.kind = kind
+        self._find_key = find_key
 
     @cached_property
     def key_to_index(self) -> dict[str, int]:
@@ -77,12 +85,18 @@ class KeyedVectors:
 
     def get_index(self, key: Key, default: int | None = None) -> int:
         """The row of a key."""
-        row = self.key_to_index.get(key) if isinstance(key, str) else int(key)
+        row = self._row(key) if isinstance(key, str) else int(key)
         if row is not None and 0 <= row < len(self):
             return row
         if default is None:
             raise UnknownKeyError(f"no vector for {key!r}: it is not one of the {len(self):,} keys")
         return default
+
+    def _row(self, key: str) -> int | None:
+        row = self.key_to_index.get(key)
+        if row is None and (found := self._find_key(key)) is not None:
+            row = self.key_to_index.get(found)
+        return row
 
     def get_vector(self, key: Key, norm: bool = False) -> Floats:  # noqa: FBT001, FBT002
         """The vector of a key, read-only; with `norm`, normalised to length one."""
@@ -202,6 +216,10 @@ class Embeddings:
     """Of "words", "equations" and "units", those that the model has."""
     history: list[dict[str, Any]] = field(default_factory=list)
     run: dict[str, Any] = field(default_factory=dict)
+    equation_key: Callable[[str], str | None] = field(
+        default=lambda _name: None, repr=False, compare=False
+    )
+    """Returns the key of an equation that is given by another name, such as ARTICLE#4; or None."""
     _views: dict[str, KeyedVectors] = field(
         default_factory=dict, init=False, repr=False, compare=False
     )
@@ -214,7 +232,9 @@ class Embeddings:
             raise UsageError(f"this model has no {name}: it has {have}")
         found = self._views.get(name)
         if found is None or found.vectors is not self.arrays[name]:
-            found = self._views[name] = KeyedVectors(self.keys[kind], self.arrays[name], side)
+            names = [self.equation_key] if kind == "equations" else []
+            found = KeyedVectors(self.keys[kind], self.arrays[name], side, *names)
+            self._views[name] = found
         return found
 
     @property

@@ -83,7 +83,7 @@ def _filter_articles(records: LibraryRecords, filters: Filters) -> list[int] | N
         for key, name, group in records.article_ids()
         if (filters.collection is None or group == filters.collection)
         and (filters.article is None or name == filters.article)
-        and (years is None or _year(name) in years)
+        and (years is None or arxiv_year(name) in years)
     ]
     if not found:
         if filters.year is not None:
@@ -93,7 +93,7 @@ def _filter_articles(records: LibraryRecords, filters: Filters) -> list[int] | N
     return found
 
 
-def _year(name: str) -> int:
+def arxiv_year(name: str) -> int:
     """Return the year of an arXiv id; 0 for other names."""
     number = arxiv_id(name)[0].rpartition("/")[2]
     if not number:

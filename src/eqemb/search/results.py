@@ -207,6 +207,9 @@ class Hit:
     def __str__(self) -> str:
         return self.to_text()
 
+    def __repr__(self) -> str:
+        return f"<Hit {self.score:.3f} {self.equation!r}>"
+
     def _repr_html_(self) -> str:
         return table([self])
 
@@ -280,16 +283,39 @@ class Answer:
     def __str__(self) -> str:
         return "\n".join(filter(None, (*self._messages(), self.to_text()))) or "No matches."
 
+    def __repr__(self) -> str:
+        best = f", best {self.hits[0].equation.id} ({self.hits[0].score:.3f})" if self.hits else ""
+        more = [f"{len(self.unknown)} unknown words"] if self.unknown else []
+        more += self.notes[:1]
+        return f"<Answer: {', '.join([f'{len(self.hits)} hits{best}', *more])}>"
+
     def _messages(self) -> list[str]:
         unknown = [f"not known: {', '.join(self.unknown)}"] if self.unknown else []
         return reading_lines(self.reading) + unknown + self.notes
 
-    def to_pandas(self) -> Any:
-        """Return a data frame with a row for each hit; needs pandas."""
+    def to_frame(self, kind: str | None = None) -> Any:
+        """Return a data frame with a row for each hit, best first.
+
+        Args:
+            kind: "pandas" or "polars"; None for the one that is installed, pandas if both are.
+
+        Returns:
+            A frame whose columns are the keys of `Hit.to_json`, with `context` as text.
+
+        Examples:
+            >>> frame = library.search("cosine similarity", k=2).to_frame()
+            >>> list(frame["id"])
+            ['ir/cosine#1', 'ir/item-neighbours#1']
+
+        """
         rows = [hit.to_json() for hit in self.hits]
         for row in rows:
             row["context"] = row.pop("context_text")
-        return data_frame(rows)
+        return data_frame(rows, kind)
+
+    def to_pandas(self) -> Any:
+        """Return a pandas data frame with a row for each hit, as `to_frame` does."""
+        return self.to_frame("pandas")
 
     def _repr_html_(self) -> str:
         return paragraphs(*self._messages()) + table(self.hits)
@@ -393,10 +419,22 @@ def _valid(html: str) -> str:
     return re.sub("[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]", " ", html)
 
 
-def data_frame(records: Iterable[Json]) -> Any:
-    """Return a pandas data frame."""
+def data_frame(records: Iterable[Json], kind: str | None = "pandas") -> Any:
+    """Return a data frame of pandas or polars; with None, of the first that is installed."""
+    if kind not in (None, "pandas", "polars"):
+        raise UsageError(f"a data frame is of 'pandas' or 'polars', not {kind!r}")
+    if kind != "polars":
+        try:
+            import pandas as pd  # type: ignore[import-untyped]
+
+            return pd.DataFrame(list(records))
+        except ImportError:
+            if kind == "pandas":
+                raise UsageError("a data frame needs pandas: `pip install pandas`") from None
     try:
-        import pandas as pd  # type: ignore[import-untyped]
+        import polars as pl
     except ImportError:
-        raise UsageError("a data frame needs pandas: `pip install pandas`") from None
-    return pd.DataFrame(list(records))
+        needed = kind or "pandas or polars"
+        wanted = kind or "pandas"
+        raise UsageError(f"a data frame needs {needed}: `pip install {wanted}`") from None
+    return pl.DataFrame(list(records), infer_schema_length=None)

@@ -2,19 +2,21 @@
 
 import logging
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
+from importlib.util import find_spec
 from pathlib import Path
 
 from fastapi import FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
+from starlette.routing import Route
 
 from eqemb import __version__
 from eqemb.errors import EqembError
 from eqemb.server import api, site
 from eqemb.server.cache import LRUCache
 from eqemb.server.map_worker import MapWorker
-from eqemb.server.middleware import LOOPBACK, SECURITY_HEADERS, AccessMiddleware
+from eqemb.server.middleware import LOOPBACK, MCP_PATH, SECURITY_HEADERS, AccessMiddleware
 from eqemb.server.responses import PageError, message_of, status_of
 from eqemb.server.service import encode_json
 from eqemb.server.views import pages
@@ -34,18 +36,28 @@ def make_app(
     threads: int = 4,
     seconds: float = 10.0,
     draws: bool = False,
+    only_agents: bool = False,
 ) -> FastAPI:
     """The application that serves a library.
 
     Without a `token`, only requests for `hosts` are answered. `seconds` is the time limit of a
-    query. `draws` creates a missing map in the background.
+    query. `draws` creates a missing map in the background. `only_agents` leaves out API and pages.
+    The MCP server is part of the application if its SDK is installed.
     """
     pool = WorkerPool(folder, snippets=snippets, threads=threads, seconds=seconds)
+    endpoint = None
+    if only_agents or find_spec("mcp") is not None:
+        from eqemb.server.agents.transport import make_endpoint
+
+        endpoint = make_endpoint(pool)
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
         worker = app.state.map_worker = MapWorker(pool.folder) if draws else None
-        yield
+        async with AsyncExitStack() as stack:
+            if endpoint is not None:
+                await stack.enter_async_context(endpoint.run())
+            yield
         pool.close()
         if worker is not None:
             worker.close()
@@ -63,8 +75,12 @@ def make_app(
     app.state.cache = LRUCache[bytes](_CACHE_BYTES)
     app.state.map_worker = None
     app.state.files = site.files()
-    app.include_router(api.router)
-    app.include_router(site.router)
+    if not only_agents:
+        app.include_router(api.router)
+        app.include_router(site.router)
+    if endpoint is not None:
+        # POST alone: without sessions, there is no stream to GET
+        app.router.routes.append(Route(MCP_PATH, endpoint.app, methods=["POST"]))
     for kind in (EqembError, RequestValidationError, HTTPException, Exception):
         app.add_exception_handler(kind, _handle_error)
     app.add_middleware(AccessMiddleware, token=token, hosts=hosts, refuse=error_response)
@@ -83,7 +99,7 @@ async def _handle_error(request: Request, error: Exception) -> Response:
 
 
 def error_response(url: str, status: int, message: str) -> Response:
-    """An error as JSON under /v1/ and as a page elsewhere."""
+    """An error as JSON for programs (/v1/, /mcp) and as a page elsewhere."""
     # a response to an unhandled exception does not pass through the middleware
     headers = {**SECURITY_HEADERS, "Cache-Control": "no-store"}
     if status == 413:
@@ -92,7 +108,7 @@ def error_response(url: str, status: int, message: str) -> Response:
         headers["Retry-After"] = "1"
     if status == 401:
         headers["WWW-Authenticate"] = "Bearer"
-    if url.startswith("/v1/"):
+    if url.startswith("/v1/") or url == MCP_PATH:
         body, kind = encode_json({"error": message}), "application/json"
     else:
         body, kind = pages.error(status, message, url), site.HTML

@@ -4,14 +4,15 @@ Without a token, only requests to names of this machine are answered, so that no
 the library through a browser that runs here (DNS rebinding). With a token, a client sends it in the
 header `Authorization: Bearer`, or once in a form or in the URL (`?token=`); a cookie remembers it
 from then on. Everything else is GET without a body, so that links from elsewhere may carry the
-cookie (SameSite=Lax).
+cookie (SameSite=Lax). The one exception is the MCP server, which takes POST requests with JSON: its
+token comes in the header, and a page of another site may not send them (Origin).
 """
 
 import hashlib
 import hmac
 from collections.abc import Callable
 from http.cookies import CookieError, SimpleCookie
-from urllib.parse import parse_qsl, quote, urlencode
+from urllib.parse import parse_qsl, quote, urlencode, urlsplit
 
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.responses import RedirectResponse, Response
@@ -33,6 +34,8 @@ LOOPBACK = frozenset(("127.0.0.1", "localhost", "::1"))
 COOKIE = "eqemb"
 #: Most bytes of a URL, and of the form that submits a token.
 MAX_URL_BYTES, MAX_FORM_BYTES = 32_768, 4_096
+#: The path of the MCP server, and most bytes of a request to it.
+MCP_PATH, MAX_MCP_BYTES = "/mcp", 65_536
 #: Paths that need no token: the health check, and the files of the page that asks for the token.
 _PUBLIC_PATHS = ("/v1/healthz", "/static/")
 
@@ -81,16 +84,39 @@ class AccessMiddleware:
             if host not in self._hosts:
                 message = f"this server does not answer requests for the host {host!r}"
                 return self._refuse(scope["path"], 421, message)
+        if _is_mcp(scope):
+            return self._check_mcp(scope, headers)
         allowed = MAX_FORM_BYTES if self._token is not None and scope["method"] == "POST" else 0
         if "transfer-encoding" in headers or int(headers.get("content-length", 0)) > allowed:
             message = "request bodies are not accepted: put the whole query into the URL"
             return self._refuse(scope["path"], 413, message)
         return None
 
+    def _check_mcp(self, scope: Scope, headers: Headers) -> Response | None:
+        """A response that rejects a request to the MCP server."""
+        origin = headers.get("origin")
+        if origin is not None and not self._is_own(origin, headers.get("host", "")):
+            message = "this server does not answer pages of other sites"
+            return self._refuse(scope["path"], 403, message)
+        if int(headers.get("content-length", 0)) > MAX_MCP_BYTES:  # the SDK counts chunked bodies
+            message = f"the request is too long: at most {MAX_MCP_BYTES:,} bytes are allowed"
+            return self._refuse(scope["path"], 413, message)
+        return None
+
+    def _is_own(self, origin: str, host: str) -> bool:
+        """Whether an Origin header names this server."""
+        place = urlsplit(origin).netloc
+        return bool(place) and (place.lower() == host.lower() or _host(place) in LOOPBACK)
+
     async def _check_token(self, scope: Scope, receive: Receive) -> Response | None:
         """If a token is set: a 401, or a redirect once the client has sent the token."""
         if self._token is None:
             return None
+        if _is_mcp(scope):
+            if self._is_bearer(Headers(scope=scope)):
+                return None
+            message = "this library requires a token: send the header Authorization: Bearer TOKEN"
+            return self._refuse(MCP_PATH, 401, message)
         path, query = _local_path(scope), scope["query_string"].decode("latin-1")
         rest = [(name, value) for name, value in _pairs(query) if name != "token"]
         url = path + (f"?{urlencode(rest)}" if rest else "")
@@ -105,15 +131,22 @@ class AccessMiddleware:
             return None
         return self._refuse(url, 401, "this library requires a token")
 
-    def _is_authorized(self, headers: Headers) -> bool:
+    def _is_bearer(self, headers: Headers) -> bool:
         kind, _, given = headers.get("authorization", "").partition(" ")
-        if kind.lower() == "bearer" and _equal(given.strip(), str(self._token)):
+        return kind.lower() == "bearer" and _equal(given.strip(), str(self._token))
+
+    def _is_authorized(self, headers: Headers) -> bool:
+        if self._is_bearer(headers):
             return True
         try:
             cookies = SimpleCookie(headers.get("cookie", ""))
         except CookieError:
             return False
         return COOKIE in cookies and _equal(cookies[COOKIE].value, _digest(str(self._token)))
+
+
+def _is_mcp(scope: Scope) -> bool:
+    return bool(scope["path"] == MCP_PATH)
 
 
 def _local_path(scope: Scope) -> str:

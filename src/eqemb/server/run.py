@@ -99,7 +99,7 @@ class LimitedH11Protocol(H11Protocol):
             self._request_timer = None
 
 
-def serve(
+def serve(  # noqa: PLR0913
     folder: Path,
     *,
     host: str = "127.0.0.1",
@@ -108,9 +108,13 @@ def serve(
     token: str | None = None,
     browse: bool = False,
     draws: bool = True,
+    only_agents: bool = False,
     say: Callable[[str], object] = print,
 ) -> None:
-    """Serve a library until interrupted; `draws` creates a missing map in the background."""
+    """Serve a library until interrupted.
+
+    `draws` creates a missing map in the background; `only_agents` serves MCP alone.
+    """
     if token is None and not is_loopback(host):
         raise UsageError(
             f"anyone who can reach {host} could read the library: set a token with --token"
@@ -121,9 +125,12 @@ def serve(
             f" use {MIN_TOKEN_LENGTH} or more"
         )
     hosts = LOOPBACK | {host.lower()}
-    app = make_app(folder, snippets=snippets, token=token, hosts=hosts, draws=draws)
+    app = make_app(
+        folder, snippets=snippets, token=token, hosts=hosts, draws=draws, only_agents=only_agents
+    )
     with bind(host, port) as listener:
-        url = _url(host, listener.getsockname()[1], token)
+        shown = listener.getsockname()[1]
+        url = _url(host, shown, None) + "mcp" if only_agents else _url(host, shown, token)
         say(f"{url} (stop with Ctrl-C)")
         if browse:
             threading.Timer(0.5, webbrowser.open, (url,)).start()

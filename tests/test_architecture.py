@@ -53,6 +53,7 @@ HEAVY = {
     "gensim",
     "HanTa",
     "matplotlib",
+    "model2vec",
     "nltk",
     "numba",
     "numpy",
@@ -60,6 +61,7 @@ HEAVY = {
     "pyarrow",
     "rich",
     "scipy",
+    "sentence_transformers",
     "torch",
     "umap",
     "uvicorn",
@@ -76,7 +78,12 @@ EXTRA_OF = {
     "eqemb.kernels.triton_steps": "gpu",
 }
 #: Distributions whose import name is another one.
-IMPORT_NAMES = {"umap-learn": "umap", "math-core": "math_core", "PyStemmer": "Stemmer"}
+IMPORT_NAMES = {
+    "umap-learn": "umap",
+    "math-core": "math_core",
+    "PyStemmer": "Stemmer",
+    "sentence-transformers": "sentence_transformers",
+}
 #: Distributions that no file imports, and what uses them.
 TOOLS = {
     "pytest-xdist": "make test runs pytest -n",

@@ -65,6 +65,14 @@ def _limits(filters: dict[str, Any]) -> dict[str, Any]:
     return filters
 
 
+def _open_encoder(library: Any, name: str | None) -> None:
+    """Load the encoder, and say how far it is where equations are encoded for the first time."""
+    if name is not None:
+        library.encoder(
+            name, lambda done, total: print_message(f"encoding equations: {done:,} of {total:,}")
+        )
+
+
 @app.command(cls=_WordsCommand)
 @with_options(FILTERS)
 def search(
@@ -87,10 +95,7 @@ def search(
 
     ranking = check_ranking(by)
     with Library.open(library) as opened:
-        if encoder is not None:
-            opened.encoder(
-                encoder, lambda done, total: print_message(f"encoding {done:,} of {total:,}")
-            )
+        _open_encoder(opened, encoder)
         answer = opened.search(
             " ".join(words), count, by=ranking, encoder=encoder, **_limits(filters)
         )
@@ -112,6 +117,7 @@ def similar(
     ],
     count: Count = 10,
     by: RankBy = "all",
+    encoder: Encoder = None,
     as_json: Json = False,
     **filters: Any,
 ) -> None:
@@ -121,7 +127,8 @@ def similar(
 
     ranking = check_ranking(by)
     with Library.open(library) as opened:
-        answer = opened.similar(equation, count, by=ranking, **_limits(filters))
+        _open_encoder(opened, encoder)
+        answer = opened.similar(equation, count, by=ranking, encoder=encoder, **_limits(filters))
         _print_unknown("not near any equation", answer)
         _print_answer(answer, "no equation is similar to this one", as_json=as_json)
 

@@ -1,9 +1,10 @@
 """Judged topics: make pools for graders, and score rankers by the grades.
 
-    python benchmarks/judged.py pool LIBRARY -o FOLDER --encoder minilm:encode
-    python benchmarks/judged.py pool LIBRARY -o FOLDER --encoder minilm:encode --more
+    python benchmarks/judged.py pool LIBRARY -o FOLDER --encoder MODEL
+    python benchmarks/judged.py pool LIBRARY -o FOLDER --encoder MODEL --more
     python benchmarks/judged.py grades FOLDER GRADES_A GRADES_B [--more]
-    python benchmarks/judged.py score LIBRARY --encoder minilm:encode
+    python benchmarks/judged.py agreement QRELS [OTHER_QRELS]
+    python benchmarks/judged.py score LIBRARY --encoder MODEL
 
 `pool` writes FOLDER/TOPIC.jsonl: the first ten equations of every system (SYSTEMS) for a topic of
 judged/topics.toml, shuffled, with the surrounding text and without the names of systems. Models
@@ -11,13 +12,14 @@ that are missing from LIBRARY are trained. Pools contain text of papers, so do n
 With --more, the pool has the first ten equations of every other model in one of its pairings
 (MORE), without those that are already in judged/qrels.tsv.
 `grades` converts the output of two graders, GRADES/TOPIC.json with a grade from 0 to 3 for each
-"n", to judged/qrels.tsv: names and grades, no text. With --more they are added to it. `score` reads
+"n", to judged/qrels.tsv: names and grades, no text. With --more they are added to it. `agreement`
+prints how much the two graders of a file agree or, given two files of independent graders, how much
+these agree on the equations that both judge. `score` reads
 only that file and writes results/retrieval.json and .md, which also cover labels, references and
 own contexts; --runs FOLDER writes the results of every ranker as TREC run files.
 """
 
 import argparse
-import hashlib
 import json
 import random
 import sys
@@ -26,15 +28,14 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
+from publish import retrieval_page
 
 from eqemb.article import EQUATION_MARK, Article
 from eqemb.evaluation import judged_topics, rankers, retrieval, retrieval_tables, tables
+from eqemb.evaluation.groups import read_groups
 from eqemb.evaluation.metrics import Run, write_run
 from eqemb.evaluation.rankers import EQUATION_QUERY, WORD_QUERY
 from eqemb.facade.library import Library
-from eqemb.index.encoder import Encode, load_encoder
 from eqemb.storage import atomic
 from eqemb.storage.atomic import to_json, write_atomically
 
@@ -54,7 +55,7 @@ SYSTEMS = {
     ),
     EQUATION_QUERY: (
         "unit overlap",
-        "sentence encoder",
+        "sentence encoder, LaTeX",
         "EqEmb (other pairing)",
         "EqEmb-U",
         "EqEmb-H (other pairing)",
@@ -72,39 +73,11 @@ MORE: dict[str, Callable[[Iterable[str]], list[str]]] = {
 BEFORE, AFTER = 60, 40
 
 
-def cached(encode: Encode, folder: Path) -> Encode:
-    """An encoder that caches its output by list of texts."""
-
-    def remember(texts: list[str]) -> NDArray[np.float32]:
-        if len(texts) < 100:
-            return encode(texts)
-        key = hashlib.sha256("\0".join(texts).encode()).hexdigest()[:16]
-        path = folder / f"{key}.npy"
-        if not path.exists():
-            folder.mkdir(parents=True, exist_ok=True)
-            with atomic.new_file(path) as new:
-                np.save(new, encode(texts))
-        found: NDArray[np.float32] = np.load(path)
-        return found
-
-    return remember
-
-
-def encoder(options: argparse.Namespace) -> Encode | None:
-    """Return the encoder given by --encoder, if any."""
-    if options.encoder is None:
-        return None
-    found = load_encoder(options.encoder)
-    name = options.encoder.replace(":", ".")
-    return cached(found, options.cache / name) if options.cache else found
-
-
 def make_pool(options: argparse.Namespace) -> None:
     """Write the pool of every topic and print the sizes."""
-    encode = encoder(options)
     topics = judged_topics.read_topics(options.topics)
     with Library.open(options.library) as library:
-        work = retrieval.Evaluation(library, encode)
+        work = retrieval.Evaluation(library, options.encoder)
         known = {ranker.name: ranker for ranker in work.rankers()}
         judged = judged_topics.read_judgements(QRELS) if options.more else {}
         runs: dict[str, Run] = {}
@@ -177,15 +150,28 @@ def join_grades(options: argparse.Namespace) -> None:
     print(f"{len(lines) - 1} judgements in {options.output}")
 
 
+def print_agreement(options: argparse.Namespace) -> None:
+    """Print the agreement of two graders, of one file or of two."""
+    graders = 1 if options.other else 2
+    found = judged_topics.read_judgements(options.qrels, graders)
+    if options.other:
+        found = judged_topics.paired(found, judged_topics.read_judgements(options.other, 1))
+    print(tables.markdown(retrieval_tables.agreement(judged_topics.agreement(found))))
+
+
 def score(options: argparse.Namespace) -> None:
     """Run the whole evaluation and write it as JSON and as tables."""
-    encode = encoder(options)
     topics = judged_topics.read_topics(options.topics)
     judgements = judged_topics.read_judgements(options.qrels)
     start = time.perf_counter()
     with Library.open(options.library) as library:
-        work = retrieval.Evaluation(library, encode, progress=lambda text: print(text, flush=True))
-        found = {"data": work.described() | {"encoder": options.encoder}}
+        work = retrieval.Evaluation(
+            library,
+            options.encoder,
+            groups=read_groups(options.groups, library.records.names()) if options.groups else None,
+            progress=lambda text: print(text, flush=True),
+        )
+        found = {"data": work.described()}
         found |= {"judged": work.judged(topics, judgements)} | work.found()
         if options.runs:
             options.runs.mkdir(parents=True, exist_ok=True)
@@ -194,9 +180,7 @@ def score(options: argparse.Namespace) -> None:
                 tag = ranker.name.replace(" ", "-")
                 write_run(options.runs / f"{tag}.run", made, tag)
     write_atomically(options.output.with_suffix(".json"), to_json(found))
-    text = [f"{note}\n" for note in retrieval_tables.notes(found)]
-    text += [tables.markdown(table) for table in retrieval_tables.report(found)]
-    write_atomically(options.output.with_suffix(".md"), "\n".join(text))
+    write_atomically(options.output.with_suffix(".md"), retrieval_page(found))
     print(f"{time.perf_counter() - start:.0f} s; {options.output}.json, .md")
 
 
@@ -213,18 +197,22 @@ def main() -> None:
         grades.add_argument(name, type=Path)
     grades.add_argument("-o", "--output", type=Path, default=QRELS)
     grades.set_defaults(call=join_grades)
+    agree = commands.add_parser("agreement", help="print how much two graders agree")
+    agree.add_argument("qrels", type=Path)
+    agree.add_argument("other", type=Path, nargs="?", help="the grades of another grader")
+    agree.set_defaults(call=print_agreement)
     scores = commands.add_parser("score", help="score every ranker")
     scores.add_argument("library", type=Path)
     scores.add_argument("--qrels", type=Path, default=QRELS)
     scores.add_argument("-o", "--output", type=Path, default=RESULTS)
     scores.add_argument("--runs", type=Path)
+    scores.add_argument("--groups", type=Path, help="lines of an article and its group")
     scores.set_defaults(call=score)
     for command in (pool, grades):
         command.add_argument("--more", action="store_true")
     for command in (pool, scores):
         command.add_argument("--topics", type=Path, default=TOPICS)
-        command.add_argument("--encoder", help="MODULE:FUNCTION, from texts to vectors")
-        command.add_argument("--cache", type=Path, help="folder to cache the encoder's output")
+        command.add_argument("--encoder", help="a model's folder, or MODULE:FUNCTION")
     options = parser.parse_args()
     options.call(options)
 

@@ -1,10 +1,12 @@
 """Turn the stored results into tables and insert them into the documentation.
 
     python benchmarks/publish.py [--check] [--grid RESULTS.JSON] [--product RESULTS.JSON]
+                                 [--document RESULTS.JSON]
 
-`results/grid.json` holds the output of `eqemb compare` over the whole grid, and
-`results/product.json` (optional) the output with the product's default settings. Both omit the
-parts that no document shows. This script renders them as Markdown files next to the JSON; other
+`results/grid.json` holds the output of `eqemb compare` over the whole grid,
+`results/product.json` (optional) the output with the product's default settings, and
+`results/document.json` (optional) that of the controls of EqEmb-H. All omit the parts that no
+document shows. This script renders them as Markdown files next to the JSON; other
 benchmarks write their own Markdown files there. Every block of `README.md` and `docs/*.md` between
 `<!-- results/NAME -->` and `<!-- /results -->` is replaced by the file of that name. With `--grid`
 the plots are drawn again as well. `--check` lists the files that would change and changes nothing.
@@ -20,7 +22,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from eqemb.evaluation import plots, tables
+from eqemb.evaluation import plots, retrieval_tables, tables
 from eqemb.evaluation.grid import POOL
 from eqemb.evaluation.tables import Results, Table
 from eqemb.models.likelihood import LIKELIHOODS
@@ -31,6 +33,8 @@ DOCS = Path(__file__).parents[1] / "docs"
 README = DOCS.with_name("README.md")
 MARK = re.compile(r"(<!-- (results/\S+) -->\n)(.*?)(<!-- /results -->)", re.DOTALL)
 OURS = ("EqEmb", "EqEmb-U", "EqEmb-H")
+#: Outputs of `eqemb compare` that are stored.
+STORED = ("grid", "product", "document")
 COMPARED = ("tempered", "accuracy")
 HELD_BACK = "test and later"  # topics on which no setting was chosen
 #: Rankers in the README's table -> the names it gives them.
@@ -38,7 +42,9 @@ RANKERS = {
     "chance": "chance",
     "BM25": "BM25 over the words around an equation",
     "unit overlap": "shared units of the layout tree",
+    "BM25F": "BM25F over all fields, tuned",
     "sentence encoder": "sentence encoder (all-MiniLM-L6-v2)",
+    "sentence encoder, LaTeX": "sentence encoder on LaTeX (all-MiniLM-L6-v2)",
     "eqemb search": "**eqemb**",
 }
 #: Rows of the short table of held-out words; `pooled.md` has all.
@@ -178,8 +184,8 @@ def control_gains(results: Results) -> Table:
             columns.append([row[table.head.index(control)] for control in controls])
     rows = [list(row) for row in zip(controls, *columns, strict=True)]
     caption = (
-        "Gain in accuracy over each control (▲ better, ▼ worse, = tie: 95 % interval of a bootstrap"
-        " over articles)"
+        "Gain in accuracy over each control (▲ better, ▼ worse, = tie: by a bootstrap over"
+        f" {tables.clustered(results)} at 5 %, with Holm's correction for all rivals of a model)"
     )
     return Table(caption, head, rows)
 
@@ -193,7 +199,8 @@ def retrieval_summary(found: Results) -> Table:
         for kind in ("words", "equation"):
             score = judged[kind]["rankers"].get(ranker, {}).get(HELD_BACK, {}).get("ndcg")
             row.append(f"{score['mean']:.2f} ± {score['se']:.2f}" if score else "-")
-        rows.append(row)
+        if set(row[1:]) != {"-"}:
+            rows.append(row)
     counts = {judged[kind]["topics"][HELD_BACK] for kind in ("words", "equation")}
     topics = " and ".join(str(count) for count in sorted(counts))
     caption = (
@@ -201,6 +208,21 @@ def retrieval_summary(found: Results) -> Table:
         f" {data['equations']:,} equations of {data['articles']:,} papers; ± one standard error"
     )
     return Table(caption, ["", "words → equations", "equation → equations"], rows)
+
+
+def retrieval_page(found: Results) -> str:
+    """All tables of `judged.py score`."""
+    text = [f"{note}\n" for note in retrieval_tables.notes(found)]
+    text += map(tables.markdown, retrieval_tables.report(found))
+    return "\n".join(text)
+
+
+def document_controls(results: Results) -> Iterator[Table]:
+    """The controls of EqEmb-H that have a document vector, on a few collections."""
+    for reading in tables.readings(results):
+        yield tables.pooled(results, reading)
+        for measure in COMPARED:
+            yield tables.gains_by_collection(results, "EqEmb-H", reading, measure)
 
 
 def formula_summary(arqmath: Results, categories: Results) -> Table:
@@ -355,17 +377,19 @@ def blocks(results: Results, product: Results | None) -> dict[str, str]:
 
 def rendered() -> dict[str, str]:
     """All blocks that can be made from the stored results."""
-    grid, product, found, arqmath, categories = (
-        _read(f"{name}.json")
-        for name in ("grid", "product", "retrieval", "arqmath", "ml_categories")
+    grid, product, document, found, arqmath, categories = (
+        _read(f"{name}.json") for name in (*STORED, "retrieval", "arqmath", "ml_categories")
     )
     made: dict[str, str] = {}
     if found is not None:
         made["standing.md"] = tables.markdown(retrieval_summary(found))
+        made["retrieval.md"] = retrieval_page(found)
     if arqmath is not None and categories is not None:
         made["formulas.md"] = tables.markdown(formula_summary(arqmath, categories))
     if grid is not None:
         made |= blocks(grid, product)
+    if document is not None:
+        made["document_controls.md"] = "\n".join(map(tables.markdown, document_controls(document)))
     if grid is not None and found is not None and arqmath is not None:
         made["conclusions.md"] = conclusions(grid, found, arqmath)
     return made
@@ -402,22 +426,23 @@ def main() -> None:
     """Write the files that changed."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
     parser.add_argument("--check", action="store_true", help="list stale files, change nothing")
-    for name in ("grid", "product"):
+    for name in STORED:
         parser.add_argument(f"--{name}", type=Path, help="store this output of eqemb compare")
-    options = parser.parse_args()
-    if options.check and (options.grid or options.product):
-        parser.error("--check stores nothing: omit --grid and --product")
-    if options.product:
-        store("product", options.product)
-    if options.grid:
-        draw(store("grid", options.grid))
+    options = vars(parser.parse_args())
+    given = {name: options[name] for name in STORED if options[name]}
+    if options["check"] and given:
+        parser.error(f"--check stores nothing: omit --{' and --'.join(given)}")
+    for name, path in given.items():
+        stored = store(name, path)
+        if name == "grid":
+            draw(stored)
     changed = []
     for path, text in outdated():
         changed.append(path.name)
-        if not options.check:
+        if not options["check"]:
             write_atomically(path, text)
-    print(f"{'stale' if options.check else 'written'}: {', '.join(changed) or 'nothing'}")
-    sys.exit(1 if options.check and changed else 0)
+    print(f"{'stale' if options['check'] else 'written'}: {', '.join(changed) or 'nothing'}")
+    sys.exit(1 if options["check"] and changed else 0)
 
 
 if __name__ == "__main__":

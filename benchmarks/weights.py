@@ -15,24 +15,21 @@ halves are never used.
 
 import argparse
 from collections.abc import Callable
-from itertools import chain
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from judged import QRELS, TOPICS
 from numpy.typing import NDArray
-from scipy.sparse import coo_array, csc_array
+from scipy.sparse import csc_array
 
-from eqemb.article import read_tokens
-from eqemb.corpus.corpus import Corpus
 from eqemb.evaluation import judged_topics, tasks
+from eqemb.evaluation.bm25f import AROUND, FieldCounts
 from eqemb.evaluation.rankers import EQUATION_QUERY, WORD_QUERY, Query
 from eqemb.evaluation.tasks import Displays, Item
 from eqemb.facade.library import Library
 from eqemb.formula import layout
 from eqemb.index import text
-from eqemb.index.stemming import stem
 from eqemb.models import workspace
 from eqemb.search import combination, engine
 from eqemb.search.engine import EquationQuery, Search
@@ -79,54 +76,22 @@ def ascend(
     return now
 
 
-class Fields:
-    """Counts of every stem in every field of every equation."""
-
-    def __init__(self, library: Library, corpus: Corpus) -> None:
-        self._stems: dict[str, int] = {}
-        row = {name: at for at, name in enumerate(corpus.equation_names)}
-        names = iter(library.engine.rows())
-        parts: dict[str, list[Any]] = {name: [] for name in ("around", *text.FIELDS)}
-        parts_of = map(text.articles_with_equations, library.records.parts)
-        for title, prose, equations in chain.from_iterable(parts_of):
-            words, marks = read_tokens(prose)
-            places = np.array(marks, np.int64)
-            rows, owners, weights = (
-                part[0] for part in text.context_stems(self._numbers(words), places)
-            )
-            own = [row.get(next(names), -1) for _ in equations]
-            parts["around"].append((np.array(own)[owners], rows, weights))
-            for at, equation in zip(own, equations, strict=True):
-                for name, said in text.field_words(title, equation).items():
-                    found = self._numbers(said)
-                    parts[name].append((np.full(len(found), at), found, np.ones(len(found))))
-        self.size = len(corpus.equation_names)
-        self._counts = {name: self._matrix(found) for name, found in parts.items()}
-
-    def _numbers(self, words: list[str]) -> NDArray[np.int64]:
-        found = [self._stems.setdefault(stem(word), len(self._stems)) for word in words]
-        return np.array(found, np.int64)
-
-    def _matrix(self, found: list[Any]) -> Any:
-        at, rows, weights = (np.concatenate(part) for part in zip(*found, strict=True))
-        here = at >= 0  # near-duplicates are not in the corpus
-        shape = (self.size, len(self._stems))
-        return coo_array((weights[here], (at[here], rows[here])), shape).tocsr()
+class Fields(FieldCounts):
+    """Counts of every stem in every field of every equation, scored as the product does."""
 
     def scorer(self, settings: Settings, without: str = "") -> Callable[[Query], Any]:
         """Return the scores of `TextIndex.score_terms`, computed from the counts of fields."""
-        total = self._counts["around"]
+        total = self.matrices[AROUND]
         for name in text.FIELDS:
             if name != without and settings[name]:
-                total = total + settings[name] * self._counts[name]
+                total = total + settings[name] * self.matrices[name]
         total = csc_array(total)
         total.data = total.data / (total.data + settings["k1"])
         counts = np.diff(total.indptr)
         idfs = np.log1p((self.size - counts + 0.5) / (counts + 0.5))
 
         def scores(query: Query) -> NDArray[np.float64]:
-            found = {self._stems.get(stem(word)) for word in query.words}
-            rows = [row for row in found if row is not None and counts[row]]
+            rows = [row for row in self.rows(query) if counts[row]]
             made = np.zeros(self.size)
             for row in rows:
                 part = slice(total.indptr[row], total.indptr[row + 1])

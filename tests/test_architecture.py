@@ -54,6 +54,7 @@ HEAVY = {
     "gensim",
     "HanTa",
     "matplotlib",
+    "model2vec",
     "nltk",
     "numba",
     "numpy",
@@ -62,6 +63,7 @@ HEAVY = {
     "pyarrow",
     "rich",
     "scipy",
+    "sentence_transformers",
     "torch",
     "umap",
     "uvicorn",
@@ -85,6 +87,7 @@ IMPORT_NAMES = {
     "math-core": "math_core",
     "PyStemmer": "Stemmer",
     "scikit-learn": "sklearn",
+    "sentence-transformers": "sentence_transformers",
 }
 #: Distributions that no file imports, and what uses them.
 TOOLS = {

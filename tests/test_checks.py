@@ -8,7 +8,7 @@ from eqemb.corpus.split import SplitSettings
 from eqemb.corpus.vocabulary import Rules
 from eqemb.errors import UsageError
 from eqemb.facade.model import ModelPlan
-from eqemb.index.encoder import load_encoder
+from eqemb.index.encoder_models import load_encoder
 from eqemb.library.executor import WorkerLimits
 from eqemb.library.ingest import worker_count
 from eqemb.sources import Limits
@@ -127,4 +127,4 @@ def test_name_of_an_encoder(value: Any) -> None:
     """An encoder is given by its name, not as a function."""
     with pytest.raises(UsageError) as found:
         load_encoder(value)
-    assert str(found.value) == f"encoder must be a string MODULE:FUNCTION, not {value!r}"
+    assert str(found.value).startswith(f"encoder must be a string, not {value!r}: give MODULE:")

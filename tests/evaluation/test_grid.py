@@ -13,6 +13,7 @@ import pytest
 from eqemb import cli
 from eqemb.corpus.split import VALIDATION, Split, SplitSettings
 from eqemb.corpus.vocabulary import Rules
+from eqemb.errors import UsageError
 from eqemb.evaluation import grid, heldout, tables
 from eqemb.evaluation.heldout import Cell, ModelRow, difference
 from eqemb.facade.library import Library
@@ -313,3 +314,37 @@ def test_articles_of_collections_have_distinct_numbers(tmp_path: Path) -> None:
     sizes = {name: facts["test"] for name, facts in found["collections"].items()}
     pooled = sum(by[name] * sizes[name] for name in sizes) / sum(sizes.values())
     assert by[grid.POOL] == pytest.approx(pooled, abs=1e-4)
+
+
+def test_rows_are_chosen_by_name() -> None:
+    """In the order of the tables; a misspelt name is refused with a similar one."""
+    found = heldout.named_rows(["EQEMB-H", "document + one vector", "EqEmb-H"])
+    assert [row.name for row in found] == ["document + one vector", "EqEmb-H"]
+    with pytest.raises(UsageError, match=r"no row 'document vectr'.*document vector"):
+        heldout.named_rows(["Document vectr"])
+
+
+def test_a_bootstrap_share_has_a_p_value() -> None:
+    """Two-sided, and never 0."""
+    assert heldout.bootstrap_p(0.5) == 1.0
+    assert heldout.bootstrap_p(0.99) == pytest.approx(0.02)
+    assert heldout.bootstrap_p(0.01) == pytest.approx(0.02)
+    assert heldout.bootstrap_p(1.0) == pytest.approx(2 / 2001)
+
+
+def test_verdicts_are_corrected_for_the_rivals_of_a_model() -> None:
+    """A comparison that is significant alone is a tie among several; others stay."""
+    shared = {"reading": "softmax", "measure": "accuracy", "collection": grid.POOL, "model": "b"}
+    figures = {"mean": 0.1, "low": 0.01, "high": 0.2, "verdict": "better"}
+
+    def sign(*better: float) -> list[str]:
+        entries = [
+            shared | figures | {"against": str(at), "better": share}
+            for at, share in enumerate(better)
+        ]
+        table = tables.gains({"differences": entries}, "softmax", "accuracy")
+        return [cell[-1] for cell in table.rows[0][1:]]
+
+    assert sign(0.98) == ["▲"]
+    assert sign(0.98, 0.5, 0.5) == ["=", "=", "="]
+    assert sign(0.98, 1.0) == ["▲", "▲"]

@@ -173,6 +173,14 @@ def test_gains_are_tested_for_significance() -> None:
     assert found.low < found.mean < found.high
 
 
+def test_holm_by_hand() -> None:
+    """The smallest is multiplied by the number of tests, the next by one less; never decreasing."""
+    assert metrics.holm([0.01, 0.04, 0.03, 0.005]) == pytest.approx([0.03, 0.06, 0.06, 0.02])
+    assert metrics.holm([0.9, 0.02]) == pytest.approx([0.9, 0.04])
+    assert metrics.holm([0.6, 0.7]) == [1.0, 1.0]
+    assert metrics.holm([]) == []
+
+
 def test_kappa_by_hand() -> None:
     """Full agreement is 1, chance agreement is 0, and weights are quadratic."""
     one = np.array([0.0, 1.0, 2.0, 3.0])

@@ -1,6 +1,9 @@
 """Rankers: baselines and models, on libraries and corpora with known answers."""
 
+import string
+import sys
 from collections import Counter
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -10,6 +13,7 @@ from eqemb.corpus.corpus import Corpus
 from eqemb.corpus.split import training_stream
 from eqemb.errors import UsageError
 from eqemb.evaluation import rankers
+from eqemb.evaluation.encoder_rankers import LibraryEncoder, SentenceEncoder
 from eqemb.evaluation.rankers import (
     EQUATION_QUERY,
     WORD_QUERY,
@@ -20,7 +24,6 @@ from eqemb.evaluation.rankers import (
     ModelRanker,
     Query,
     Ranker,
-    SentenceEncoder,
     UnitMatrix,
     UnitOverlap,
     equation_query,
@@ -199,18 +202,50 @@ def test_an_article_has_one_score(corpus: Corpus, models: dict[str, Embeddings])
 
 
 def test_an_encoder_encodes_each_text_once() -> None:
-    """It encodes surrounding text for words and LaTeX for equations; repeats are cached."""
+    """Texts that repeat are encoded once, and before the first query."""
     calls: list[list[str]] = []
 
     def encode(texts: list[str]) -> Any:
         calls.append(texts)
         return np.array([[text.count("a"), text.count("b")] for text in texts], np.float32)
 
-    ranker = SentenceEncoder(encode, ["aab", "b", "aab"], ["x", "ab", "b"])
+    ranker = SentenceEncoder(encode, ["aab", "b", "aab"])
     assert ranker.scores(word_query("aa")).argmax() == 0
     assert ranker.scores(word_query("bb")).argmax() == 1
-    assert ranker.scores(Query(EQUATION_QUERY, "ab")).argmax() == 1
-    assert calls == [["aab", "b"], ["aa"], ["bb"], ["x", "ab", "b"], ["ab"]]
+    assert calls == [["aab", "b"], ["aa"], ["bb"]]
+
+
+def test_a_library_encoder_scores_the_equations_of_the_corpus(
+    library: Library, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Words are compared with the text or with the LaTeX, equations with the LaTeX."""
+    module = ModuleType("letters")
+    vars(module)["encode"] = lambda texts: np.array(
+        [[text.count(letter) for letter in string.ascii_letters] for text in texts], float
+    )
+    monkeypatch.setitem(sys.modules, "letters", module)
+    corpus, encoder = corpus_of(library), library.encoder("letters:encode")
+    rows = rankers.corpus_rows(library.engine, corpus)
+    around, latex = (LibraryEncoder(encoder, rows, latex=side) for side in (False, True))
+    assert around.answers == {WORD_QUERY}
+    names = list(corpus.equation_names)
+    formula = r"F = \frac{2PR}{P+R}"
+    for query in (word_query(formula), Query(EQUATION_QUERY, formula)):
+        found = dict(zip(names, latex.scores(query), strict=True))
+        assert found["means#1"] == pytest.approx(1.0, abs=1e-3)
+        assert found["angles#1"] < 0.9
+    hits = library.search("angle", by="encoder", encoder="letters:encode")
+    found = dict(zip(names, around.scores(word_query("angle")), strict=True))
+    assert {hit.equation.id: pytest.approx(hit.score) for hit in hits}.items() <= found.items()
+    whole = {each.name: each for each in search_rankers(library.engine, corpus, encoder)}
+    for query, hits in (
+        (word_query("cosine"), library.search("cosine", encoder="letters:encode")),
+        (equation_query(formula), library.similar(formula, encoder="letters:encode")),
+    ):
+        scores = dict(zip(names, whole["eqemb search + encoder"].scores(query), strict=True))
+        assert len(hits)
+        for hit in hits:
+            assert scores[hit.equation.id] == pytest.approx(hit.score, rel=1e-5)
 
 
 def test_equations_without_a_vector_rank_last() -> None:

@@ -17,7 +17,7 @@ from eqemb.evaluation import judged_topics, metrics, retrieval_tables, tables
 from eqemb.evaluation.judged_topics import JudgedTopics, Topic
 from eqemb.evaluation.rankers import EQUATION_QUERY, WORD_QUERY, Query, Ranker, word_query
 from eqemb.facade.library import Library
-from eqemb.index.encoder import load_encoder
+from eqemb.index.encoder_models import load_encoder
 from few_articles import copy_articles
 from planted import planted, topic_of, word
 
@@ -396,6 +396,29 @@ def test_bad_options_are_reported(
     assert message in capsys.readouterr().err
 
 
+def test_independent_graders_are_paired(tmp_path: Path) -> None:
+    """Files of one grader each agree by the equations that both judge; kappa has an interval."""
+    one, other = tmp_path / "one.tsv", tmp_path / "other.tsv"
+    head = "topic\tname\tg\n"
+    one.write_text(
+        head + "".join(f"W{n}\tp#{m}\t{(n + m) % 4}\n" for n in range(6) for m in range(8))
+    )
+    other.write_text(
+        head + "W9\tp#1\t3\n"
+        + "".join(f"W{n}\tp#{m}\t{(n + m + (m == 1)) % 4}\n" for n in range(6) for m in range(9))
+    )  # fmt: skip
+    with pytest.raises(UsageError, match="topic, name and two graders"):
+        judged_topics.read_judgements(one)
+    first, second = (judged_topics.read_judgements(path, 1) for path in (one, other))
+    found = judged_topics.agreement(judged_topics.paired(first, second))
+    assert (found["n"], found["topics"], found["exact"]) == (48, 6, pytest.approx(7 / 8))
+    low, high = found["kappa_interval"]
+    assert low <= found["kappa"] <= high < 1
+    assert judged_topics.agreement(judged_topics.paired(first, first))["kappa"] == 1.0
+    with pytest.raises(UsageError, match="no equation in common"):
+        judged_topics.paired(first, {"W0": {"elsewhere#1": (1.0,)}})
+
+
 def test_grades_of_other_topics_are_rejected(corpus: Corpus) -> None:
     """The error lists both sets of names; topics of one half have no table."""
     topics = [Topic("W1", word_query("a")), Topic("W3", word_query("b"))]
@@ -433,7 +456,7 @@ def test_an_encoder_that_cannot_be_imported_is_reported(
     monkeypatch.syspath_prepend(tmp_path)
     with pytest.raises(UsageError, match="'broken_encoder:encode' failed: ZeroDivisionError"):
         load_encoder("broken_encoder:encode")
-    with pytest.raises(UsageError, match="write MODULE:FUNCTION"):
+    with pytest.raises(UsageError, match="give MODULE:FUNCTION, or a folder"):
         load_encoder(".x:y")
 
 

@@ -11,7 +11,7 @@ from eqemb.corpus.corpus import Corpus
 from eqemb.corpus.split import Split, SplitSettings, training_stream
 from eqemb.corpus.vocabulary import Rules
 from eqemb.evaluation import retrieval, tasks
-from eqemb.evaluation.rankers import Bm25, Query, word_query
+from eqemb.evaluation.rankers import EQUATION_QUERY, WORD_QUERY, Bm25, Query, word_query
 from eqemb.evaluation.tasks import Displays, Item
 from eqemb.facade.library import Library
 from eqemb.index.text import CONTEXT_REACH
@@ -181,10 +181,8 @@ def test_other_articles_only_are_ranked_if_requested() -> None:
 class Fixed:
     """A ranker with fixed scores."""
 
-    answers = frozenset({"words"})
-
-    def __init__(self, name: str, *scores: float) -> None:
-        self.name, self._scores = name, np.array(scores)
+    def __init__(self, name: str, *scores: float, kind: str = WORD_QUERY) -> None:
+        self.name, self._scores, self.answers = name, np.array(scores), frozenset({kind})
 
     def scores(self, query: Query) -> Any:
         """Return the fixed scores."""
@@ -213,3 +211,29 @@ def test_rankers_are_reported_with_chance_and_the_oracle() -> None:
     assert {entry["against"] for entry in found["gains"]} == {"BM25"}
     (worse,) = [entry for entry in found["gains"] if entry["ranker"] == "EqEmb"]
     assert worse["mean"] < 0
+    grouped = tasks.measured(rankers, items, DISPLAYS, np.array([4, 4, 7]))
+    assert (grouped["articles"], grouped["clusters"]) == (3, 2)
+    assert grouped["rankers"]["BM25"]["mrr"]["mean"] == lines["BM25"]["mrr"]["mean"]
+    errors = [each["article oracle"]["mrr"]["se"] for each in (lines, grouped["rankers"])]
+    assert errors == pytest.approx([1 / 12, 1 / 9])
+
+
+def test_equations_of_labels_are_their_queries(library: Library) -> None:
+    """Each query of labels has an equation: the first with these words in its label."""
+    corpus = corpus_of(library, EVERY)
+    words, equations = tasks.labels(library, corpus), tasks.label_equations(library, corpus)
+    assert len(words) == len(equations)
+    for item in equations:
+        (same,) = [w for w in words if w.article == item.article
+                   and w.targets.tolist() == item.targets.tolist()]  # fmt: skip
+        assert same.elsewhere
+        assert item.elsewhere
+        assert item.query.kind == EQUATION_QUERY
+        assert item.query.occurrence is not None
+        assert corpus.equation_articles[item.query.occurrence] == item.article
+    scored = [
+        Fixed("unit overlap", *np.arange(6.0), kind=EQUATION_QUERY),
+        Fixed("BM25", *np.ones(6)),
+    ]
+    found = tasks.measured(scored, equations, Displays.read(library, corpus))
+    assert set(found["rankers"]) == {"chance", "unit overlap"}

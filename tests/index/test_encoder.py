@@ -1,4 +1,4 @@
-"""Vectors of a sentence encoder are stored as long as the encoder stays the same."""
+"""Vectors of a sentence encoder, by words and by LaTeX, are computed once and stored."""
 
 import sys
 from collections.abc import Callable, Iterator
@@ -12,7 +12,9 @@ import pytest
 from axes import make_library
 from eqemb.errors import UsageError
 from eqemb.facade.library import Library
-from eqemb.index.encoder import PROBE
+from eqemb.facade.update import add_papers
+from eqemb.index.encoder import FORMULA, PROBE, formula_text
+from synthetic import papers
 
 LETTERS = "abcdefghijklmnopqrstuvwxyz"
 Counter = Callable[[list[str]], Any]
@@ -117,3 +119,80 @@ def test_vectors_of_different_lengths_are_refused(
     use(lambda texts: np.ones((len(texts), 1 + len(texts[0]) % 7)))
     with pytest.raises(UsageError, match=r"returned vectors of \d and of \d numbers"):
         ask(folder)
+
+
+# ------------------------------------------------------------ LaTeX
+
+FORMULA_QUERY = r"H = \frac{2PR}{P+R}"
+
+
+def test_similar_uses_the_encoder_on_latex(folder: Path, use: Callable[[Counter], None]) -> None:
+    """LaTeX has vectors of its own; an equal equation scores 1; the parts add up."""
+    asked: list[str] = []
+    use(counting(LETTERS, asked))
+    with Library.open(folder) as library:
+        latex = library.records.expanded_latex()
+        name = library.records.equation_names()[0]
+        alone = library.similar(name, by="encoder", encoder="spoken:encode")
+        assert set(asked) == {PROBE, *map(formula_text, latex)}
+        assert [set(hit.parts) for hit in alone] == [{"encoder"}] * len(alone)
+        assert name not in [hit.equation.id for hit in alone]
+        plain = library.similar(latex[0])
+        both = library.similar(latex[0], encoder="spoken:encode")
+        assert both[0].equation.id == plain[0].equation.id == name
+        assert both[0].parts.keys() - plain[0].parts.keys() == {"encoder"}
+        assert both[0].score == pytest.approx(plain[0].score)
+        found = library.search(f"${latex[0]}$", by="encoder", encoder="spoken:encode")
+        assert found[0].equation.id == name
+    (kept,) = files(folder)
+    assert kept.startswith("spoken.encode-latex-")
+
+
+def test_words_and_latex_are_stored_apart(folder: Path, use: Callable[[Counter], None]) -> None:
+    """Either is encoded when it is needed, and stays when the other is written."""
+    asked: list[str] = []
+    use(counting(LETTERS, asked))
+    first = ask(folder)
+    with Library.open(folder) as library:
+        library.similar(FORMULA_QUERY, encoder="spoken:encode")
+    assert len(files(folder)) == 2
+    asked.clear()
+    assert ask(folder) == first
+    with Library.open(folder) as library:
+        library.similar(FORMULA_QUERY, encoder="spoken:encode")
+    assert asked == [PROBE, "harmonic mean", PROBE, FORMULA_QUERY]
+
+
+def test_only_new_segments_are_encoded(tmp_path: Path, use: Callable[[Counter], None]) -> None:
+    """When a paper is added, equations of others keep their vectors; progress counts new ones."""
+    make_library(tmp_path, model=False).close()
+    folder, asked, seen = tmp_path / "library", list[str](), list[tuple[int, int]]()
+    use(counting(LETTERS, asked))
+    with Library.open(folder) as library:
+        before = len(library.records.equation_names())
+        library.encoder("spoken:encode", lambda done, total: seen.append((done, total)))
+        library.similar(FORMULA_QUERY, encoder="spoken:encode")
+    assert seen == [(0, before)]
+    new = papers(tmp_path / "new", waves=r"A wave is \[ u_{tt} = c^2 u_{xx} \] and no other.")
+    add_papers(folder, new, root=new)
+    asked.clear()
+    with Library.open(folder) as library:
+        assert len(library.records.equation_names()) == before + 1
+        found = library.similar("u_{tt} = c^2 u_{xx}", by="encoder", encoder="spoken:encode")
+        assert found[0].article.endswith("waves")
+    assert asked == [PROBE, "u_{tt} = c^2 u_{xx}", "u_{tt} = c^2 u_{xx}"]
+    assert len(files(folder)) == 2
+
+
+@pytest.mark.parametrize(
+    ("latex", "text"),
+    [
+        (r"x \label{eq:a} \tag{3} = \left( y \right.\,", "x = ( y"),
+        (r"a &= \bigl[ b \bigr] \\[2pt] c~d \nonumber", "a = [ b ] c d"),
+        (r"\leftarrow \bigcup \, \& \rightarrow", r"\leftarrow \bigcup \& \rightarrow"),
+        ("x" * 900, "x" * FORMULA),
+    ],
+)
+def test_formula_text(latex: str, text: str) -> None:
+    """Labels, sizes, spacing and line breaks are cut; commands that begin alike are kept."""
+    assert formula_text(latex) == text

@@ -370,6 +370,36 @@ def test_controls_of_eqemb(control: str, rows: int, corpus: Corpus, split: Split
     assert np.isfinite(likelihood.means(model.score(corpus, split, TEST))).all()
 
 
+def test_controls_of_eqemb_h(corpus: Corpus, split: Split) -> None:
+    """They keep the article; one vector says nothing about topics, shuffled units less."""
+    right, shuffled, one = (
+        EqEmbH(**SMALL, **NEAR, control=control).fit(corpus, split)
+        for control in ("", "shuffled", "one")
+    )
+    assert purity(shuffled.embeddings_.equations) < purity(right.embeddings_.equations)
+    arrays = one.embeddings_.arrays
+    assert arrays["alpha_one"].shape == (1, 10)
+    assert "alpha_units" not in arrays
+    assert len(arrays["alpha_articles"]) == len(corpus.articles)
+    np.testing.assert_array_equal(
+        arrays["alpha_equations"], np.repeat(arrays["alpha_one"], len(corpus.forms), axis=0)
+    )
+    for model in (shuffled, one):
+        assert np.isfinite(likelihood.means(model.score(corpus, split, TEST))).all()
+    alone = EqEmbH(**SMALL, **NEAR, control="one", article_weight=0.0).fit(corpus, split)
+    assert "alpha_articles" not in alone.embeddings_.arrays
+
+
+def test_eqemb_u_can_be_trained_jointly(corpus: Corpus, split: Split) -> None:
+    """Then words are learned with units in their contexts."""
+    apart, joint = (
+        EqEmbU(**SMALL, **NEAR, passes=passes).fit(corpus, split).embeddings_
+        for passes in ("two", "joint")
+    )
+    assert purity(joint.equations) > 0.9
+    assert not np.array_equal(apart.arrays["alpha_words"], joint.arrays["alpha_words"])
+
+
 @pytest.mark.parametrize("unit_alpha", ["words", "joint", "apart"])
 def test_what_teaches_the_units(unit_alpha: str, corpus: Corpus, split: Split) -> None:
     """Words alone, words and units together, or apart: all recover the topics, differently."""

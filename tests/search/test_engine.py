@@ -243,8 +243,9 @@ def test_a_ranking_that_the_query_cannot_use_is_refused(library: Library) -> Non
         library.search("precision", by="structure")
     with pytest.raises(UsageError, match="words"):
         library.search("$x$", by="words")
-    with pytest.raises(UsageError, match="not for an equation"):
-        library.similar("x", by="encoder")
+    for ask in (library.search, library.similar):
+        with pytest.raises(UsageError, match="give encoder= a model's folder"):
+            ask("x", by="encoder")
     assert ids(library.search(r"$\cos$", by="structure")) == ["angles#1"]
 
 

@@ -67,6 +67,14 @@ def _limits(filters: dict[str, Any]) -> dict[str, Any]:
     return filters
 
 
+def _open_encoder(library: Any, name: str | None) -> None:
+    """Load the encoder, and say how far it is where equations are encoded for the first time."""
+    if name is not None:
+        library.encoder(
+            name, lambda done, total: print_message(f"encoding equations: {done:,} of {total:,}")
+        )
+
+
 @app.command(cls=_WordsCommand)
 @with_options(FILTERS)
 def search(
@@ -90,10 +98,7 @@ def search(
 
     ranking = check_ranking(by)
     with Library.open(library) as opened:
-        if encoder is not None:
-            opened.encoder(
-                encoder, lambda done, total: print_message(f"encoding {done:,} of {total:,}")
-            )
+        _open_encoder(opened, encoder)
         answer = opened.search(
             " ".join(words), count, by=ranking, encoder=encoder, **_limits(filters)
         )
@@ -117,6 +122,7 @@ def similar(
     ],
     count: Count = 10,
     by: RankBy = "all",
+    encoder: Encoder = None,
     weak: _Weak = False,
     as_json: Json = False,
     **filters: Any,
@@ -127,7 +133,8 @@ def similar(
 
     ranking = check_ranking(by)
     with Library.open(library) as opened:
-        answer = opened.similar(equation, count, by=ranking, **_limits(filters))
+        _open_encoder(opened, encoder)
+        answer = opened.similar(equation, count, by=ranking, encoder=encoder, **_limits(filters))
         _print_unknown("not near any equation", answer)
         _print_answer(answer, _UNLIKE, weak=weak, as_json=as_json)
 

@@ -12,6 +12,7 @@ from eqemb.cli.console import print_json, print_message
 from eqemb.cli.options import (
     ALL_COLLECTIONS,
     Encoder,
+    Groups,
     Jobs,
     Json,
     LibraryPath,
@@ -38,10 +39,12 @@ def evaluate(
     model: Annotated[
         str, typer.Argument(metavar="MODEL", help="Model name, as listed by `eqemb info`.")
     ],
+    groups: Groups = None,
     as_json: Json = False,
 ) -> None:
     """Score a trained model on its held-out words."""
     from eqemb.evaluation import conclusions, heldout
+    from eqemb.evaluation.groups import Clusters
     from eqemb.facade.library import Library
     from eqemb.models import workspace
     from eqemb.models.embeddings import Embeddings
@@ -51,7 +54,8 @@ def evaluate(
         made = Embeddings.load(place)
         corpus, split = workspace.training_data(opened, made)
         current = workspace.is_current(opened, made.config)
-    found = heldout.evaluate_model(workspace.restore_model(made), corpus, split)
+        clusters = Clusters(_read_groups(opened, groups))
+    found = heldout.evaluate_model(workspace.restore_model(made), corpus, split, clusters)
     if place.name != model:
         print_message(f"{model} is {place}")
     if not current:
@@ -78,6 +82,13 @@ def evaluate(
         chance = [found["chance"][line][name.partition(",")[0]] for line in ("zero", "unigram")]
         print(f"{name:24}{shown}" + "".join(f"{line:9.3f}" for line in chance))
     print(f"\n{conclusions.of_model(found)}")
+
+
+def _read_groups(library: Any, path: Path | None) -> dict[str, str]:
+    """The groups of a library's articles; none without a file."""
+    from eqemb.evaluation.groups import read_groups
+
+    return read_groups(path, library.records.names()) if path is not None else {}
 
 
 def _error(value: dict[str, float | None]) -> str:
@@ -116,8 +127,17 @@ def compare(
     seeds: Annotated[
         int | None, Option("--seeds", min=1, help="How many; default: 5, or 2 with --quick.")
     ] = None,
+    models: Annotated[
+        list[str] | None,
+        Option(
+            "--model",
+            metavar="ROW",
+            help="Only these rows of the tables, such as EqEmb-H or 'document vector'; repeatable.",
+        ),
+    ] = None,
     vocabulary: Vocabulary = "paper",
     numbering: Numbering = "numbered",
+    groups: Groups = None,
     jobs: Jobs = _JOBS,
     queries: Annotated[
         Path | None,
@@ -144,9 +164,12 @@ def compare(
     )
     given = {"dims": dims, "windows": windows, "equation_windows": equation_windows}
     grid |= {name: tuple(dict.fromkeys(values)) for name, values in given.items() if values}
+    chosen, grouped = _collections(library, collection, groups)
     plan = _plan(
-        _collections(library, collection),
+        chosen,
         vocabulary,
+        models,
+        groups=grouped,
         numbering=numbering,
         readings=_readings(reading),
         seeds=tuple(range(seeds or (2 if quick else 5))),
@@ -163,28 +186,34 @@ def compare(
     print_message(f"{found['seconds']} s; {output / 'results.html'}, .md, .tex, .json")
 
 
-def _collections(library: Path, named: list[str] | None) -> tuple[str, ...]:
-    """The collections to compare: those named, or each one of the library."""
+def _collections(
+    library: Path, named: list[str] | None, groups: Path | None
+) -> tuple[tuple[str, ...], dict[str, str]]:
+    """The collections to compare, those named or each one of the library; and the groups."""
     from eqemb.facade.library import Library
     from eqemb.library.database import ALL
     from eqemb.models import workspace
 
     with Library.open(library) as opened:
         known = [name for name in workspace.collections(opened) if name != ALL]
+        grouped = _read_groups(opened, groups)
     chosen = tuple(dict.fromkeys(named or known or [ALL]))
     if ALL in chosen and len(chosen) > 1:
         raise UsageError("--collection all contains every other collection: compare it alone")
-    return chosen
+    return chosen, grouped
 
 
-def _plan(collections: tuple[str, ...], vocabulary: str, **settings: Any) -> Any:
+def _plan(
+    collections: tuple[str, ...], vocabulary: str, models: list[str] | None, **settings: Any
+) -> Any:
     """What to compare: every installed model; the paper's vocabulary has its own thresholds."""
     from eqemb.corpus.vocabulary import Rules
     from eqemb.evaluation import grid, heldout
 
     rules = Rules("paper", 10, 25) if vocabulary == "paper" else Rules(vocabulary)
-    rows = heldout.installed_rows()
-    if len(rows) < len(heldout.ROWS):
+    wanted = heldout.named_rows(models) if models else heldout.ROWS
+    rows = heldout.installed_rows(wanted)
+    if len(rows) < len(wanted):
         print_message("CBOW and PV-DM are left out: they need pip install 'eqemb[baselines]'")
     return grid.GridPlan(collections, rules=rules, rows=rows, **settings)
 
@@ -236,6 +265,7 @@ def retrieval(
         Path | None, Option("--qrels", metavar="FILE", help="The relevance judgements.")
     ] = None,
     encoder: Encoder = None,
+    groups: Groups = None,
     threads: Threads = 1,
     as_json: Json = False,
 ) -> None:
@@ -247,15 +277,19 @@ def retrieval(
     from eqemb.evaluation import conclusions, judged_topics, retrieval_tables, tables
     from eqemb.evaluation import retrieval as ranked
     from eqemb.facade.library import Library
-    from eqemb.index.encoder import load_encoder
 
     if (topics is None) != (qrels is None):
         raise UsageError("--topics and --qrels must be given together")
     asked = judged_topics.read_topics(topics) if topics else []
     judgements = judged_topics.read_judgements(qrels) if qrels else {}
-    encode = load_encoder(encoder) if encoder else None
     with Library.open(library) as opened:
-        work = ranked.Evaluation(opened, encode, threads=threads or 1, progress=print_message)
+        work = ranked.Evaluation(
+            opened,
+            encoder,
+            threads=threads or 1,
+            groups=_read_groups(opened, groups),
+            progress=print_message,
+        )
         found = {"data": work.described()}
         if judgements:
             found["judged"] = work.judged(asked, judgements)

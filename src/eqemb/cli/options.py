@@ -96,8 +96,18 @@ Encoder = Annotated[
     str | None,
     Option(
         "--encoder",
-        metavar="MODULE:FUNCTION",
-        help="A Python function from sentences to vectors, used as one more ranking.",
+        metavar="NAME",
+        help="A sentence encoder, used as one more ranking: the folder of a sentence-transformers"
+        " or model2vec model (extra `encoder`), or a Python function MODULE:FUNCTION.",
+    ),
+]
+Groups = Annotated[
+    Path | None,
+    Option(
+        "--groups",
+        metavar="FILE",
+        help="Cluster errors and intervals by these groups, not by article: lines of an article"
+        " and its group, such as its repository, separated by a tab.",
     ),
 ]
 Seed = Annotated[int, Option("--seed", min=0, help="Random seed.")]
@@ -114,7 +124,10 @@ Collection = Annotated[
 Count = Annotated[int, Option("-k", "--count", min=1, max=1000, help="Number of results.")]
 RankBy = Annotated[
     str,
-    Option("--by", help="Rank by all, words, meaning or structure; paper: the published method."),
+    Option(
+        "--by",
+        help="Rank by all, words, meaning, structure or encoder; paper: the published method.",
+    ),
 ]
 FILTERS: Options = {
     "collection": (Collection, ALL_COLLECTIONS),

@@ -12,7 +12,7 @@ done, and an interrupted task starts from the beginning.
 """
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from dataclasses import dataclass, field
 from multiprocessing import get_context
@@ -28,6 +28,7 @@ from eqemb.corpus.corpus import Corpus
 from eqemb.corpus.split import TEST, VALIDATION, Split
 from eqemb.corpus.vocabulary import Rules
 from eqemb.errors import UsageError
+from eqemb.evaluation.groups import Clusters
 from eqemb.evaluation.heldout import (
     ROWS,
     SYSTEMS,
@@ -65,6 +66,8 @@ class GridPlan:
     rows: tuple[ModelRow, ...] = ROWS
     rules: Rules = field(default_factory=lambda: Rules("paper", 10, 25))
     numbering: str = "numbered"
+    groups: Mapping[str, str] = field(default_factory=dict)
+    """Article -> group, for intervals; the articles themselves if there are none."""
 
     def summary(self) -> dict[str, Any]:
         """Return the settings that all models share."""
@@ -310,11 +313,11 @@ def summary(folder: Path, out: Path, plan: GridPlan) -> dict[str, Any]:
     found: dict[str, Any] = {"plan": plan.summary() | {"systems": systems}}
     found |= {"collections": {}, "results": []}
     pairs: list[tuple[TaskResults, NDArray[np.int64]]] = []
-    first, seconds = 0, dict.fromkeys(plan.readings, 0.0)
+    clusters, seconds = Clusters(plan.groups), dict.fromkeys(plan.readings, 0.0)
     for collection in plan.collections:
         with Library.open(folder) as library:
             corpus, split = load_data(library, plan, collection)
-        articles = tested_articles(corpus, split)
+        articles = clusters.of(corpus.articles)[tested_articles(corpus, split)]
         found["collections"][collection] = _statistics(corpus, split)
         kinds = _kinds(corpus, split)
         lines, entries = chance(corpus, split), dict[tuple[int, str], dict[str, Any]]()
@@ -324,7 +327,7 @@ def summary(folder: Path, out: Path, plan: GridPlan) -> dict[str, Any]:
                 for row in plan.rows
             }
             seconds[task.reading] += sum(one.summary["seconds"] for one in kept.values())
-            pairs.append((TaskResults(task, kept), first + articles))
+            pairs.append((TaskResults(task, kept), articles))
             for row in plan.rows:
                 key = (task.dim, row.name)
                 if key not in entries:
@@ -334,7 +337,10 @@ def summary(folder: Path, out: Path, plan: GridPlan) -> dict[str, Any]:
                     entries[key] = _entry(task, row) | seeds | shared | {"chance": lines}
                 _add_reading(entries[key], task.reading, kept[row.name], articles, kinds)
         found["results"] += entries.values()
-        first += len(corpus.articles)
+    found["clusters"] = {
+        "by": clusters.kind,
+        "n": len(np.unique(np.concatenate([homes for _, homes in pairs]))),
+    }
     found["differences"] = list(_differences(plan, pairs))
     found["process_seconds"] = seconds
     rounded: dict[str, Any] = _rounded(found)

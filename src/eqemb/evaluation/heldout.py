@@ -14,8 +14,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from eqemb.checks import did_you_mean
 from eqemb.corpus.corpus import Corpus
 from eqemb.corpus.split import TEST, VALIDATION, Split
+from eqemb.errors import UsageError
+from eqemb.evaluation.groups import Clusters
 from eqemb.evaluation.metrics import MIN_CLUSTERS, mean_and_error
 from eqemb.models import likelihood, registry
 from eqemb.models.base import Model
@@ -26,6 +29,8 @@ from eqemb.models.likelihood import LIKELIHOODS, HeldOutScores, chance
 
 Values = dict[str, NDArray[np.float64]]
 Settings = dict[str, Any]
+DRAWS = 2000
+"""Samples of a bootstrap."""
 HALF = "half"
 """A learning rate: half of the default for the width of the window."""
 
@@ -102,6 +107,9 @@ SYSTEMS: dict[str, System] = {
         "eqemb-h", _DOCUMENT_ONLY, _logistic(equation_rate=0.1), is_everywhere=True
     ),
     "shuffled": _system("eqemb-u", {"control": "shuffled"}, _logistic(equation_rate=0.5)),
+    "document-one": _system("eqemb-h", {"control": "one"}, _logistic(equation_rate=0.1)),
+    "document-shuffled": _system("eqemb-h", {"control": "shuffled"}, _logistic(equation_rate=0.1)),
+    "units-joint": _system("eqemb-u", {"passes": "joint"}, _logistic(equation_rate=0.5)),
     "eqemb": _system("eqemb", {}, _logistic(equation_rate=0.1)),
     "eqemb-u": _system("eqemb-u", {}, _logistic(equation_rate=0.5)),
     "eqemb-h": _system("eqemb-h", {}, _logistic(equation_rate=0.1)),
@@ -149,6 +157,9 @@ ROWS = (
     ModelRow("article vector", "article", is_control=True),
     ModelRow("document vector", "document", is_control=True),
     ModelRow("shuffled units", "shuffled", is_control=True),
+    ModelRow("document + one vector", "document-one", is_control=True),
+    ModelRow("document + shuffled units", "document-shuffled", is_control=True),
+    ModelRow("EqEmb-U, joint", "units-joint", is_control=True),
     ModelRow("b-emb", "b-emb"),
     ModelRow("b-emb, W-1 words", "b-emb", -1),
     ModelRow("b-emb, W=E", "b-emb", as_wide=True),
@@ -158,6 +169,17 @@ ROWS = (
     ModelRow("GloVe, with bias", "glove", scoring={"bias": True}),
     *(ModelRow(registry.titled(name), name) for name in registry.OURS),
 )
+
+
+def named_rows(names: Iterable[str]) -> tuple[ModelRow, ...]:
+    """Return the rows with these names, in the order of the tables; case does not matter."""
+    known = {row.name.lower(): row for row in ROWS}
+    wanted = list(dict.fromkeys(name.strip().lower() for name in names))
+    for name in wanted:
+        if name not in known:
+            choose = f"choose from {', '.join(row.name for row in ROWS)}"
+            raise UsageError(f"no row {name!r}: {did_you_mean(name, known, choose, count=1)}")
+    return tuple(row for name, row in known.items() if name in wanted)
 
 
 def installed_rows(rows: Iterable[ModelRow] = ROWS) -> tuple[ModelRow, ...]:
@@ -285,7 +307,7 @@ def compare(
 
 
 class Difference(NamedTuple):
-    """Difference between two rows, with a bootstrap over articles."""
+    """Difference between two rows, with a bootstrap over articles or groups of them."""
 
     mean: float
     low: float
@@ -294,20 +316,25 @@ class Difference(NamedTuple):
     better: float
     """Share of bootstrap samples in which the first is better."""
     verdict: str
-    """One of "better", "worse", "tie" (the interval contains 0) and "too few" (articles)."""
+    """One of "better", "worse", "tie" (the interval contains 0) and "too few" (clusters)."""
+
+
+def bootstrap_p(better: float, draws: int = DRAWS) -> float:
+    """Return the two-sided p-value of a share of bootstrap samples in which the first is better."""
+    return min(1.0, 2 * max(min(better, 1 - better), 1 / (draws + 1)))
 
 
 def difference(
     pairs: Iterable[tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.int64]]],
     *,
-    draws: int = 2000,
+    draws: int = DRAWS,
     seed: int = 0,
 ) -> Difference:
-    """Compare two rows with a paired bootstrap, clustered by article and pooled over cells.
+    """Compare two rows with a paired bootstrap, clustered and pooled over cells.
 
-    Each pair holds the values of two rows on the same words, and the article of each word. Article
-    numbers must be distinct across collections. A sampled article contributes all its words, from
-    every cell.
+    Each pair holds the values of two rows on the same words, and the cluster of each word: its
+    article, or the group of its article. Numbers of different clusters must be distinct across
+    collections. A sampled cluster contributes all its words, from every cell.
     """
     pairs = list(pairs)
     size = 1 + max(int(articles.max()) for _, _, articles in pairs)
@@ -338,12 +365,16 @@ def tested_articles(corpus: Corpus, split: Split) -> NDArray[np.int64]:
     return found
 
 
-def evaluate_model(model: Model, corpus: Corpus, split: Split) -> dict[str, Any]:
-    """Score a trained model in both readings, next to chance; errors are clustered by article."""
+def evaluate_model(
+    model: Model, corpus: Corpus, split: Split, clusters: Clusters | None = None
+) -> dict[str, Any]:
+    """Score a trained model in both readings, next to chance; errors are clustered."""
     config = model.embeddings_.config
     names = {VALIDATION: "validation", TEST: "test"}
     found = {part: model.score(corpus, split, part) for part in names}
-    articles = {part: corpus.equation_articles[split.occurrences[split.of(part)]] for part in names}
+    clusters = clusters or Clusters()
+    homes = clusters.of(corpus.articles)[corpus.equation_articles]
+    articles = {part: homes[split.occurrences[split.of(part)]] for part in names}
 
     def both(
         read: Callable[[HeldOutScores], NDArray[np.float64]], factor: float = 1.0
@@ -358,6 +389,7 @@ def evaluate_model(model: Model, corpus: Corpus, split: Split) -> dict[str, Any]
         "split": split.sha256,
         "n": len(found[TEST].word),
         "negatives": split.settings.negatives,
+        "clusters": clusters.kind,
         "seeds": [config["seed"]],
     }
     factors = {

@@ -37,11 +37,16 @@ CUTOFF = 10
 """Number of results that nDCG, precision and the share of unjudged results look at."""
 EQUAL_WEIGHTS = {
     WORD_QUERY: ("BM25", "context means", "sentence encoder", "EqEmb", "EqEmb-U", "EqEmb-H"),
-    EQUATION_QUERY: ("unit overlap", "sentence encoder", "EqEmb-U", "EqEmb-H (other pairing)"),
+    EQUATION_QUERY: (
+        "unit overlap",
+        "sentence encoder, LaTeX",
+        "EqEmb-U",
+        "EqEmb-H (other pairing)",
+    ),
 }
 WEIGHTS = (0.25, 0.5, 1.0, 2.0)
 #: Rankers with a setting that was chosen on development topics.
-CHOSEN = ("combination", SEARCH, f"{SEARCH} + encoder", SEARCH_PARTS["words"])
+CHOSEN = ("combination", "BM25F", SEARCH, f"{SEARCH} + encoder", SEARCH_PARTS["words"])
 HALVES = ("development", "test", "all")
 
 
@@ -125,17 +130,21 @@ Judgements = dict[str, dict[str, tuple[float, ...]]]
 _GRADES = frozenset("0123")
 
 
-def read_judgements(path: Path) -> Judgements:
-    """Read a tab-separated file with a header: topic, name, and a column for each grader."""
+def read_judgements(path: Path, graders: int = 2) -> Judgements:
+    """Read a tab-separated file with a header: topic, name, and a column for each grader.
+
+    A file of fewer than `graders` is refused.
+    """
     found: Judgements = {}
     try:
         text = path.read_text("utf-8")
     except UnicodeDecodeError as error:
         raise UsageError(f"{path} is not UTF-8 text: {error.reason}") from None
     head, *lines = [line.split("\t") for line in text.splitlines()] or [[""]]
-    if head[:2] != ["topic", "name"] or len(head) < 4:
+    if head[:2] != ["topic", "name"] or len(head) < 2 + graders:
+        needed = {1: "a grader", 2: "two graders"}[graders]
         raise UsageError(
-            f"{path}: the first line must be topic, name and two graders, separated by tabs"
+            f"{path}: the first line must be topic, name and {needed}, separated by tabs"
         )
     if not lines:
         raise UsageError(f"{path} has no grades: add a line for each graded equation")
@@ -167,14 +176,35 @@ def grades_of(judgements: Judgements, grader: int) -> Grades:
     }
 
 
-def agreement(judgements: Judgements) -> dict[str, Any]:
-    """Measure the agreement of the first two graders."""
-    pairs = np.array([each for names in judgements.values() for each in names.values()])
+def paired(one: Judgements, other: Judgements) -> Judgements:
+    """Pair the mean grades of two independent files, for the equations that both judge."""
+    first, second = mean_grades(one), mean_grades(other)
+    found: Judgements = {}
+    for topic in first.keys() & second.keys():
+        both = first[topic].keys() & second[topic].keys()
+        if both:
+            found[topic] = {n: (first[topic][n], second[topic][n]) for n in sorted(both)}
+    if not found:
+        raise UsageError("the two files judge no equation in common: give files of the same pool")
+    return dict(sorted(found.items()))
+
+
+def agreement(judgements: Judgements, *, draws: int = 1000, seed: int = 0) -> dict[str, Any]:
+    """Measure the agreement of the first two graders; the interval is a bootstrap over topics."""
+    by_topic = [np.array(list(names.values()), np.float64) for names in judgements.values()]
+    pairs = np.concatenate(by_topic)
     one, other = pairs[:, 0], pairs[:, 1]
+    random = np.random.default_rng(seed)
+    kappas = []
+    for _ in range(draws if len(by_topic) >= metrics.MIN_CLUSTERS else 0):
+        drawn = random.integers(0, len(by_topic), len(by_topic))
+        sample = np.concatenate([by_topic[at] for at in drawn.tolist()])
+        kappas.append(metrics.weighted_kappa(sample[:, 0], sample[:, 1]))
     return {
         "n": len(pairs),
         "topics": len(judgements),
         "kappa": metrics.weighted_kappa(one, other),
+        "kappa_interval": np.quantile(kappas, [0.025, 0.975]).tolist() if kappas else None,
         "exact": float((one == other).mean()),
         "within_one": float((np.abs(one - other) <= 1).mean()),
         "means": [float(one.mean()), float(other.mean())],
@@ -291,13 +321,16 @@ def judged_scores(
 def _gains(
     lines: dict[str, dict[str, NDArray[np.float64]]], chosen: NDArray[np.bool_], half: str
 ) -> Iterator[dict[str, Any]]:
-    """Compare every ranker with the baseline that is best on the same topics."""
+    """Compare every ranker with the best baseline on the same topics, the product with all."""
     rivals = [name for name in BASELINE_RANKERS if name in lines]
     best = max(rivals, key=lambda name: float(lines[name]["ndcg"][chosen].mean()))
     pairs = [(name, best) for name in lines if name != best]
-    # the product's search is also compared with each of its parts
-    parts = SEARCH_PARTS.values()
-    pairs += [(SEARCH, part) for part in parts if SEARCH in lines and part in lines]
+    # the product's search is also compared with the other baselines and with each of its parts
+    others = [*(name for name in rivals if name != best), *SEARCH_PARTS.values()]
+    pairs += [(SEARCH, other) for other in others if SEARCH in lines and other in lines]
+    with_encoder = f"{SEARCH} + encoder"
+    if with_encoder in lines:
+        pairs.append((with_encoder, SEARCH))
     for name, other in pairs:
         gain = metrics.gain(lines[name]["ndcg"][chosen], lines[other]["ndcg"][chosen])
         yield {"topics": half, "ranker": name, "against": other} | gain._asdict()

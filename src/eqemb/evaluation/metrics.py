@@ -23,6 +23,8 @@ Run = dict[str, dict[str, float]]
 Floats = NDArray[np.float64]
 MIN_CLUSTERS = 5
 """Minimum number of topics or articles for a comparison; a bootstrap over fewer is meaningless."""
+ALPHA = 0.05
+"""Differences with a p-value below it are significant."""
 RELEVANT = 2.0
 """Minimum grade of a relevant result, in metrics with binary relevance."""
 
@@ -136,10 +138,19 @@ def gain(one: Floats, other: Floats, *, draws: int = 10_000, seed: int = 0) -> G
     p = (1 + int((by_chance >= abs(mean) - 1e-12).sum())) / (1 + draws)
     drawn = random.integers(0, len(difference), (draws, len(difference)))
     low, high = np.quantile(difference[drawn].mean(axis=1), [0.025, 0.975])
-    verdict = "tie" if p >= 0.05 else "better" if mean > 0 else "worse"
+    verdict = "tie" if p >= ALPHA else "better" if mean > 0 else "worse"
     return Gain(
         mean, float(low), float(high), p, verdict if len(one) >= MIN_CLUSTERS else "too few"
     )
+
+
+def holm(p_values: Sequence[float]) -> list[float]:
+    """Return Holm's adjusted p-values: valid together for all comparisons of a family."""
+    adjusted, least = [0.0] * len(p_values), 0.0
+    for rank, at in enumerate(sorted(range(len(p_values)), key=lambda at: p_values[at])):
+        least = max(least, min(1.0, (len(p_values) - rank) * p_values[at]))
+        adjusted[at] = least
+    return adjusted
 
 
 # ------------------------------------------------------------ agreement
@@ -151,7 +162,8 @@ def weighted_kappa(one: Floats, other: Floats) -> float:
     1 is full agreement; 0 is the agreement expected by chance.
     """
     seen = ((one - other) ** 2).mean()
-    by_chance = ((one[:, None] - other[None, :]) ** 2).mean()
+    # the mean over all pairs of a grade of one and a grade of the other
+    by_chance = one.var() + other.var() + (one.mean() - other.mean()) ** 2
     return float(1 - seen / by_chance) if by_chance else 1.0
 
 

@@ -22,7 +22,7 @@ from eqemb.corpus.split import TrainingStream
 from eqemb.errors import UsageError
 from eqemb.formula import Layout, layout
 from eqemb.formula.likeness import likeness, outline
-from eqemb.index.encoder import Encode
+from eqemb.index.encoder import EncoderIndex
 from eqemb.index.text import context_stems, sum_duplicates
 from eqemb.models import features, fold_in
 from eqemb.models.embeddings import Embeddings
@@ -42,7 +42,15 @@ SEARCH_PARTS = {
     "structure": f"{SEARCH}, structure only",
 }
 #: Names of the rankers without equation vectors.
-BASELINE_RANKERS = ("BM25", "context means", "unit overlap", "row alignment", "sentence encoder")
+BASELINE_RANKERS = (
+    "BM25",
+    "BM25F",
+    "context means",
+    "unit overlap",
+    "row alignment",
+    "sentence encoder",
+    "sentence encoder, LaTeX",
+)
 #: BM25's term saturation and length normalisation; a context's length is the sum of its weights.
 PLAIN_K1, PLAIN_B = 1.2, 0.75
 NEAREST_COUNT = 10
@@ -248,27 +256,6 @@ class ContextMeans:
         return self._contexts.cosines(of_type[self._corpus.equation_types] @ self._contexts.unit)
 
 
-class SentenceEncoder:
-    """Any text encoder: encodes the surrounding text for word queries, LaTeX for equations."""
-
-    name = "sentence encoder"
-    answers = frozenset({WORD_QUERY, EQUATION_QUERY})
-
-    def __init__(self, encode: Encode, passages: list[str], formulas: list[str]) -> None:
-        self._encode = encode
-        self._texts = {WORD_QUERY: passages, EQUATION_QUERY: formulas}
-        self._encoded: dict[str, UnitMatrix] = {}
-
-    def scores(self, query: Query) -> Scores:
-        """Return the cosines with the encoded query."""
-        if query.kind not in self._encoded:  # encode each text once: equations repeat
-            texts = list(dict.fromkeys(self._texts[query.kind]))
-            place = {text: at for at, text in enumerate(texts)}
-            rows = [place[text] for text in self._texts[query.kind]]
-            self._encoded[query.kind] = UnitMatrix(self._encode(texts)[rows])
-        return self._encoded[query.kind].cosines(self._encode([query.text])[0])
-
-
 # ------------------------------------------------------------ models
 
 
@@ -378,14 +365,13 @@ class SearchRanker:
         search: Search,
         corpus: Corpus,
         weights: Mapping[str, Mapping[str, float]] = PARTS,
-        encoder: "SentenceEncoder | None" = None,
+        encoder: EncoderIndex | None = None,
     ) -> None:
         """`weights` maps each kind of query to the weights of the parts."""
         self.name, self._search, self._weights = name, search, weights
         self._encoder = encoder
         self.answers = frozenset(weights)
-        rows = search.rows()
-        self._rows = np.array([rows[equation] for equation in corpus.equation_names], np.int64)
+        self._rows = corpus_rows(search, corpus)
         self._allowed = search.segments.live
 
     def scores(self, query: Query) -> Scores:
@@ -395,11 +381,10 @@ class SearchRanker:
             asked = WordQuery(query.words)
             parts = self._search.parts_for_words(asked, self._allowed, weights)
         else:
-            equation = EquationQuery(layout(query.text), None)
+            equation = EquationQuery(layout(query.text), None, encoder=self._encoder)
             parts = self._search.parts_for_equation(equation, self._allowed, weights)
         if self._encoder is not None and query.kind == WORD_QUERY:
-            parts["encoder"] = np.zeros_like(self._allowed, np.float32)
-            parts["encoder"][self._rows] = np.maximum(self._encoder.scores(query), 0)
+            parts["encoder"] = self._encoder.scores(" ".join(query.words))
         weighted = apply_weights(parts, weights)
         if query.kind == WORD_QUERY and weights == WORD_PARTS:
             weighted = self._search.weigh_words(asked, parts, self._allowed)
@@ -409,14 +394,19 @@ class SearchRanker:
         return total
 
 
+def corpus_rows(search: Search, corpus: Corpus) -> NDArray[np.int64]:
+    """Return the row of each equation of a corpus in the library's index."""
+    rows = search.rows()
+    return np.array([rows[equation] for equation in corpus.equation_names], np.int64)
+
+
 def search_rankers(
-    search: Search, corpus: Corpus, encoder: SentenceEncoder | None = None
+    search: Search, corpus: Corpus, encoder: EncoderIndex | None = None
 ) -> list[Ranker]:
     """Return the whole search, with and without the encoder, and each of its parts."""
     whole = [SearchRanker(SEARCH, search, corpus)]
     if encoder is not None:
-        only_words = {WORD_QUERY: WORD_PARTS}
-        whole.append(SearchRanker(f"{SEARCH} + encoder", search, corpus, only_words, encoder))
+        whole.append(SearchRanker(f"{SEARCH} + encoder", search, corpus, encoder=encoder))
     alone: dict[str, dict[str, dict[str, float]]] = {
         "words": {WORD_QUERY: {"words": 1.0}, EQUATION_QUERY: {"words": 1.0}},
         "meaning": {WORD_QUERY: {"meaning": 1.0}, EQUATION_QUERY: {"meaning": 1.0}},

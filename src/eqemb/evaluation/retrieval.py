@@ -6,14 +6,18 @@ Judged topics are the most trusted evidence; labels, references and the context 
 
 import contextlib
 import tempfile
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from eqemb.corpus.corpus import Corpus
 from eqemb.corpus.split import Split, TrainingStream, training_stream
 from eqemb.corpus.vocabulary import Rules
-from eqemb.evaluation import judged_topics, metrics, tasks
+from eqemb.evaluation import bm25f, judged_topics, metrics, tasks
+from eqemb.evaluation.bm25f import Bm25F, FieldCounts
+from eqemb.evaluation.encoder_rankers import LibraryEncoder, SentenceEncoder
+from eqemb.evaluation.groups import Clusters
 from eqemb.evaluation.heldout import SYSTEMS, Cell
 from eqemb.evaluation.judged_topics import JudgedTopics, Judgements, Topic
 from eqemb.evaluation.rankers import (
@@ -26,12 +30,13 @@ from eqemb.evaluation.rankers import (
     ModelRanker,
     Ranker,
     RowAlignment,
-    SentenceEncoder,
     UnitOverlap,
+    corpus_rows,
     search_rankers,
 )
 from eqemb.facade.library import Library
-from eqemb.index.encoder import Encode, passages
+from eqemb.index.encoder import EncoderIndex
+from eqemb.index.encoder_models import Encode, load_encoder
 from eqemb.index.text import FIELDS, index_text
 from eqemb.index.text_index import TextIndex
 from eqemb.library.database import ALL, Records
@@ -56,10 +61,6 @@ class RetrievalData(NamedTuple):
     split: Split
     everything: Corpus
     """The same equations with all words of the text, not only the vocabulary."""
-    passages: list[str]
-    """Text around each equation, for encoders."""
-    formulas: list[str]
-    """LaTeX of each equation, macros expanded, truncated to what an encoder reads."""
 
 
 def load_data(library: Library) -> RetrievalData:
@@ -67,12 +68,7 @@ def load_data(library: Library) -> RetrievalData:
     corpus = workspace.corpus(library)
     split = workspace.split(library, ALL, corpus)
     everything = workspace.corpus(library, workspace.CorpusChoice(rules=EVERY_WORD))
-    found = passages(text for *_, text in library.records.texts())
-    texts = dict(zip(library.records.equation_names(), found, strict=True))
-    latex = library.records.equation_latex()
-    names = corpus.equation_names
-    formulas = [latex[name][:400] for name in names]
-    return RetrievalData(corpus, split, everything, [texts[name] for name in names], formulas)
+    return RetrievalData(corpus, split, everything)
 
 
 def train(
@@ -104,19 +100,16 @@ def train(
     return made
 
 
-def baseline_rankers(data: RetrievalData, words: Embeddings, encode: Encode | None) -> list[Ranker]:
+def baseline_rankers(data: RetrievalData, words: Embeddings) -> list[Ranker]:
     """Return the rankers without equation vectors, over the full text."""
     overlap = UnitOverlap(data.corpus)
     stream = training_stream(data.corpus)
-    found: list[Ranker] = [
+    return [
         Bm25(data.everything.words, training_stream(data.everything)),
         ContextMeans(words, data.corpus, stream, overlap),
         overlap,
         RowAlignment(data.corpus, overlap),
     ]
-    if encode is not None:
-        found.append(SentenceEncoder(encode, data.passages, data.formulas))
-    return found
 
 
 def training_baselines(
@@ -129,7 +122,7 @@ def training_baselines(
         ContextMeans(words, corpus, stream, UnitOverlap(corpus)),
     ]
     if encode is not None:
-        found.append(SentenceEncoder(encode, stream_passages(corpus.words, stream), []))
+        found.append(SentenceEncoder(encode, stream_passages(corpus.words, stream)))
     return found
 
 
@@ -171,30 +164,51 @@ class Evaluation:
     def __init__(
         self,
         library: Library,
-        encode: Encode | None = None,
+        encoder: str | None = None,
         *,
         threads: int = 1,
+        groups: Mapping[str, str] | None = None,
         progress: Callable[[str], object] = lambda _: None,
     ) -> None:
-        self._library, self._encode, self._progress = library, encode, progress
+        self._library, self._progress = library, progress
+        self._name = encoder
+        self._encoder: EncoderIndex | None = None
+        if encoder is not None:
+            self._encoder = library.encoder(
+                encoder, lambda done, total: progress(f"encoding {done:,} of {total:,}")
+            )
         progress("corpora")
         self.data = load_data(library)
         self.models = train(library, self.data, threads=threads, progress=progress)
         self._learned = model_rankers(self.data, self.models)
+        self._clusters = Clusters(groups)
+        self._homes = self._clusters.of(self.data.corpus.articles)
         self._weights: dict[str, float] = {}
+        self._bm25f = bm25f.START
 
-    def rankers(self, search: Search | None = None) -> list[Ranker]:
-        """Return all rankers over the full text; `search` replaces the library's own search."""
-        plain = baseline_rankers(self.data, self.models["words"], self._encode)
-        encoder = next((each for each in plain if isinstance(each, SentenceEncoder)), None)
-        search = search or self._library.engine
-        return [*plain, *self._learned, *search_rankers(search, self.data.corpus, encoder)]
+    @cached_property
+    def _counts(self) -> FieldCounts:
+        return FieldCounts(self._library, self.data.corpus)
+
+    def rankers(self, search: Search | None = None, without: str = "") -> list[Ranker]:
+        """Return all rankers over the full text.
+
+        `search` replaces the library's own search, and BM25F does without the field `without`.
+        """
+        corpus, search = self.data.corpus, search or self._library.engine
+        plain = baseline_rankers(self.data, self.models["words"])
+        plain.insert(1, Bm25F(self._counts, self._bm25f, without))
+        if self._encoder is not None:
+            rows = corpus_rows(search, corpus)
+            plain += [LibraryEncoder(self._encoder, rows, latex=latex) for latex in (False, True)]
+        return [*plain, *self._learned, *search_rankers(search, corpus, self._encoder)]
 
     def described(self) -> dict[str, Any]:
         """Describe the data and the models."""
         corpus = self.data.corpus
         return {
             "articles": len(corpus.articles),
+            "clusters": self._clusters.kind,
             "left_out": corpus.left_out,
             "equations": len(corpus.equation_types),
             "types": len(corpus.forms),
@@ -202,7 +216,7 @@ class Evaluation:
             "split": self.data.split.sha256,
             "models": {name: model.sha256 for name, model in self.models.items()},
             "dim": int(self.models["words"].words.vector_size),
-            "encoder": self._encode is not None,
+            "encoder": None if self._name is None else Path(self._name).name,
         }
 
     def judged(self, topics: Iterable[Topic], judgements: Judgements) -> dict[str, Any]:
@@ -210,6 +224,9 @@ class Evaluation:
         self._progress("judged topics")
         table = JudgedTopics(self.data.corpus, topics, judged_topics.mean_grades(judgements))
         found: dict[str, Any] = {"agreement": judged_topics.agreement(judgements)}
+        if table.has_halves(WORD_QUERY):
+            self._bm25f = bm25f.tune(table, self._counts, self._progress)
+            found["bm25f"] = {"chosen": self._bm25f, "grid": bm25f.GRID}
         rankers = self.rankers()
         graders = [
             JudgedTopics(
@@ -240,6 +257,7 @@ class Evaluation:
         made = {}
         for name, without, items in (
             ("labels", "label", tasks.labels),
+            ("label_equations", "label", tasks.label_equations),
             ("references", "references", tasks.references),
         ):
             self._progress(name)
@@ -251,16 +269,17 @@ class Evaluation:
             with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as place:
                 fields = [field for field in FIELDS if field != without]
                 search = self._library.engine.with_text(self._index_text(Path(place), fields))
-                rankers = self._combined(self.rankers(search))
-                made[name] = tasks.measured(rankers, asked, displays)
+                rankers = self._combined(self.rankers(search, without))
+                made[name] = tasks.measured(rankers, asked, displays, self._homes)
             made[name]["development"] = len(every) - len(asked)
         self._progress("own contexts")
         words = self.models["words"]
-        plain = training_baselines(self.data, words, self._encode)
+        encode = None if self._name is None else load_encoder(self._name)
+        plain = training_baselines(self.data, words, encode)
         asked = tasks.own_contexts(self.data.corpus, self.data.split, test=True)
         if asked:
             rankers = self._combined([*plain, *self._learned])
-            made["own_context"] = tasks.measured(rankers, asked, displays)
+            made["own_context"] = tasks.measured(rankers, asked, displays, self._homes)
         return made
 
     def _index_text(self, place: Path, fields: list[str]) -> TextIndex:

@@ -3,6 +3,8 @@
 from collections.abc import Iterator
 from typing import Any
 
+from eqemb.evaluation import metrics
+from eqemb.evaluation.heldout import bootstrap_p
 from eqemb.evaluation.tables import Table
 
 Found = dict[str, Any]
@@ -11,6 +13,7 @@ MAX_UNJUDGED = 0.1
 _TOPIC_KINDS = {"words": "topics in words", "equation": "topics that are equations"}
 _TASK_TITLES = {
     "labels": "Words of a label -> equations of other articles with these words in their labels",
+    "label_equations": "Equation -> equations of other articles with the words of its label",
     "references": "Sentence far from all equations -> the equation that it refers to",
     "own_context": "Held-out words of an equation -> the equation, training stream, test half",
 }
@@ -20,11 +23,14 @@ def report(found: Found) -> list[Table]:
     """Return all tables of an evaluation."""
     made = []
     if "judged" in found:
-        made.append(_agreement(found["judged"]["agreement"]))
+        made.append(agreement(found["judged"]["agreement"]))
         for kind in (kind for kind in _TOPIC_KINDS if kind in found["judged"]):
             tables = _judged(found["judged"][kind], kind), _gains(found["judged"][kind], kind)
             made += [table for table in tables if table.rows]
-    made += [_items(found[name], title) for name, title in _TASK_TITLES.items() if name in found]
+    by = found["data"].get("clusters", "article")
+    made += [
+        _items(found[name], title, by) for name, title in _TASK_TITLES.items() if name in found
+    ]
     return made
 
 
@@ -39,6 +45,14 @@ def notes(found: Found) -> Iterator[str]:
     )
     if "judged" in found:
         judged = found["judged"]
+        if "bm25f" in judged:
+            chosen = judged["bm25f"]["chosen"]
+            listed = ", ".join(f"{name} {value:g}" for name, value in chosen.items())
+            tried = "; ".join(
+                f"{name} {', '.join(f'{value:g}' for value in values)}"
+                for name, values in judged["bm25f"]["grid"].items()
+            )
+            yield f"BM25F, chosen on development topics: {listed}; tried: {tried}."
         for kind, title in _TOPIC_KINDS.items():
             if kind not in judged:
                 continue
@@ -91,7 +105,12 @@ def _judged(found: Found, kind: str) -> Table:
 
 
 def _gains(found: Found, kind: str) -> Table:
-    """Gains of rankers with few unjudged results; for others they would depend on the pool."""
+    """Gains of rankers with few unjudged results; for others they would depend on the pool.
+
+    p-values are corrected for the comparisons that the table shows on the same topics.
+    """
+    shown = [entry for entry in found["gains"] if _unjudged(found, entry) <= MAX_UNJUDGED]
+    adjusted = _corrected(shown, [entry["p"] for entry in shown])
     rows = [
         [
             entry["ranker"],
@@ -100,17 +119,35 @@ def _gains(found: Found, kind: str) -> Table:
             f"{entry['mean']:+.3f}",
             f"{entry['low']:+.3f} to {entry['high']:+.3f}",
             f"{entry['p']:.3f}",
-            entry["verdict"],
+            f"{p:.3f}",
+            _verdict(entry, p),
         ]
-        for entry in found["gains"]
-        if _unjudged(found, entry) <= MAX_UNJUDGED
+        for entry, p in zip(shown, adjusted, strict=True)
     ]
-    head = ["ranker", "topics", "against", "gain", "95 % interval", "p", ""]
+    head = ["ranker", "topics", "against", "gain", "95 % interval", "p", "p, Holm", ""]
     title = (
         f"Gains in nDCG@10 over the best baseline on the same {_TOPIC_KINDS[kind]}, for rankers"
-        f" with at most {MAX_UNJUDGED:.0%} unjudged results"
+        f" with at most {MAX_UNJUDGED:.0%} unjudged results; verdicts by Holm's correction for all"
+        " comparisons on the same topics"
     )
     return Table(title, head, rows, set())
+
+
+def _corrected(entries: list[Found], p_values: list[float]) -> list[float]:
+    """Adjust p-values by Holm's method, for the entries on the same topics together."""
+    adjusted = [1.0] * len(entries)
+    for topics in {entry.get("topics") for entry in entries}:
+        own = [at for at, entry in enumerate(entries) if entry.get("topics") == topics]
+        for at, p in zip(own, metrics.holm([p_values[at] for at in own]), strict=True):
+            adjusted[at] = p
+    return adjusted
+
+
+def _verdict(entry: Found, p: float) -> str:
+    """The verdict on a gain with a corrected p-value."""
+    if entry["verdict"] == "too few":
+        return "too few"
+    return "tie" if p >= metrics.ALPHA else "better" if entry["mean"] > 0 else "worse"
 
 
 def _unjudged(found: Found, entry: Found) -> float:
@@ -121,10 +158,13 @@ def _unjudged(found: Found, entry: Found) -> float:
     return share
 
 
-def _agreement(found: Found) -> Table:
+def agreement(found: Found) -> Table:
+    """How much two graders agree."""
+    low, high = found.get("kappa_interval") or (None, None)
+    interval = "" if low is None else f" ({low:.3f} to {high:.3f}, 95 % over topics)"
     rows = [
         ["judgements", f"{found['n']:,} for {found['topics']} topics, each by two graders"],
-        ["quadratically weighted kappa", f"{found['kappa']:.3f}"],
+        ["quadratically weighted kappa", f"{found['kappa']:.3f}{interval}"],
         ["same grade", f"{found['exact']:.1%}"],
         ["at most one grade apart", f"{found['within_one']:.1%}"],
         ["mean grades", " and ".join(f"{mean:.2f}" for mean in found["means"])],
@@ -141,7 +181,7 @@ def _agreement(found: Found) -> Table:
     return Table("Agreement of the graders", ["", ""], rows)
 
 
-def _items(found: Found, title: str) -> Table:
+def _items(found: Found, title: str, by: str) -> Table:
     rankers = found["rankers"]
     parts = [
         name for name in ("mrr", "ten", "article", "within") if name in next(iter(rankers.values()))
@@ -152,11 +192,14 @@ def _items(found: Found, title: str) -> Table:
         "article": "MRR of the article",
         "within": "MRR within the article",
     }
-    gains = {entry["ranker"]: entry for entry in found["gains"]}
+    p_values = _corrected(found["gains"], [bootstrap_p(e["better"]) for e in found["gains"]])
+    gains = {
+        entry["ranker"]: f"{entry['mean']:+.3f}, {_verdict(entry, p)}"
+        for entry, p in zip(found["gains"], p_values, strict=True)
+    }
     rows = []
     for name, line in rankers.items():
-        entry = gains.get(name)
-        gain = f"{entry['mean']:+.3f}, {entry['verdict']}" if entry else "the best baseline"
+        gain = gains.get(name, "the best baseline")
         shown = [_shown(line[part]) for part in parts]
         rows.append([name, *shown, f"{line['median_rank']:,.0f}", gain])
     best = set()
@@ -166,7 +209,7 @@ def _items(found: Found, title: str) -> Table:
         best.add((list(rankers).index(first), column))
     caption = (
         f"{title} (n = {found['n']:,} from {found['articles']} articles, {found['displays']:,}"
-        " displays ranked; errors by article)"
+        f" displays ranked; errors by {by}; verdicts by Holm's correction for all rows)"
     )
     head = ["ranker", *(titles[part] for part in parts), "median rank", "gain in MRR"]
     return Table(caption, head, rows, best)

@@ -10,7 +10,8 @@ from math import inf, sqrt
 from typing import Any, NamedTuple
 
 from eqemb.evaluation.grid import POOL
-from eqemb.evaluation.metrics import MIN_CLUSTERS
+from eqemb.evaluation.heldout import DRAWS, bootstrap_p
+from eqemb.evaluation.metrics import ALPHA, MIN_CLUSTERS, holm
 
 Results = dict[str, Any]
 Entry = dict[str, Any]
@@ -225,7 +226,7 @@ def by_kind(results: Results, reading: str) -> Table:
 
 def gains(results: Results, reading: str, measure: str) -> Table:
     """Gain of every model over every row before it, pooled over all cells."""
-    found = _differences(results, reading=reading, measure=measure, collection=POOL)
+    found = _corrected(_differences(results, reading=reading, measure=measure, collection=POOL))
     rivals = list(dict.fromkeys(entry["against"] for entry in found))
     rows = []
     for model, group in groupby(found, key=lambda entry: str(entry["model"])):
@@ -238,19 +239,19 @@ def gains(results: Results, reading: str, measure: str) -> Table:
         )
         rows.append([model, *cells])
     caption = f"Gain of the row over the column, {_SHORT[measure]}, {reading} reading, all cells"
-    return Table(f"{caption} ({_legend(found)})", ["model", *rivals], rows)
+    return Table(f"{caption} ({_legend(results, found)})", ["model", *rivals], rows)
 
 
 def gains_by_collection(results: Results, model: str, reading: str, measure: str) -> Table:
     """Gain of one model over every row before it, by collection."""
-    found = _differences(results, reading=reading, measure=measure, model=model)
+    found = _corrected(_differences(results, reading=reading, measure=measure, model=model))
     where = list(dict.fromkeys(entry["collection"] for entry in found))
     rows = []
     for rival in dict.fromkeys(entry["against"] for entry in found):
         entries = {entry["collection"]: entry for entry in found if entry["against"] == rival}
         rows.append([rival, *(_gain(entries[name]) for name in where)])
     caption = f"Gain of {model}, {_SHORT[measure]}, {reading} reading"
-    return Table(f"{caption} ({_legend(found)})", ["against", *where], rows)
+    return Table(f"{caption} ({_legend(results, found)})", ["against", *where], rows)
 
 
 def _differences(results: Results, **wanted: str) -> list[Entry]:
@@ -265,10 +266,35 @@ def _differences(results: Results, **wanted: str) -> list[Entry]:
 _OUTCOME_SIGNS = {"better": "▲", "worse": "▼", "tie": "=", "too few": "?"}
 
 
-def _legend(entries: list[Entry]) -> str:
+def _corrected(entries: list[Entry]) -> list[Entry]:
+    """Return comparisons with verdicts by Holm's correction for all rivals of a model."""
+    families: dict[tuple[str, ...], list[int]] = {}
+    for at, entry in enumerate(entries):
+        key = tuple(entry[name] for name in ("reading", "measure", "collection", "model"))
+        families.setdefault(key, []).append(at)
+    made = list(entries)
+    for places in families.values():
+        adjusted = holm([bootstrap_p(entries[at]["better"]) for at in places])
+        for at, p in zip(places, adjusted, strict=True):
+            if p >= ALPHA and entries[at]["verdict"] != "too few":
+                made[at] = entries[at] | {"verdict": "tie"}
+    return made
+
+
+def clustered(results: Results) -> str:
+    """What bootstraps and errors are clustered by: "articles" or "groups of articles"."""
+    by = results.get("clusters", {"by": "article"})["by"]
+    return "groups of articles" if by == "group" else "articles"
+
+
+def _legend(results: Results, entries: list[Entry]) -> str:
     few = any(entry["verdict"] == "too few" for entry in entries)
-    legend = "▲ better, ▼ worse, = tie, by the 95 % interval of 2,000 bootstrap samples of articles"
-    return f"{legend}, ? too few articles" if few else legend
+    what = clustered(results)
+    legend = (
+        f"▲ better, ▼ worse, = tie, by {DRAWS:,} bootstrap samples of {what} at 5 % with Holm's"
+        " correction for all rivals of a model"
+    )
+    return f"{legend}, ? too few {what}" if few else legend
 
 
 def _gain(entry: Entry) -> str:
@@ -281,7 +307,7 @@ def comparisons(results: Results, model: str, reading: str) -> Iterator[str]:
     controls = {entry["model"] for entry in results["results"] if entry["control"]}
     verbs = {"better": "beats", "tie": "ties with", "worse": "loses to",
              "too few": "has too few articles to compare with"}  # fmt: skip
-    found = _differences(results, reading=reading, collection=POOL, model=model)
+    found = _corrected(_differences(results, reading=reading, collection=POOL, model=model))
     for measure, group in groupby(found, key=lambda entry: str(entry["measure"])):
         by: dict[str, list[str]] = {verdict: [] for verdict in verbs}
         for entry in group:
@@ -311,9 +337,12 @@ def notes(results: Results) -> str:
         "Controls": "words only omits the equation (W: one more word instead); one vector is shared"
         " by all equations, article vector by all equations of an article; document vector is in"
         " the context of all words of an article; shuffled units assigns the units of other"
-        " equations.",
-        "Errors": "standard errors over seeds. A difference is reported if the 95 % interval of a"
-        f" bootstrap over articles excludes 0 and there are at least {MIN_CLUSTERS} articles.",
+        " equations. Document + one vector and document + shuffled units are the same with the"
+        " document vector, as EqEmb-H has it; EqEmb-U, joint learns words and units together, as"
+        " EqEmb-H does.",
+        "Errors": "standard errors over seeds. A difference is significant at 5 %, by a bootstrap"
+        f" over {clustered(results)} with Holm's correction for all rivals of a model, if there are"
+        f" at least {MIN_CLUSTERS} of them. Intervals of 95 % are not corrected.",
     }
     return "\n".join(f"{term}: {text}" for term, text in terms.items())
 

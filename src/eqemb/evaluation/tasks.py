@@ -4,6 +4,7 @@
 other articles whose labels have the same words. A word of a label is used only if it occurs in the
 text around the equation, which excludes prefixes and file numbers. Labels are not part of the text,
 so nothing leaks.
+*Equations of labels*: the same with the equation itself as the query.
 *References*: the query is a sentence that refers to an equation. Only sentences more than
 CONTEXT_REACH words (numbers included) away from every equation are used, so that no equation's
 document contains them. BM25 does not count numbers, so its documents may reach slightly
@@ -29,8 +30,17 @@ from eqemb.article import EQUATION_MARK, read_tokens
 from eqemb.corpus.corpus import Corpus, Pointers
 from eqemb.corpus.split import Split
 from eqemb.evaluation import heldout, metrics
-from eqemb.evaluation.rankers import BASELINE_RANKERS, WORD_QUERY, Query, Ranker, Scores, word_query
+from eqemb.evaluation.rankers import (
+    BASELINE_RANKERS,
+    WORD_QUERY,
+    Query,
+    Ranker,
+    Scores,
+    equation_query,
+    word_query,
+)
 from eqemb.facade.library import Library
+from eqemb.formula import layout
 from eqemb.index.text import CONTEXT_REACH
 
 MAX_QUERIES = 1000
@@ -92,9 +102,43 @@ class Displays:
 
 def labels(library: Library, corpus: Corpus) -> list[Item]:
     """Return a query for each article and set of label words, with equations of other articles."""
+    asked, having = _label_words(library, corpus)
+    items = []
+    for own, words in sorted(asked, key=lambda each: (each[0], sorted(each[1]))):
+        targets = _elsewhere(corpus, having, own, words)
+        if len(targets):
+            items.append(Item(word_query(" ".join(sorted(words))), targets, own, elsewhere=True))
+    return _sampled(items)
+
+
+def label_equations(library: Library, corpus: Corpus) -> list[Item]:
+    """Return an equation for each query of `labels`, the first with these words in its label."""
+    asked, having = _label_words(library, corpus)
+    latex = library.records.equation_latex()
+    items = []
+    for (own, words), at in sorted(asked.items(), key=lambda each: each[1]):
+        targets = _elsewhere(corpus, having, own, words)
+        formula = latex[corpus.equation_names[at]]
+        if len(targets) and layout(formula).units():
+            items.append(Item(equation_query(formula, at), targets, own, elsewhere=True))
+    return _sampled(items)
+
+
+def _elsewhere(
+    corpus: Corpus, having: dict[str, set[int]], own: int, words: Iterable[str]
+) -> Pointers:
+    """Return the equations of other articles that have all these words in their labels."""
+    every = sorted(set.intersection(*(having[word] for word in words)))
+    return np.array([at for at in every if corpus.equation_articles[at] != own], np.int64)
+
+
+def _label_words(
+    library: Library, corpus: Corpus
+) -> tuple[dict[tuple[int, frozenset[str]], int], dict[str, set[int]]]:
+    """Return (article, words of a label) -> its first equation, and word -> equations."""
     vocabulary, row = set(corpus.words), {n: at for at, n in enumerate(corpus.equation_names)}
     number = {name: at for at, name in enumerate(corpus.articles)}
-    asked: set[tuple[int, frozenset[str]]] = set()
+    asked: dict[tuple[int, frozenset[str]], int] = {}
     having: dict[str, set[int]] = defaultdict(set)
     for name in corpus.articles:
         article = library.article(name)
@@ -109,15 +153,8 @@ def labels(library: Library, corpus: Corpus) -> list[Item]:
                 having[word].add(row[equation.id])
             near = found.intersection(lower[max(0, at - CONTEXT_REACH) : at + CONTEXT_REACH])
             if near:
-                asked.add((number[name], frozenset(near)))
-    home = corpus.equation_articles
-    items = []
-    for own, words_ in sorted(asked, key=lambda each: (each[0], sorted(each[1]))):
-        every = sorted(set.intersection(*(having[word] for word in words_)))
-        targets = np.array([at for at in every if home[at] != own], np.int64)
-        if len(targets):
-            items.append(Item(word_query(" ".join(sorted(words_))), targets, own, elsewhere=True))
-    return _sampled(items)
+                asked.setdefault((number[name], frozenset(near)), row[equation.id])
+    return asked, having
 
 
 def references(library: Library, corpus: Corpus) -> list[Item]:
@@ -215,20 +252,32 @@ def measure(displays: Displays, item: Item, scores: Scores) -> dict[str, float]:
     return found
 
 
-def measured(rankers: Iterable[Ranker], items: list[Item], displays: Displays) -> dict[str, Any]:
-    """Evaluate every ranker, chance and the oracle on the same items; errors are by article."""
+def measured(
+    rankers: Iterable[Ranker],
+    items: list[Item],
+    displays: Displays,
+    homes: NDArray[np.int64] | None = None,
+) -> dict[str, Any]:
+    """Evaluate every ranker, chance and the oracle on the same items.
+
+    Errors are by article or, if `homes` has the group of each article, by group.
+    """
     clusters = np.array([item.article for item in items], np.int64)
+    articles = len(np.unique(clusters))
+    if homes is not None:
+        clusters = homes[clusters]
     lines = {"chance": _gathered(displays, items, (np.zeros(len(displays.of)) for _ in items))}
     if not items[0].elsewhere:
         knows = ((displays.articles[displays.of] == item.article) * 1.0 for item in items)
         lines["article oracle"] = _gathered(displays, items, knows)
     for ranker in rankers:
-        if WORD_QUERY in ranker.answers:
+        if items[0].query.kind in ranker.answers:
             asked = (ranker.scores(item.query) for item in items)
             lines[ranker.name] = _gathered(displays, items, asked)
     return {
         "n": len(items),
-        "articles": len(np.unique(clusters)),
+        "articles": articles,
+        "clusters": len(np.unique(clusters)),
         "displays": len(displays.starts),
         "rankers": {
             name: {key: metrics.mean_and_error(values, clusters) for key, values in line.items()}

@@ -165,7 +165,8 @@ class Library(IndexedLibrary):
             by: "all" for the weighted sum of all parts, or one part: "words" (BM25), "meaning"
                 (vectors), "structure" (of the LaTeX in the query), "encoder", or "paper" (as the
                 paper ranks).
-            encoder: A sentence encoder MODULE:FUNCTION that takes part in the ranking.
+            encoder: A sentence encoder that takes part in the ranking: the folder of a model of
+                sentence-transformers or model2vec, or MODULE:FUNCTION.
             collection: Only equations of this collection; None or "all" for every collection.
             article: Only equations of this article.
             year: Only papers of these years by arXiv id: 2015, "2015-2018", "2015-" or "-2018".
@@ -186,15 +187,13 @@ class Library(IndexedLibrary):
         """
         text = self.query_text(words)
         self.check_name(text)
-        if by == "encoder" and encoder is None:
-            raise UsageError("ranking by an encoder needs one: give encoder=MODULE:FUNCTION")
         filters = self._filters(collection, article, year, section, has, numbered=numbered)
         return self.engine.search_words(
             text,
             _check_count(k),
             by=by,
             filters=filters,
-            encoder=None if encoder is None else self.encoder(encoder),
+            encoder=self._encoder(encoder, by),
         )
 
     @cached_property
@@ -205,12 +204,26 @@ class Library(IndexedLibrary):
     def encoder(
         self, name: str, progress: Callable[[int, int], object] = lambda _done, _all: None
     ) -> EncoderIndex:
-        """Return the encoded texts of the library; they are encoded on first use and stored."""
+        """Return the encoded equations of the library; they are encoded on first use and stored.
+
+        Args:
+            name: The folder of a model of sentence-transformers or model2vec, or MODULE:FUNCTION.
+            progress: Called while equations are encoded, with how many are done and how many
+                there are.
+
+        """
         if str(name) not in self._encoders:  # `EncoderIndex` refuses what is not a string
             self._encoders[name] = EncoderIndex(
                 self.engine.segments, self.folder, name, progress=progress
             )
         return self._encoders[name]
+
+    def _encoder(self, name: str | None, by: str) -> EncoderIndex | None:
+        if by == "encoder" and name is None:
+            raise UsageError(
+                "ranking by an encoder needs one: give encoder= a model's folder or MODULE:FUNCTION"
+            )
+        return None if name is None else self.encoder(name)
 
     def similar(  # noqa: PLR0913
         self,
@@ -218,6 +231,7 @@ class Library(IndexedLibrary):
         k: int = 10,
         *,
         by: Ranking = "all",
+        encoder: str | None = None,
         collection: str | None = None,
         article: str | None = None,
         year: str | int | None = None,
@@ -232,7 +246,8 @@ class Library(IndexedLibrary):
                 ARTICLE:label; a hit of an answer, or an `Equation`. Words are searched as `search`
                 does.
             k: The number of hits.
-            by: As for `search`, without "encoder".
+            by: As for `search`.
+            encoder: As for `search`; it compares the LaTeX of equations.
 
         Returns:
             The hits, best first, without the named equation itself.
@@ -248,7 +263,9 @@ class Library(IndexedLibrary):
         text = self.query_text(equation)
         self.equation(text)
         filters = self._filters(collection, article, year, section, has, numbered=numbered)
-        return self.engine.search_similar(text, _check_count(k), by=by, filters=filters)
+        return self.engine.search_similar(
+            text, _check_count(k), by=by, filters=filters, encoder=self._encoder(encoder, by)
+        )
 
     def describe(
         self, equation: Asked, k: int = 10, *, by: Literal["all", "paper"] = "all"

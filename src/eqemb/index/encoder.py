@@ -1,18 +1,18 @@
-"""Sentence encoders: any function from texts to vectors, as an additional ranking.
+"""The vectors of a sentence encoder for every equation: computed once, stored with the library.
 
-    encoded/NAME-SEGMENT.safetensors    the encoder's vectors of the text around each equation
+    encoded/NAME-SEGMENT.safetensors          vectors of the text around each equation
+    encoded/NAME-latex-SEGMENT.safetensors    vectors of its LaTeX
 
-eqemb comes with no encoder. A user names one as MODULE:FUNCTION, `encode(list of texts) -> array`.
-The encoder behind a name may change. Therefore its vector of `PROBE` is stored beside the vectors,
-and everything is encoded again if the encoder returns another vector for it.
+Words are compared with the text, equations with the LaTeX. Each kind is encoded when it is first
+needed; when papers are added, only those of the new segment are. The encoder behind a name may
+change. Therefore its vector of `PROBE` is stored beside the vectors, and everything is encoded
+again if the encoder returns another vector for it.
 """
 
 import re
-import sys
 from collections.abc import Callable, Container, Iterable, Iterator
 from contextlib import closing
 from functools import cached_property
-from importlib import import_module
 from pathlib import Path
 
 import numpy as np
@@ -20,51 +20,32 @@ from numpy.typing import NDArray
 
 from eqemb.article import tokenize
 from eqemb.errors import UsageError
+from eqemb.index.encoder_models import file_name, load_encoder
 from eqemb.index.segments import IndexSegment, IndexSegments
 from eqemb.index.vector_index import VectorIndex, normalise
 from eqemb.library.database import Records
 from eqemb.storage import array_file, atomic
 
-Encode = Callable[[list[str]], NDArray[np.float32]]
 Floats = NDArray[np.float32]
 
-#: Words before and after an equation that an encoder reads.
-BEFORE, AFTER = 40, 24
+#: Words before and after an equation that an encoder reads, and characters of its LaTeX.
+BEFORE, AFTER, FORMULA = 40, 24, 400
 _TEXTS_AT_ONCE = 512
 PROBE = "the quick gradient descends a lazy loss, and the norm of its vector vanishes"
 _TOLERANCE = 1e-3  # of a coordinate of a unit vector, for half precision or another batch size
+#: What says nothing about an equation: its name, the size of fences, space and line breaks.
+_DRESS = re.compile(
+    r"\\(?:label|tag\*?|vspace\*?|hspace\*?|color)\s*\{[^{}]*\}"
+    r"|\\(?:left|right|middle)(?![a-zA-Z])\s*\.?"
+    r"|\\(?:nonumber|notag|displaystyle|textstyle|scriptstyle|limits|nolimits|quad|qquad"
+    r"|[bB]igg?[lrm]?)(?![a-zA-Z])"
+    r"|\\[,;:!> ]|\\\\(?:\s*\[[^\]]*\])?|(?<!\\)[&~]"
+)
 
 
-def load_encoder(name: str) -> Encode:
-    """Import the function MODULE:FUNCTION; modules in the current folder count too."""
-    if not isinstance(name, str):
-        raise UsageError(f"encoder must be a string MODULE:FUNCTION, not {name!r}")
-    module, _, function = name.partition(":")
-    if "" not in sys.path:
-        sys.path.append("")
-    try:
-        found = getattr(import_module(module), function)
-    except (ImportError, AttributeError, TypeError, ValueError) as error:
-        raise UsageError(f"no encoder {name!r}: {error}; write MODULE:FUNCTION") from None
-    except Exception as error:
-        raise UsageError(f"importing the encoder {name!r} failed: {error!r}") from error
-    if not callable(found):
-        raise UsageError(f"the encoder {name!r} is not a function")
-
-    def encode(texts: list[str]) -> Floats:
-        """Call the encoder and check its result: a row of finite numbers for each text."""
-        try:
-            vectors = np.asarray(found(texts), np.float32)
-        except Exception as error:
-            raise UsageError(f"the encoder {name!r} failed: {error!r}") from error
-        if vectors.ndim != 2 or len(vectors) != len(texts) or not np.isfinite(vectors).all():
-            raise UsageError(
-                f"the encoder {name!r} returned an array of shape {vectors.shape} for {len(texts)}"
-                " texts: it must return a row of finite numbers for each"
-            )
-        return vectors
-
-    return encode
+def formula_text(latex: str) -> str:
+    """Return LaTeX as an encoder reads it: without labels, sizes and spacing, cut at a length."""
+    return " ".join(_DRESS.sub(" ", latex).split())[:FORMULA]
 
 
 def passages(texts: Iterable[str], before: int = BEFORE, after: int = AFTER) -> Iterator[str]:
@@ -93,8 +74,14 @@ def _segment_passages(segment: IndexSegment) -> list[str]:
         return list(passages(text for _, _, text in records.article_texts()))
 
 
+def _segment_formulas(segment: IndexSegment) -> list[str]:
+    """Return the LaTeX of each equation of a segment, with those of removed articles."""
+    with closing(Records(segment.records.path)) as records:
+        return [formula_text(latex) for latex in records.expanded_latex()]
+
+
 class EncoderIndex:
-    """The text around every equation as encoded by a sentence encoder; encoded once and stored."""
+    """Text and LaTeX of every equation as encoded by a sentence encoder."""
 
     def __init__(
         self,
@@ -106,37 +93,53 @@ class EncoderIndex:
     ) -> None:
         self._segments, self._progress = segments, progress
         self._encode = load_encoder(name)
-        self._folder, self._name = folder / "encoded", name.replace(":", ".")
+        self._folder, self._name = folder / "encoded", file_name(name)
 
     @cached_property
-    def _vectors(self) -> VectorIndex:
-        probe = normalise(self._encode([PROBE]))[0]
-        paths = [self._folder / f"{self._name}-{part.name}.safetensors" for part in self._segments]
-        stored = [self._stored(path, probe) for path in paths]
+    def _contexts(self) -> VectorIndex:
+        return self._vectors(self._name, _segment_passages)
+
+    @cached_property
+    def _formulas(self) -> VectorIndex:
+        return self._vectors(f"{self._name}-latex", _segment_formulas)
+
+    @cached_property
+    def _probe(self) -> Floats:
+        found: Floats = normalise(self._encode([PROBE]))[0]
+        return found
+
+    def _vectors(self, name: str, read: Callable[[IndexSegment], list[str]]) -> VectorIndex:
+        """Return the vectors of all segments; texts of segments without a file are encoded."""
+        paths = [self._folder / f"{name}-{part.name}.safetensors" for part in self._segments]
+        stored = [self._stored(path, self._probe) for path in paths]
         missing = sum(
             len(part) for part, found in zip(self._segments, stored, strict=True) if found is None
         )
         done = 0
         for at, part in enumerate(self._segments):
             if stored[at] is None:
-                texts = _segment_passages(part)
-                self._write(paths[at], texts, probe, (done, missing))
+                texts = read(part)
+                self._write(paths[at], texts, (done, missing))
                 done += len(texts)
                 stored[at] = array_file.map_arrays(paths[at])["vectors"]
         if missing:
-            self._remove_others({path.name for path in paths})
+            self._remove_others(name, {path.name for path in paths})
         return VectorIndex([found for found in stored if found is not None])
 
-    def _write(self, path: Path, texts: list[str], probe: Floats, state: tuple[int, int]) -> None:
+    def _write(self, path: Path, texts: list[str], state: tuple[int, int]) -> None:
         """Encode the texts of a segment; `state` is what was encoded before, and what will be."""
-        vectors = np.empty((len(texts), len(probe)), np.float32)
-        for at in range(0, len(texts), _TEXTS_AT_ONCE):
-            self._progress(state[0] + at, state[1])
+        different = list(dict.fromkeys(texts))  # rows of one display have the same text
+        size = len(self._probe)
+        vectors = np.empty((len(different), size), np.float32)
+        for at in range(0, len(different), _TEXTS_AT_ONCE):
+            self._progress(state[0] + at * len(texts) // len(different), state[1])
             vectors[at : at + _TEXTS_AT_ONCE] = self._encode_checked(
-                texts[at : at + _TEXTS_AT_ONCE], len(probe)
+                different[at : at + _TEXTS_AT_ONCE], size
             )
+        place = {text: at for at, text in enumerate(different)}
+        rows = np.array([place[text] for text in texts], np.int64)
         with atomic.new_file(path) as new:
-            array_file.write_arrays(new, {"vectors": vectors, "probe": probe})
+            array_file.write_arrays(new, {"vectors": vectors[rows], "probe": self._probe})
 
     @staticmethod
     def _stored(path: Path, probe: Floats) -> Floats | None:
@@ -150,9 +153,9 @@ class EncoderIndex:
         )
         return found["vectors"] if is_same else None
 
-    def _remove_others(self, kept: Container[str]) -> None:
+    def _remove_others(self, name: str, kept: Container[str]) -> None:
         """Remove files of the same encoder for segments that the library no longer has."""
-        mine = re.compile(rf"{re.escape(self._name)}-[0-9a-f]+\.(npy|safetensors)")
+        mine = re.compile(rf"{re.escape(name)}-[0-9a-f]+\.(npy|safetensors)")
         for path in self._folder.iterdir():
             if mine.fullmatch(path.name) and path.name not in kept:
                 path.unlink(missing_ok=True)
@@ -168,5 +171,9 @@ class EncoderIndex:
 
     def scores(self, text: str) -> Floats:
         """Return the cosine of a query with the text around each equation; negative ones as 0."""
-        query = self._encode_checked([text], self._vectors.dim)[0]
-        return self._vectors.scores(query)
+        return self._contexts.scores(self._encode_checked([text], len(self._probe))[0])
+
+    def formula_scores(self, latex: str) -> Floats:
+        """Return the cosine of LaTeX with that of each equation; negative ones as 0."""
+        query = self._encode_checked([formula_text(latex)], len(self._probe))[0]
+        return self._formulas.scores(query)

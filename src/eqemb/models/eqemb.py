@@ -87,8 +87,6 @@ class EqEmb(BernoulliEmbeddings):
             raise UsageError(
                 f"the given words have {size} dimensions, not {self.dim}: pass dim={size}"
             )
-        if self.control and self.controls == ("",):
-            raise UsageError(f"{self.name} has no control: leave control={self.control!r} out")
         check_choice("control", self.control, self.controls)
         check_choice("passes", self.passes, ("two", "joint"))
         if self.passes == "joint" and self._given:
@@ -246,11 +244,11 @@ class EqEmb(BernoulliEmbeddings):
             run.iterate(self.iterations, step, validate, job.callback, len(near.positions))
         found = run.arrays
         kept = {"alpha": found["alpha_e"], "rho": found["rho_e"], "zeros": zeros.astype(np.int32)}
-        return self._kept(job.corpus, kept)
+        return self._kept(job, kept)
 
-    def _kept(self, corpus: Corpus, found: dict[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
+    def _kept(self, job: TrainingJob, found: dict[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
         """The learned arrays by the names under which they are saved."""
-        del corpus
+        del job
         return {f"{name}_{self.control or 'equations'}": array for name, array in found.items()}
 
     def _rows_learned(self) -> Floats:

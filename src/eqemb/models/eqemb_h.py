@@ -13,6 +13,8 @@ from eqemb.checks import check_choice, check_number
 from eqemb.corpus.corpus import Corpus
 from eqemb.errors import UsageError
 from eqemb.kernels.arrays import Floats
+from eqemb.models import features
+from eqemb.models.base import TrainingJob
 from eqemb.models.eqemb import BAG_COST, EqEmb
 from eqemb.models.features import Members
 from eqemb.models.pooling import (
@@ -25,6 +27,7 @@ from eqemb.models.pooling import (
     unit_types,
 )
 
+_PART_NAMES = ("one", "units", "types", "own", "articles")
 _PART_WEIGHTS = ("unit_weight", "type_weight", "own_weight", "article_weight")
 
 
@@ -49,6 +52,8 @@ class EqEmbH(EqEmb):
         article_weight: The weight of the article.
         own_weight: The weight of an equation's own vector; it is 0 because such a vector made the
             scores of held-out words worse.
+        control: Keeps the article and replaces the equation: "one" vector for all equations, or
+            "shuffled", the units of another one.
 
     The other settings are those of `EqEmb`.
 
@@ -68,7 +73,7 @@ class EqEmbH(EqEmb):
     article_weight: float = 1.0
     own_weight: float = 0.0
 
-    controls: ClassVar[tuple[str, ...]] = ("",)
+    controls: ClassVar[tuple[str, ...]] = ("", "one", "shuffled")
 
     def _check(self) -> None:
         super()._check()
@@ -90,9 +95,18 @@ class EqEmbH(EqEmb):
         words = len(corpus.tokens) if self.article_weight else 0
         return 3 * entries + words, work + BAG_COST * words * (1 + (self.passes == "joint"))
 
-    def _parts(self, corpus: Corpus) -> dict[str, Bags]:
-        """The bags of each part: one for each equation type, or for each article."""
+    def _parts(self, corpus: Corpus, seed: int = 0) -> dict[str, Bags]:
+        """The bags of each part: one for each equation type, or for each article.
+
+        The number of rows does not depend on the seed.
+        """
         starts, ids, types = corpus.unit_starts, corpus.unit_ids, len(corpus.forms)
+        articles = _weighted(singleton_bags(len(corpus.articles)), self.article_weight)
+        if self.control == "one":
+            shared = singleton_bags(types)._replace(ids=np.zeros(types, np.int32), rows=1)
+            return {"one": shared} | ({"articles": articles} if self.article_weight else {})
+        if self.control == "shuffled":
+            starts, ids = features.shuffled(starts, ids, seed)
         kinds, kind = unit_types(corpus.units)
         units = unit_bags(starts, ids, len(corpus.units), self.unit_pooling)
         typed = units._replace(ids=kind[ids], rows=len(kinds))
@@ -100,7 +114,7 @@ class EqEmbH(EqEmb):
             "units": _weighted(units, self.unit_weight),
             "types": _weighted(typed, self.type_weight),
             "own": _weighted(singleton_bags(types), self.own_weight),
-            "articles": _weighted(singleton_bags(len(corpus.articles)), self.article_weight),
+            "articles": articles,
         }
         return {name: part for name, part in parts.items() if part.scale.any()}
 
@@ -108,8 +122,7 @@ class EqEmbH(EqEmb):
         return len(corpus.words), sum(part.rows for part in self._parts(corpus).values())
 
     def _members(self, corpus: Corpus, seed: int) -> Members:
-        del seed
-        parts = self._parts(corpus)
+        parts = self._parts(corpus, seed)
         size = len(corpus.forms)
         columns = len(parts) - ("articles" in parts)
         ids = corpus.equation_types[:, None] + size * np.arange(columns)
@@ -123,10 +136,10 @@ class EqEmbH(EqEmb):
             corpus.equation_articles,
         )
 
-    def _kept(self, corpus: Corpus, found: dict[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
+    def _kept(self, job: TrainingJob, found: dict[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
         kept = {"rho_equations": found["rho"], "zeros_equations": found["zeros"]}
-        at, total = 0, np.zeros((len(corpus.forms), self.dim), np.float32)
-        for name, part in self._parts(corpus).items():
+        at, total = 0, np.zeros((len(job.corpus.forms), self.dim), np.float32)
+        for name, part in self._parts(job.corpus, job.seed).items():
             kept[f"alpha_{name}"] = np.ascontiguousarray(found["alpha"][at : at + part.rows])
             at += part.rows
             if name != "articles":
@@ -135,9 +148,7 @@ class EqEmbH(EqEmb):
 
     def _rows_learned(self) -> Floats:
         arrays = self._fitted().arrays
-        names = [
-            name for name in ("units", "types", "own", "articles") if f"alpha_{name}" in arrays
-        ]
+        names = [name for name in _PART_NAMES if f"alpha_{name}" in arrays]
         return np.concatenate([arrays[f"alpha_{name}"] for name in names])
 
 

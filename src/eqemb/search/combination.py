@@ -11,7 +11,7 @@ from eqemb.search.query import WordQuery, check_ranking
 
 #: The weight of each part, for a query in words and for one that is an equation.
 WORD_PARTS = {"words": 1.0, "meaning": 0.1, "structure": 1.0, "encoder": 0.5}
-EQUATION_PARTS = {"structure": 1.0, "words": 1.5, "meaning": 0.05}
+EQUATION_PARTS = {"structure": 1.0, "words": 1.5, "meaning": 0.05, "encoder": 0.5}
 
 Scores = NDArray[np.float32]
 
@@ -21,8 +21,6 @@ def wanted_parts(by: str, weights: Mapping[str, float], *, has_model: bool) -> C
     check_ranking(by)
     if by == "meaning" and not has_model:
         raise UsageError(NO_MODEL)
-    if by == "encoder" and by not in weights:
-        raise UsageError("an encoder ranks equations for words, not for an equation")
     return weights if by == "all" else (by,)
 
 

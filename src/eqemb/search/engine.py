@@ -78,6 +78,8 @@ class EquationQuery(NamedTuple):
     """The equation of the library, if the query named one."""
     reading: WordQuery | None = None
     """How the query was read, if it was typed."""
+    encoder: EncoderIndex | None = None
+    """The sentence encoder that takes part in the ranking."""
 
 
 class Search:
@@ -155,10 +157,11 @@ class Search:
         """
         allowed = self._allowed(filters)
         if named := self.find_named(query):
-            return self._search_name(query, named, k, by, filters, allowed)
+            return self._search_name(query, named, k, by, filters, allowed, encoder)
         question = self.read_query(query)
-        if question.formula is not None and by in ("all", "structure"):
-            return self.search_equation(self.read_equation(query), k, by=by, filters=filters)
+        if question.formula is not None and by in ("all", "structure", "encoder"):
+            equation = self.read_equation(query, encoder)
+            return self.search_equation(equation, k, by=by, filters=filters)
         check_words(question, by)
         matching = matching_equations(self.text, self.segments.live, question)
         allowed &= matching
@@ -252,9 +255,10 @@ class Search:
         by: str,
         filters: Filters | None,
         allowed: Mask,
+        encoder: EncoderIndex | None,
     ) -> Answer:
         """Find a named equation, if the filters allow it, and similar ones."""
-        found = self.search_similar(query, k, by=by, filters=filters)
+        found = self.search_similar(query, k, by=by, filters=filters, encoder=encoder)
         if not allowed[self.row(named)]:
             return found
         itself = self.hits.hit(self.row(named), {"structure": 1.0}, 1.0)
@@ -304,7 +308,13 @@ class Search:
     # ------------------------------------------------------------ equation -> equations
 
     def search_similar(
-        self, query: str, k: int = 10, *, by: str = "all", filters: Filters | None = None
+        self,
+        query: str,
+        k: int = 10,
+        *,
+        by: str = "all",
+        filters: Filters | None = None,
+        encoder: EncoderIndex | None = None,
     ) -> Answer:
         """Find equations similar to a name or a formula; with wildcards, those that match it.
 
@@ -313,9 +323,9 @@ class Search:
         if find_equation(self.records, query) is None:
             question = parse_query(query)
             if question.formula is None and (question.words or question.formulas):
-                found = self.search_words(query, k, by=by, filters=filters)
+                found = self.search_words(query, k, by=by, filters=filters, encoder=encoder)
                 return replace(found, notes=[AS_WORDS, *found.notes]) if found.hits else found
-        return self.search_equation(self.read_equation(query), k, by=by, filters=filters)
+        return self.search_equation(self.read_equation(query, encoder), k, by=by, filters=filters)
 
     def search_equation(
         self,
@@ -375,6 +385,8 @@ class Search:
             vector = self.vectors.equation_vector(query.layout)
             if vector.any() or self.vectors.has_units:
                 parts["meaning"] = self.vectors.types.scores(vector).take(self.types)
+        if query.encoder is not None and "encoder" in wanted:
+            parts["encoder"] = query.encoder.formula_scores(query.layout.latex)
         same = self.same_equations(query.layout)
         if "paper" in wanted:
             units = ["\t".join(unit) for unit in query.layout.units()]
@@ -389,13 +401,13 @@ class Search:
         """Return the rows of the equations that are equal to an equation, in order."""
         return self.segments.equations_of_key(key(shape.canonical()))
 
-    def read_equation(self, query: str) -> EquationQuery:
+    def read_equation(self, query: str, encoder: EncoderIndex | None = None) -> EquationQuery:
         """Parse a query that is the name of an equation, or a formula."""
         named = find_equation(self.records, query)
         if named is not None:
-            return EquationQuery(layout(named.expanded), named)
+            return EquationQuery(layout(named.expanded), named, encoder=encoder)
         shape, question = read_typed_equation(query)
-        return EquationQuery(shape, None, question)
+        return EquationQuery(shape, None, question, encoder)
 
     def topic(
         self,

@@ -15,7 +15,7 @@ from eqemb.formula.typed import read_typed
 from eqemb.search.query_formulas import split_query
 from eqemb.search.query_markup import clean_markup
 
-#: The rankings of `search` and `similar`; `encoder` ranks for words only.
+#: The rankings of `search` and `similar`; `encoder` needs a sentence encoder.
 Ranking = Literal["all", "words", "meaning", "structure", "encoder", "paper"]
 RANKINGS: tuple[Ranking, ...] = ("all", "words", "meaning", "structure", "encoder", "paper")
 #: A collection of this name means every collection.

@@ -58,6 +58,7 @@ CALLS = {
     "train": "train L",
     "use": "use L words",
     "serve": "serve L --port 0",
+    "mcp": "mcp L --http 127.0.0.1:0",
     "map": "map L",
 }
 WITHOUT_LIBRARY = {"build", "read", "fetch", "demo", "units"}
@@ -112,7 +113,7 @@ def test_every_command_is_tested() -> None:
 @pytest.mark.parametrize("call", CALLS.values(), ids=CALLS)
 def test_paths_that_are_not_a_library(run: Run, here: Path, call: str) -> None:
     """Nothing, a file, an empty folder, or the papers themselves."""
-    if call.startswith("serve"):
+    if call.startswith(("serve", "mcp")):
         pytest.importorskip("fastapi")
     (here / "file").write_text("x", "utf-8")
     (here / "empty").mkdir()

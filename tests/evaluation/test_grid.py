@@ -14,7 +14,7 @@ from eqemb import cli
 from eqemb.corpus.split import VALIDATION, Split, SplitSettings
 from eqemb.corpus.vocabulary import Rules
 from eqemb.errors import UsageError
-from eqemb.evaluation import grid, heldout, tables
+from eqemb.evaluation import conclusions, grid, heldout, tables
 from eqemb.evaluation.heldout import Cell, ModelRow, difference
 from eqemb.facade.library import Library
 from eqemb.models import BernoulliEmbeddings, EqEmb, EqEmbH, EqEmbU, likelihood
@@ -198,6 +198,10 @@ def test_a_trained_model_is_evaluated(
         for name in ("softmax", "logistic", "accuracy"):
             assert set(found[name]) >= {"validation", "test"}
             assert found[name]["test"]["se"] > 0
+    last = run("evaluate", library, "eqemb-h")[1].strip().splitlines()[-1]
+    assert last.startswith("eqemb-h ")
+    assert "chance" in last
+    assert last.endswith(").")
     code, _, err = run("evaluate", library, "eqemb-v")
     assert code == 2
     assert "did you mean eqemb-u?" in err
@@ -240,6 +244,7 @@ def test_the_command_writes_tables_and_plots(
     assert names >= {"results.json", "results.md", "results.tex", "results.html", "cells"}
     assert names >= {"score_by_dim-softmax.svg", "training-logistic.png"}
     assert "EqEmb-H" in shown
+    assert shown.strip().splitlines()[-1] == conclusions.of_comparison(found)
     assert "±" not in shown.split("| EqEmb-H")[1].split("\n")[0]  # one seed has no error
 
 

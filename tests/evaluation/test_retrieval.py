@@ -1,6 +1,7 @@
 """Retrieval: topics, pools and graded scores, on corpora with known answers."""
 
 import json
+import re
 import sys
 from pathlib import Path
 from types import ModuleType
@@ -354,6 +355,8 @@ def test_the_command_compares_without_judgements(
     assert "Held-out words" in printed.out
     assert "| article oracle |" in printed.out
     assert "combination" not in printed.out
+    last = printed.out.strip().splitlines()[-1]
+    assert re.match(r"For .*held-out words \(n = [\d,]+\), .*\.$", last)
     assert "own contexts" in printed.err
     assert f"models are in {library / 'models'}" in printed.err
 

@@ -1,7 +1,7 @@
 """Retrieval tests whose answers need no judge: titles, the same concept in two sources, and more.
 
     python benchmarks/free_supervision.py LIBRARY [--half dev|test] [--task pairs ...]
-        [--encoder minilm:encode --cache FOLDER] [-o FILE]
+        [--queries 1000] [--encoder minilm:encode --cache FOLDER] [-o FILE]
 
 *titles*: the title of a page (at most MAX_EQUATIONS equations) is the query, and its equations are
 relevant. The title's own field is left out of the index, so the text has to answer.
@@ -69,7 +69,6 @@ MAX_EQUATIONS = 30
 QUERIES_EACH, MIN_SYMBOLS = 2, 6
 #: A title that more documents of one source have is a heading, such as "exercises".
 MAX_DOCUMENTS, MAX_SOURCES = 3, 8
-MAX_QUERIES = 1000
 #: Words that do not make two titles different.
 UNIMPORTANT = STOP_WORDS | set("proof proofs derivation definition introduction overview".split())
 TASKS = ("titles", "pairs", "labels", "references")
@@ -138,7 +137,7 @@ def pair_items(library: Library, corpus: Corpus, by: str) -> Iterator[tuple[str,
         is_vague = " " not in what and pages[what] < 2
         if not what or len(sources) < 2 or is_heading or is_vague:
             continue
-        for own, rows in having.items():
+        for own, members in having.items():
             home = _source(corpus.articles[own], by)
             others = [
                 at
@@ -146,7 +145,9 @@ def pair_items(library: Library, corpus: Corpus, by: str) -> Iterator[tuple[str,
                 if _source(corpus.articles[other], by) != home
                 for at in more
             ]
-            asked = [at for at in rows if _symbols(latex[corpus.equation_names[at]]) >= MIN_SYMBOLS]
+            asked = [
+                at for at in members if _symbols(latex[corpus.equation_names[at]]) >= MIN_SYMBOLS
+            ]
             for at in asked[:QUERIES_EACH]:
                 query = equation_query(latex[corpus.equation_names[at]], at)
                 yield what, Item(query, np.array(sorted(others)), own, elsewhere=True)
@@ -173,11 +174,11 @@ def queries(task: str, library: Library, corpus: Corpus, by: str) -> list[tuple[
     return made
 
 
-def sampled(items: list[tuple[str, Item]]) -> list[tuple[str, Item]]:
+def sampled(items: list[tuple[str, Item]], count: int) -> list[tuple[str, Item]]:
     """Return all items or, if there are too many, those with the smallest hashes."""
     key = [hashlib.sha256(f"{what}\0{item.query.text}".encode()).digest() for what, item in items]
     order = sorted(range(len(items)), key=lambda at: key[at])
-    return [items[at] for at in sorted(order[:MAX_QUERIES])]
+    return [items[at] for at in sorted(order[:count])]
 
 
 # ------------------------------------------------------------ systems
@@ -346,6 +347,7 @@ def main() -> None:
     parser.add_argument("--half", choices=("dev", "test"), default="dev")
     parser.add_argument("--task", choices=TASKS, nargs="+", default=TASKS)
     parser.add_argument("--source", choices=("collection", "article"), default="collection")
+    parser.add_argument("--queries", type=int, default=1000, help="at most so many of each task")
     parser.add_argument("--encoder", help="MODULE:FUNCTION, from texts to vectors")
     parser.add_argument("--cache", type=Path, help="folder to cache the encoder's output")
     parser.add_argument("-o", "--output", type=Path, help="for .json and .md")
@@ -357,7 +359,8 @@ def main() -> None:
         displays = Displays.read(library, corpus)
         for task in options.task:
             every = queries(task, library, corpus, options.source)
-            asked = sampled([each for each in every if half_of(each[0]) == options.half])
+            mine = [each for each in every if half_of(each[0]) == options.half]
+            asked = sampled(mine, options.queries)
             if len({what for what, _ in asked}) < 2:
                 print(f"{task}: too few queries in this library\n")
                 continue

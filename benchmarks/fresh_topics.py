@@ -1,7 +1,7 @@
 """Fresh topics: pool the answers of the search and of its rivals, and score them by blind grades.
 
-    python benchmarks/fresh_topics.py pool LIBRARY TOPICS.toml -o FOLDER --encoder minilm:encode
-    python benchmarks/fresh_topics.py score LIBRARY TOPICS.toml QRELS.tsv --encoder minilm:encode
+    python benchmarks/fresh_topics.py pool LIBRARY TOPICS.toml -o FOLDER --encoder MODEL
+    python benchmarks/fresh_topics.py score LIBRARY TOPICS.toml QRELS.tsv --encoder MODEL
 
 Unlike `judged.py`, it needs no trained research models: the rivals are BM25, the overlap (Dice) of
 units, and a sentence encoder that reads the text around an equation or its LaTeX. The topics are
@@ -20,55 +20,40 @@ import random
 from pathlib import Path
 
 import numpy as np
-from judged import encoder, excerpt
+from judged import excerpt
 
 from eqemb.corpus.split import training_stream
 from eqemb.evaluation import judged_topics, metrics, retrieval
+from eqemb.evaluation.encoder_rankers import LibraryEncoder
 from eqemb.evaluation.judged_topics import JudgedTopics
 from eqemb.evaluation.rankers import (
     EQUATION_QUERY,
     SEARCH,
     WORD_QUERY,
     Bm25,
-    Query,
     Ranker,
-    Scores,
-    SentenceEncoder,
     UnitOverlap,
     search_rankers,
 )
 from eqemb.facade.library import Library
-from eqemb.index.encoder import Encode
 from eqemb.storage import atomic
 
 #: The factor of the standard error that a test at 5 % finds with a power of 80 %.
 DETECTABLE = 2.8
 
 
-class EncoderOnContext:
-    """A sentence encoder whose query is LaTeX and whose passages are the texts around equations."""
-
-    name = "sentence encoder on context"
-    answers = frozenset({EQUATION_QUERY})
-
-    def __init__(self, encoder: SentenceEncoder) -> None:
-        self._encoder = encoder
-
-    def scores(self, query: Query) -> Scores:
-        """Return the cosines of the query with the passages."""
-        return self._encoder.scores(query._replace(kind=WORD_QUERY))
-
-
-def rankers(library: Library, data: retrieval.RetrievalData, encode: Encode | None) -> list[Ranker]:
+def rankers(library: Library, data: retrieval.RetrievalData, encoder: str | None) -> list[Ranker]:
     """Return the search and its parts, and the rivals."""
     found: list[Ranker] = [
         *search_rankers(library.engine, data.corpus),
         Bm25(data.everything.words, training_stream(data.everything)),
         UnitOverlap(data.corpus),
     ]
-    if encode is not None:
-        sentences = SentenceEncoder(encode, data.passages, data.formulas)
-        found += [sentences, EncoderOnContext(sentences)]
+    if encoder is not None:
+        rows = library.engine.rows()
+        own = np.array([rows[name] for name in data.corpus.equation_names], np.int64)
+        vectors = library.encoder(encoder)
+        found += [LibraryEncoder(vectors, own, latex=latex) for latex in (False, True)]
     return found
 
 
@@ -77,7 +62,7 @@ def make_pool(options: argparse.Namespace) -> None:
     topics = judged_topics.read_topics(options.topics)
     with Library.open(options.library) as library:
         data = retrieval.load_data(library)
-        systems = rankers(library, data, encoder(options))
+        systems = rankers(library, data, options.encoder)
         runs = [judged_topics.run(data.corpus, system, topics) for system in systems]
         options.output.mkdir(parents=True, exist_ok=True)
         sizes = {}
@@ -95,16 +80,6 @@ def make_pool(options: argparse.Namespace) -> None:
     print(f"{len(sizes)} topics, {sum(sizes.values())} equations to grade")
 
 
-def holm(values: list[float]) -> list[float]:
-    """Return p-values corrected for their number, as Holm did."""
-    order = np.argsort(values, kind="stable").tolist()
-    corrected, most = [0.0] * len(values), 0.0
-    for place, at in enumerate(order):
-        most = max(most, min(1.0, (len(values) - place) * values[at]))
-        corrected[at] = most
-    return corrected
-
-
 def score(options: argparse.Namespace) -> None:
     """Print a table for each kind of topic."""
     topics = judged_topics.read_topics(options.topics)
@@ -117,7 +92,7 @@ def score(options: argparse.Namespace) -> None:
     with Library.open(options.library) as library:
         data = retrieval.load_data(library)
         table = JudgedTopics(data.corpus, topics, judged_topics.mean_grades(judgements))
-        systems = rankers(library, data, encoder(options))
+        systems = rankers(library, data, options.encoder)
         for kind in (WORD_QUERY, EQUATION_QUERY):
             if asked := table.of_kind(kind):
                 lines = {
@@ -138,7 +113,7 @@ def print_table(
     own = lines[SEARCH]["ndcg"]
     others = [name for name in lines if name != SEARCH]
     gains = {name: metrics.gain(own, lines[name]["ndcg"]) for name in others}
-    corrected = dict(zip(others, holm([gains[name].p for name in others]), strict=True))
+    corrected = dict(zip(others, metrics.holm([gains[name].p for name in others]), strict=True))
     print(f"### {kind}: {count} topics\n")
     print("| system | nDCG@10 | P@10 | unjudged | the search is ahead by | p (Holm) |")
     print("|---|---|---|---|---|---|")
@@ -173,8 +148,7 @@ def main() -> None:
     for command in (pool, scores):
         command.add_argument("library", type=Path)
         command.add_argument("topics", type=Path)
-        command.add_argument("--encoder", help="MODULE:FUNCTION, from texts to vectors")
-        command.add_argument("--cache", type=Path, help="folder to cache the encoder's output")
+        command.add_argument("--encoder", help="a model's folder, or MODULE:FUNCTION")
     pool.add_argument("-o", "--output", type=Path, required=True)
     pool.set_defaults(call=make_pool)
     scores.add_argument("qrels", type=Path)

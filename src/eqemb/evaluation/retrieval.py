@@ -37,6 +37,7 @@ from eqemb.evaluation.rankers import (
 from eqemb.facade.library import Library
 from eqemb.index.encoder import EncoderIndex
 from eqemb.index.encoder_models import Encode, load_encoder
+from eqemb.index.segments import IndexSegments
 from eqemb.index.text import FIELDS, index_text
 from eqemb.index.text_index import TextIndex
 from eqemb.library.database import ALL, Records
@@ -150,6 +151,16 @@ def model_rankers(data: RetrievalData, models: dict[str, Embeddings]) -> list[Ra
         ArticleRanker("EqEmb-H + article", models["eqemb-h"], data.corpus, equations=True),
         ArticleRanker("article vector", models[CONTROL], data.corpus),
     ]
+
+
+def index_fields(segments: IndexSegments, place: Path, fields: list[str]) -> TextIndex:
+    """Index the text of every segment with some fields only."""
+    folders = [place / segment.name for segment in segments]
+    for segment, folder in zip(segments, folders, strict=True):
+        folder.mkdir()
+        with contextlib.closing(Records(segment.records.path)) as records:
+            index_text(records, folder, fields)
+    return TextIndex(segments, folders)
 
 
 # ------------------------------------------------------------ the evaluation
@@ -268,7 +279,9 @@ class Evaluation:
             # the field that contains the answer is left out of the search index
             with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as place:
                 fields = [field for field in FIELDS if field != without]
-                search = self._library.engine.with_text(self._index_text(Path(place), fields))
+                search = self._library.engine.with_text(
+                    index_fields(self._library.engine.segments, Path(place), fields)
+                )
                 rankers = self._combined(self.rankers(search, without))
                 made[name] = tasks.measured(rankers, asked, displays, self._homes)
             made[name]["development"] = len(every) - len(asked)
@@ -281,16 +294,6 @@ class Evaluation:
             rankers = self._combined([*plain, *self._learned])
             made["own_context"] = tasks.measured(rankers, asked, displays, self._homes)
         return made
-
-    def _index_text(self, place: Path, fields: list[str]) -> TextIndex:
-        """Index the text of every segment with some fields only."""
-        segments = self._library.engine.segments
-        folders = [place / segment.name for segment in segments]
-        for segment, folder in zip(segments, folders, strict=True):
-            folder.mkdir()
-            with contextlib.closing(Records(segment.records.path)) as records:
-                index_text(records, folder, fields)
-        return TextIndex(segments, folders)
 
     def _combined(self, rankers: list[Ranker]) -> list[Ranker]:
         """Return the rankers, and the combination of those with a weight."""

@@ -62,7 +62,7 @@ MAX_ALIGNED, MAX_CELLS = 64, 200_000
 #: Equations that a pattern is tried on, and the matching steps this may take.
 MAX_TRIED, MAX_MATCH_STEPS = 500, 25_000
 #: The share of the overlap of units in a score; the rest is the likeness.
-OVERLAP = 0.4
+OVERLAP = 0.5
 #: The weight of a shape relative to a unit, when candidates are selected.
 SHAPE_WEIGHT = 0.5
 

@@ -11,7 +11,8 @@ from eqemb.search.query import WordQuery, check_ranking
 
 #: The weight of each part, for a query in words and for one that is an equation.
 WORD_PARTS = {"words": 1.0, "meaning": 0.1, "structure": 1.0, "encoder": 0.5}
-EQUATION_PARTS = {"structure": 1.0, "words": 1.5, "meaning": 0.05, "encoder": 0.5}
+#: With more weight, the words of weakly similar equations outweigh what the query looks like.
+EQUATION_PARTS = {"structure": 1.0, "words": 0.75, "meaning": 0.05, "encoder": 0.5}
 
 Scores = NDArray[np.float32]
 

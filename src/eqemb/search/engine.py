@@ -368,6 +368,12 @@ class Search:
             notes.append(ONE_SYMBOL)
         return Answer(hits, notes=notes, reading=query.reading)
 
+    def weigh_equation(
+        self, query: EquationQuery, allowed: Mask, weights: Mapping[str, float]
+    ) -> dict[str, Scores]:
+        """Return what each part adds to the scores for an equation."""
+        return apply_weights(self.parts_for_equation(query, allowed, weights), weights)
+
     def parts_for_equation(
         self, query: EquationQuery, allowed: Mask, wanted: Container[str], count: int = MAX_TYPES
     ) -> dict[str, Scores]:

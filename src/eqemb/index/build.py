@@ -5,9 +5,10 @@
     types.*          the types by their keys, and the equations of each type
     index.json       the version of the index, and the hashes of the other files
 
-The other files are written by `text`, `structure` and `vectors`. The index of a segment is a pure
-function of its records. Texts are processed in batches, so that memory grows with distinct words
-and shapes (and by a few numbers for each equation). All files are read memory-mapped.
+The other files are written by `text`, `structure`, `base_vectors` and `vectors`. The index of a
+segment is a pure function of its records. Texts are processed in batches, so that memory grows with
+distinct words and shapes (and by a few numbers for each equation). All files are read
+memory-mapped.
 """
 
 import json
@@ -36,7 +37,7 @@ from eqemb.storage.array_file import file_hash
 from eqemb.storage.atomic import new_file, new_folder, sync_folder, write_json
 
 #: Raised whenever the files of an index, or what they hold, change.
-INDEX_VERSION = 6
+INDEX_VERSION = 7
 
 
 def build_index(records: Records, folder: Path) -> None:

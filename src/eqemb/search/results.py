@@ -89,7 +89,7 @@ class Hit:
     family: list[str] = field(default_factory=list)
     """The names of its other occurrences, and of nearly equal equations."""
     parts: dict[str, float] = field(default_factory=dict)
-    """What words, meaning, structure and agreement add to the score."""
+    """What words, meaning, base, structure and agreement add to the score."""
 
     @property
     def latex(self) -> str:

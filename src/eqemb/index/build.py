@@ -5,9 +5,9 @@
     types.*          the types by their keys, and the equations of each type
     index.json       the version of the index, and the hashes of the other files
 
-The other files are written by `text`, `structure`, `definitions` and `vectors`. The index of a
-segment is a pure function of its records. Texts are processed in batches, so that memory grows with
-distinct words and shapes (and by a few numbers for each equation). All files are read
+The other files are written by `text`, `structure`, `definitions`, `base_vectors` and `vectors`. The
+index of a segment is a pure function of its records. Texts are processed in batches, so that memory
+grows with distinct words and shapes (and by a few numbers for each equation). All files are read
 memory-mapped.
 """
 

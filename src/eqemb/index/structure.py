@@ -39,6 +39,7 @@ from eqemb.formula.pattern import OutOfStepsError, Pattern, is_pattern, is_wildc
 from eqemb.formula.shapes import form, key, shapes
 from eqemb.index import families
 from eqemb.index.alignment import AlignmentIndex, AlignmentWriter
+from eqemb.index.base_vectors import BaseVectorWriter
 from eqemb.index.overlap import Features, count_equations, rarity, total_sizes, unit_overlap
 from eqemb.index.postings import (
     Array,
@@ -86,6 +87,7 @@ def index_structure(records: Records, folder: Path) -> None:
     alignment, units = AlignmentWriter(folder), PostingsWriter(folder, "units")
     keys = KeyedPostingsWriter(folder, "shapes")
     symbols = KeyedPostingsWriter(folder, "symbols")
+    base = BaseVectorWriter(folder)  # here, since it reads the same trees
     types, forms = array("Q"), array("Q")
     own: list[tuple[int, ...]] = []
     near: list[list[int]] = []
@@ -97,6 +99,7 @@ def index_structure(records: Records, folder: Path) -> None:
         keys.add(number, {"\t".join(shape): n for shape, n in parts.items()})
         symbols.add(number, Counter(bare_tag(node.tag) for node in made.nodes()))
         alignment.add(outline(made))
+        base.add(made, parts)
         types.append(key(canonical))
         forms.append(key(form(made)))
         own.append(families.family_keys(made))
@@ -106,6 +109,7 @@ def index_structure(records: Records, folder: Path) -> None:
     keys.write()
     symbols.write()
     alignment.close()
+    base.close()
     equations = load_array(folder, "equations")[:, 2]
     write_types(folder, np.frombuffer(types, np.uint64), equations)
     Keys.write(folder, "forms", np.frombuffer(forms, np.uint64))

@@ -6,13 +6,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eqemb.errors import UsageError
-from eqemb.search.paper import NO_MODEL
 from eqemb.search.query import WordQuery, check_ranking
 
 #: The weight of each part, for a query in words and for one that is an equation.
-WORD_PARTS = {"words": 1.0, "meaning": 0.1, "structure": 1.0, "encoder": 0.5}
+WORD_PARTS = {"words": 1.0, "meaning": 0.1, "base": 0.3, "structure": 1.0, "encoder": 0.5}
 #: With more weight, the words of weakly similar equations outweigh what the query looks like.
-EQUATION_PARTS = {"structure": 1.0, "words": 0.75, "meaning": 0.05, "encoder": 0.5}
+EQUATION_PARTS = {"structure": 1.0, "words": 0.75, "meaning": 0.05, "base": 0.5, "encoder": 0.5}
+#: With so many equations the base model counts half for words: then the library's text says more.
+BASE_HALF = 5_000
 
 Scores = NDArray[np.float32]
 
@@ -21,7 +22,7 @@ def wanted_parts(by: str, weights: Mapping[str, float], *, has_model: bool) -> C
     """Return the parts that a ranking needs."""
     check_ranking(by)
     if by == "meaning" and not has_model:
-        raise UsageError(NO_MODEL)
+        return ("base",)  # which every library has
     return weights if by == "all" else (by,)
 
 
@@ -37,6 +38,11 @@ def check_words(question: WordQuery, by: str) -> None:
         raise UsageError("ranking by structure needs LaTeX: put it between dollars")
     if by not in ("all", "structure") and question.formulas and not question.words:
         raise UsageError(f"ranking by {by} needs words in addition to the LaTeX")
+
+
+def word_weights(equations: int) -> dict[str, float]:
+    """Return the weights for a query in words to a library of so many equations."""
+    return WORD_PARTS | {"base": WORD_PARTS["base"] / (1 + equations / BASE_HALF)}
 
 
 def apply_weights(parts: Mapping[str, Scores], weights: Mapping[str, float]) -> dict[str, Scores]:

@@ -1,8 +1,9 @@
 """Search a library: equations for words, and equations similar to an equation.
 
-Three parts score every equation, each from 0 to 1: *words*, BM25 over the words of an equation
-(`index.text`); *meaning*, the cosine of vectors (`index.vectors`); *structure*, the likeness of two
-equations symbol by symbol and the units that both have (`index.structure`). The ranking is a
+Four parts score every equation, each from 0 to 1: *words*, BM25 over the words of an equation
+(`index.text`); *meaning*, the cosine of vectors of the library's own model (`index.vectors`);
+*base*, that of the model that comes with eqemb (`index.base_vectors`); *structure*, the likeness of
+two equations symbol by symbol and the units that both have (`index.structure`). The ranking is a
 weighted sum of them, to which the answers to words add what they agree on (`voting`); `by` selects
 a single part. An equation given as a query has few words of its own, so the words that the most
 similar equations have in common are used instead. NumPy only, so that a cold start is fast.
@@ -23,6 +24,7 @@ from eqemb.errors import UsageError
 from eqemb.formula import Layout, layout
 from eqemb.formula.pattern import is_pattern, read_pattern
 from eqemb.formula.shapes import key
+from eqemb.index.base_vectors import BaseVectors
 from eqemb.index.encoder import EncoderIndex
 from eqemb.index.segments import IndexSegments
 from eqemb.index.stemming import stem
@@ -37,6 +39,7 @@ from eqemb.search.combination import (
     apply_weights,
     check_words,
     wanted_parts,
+    word_weights,
 )
 from eqemb.search.filtering import allowed_equations, filter_notes, matching_equations
 from eqemb.search.hits import HitReader
@@ -100,6 +103,7 @@ class Search:
         self._vectors, self._open_model = vectors, model
         self.text = TextIndex(segments)
         self.structure = StructureIndex(segments)
+        self.base = BaseVectors(segments)
         self.hits = HitReader(segments, self.structure)
 
     @cached_property
@@ -195,7 +199,7 @@ class Search:
         self, question: WordQuery, parts: Mapping[str, Scores], matching: Mask
     ) -> dict[str, Scores]:
         """Return what each part adds to the scores for words; agreement adds to their sum."""
-        weighted = apply_weights(parts, WORD_PARTS)
+        weighted = apply_weights(parts, word_weights(self.segments.live_count))
         if weighted and not question.formulas:
             total = np.where(matching, sum(weighted.values()), np.float32(0))
             found = agreement(total, self.segments, self.structure, self.records)
@@ -294,6 +298,11 @@ class Search:
             vector = self.vectors.words_vector(question.words)
             if vector.any():
                 parts["meaning"] = self.vectors.contexts.scores(vector)
+        # words that the library does not have find nothing, whatever the base model knows of them
+        if "base" in wanted and ("words" not in wanted or "words" in parts):
+            likely = self.base.like_words(question.words)
+            if likely is not None:
+                parts["base"] = likely.take(self.types)
         if question.formulas and "structure" in wanted:
             shapes = [read_pattern(latex) for latex in question.formulas]
             found = [self.similar_types(shape, allowed) for shape in shapes]
@@ -393,6 +402,8 @@ class Search:
                 parts["meaning"] = self.vectors.types.scores(vector).take(self.types)
         if query.encoder is not None and "encoder" in wanted:
             parts["encoder"] = query.encoder.formula_scores(query.layout.latex)
+        if "base" in wanted:
+            parts["base"] = self.base.like_equation(query.layout).take(self.types)
         same = self.same_equations(query.layout)
         if "paper" in wanted:
             units = ["\t".join(unit) for unit in query.layout.units()]

@@ -92,7 +92,7 @@ class Hit:
     family: list[str] = field(default_factory=list)
     """The names of its other occurrences, and of nearly equal equations."""
     parts: dict[str, float] = field(default_factory=dict)
-    """What words, meaning, structure and agreement add to the score."""
+    """What words, meaning, base, structure and agreement add to the score."""
     strength: float | None = None
     """The estimated share of such answers that are good, from 0 to 1; None if it is not known."""
 

@@ -76,7 +76,7 @@ class HitSchema(EquationSchema):
         description="The strength in one word."
     )
     parts: dict[str, float] = Field(
-        description="Contributions of words, meaning, structure and agreement to the score."
+        description="Contributions of words, meaning, base, structure and agreement to the score."
     )
     context: list[PieceSchema]
     context_text: str = Field(description="The context as plain text, formulas as LaTeX.")

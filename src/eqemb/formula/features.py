@@ -1,0 +1,43 @@
+"""Features of an equation for the base model: what a small linear encoder can learn from.
+
+The features are symbols, units (two adjacent symbols and the edge between them), chains of three
+symbols, shapes (which do not depend on the names of letters), and the symbols that the equation
+begins with. All are read from the tree without alphabets, so that bold and plain letters agree.
+"""
+
+from collections import Counter
+
+from eqemb.formula import tree
+from eqemb.formula.layout import Layout
+from eqemb.formula.likeness import bare_tag
+from eqemb.formula.shapes import Shape, shapes
+from eqemb.formula.tree import Node
+
+#: Symbols of an equation that features are read from; of longer ones, the first.
+MAX_FEATURE_SYMBOLS = 400
+
+
+def equation_features(made: Layout, known: Counter[Shape] | None = None) -> Counter[str]:
+    """Return the features of an equation, and how often each occurs; `known` are its shapes."""
+    found: Counter[str] = Counter()
+    if made.root is None:
+        return found
+    for shape, often in (shapes(made) if known is None else known).items():
+        found["r " + " ".join(shape)] = often
+    stack: list[tuple[Node, str, str]] = [(made.root, "", "")]
+    seen = 0
+    while stack and seen < MAX_FEATURE_SYMBOLS:
+        node, before, above = stack.pop()
+        tag = bare_tag(tree.plain_tag(node.tag))
+        seen += 1
+        found["s " + tag] += 1
+        if above:
+            found[f"u {above}{tag}"] += 1
+        if before:
+            found[f"t {before}{above}{tag}"] += 1
+        for edge, child in tree.children(node):
+            if edge != "n":
+                found[f"e {tag} {edge}"] += 1
+            stack.append((child, above, f"{tag} {edge} "))
+    found["h " + bare_tag(tree.plain_tag(made.root.tag))] += 1
+    return found

@@ -46,7 +46,8 @@ from eqemb.formula import Layout, layout
 from eqemb.index.postings import hash_texts
 from eqemb.index.stemming import stem
 from eqemb.search.describe import Describer, Mask
-from eqemb.search.engine import EquationQuery, Search
+from eqemb.search.engine import Search
+from eqemb.search.typed_equation import EquationQuery
 
 #: Words of titles that are no concepts.
 NO_CONCEPTS = frozenset(

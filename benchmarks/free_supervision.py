@@ -58,7 +58,8 @@ from eqemb.index.structure import StructureMatches
 from eqemb.index.text import FIELDS
 from eqemb.models import workspace
 from eqemb.search.combination import EQUATION_PARTS
-from eqemb.search.engine import TOPIC_TYPES, TOPIC_WORDS, EquationQuery, Search
+from eqemb.search.engine import TOPIC_TYPES, TOPIC_WORDS, Search
+from eqemb.search.typed_equation import EquationQuery
 from eqemb.storage.atomic import to_json, write_atomically
 
 #: Larger pages and sections are about more than their title says.

@@ -29,7 +29,8 @@ from eqemb import Library
 from eqemb.formula import Layout, layout, tree
 from eqemb.formula.likeness import is_letter
 from eqemb.formula.tree import Node
-from eqemb.search.engine import EquationQuery, Search
+from eqemb.search.engine import Search
+from eqemb.search.typed_equation import EquationQuery
 
 LETTERS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZαβγδζηθκλμνξρστχψωΓΔΘΛΞΦΨΩ"
 RELATIONS = frozenset("=<>≤≥∼≈≡∝:→∈≠≪≫⇒⟹") | {":="}

@@ -32,7 +32,8 @@ from eqemb.formula import layout
 from eqemb.index import text
 from eqemb.models import workspace
 from eqemb.search import combination, engine
-from eqemb.search.engine import EquationQuery, Search
+from eqemb.search.engine import Search
+from eqemb.search.typed_equation import EquationQuery
 
 LEAST = 0.003
 ROUNDS = 10

@@ -12,7 +12,7 @@ from eqemb.corpus.vocabulary import Rules
 from eqemb.facade.library import Library
 from eqemb.formula import layout
 from eqemb.models import workspace
-from eqemb.search.engine import EquationQuery
+from eqemb.search.typed_equation import EquationQuery
 
 SOURCES = {
     "proofs/normal": ("Gaussian Density", r"f(x) = a e^{-b x^2}", "bell curve of errors"),

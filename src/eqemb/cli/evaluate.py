@@ -150,9 +150,6 @@ def compare(
     Writes tables and plots. To continue after an interruption, run the same command: a task is one
     collection, K and reading; unfinished tasks start again.
     """
-    from eqemb.evaluation import conclusions
-    from eqemb.evaluation.result_files import write_results
-
     jobs = jobs or _JOBS
     if queries is not None:
         if quick or dims or windows or equation_windows or seeds or as_json:
@@ -176,6 +173,14 @@ def compare(
         **grid,
     )
     found = _run_grid(library, output, plan, jobs)
+    _report_comparison(found, output, as_json=as_json)
+
+
+def _report_comparison(found: dict[str, Any], output: Path, *, as_json: bool) -> None:
+    """Write the results of a comparison, and print them with who won."""
+    from eqemb.evaluation import conclusions
+    from eqemb.evaluation.result_files import write_results
+
     if not write_results(found, output):
         print_message("plots are left out: they need pip install 'eqemb[plot]'")
     if as_json:

@@ -12,7 +12,7 @@ from eqemb.evaluation.retrieval_tables import MAX_UNJUDGED
 Results = dict[str, Any]
 #: Standard errors on each side of a 95 % interval.
 _NORMAL_95 = 1.96
-_KINDS = {"words": "words", "equation": "equations"}
+_QUERY_KINDS = {"words": "words", "equation": "equations"}
 _TASKS = {
     "labels": "words of labels",
     "references": "sentences that refer to equations",
@@ -93,7 +93,7 @@ def of_retrieval(found: Results) -> str:
     """Say which ranker won for each kind of question (`eqemb retrieval`)."""
     judged = found.get("judged", {})
     clauses = [
-        _judged_clause(judged[kind], name) for kind, name in _KINDS.items() if kind in judged
+        _judged_clause(judged[kind], name) for kind, name in _QUERY_KINDS.items() if kind in judged
     ]
     if not clauses:
         clauses = [

@@ -28,8 +28,9 @@ from eqemb.models import features, fold_in
 from eqemb.models.embeddings import Embeddings
 from eqemb.models.registry import sides, titled
 from eqemb.search.combination import EQUATION_PARTS, WORD_PARTS, apply_weights
-from eqemb.search.engine import EquationQuery, Search
+from eqemb.search.engine import Search
 from eqemb.search.query import WordQuery
+from eqemb.search.typed_equation import EquationQuery
 
 WORD_QUERY, EQUATION_QUERY = "words", "equation"
 #: Weights of the parts of the library's own search, for each kind of query.

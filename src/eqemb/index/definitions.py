@@ -33,7 +33,7 @@ from eqemb.library.database import Records
 from eqemb.symbols import Definition, find_definitions
 
 #: Definitions that are less sure are not indexed.
-MIN_CONFIDENCE = 0.3
+MIN_INDEXED = 0.3
 
 
 class IndexedDefinition(NamedTuple):
@@ -59,7 +59,7 @@ def index_definitions(records: Records, folder: Path) -> None:
     for number, name, _ in records.article_ids():
         article = records.article(name)
         for definition in () if article is None else find_definitions(article):
-            if definition.confidence >= MIN_CONFIDENCE and definition.text:
+            if definition.confidence >= MIN_INDEXED and definition.text:
                 words.add(len(lines), Counter(text_stems(definition.text)))
                 symbols.add(len(lines), dict.fromkeys(_keys(definition), 1))
                 places.append((number, definition.equation))

@@ -29,7 +29,7 @@ from eqemb.storage import array_file, atomic
 Floats = NDArray[np.float32]
 
 #: Words before and after an equation that an encoder reads, and characters of its LaTeX.
-BEFORE, AFTER, FORMULA = 40, 24, 400
+BEFORE, AFTER, MAX_LATEX = 40, 24, 400
 _TEXTS_AT_ONCE = 512
 PROBE = "the quick gradient descends a lazy loss, and the norm of its vector vanishes"
 _TOLERANCE = 1e-3  # of a coordinate of a unit vector, for half precision or another batch size
@@ -45,7 +45,7 @@ _DRESS = re.compile(
 
 def formula_text(latex: str) -> str:
     """Return LaTeX as an encoder reads it: without labels, sizes and spacing, cut at a length."""
-    return " ".join(_DRESS.sub(" ", latex).split())[:FORMULA]
+    return " ".join(_DRESS.sub(" ", latex).split())[:MAX_LATEX]
 
 
 def passages(texts: Iterable[str], before: int = BEFORE, after: int = AFTER) -> Iterator[str]:

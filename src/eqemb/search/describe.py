@@ -22,8 +22,8 @@ from eqemb.errors import UsageError
 from eqemb.formula import Layout
 from eqemb.formula.pattern import is_pattern
 from eqemb.index.vector_index import CentredIndex, normalise
-from eqemb.search.engine import EquationQuery, Search
-from eqemb.search.phrases import Phrase, name_equation
+from eqemb.search.engine import Search
+from eqemb.search.phrases import EquationName, name_equation
 from eqemb.search.query import WordQuery
 from eqemb.search.results import (
     TEXT_WIDTH,
@@ -41,6 +41,7 @@ from eqemb.search.results import (
 )
 from eqemb.search.sentences import SentenceFinder
 from eqemb.search.snippets import DEFAULT_RENDERER, Renderer, around_word, pieces, word_matcher
+from eqemb.search.typed_equation import EquationQuery
 
 #: Similar types that are considered and taken, and how many equations of each.
 CONSIDERED_TYPES, SIMILAR_TYPES, EQUATIONS_PER_TYPE = 64, 20, 8
@@ -110,7 +111,7 @@ class Description:
     """The title of the named equation's article."""
     reading: WordQuery | None = None
     """How the query was read; None if it was the name of an equation."""
-    phrase: Phrase | None = None
+    phrase: EquationName | None = None
     """What the equation is called; None if the text has no name that is sure enough."""
 
     def __iter__(self) -> Iterator[DescriptionWord]:
@@ -278,7 +279,7 @@ class Describer:
 
     def _words(
         self, query: EquationQuery, similar: SimilarEquations, k: int
-    ) -> tuple[list[DescriptionWord], Phrase | None]:
+    ) -> tuple[list[DescriptionWord], EquationName | None]:
         """Return words of similar equations, weighted by vectors if there are some, and a name."""
         groups = [self._group(row) for row in similar.rows]
         topic = self._search.text.topic(

@@ -13,7 +13,7 @@ from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -56,7 +56,7 @@ from eqemb.search.strength import (
     structure_evidence,
     word_evidence,
 )
-from eqemb.search.typed_equation import read_typed_equation, typed_notes
+from eqemb.search.typed_equation import EquationQuery, read_typed_equation, typed_notes
 from eqemb.search.voting import WEIGHT, agreement
 
 #: The topic of an equation: the words that this many similar types have in common, how many words,
@@ -71,18 +71,6 @@ MAX_TYPES = 200
 
 Scores = NDArray[np.float32]
 Mask = NDArray[np.bool_]
-
-
-class EquationQuery(NamedTuple):
-    """A query that is an equation."""
-
-    layout: Layout
-    equation: Equation | None
-    """The equation of the library, if the query named one."""
-    reading: WordQuery | None = None
-    """How the query was read, if it was typed."""
-    encoder: EncoderIndex | None = None
-    """The sentence encoder that takes part in the ranking."""
 
 
 class Search:

@@ -20,10 +20,11 @@ from eqemb.formula.tree import Node
 from eqemb.index.structure import StructureIndex
 from eqemb.index.text import CONTEXT_REACH
 from eqemb.search.combination import EQUATION_PARTS, WORD_PARTS, apply_weights
-from eqemb.search.engine import EquationQuery, Search
+from eqemb.search.engine import Search
 from eqemb.search.filtering import matching_equations
 from eqemb.search.query import WordQuery
 from eqemb.search.results import Json, paragraphs, place, rows
+from eqemb.search.typed_equation import EquationQuery
 
 _StemOrWord = TypeVar("_StemOrWord", int, str)
 

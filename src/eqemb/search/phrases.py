@@ -45,7 +45,7 @@ _PLACE = "[equation]"
 #: A word, or a part of a compound, with a large initial: Dot-Product, but not KL.
 _CAPITALISED = re.compile(r"(?<![^\W_])[A-Z](?=[a-z]+(?![^\W_]))")
 _JOINTS = frozenset("of the a an".split())
-_DETERMINERS = frozenset("the a an our its their this".split())
+_NAME_DETERMINERS = frozenset("the a an our its their this".split())
 #: Words of phrases although they are stop words: mean squared error, least squares.
 _ALLOWED = frozenset("mean means least second first third".split())
 _LINKS = frozenset(
@@ -57,7 +57,7 @@ _LINKS = frozenset(
     by as to follows follow the following form equation formula expression have has : , = ; that
     """.split()
 )
-_BE = frozenset("is are was were be becomes become can may : defined given".split())
+_IS_OR_ARE = frozenset("is are was were be becomes become can may : defined given".split())
 _VERB_LINKS = _LINKS - frozenset(": , = ; the following form equation formula expression".split())
 _FINITE_VERBS = frozenset(
     """
@@ -86,7 +86,7 @@ _CLAUSES = frozenset(
     """that where which if when then so thus hence because since while whether who we i you
     one they it there let""".split()
 )
-_PREPOSITIONS = frozenset(
+_NAME_PREPOSITIONS = frozenset(
     "of for in on with by from to at over under between among into as via per using".split()
 )
 #: Nouns that name nothing by themselves, and adjectives that only point.
@@ -129,7 +129,7 @@ _LEADS = re.compile(
 )
 
 
-class Phrase(NamedTuple):
+class EquationName(NamedTuple):
     """A noun phrase that names an equation."""
 
     text: str
@@ -162,7 +162,7 @@ def name_equation(
     trust: Sequence[float],
     groups: Sequence[int],
     topic: Mapping[str, float],
-) -> Phrase | None:
+) -> EquationName | None:
     """Return the phrase that most similar equations agree on; None if no phrase is good enough.
 
     Args:
@@ -212,7 +212,7 @@ def name_equation(
         return None
     best = min(scores, key=lambda key: (-scores[key], key))
     words = min(forms[best], key=lambda form: (-forms[best][form], form))
-    return Phrase(_spell(words, cases), scores[best] / sum(scores.values()), first[best])
+    return EquationName(_spell(words, cases), scores[best] / sum(scores.values()), first[best])
 
 
 def _with_ends(found: Iterable[_Candidate]) -> Iterator[_Candidate]:
@@ -266,7 +266,7 @@ def _before(tokens: list[str]) -> Iterator[_Candidate]:
         body = body[:-1]
     if not body or body[-1].lower() == "such":
         return
-    if not links & _BE and _VERB_END.match(body[-1]):
+    if not links & _IS_OR_ARE and _VERB_END.match(body[-1]):
         return
     if links & (_VERB_LINKS | _FINITE_VERBS):
         for start in _clause_starts(body):
@@ -278,7 +278,7 @@ def _before(tokens: list[str]) -> Iterator[_Candidate]:
         at = len(body)
         while at and _is_part(body[at - 1]) and len(body) - at < _PHRASE_WORDS + 1:
             at -= 1
-        if at and body[at - 1].lower() in _DETERMINERS:
+        if at and body[at - 1].lower() in _NAME_DETERMINERS:
             words = _noun_phrase(body, at - 1)
             if words and at + len(words) >= len(body):
                 yield _Candidate(words, NAMED_VOTE)
@@ -292,11 +292,14 @@ def _clause_starts(body: list[str]) -> Iterator[int]:
         begins = not at or previous in _CLAUSES | _FINITE_VERBS or not previous[:1].isalnum()
         begins = begins or (previous.endswith("ly") and at == 1)
         # a heading without a full stop may precede the sentence
-        begins = begins or (here in _DETERMINERS and body[at][0].isupper())
+        begins = begins or (here in _NAME_DETERMINERS and body[at][0].isupper())
         if (
             begins
             and not previous.startswith(("$", "["))
-            and (here in _DETERMINERS or (_is_part(here) and (not at or previous in _FINITE_VERBS)))
+            and (
+                here in _NAME_DETERMINERS
+                or (_is_part(here) and (not at or previous in _FINITE_VERBS))
+            )
         ):
             yield at
 
@@ -323,7 +326,7 @@ def _after(tokens: list[str]) -> Iterator[_Candidate]:
         at += 1
         while at < len(tokens) and tokens[at].lower() in ("just", "simply", "exactly", "also"):
             at += 1
-        if at < len(tokens) and tokens[at].lower() in _DETERMINERS:
+        if at < len(tokens) and tokens[at].lower() in _NAME_DETERMINERS:
             words = _noun_phrase(tokens, at)
             if words:
                 yield _Candidate(words, NAMED_VOTE)
@@ -347,7 +350,7 @@ def _is_part(word: str) -> bool:
 def _noun_phrase(tokens: Sequence[str], start: int) -> tuple[str, ...]:
     """Return the noun phrase that starts here, without its determiner; empty if there is none."""
     at = start
-    if tokens[at].lower() in _DETERMINERS:
+    if tokens[at].lower() in _NAME_DETERMINERS:
         at += 1
     head, at = _run(tokens, at)
     if not head:

@@ -1,9 +1,25 @@
-"""Read an equation that was typed: one formula, with or without words around it."""
+"""Queries that are equations, and how a typed one is read: one formula, and words around it."""
 
+from typing import NamedTuple
+
+from eqemb.article import Equation
 from eqemb.errors import UsageError
 from eqemb.formula import Layout
 from eqemb.formula.pattern import read_pattern
+from eqemb.index.encoder import EncoderIndex
 from eqemb.search.query import WordQuery, parse_query
+
+
+class EquationQuery(NamedTuple):
+    """A query that is an equation."""
+
+    layout: Layout
+    equation: Equation | None
+    """The equation of the library, if the query named one."""
+    reading: WordQuery | None = None
+    """How the query was read, if it was typed."""
+    encoder: EncoderIndex | None = None
+    """The sentence encoder that takes part in the ranking."""
 
 
 def read_typed_equation(query: str) -> tuple[Layout, WordQuery]:

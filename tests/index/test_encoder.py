@@ -13,7 +13,7 @@ from axes import make_library
 from eqemb.errors import UsageError
 from eqemb.facade.library import Library
 from eqemb.facade.update import add_papers
-from eqemb.index.encoder import FORMULA, PROBE, formula_text
+from eqemb.index.encoder import MAX_LATEX, PROBE, formula_text
 from synthetic import papers
 
 LETTERS = "abcdefghijklmnopqrstuvwxyz"
@@ -190,7 +190,7 @@ def test_only_new_segments_are_encoded(tmp_path: Path, use: Callable[[Counter], 
         (r"x \label{eq:a} \tag{3} = \left( y \right.\,", "x = ( y"),
         (r"a &= \bigl[ b \bigr] \\[2pt] c~d \nonumber", "a = [ b ] c d"),
         (r"\leftarrow \bigcup \, \& \rightarrow", r"\leftarrow \bigcup \& \rightarrow"),
-        ("x" * 900, "x" * FORMULA),
+        ("x" * 900, "x" * MAX_LATEX),
     ],
 )
 def test_formula_text(latex: str, text: str) -> None:

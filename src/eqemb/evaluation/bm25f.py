@@ -123,8 +123,8 @@ def tune(
 ) -> Settings:
     """Choose settings by nDCG@10 on development topics in words, one at a time.
 
-    Each setting is tried at all values of `BM25F_GRID` in turn; a value that is better is taken, until a
-    round changes nothing.
+    Each setting is tried at all values of `BM25F_GRID` in turn; a value that is better is taken,
+    until a round changes nothing.
     """
     topics = [topic for topic in table.of_kind(WORD_QUERY) if topic.is_development]
 

@@ -29,14 +29,14 @@ DISTIL = {"like_e": 4.0, "like_c": 2.0, "like_hc": 1.0, "like_wc": 1.0}
 class Training:
     """Settings of a training run."""
 
-    dim: int = 128
+    dim: int = 96
     epochs: int = 30
     batch: int = 2048
-    rate: float = 0.01
+    rate: float = 0.005
     temperature: float = 0.05
     sharpness: float = 0.05
     """The temperature of the sentence encoder's likenesses."""
-    dropout: float = 0.3
+    dropout: float = 0.1
     seed: int = 1
     contrast: dict[str, float] = field(default_factory=lambda: dict(CONTRAST))
     distil: dict[str, float] = field(default_factory=lambda: dict(DISTIL))

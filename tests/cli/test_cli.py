@@ -680,7 +680,7 @@ def test_a_build_ends_with_what_to_type_next(run: Run, tmp_path: Path) -> None:
     done = run("build", tmp_path / "papers", "-o", tmp_path / "lib")
     assert done.code == 0
     assert re.search(r"^words in the model +none$", done.out, re.MULTILINE)
-    assert "no model, search uses words and structure alone: " in done.err
+    assert "no model of its own, search uses words, structure and the base model: " in done.err
     assert f"next: eqemb search {tmp_path / 'lib'} WORDS\n" in done.err
     assert f"eqemb similar {tmp_path / 'lib'} 'a#1'\n" in done.err
     found = json.loads(run("build", tmp_path / "papers", "-o", tmp_path / "lib", "--json").out)

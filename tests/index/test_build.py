@@ -13,7 +13,7 @@ from eqemb.index.build import INDEX_VERSION, build_index
 
 @pytest.mark.parametrize(
     ("written", "found"),
-    [(None, 0), ('{"version": 7}', 7), ("no JSON", 0), ("[]", 0)],
+    [(None, 0), ('{"version": 6}', 6), ("no JSON", 0), ("[]", 0)],
 )
 def test_an_index_of_another_version_is_refused(
     tmp_path: Path, written: str | None, found: int

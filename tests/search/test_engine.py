@@ -407,7 +407,7 @@ def test_an_unknown_ranking_is_refused(library: Library) -> None:
     with pytest.raises(UsageError, match="words, meaning, structure"):
         library.search("precision", by="magic")  # type: ignore[arg-type]
     with pytest.raises(UsageError, match="no model"):
-        library.search("precision", by="meaning")
+        library.search("precision", by="paper")
 
 
 def test_a_name_finds_its_equation(library: Library) -> None:

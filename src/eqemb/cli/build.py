@@ -156,7 +156,11 @@ def _print_model_notes(model: dict[str, Any] | None) -> None:
             f" {base['missing']:,} words are not in it"
         )
     if "why" in model:
-        none = "" if model["sha256"] else "no model, search uses words and structure alone: "
+        none = (
+            ""
+            if model["sha256"]
+            else "no model of its own, search uses words, structure and the base model: "
+        )
         print_message(f"{none}{model['why']}")
 
 

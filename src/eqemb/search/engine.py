@@ -286,11 +286,11 @@ class Search:
             vector = self.vectors.words_vector(question.words)
             if vector.any():
                 parts["meaning"] = self.vectors.contexts.scores(vector)
-        # words that the library does not have find nothing, whatever the base model knows of them
         if "base" in wanted and ("words" not in wanted or "words" in parts):
             likely = self.base.like_words(question.words)
-            if likely is not None:
-                parts["base"] = likely.take(self.types)
+            if likely is not None:  # it ranks what the words find, and finds nothing without them
+                found_by_words = parts.get("words", 1) > 0
+                parts["base"] = np.where(found_by_words, likely.take(self.types), np.float32(0))
         if question.formulas and "structure" in wanted:
             shapes = [read_pattern(latex) for latex in question.formulas]
             found = [self.similar_types(shape, allowed) for shape in shapes]

@@ -5,9 +5,7 @@ equations of removed articles do not count. NumPy only.
 """
 
 import difflib
-import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from functools import cached_property
 from itertools import chain, islice, product
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -17,21 +15,21 @@ from numpy.typing import NDArray
 
 from eqemb.corpus.vocabulary import STOP_WORDS
 from eqemb.formula.shapes import key
+from eqemb.index.acronyms import MAX_LETTERS, definitions, initials
 from eqemb.index.postings import (
     Array,
-    ForwardIndex,
-    Keys,
-    Postings,
-    TextList,
     hash_texts,
-    load_array,
 )
-from eqemb.index.segments import IndexSegment, IndexSegments
+from eqemb.index.segments import IndexSegments
 from eqemb.index.stemming import stem
-from eqemb.index.text import BM25_K1, CONTEXT_REACH
+from eqemb.index.text import BM25_K1
+from eqemb.index.text_segment import MIN_SPELLING_RATIO, TextSegment
 
+#: How much an acronym counts for the words that it stands for. Words near more equations than this
+#: share of all are not acronyms.
+ACRONYM_WEIGHT, MAX_ACRONYM_SHARE = 0.7, 0.1
+_MAX_WORDS = 16  # words of a query in which acronyms are looked for
 _MAX_JOINED = 6  # words of a phrase that are joined into compounds in every way
-_MIN_SPELLING_RATIO = 0.75  # similarity of words that are suggested for a misspelling
 _LONE = 0.3  # the factor of a stem that only one article has, where it counts
 _STOP_STEMS = frozenset(map(stem, STOP_WORDS))
 
@@ -54,169 +52,6 @@ class Term(NamedTuple):
         at = int(np.searchsorted(self.owners, equation))
         found = at < len(self.owners) and self.owners[at] == equation
         return float(self.impacts[at]) / (BM25_K1 + 1) if found else 0.0
-
-
-class TextSegment:
-    """The text of one segment; equations, words and stems are numbered as in the segment."""
-
-    def __init__(self, segment: IndexSegment, folder: Path) -> None:
-        self.segment, self._folder = segment, folder
-        self._postings, self._stems = Postings(folder, "terms"), Keys(folder, "stems")
-        self.stem_of, self.tokens, self.places = (
-            load_array(folder, name) for name in ("stems", "tokens", "places")
-        )
-
-    @cached_property
-    def words(self) -> TextList:
-        """The words of the segment, in lower case."""
-        return TextList(self._folder, "words")
-
-    @cached_property
-    def stems(self) -> TextList:
-        """The stems of the segment."""
-        return TextList(self._folder, "stems")
-
-    @cached_property
-    def stem_keys(self) -> Array:
-        """The key of each stem."""
-        return load_array(self._folder, "stems.ids")
-
-    @cached_property
-    def word_keys(self) -> Array:
-        """The key of each word."""
-        return load_array(self._folder, "words.ids")
-
-    @cached_property
-    def forward(self) -> ForwardIndex:
-        """The stems of each equation."""
-        return ForwardIndex(self._folder, "terms")
-
-    def find_stems(self, keys: Array) -> Array:
-        """Return the stems with these keys, -1 where the segment has none."""
-        return self._stems.find_all(keys)
-
-    def counts(self, rows: Array) -> Array:
-        """Return how many equations have each stem; 0 for the row -1."""
-        if not len(self.stem_of):
-            return np.zeros(len(rows), np.int64)
-        counts = np.where(rows < 0, 0, self._postings.counts(rows))
-        if self._removed_counts is not None:
-            counts -= np.where(rows < 0, 0, self._removed_counts[rows])
-        found: Array = counts
-        return found
-
-    @cached_property
-    def _removed_counts(self) -> Array | None:
-        """For each stem the number of removed equations that have it; None if there are none."""
-        if self.segment.live is None:
-            return None
-        removed = np.flatnonzero(~self.segment.live).tolist()
-        rows = [np.empty(0, np.int32), *(self.forward.of(row)[0] for row in removed)]
-        return np.bincount(np.concatenate(rows), minlength=len(self.stem_keys))
-
-    def postings(self, row: int) -> tuple[Array, Array]:
-        """Return the equations that have a stem and its impacts; none for the row -1."""
-        if row < 0:
-            return np.empty(0, np.int32), np.empty(0, np.float32)
-        owners, impacts = self._postings.of(row)
-        if self.segment.live is not None:
-            live = self.segment.live[owners]
-            owners, impacts = owners[live], impacts[live]
-        return owners, impacts
-
-    def impact(self, row: int, equation: int) -> float:
-        """Return the impact of a stem on one equation."""
-        return 0.0 if row < 0 else self._postings.weight(row, equation)
-
-    def match_phrase(self, rows: Sequence[int]) -> tuple[Array, Array]:
-        """Return the equations with a phrase near them; its impact is the least of its words'."""
-        if min(rows) < 0:
-            return np.empty(0, np.int64), np.empty(0, np.float32)
-        least = np.where(self._has_stems(rows), np.float32(np.inf), np.float32(0))
-        for row in rows:
-            impacts = np.zeros(len(least), np.float32)
-            owners, weights = self.postings(row)
-            impacts[owners] = weights
-            np.minimum(least, impacts, out=least)
-        owners = np.flatnonzero(least)
-        return owners, least[owners]
-
-    def _has_stems(self, phrase: Sequence[int]) -> Mask:
-        """Return a mask of the equations with consecutive stems in their context."""
-        pointers, positions = (
-            load_array(self._folder, f"positions.{part}") for part in ("pointers", "owners")
-        )
-        rarest = min(phrase, key=lambda row: int(pointers[row + 1] - pointers[row]))
-        at = positions[pointers[rarest] : pointers[rarest + 1]] - phrase.index(rarest)
-        at = at[(at >= 0) & (at + len(phrase) <= len(self.tokens))]
-        for step, row in enumerate(phrase):
-            at = at[self.stem_of[self.tokens[at + step]] == row]
-        low, place, high = self.places.T
-        # The equations of its article with the whole phrase in reach: the first, and the one after
-        # the last. Both ascend as `places` do.
-        last = at + len(phrase) - 1
-        first = np.maximum(
-            np.searchsorted(place, last - CONTEXT_REACH, "right"),
-            np.searchsorted(high, last, "right"),
-        )
-        after = np.minimum(
-            np.searchsorted(place, at + CONTEXT_REACH, "right"), np.searchsorted(low, at, "right")
-        )
-        inside = first < after
-        begins = np.bincount(first[inside], minlength=len(place) + 1)
-        ends = np.bincount(after[inside], minlength=len(place) + 1)
-        found: Mask = np.cumsum(begins - ends)[:-1] > 0
-        return found
-
-    def spelt_like(self, word: str) -> list[str]:
-        """Return words of about this length with the same first letter, and most of its letters."""
-        least, most = max(len(word) - 3, 0), len(word) + 1  # letters after the first
-        first = re.escape(f"\n{word[:1]}")
-        text = f"\n{self.words.lines()}"
-        candidates = re.findall(rf"{first}(.{{{least},{most}}})(?=\n)", text)
-        if not candidates:
-            return []
-        longest = len(word) + 2
-        words = np.array([f"{word[:1]}{rest}" for rest in candidates], f"U{longest}")
-        # A cheap upper bound of the ratio for all words at once: the letters that both have.
-        letters = words.view(np.uint32).reshape(len(words), longest)
-        shared = sum(
-            np.minimum((letters == ord(letter)).sum(axis=1), word.count(letter))
-            for letter in set(word)
-        )
-        likely = 2 * shared >= _MIN_SPELLING_RATIO * (len(word) + (letters > 0).sum(axis=1))
-        found: list[str] = words[likely].tolist()
-        live = self.live_words[Keys(self._folder, "words").find_all(hash_texts(found))]
-        return [each for each, is_live in zip(found, live, strict=True) if is_live]
-
-    def words_of(self, row: int) -> list[str]:
-        """Return the words that have a stem."""
-        rows = np.flatnonzero((self.stem_of == row) & self.live_words)
-        return [self.words[at] for at in rows.tolist()]
-
-    @cached_property
-    def live_words(self) -> Mask:
-        """Which words an article has that is not removed."""
-        if self.segment.live is None:
-            return np.ones(len(self.stem_of), bool)
-        found = np.zeros(len(self.stem_of), bool)
-        pointers, words = (
-            load_array(self._folder, f"fields.{part}") for part in ("pointers", "owners")
-        )
-        _, firsts = np.unique(self.segment.equations[:, 0], return_index=True)
-        for article, first in enumerate(firsts.tolist()):
-            if self.segment.live[first]:
-                low, _, high = self.places[first].tolist()
-                found[self.tokens[low:high]] = True
-                found[words[pointers[article] : pointers[article + 1]]] = True
-        return found
-
-    def words_around(self, equation: int, reach: int) -> tuple[Array, Array]:
-        """Return the ids of the words within reach of an equation, in order, and the distances."""
-        low, place, high = self.places[equation].tolist()
-        start, end = max(low, place - reach), min(high, place + reach)
-        at = np.arange(start, end)
-        return self.tokens[start:end], np.where(at < place, place - at, at - place + 1)
 
 
 class TextIndex:
@@ -296,13 +131,35 @@ class TextIndex:
                 if len(pair) == 2 and (root := self.find_stem("-".join(pair))) is not None:
                     found.append((root,))
             if found:
+                found += self._definitions(word)
                 ways.setdefault(stem(word), {}).update(dict.fromkeys(found))
                 typed.setdefault(stem(word), word)
         matches = {typed[root]: self._match_any(found) for root, found in ways.items()}
+        for root, short in self._acronyms(words).items():
+            owners, impacts = self._match((short,))
+            parts = matches[typed[root]], (owners, np.float32(ACRONYM_WEIGHT) * impacts)
+            matches[typed[root]] = _largest(parts)
         matches = {word: found for word, found in matches.items() if len(found[0])}
         idfs = {word: float(self._idf(len(owners))) for word, (owners, _) in matches.items()}
         total = sum(idfs.values())
         return [Term(word, idfs[word] / total, *matches[word]) for word in matches]
+
+    def _definitions(self, word: str) -> list[Phrase]:
+        """Return what an acronym stands for; a word near many equations is none."""
+        is_rare = self.count(stem(word)) <= MAX_ACRONYM_SHARE * self._segments.live_count
+        return definitions(self.parts, word) if is_rare else []
+
+    def _acronyms(self, words: Sequence[str]) -> dict[str, str]:
+        """Return the acronym of each stem of a query that is in a phrase with one."""
+        found: dict[str, str] = {}
+        for first in range(len(words) if len(words) <= _MAX_WORDS else 0):
+            for end in range(first + 2, min(len(words), first + MAX_LETTERS) + 1):
+                phrase = tuple(map(stem, words[first:end]))
+                short = "".join(map(initials, words[first:end]))
+                # one with two meanings would find both
+                if self._definitions(short) == [phrase]:
+                    found |= dict.fromkeys(phrase, stem(short))
+        return found
 
     def spellings(self, phrase: Sequence[str]) -> list[Phrase]:
         """Return the ways to spell a phrase, or a word, with neighbours joined into compounds.
@@ -324,13 +181,7 @@ class TextIndex:
 
     def _match_any(self, ways: Iterable[Phrase]) -> tuple[Array, Array]:
         """Return the equations that have one of the spellings, and the largest impact on each."""
-        parts = [self._match(way) for way in ways]
-        if len(parts) == 1:
-            return parts[0]
-        owners, where = np.unique(np.concatenate([part[0] for part in parts]), return_inverse=True)
-        impacts = np.zeros(len(owners), np.float32)
-        np.maximum.at(impacts, where, np.concatenate([part[1] for part in parts]))
-        return owners, impacts
+        return _largest([self._match(way) for way in ways])
 
     def _match(self, phrase: Phrase) -> tuple[Array, Array]:
         """Return the equations that have a stem, or consecutive stems, and the impacts."""
@@ -390,7 +241,7 @@ class TextIndex:
         likely = sorted({near for part in self.parts for near in part.spelt_like(word)})
         near = self._counts(hash_texts(map(stem, likely))).tolist()
         known = [each for each, count in zip(likely, near, strict=True) if count]
-        return difflib.get_close_matches(word, known, count, _MIN_SPELLING_RATIO)
+        return difflib.get_close_matches(word, known, count, MIN_SPELLING_RATIO)
 
     # ------------------------------------------------------------ equations
 
@@ -458,6 +309,16 @@ class TextIndex:
         }
         pairs = zip(ids.tolist(), distances.tolist(), strict=True)
         return [(*names[row], distance) for row, distance in pairs]
+
+
+def _largest(parts: Sequence[tuple[Array, Array]]) -> tuple[Array, Array]:
+    """Return the equations of all parts in order, each with its largest impact."""
+    if len(parts) == 1:
+        return parts[0]
+    owners, where = np.unique(np.concatenate([part[0] for part in parts]), return_inverse=True)
+    impacts = np.zeros(len(owners), np.float32)
+    np.maximum.at(impacts, where, np.concatenate([part[1] for part in parts]))
+    return owners, impacts
 
 
 def _stem_text(place: tuple[TextSegment, int]) -> str:

@@ -32,7 +32,8 @@ from eqemb.formula.tree import unit_type
 from eqemb.index.postings import Array, Keys, create_array, hash_texts, load_array
 from eqemb.index.segments import IndexSegment, IndexSegments
 from eqemb.index.stemming import stem
-from eqemb.index.text_index import TextIndex, TextSegment
+from eqemb.index.text_index import TextIndex
+from eqemb.index.text_segment import TextSegment
 from eqemb.index.vector_index import VectorIndex, normalise
 from eqemb.library.database import Records
 from eqemb.models.embeddings import Embeddings

@@ -1,0 +1,226 @@
+"""The text of one segment, opened for reading: words, stems, postings and positions.
+
+`text` writes it, and `text_index` reads all segments as one. NumPy only.
+"""
+
+import re
+from collections.abc import Sequence
+from functools import cached_property
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from eqemb.corpus.vocabulary import STOP_WORDS
+from eqemb.index.acronyms import COMPOUND
+from eqemb.index.postings import (
+    Array,
+    ForwardIndex,
+    Keys,
+    Postings,
+    TextList,
+    hash_texts,
+    load_array,
+)
+from eqemb.index.segments import IndexSegment
+from eqemb.index.text import CONTEXT_REACH
+
+#: Similarity of words that are suggested for a misspelling.
+MIN_SPELLING_RATIO = 0.75
+
+Mask = NDArray[np.bool_]
+
+
+class TextSegment:
+    """The text of one segment; equations, words and stems are numbered as in the segment."""
+
+    def __init__(self, segment: IndexSegment, folder: Path) -> None:
+        self.segment, self._folder = segment, folder
+        self._postings, self._stems = Postings(folder, "terms"), Keys(folder, "stems")
+        self.stem_of, self.tokens, self.places = (
+            load_array(folder, name) for name in ("stems", "tokens", "places")
+        )
+
+    @cached_property
+    def words(self) -> TextList:
+        """The words of the segment, in lower case."""
+        return TextList(self._folder, "words")
+
+    @cached_property
+    def stems(self) -> TextList:
+        """The stems of the segment."""
+        return TextList(self._folder, "stems")
+
+    @cached_property
+    def stem_keys(self) -> Array:
+        """The key of each stem."""
+        return load_array(self._folder, "stems.ids")
+
+    @cached_property
+    def word_keys(self) -> Array:
+        """The key of each word."""
+        return load_array(self._folder, "words.ids")
+
+    @cached_property
+    def forward(self) -> ForwardIndex:
+        """The stems of each equation."""
+        return ForwardIndex(self._folder, "terms")
+
+    def find_stems(self, keys: Array) -> Array:
+        """Return the stems with these keys, -1 where the segment has none."""
+        return self._stems.find_all(keys)
+
+    def counts(self, rows: Array) -> Array:
+        """Return how many equations have each stem; 0 for the row -1."""
+        if not len(self.stem_of):
+            return np.zeros(len(rows), np.int64)
+        counts = np.where(rows < 0, 0, self._postings.counts(rows))
+        if self._removed_counts is not None:
+            counts -= np.where(rows < 0, 0, self._removed_counts[rows])
+        found: Array = counts
+        return found
+
+    @cached_property
+    def _removed_counts(self) -> Array | None:
+        """For each stem the number of removed equations that have it; None if there are none."""
+        if self.segment.live is None:
+            return None
+        removed = np.flatnonzero(~self.segment.live).tolist()
+        rows = [np.empty(0, np.int32), *(self.forward.of(row)[0] for row in removed)]
+        return np.bincount(np.concatenate(rows), minlength=len(self.stem_keys))
+
+    def postings(self, row: int) -> tuple[Array, Array]:
+        """Return the equations that have a stem and its impacts; none for the row -1."""
+        if row < 0:
+            return np.empty(0, np.int32), np.empty(0, np.float32)
+        owners, impacts = self._postings.of(row)
+        if self.segment.live is not None:
+            live = self.segment.live[owners]
+            owners, impacts = owners[live], impacts[live]
+        return owners, impacts
+
+    def impact(self, row: int, equation: int) -> float:
+        """Return the impact of a stem on one equation."""
+        return 0.0 if row < 0 else self._postings.weight(row, equation)
+
+    def match_phrase(self, rows: Sequence[int]) -> tuple[Array, Array]:
+        """Return the equations with a phrase near them; its impact is the least of its words'."""
+        if min(rows) < 0:
+            return np.empty(0, np.int64), np.empty(0, np.float32)
+        least = np.where(self._has_stems(rows), np.float32(np.inf), np.float32(0))
+        for row in rows:
+            impacts = np.zeros(len(least), np.float32)
+            owners, weights = self.postings(row)
+            impacts[owners] = weights
+            np.minimum(least, impacts, out=least)
+        owners = np.flatnonzero(least)
+        return owners, least[owners]
+
+    @cached_property
+    def article_bounds(self) -> Array:
+        """The bounds of each article that is not removed among the positions, in order."""
+        first = np.flatnonzero(np.r_[True, np.diff(self.segment.equations[:, 0]) != 0])
+        first = first[: len(self.segment.equations)]
+        if self.segment.live is not None:
+            first = first[self.segment.live[first]]
+        found: Array = self.places[first][:, [0, 2]]
+        return found
+
+    @cached_property
+    def initials(self) -> Array:
+        """The code of the first letter of each word; COMPOUND for compounds."""
+        words = self.words.lines().split("\n")
+        return np.array([COMPOUND if "-" in word else ord(word[:1] or " ") for word in words])
+
+    @cached_property
+    def is_stop_word(self) -> Mask:
+        """Which words are stop words."""
+        return np.array([word in STOP_WORDS for word in self.words.lines().split("\n")], bool)
+
+    def positions(self, row: int) -> Array:
+        """Return the positions of a stem in the text."""
+        pointers, positions = self._positions
+        found: Array = positions[pointers[row] : pointers[row + 1]]
+        return found
+
+    @cached_property
+    def _positions(self) -> tuple[Array, Array]:
+        """For each stem, where its positions start; and all positions."""
+        return load_array(self._folder, "positions.pointers"), load_array(
+            self._folder, "positions.owners"
+        )
+
+    def _has_stems(self, phrase: Sequence[int]) -> Mask:
+        """Return a mask of the equations with consecutive stems in their context."""
+        pointers, positions = self._positions
+        rarest = min(phrase, key=lambda row: int(pointers[row + 1] - pointers[row]))
+        at = positions[pointers[rarest] : pointers[rarest + 1]] - phrase.index(rarest)
+        at = at[(at >= 0) & (at + len(phrase) <= len(self.tokens))]
+        for step, row in enumerate(phrase):
+            at = at[self.stem_of[self.tokens[at + step]] == row]
+        low, place, high = self.places.T
+        # The equations of its article with the whole phrase in reach: the first, and the one after
+        # the last. Both ascend as `places` do.
+        last = at + len(phrase) - 1
+        first = np.maximum(
+            np.searchsorted(place, last - CONTEXT_REACH, "right"),
+            np.searchsorted(high, last, "right"),
+        )
+        after = np.minimum(
+            np.searchsorted(place, at + CONTEXT_REACH, "right"), np.searchsorted(low, at, "right")
+        )
+        inside = first < after
+        begins = np.bincount(first[inside], minlength=len(place) + 1)
+        ends = np.bincount(after[inside], minlength=len(place) + 1)
+        found: Mask = np.cumsum(begins - ends)[:-1] > 0
+        return found
+
+    def spelt_like(self, word: str) -> list[str]:
+        """Return words of about this length with the same first letter, and most of its letters."""
+        least, most = max(len(word) - 3, 0), len(word) + 1  # letters after the first
+        first = re.escape(f"\n{word[:1]}")
+        text = f"\n{self.words.lines()}"
+        candidates = re.findall(rf"{first}(.{{{least},{most}}})(?=\n)", text)
+        if not candidates:
+            return []
+        longest = len(word) + 2
+        words = np.array([f"{word[:1]}{rest}" for rest in candidates], f"U{longest}")
+        # A cheap upper bound of the ratio for all words at once: the letters that both have.
+        letters = words.view(np.uint32).reshape(len(words), longest)
+        shared = sum(
+            np.minimum((letters == ord(letter)).sum(axis=1), word.count(letter))
+            for letter in set(word)
+        )
+        likely = 2 * shared >= MIN_SPELLING_RATIO * (len(word) + (letters > 0).sum(axis=1))
+        found: list[str] = words[likely].tolist()
+        live = self.live_words[Keys(self._folder, "words").find_all(hash_texts(found))]
+        return [each for each, is_live in zip(found, live, strict=True) if is_live]
+
+    def words_of(self, row: int) -> list[str]:
+        """Return the words that have a stem."""
+        rows = np.flatnonzero((self.stem_of == row) & self.live_words)
+        return [self.words[at] for at in rows.tolist()]
+
+    @cached_property
+    def live_words(self) -> Mask:
+        """Which words an article has that is not removed."""
+        if self.segment.live is None:
+            return np.ones(len(self.stem_of), bool)
+        found = np.zeros(len(self.stem_of), bool)
+        pointers, words = (
+            load_array(self._folder, f"fields.{part}") for part in ("pointers", "owners")
+        )
+        _, firsts = np.unique(self.segment.equations[:, 0], return_index=True)
+        for article, first in enumerate(firsts.tolist()):
+            if self.segment.live[first]:
+                low, _, high = self.places[first].tolist()
+                found[self.tokens[low:high]] = True
+                found[words[pointers[article] : pointers[article + 1]]] = True
+        return found
+
+    def words_around(self, equation: int, reach: int) -> tuple[Array, Array]:
+        """Return the ids of the words within reach of an equation, in order, and the distances."""
+        low, place, high = self.places[equation].tolist()
+        start, end = max(low, place - reach), min(high, place + reach)
+        at = np.arange(start, end)
+        return self.tokens[start:end], np.where(at < place, place - at, at - place + 1)

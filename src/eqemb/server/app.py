@@ -1,8 +1,8 @@
 """The application: API, pages, middleware, and errors in the format of the request."""
 
 import logging
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Callable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
 
 from fastapi import FastAPI, Request, Response
@@ -13,8 +13,10 @@ from eqemb import __version__
 from eqemb.errors import EqembError
 from eqemb.server import api, site
 from eqemb.server.cache import LRUCache
+from eqemb.server.forwarding import ForwardingMiddleware, forwarded_parts
 from eqemb.server.map_worker import MapWorker
 from eqemb.server.middleware import LOOPBACK, SECURITY_HEADERS, AccessMiddleware
+from eqemb.server.processes import ProcessPool
 from eqemb.server.responses import PageError, message_of, status_of
 from eqemb.server.service import encode_json
 from eqemb.server.views import pages
@@ -31,25 +33,63 @@ def make_app(
     snippets: str = "full",
     token: str | None = None,
     hosts: frozenset[str] = LOOPBACK,
+    workers: int = 0,
     threads: int = 4,
     seconds: float = 10.0,
     draws: bool = False,
 ) -> FastAPI:
     """The application that serves a library.
 
-    Without a `token`, only requests for `hosts` are answered. `seconds` is the time limit of a
-    query. `draws` creates a missing map in the background.
+    Without a `token`, only requests for `hosts` are answered. `workers` is the number of processes
+    that answer; with 0, `threads` of this process do. `seconds` is the time limit of a query.
+    `draws` creates a missing map in the background.
     """
     pool = WorkerPool(folder, snippets=snippets, threads=threads, seconds=seconds)
+    pool.check()
+    processes: ProcessPool | None = None
+    if workers:
+        processes = ProcessPool(pool.folder, snippets=snippets, workers=workers, seconds=seconds)
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
         worker = app.state.map_worker = MapWorker(pool.folder) if draws else None
+        if processes is not None:
+            processes.start()
         yield
+        if processes is not None:
+            await processes.close()
         pool.close()
         if worker is not None:
             worker.close()
 
+    app = make_answering_app(pool, lifespan=lifespan)
+    app.state.processes = processes
+    if processes is not None:
+
+        def is_own(path: str) -> bool:
+            worker: MapWorker | None = app.state.map_worker
+            return path == "/map" and worker is not None and worker.is_pending
+
+        app.add_middleware(
+            ForwardingMiddleware,
+            pool=processes,
+            cache=app.state.cache,
+            parts=forwarded_parts([*api.router.routes, *site.router.routes]),
+            version=lambda: pool.version,
+            is_own=is_own,
+            refuse=error_response,
+        )
+    app.add_middleware(AccessMiddleware, token=token, hosts=hosts, refuse=error_response)
+    return app
+
+
+def make_answering_app(
+    pool: WorkerPool,
+    *,
+    cache_bytes: int = _CACHE_BYTES,
+    lifespan: Callable[[FastAPI], AbstractAsyncContextManager[None]] | None = None,
+) -> FastAPI:
+    """The application without access control, as worker processes use it."""
     app = FastAPI(
         title="eqemb",
         description="Search a library of equations.",
@@ -60,14 +100,13 @@ def make_app(
         lifespan=lifespan,
     )
     app.state.pool = pool
-    app.state.cache = LRUCache[bytes](_CACHE_BYTES)
+    app.state.cache = LRUCache[bytes](cache_bytes)
     app.state.map_worker = None
     app.state.files = site.files()
     app.include_router(api.router)
     app.include_router(site.router)
     for kind in (EqembError, RequestValidationError, HTTPException, Exception):
         app.add_exception_handler(kind, _handle_error)
-    app.add_middleware(AccessMiddleware, token=token, hosts=hosts, refuse=error_response)
     return app
 
 

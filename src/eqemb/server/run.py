@@ -18,6 +18,7 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 from eqemb.errors import UsageError
 from eqemb.server.app import make_app
 from eqemb.server.middleware import LOOPBACK
+from eqemb.server.processes import default_workers
 
 #: Most connections at once; most bytes of a request's head (a longer one is answered 400).
 MAX_CONNECTIONS, MAX_HEAD_BYTES = 512, 128 << 10
@@ -99,7 +100,7 @@ class LimitedH11Protocol(H11Protocol):
             self._request_timer = None
 
 
-def serve(
+def serve(  # noqa: PLR0913
     folder: Path,
     *,
     host: str = "127.0.0.1",
@@ -108,9 +109,13 @@ def serve(
     token: str | None = None,
     browse: bool = False,
     draws: bool = True,
+    workers: int | None = None,
     say: Callable[[str], object] = print,
 ) -> None:
-    """Serve a library until interrupted; `draws` creates a missing map in the background."""
+    """Serve a library until interrupted; `draws` creates a missing map in the background.
+
+    `workers` processes answer requests, by default one for each core; 0 for threads of this one.
+    """
     if token is None and not is_loopback(host):
         raise UsageError(
             f"anyone who can reach {host} could read the library: set a token with --token"
@@ -121,7 +126,14 @@ def serve(
             f" use {MIN_TOKEN_LENGTH} or more"
         )
     hosts = LOOPBACK | {host.lower()}
-    app = make_app(folder, snippets=snippets, token=token, hosts=hosts, draws=draws)
+    app = make_app(
+        folder,
+        snippets=snippets,
+        token=token,
+        hosts=hosts,
+        workers=default_workers() if workers is None else workers,
+        draws=draws,
+    )
     with bind(host, port) as listener:
         url = _url(host, listener.getsockname()[1], token)
         say(f"{url} (stop with Ctrl-C)")

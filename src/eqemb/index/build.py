@@ -5,9 +5,10 @@
     types.*          the types by their keys, and the equations of each type
     index.json       the version of the index, and the hashes of the other files
 
-The other files are written by `text`, `structure` and `vectors`. The index of a segment is a pure
-function of its records. Texts are processed in batches, so that memory grows with distinct words
-and shapes (and by a few numbers for each equation). All files are read memory-mapped.
+The other files are written by `text`, `structure`, `renderings` and `vectors`. The index of a
+segment is a pure function of its records. Texts are processed in batches, so that memory grows with
+distinct words and shapes (and by a few numbers for each equation). All files are read
+memory-mapped.
 """
 
 import json
@@ -22,6 +23,7 @@ import numpy as np
 from eqemb.article import read_tokens
 from eqemb.errors import EqembError
 from eqemb.index.postings import KeyedPostingsWriter
+from eqemb.index.renderings import index_renderings
 from eqemb.index.segments import IndexSegments, has_index
 from eqemb.index.stemming import stem
 from eqemb.index.structure import index_structure
@@ -45,6 +47,7 @@ def build_index(records: Records, folder: Path) -> None:
     _index_equations(records, folder)
     index_text(records, folder)
     index_structure(records, folder)
+    index_renderings(records, folder)
     _finish(folder)
 
 

@@ -24,11 +24,11 @@ class SupportingSentence(NamedTuple):
 
 
 class _Line(NamedTuple):
-    """A line of text, and the stems in it with the forms of each."""
+    """A line of text, and the words in it in lower case."""
 
     sentence: str
     article: str
-    stems: dict[str, set[str]]
+    words: frozenset[str]
     is_sentence: bool
     """Whether it is a sentence rather than a heading."""
 
@@ -50,28 +50,44 @@ class SentenceFinder:
     ) -> SupportingSentence | None:
         """Return the first sentence with a stem, in this form of it if there is one."""
         fallback: SupportingSentence | None = None
+        forms = self._forms.get(root)
+        if forms is None:
+            return None
         for lines in self._groups:
-            holding = [line for line in lines if root in line.stems]
+            holding = [line for line in lines if not forms.isdisjoint(line.words)]
             holding.sort(key=lambda line: not line.is_sentence)  # stable: keeps the order of trust
             for line in holding:
-                if form in line.stems[root]:
+                if form in forms and form in line.words:
                     return SupportingSentence(form or "", line.sentence, line.article)
             if holding and fallback is None:
                 line = holding[0]
-                word = min(line.stems[root])
+                word = min(forms & line.words)
                 fallback = SupportingSentence(word, line.sentence, line.article)
         return None if exact else fallback
+
+    @cached_property
+    def _forms(self) -> dict[str, set[str]]:
+        """The words of all lines by their stems: each is stemmed once, not in every line."""
+        found: dict[str, set[str]] = {}
+        for word in frozenset().union(*(line.words for lines in self._groups for line in lines)):
+            found.setdefault(stem(word), set()).add(word)
+        return found
 
     @cached_property
     def _groups(self) -> list[list[_Line]]:
         """The lines in groups of equal trust, the most trusted first."""
         groups: list[list[_Line]] = [[], [], [], []]
+        known: dict[tuple[str, str], _Line] = {}  # equations of one article share lines
         for at, row in enumerate(self._rows):
             equation = self._search.equation(row)[0]
             around, further = self._lines(equation)
             first = 0 if at == 0 and self._own else 2
             for group, texts in ((first, [*around, *equation.references]), (first + 1, further)):
-                groups[group] += [self._line(text, equation.article) for text in texts]
+                for text in texts:
+                    key = text, equation.article
+                    if key not in known:
+                        known[key] = self._line(*key)
+                    groups[group].append(known[key])
         return groups
 
     def _lines(self, equation: Equation) -> tuple[list[str], list[str]]:
@@ -98,11 +114,9 @@ class SentenceFinder:
 
     @staticmethod
     def _line(sentence: str, article: str) -> _Line:
-        stems: dict[str, set[str]] = {}
         words = read_tokens(sentence.replace("[equation]", " "))[0]
-        for word in map(str.lower, words):
-            stems.setdefault(stem(word), set()).add(word)
-        return _Line(sentence, article, stems, len(words) >= _MIN_SENTENCE)
+        lower = frozenset(map(str.lower, words))
+        return _Line(sentence, article, lower, len(words) >= _MIN_SENTENCE)
 
 
 def _split_own(lines: Iterable[str], *, last: bool) -> tuple[list[str], str]:

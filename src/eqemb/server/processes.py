@@ -40,6 +40,7 @@ MAX_WAITING = 128
 #: Seconds until a new worker must be ready; seconds between attempts to start one, at first and at
 #: most.
 START_TIMEOUT, FIRST_PAUSE, MAX_PAUSE = 60.0, 0.5, 30.0
+_NEW_PROCESS_GROUP = 0x200  # a flag of Windows, which `subprocess` defines only there
 #: Bytes that the front process reads ahead from a worker.
 _BUFFER_BYTES = 1 << 20
 
@@ -82,7 +83,7 @@ class WorkerProcess:
     async def start(cls, folder: Path, snippets: str) -> "WorkerProcess":
         """Start a worker and wait until it is ready."""
         apart: dict[str, Any] = (  # Ctrl-C is handled by the front process
-            {"creationflags": subprocess.CREATE_NEW_PROCESS_GROUP}
+            {"creationflags": _NEW_PROCESS_GROUP}
             if sys.platform == "win32"
             else {"start_new_session": True}
         )
@@ -101,7 +102,7 @@ class WorkerProcess:
             async with asyncio.timeout(START_TIMEOUT):
                 await worker._exchange((str(folder), snippets))
         except BaseException:
-            worker.kill()
+            await worker.end()
             raise
         return worker
 
@@ -140,6 +141,15 @@ class WorkerProcess:
     async def wait(self) -> int:
         """Wait until the process has ended; return its exit status."""
         return await self._process.wait()
+
+    async def end(self) -> None:
+        """End the process, and let the event loop release its pipes."""
+        self.kill()
+        if self._process.stdin is not None:
+            self._process.stdin.close()
+        await self._process.wait()
+        for _ in range(3):  # the callbacks of a closed pipe run in the next rounds of the loop
+            await asyncio.sleep(0)
 
 
 class ProcessPool:
@@ -183,7 +193,7 @@ class ProcessPool:
                 status = await worker.wait()
             finally:
                 self._alive.discard(worker)
-                worker.kill()
+                await worker.end()
             _log.warning("worker process %d ended with status %d: replaced", worker.pid, status)
 
     async def submit(self, request: WorkerRequest) -> WorkerResponse:

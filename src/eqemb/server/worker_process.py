@@ -25,7 +25,7 @@ from eqemb.storage.messages import receive, send
 
 async def respond(app: ASGIApp, request: WorkerRequest) -> WorkerResponse:
     """Return the response of an application to a request."""
-    scope = {
+    scope: dict[str, Any] = {
         "type": "http",
         "asgi": {"version": "3.0"},
         "http_version": "1.1",

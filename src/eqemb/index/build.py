@@ -23,7 +23,7 @@ import numpy as np
 from eqemb.article import read_tokens
 from eqemb.errors import EqembError
 from eqemb.index.postings import KeyedPostingsWriter
-from eqemb.index.renderings import index_renderings
+from eqemb.index.renderings import has_renderings, index_renderings
 from eqemb.index.segments import IndexSegments, has_index
 from eqemb.index.stemming import stem
 from eqemb.index.structure import index_structure
@@ -68,12 +68,15 @@ def indexer_of(library: OpenLibrary) -> Indexer | None:
 
 
 def segments_to_index(library: OpenLibrary) -> list[range]:
-    """Return the places of the segments without an index of this version, each as a range."""
+    """Return the places of the segments without an index of this version, each as a range.
+
+    An index whose formulas other code rendered can be searched, but is not of this version.
+    """
     folders = [segment_folder(library.home, p.name) / "index" for p in library.manifest.segments]
     return [
         range(place, place + 1)
         for place, folder in enumerate(folders)
-        if index_version(folder) != INDEX_VERSION
+        if index_version(folder) != INDEX_VERSION or not has_renderings(folder)
     ]
 
 

@@ -123,12 +123,21 @@ def _add(
 # ------------------------------------------------------------ reading
 
 
+def has_renderings(folder: Path) -> bool:
+    """Whether the index of a segment has rendered formulas, made by this code."""
+    try:
+        found = json.loads((folder / "renderings.json").read_text("utf-8"))
+        return bool(found["code"] == rendering_code())
+    except (OSError, ValueError, KeyError, TypeError):
+        return False
+
+
 class RenderingIndex:
     """The rendered formulas of a library."""
 
     def __init__(self, segments: IndexSegments) -> None:
-        parts = (_SegmentRenderings(part.folder) for part in segments)
-        self._parts = [part for part in parts if part.is_current]
+        folders = (part.folder for part in segments if has_renderings(part.folder))
+        self._parts = [_SegmentRenderings(folder) for folder in folders]
 
     def find(self, kind: str, latex: str) -> str | None:
         """Return the rendering of a formula; None if it is not stored."""
@@ -145,15 +154,6 @@ class _SegmentRenderings:
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
-
-    @property
-    def is_current(self) -> bool:
-        """Whether the segment has renderings, made by this code."""
-        try:
-            found = json.loads((self._folder / "renderings.json").read_text("utf-8"))
-            return bool(found["code"] == rendering_code())
-        except (OSError, ValueError, KeyError, TypeError):
-            return False
 
     @cached_property
     def keys(self) -> Keys:

@@ -1,6 +1,7 @@
 """Measure a server under load, with and without a hostile client, and the latency of a page.
 
-    python benchmarks/serving.py LIBRARY [--seconds 60] [--connections 32] [--out FILE.md]
+    python benchmarks/serving.py LIBRARY [--seconds 60] [--connections 32] [--workers N]
+        [--out FILE.md]
 
 Starts `eqemb serve LIBRARY` and sends requests with `wrk` on loopback, with two threads: search by
 words, pages of results, similar by LaTeX and by name, describe, words, equations, articles and hits
@@ -8,9 +9,10 @@ on the map, drawn from the library with a fixed seed. Then it repeats this with 
 hostile client, in a separate process, sends URLs and bodies of a megabyte and deeply nested
 queries, and counts the responses.
 
-Reports requests per second, the share of distinct URLs (repeated ones may be cached), latency as
-measured by `wrk`, every status other than 200, and the server's resident memory every five seconds:
-a leak would still grow in the second half. Finally, without other load: the latency of the first
+Reports requests per second, the server's CPU time for each request, the share of distinct URLs
+(repeated ones may be cached), latency as measured by `wrk`, every status other than 200, and the
+memory of the server and its workers every five seconds (PSS: pages that they share count once): a
+leak would still grow in the second half. Finally, without other load: the latency of the first
 page of results for 50 queries with a third seed, and the bytes of a page without results. The
 server, `wrk` and the hostile client share the machine and its cores.
 
@@ -179,9 +181,10 @@ def _is_valid_query(latex: str) -> bool:
 
 
 @contextlib.contextmanager
-def served(library: Path, port: int) -> Iterator[int]:
+def served(library: Path, port: int, workers: int | None = None) -> Iterator[int]:
     """Run `eqemb serve`; yields its process id and prints the end of its log."""
     command = [sys.executable, "-m", "eqemb", "serve", str(library), "--port", str(port)]
+    command += [] if workers is None else ["--workers", str(workers)]
     with (
         tempfile.TemporaryFile("w+") as log,
         subprocess.Popen([*command, "--no-map"], stderr=log) as process,
@@ -191,7 +194,7 @@ def served(library: Path, port: int) -> Iterator[int]:
                 if process.poll() is not None:
                     sys.exit("the server ended before the first request")
                 with contextlib.suppress(OSError):
-                    get(HTTPConnection("127.0.0.1", port, timeout=START_TIMEOUT), "/v1/healthz")
+                    get(HTTPConnection("127.0.0.1", port, timeout=START_TIMEOUT), "/v1/stats")
                     break
                 time.sleep(0.1)
             else:
@@ -220,20 +223,52 @@ def free_port() -> int:
         return int(listener.getsockname()[1])
 
 
+def process_tree(process: int) -> list[int]:
+    """A process and its descendants."""
+    found = [process]
+    for file in Path(f"/proc/{process}/task").glob("*/children"):
+        with contextlib.suppress(OSError):
+            found += [
+                other for child in file.read_text().split() for other in process_tree(int(child))
+            ]
+    return found
+
+
+def memory_of(process: int) -> float:
+    """The memory of a process and its descendants in MB; pages that they share count once."""
+    total = 0
+    for one in process_tree(process):
+        with contextlib.suppress(OSError):
+            match = re.search(
+                r"^Pss:\s*(\d+) kB", Path(f"/proc/{one}/smaps_rollup").read_text(), re.MULTILINE
+            )
+            total += int(match[1]) if match else 0
+    return total / 1024
+
+
+def cpu_seconds(process: int) -> float:
+    """The CPU time of a process and its descendants."""
+    ticks = 0
+    for one in process_tree(process):
+        with contextlib.suppress(OSError):
+            fields = Path(f"/proc/{one}/stat").read_text().rpartition(")")[2].split()
+            ticks += int(fields[11]) + int(fields[12])
+    return ticks / os.sysconf("SC_CLK_TCK")
+
+
 class Memory(threading.Thread):
-    """Samples the resident memory of a process every five seconds, more often in a short run."""
+    """Samples the memory of a server every five seconds, more often in a short run."""
 
     def __init__(self, process: int, seconds: float) -> None:
         super().__init__(daemon=True)
-        self._file, self._pause = Path(f"/proc/{process}/status"), min(5.0, seconds / 4)
+        self._process, self._pause = process, min(5.0, seconds / 4)
         self._end = threading.Event()
         self.found: list[float] = []
 
     def run(self) -> None:
         """Sample until `end`."""
         while not self._end.wait(self._pause if self.found else 0):
-            match = re.search(r"VmRSS:\s*(\d+) kB", self._file.read_text())
-            self.found.append(int(match[1]) / 1024 if match else 0.0)
+            self.found.append(memory_of(self._process))
 
     def end(self) -> str:
         """Stop; the samples in MB, and the growth in the second half."""
@@ -288,6 +323,7 @@ def load(
     addresses = [draw.address() for _ in range(DRAWN)]
     memory = Memory(process, options.seconds)
     memory.start()
+    before = cpu_seconds(process)
     command = ["wrk", f"-t{THREADS}", f"-c{options.connections}", f"-d{options.seconds}s"]
     with tempfile.TemporaryDirectory() as folder:
         script = script_in(Path(folder), addresses)
@@ -301,6 +337,7 @@ def load(
         f"{summary['requests']:,}",
         f"{distinct(addresses, summary['sent']):.0%}",
         f"{summary['requests'] / summary['seconds']:.0f}",
+        f"{1e3 * (cpu_seconds(process) - before) / max(1, summary['requests']):.1f}",
         f"{summary['p50']:.0f}",
         f"{summary['p99']:.0f}",
         wrong or "none",
@@ -360,15 +397,15 @@ def measured(options: argparse.Namespace, faults: list[str]) -> Iterator[str]:
         many, beside, alone = (QueryGenerator(library, seed) for seed in range(3))
         equations = len(library.engine.types)
     port = options.port or free_port()
-    with served(options.library, port) as process:
+    with served(options.library, port, options.workers) as process:
         yield (
             f"{equations:,} equations; {options.connections} connections, {options.seconds} s;"
             f" Python {platform.python_version()}, {os.cpu_count()} cores."
         )
         yield ", ".join(f"{kind} {share} %" for kind, share in SHARES.items()) + ".\n"
-        columns = "requests | distinct | per second | p50, ms | p99, ms | not 200 | memory, MB"
-        yield f"| clients | {columns} |"
-        yield "|---|---:|---:|---:|---:|---:|---|---|"
+        columns = "requests | distinct | per second | CPU, ms | p50, ms | p99, ms | not 200"
+        yield f"| clients | {columns} | memory, MB |"
+        yield "|---|---:|---:|---:|---:|---:|---:|---|---|"
         cells, is_well = load(port, process, many, options)
         yield f"| normal | {' | '.join(cells)} |"
         results = multiprocessing.get_context("spawn").Queue()
@@ -399,6 +436,7 @@ def main() -> None:
     parser.add_argument("library", type=Path)
     parser.add_argument("--seconds", type=int, default=60)
     parser.add_argument("--connections", type=int, default=32)
+    parser.add_argument("--workers", type=int, help="processes that answer; as `eqemb serve`")
     parser.add_argument("--port", type=int, default=0, help="0 selects a free port")
     parser.add_argument("--out", type=Path, metavar="FILE.md")
     options = parser.parse_args()

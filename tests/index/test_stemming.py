@@ -1,7 +1,11 @@
 """Stemming: forms of a word share a stem, different words do not."""
 
+import time
+from concurrent.futures import ThreadPoolExecutor
+
 import pytest
 
+from eqemb.index import stemming
 from eqemb.index.stemming import stem
 
 
@@ -49,3 +53,27 @@ def test_case_does_not_matter() -> None:
 def test_other_words_are_their_own_stems(word: str) -> None:
     """Short words, and words with digits, accents or apostrophes."""
     assert stem(word) == word
+
+
+def test_threads_do_not_share_the_stemmer(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It keeps the word that it works on, so that only one thread may use it at a time."""
+    inside: list[str] = []
+    most = 0
+
+    class Stemmer:
+        def stemWord(self, word: str) -> str:  # noqa: N802
+            nonlocal most
+            inside.append(word)
+            most = max(most, len(inside))
+            time.sleep(0.01)
+            inside.remove(word)
+            return word
+
+    monkeypatch.setattr(stemming, "_porter", Stemmer())
+    words = [f"threaded{letter}" for letter in "abcdefgh"]
+    try:
+        with ThreadPoolExecutor(8) as pool:
+            assert list(pool.map(stem, words)) == words
+    finally:
+        stem.cache_clear()  # it has stems of the stand-in
+    assert most == 1

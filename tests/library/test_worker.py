@@ -16,9 +16,10 @@ from eqemb.errors import EqembError, SourceError
 from eqemb.facade.library import Library
 from eqemb.library import worker
 from eqemb.library.executor import WorkerLimits
-from eqemb.library.worker import make_record, read_found, receive, send
+from eqemb.library.worker import make_record, read_found
 from eqemb.readers.registry import READERS, FormatReader
 from eqemb.sources import Found, Limits, Source
+from eqemb.storage.messages import receive, send
 from synthetic import HAS_PROC, HOSTILE, hostile, hostile_modules, living, papers, start, wait_for
 
 BODY = r"Some words. \begin{equation} x = 1 \end{equation} More words."

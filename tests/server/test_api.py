@@ -10,8 +10,8 @@ import pytest
 from fastapi.testclient import TestClient
 
 from eqemb.facade.library import Library
+from eqemb.formula.html import page_mathml
 from eqemb.search.results import Json
-from eqemb.server.snippets import page_mathml
 from server.clients import COSINE, ENDPOINTS, PAGES, Elements, make_client
 from synthetic import Run
 

@@ -14,7 +14,7 @@ from eqemb.server.app import make_app
 from eqemb.server.cache import LRUCache
 from eqemb.server.queries import check_query, single_formula
 from eqemb.server.service import Page, Service, encode_json
-from eqemb.server.snippets import PAGE
+from eqemb.server.snippets import PageRenderer
 from server.clients import ENDPOINTS, PAGES, make_client
 from synthetic import paper
 
@@ -184,9 +184,10 @@ def test_the_cache_counts_bytes_of_wide_characters() -> None:
 def test_formulas_of_queries_are_not_cached(client: TestClient) -> None:
     """A short query can become long MathML."""
     latex = r"\mathbf{q}" + "|x" * 900
-    assert sys.getsizeof(PAGE.mathml(latex)) > 250_000
-    before = PAGE.cache._size
+    renderer = PageRenderer()
+    assert sys.getsizeof(renderer.mathml(latex)) > 250_000
+    before = renderer.cache._size
     for number in range(2):
         assert client.get(f"/v1/render?q=${latex}{number}$").status_code == 200
         assert client.get(f"/v1/search?q=${latex}{number}$").status_code == 200
-    assert PAGE.cache._size - before < 100_000
+    assert renderer.cache._size - before < 100_000

@@ -27,6 +27,14 @@ def serve(
         ),
     ] = None,
     draws: Map = True,
+    workers: Annotated[
+        int | None,
+        Option(
+            min=0,
+            max=64,
+            help="Processes that answer requests; one for each core by default, 0 for threads.",
+        ),
+    ] = None,
 ) -> None:
     """Serve a library as a web page and an HTTP API."""
     try:
@@ -45,6 +53,7 @@ def serve(
         token=token,
         browse=browse,
         draws=draws,
+        workers=workers,
         say=print_message,
     )
 

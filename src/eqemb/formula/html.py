@@ -40,6 +40,11 @@ def classes_for_styles(mathml: str) -> str:
     return _STYLE_ATTRIBUTE.sub(as_class, mathml.replace(' mathbackground="#ffe08a"', ""))
 
 
+def page_mathml(mathml: str) -> str:
+    """MathML that our pages accept: no inline styles, no control characters."""
+    return without_control_characters(classes_for_styles(mathml))
+
+
 def equation_html(
     mathml: str, *, number: str | None = None, ordinal: int | None = None, large: bool = False
 ) -> str:

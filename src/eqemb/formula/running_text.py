@@ -21,6 +21,8 @@ _REFERENCE = re.compile(rf"\({_REFERENCE_NUMBER}\)|{_BEFORE}{_REFERENCE_NUMBER}"
 
 def plain_text(text: str) -> str:
     """A text without markup: formulas in Unicode, references and dollar signs as printed."""
+    if "$" not in text:  # neither formulas nor references
+        return text.replace(DOLLAR, "$")
     text = _INLINE_FORMULA.sub(lambda found: layout(found[1]).to_text(), _printed_references(text))
     return text.replace(DOLLAR, "$")
 

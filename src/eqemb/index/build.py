@@ -5,10 +5,10 @@
     types.*          the types by their keys, and the equations of each type
     index.json       the version of the index, and the hashes of the other files
 
-The other files are written by `text`, `structure`, `definitions`, `base_vectors` and `vectors`. The
-index of a segment is a pure function of its records. Texts are processed in batches, so that memory
-grows with distinct words and shapes (and by a few numbers for each equation). All files are read
-memory-mapped.
+The other files are written by `text`, `structure`, `definitions`, `renderings`, `base_vectors` and
+`vectors`. The index of a segment is a pure function of its records. Texts are processed in batches,
+so that memory grows with distinct words and shapes (and by a few numbers for each equation). All
+files are read memory-mapped.
 """
 
 import json
@@ -24,6 +24,7 @@ from eqemb.article import read_tokens
 from eqemb.errors import EqembError
 from eqemb.index.definitions import index_definitions
 from eqemb.index.postings import KeyedPostingsWriter
+from eqemb.index.renderings import has_renderings, index_renderings
 from eqemb.index.segments import IndexSegments, has_index
 from eqemb.index.stemming import stem
 from eqemb.index.structure import index_structure
@@ -48,6 +49,7 @@ def build_index(records: Records, folder: Path) -> None:
     index_text(records, folder)
     index_structure(records, folder)
     index_definitions(records, folder)
+    index_renderings(records, folder)
     _finish(folder)
 
 
@@ -68,12 +70,15 @@ def indexer_of(library: OpenLibrary) -> Indexer | None:
 
 
 def segments_to_index(library: OpenLibrary) -> list[range]:
-    """Return the places of the segments without an index of this version, each as a range."""
+    """Return the places of the segments without an index of this version, each as a range.
+
+    An index whose formulas other code rendered can be searched, but is not of this version.
+    """
     folders = [segment_folder(library.home, p.name) / "index" for p in library.manifest.segments]
     return [
         range(place, place + 1)
         for place, folder in enumerate(folders)
-        if index_version(folder) != INDEX_VERSION
+        if index_version(folder) != INDEX_VERSION or not has_renderings(folder)
     ]
 
 

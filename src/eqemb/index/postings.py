@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 
 from eqemb.formula.shapes import key
 
+_MAX_KNOWN = 1 << 15  # texts of a list that are kept in memory
 BATCH = 2_000_000  # postings sorted at a time
 
 Array = NDArray[Any]
@@ -133,6 +134,7 @@ class TextList(Sequence[str]):
 
     def __init__(self, folder: Path, name: str) -> None:
         self._path, self._starts = folder / f"{name}.txt", load_array(folder, f"{name}.starts")
+        self._known: dict[int, str] = {}  # texts that were read lately
 
     @staticmethod
     def write(folder: Path, name: str, texts: Iterable[str]) -> None:
@@ -153,10 +155,17 @@ class TextList(Sequence[str]):
         return len(self._starts) - 1
 
     def __getitem__(self, row: Any) -> Any:
+        found = self._known.get(row) if type(row) is int else None
+        if found is not None:
+            return found
         if isinstance(row, slice):
             return [self[at] for at in range(*row.indices(len(self)))]
         at = range(len(self))[row]  # as a list, with rows from the end
-        return self._bytes[self._starts[at] : self._starts[at + 1] - 1].decode()
+        found = self._bytes[self._starts[at] : self._starts[at + 1] - 1].decode()
+        if len(self._known) >= _MAX_KNOWN:
+            self._known.clear()
+        self._known[at] = found
+        return found
 
     def lines(self) -> str:
         """Return all texts, each followed by a line break."""

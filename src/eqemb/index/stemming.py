@@ -9,6 +9,7 @@ ending is left out: *Newton's method* and *Newton method* are the same.
 
 import re
 from functools import lru_cache
+from threading import Lock
 
 import snowballstemmer  # type: ignore[import-untyped]
 
@@ -20,6 +21,7 @@ _BRITISH = re.compile(
 )
 _POSSESSIVE = re.compile("['\u2019]s?$")
 _porter = snowballstemmer.stemmer("porter")
+_stemming = Lock()  # a stemmer keeps its word in attributes: threads would stem each other's
 
 
 @lru_cache(maxsize=1 << 16)
@@ -34,4 +36,5 @@ def stem(word: str) -> str:
         return "-".join(stem(part) for part in word.split("-"))
     if not _STEMMABLE.fullmatch(word):
         return word
-    return str(_porter.stemWord(_BRITISH.sub(r"\1iz", word)))
+    with _stemming:
+        return str(_porter.stemWord(_BRITISH.sub(r"\1iz", word)))

@@ -16,8 +16,9 @@ from typing import Protocol, Self
 from eqemb.checks import check_integer, check_number
 from eqemb.errors import EqembError
 from eqemb.library.rows import Record
-from eqemb.library.worker import receive, send, skip
+from eqemb.library.worker import skip
 from eqemb.sources import Found, Limits
+from eqemb.storage.messages import receive, send
 from eqemb.storage.process import python_command, python_environment
 
 

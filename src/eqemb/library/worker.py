@@ -1,19 +1,16 @@
 """Worker process: receives tasks on stdin and sends records on stdout until stdin ends.
 
 `executor.LocalProcesses` starts it. It reads one paper at a time, so that a paper that exhausts
-memory or hangs affects only this process. Messages are pickles, each preceded by its length.
+memory or hangs affects only this process.
 """
 
 import contextlib
 import os
-import pickle
 import select
-import struct
 import sys
 import threading
 import time
 from collections.abc import Iterator
-from typing import Any, BinaryIO
 
 from eqemb.article import Article, Equation, Problem
 from eqemb.errors import SourceError
@@ -23,13 +20,12 @@ from eqemb.library.rows import Form, Record, from_article, skipped
 from eqemb.readers.registry import read_source
 from eqemb.sources import Found, Limits, load
 from eqemb.sources.names import skipped_name
+from eqemb.storage.messages import receive, send
 
 try:
     import resource
 except ImportError:  # Windows: there is a time limit, but no memory limit
     resource = None  # type: ignore[assignment]
-
-_MESSAGE_LENGTH = struct.Struct("<Q")
 
 
 @contextlib.contextmanager
@@ -83,26 +79,6 @@ def make_record(found: Found, limits: Limits) -> Record:
 def skip(found: Found, cause: str, detail: str = "") -> Record:
     """Return the record of a source that is not an article."""
     return skipped(skipped_name(found.origin), found.origin, found.collection, cause, detail)
-
-
-def send(stream: BinaryIO, message: Any) -> None:
-    """Send one message."""
-    data = pickle.dumps(message, protocol=5)
-    stream.write(_MESSAGE_LENGTH.pack(len(data)))
-    stream.write(data)
-    stream.flush()
-
-
-def receive(stream: BinaryIO) -> Any:
-    """Receive one message; raise `EOFError` if the stream ends, even within a message."""
-    head = stream.read(_MESSAGE_LENGTH.size)
-    if len(head) < _MESSAGE_LENGTH.size:
-        raise EOFError
-    (size,) = _MESSAGE_LENGTH.unpack(head)
-    data = stream.read(size)
-    if len(data) < size:
-        raise EOFError
-    return pickle.loads(data)  # noqa: S301 - sent by our own process
 
 
 def _limit_memory(most: int) -> None:

@@ -16,6 +16,9 @@ from eqemb.index.structure import StructureIndex
 from eqemb.index.vector_index import VectorIndex
 from eqemb.search.results import Hit
 
+#: Equations that are kept in memory: an answer asks for the same ones several times.
+_MAX_READ = 1_024
+
 Scores = NDArray[np.float32]
 Mask = NDArray[np.bool_]
 
@@ -25,6 +28,7 @@ class HitReader:
 
     def __init__(self, segments: IndexSegments, structure: StructureIndex) -> None:
         self.segments, self.structure = segments, structure
+        self._read: dict[int, tuple[Equation, str]] = {}  # read lately, the latest last
 
     def best(
         self,
@@ -75,9 +79,15 @@ class HitReader:
 
     def equation(self, row: int) -> tuple[Equation, str]:
         """Return the equation of a row, with its article's title."""
-        segment, own = self.segments.of_equation(row)
-        article, ordinal = segment.equations[own, :2].tolist()
-        return segment.records.equation(article, ordinal)
+        found = self._read.pop(row, None)
+        if found is None:
+            segment, own = self.segments.of_equation(row)
+            article, ordinal = segment.equations[own, :2].tolist()
+            found = segment.records.equation(article, ordinal)
+            if len(self._read) >= _MAX_READ:
+                del self._read[next(iter(self._read))]
+        self._read[row] = found
+        return found
 
     def hit(self, row: int, parts: dict[str, float], strength: float | None = None) -> Hit:
         """Return the equation of a row as a hit; its score is the sum of its parts."""

@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from html import escape
+from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import NDArray
@@ -72,13 +73,24 @@ def nearest_words(model: Embeddings | None, word: str, k: int = 10) -> Neighbour
         rare = "rare and short words have none, try another"
         hint = did_you_mean(word.lower(), view.index_to_key, rare, cutoff=0.75)
         raise UnknownKeyError(f"the model has no vector for {word!r}: {hint}")
-    vectors = normalise(np.asarray(model.arrays["alpha_words"]))
-    if "rho_words" in model.arrays:
-        vectors = normalise(vectors + normalise(np.asarray(model.arrays["rho_words"])))
+    vectors = _word_directions.get(model)
+    if vectors is None:
+        vectors = _word_directions[model] = _directions(model)
     cosines = vectors @ vectors[row]
     order = [at for at in np.argsort(-cosines, kind="stable")[: k + 1].tolist() if at != row]
     found = [(view.index_to_key[at], float(cosines[at])) for at in order[:k]]
     return Neighbours(view.index_to_key[row], found)
+
+
+#: The directions of the words of open models.
+_word_directions: WeakKeyDictionary[Embeddings, Floats] = WeakKeyDictionary()
+
+
+def _directions(model: Embeddings) -> Floats:
+    vectors = normalise(np.asarray(model.arrays["alpha_words"]))
+    if "rho_words" in model.arrays:
+        vectors = normalise(vectors + normalise(np.asarray(model.arrays["rho_words"])))
+    return vectors
 
 
 # ------------------------------------------------------------ sums

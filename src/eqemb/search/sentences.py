@@ -29,11 +29,11 @@ class SupportingSentence(NamedTuple):
 
 
 class _Line(NamedTuple):
-    """A sentence, and the stems in it with the forms of each."""
+    """A sentence, and the words in it in lower case."""
 
     sentence: str
     article: str
-    stems: dict[str, set[str]]
+    words: frozenset[str]
 
 
 class SentenceFinder:
@@ -60,31 +60,48 @@ class SentenceFinder:
 
     def _find(self, root: str, form: str | None, *, exact: bool) -> SupportingSentence | None:
         fallback: SupportingSentence | None = None
+        forms = self._forms.get(root)
+        if forms is None:
+            return None
         for lines in self._groups:
-            holding = [line for line in lines if root in line.stems]
+            holding = [line for line in lines if not forms.isdisjoint(line.words)]
             # stable: keeps the order of trust
             holding.sort(key=lambda line: _bare(line.sentence) in self._used)
             for line in holding:
-                if form in line.stems[root]:
+                if form in forms and form in line.words:
                     return SupportingSentence(form or "", line.sentence, line.article)
             if holding and fallback is None:
                 line = holding[0]
-                word = min(line.stems[root])
+                word = min(forms & line.words)
                 fallback = SupportingSentence(word, line.sentence, line.article)
         return None if exact else fallback
+
+    @cached_property
+    def _forms(self) -> dict[str, set[str]]:
+        """The words of all lines by their stems: each is stemmed once, not in every line."""
+        found: dict[str, set[str]] = {}
+        for word in frozenset().union(*(line.words for lines in self._groups for line in lines)):
+            found.setdefault(stem(word), set()).add(word)
+        return found
 
     @cached_property
     def _groups(self) -> list[list[_Line]]:
         """The lines in groups of equal trust, the most trusted first."""
         groups: list[list[_Line]] = [[], [], [], []]
+        known: dict[tuple[str, str], _Line | None] = {}  # equations of one article share lines
         for at, row in enumerate(self._rows):
             equation, title = self._search.equation(row)
             around, further = self._lines(equation)
             headings = {title, equation.section}
             first = 0 if at == 0 and self._own else 2
             for group, texts in ((first, [*around, *equation.references]), (first + 1, further)):
-                lines = (self._line(text, equation.article) for text in texts)
-                groups[group] += [line for line in lines if line and line.sentence not in headings]
+                for text in texts:
+                    key = text, equation.article
+                    if key not in known:
+                        known[key] = self._line(*key)
+                    line = known[key]
+                    if line is not None and line.sentence not in headings:
+                        groups[group].append(line)
         return groups
 
     def _lines(self, equation: Equation) -> tuple[list[str], list[str]]:
@@ -111,12 +128,11 @@ class SentenceFinder:
 
     @staticmethod
     def _line(sentence: str, article: str) -> _Line | None:
-        """Return a sentence with its stems; None for a heading."""
-        stems: dict[str, set[str]] = {}
+        """Return a sentence with its words; None for a heading."""
         words = read_tokens(sentence.replace("[equation]", " "))[0]
-        for word in map(str.lower, words):
-            stems.setdefault(stem(word), set()).add(word)
-        return _Line(sentence, article, stems) if _is_sentence(sentence, words) else None
+        if not _is_sentence(sentence, words):
+            return None
+        return _Line(sentence, article, frozenset(map(str.lower, words)))
 
 
 def _bare(sentence: str) -> str:

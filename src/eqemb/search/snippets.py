@@ -9,10 +9,8 @@ from typing import Any
 
 from eqemb.article import DOLLAR, EQUATION_MARK, tokenize
 from eqemb.formula import layout
+from eqemb.index.renderings import MAX_INLINE
 from eqemb.index.stemming import stem
-
-#: Longer inline formulas are shown as their source.
-_MAX_INLINE = 1_000
 
 Piece = dict[str, Any]
 
@@ -44,22 +42,24 @@ def pieces(
 
 def _split(text: str, is_marked: Callable[[str], bool], renderer: Renderer) -> Iterator[Piece]:
     last = 0
-    for token in tokenize(text):
-        yield {"kind": "text", "text": text[last : token.start]}
-        last = token.end
-        if token.kind == "equation":
+    for kind, source, start, end in tokenize(text):
+        if kind == "word" and not is_marked(source):
+            continue  # stays part of the text
+        yield {"kind": "text", "text": text[last:start]}
+        last = end
+        if kind == "equation":
             yield {"kind": "equation", "text": "[equation]"}
-        elif token.kind == "word":
-            yield {"kind": "mark" if is_marked(token.text) else "text", "text": token.text}
+        elif kind == "word":
+            yield {"kind": "mark", "text": source}
         else:
-            yield inline_math(token.text, renderer)
+            yield inline_math(source, renderer)
     yield {"kind": "text", "text": text[last:]}
 
 
 def inline_math(source: str, renderer: Renderer = DEFAULT_RENDERER) -> Piece:
     """Return the piece of inline mathematics, given with its dollars."""
     latex = source.strip("$")
-    if len(latex) > _MAX_INLINE:
+    if len(latex) > MAX_INLINE:
         return {"kind": "text", "text": source}
     return {"kind": "math", "text": latex, "mathml": renderer.mathml(latex)}
 
@@ -82,7 +82,17 @@ def merge_text(parts: Iterable[Piece]) -> Iterator[Piece]:
 def word_matcher(words: Iterable[str]) -> Callable[[str], bool]:
     """Return a function that checks whether a word has the stem of one of the given words."""
     wanted = {stem(word.lower()) for word in words}
-    return lambda word: stem(word.lower()) in wanted
+    if not wanted:
+        return lambda _word: False
+    known: dict[str, bool] = {}
+
+    def is_it(word: str) -> bool:
+        found = known.get(word)
+        if found is None:
+            found = known[word] = stem(word.lower()) in wanted
+        return found
+
+    return is_it
 
 
 def around_equation(context: str, reach: int | None) -> str:

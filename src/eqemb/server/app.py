@@ -1,8 +1,8 @@
 """The application: API, pages, middleware, and errors in the format of the request."""
 
 import logging
-from collections.abc import AsyncIterator
-from contextlib import AsyncExitStack, asynccontextmanager
+from collections.abc import AsyncIterator, Callable
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -15,8 +15,10 @@ from eqemb import __version__
 from eqemb.errors import EqembError
 from eqemb.server import api, site
 from eqemb.server.cache import LRUCache
+from eqemb.server.forwarding import ForwardingMiddleware, forwarded_parts
 from eqemb.server.map_worker import MapWorker
 from eqemb.server.middleware import LOOPBACK, MCP_PATH, SECURITY_HEADERS, AccessMiddleware
+from eqemb.server.processes import ProcessPool
 from eqemb.server.responses import PageError, message_of, status_of
 from eqemb.server.service import encode_json
 from eqemb.server.views import pages
@@ -27,12 +29,13 @@ _log = logging.getLogger("eqemb.server")
 _CACHE_BYTES = 32_000_000
 
 
-def make_app(
+def make_app(  # noqa: PLR0913
     folder: Path,
     *,
     snippets: str = "full",
     token: str | None = None,
     hosts: frozenset[str] = LOOPBACK,
+    workers: int = 0,
     threads: int = 4,
     seconds: float = 10.0,
     draws: bool = False,
@@ -40,16 +43,21 @@ def make_app(
 ) -> FastAPI:
     """The application that serves a library.
 
-    Without a `token`, only requests for `hosts` are answered. `seconds` is the time limit of a
-    query. `draws` creates a missing map in the background. `only_agents` leaves out API and pages.
-    The MCP server is part of the application if its SDK is installed.
+    Without a `token`, only requests for `hosts` are answered. `workers` is the number of processes
+    that answer; with 0, `threads` of this process do. `seconds` is the time limit of a query.
+    `draws` creates a missing map in the background. `only_agents` leaves out API and pages. The MCP
+    server is part of the application if its SDK is installed; threads of this process answer it.
     """
     pool = WorkerPool(folder, snippets=snippets, threads=threads, seconds=seconds)
+    pool.check()
     endpoint = None
     if only_agents or find_spec("mcp") is not None:
         from eqemb.server.agents.transport import make_endpoint
 
         endpoint = make_endpoint(pool)
+    processes: ProcessPool | None = None
+    if workers and not only_agents:
+        processes = ProcessPool(pool.folder, snippets=snippets, workers=workers, seconds=seconds)
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
@@ -57,11 +65,46 @@ def make_app(
         async with AsyncExitStack() as stack:
             if endpoint is not None:
                 await stack.enter_async_context(endpoint.run())
+            if processes is not None:
+                processes.start()
+                stack.push_async_callback(processes.close)
             yield
         pool.close()
         if worker is not None:
             worker.close()
 
+    app = make_answering_app(pool, lifespan=lifespan, only_agents=only_agents)
+    if endpoint is not None:
+        # POST alone: without sessions, there is no stream to GET
+        app.router.routes.append(Route(MCP_PATH, endpoint.app, methods=["POST"]))
+    app.state.processes = processes
+    if processes is not None:
+
+        def is_own(path: str) -> bool:
+            worker: MapWorker | None = app.state.map_worker
+            return path == "/map" and worker is not None and worker.is_pending
+
+        app.add_middleware(
+            ForwardingMiddleware,
+            pool=processes,
+            cache=app.state.cache,
+            parts=forwarded_parts([*api.router.routes, *site.router.routes]),
+            version=lambda: pool.version,
+            is_own=is_own,
+            refuse=error_response,
+        )
+    app.add_middleware(AccessMiddleware, token=token, hosts=hosts, refuse=error_response)
+    return app
+
+
+def make_answering_app(
+    pool: WorkerPool,
+    *,
+    cache_bytes: int = _CACHE_BYTES,
+    lifespan: Callable[[FastAPI], AbstractAsyncContextManager[None]] | None = None,
+    only_agents: bool = False,
+) -> FastAPI:
+    """The application without access control, as worker processes use it."""
     app = FastAPI(
         title="eqemb",
         description="Search a library of equations.",
@@ -72,18 +115,14 @@ def make_app(
         lifespan=lifespan,
     )
     app.state.pool = pool
-    app.state.cache = LRUCache[bytes](_CACHE_BYTES)
+    app.state.cache = LRUCache[bytes](cache_bytes)
     app.state.map_worker = None
     app.state.files = site.files()
     if not only_agents:
         app.include_router(api.router)
         app.include_router(site.router)
-    if endpoint is not None:
-        # POST alone: without sessions, there is no stream to GET
-        app.router.routes.append(Route(MCP_PATH, endpoint.app, methods=["POST"]))
     for kind in (EqembError, RequestValidationError, HTTPException, Exception):
         app.add_exception_handler(kind, _handle_error)
-    app.add_middleware(AccessMiddleware, token=token, hosts=hosts, refuse=error_response)
     return app
 
 

@@ -4,13 +4,20 @@ Each equation has a window: the words around it from which the model learned it.
 text lists the equations whose windows contain it. A long article is split into parts.
 """
 
+from bisect import bisect_left
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
-from eqemb.article import Article, Equation, tokenize
+from eqemb.article import DOLLAR, Article, Equation, read_tokens, tokenize
 from eqemb.formula.running_text import plain_text
-from eqemb.search.snippets import Piece, around_equation, inline_math, merge_text, pieces
-from eqemb.server.snippets import PAGE
+from eqemb.search.snippets import (
+    Piece,
+    Renderer,
+    around_equation,
+    inline_math,
+    merge_text,
+    pieces,
+)
 
 #: Most equations and characters in one part of an article; a single paragraph may exceed them.
 _PART_EQUATIONS, _PART_CHARACTERS = 40, 40_000
@@ -26,7 +33,7 @@ class TextBlock(NamedTuple):
     source: str
     """As written, to recognise headings."""
     parts: list[tuple[str, Any]]
-    """Pairs of kind and value: text, a word with the equations near it, math, an equation."""
+    """Pairs of kind and value: text, a word with equations near it, math, an equation."""
 
 
 def paragraphs(article: Article, windows: dict[int, list[int]]) -> Iterator[TextBlock]:
@@ -35,16 +42,19 @@ def paragraphs(article: Article, windows: dict[int, list[int]]) -> Iterator[Text
     for source in article.text.split("\n\n"):
         parts: list[tuple[str, Any]] = []
         end = 0
-        for token in tokenize(source):
-            parts.append(("text", source[end : token.start].replace("\n", " ")))
-            end = token.end
-            if token.kind == "equation":
-                parts.append((token.kind, next(equations)))
-            elif token.kind == "word":
-                parts.append((token.kind, (token.text, windows.get(word, []))))
+        for kind, text, start, stop in tokenize(source):
+            if kind == "word":
                 word += 1
+                if word - 1 not in windows:
+                    continue  # stays part of the text
+            parts.append(("text", source[end:start].replace("\n", " ")))
+            end = stop
+            if kind == "equation":
+                parts.append((kind, next(equations)))
+            elif kind == "word":
+                parts.append((kind, (text, windows[word - 1])))
             else:
-                parts.append((token.kind, token.text))
+                parts.append((kind, text))
         parts.append(("text", source[end:].replace("\n", " ")))
         yield TextBlock(" ".join(source.split()), parts)
 
@@ -58,19 +68,21 @@ class Windows(NamedTuple):
     """Maps the ordinal of an equation to its words, in order."""
 
 
-def windows(article: Article, size: int, is_known: Callable[[str], bool]) -> Windows:
-    """For each equation the nearest known words, half of them before and half after it."""
+def windows(text: str, size: int, is_known: Callable[[str], bool]) -> Windows:
+    """For each equation of a text the nearest known words, half of them before it."""
     known: list[tuple[int, str]] = []
     positions: list[int] = []
     count = 0
-    for source in article.text.split("\n\n"):
-        for token in tokenize(source):
-            if token.kind == "equation":
-                positions.append(len(known))
-            elif token.kind == "word":
-                if is_known(token.text.lower()):
-                    known.append((count, token.text.lower()))
-                count += 1
+    for source in text.split("\n\n"):
+        found, places = read_tokens(source)
+        first = len(known)
+        known += [
+            (number, word)
+            for number, word in enumerate(map(str.lower, found), count)
+            if is_known(word)
+        ]
+        positions += [bisect_left(known, (count + place,), first) for place in places]
+        count += len(found)
     near: dict[int, list[int]] = {}
     words: dict[int, list[str]] = {}
     half = size // 2
@@ -112,6 +124,7 @@ def display_blocks(
     article: Article,
     show_equation: Callable[[Equation], Json],
     reach: int | None,
+    renderer: Renderer,
 ) -> Iterator[Json]:
     """A part as headings, paragraphs and equations.
 
@@ -122,18 +135,20 @@ def display_blocks(
         if _is_title(block.source, article.title):
             continue
         if block.source in titles:
-            yield {"kind": "heading", "pieces": pieces(block.source, renderer=PAGE)}
+            yield {"kind": "heading", "pieces": pieces(block.source, renderer=renderer)}
         elif reach is None:
-            yield from _full_text(block, show_equation)
+            yield from _full_text(block, show_equation, renderer)
         else:
             for kind, value in block.parts:
                 if kind == "equation":
                     if context := around_equation(value.context, reach):
-                        yield {"kind": "paragraph", "pieces": pieces(context, renderer=PAGE)}
+                        yield {"kind": "paragraph", "pieces": pieces(context, renderer=renderer)}
                     yield show_equation(value)
 
 
-def _full_text(block: TextBlock, show_equation: Callable[[Equation], Json]) -> Iterator[Json]:
+def _full_text(
+    block: TextBlock, show_equation: Callable[[Equation], Json], renderer: Renderer
+) -> Iterator[Json]:
     pending: list[Piece] = []
     follows_equation = False
     for kind, value in block.parts:
@@ -143,13 +158,9 @@ def _full_text(block: TextBlock, show_equation: Callable[[Equation], Json]) -> I
             pending, follows_equation = [], True
         elif kind == "word":
             word, near = value
-            pending.append(
-                {"kind": "word", "text": word, "near": near}
-                if near
-                else {"kind": "text", "text": word}
-            )
+            pending.append({"kind": "word", "text": word, "near": near})
         elif kind == "math":
-            pending.append(inline_math(value, PAGE))
+            pending.append(inline_math(value, renderer))
         else:
             pending.append({"kind": "text", "text": value})
     yield from _paragraph(pending, follows_equation=follows_equation)
@@ -166,4 +177,7 @@ def _paragraph(pending: list[Piece], *, follows_equation: bool) -> Iterator[Json
 
 def _is_title(source: str, title: str) -> bool:
     """Whether a paragraph is the title of the article, which the page shows above the text."""
-    return source == title or (len(source) <= _MAX_TITLE and plain_text(source) == title)
+    start = source.partition("$")[0].replace(DOLLAR, "$")  # the same in plain text
+    if source == title or len(source) > _MAX_TITLE or not title.startswith(start):
+        return source == title
+    return plain_text(source) == title

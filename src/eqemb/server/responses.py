@@ -48,6 +48,12 @@ def static_response(request: Request, body: bytes, media_type: str) -> Response:
     return Response(body, media_type=media_type, headers=headers)
 
 
+def entity_tag(version: str, path: str, query: bytes) -> str:
+    """The ETag of the response to a request; `version` is that of the library."""
+    identity = f"{version} {CODE_DIGEST} {path}?".encode("utf-8", "surrogateescape") + query
+    return f'"{hashlib.sha256(identity).hexdigest()[:24]}"'
+
+
 async def reply(
     request: Request,
     answer: Callable[[Service], Json | bytes],
@@ -55,8 +61,7 @@ async def reply(
 ) -> Response:
     """The response to a request; `answer` is not called if the client or our cache has it."""
     pool = pool_of(request)
-    identity = f"{pool.version} {CODE_DIGEST} {request.url.path}?{request.url.query}"
-    tag = f'"{hashlib.sha256(identity.encode()).hexdigest()[:24]}"'
+    tag = entity_tag(pool.version, request.scope["path"], request.scope["query_string"])
     headers = {"ETag": tag, "Cache-Control": "private, no-cache"}
     if tag in request.headers.get("if-none-match", ""):
         return Response(status_code=304, headers=headers)

@@ -18,6 +18,7 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 from eqemb.errors import UsageError
 from eqemb.server.app import make_app
 from eqemb.server.middleware import LOOPBACK
+from eqemb.server.processes import default_workers
 
 #: Most connections at once; most bytes of a request's head (a longer one is answered 400).
 MAX_CONNECTIONS, MAX_HEAD_BYTES = 512, 128 << 10
@@ -109,11 +110,13 @@ def serve(  # noqa: PLR0913
     browse: bool = False,
     draws: bool = True,
     only_agents: bool = False,
+    workers: int | None = None,
     say: Callable[[str], object] = print,
 ) -> None:
     """Serve a library until interrupted.
 
-    `draws` creates a missing map in the background; `only_agents` serves MCP alone.
+    `draws` creates a missing map in the background; `only_agents` serves MCP alone. `workers`
+    processes answer requests, by default one for each core; 0 for threads of this one.
     """
     if token is None and not is_loopback(host):
         raise UsageError(
@@ -126,7 +129,13 @@ def serve(  # noqa: PLR0913
         )
     hosts = LOOPBACK | {host.lower()}
     app = make_app(
-        folder, snippets=snippets, token=token, hosts=hosts, draws=draws, only_agents=only_agents
+        folder,
+        snippets=snippets,
+        token=token,
+        hosts=hosts,
+        workers=default_workers() if workers is None else workers,
+        draws=draws,
+        only_agents=only_agents,
     )
     with bind(host, port) as listener:
         shown = listener.getsockname()[1]

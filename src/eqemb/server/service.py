@@ -6,7 +6,7 @@ text of a paper than `snippets` allows. A name that does not exist raises `Missi
 
 import json
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -15,19 +15,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eqemb import __version__
-from eqemb.article import Article, Equation, read_tokens
+from eqemb.article import Equation, read_tokens
 from eqemb.corpus.vocabulary import STOP_WORDS
 from eqemb.errors import UnknownKeyError, UsageError
 from eqemb.facade.equation_map import MapSummary, map_place, map_summary, points
 from eqemb.facade.library import Library
 from eqemb.formula import layout
+from eqemb.formula.html import page_mathml
+from eqemb.index.renderings import RenderingIndex
 from eqemb.search.names import check_collection
 from eqemb.search.query import Ranking, parse_query
 from eqemb.search.results import Answer, arxiv_url, equation_json, reading_json
 from eqemb.search.snippets import Piece, around_equation, around_word, pieces, word_matcher
 from eqemb.server import article_text
 from eqemb.server.queries import check_query, single_formula
-from eqemb.server.snippets import PAGE, WORDS_SHOWN, page_mathml
+from eqemb.server.snippets import WORDS_SHOWN, PageRenderer
 from eqemb.server.suggestions import word_list
 
 #: Hits that paging can reach.
@@ -115,7 +117,7 @@ class Service:
     def _page_of(self, answer: Answer, page: Page, *, for_page: bool) -> Json:
         shown = replace(answer, hits=answer.hits[page.last - page.size : page.last])
         reach = None if self._is_full and not for_page else self._reach
-        return shown.to_json(reach=reach, renderer=PAGE) | {
+        return shown.to_json(reach=reach, renderer=self._renderer) | {
             "match": answer.match,
             "page": page.number,
             "size": page.size,
@@ -128,16 +130,19 @@ class Service:
         words = [each["word"] for each in parsed["words"]]
         return {"query": query, "words": words, "formulas": parsed["formulas"]}
 
-    @staticmethod
-    def _equation(equation: Equation, title: str) -> Json:
+    @cached_property
+    def _renderer(self) -> PageRenderer:
+        return PageRenderer(RenderingIndex(self.library.engine.segments).find)
+
+    def _equation(self, equation: Equation, title: str) -> Json:
         """The data of an equation, wherever it is shown."""
-        return equation_json(equation, title, PAGE)
+        return equation_json(equation, title, self._renderer)
 
     def _query_equation(self, text: str) -> Json:
         """The equation of a query, given by name or as LaTeX."""
         found = self.library.equation(text)
         if found is not None:
-            return self._equation(found, self.library.article(found.article).title)
+            return self._equation(found, self._title(found))
         latex = "".join(parse_query(text).formulas)
         shape = layout(latex)  # not cached: only formulas of papers are
         return {"latex": latex, "text": shape.to_text(), "mathml": page_mathml(shape.to_mathml())}
@@ -150,18 +155,20 @@ class Service:
             raise MissingError(str(error)) from None
         if found is None:
             raise MissingError(f"{name!r} is not the name of an equation: write ARTICLE#4")
-        article = self.library.article(found.article)
         questions = self.library.engine
-        family = questions.family(questions.row(found))
-        window = self._windows(article).words.get(found.ordinal, [])
+        row = questions.row(found)
+        family = questions.family(row)
+        text = self.library.records.article_text(int(questions.articles[row]))
+        windows = self._windows(text).words
+        window = windows.get(found.ordinal, [])
         references = found.references[:_MAX_REFERENCES] if self._is_full else []
-        return self._equation(found, article.title) | {
-            "context": pieces(around_equation(found.context, self._reach), renderer=PAGE),
-            "references": [pieces(text, renderer=PAGE) for text in references],
+        return self._equation(found, self._title(found)) | {
+            "context": pieces(around_equation(found.context, self._reach), renderer=self._renderer),
+            "references": [pieces(text, renderer=self._renderer) for text in references],
             "words": window if self._is_full else [],
             "family": family[:_MAX_FAMILY],
             "papers": len({found.article, *(name.rpartition("#")[0] for name in family)}),
-            "of": len(article.equations),
+            "of": len(windows),
         }
 
     # ------------------------------------------------------------ words
@@ -190,7 +197,9 @@ class Service:
     def _sentence(self, sentence: str | None, word: str) -> list[Piece]:
         if sentence is None or not self._is_full:
             return []
-        return pieces(around_word(sentence, word, self._reach), word_matcher([word]), PAGE)
+        return pieces(
+            around_word(sentence, word, self._reach), word_matcher([word]), self._renderer
+        )
 
     def words(self, word: str, count: int = 10) -> Json:
         """The words nearest to a word."""
@@ -244,7 +253,7 @@ class Service:
             check_collection(self.library.records, self.library.folder, collection)
         listed = [
             {"name": name, "collection": group, "title": title, "equations": count}
-            for name, group, title, count in self.library.records.list_articles()
+            for name, group, title, count in self._article_list
             if (collection is None or group == collection)
             and all(word in f"{name} {title}".lower() for word in wanted)
         ]
@@ -256,6 +265,10 @@ class Service:
             "articles": listed[page.last - page.size : page.last],
         }
 
+    @cached_property
+    def _article_list(self) -> list[tuple[str, str, str, int]]:
+        return list(self.library.records.list_articles())
+
     def article(self, name: str, part: int | None = None, equation: int | None = None) -> Json:
         """The text of an article; of a long one, the given part or the part with `equation`."""
         try:
@@ -266,7 +279,7 @@ class Service:
             raise MissingError(
                 f"article {article.name} has {len(article.equations)} equations, not {equation}"
             )
-        windows = self._windows(article)
+        windows = self._windows(article.text)
         blocks = list(article_text.paragraphs(article, windows.near))
         parts = article_text.split_into_parts(blocks)
         if part is None:
@@ -280,7 +293,9 @@ class Service:
             return {"kind": "equation", "equation": made, "words": words}
 
         reach = None if self._is_full else self._reach
-        shown = article_text.display_blocks(parts[part - 1], article, show_equation, reach)
+        shown = article_text.display_blocks(
+            parts[part - 1], article, show_equation, reach, self._renderer
+        )
         return {
             "name": article.name,
             "title": article.title,
@@ -293,8 +308,13 @@ class Service:
             "blocks": list(shown),
         }
 
-    def _windows(self, article: Article) -> article_text.Windows:
-        return article_text.windows(article, self._window, self._is_known)
+    def _windows(self, text: str) -> article_text.Windows:
+        return article_text.windows(text, self._window, self._is_known)
+
+    def _title(self, equation: Equation) -> str:
+        """The title of the article of an equation."""
+        engine = self.library.engine
+        return engine.equation(engine.row(equation))[1]
 
     @cached_property
     def _window(self) -> int:
@@ -302,12 +322,13 @@ class Service:
         settings: Json = {} if model is None else model.config.get("settings", {})
         return int(settings.get("equation_window", _DEFAULT_WINDOW))
 
-    def _is_known(self, word: str) -> bool:
+    @cached_property
+    def _is_known(self) -> Callable[[str], bool]:
         """Whether the model learns from a word; without a model, whether it is a content word."""
         model = self.library.model
         if model is None or "words" not in model.keys:
-            return word not in STOP_WORDS and len(word) > 1
-        return word in model.view("words").key_to_index
+            return lambda word: word not in STOP_WORDS and len(word) > 1
+        return model.view("words").key_to_index.__contains__
 
     # ------------------------------------------------------------ the library itself
 

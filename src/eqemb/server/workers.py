@@ -3,9 +3,13 @@
 SQLite connections and the index are not shared between threads. A request that waits or runs too
 long, or that finds the queue full, fails with `BusyError`; other requests continue. A library that
 changed on disk is reopened.
+
+A worker process (`worker_process`) uses a pool without threads: it has one request at a time, and
+the front process (`processes`) limits its time.
 """
 
 import asyncio
+import contextlib
 import logging
 import re
 import sqlite3
@@ -36,7 +40,7 @@ class BusyError(EqembError):
 
 
 class WorkerPool:
-    """Threads that run functions of a `Service`."""
+    """Threads that run functions of a `Service`; with 0 threads, the calling thread does."""
 
     def __init__(
         self, folder: Path, *, snippets: str = "full", threads: int = 4, seconds: float = 10.0
@@ -44,16 +48,26 @@ class WorkerPool:
         # absolute, so that `public_message` can remove it; not resolved, as a link may change
         self.folder, self.snippets, self.seconds = folder.absolute(), snippets, seconds
         self._local, self._logged = threading.local(), ""
-        self._threads = ThreadPoolExecutor(threads, "eqemb-worker")
+        self._threads = ThreadPoolExecutor(threads, "eqemb-worker") if threads else None
         self._slots = threading.Semaphore(threads * (1 + QUEUE_PER_THREAD))
+
+    def check(self) -> None:
+        """Fail now if the library cannot be searched, or if a setting is wrong."""
         with Library.open(self.folder) as library:
-            Service(library, snippets)
-            library.engine  # noqa: B018 - fail now if the library has no index
+            Service(library, self.snippets)
+            library.engine  # noqa: B018 - raises if there is no index
+
+    def warm_up(self) -> None:
+        """Open the library in this thread, if that is possible."""
+        with contextlib.suppress(EqembError):
+            self._service().library.engine  # noqa: B018 - opened when it is first used
 
     # ------------------------------------------------------------ running
 
     async def run(self, request: Callable[[Service], T]) -> T:
         """The result of a function of the service, computed in a thread."""
+        if self._threads is None:
+            return self._answer(request)
         if not self._slots.acquire(blocking=False):
             raise BusyError("the server has too many requests: try again in a moment")
         work = self._threads.submit(self._answer, request)
@@ -122,7 +136,8 @@ class WorkerPool:
 
     def close(self) -> None:
         """Accept no more requests; those that run are finished."""
-        self._threads.shutdown(wait=False, cancel_futures=True)
+        if self._threads is not None:
+            self._threads.shutdown(wait=False, cancel_futures=True)
 
 
 def _file_stamp(path: Path) -> tuple[int, ...] | None:

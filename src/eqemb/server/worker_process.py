@@ -1,0 +1,92 @@
+"""A worker process of the server: answers one request at a time until its parent ends.
+
+`processes.ProcessPool` starts it. It reads requests from stdin and writes responses to stdout. A
+request is a path and a query string; its response, with status, headers and body, comes from the
+same application as in the front process, so that both give the same bytes. When stdin ends the
+process ends at once, even in the middle of an answer: it never outlives its parent.
+"""
+
+import asyncio
+import gc
+import os
+import sys
+import threading
+from pathlib import Path
+from queue import SimpleQueue
+from typing import Any, BinaryIO
+
+from starlette.types import ASGIApp, Message
+
+from eqemb.server.app import make_answering_app
+from eqemb.server.processes import WorkerRequest, WorkerResponse
+from eqemb.server.workers import WorkerPool
+from eqemb.storage.messages import receive, send
+
+
+async def respond(app: ASGIApp, request: WorkerRequest) -> WorkerResponse:
+    """Return the response of an application to a request."""
+    scope: dict[str, Any] = {
+        "type": "http",
+        "asgi": {"version": "3.0"},
+        "http_version": "1.1",
+        "method": "GET",
+        "scheme": "http",
+        "path": request.path,
+        "query_string": request.query,
+        "root_path": "",
+        "headers": [],
+        "client": None,
+        "server": ("localhost", 80),
+    }
+    head: dict[str, Any] = {}
+    body = bytearray()
+
+    async def receive_nothing() -> Message:
+        return {"type": "http.request", "body": b"", "more_body": False}
+
+    async def collect(message: Message) -> None:
+        if message["type"] == "http.response.start":
+            head.update(message)
+        else:
+            body.extend(message.get("body", b""))
+
+    try:
+        await app(scope, receive_nothing, collect)
+    except Exception:
+        if not head:  # otherwise it was logged, and answered with the status 500
+            raise
+    return WorkerResponse(head["status"], list(head["headers"]), bytes(body))
+
+
+def _read_requests(stream: BinaryIO, requests: "SimpleQueue[WorkerRequest]") -> None:
+    """Put requests into a queue; end the process when the parent closes its end."""
+    try:
+        while True:
+            requests.put(receive(stream))
+    except (EOFError, OSError):
+        os._exit(0)
+
+
+def main() -> None:
+    """Receive the folder and the snippets setting, send "ready", then answer requests."""
+    source, target = sys.stdin.buffer, sys.stdout.buffer
+    sys.stdout = sys.stderr  # nothing else may be printed between the messages
+    folder, snippets = receive(source)
+    requests: SimpleQueue[WorkerRequest] = SimpleQueue()
+    threading.Thread(target=_read_requests, args=(source, requests), daemon=True).start()
+    pool = WorkerPool(Path(folder), snippets=snippets, threads=0)
+    app = make_answering_app(pool, cache_bytes=0)  # the front process caches responses
+    pool.warm_up()
+    gc.collect()
+    gc.freeze()  # what is loaded by now stays: later collections need not visit it
+    with asyncio.Runner() as runner:
+        send(target, "ready")
+        while True:
+            send(target, runner.run(respond(app, requests.get())))
+
+
+if __name__ == "__main__":
+    try:
+        main()
+    except (EOFError, KeyboardInterrupt, BrokenPipeError):
+        os._exit(0)

@@ -19,6 +19,7 @@ from fastapi.testclient import TestClient
 
 from eqemb.server import processes
 from eqemb.server.processes import default_workers
+from eqemb.storage.process import python_command
 from server.clients import ENDPOINTS, PAGES, make_client
 from synthetic import start, wait_for
 
@@ -176,7 +177,7 @@ def test_workers_that_do_not_start_are_tried_again(
     folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Requests get 503 until one starts."""
-    original = processes.python_command
+    original = python_command
     missing = tmp_path / "none.py"
     monkeypatch.setattr(processes, "python_command", lambda _module: [sys.executable, str(missing)])
     monkeypatch.setattr(processes, "FIRST_PAUSE", 0.1)

@@ -42,6 +42,7 @@ from eqemb.models.pooling import UnitVectors
 #: Words on each side of an equation whose vectors are its context.
 VECTOR_REACH = 64
 _ROWS_AT_ONCE = 2_000
+_MAX_KNOWN_WORDS = 1 << 15  # words whose rows are kept in memory
 _MEAN_SCALE = float(1 << 36)  # vectors are summed as integers, whose sum has no order
 
 Floats = NDArray[np.float32]
@@ -176,6 +177,7 @@ class _WordVectors:
     def __init__(self, folder: Path) -> None:
         self.vectors, self.weights = (load_array(folder, name) for name in ("words", "weights"))
         self._keys = Keys(folder, "words")
+        self._known: dict[str, int] = {}  # rows of words that were looked up
 
     @property
     def dim(self) -> int:
@@ -188,7 +190,12 @@ class _WordVectors:
 
     def find_word(self, word: str) -> int:
         """Return the row of a word, -1 where it has none."""
-        return int(self.find(hash_texts([word.lower()]))[0])
+        found = self._known.get(word)
+        if found is None:
+            if len(self._known) >= _MAX_KNOWN_WORDS:
+                self._known.clear()
+            found = self._known[word] = int(self.find(hash_texts([word.lower()]))[0])
+        return found
 
     def contexts(self, text: TextSegment, rows: Array, equations: range) -> Floats:
         """Return the mean directions of the words around equations of a segment.

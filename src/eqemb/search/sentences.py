@@ -6,6 +6,7 @@ and headings are no sentences.
 
 from collections.abc import Iterable, Sequence
 from functools import cached_property
+from itertools import islice
 from typing import NamedTuple
 
 from eqemb.article import EQUATION_MARK, Equation, equation_positions, read_tokens
@@ -108,12 +109,12 @@ class SentenceFinder:
         """Return the lines around an equation, the nearest first, and those further away."""
         text, marks = self._text(equation.article)
         at, end = marks[equation.ordinal - 1], marks[equation.ordinal - 1] + len(EQUATION_MARK)
-        left, here_left = _split_own(text[max(0, at - _MAX_LETTERS) : at].split("\n"), last=True)
-        right, here_right = _split_own(text[end : end + _MAX_LETTERS].split("\n"), last=False)
+        here_left, left = _nearest(reversed(text[max(0, at - _MAX_LETTERS) : at].split("\n")))
+        here_right, right = _nearest(text[end : end + _MAX_LETTERS].split("\n"))
         here = [f"{here_left}[equation]{here_right}"] if here_left + here_right else []
-        around = here + left[-1:] + right[:1]
+        around = here + left[:1] + right[:1]
         steps = range(1, _SENTENCES)
-        further = [side[at] for at in steps for side in (left[::-1], right) if at < len(side)]
+        further = [side[at] for at in steps for side in (left, right) if at < len(side)]
         return [line.replace(EQUATION_MARK, "[…]") for line in around], [
             line.replace(EQUATION_MARK, "[…]") for line in further
         ]
@@ -149,8 +150,11 @@ def _is_sentence(line: str, words: Sequence[str]) -> bool:
     return is_ended or 2 * large < sum(len(word) > _LONG_WORD for word in words)
 
 
-def _split_own(lines: Iterable[str], *, last: bool) -> tuple[list[str], str]:
-    """Return the other lines, and the part of the equation's own line on this side of it."""
-    kept = list(lines)
-    own = kept.pop(-1 if last else 0) if kept else ""
-    return [line.strip() for line in kept if line.strip()], own
+def _nearest(lines: Iterable[str]) -> tuple[str, list[str]]:
+    """Return the part of the equation's own line on this side of it, and the lines nearest to it.
+
+    The given lines start at the equation.
+    """
+    rest = iter(lines)
+    own = next(rest, "")
+    return own, list(islice(filter(None, map(str.strip, rest)), _SENTENCES))

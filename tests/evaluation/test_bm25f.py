@@ -71,7 +71,7 @@ def test_settings_are_chosen_on_development_topics_only(
     assert corpus.equation_names[int(best.argmax())] == "two#1"
     grades["W2"] = {"two#1": 0.0, "one#1": 3.0}
     assert bm25f.tune(JudgedTopics(corpus, topics, grades), counts) == chosen
-    assert all(chosen[name] in values for name, values in bm25f.GRID.items())
+    assert all(chosen[name] in values for name, values in bm25f.TRIED.items())
     grades["W1"] = {"two#1": 0.0, "one#1": 3.0}
     other = bm25f.tune(JudgedTopics(corpus, topics, grades), counts)
     best = Bm25F(counts, other).scores(topics[0].query)

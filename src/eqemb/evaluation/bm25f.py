@@ -26,7 +26,7 @@ Settings = dict[str, float]
 #: The field of the words around an equation; its weight is 1.
 AROUND = "around"
 #: Values that are tried, and where the search starts: equal weights, k1 and b of textbooks.
-GRID: dict[str, tuple[float, ...]] = {
+TRIED: dict[str, tuple[float, ...]] = {
     "k1": (0.3, 0.6, 1.2, 2.0, 4.0),
     "b": (0.0, 0.25, 0.5, 0.75, 1.0),
     **dict.fromkeys(text.FIELDS, (0.0, 0.15, 0.3, 0.6, 1.0, 2.0, 4.0)),
@@ -123,7 +123,7 @@ def tune(
 ) -> Settings:
     """Choose settings by nDCG@10 on development topics in words, one at a time.
 
-    Each setting is tried at all values of `GRID` in turn; a value that is better is taken, until a
+    Each setting is tried at all values of `TRIED` in turn; a value that is better is taken, until a
     round changes nothing.
     """
     topics = [topic for topic in table.of_kind(WORD_QUERY) if topic.is_development]
@@ -136,7 +136,7 @@ def tune(
     now, best = dict(START), judge(START)
     for _ in range(_ROUNDS):
         before = dict(now)
-        for name, values in GRID.items():
+        for name, values in TRIED.items():
             for value in values:
                 tried = now | {name: value}
                 found = judge(tried) if value != now[name] else best

@@ -226,7 +226,7 @@ class Evaluation:
         found: dict[str, Any] = {"agreement": judged_topics.agreement(judgements)}
         if table.has_halves(WORD_QUERY):
             self._bm25f = bm25f.tune(table, self._counts, self._progress)
-            found["bm25f"] = {"chosen": self._bm25f, "grid": bm25f.GRID}
+            found["bm25f"] = {"chosen": self._bm25f, "grid": bm25f.TRIED}
         rankers = self.rankers()
         graders = [
             JudgedTopics(

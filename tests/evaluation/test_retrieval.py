@@ -403,13 +403,10 @@ def test_independent_graders_are_paired(tmp_path: Path) -> None:
     """Files of one grader each agree by the equations that both judge; kappa has an interval."""
     one, other = tmp_path / "one.tsv", tmp_path / "other.tsv"
     head = "topic\tname\tg\n"
-    one.write_text(
-        head + "".join(f"W{n}\tp#{m}\t{(n + m) % 4}\n" for n in range(6) for m in range(8))
-    )
-    other.write_text(
-        head + "W9\tp#1\t3\n"
-        + "".join(f"W{n}\tp#{m}\t{(n + m + (m == 1)) % 4}\n" for n in range(6) for m in range(9))
-    )  # fmt: skip
+    pairs = [(n, m) for n in range(6) for m in range(8)]
+    one.write_text(head + "".join(f"W{n}\tp#{m}\t{(n + m) % 4}\n" for n, m in pairs))
+    more = [f"W{n}\tp#{m}\t{(n + m + (m == 1)) % 4}\n" for n, m in [*pairs, (5, 8)]]
+    other.write_text(f"{head}W9\tp#1\t3\n{''.join(more)}")
     with pytest.raises(UsageError, match="topic, name and two graders"):
         judged_topics.read_judgements(one)
     first, second = (judged_topics.read_judgements(path, 1) for path in (one, other))

@@ -244,7 +244,7 @@ def test_a_ranking_that_the_query_cannot_use_is_refused(library: Library) -> Non
     with pytest.raises(UsageError, match="words"):
         library.search("$x$", by="words")
     for ask in (library.search, library.similar):
-        with pytest.raises(UsageError, match="give encoder= a model's folder"):
+        with pytest.raises(UsageError, match="name a model's folder"):
             ask("x", by="encoder")
     assert ids(library.search(r"$\cos$", by="structure")) == ["angles#1"]
 

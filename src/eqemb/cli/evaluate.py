@@ -96,6 +96,14 @@ def _error(value: dict[str, float | None]) -> str:
 
 
 _Several = list[int] | None
+_Rows = Annotated[
+    list[str] | None,
+    Option(
+        "--model",
+        metavar="ROW",
+        help="Only these rows of the tables, such as EqEmb-H or 'document vector'; repeatable.",
+    ),
+]
 
 
 @app.command()
@@ -127,14 +135,7 @@ def compare(
     seeds: Annotated[
         int | None, Option("--seeds", min=1, help="How many; default: 5, or 2 with --quick.")
     ] = None,
-    models: Annotated[
-        list[str] | None,
-        Option(
-            "--model",
-            metavar="ROW",
-            help="Only these rows of the tables, such as EqEmb-H or 'document vector'; repeatable.",
-        ),
-    ] = None,
+    models: _Rows = None,
     vocabulary: Vocabulary = "paper",
     numbering: Numbering = "numbered",
     groups: Groups = None,
@@ -152,7 +153,7 @@ def compare(
     """
     jobs = jobs or _JOBS
     if queries is not None:
-        if quick or dims or windows or equation_windows or seeds or as_json:
+        if any((quick, dims, windows, equation_windows, seeds, models, groups, as_json)):
             raise UsageError("--queries can only be combined with -o, --collection and --jobs")
         _write_answers(library, output, queries, collection or [ALL_COLLECTIONS], jobs)
         return

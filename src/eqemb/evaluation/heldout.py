@@ -177,7 +177,7 @@ def named_rows(names: Iterable[str]) -> tuple[ModelRow, ...]:
     wanted = list(dict.fromkeys(name.strip().lower() for name in names))
     for name in wanted:
         if name not in known:
-            choose = f"choose from {', '.join(row.name for row in ROWS)}"
+            choose = f"choose from {'; '.join(row.name for row in ROWS)}"
             raise UsageError(f"no row {name!r}: {did_you_mean(name, known, choose, count=1)}")
     return tuple(row for name, row in known.items() if name in wanted)
 

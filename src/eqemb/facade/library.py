@@ -221,7 +221,8 @@ class Library(IndexedLibrary):
     def _encoder(self, name: str | None, by: str) -> EncoderIndex | None:
         if by == "encoder" and name is None:
             raise UsageError(
-                "ranking by an encoder needs one: give encoder= a model's folder or MODULE:FUNCTION"
+                "ranking by an encoder needs one: name a model's folder or MODULE:FUNCTION as"
+                " encoder (--encoder)"
             )
         return None if name is None else self.encoder(name)
 

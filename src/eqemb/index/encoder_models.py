@@ -8,6 +8,7 @@ by `encoder.EncoderIndex`.
 
 import hashlib
 import json
+import os
 import sys
 from collections.abc import Callable
 from importlib import import_module
@@ -95,6 +96,7 @@ def _load_folder(folder: Path) -> Callable[[list[str]], Any]:
     """
     if not folder.is_dir():
         raise UsageError(f"no encoder {str(folder)!r}: there is no such folder; {_EXPECTED}")
+    os.environ.setdefault("HF_HUB_DISABLE_PROGRESS_BARS", "1")  # of loading weights
     try:
         if _model_type(folder / "config.json") == "model2vec":
             from model2vec import StaticModel

@@ -137,7 +137,7 @@ def _inflections() -> dict[str, str]:
     return kinds
 
 
-_KINDS: dict[str, str] = {
+_WORD_KINDS: dict[str, str] = {
     **_inflections(),
     **dict.fromkeys(_IRREGULAR, PARTICIPLE),
     **dict.fromkeys(_ADJECTIVES, ADJECTIVE),
@@ -171,7 +171,7 @@ _ENDINGS: tuple[tuple[str, frozenset[str], str], ...] = (
 
 def kind_of(word: str) -> str:
     """The kind of a word in lower case."""
-    known = _KINDS.get(word)
+    known = _WORD_KINDS.get(word)
     if known is not None:
         return known
     if word[:1].isdigit():

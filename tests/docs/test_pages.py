@@ -200,6 +200,7 @@ LEFT_OUT = {
     "retrieval": "takes minutes",
     "repro": "rebuilds a library; test_cli.py runs it",
     "--watch": "does not end",
+    "--encoder": "needs a model of others; test_encoder_models.py makes one",
 }
 
 

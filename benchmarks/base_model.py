@@ -327,7 +327,8 @@ def rankings(
     search: Search, control: RandomVectors, topic: judged_topics.Topic
 ) -> dict[str, NDArray[np.float32]]:
     """Return the scores of every equation for a topic, by system."""
-    if topic.query.kind == WORD_QUERY:
+    is_words = topic.query.kind == WORD_QUERY
+    if is_words:
         asked, weights = WordQuery(topic.query.words), word_weights(search.segments.live_count)
         parts = search.parts_for_words(asked, search.segments.live, weights)
         drawn = control.like_words(topic.query.words)
@@ -343,8 +344,9 @@ def rankings(
         if name == "random":
             some = {part: scores for part, scores in parts.items() if part != "meaning"}
             if drawn is not None:
-                some["base"] = drawn.take(search.types)
-        if topic.query.kind == WORD_QUERY:
+                found_by_words = parts.get("words", 1) > 0 if is_words else True
+                some["base"] = np.where(found_by_words, drawn.take(search.types), np.float32(0))
+        if is_words:
             weighted = search.weigh_words(asked, some, search.segments.live)
         else:
             weighted = apply_weights(some, weights)
@@ -391,20 +393,22 @@ def evaluate(options: argparse.Namespace) -> None:
                 control = RandomVectors(library.engine, options.folder / "random")
                 for kind, topic, is_development, system, values in judged(library.engine, control):
                     table[kind, size, is_development, system][topic].append(values)
-    lines = ["| query | papers | half | topics | system | nDCG@10 | judged | gain [95 %] |"]
-    lines.append("|---|---|---|---|---|---|---|---|")
+    head = "query | papers | half | topics | system | nDCG@10 | judged | over none | over random"
+    lines = [f"| {head} |", "|---|---|---|---|---|---|---|---|---|"]
     for (kind, size, is_development, system), found in table.items():
-        before = table[kind, size, is_development, "none"]
         means, kept = (
             [float(np.mean([pair[column] for pair in found[topic]])) for topic in found]
             for column in (0, 1)
         )
-        start = [float(np.mean([pair[0] for pair in before[topic]])) for topic in found]
-        gain = metrics.gain(np.array(means), np.array(start))
+        gains = []
+        for other in ("none", "random"):
+            rival = table[kind, size, is_development, other]
+            start = [float(np.mean([pair[0] for pair in rival[topic]])) for topic in found]
+            gain = metrics.gain(np.array(means), np.array(start))
+            gains.append(f"{gain.mean:+.3f} [{gain.low:+.3f}, {gain.high:+.3f}]")
         lines.append(
             f"| {kind} | {size} | {'development' if is_development else 'test'} | {len(found)}"
-            f" | {system} | {np.mean(means):.3f} | {np.mean(kept):.3f}"
-            f" | {gain.mean:+.3f} [{gain.low:+.3f}, {gain.high:+.3f}] |"
+            f" | {system} | {np.mean(means):.3f} | {np.mean(kept):.3f} | {' | '.join(gains)} |"
         )
     text = "\n".join(lines) + "\n"
     print(text)

@@ -20,6 +20,7 @@ ROOT = Path(__file__).parents[1]
 #: Data files in benchmarks/results that pages link to -> title of their page on the site.
 DATA = {
     "arqmath": "ARQMath-1",
+    "base_model": "The base model on small libraries",
     "baselines": "Settings of CBOW and PV-DM",
     "baselines-wide": "Settings of CBOW and PV-DM, W=16",
     "by_collection": "Gains by collection",

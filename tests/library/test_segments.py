@@ -86,7 +86,7 @@ def test_name_depends_on_the_version_of_the_index(tmp_path: Path) -> None:
         folder.mkdir()
 
     names = set()
-    for number, indexer in enumerate((None, Indexer(1, build), Indexer(2, build)), 1):
+    for number, indexer in enumerate((None, Indexer("1", build), Indexer("2", build)), 1):
         writer = SegmentWriter(generation(tmp_path, number), indexer)
         writer.add(record("a"))
         writer.finish()

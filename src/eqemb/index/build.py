@@ -24,7 +24,7 @@ from eqemb.article import read_tokens
 from eqemb.errors import EqembError
 from eqemb.index.definitions import index_definitions
 from eqemb.index.postings import KeyedPostingsWriter
-from eqemb.index.renderings import has_renderings, index_renderings
+from eqemb.index.renderings import has_renderings, index_renderings, rendering_code
 from eqemb.index.segments import IndexSegments, has_index
 from eqemb.index.stemming import stem
 from eqemb.index.structure import index_structure
@@ -54,7 +54,7 @@ def build_index(records: Records, folder: Path) -> None:
 
 
 #: Computes the index of a new segment.
-INDEXER = Indexer(INDEX_VERSION, build_index)
+INDEXER = Indexer(f"{INDEX_VERSION} {rendering_code()}", build_index)
 
 
 def indexer_of(library: OpenLibrary) -> Indexer | None:

@@ -173,7 +173,8 @@ def _mask(count: int, members: Iterable[int]) -> NDArray[np.bool_]:
 class Indexer(NamedTuple):
     """Computes the index of a segment."""
 
-    version: int
+    version: str
+    """Equal for the same records where the index is the same; part of the name of a segment."""
     build: Callable[[Records, Path], None]
     """Given the records of the segment, and the folder for its index."""
 

@@ -10,8 +10,7 @@ from eqemb.search.query import WordQuery, check_ranking
 
 #: The weight of each part, for a query in words and for one that is an equation.
 WORD_PARTS = {"words": 1.0, "meaning": 0.1, "base": 0.3, "structure": 1.0, "encoder": 0.5}
-#: With more weight, the words of weakly similar equations outweigh what the query looks like.
-EQUATION_PARTS = {"structure": 1.0, "words": 0.75, "meaning": 0.05, "base": 0.5, "encoder": 0.5}
+EQUATION_PARTS = {"structure": 1.0, "words": 1.0, "meaning": 0.05, "base": 0.5, "encoder": 0.5}
 #: With so many equations the base model counts half for words: then the library's text says more.
 BASE_HALF = 5_000
 

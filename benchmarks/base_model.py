@@ -38,15 +38,17 @@ from eqemb.formula import layout
 from eqemb.formula.features import equation_features
 from eqemb.formula.shapes import key
 from eqemb.index.base_vectors import BaseVectors, read_canonical
-from eqemb.index.encoder import load_encoder, passages
+from eqemb.index.encoder import passages
+from eqemb.index.encoder_models import load_encoder
 from eqemb.index.stemming import stem
 from eqemb.index.text import field_words
 from eqemb.index.vector_index import VectorIndex
 from eqemb.library.database import Records
 from eqemb.models.base_model import DATA_FOLDER, BaseModel
 from eqemb.search.combination import EQUATION_PARTS, apply_weights, word_weights
-from eqemb.search.engine import EquationQuery, Search
+from eqemb.search.engine import Search
 from eqemb.search.query import WordQuery
+from eqemb.search.typed_equation import EquationQuery
 from eqemb.storage.atomic import write_atomically
 
 Array = NDArray[Any]
@@ -191,7 +193,7 @@ def collect(options: argparse.Namespace) -> None:
         "of_headings": np.array([places["headings"][each.heading] for each in found]),
     }
     options.folder.mkdir(parents=True, exist_ok=True)
-    np.savez_compressed(options.folder / "data.npz", **arrays)
+    np.savez_compressed(options.folder / "data.npz", **arrays)  # type: ignore[arg-type]
     for name, value in (("texts", texts), ("names", {"features": names, "stems": stems})):
         write_atomically(options.folder / f"{name}.json", json.dumps(value, ensure_ascii=False))
     print(f"{len(found)} equations of {len(sources)} sources, {len(features)} types,"

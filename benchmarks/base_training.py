@@ -145,7 +145,7 @@ def train(data: dict[str, Any], settings: Training, device: str = "cpu") -> dict
                 if weight:
                     loss = loss + weight * _like(name, sides, teacher, rows, some, settings)
             optimiser.zero_grad()
-            loss.backward()  # type: ignore[no-untyped-call]
+            loss.backward()
             optimiser.step()
             schedule.step()
     return {
@@ -190,6 +190,7 @@ def _neighbours(sections: Array) -> Any:
     first, last = np.searchsorted(ranked, sections), np.searchsorted(ranked, sections, "right")
 
     def draw(rows: Array, random: Any) -> Array:
-        return order[random.integers(first[rows], last[rows])]
+        drawn: Array = order[random.integers(first[rows], last[rows])]
+        return drawn
 
     return draw

@@ -40,6 +40,8 @@ CALLS = {
     "similar": "similar L x=1",
     "query": "query L --plus word",
     "describe": "describe L x=1",
+    "symbols": "symbols L set0/paper000#1",
+    "notation": "notation L word",
     "words": "words L word",
     "why": "why L word x=1",
     "info": "info L",

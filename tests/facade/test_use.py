@@ -121,7 +121,7 @@ def test_text_and_structure_are_not_indexed_again(
     def fail(*_: object) -> None:
         raise AssertionError("indexed again")
 
-    monkeypatch.setattr(use, "INDEXER", Indexer(-1, fail))
+    monkeypatch.setattr(use, "INDEXER", Indexer("-1", fail))
     use_model(library, "eqemb-u")
     monkeypatch.setattr(index_build, "INDEX_VERSION", -1)
     with pytest.raises(AssertionError, match="indexed again"):
@@ -142,7 +142,7 @@ def test_an_index_of_another_version_is_computed_by_compact(
     with pytest.raises(EqembError, match="`eqemb compact`"):
         add_papers(library, library.parent, root=library.parent)
     # the name of a segment follows from the version of its index
-    monkeypatch.setattr(update, "INDEXER", Indexer(index_build.INDEX_VERSION + 1, build_index))
+    monkeypatch.setattr(update, "INDEXER", Indexer(str(index_build.INDEX_VERSION + 1), build_index))
     compact_library(library)
     with Library.open(library) as opened:
         assert opened.similar(equation).to_json() == before

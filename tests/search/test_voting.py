@@ -66,8 +66,9 @@ def test_parts_sum_to_the_score_which_is_at_most_one(
 def test_filters_do_not_change_it(library: Library) -> None:
     """All equations for the words vote, not only those that pass the filters."""
     every = {hit.article: hit.parts for hit in library.search("cosine similarity")}
-    found = library.search("cosine similarity", article="cosine1")
-    assert found[0].parts == every["cosine1"]
+    first = next(name for name in every if name.startswith("cosine"))
+    found = library.search("cosine similarity", article=first)
+    assert found[0].parts == every[first]
 
 
 def test_it_is_explained(library: Library) -> None:

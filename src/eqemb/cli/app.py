@@ -25,6 +25,8 @@ COMMAND_GROUPS = {
         "search",
         "similar",
         "describe",
+        "symbols",
+        "notation",
         "words",
         "query",
         "why",

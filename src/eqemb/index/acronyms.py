@@ -18,7 +18,7 @@ from eqemb.index.postings import Array
 from eqemb.index.stemming import stem
 
 #: Letters of an acronym; those of two letters are too often chance.
-MIN_LETTERS, MAX_LETTERS = 3, 6
+MIN_ACRONYM, MAX_LETTERS = 3, 6
 #: Articles that must define an acronym, and the share of the most frequent definition that others
 #: need: MAP has two.
 MIN_ARTICLES, MIN_SHARE = 2, 0.5
@@ -66,7 +66,7 @@ def initials(word: str) -> str:
 def definitions(parts: Sequence[DefiningText], word: str) -> list[Phrase]:
     """Return what a word stands for: the phrases, as stems, that several articles define it by."""
     letters = stem(word)
-    if not MIN_LETTERS <= len(letters) <= MAX_LETTERS or not letters.isalpha():
+    if not MIN_ACRONYM <= len(letters) <= MAX_LETTERS or not letters.isalpha():
         return []
     if word in STOP_WORDS:
         return []

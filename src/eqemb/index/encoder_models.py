@@ -98,7 +98,7 @@ def _load_folder(folder: Path) -> Callable[[list[str]], Any]:
         raise UsageError(f"no encoder {str(folder)!r}: there is no such folder; {_EXPECTED}")
     os.environ.setdefault("HF_HUB_DISABLE_PROGRESS_BARS", "1")  # of loading weights
     try:
-        if _model_type(folder / "config.json") == "model2vec":
+        if _is_static(folder):
             from model2vec import StaticModel
 
             static = StaticModel.from_pretrained(folder)
@@ -116,6 +116,16 @@ def _load_folder(folder: Path) -> Callable[[list[str]], Any]:
     except Exception as error:
         raise UsageError(f"the encoder {str(folder)!r} cannot be opened: {error}") from error
     raise UsageError(f"no encoder {str(folder)!r}: the folder has no model; {_EXPECTED}")
+
+
+def _is_static(folder: Path) -> bool:
+    """Whether model2vec has saved a model; if it was made by hand, its config does not say so."""
+    if _model_type(folder / "config.json") == "model2vec":
+        return True
+    try:
+        return "StaticEmbedding" in (folder / "modules.json").read_text("utf-8")
+    except (OSError, ValueError):
+        return False
 
 
 def _model_type(config: Path) -> str | None:

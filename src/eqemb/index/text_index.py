@@ -28,7 +28,7 @@ from eqemb.index.text_segment import MIN_SPELLING_RATIO, TextSegment
 #: How much an acronym counts for the words that it stands for. Words near more equations than this
 #: share of all are not acronyms.
 ACRONYM_WEIGHT, MAX_ACRONYM_SHARE = 0.7, 0.1
-_MAX_WORDS = 16  # words of a query in which acronyms are looked for
+_MAX_ACRONYM_WORDS = 16  # words of a query in which acronyms are looked for
 _MAX_JOINED = 6  # words of a phrase that are joined into compounds in every way
 _LONE = 0.3  # the factor of a stem that only one article has, where it counts
 _STOP_STEMS = frozenset(map(stem, STOP_WORDS))
@@ -152,7 +152,7 @@ class TextIndex:
     def _acronyms(self, words: Sequence[str]) -> dict[str, str]:
         """Return the acronym of each stem of a query that is in a phrase with one."""
         found: dict[str, str] = {}
-        for first in range(len(words) if len(words) <= _MAX_WORDS else 0):
+        for first in range(len(words) if len(words) <= _MAX_ACRONYM_WORDS else 0):
             for end in range(first + 2, min(len(words), first + MAX_LETTERS) + 1):
                 phrase = tuple(map(stem, words[first:end]))
                 short = "".join(map(initials, words[first:end]))

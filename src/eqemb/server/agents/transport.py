@@ -41,6 +41,7 @@ def make_endpoint(pool: WorkerPool) -> Endpoint:
 def serve_stdio(folder: Path, *, snippets: str = "full") -> None:
     """Answer one client on stdin and stdout until it closes them."""
     pool = WorkerPool(folder, snippets=snippets, threads=2)
+    pool.check()
     try:
         anyio.run(make_server(pool).run_stdio_async)
     finally:

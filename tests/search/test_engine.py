@@ -80,8 +80,8 @@ def test_compounds_are_found_in_every_spelling(tmp_path: Path) -> None:
         assert library.search("river-cross").unknown == ["river-cross"]
         assert set(ids(library.search("cross entropy"))) == three | {"apart#1"}
         assert ids(library.search("entropy -cross-entropy")) == ["apart#1"]
-        found = library.search("cross-entropy", by="words")
-        scores = {hit.equation.id: hit.score for hit in found}
+        found = library.search("cross-entropy")
+        scores = {hit.equation.id: hit.parts["words"] for hit in found}
         assert scores["dash#1"] == scores["words#1"]
         why = library.why("cross-entropy", "dash#1")
         assert list(why.words) == ["cross-entropy"]

@@ -15,12 +15,10 @@ difference that this number of topics could have shown. Unjudged answers count a
 """
 
 import argparse
-import json
-import random
 from pathlib import Path
 
 import numpy as np
-from judged import excerpt
+from judged import write_pool
 
 from eqemb.corpus.split import training_stream
 from eqemb.evaluation import judged_topics, metrics, retrieval
@@ -36,7 +34,6 @@ from eqemb.evaluation.rankers import (
     search_rankers,
 )
 from eqemb.facade.library import Library
-from eqemb.storage import atomic
 
 #: The factor of the standard error that a test at 5 % finds with a power of 80 %.
 DETECTABLE = 2.8
@@ -68,13 +65,7 @@ def make_pool(options: argparse.Namespace) -> None:
         sizes = {}
         for topic in topics:
             pooled = sorted({name for made in runs for name in made.get(topic.id, ())})
-            random.Random(topic.id).shuffle(pooled)
-            lines = [
-                json.dumps({"n": n} | excerpt(library, name), ensure_ascii=False) + "\n"
-                for n, name in enumerate(pooled, 1)
-            ]
-            with atomic.new_file(options.output / f"{topic.id}.jsonl") as new:
-                new.write_text("".join(lines), encoding="utf-8")
+            write_pool(library, options.output, topic.id, pooled)
             sizes[topic.id] = len(pooled)
     print("systems:", "; ".join(system.name for system in systems))
     print(f"{len(sizes)} topics, {sum(sizes.values())} equations to grade")

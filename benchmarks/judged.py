@@ -92,17 +92,22 @@ def make_pool(options: argparse.Namespace) -> None:
         for topic in topics:
             found = {name for made in runs.values() for name in made.get(topic.id, ())}
             pooled = sorted(found - judged.get(topic.id, {}).keys())
-            random.Random(topic.id).shuffle(pooled)
-            lines = [
-                json.dumps({"n": n} | excerpt(library, name), ensure_ascii=False) + "\n"
-                for n, name in enumerate(pooled, 1)
-            ]
-            with atomic.new_file(options.output / f"{topic.id}.jsonl") as new:
-                new.write_text("".join(lines), encoding="utf-8")
+            write_pool(library, options.output, topic.id, pooled)
             sizes[topic.id] = len(pooled)
     print("systems:", "; ".join(runs))
     print("lines:", ", ".join(f"{topic} {size}" for topic, size in sizes.items()))
     print("in all:", sum(sizes.values()))
+
+
+def write_pool(library: Library, folder: Path, topic: str, pooled: list[str]) -> None:
+    """Write the equations of a topic in an order that does not tell who found them."""
+    random.Random(topic).shuffle(pooled)
+    lines = [
+        json.dumps({"n": n} | excerpt(library, name), ensure_ascii=False) + "\n"
+        for n, name in enumerate(pooled, 1)
+    ]
+    with atomic.new_file(folder / f"{topic}.jsonl") as new:
+        new.write_text("".join(lines), encoding="utf-8")
 
 
 def excerpt(library: Library, name: str) -> dict[str, Any]:

@@ -38,8 +38,8 @@ def test_blocks_of_latex_are_displays() -> None:
         ("d &= e \\\\ &= f", "align*", []),
     ]
     assert (article.equations[0].line, article.equations[0].end_line) == (3, 7)
-    assert article.text == "We get \ufffc where \ufffc \ufffc\n\nBy so.\n\n"
-    assert article.equations[0].references == ["By so."]
+    assert article.text == "We get \ufffc where \ufffc \ufffc\n\nBy (…) so.\n\n"
+    assert article.equations[0].references == ["By (…) so."]
     assert article.displays_opened == 3
 
 
@@ -62,7 +62,7 @@ def test_a_block_that_is_not_closed_is_lost(text: str) -> None:
     ("written", "expected"),
     [
         ("A *b* and _c d_ and `code` $x_1$.", ["A b and c d and $x_1$."]),
-        ("As ref{sec} says cite{doe,roe}, idx{word!other}now.", ["As says, now."]),
+        ("As ref{sec} says cite{doe,roe}, idx{word!other}now.", ["As … says, now."]),
         ('A "page": "https://example.org" and "`f.py`": "${src}/f.py".', ["A page and f.py."]),
         ("Text [hpl: remove this] here [^note].", ["Text here."]),
         ("``Quoted'' words", ["Quoted'' words"]),

@@ -1,9 +1,11 @@
 """Running text: sentences, characters, notes, and what is not text."""
 
+import time
+
 import pytest
 
 from eqemb.article import EQUATION_MARK
-from eqemb.readers.prose import sentences
+from eqemb.readers.prose import HOLE, close_holes, sentences
 from latex_paper import read, text
 
 
@@ -77,6 +79,13 @@ def test_inline_mathematics_is_kept(latex: str, said: str) -> None:
     assert text(latex) == said
 
 
+def test_references_in_an_open_bracket_cost_linear_time() -> None:
+    """A bracket that is never closed is looked through once, not once for each reference."""
+    started = time.perf_counter()
+    close_holes("(" + f"a {HOLE} " * 20_000)
+    assert time.perf_counter() - started < 2
+
+
 def test_inline_mathematics_gives_no_words() -> None:
     """The stream skips it."""
     assert read(r"If $xyz$ is $\text{never}$ so").words() == ["If", "is", "so"]
@@ -86,10 +95,23 @@ def test_inline_mathematics_gives_no_words() -> None:
     ("latex", "said"),
     [
         (r"as shown~\cite{a,b}.", "as shown."),
-        (r"as \citep[see][p.~3]{a} shows", "as shows"),
-        (r"as \citet*{a} shows (\citealp{b})", "as shows"),
+        (r"as \citep[see][p.~3]{a} shows", "as … shows"),
+        (r"as \citet*{a} shows (\citealp{b})", "as … shows"),
         (r"in [\cite{a}, \cite{b}].", "in."),
-        (r"in Section~\ref{sec:a}.", "in Section."),
+        (r"in Section~\ref{sec:a}.", "in Section …."),
+        (r"so (see Sections~\ref{a} and~\cref{b}) it", "so it"),
+        (r"in Figure~\ref{a}, \ref{b} and~\ref{c} (see the proof of~\ref{d})",
+         "in Figure … (see the proof of …)"),
+        (r"by \hyperref[a]{Lemma A} it", "by Lemma A it"),
+        (r"Adam \cite{a} is. \citet{b} show it. \cite{c} Doe et al. \cite{d} say so.",
+         "Adam is.\n… show it.\nDoe et al. say so."),
+        (r"by \citeApp{a}, \cite{b} and \cite{c}.", "by …."),
+        (r"\begin{itemize}\item \citet{a} says so. \item No. \end{itemize}",
+         "… says so.\nNo."),
+        (r"One\begin{itemize}\item Two \cite{a} \item \citet{b} show it.\end{itemize}",
+         "One\nTwo\n… show it."),
+        (r"by (\ref{a}) and \eqref{b} it holds (\ref{c})", "by (…) and … it holds"),
+        (r"Let $a. b$ be.", "Let $a. b$ be."),
         (r"at \url{http://a.b} it", "at it"),
         (r"one\label{a} two\index{two}", "one two"),
         (r"\nocite{*}\bibliographystyle{plain}one\bibliography{refs}", "one"),
@@ -98,9 +120,9 @@ def test_inline_mathematics_gives_no_words() -> None:
         (r"\captionsetup{font=small}one", "one"),
         (r"\setlength{\parindent}{0pt}one", "one"),
     ],
-)
+)  # fmt: skip
 def test_what_is_not_text(latex: str, said: str) -> None:
-    """Citations, labels, links and figures leave no trace and no empty brackets."""
+    """Nothing stays of it, and no empty brackets; an ellipsis where a sentence needs it."""
     assert text(latex) == said
 
 

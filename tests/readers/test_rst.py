@@ -246,7 +246,7 @@ def test_an_included_file_is_missing() -> None:
         ("*a* and **b c** and 2 * 3", "a and b c and 2 * 3"),
         ("call ``f(x)`` now", "call now"),
         (":class:`~a.b.Tree`, :func:`.fit()` and :py:obj:`x <y>`", "Tree, fit and x"),
-        (":ref:`see this <label>` or :ref:`label`", "see this or"),
+        (":ref:`see this <label>` or :ref:`label`", "see this or …"),
         ("`a page <https://example.org>`_ and `other`_ and word_", "a page and other and word"),
         ("at https://example.org/a now", "at now"),
         ("as said [1]_, [#note]_ and [Smith2000]_.", "as said, and."),

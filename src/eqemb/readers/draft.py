@@ -26,6 +26,7 @@ from eqemb.readers.prose import (
     BREAK,
     EQUATION_BASE,
     EQUATION_MARKS,
+    HOLE,
     MARKS,
     REFERENCE_BASE,
     protect,
@@ -34,7 +35,7 @@ from eqemb.readers.prose import (
 from eqemb.readers.tex_math import MathRow, TexMath, split_displays
 from eqemb.sources import Source
 
-_OUR_MARKS = re.compile(f"[{EQUATION_MARK}\x00{BREAK}\ue100\ue101\U000f0000-\U0010ffff]")
+_OUR_MARKS = re.compile(f"[{EQUATION_MARK}\x00{BREAK}\ue100\ue101{HOLE}\U000f0000-\U0010ffff]")
 _SOFT = dict.fromkeys(map(ord, "\u00ad\u200b\u200c\u2060\ufeff"))
 _STOP_IN_FORMULA = re.compile(r"([.!?][\"')\]]*) +")
 #: The cause of losses that only the independent count knows.

@@ -6,21 +6,29 @@ it.
 """
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from eqemb.article import EQUATION_MARK, Article, Equation
 from eqemb.readers.prose import (
     EQUATION_BASE,
     EQUATION_MARKS,
+    HOLE,
     REFERENCE_BASE,
     REFERENCE_MARKS,
+    close_holes,
     sentences,
     tidy,
     unprotect,
 )
 
 _CONTEXT_LENGTH = 4000  # characters of context on both sides of an equation
+#: Words of a paragraph that is too short to be a sentence: a heading in bold, "Case 3:".
+_HEADING_WORDS = 3
 _NEIGHBOURS = re.compile(rf"{EQUATION_MARKS.pattern}(?:\s*{EQUATION_MARKS.pattern})*")
+
+
+#: A reference that has a text of its own beside it: \hyperref[label]{text}.
+_LINK_MARK = re.compile(rf"(?<=\w){HOLE}|{HOLE}(?=\w)")
 
 
 def place_equations(
@@ -46,16 +54,22 @@ def place_equations(
     """
     lines: list[str] = []
     breaks: set[int] = set()
+    titles = {*article.sections, article.title}
+    headings: set[int] = set()
     for paragraph in paragraphs:
-        lines += sentences(paragraph)
+        if without_marks(paragraph) in titles:
+            headings.add(len(lines))
+            lines.append(paragraph)
+        else:
+            lines += sentences(paragraph)
         breaks.add(len(lines))
     # as mathematics, so that a number is not a word
-    numbers = [f"${printed[label]}$" if printed.get(label) else "" for label in references]
+    numbers = [f"${printed[label]}$" if printed.get(label) else HOLE for label in references]
     rendered = [_render(line, numbers) for line in lines]
     for index, line in enumerate(lines):
         labels = [references[ord(mark) - REFERENCE_BASE] for mark in REFERENCE_MARKS.findall(line)]
         if marks := EQUATION_MARKS.findall(line):
-            around = " ".join(lines[max(0, index - 1) : index + 2])
+            around = " ".join(_around(lines, index, breaks, headings))
         at = 0
         for mark in marks:
             equation = equations[ord(mark) - EQUATION_BASE]
@@ -74,9 +88,20 @@ def place_equations(
 
 
 def without_marks(text: str) -> str:
-    """A title without the equations and references in it."""
-    text = REFERENCE_MARKS.sub("", EQUATION_MARKS.sub("", text))
+    """A title without the equations in it; references are holes."""
+    text = close_holes(REFERENCE_MARKS.sub(HOLE, EQUATION_MARKS.sub("", text)))
     return " ".join(unprotect(text).split())
+
+
+def _around(lines: list[str], index: int, breaks: set[int], headings: set[int]) -> Iterator[str]:
+    """A sentence and its neighbours, without headings: they are glued to a sentence otherwise."""
+    for at in (index - 1, index, index + 1):
+        if at == index:
+            yield lines[at]
+        elif 0 <= at < len(lines) and at not in headings:
+            is_other_paragraph = max(at, index) in breaks
+            if not (is_other_paragraph and len(lines[at].split()) <= _HEADING_WORDS):
+                yield lines[at]
 
 
 def _context(around: str, at: int, numbers: list[str]) -> str:
@@ -95,7 +120,8 @@ def _render(line: str, numbers: list[str]) -> str:
     line = EQUATION_MARKS.sub(EQUATION_MARK, line)
     if REFERENCE_MARKS.search(line):
         line = REFERENCE_MARKS.sub(lambda mark: numbers[ord(mark[0]) - REFERENCE_BASE], line)
-        line = tidy(" ".join(line.split()))
+        line = _LINK_MARK.sub("", line)
+        line = tidy(close_holes(" ".join(line.split())))
     return unprotect(line)
 
 

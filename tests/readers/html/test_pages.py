@@ -181,7 +181,7 @@ def test_delimiters_in_text() -> None:
     assert [e.expanded for e in article.equations] == ["a = b", "c & d", "e = f"]
     assert [e.environment for e in article.equations] == [r"\[", "$$", "equation"]
     assert article.text.startswith("Let $a < b$ and $c$ be.\n")
-    assert article.text.endswith("as costs \uff045.\n\n")
+    assert article.text.endswith("as … costs \uff045.\n\n")
     assert article.displays_opened == 3
 
 

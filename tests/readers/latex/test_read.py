@@ -123,6 +123,19 @@ def test_context_is_the_sentence_and_its_neighbours() -> None:
     assert equation.context == "One. Two [equation] goes on. Three."
 
 
+def test_a_context_has_no_headings() -> None:
+    """A heading is not part of a sentence, nor is a short paragraph such as a heading in bold."""
+    body = (
+        r"\section{The first part} One. Two \[a\] goes on. \section{The second part} Three \[b\]."
+        "\n\n\\textbf{Case 2:}\n\nAt last \\[c\\]."
+    )
+    first, second, third = read(body).equations
+    assert first.context == "One. Two [equation] goes on."
+    assert second.context == "Three [equation]."
+    assert third.context == "At last [equation]."
+    assert second.section == "The second part"
+
+
 def test_a_display_of_many_rows_has_a_bounded_context() -> None:
     """Of a thousand rows, none repeats all the others."""
     rows = r"a\\" * 1000
@@ -156,7 +169,7 @@ TWO = r"\begin{equation}a\label{a}\end{equation} and \begin{equation}b\label{b}\
         (r"By \autoref{b} it holds.", "By $2$ it holds.", "b"),
         (r"By \hyperref[b]{this} it holds.", "By $2$this it holds.", "b"),
         (r"By \eqref{a}\footnote{Or \eqref{b}.} it holds.", "By $1$ it holds.", "a"),
-        (r"By \ref{nowhere} it holds.", "By it holds.", ""),
+        (r"By \ref{nowhere} it holds.", "By … it holds.", ""),
         (r"By \verb|\eqref{a}| it holds.", "By it holds.", ""),
     ],
 )

@@ -41,7 +41,7 @@ def text_of(markdown: str) -> str:
         ('A word<d-cite key="a"></d-cite> and {% cite b %} end', "A word and end"),
         ("One {.class #id} two {: .class} three", "One two three"),
         ("One %%hidden%% two <!-- hidden --> three", "One two three"),
-        ("A \\textbf{bold} word \\cite{a} in \\ref{fig:x} end", "A bold word in end"),
+        ("A \\textbf{bold} word \\cite{a} in \\ref{fig:x} end", "A bold word in … end"),
         ("It costs $5 or 6$ and \\$7", "It costs ＄5 or 6＄ and ＄7"),
         ("It costs $5 to $10 a day", "It costs ＄5 to ＄10 a day"),
         ("With $ x $ and $`y`$ end", "With $x$ and $y$ end"),

@@ -133,12 +133,17 @@ ASIDES: Final = {
     "abovecaption": 1, "tabcaption": 1, "figcaption": 1, "tablecaption": 1, "figcaptions": 1,
 }  # fmt: skip
 
-_DROP_1 = """
+#: What they print is in the bibliography: a hole in the text.
+CITATIONS: Final = names("""
     cite citep citet citealp citealt citeauthor citeyear citeyearpar citenum citetext Citet
     Citep Citealp Citealt Citeauthor parencite textcite footcite autocite Parencite Textcite
     Autocite smartcite supercite fullcite nocite citeN citeA citeNP citeasnoun shortcite
     shortciteN onlinecite footfullcite citeyearNP shortciteA newcite citeposs possessivecite
-    citeauthornum notecite citeay cites textcites parencites bibliography bibliographystyle
+    citeauthornum notecite citeay cites textcites parencites
+""")
+
+_DROP_1 = """
+    bibliography bibliographystyle
     addbibresource printbibliography bibitem includegraphics includesvg includepdf psfig epsfig
     epsfbox graphicspath DeclareGraphicsExtensions vspace hspace addvspace pagestyle
     thispagestyle pagenumbering thanks author authors affil affiliation address institute
@@ -164,7 +169,7 @@ _DROP_1 = """
     usebox sbox DeclareMathVersion mathversion aftergroup inst samethanks authorcr ltx@label
     """
 #: name -> number of mandatory arguments that are not text (optional ones are always dropped).
-DROP_ARGUMENTS: Final = dict.fromkeys(_DROP_1.split(), 1) | {
+DROP_ARGUMENTS: Final = dict.fromkeys([*_DROP_1.split(), *sorted(CITATIONS)], 1) | {
     "textcolor": 1, "colorbox": 1, "fcolorbox": 2, "href": 1, "markboth": 2, "setlength": 2,
     "addtolength": 2,
     "settowidth": 2, "settoheight": 2, "fontsize": 2, "addcontentsline": 3, "addtocontents": 2,

@@ -8,6 +8,7 @@ import re
 
 from eqemb.readers.latex.commands import (
     ASIDES,
+    CITATIONS,
     DISPLAYS,
     DROP_ARGUMENTS,
     ENVIRONMENT_ARGUMENTS,
@@ -27,7 +28,7 @@ from eqemb.readers.latex.commands import (
 from eqemb.readers.latex.display_walk import DisplayWalk
 from eqemb.readers.latex.expand import Expanded
 from eqemb.readers.latex.text_walk import SPACE, Command
-from eqemb.readers.prose import BREAK
+from eqemb.readers.prose import BREAK, HOLE
 
 _ARGUMENT_NAME = re.compile(r"\s*\{([^{}\\$]*)\}")
 _STYLE_SIGN = re.compile(r"\s*\+?=\s*(?=\[)")
@@ -171,6 +172,11 @@ def _drop(walk: DisplayWalk, match: re.Match[str], end: int) -> int:
     return walk.drop(match.end(), end, DROP_ARGUMENTS[name], name)
 
 
+def _cite(walk: DisplayWalk, match: re.Match[str], end: int) -> int:
+    walk.add_text(HOLE)
+    return walk.drop(match.end(), end, 1, match[1])
+
+
 def _style(walk: DisplayWalk, match: re.Match[str], end: int) -> int:
     r"""\tikzstyle{name}=[options]."""
     pos = walk.argument(match.end(), end)[2]
@@ -299,6 +305,7 @@ def _matter(walk: DisplayWalk, match: re.Match[str], _: int) -> int:
 
 COMMANDS: dict[str, Command] = {
     **dict.fromkeys(DROP_ARGUMENTS, _drop),
+    **dict.fromkeys(CITATIONS - {"nocite"}, _cite),
     **dict.fromkeys(LENGTH_COMMANDS, _length),
     **dict.fromkeys(SIZED, _sized),
     **dict.fromkeys(NAMED_CHARACTERS, _character),

@@ -172,7 +172,8 @@ class TextWalk(ABC):
     def _formatting_command(self, match: re.Match[str], end: int) -> int:
         r"""A formatting command: drop its name and options, keep its arguments.
 
-        An unknown command that ends in "ref" (\figref, \thmref) is an author's reference.
+        An unknown command that ends in "ref" (\figref, \thmref) is an author's reference, and one
+        that starts with "cite" (\citeApp of multibib) a citation.
         """
         pos = match.end()
         follower = self.text[pos : pos + 1]
@@ -180,6 +181,8 @@ class TextWalk(ABC):
             return self.optional(pos, end)[2]
         if follower == "{" and match[1].endswith("ref"):
             return self.commands["ref"](self, match, end)
+        if follower == "{" and match[1].startswith("cite") and match[1] not in self.defined:
+            return self.commands["cite"](self, match, end)
         if follower == "{" and match[1] not in KNOWN and match[1] not in self.defined:
             return self._separate_arguments(pos, end)
         return pos
